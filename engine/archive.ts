@@ -1,0 +1,120 @@
+import type { RecordBatch } from './column.js';
+import type { Query, ScanStats } from './scan/query.js';
+import type { Schema } from './schema.js';
+import type { Snapshot } from './scan/snapshot.js';
+import type { CommitExtras, LoadOptions, LoadSession } from './storage/commit.js';
+import type { Checkpoint, Codec, Counters } from './storage/manifest.js';
+
+/**
+ * A data folder. Opened to write, this process holds the folder's lock, or, when another process does, commits
+ * through that one. Opened to read, it follows whatever the writer publishes.
+ */
+export interface Archive {
+  /** Absolute path of the data folder, for messages. */
+  readonly location: string;
+  /** Agents that have a folder in the archive, sorted. */
+  agents(): Promise<string[]>;
+  /**
+   * The store of one agent. With `schema` the store takes it as its current one (creating the store, or adding a schema
+   * version, in write mode); without, the store must be there (`not_found`).
+   */
+  agent(name: string, schema?: Schema): Promise<AgentStore>;
+  /** Finishes commits under way, records the committed length of hot files, releases the lock. */
+  close(): Promise<void>;
+}
+
+export interface AgentStore {
+  readonly name: string;
+  readonly schema: Schema;
+  /** The newest committed state. In read mode this looks for a newer one first. */
+  snapshot(): Promise<Snapshot>;
+  /** Starts a query on the newest state. Its errors come from `lines`. */
+  scan(query: Query, options?: ScanOptions): Promise<Scan>;
+  /** Every source's last checkpoint, that of hot batches included. */
+  checkpoints(): Promise<readonly Checkpoint[]>;
+  /** Commits rows to the hot segment, durably, in one batch. `live` and `load` differ in where a record is placed. */
+  append(batch: RecordBatch, extras: CommitExtras, placement: 'live' | 'load'): Promise<AppendResult>;
+  /** Opens a unit of loading. */
+  beginLoad(options?: LoadOptions): Promise<LoadSession>;
+  /** Seals what is hot and merges small segments. Cursors and answers stay the same. */
+  compact(options?: CompactOptions): Promise<CompactResult>;
+  /** Reads every byte that the manifest names and compares it with its checksums. */
+  verify(options?: VerifyOptions): Promise<VerifyReport>;
+  stats(): Promise<StoreStats>;
+}
+
+export interface ScanOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Memory of one piece of the answer; the default is `answerBytesMax`. */
+  readonly pieceBytes?: number | undefined;
+}
+
+export interface Scan {
+  /** The answer as JSON Lines, in pieces of whole lines. Read once. Ending early (return, or the signal) stops the work. */
+  readonly lines: AsyncIterable<Uint8Array>;
+  readonly stats: ScanStats;
+}
+
+export interface AppendResult {
+  readonly records: number;
+  readonly rejected: number;
+}
+
+export interface CompactOptions {
+  readonly codec?: Codec | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((fraction: number) => void) | undefined;
+}
+
+export interface CompactResult {
+  readonly segmentsBefore: number;
+  readonly segmentsAfter: number;
+  readonly bytesBefore: number;
+  readonly bytesAfter: number;
+}
+
+export interface VerifyOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((fraction: number) => void) | undefined;
+}
+
+export interface Damage {
+  readonly file: string;
+  /** Byte offset of what is damaged, where it can be told. */
+  readonly offset: number | null;
+  readonly rowGroup: number | null;
+  readonly column: string | null;
+  readonly reason: string;
+  /** First and last position whose records can't be answered, as cursors; null when no record is lost. */
+  readonly positions: readonly { readonly first: string; readonly last: string; readonly records: number }[];
+}
+
+export interface VerifyReport {
+  readonly files: number;
+  readonly bytes: number;
+  readonly records: number;
+  readonly damages: readonly Damage[];
+  /** Files in the agent's folder that the manifest does not name. */
+  readonly unnamedFiles: readonly string[];
+}
+
+export interface StoreStats {
+  readonly agent: string;
+  readonly manifest: number;
+  readonly records: number;
+  readonly segments: number;
+  readonly rowGroups: number;
+  readonly hotRecords: number;
+  readonly hotFiles: number;
+  readonly bytesSealed: number;
+  readonly bytesHot: number;
+  readonly bytesGramFilters: number;
+  readonly bytesRejected: number;
+  readonly timeMinMs: number | null;
+  readonly timeMaxMs: number | null;
+  readonly firstCursor: string | null;
+  readonly lastCursor: string | null;
+  readonly sources: number;
+  readonly counters: Counters;
+  readonly schema: Schema;
+}

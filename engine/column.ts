@@ -1,0 +1,92 @@
+/**
+ * The layouts of decoded columns: what the scan reads, what the codecs produce and what loading hands over.
+ * They are the layouts of the SIMD kernels: plain typed arrays, dense (a null takes a slot: 0, NaN-free 0.0,
+ * the empty string, or code 0), with the nulls in a bitmap beside them.
+ */
+
+/** One bit a row, least significant first, 1 = present; null when every row is present. Bytes past the rows are 0. */
+export type Validity = Uint8Array | null;
+
+export interface Int64Column {
+  readonly kind: 'int64';
+  readonly length: number;
+  /** `length` values (`int`, or `time` in milliseconds). */
+  readonly values: BigInt64Array;
+  readonly validity: Validity;
+}
+
+export interface Float64Column {
+  readonly kind: 'float64';
+  readonly length: number;
+  readonly values: Float64Array;
+  readonly validity: Validity;
+}
+
+export interface BytesColumn {
+  readonly kind: 'bytes';
+  readonly length: number;
+  /** `length + 1` byte offsets into `bytes`; row i is bytes[offsets[i], offsets[i + 1]). offsets[0] need not be 0. */
+  readonly offsets: Uint32Array;
+  /** UTF-8. May be longer than the last offset. */
+  readonly bytes: Uint8Array;
+  readonly validity: Validity;
+}
+
+export type PlainColumn = Int64Column | Float64Column | BytesColumn;
+
+export interface DictionaryColumn {
+  readonly kind: 'dictionary';
+  readonly length: number;
+  /** One code a row: Uint8Array up to 256 entries, else Uint16Array (at most `dictionaryEntriesMax` entries). */
+  readonly codes: Uint8Array | Uint16Array;
+  /** The distinct values, in the order of their first row; no nulls. */
+  readonly values: PlainColumn;
+  readonly validity: Validity;
+}
+
+export type Column = PlainColumn | DictionaryColumn;
+
+/** Rows of one schema: one column a field, in the schema's order, all of `length` rows. */
+export interface RecordBatch {
+  readonly length: number;
+  readonly columns: readonly Column[];
+}
+
+export function isValid(validity: Validity, row: number): boolean {
+  return validity === null || (validity[row >> 3]! & (1 << (row & 7))) !== 0;
+}
+
+/** Bytes of the bitmap of `rows` rows, rounded up to whole 64-byte vectors. */
+export function bitmapBytes(rows: number): number {
+  return ((rows + 511) >> 9) << 6;
+}
+
+/** Memory that a column holds on to, in bytes. */
+export function columnBytes(column: Column): number {
+  const validityBytes = column.validity?.byteLength ?? 0;
+  switch (column.kind) {
+    case 'int64':
+    case 'float64':
+      return column.values.byteLength + validityBytes;
+    case 'bytes':
+      return column.offsets.byteLength + column.bytes.byteLength + validityBytes;
+    case 'dictionary':
+      return column.codes.byteLength + columnBytes(column.values) + validityBytes;
+  }
+}
+
+const decoder = new TextDecoder();
+
+/** The value of one row, for rare paths and tests: null, bigint (int and time), number or string. */
+export function columnValue(column: Column, row: number): null | bigint | number | string {
+  if (!isValid(column.validity, row)) return null;
+  switch (column.kind) {
+    case 'int64':
+    case 'float64':
+      return column.values[row]!;
+    case 'bytes':
+      return decoder.decode(column.bytes.subarray(column.offsets[row], column.offsets[row + 1]));
+    case 'dictionary':
+      return columnValue(column.values, column.codes[row]!);
+  }
+}

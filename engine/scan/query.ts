@@ -1,0 +1,46 @@
+import type { Position } from '../cursor.js';
+
+export type CompareOp = 'eq' | 'ne' | 'gt' | 'gte' | 'lt' | 'lte';
+export type StringOp = 'exact' | 'like' | 'prefix' | 'suffix';
+
+/**
+ * One filter, already typed. `field` is a position in the schema. `int` serves `int` and `time` fields
+ * (`since` is `gte`, `until` is `lt`, both in milliseconds). Null matches none of them.
+ */
+export type Predicate =
+  | { readonly kind: 'int'; readonly field: number; readonly op: CompareOp; readonly value: bigint }
+  | { readonly kind: 'float'; readonly field: number; readonly op: CompareOp; readonly value: number }
+  | { readonly kind: 'string'; readonly field: number; readonly op: StringOp; readonly value: string };
+
+/**
+ * The answer is ascending by position, always. With `after`: the first `limit` matches beyond it (and before
+ * `before`, if given). Without: the last `limit` matches (before `before`, if given).
+ */
+export interface Query {
+  readonly limit: number;
+  readonly after?: Position | undefined;
+  readonly before?: Position | undefined;
+  readonly predicates: readonly Predicate[];
+}
+
+/** What a query cost. Filled while the answer is read; final once it has ended. */
+export interface ScanStats {
+  /** Runs within the cursor bounds. */
+  runs: number;
+  /** Row groups within the cursor bounds, and what became of them. */
+  rowGroups: number;
+  rowGroupsPrunedByTime: number;
+  rowGroupsPrunedByZone: number;
+  rowGroupsPrunedByGram: number;
+  rowGroupsPrunedByDictionary: number;
+  rowGroupsScanned: number;
+  rowsScanned: number;
+  rowsReturned: number;
+  bytesRead: number;
+  columnsDecoded: number;
+  columnsCached: number;
+  gramPiecesRead: number;
+  /** Time to find the rows, and time to write them out (without waiting for the client). */
+  selectMs: number;
+  writeMs: number;
+}

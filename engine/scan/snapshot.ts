@@ -1,0 +1,73 @@
+import type { Column } from '../column.js';
+import type { Schema } from '../schema.js';
+
+/**
+ * Bounds of a column chunk. Pruning may keep too much and never drops a match: a missing bound means "may match".
+ * Bounds are inclusive. Those of strings are unsigned bytes; those of floats are never NaN.
+ */
+export interface ZoneMap {
+  readonly nullCount: number;
+  readonly rows: number;
+  readonly min: bigint | number | Uint8Array | null;
+  readonly max: bigint | number | Uint8Array | null;
+}
+
+/** The unit of the scan: up to 64 Ki rows of one segment, sealed or hot. */
+export interface RowGroup {
+  readonly rows: number;
+  /** For `--explain` and errors: the file, and the row group's index in it. */
+  readonly file: string;
+  readonly index: number;
+  readonly hot: boolean;
+  /** Bounds of the placement field that the manifest gives without opening the file; null when unknown. */
+  readonly timeMinMs: number | null;
+  readonly timeMaxMs: number | null;
+  /** Reads and checks the segment's footer (cached). Throws `DamageError` when it, or this row group, is damaged. */
+  open(): Promise<OpenRowGroup>;
+}
+
+export interface OpenRowGroup {
+  /** Zone map of the schema's field number `field`; null when nothing is known. Already in the type of the current schema. */
+  zone(field: number): ZoneMap | null;
+  /**
+   * Whether a value of the string field may contain `folded` (the case-folded UTF-8 of a needle). True when there is
+   * no filter. Reads only the pieces of the filter that the needle asks for.
+   */
+  mayContain(field: number, folded: Uint8Array, counters: ReadCounters): Promise<boolean>;
+  /**
+   * The decoded column of the schema's field number `field`, converted to the current schema: all null where the segment
+   * has no such field. Cached within the column cache's bound. Throws `DamageError` on a failed checksum.
+   */
+  column(field: number, counters: ReadCounters): Promise<Column>;
+}
+
+/** What was read, for `Server-Timing`, `--explain` and the tests that assert it. */
+export interface ReadCounters {
+  /** Bytes read from files. */
+  bytesRead: number;
+  /** Column chunks decoded, and those that the cache had. */
+  columnsDecoded: number;
+  columnsCached: number;
+  /** Pieces of gram filters read. */
+  gramPiecesRead: number;
+}
+
+/**
+ * Rows of one row group whose positions are consecutive. The runs of a snapshot ascend by position and never overlap,
+ * though the segments they lie in do.
+ */
+export interface SnapshotRun {
+  readonly rowGroup: RowGroup;
+  /** First row in the row group. */
+  readonly firstRow: number;
+  readonly rows: number;
+  readonly partition: number;
+  readonly firstOrdinal: number;
+}
+
+/** One state of an agent's records: the manifest and the committed hot data at one moment. Pins its files until released. */
+export interface Snapshot {
+  readonly schema: Schema;
+  readonly runs: readonly SnapshotRun[];
+  release(): void;
+}

@@ -1,0 +1,56 @@
+import type { RecordBatch } from '../column.js';
+import type { Schema } from '../schema.js';
+import type { Checkpoint, Codec, Counters } from './manifest.js';
+
+/** A line that became no record. It is kept, counted, and part of the commit that it came with. */
+export interface RejectedLine {
+  readonly reason: string;
+  /** Where it came from: the path as given, `-` for standard input. */
+  readonly file: string;
+  /** Byte offset of the line in the uncompressed source. */
+  readonly offset: number;
+  readonly line: Uint8Array;
+}
+
+/** What goes with records into one commit. */
+export interface CommitExtras {
+  /** Checkpoints of the sources, replacing those with the same head. */
+  readonly checkpoints: readonly Checkpoint[];
+  readonly rejected: readonly RejectedLine[];
+  /** What this commit adds, apart from `records` and `rejected`, which the engine counts. */
+  readonly counters: Pick<Counters, 'unreadableValues' | 'replacedBytes' | 'inputBytes'>;
+}
+
+export interface LoadOptions {
+  readonly codec?: Codec;
+}
+
+export interface LoadResult {
+  readonly records: number;
+  readonly rejected: number;
+  /** Bytes of the sealed segments. */
+  readonly bytesOnDisk: number;
+  readonly segments: number;
+}
+
+/**
+ * Records of one unit (a file; with --merge all files of the command), built aside in bounded memory, sorted by
+ * time, then published as a whole. Nothing is visible or kept before `commit` has returned, or after `abort`.
+ */
+export interface LoadSession {
+  readonly schema: Schema;
+  /** Takes rows in the order of their source. `source` tells sources apart when their times can't be read. */
+  append(batch: RecordBatch, source: number): Promise<void>;
+  /** Keeps a line that became no record. Spilled to disk, so any number of them is fine. */
+  reject(line: RejectedLine): Promise<void>;
+  /** Records and rejected lines so far. */
+  readonly records: number;
+  readonly rejected: number;
+  /** Publishes everything in one manifest. `onProgress` gets 0…1 while what was taken is merged and written. */
+  commit(
+    extras: Pick<CommitExtras, 'checkpoints' | 'counters'>,
+    onProgress?: (fraction: number) => void,
+  ): Promise<LoadResult>;
+  /** Leaves nothing behind. Safe after a failure, and after `commit`. */
+  abort(): Promise<void>;
+}

@@ -1,0 +1,54 @@
+/**
+ * The file port: all that storage asks of a file system. One test suite runs on each implementation
+ * (`real-directory`, `memory-directory`, and the latter's crash and fault modes).
+ *
+ * Paths are relative to the archive's folder, with `/`, never absolute and never with `..`.
+ * Failures are `LogstrataError`s: `not_found`, `exists`, `disk_full`, `io`, each with the path.
+ */
+export interface Directory {
+  /** Where the folder is, for messages: an absolute path, or a name in memory. */
+  readonly location: string;
+  /** Names of the files and folders in `path`, sorted; empty when `path` is not there. */
+  list(path: string): Promise<string[]>;
+  /** Creates `path` and its parents where missing, durably. */
+  makeDirectory(path: string): Promise<void>;
+  /** Opens for reading at any position. Throws `not_found`. */
+  openRead(path: string): Promise<ReadableFile>;
+  /** Creates a new file; throws `exists` when there is one. Durable once `sync` and `syncDirectory` have returned. */
+  create(path: string): Promise<WritableFile>;
+  /** Opens an existing file for writing at any position. Throws `not_found`. */
+  openWrite(path: string): Promise<WritableFile>;
+  /** Gives a file a second name; throws `exists` when that is taken: what makes publishing exclusive. */
+  link(from: string, to: string): Promise<void>;
+  /** Moves a file or folder, replacing a file at `to`. */
+  rename(from: string, to: string): Promise<void>;
+  /** Removes a file. No error when it is not there. */
+  remove(path: string): Promise<void>;
+  /** Removes a folder and everything in it. No error when it is not there. */
+  removeDirectory(path: string): Promise<void>;
+  /** Makes the names in a folder durable (fsync of the folder). */
+  syncDirectory(path: string): Promise<void>;
+  /** Bytes of a file. Throws `not_found`. */
+  size(path: string): Promise<number>;
+}
+
+export interface ReadableFile {
+  readonly path: string;
+  size(): Promise<number>;
+  /**
+   * `length` bytes from `position` on; fewer only when the file ends there. The result is the caller's own:
+   * it starts at an 8-byte aligned offset of its ArrayBuffer.
+   */
+  read(position: number, length: number): Promise<Uint8Array>;
+  close(): Promise<void>;
+}
+
+export interface WritableFile {
+  readonly path: string;
+  /** Writes all of `bytes` at `position`, or throws; after a failure the file's content there is unknown. */
+  write(position: number, bytes: Uint8Array): Promise<void>;
+  truncate(length: number): Promise<void>;
+  /** Makes the content durable (fdatasync). After a failure nothing written since the last success may be relied on. */
+  sync(): Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,129 @@
+import type { Schema } from '../schema.js';
+import type { Position } from '../cursor.js';
+
+/** Rows that stand one after another in a segment and whose ordinals do too: the entry of the sparse cursor index. */
+export interface Run {
+  readonly partition: number;
+  readonly firstOrdinal: number;
+  /** Row of the segment (not of the row group) that holds `firstOrdinal`. */
+  readonly firstRow: number;
+  readonly rows: number;
+}
+
+/** One live sealed segment. */
+export interface SegmentEntry {
+  /** Path under the agent's folder: `dt=YYYY-MM-DD/<name>.parquet`. */
+  readonly file: string;
+  readonly bytes: number;
+  readonly rows: number;
+  /** Rows of each row group, in the order of the file. */
+  readonly rowGroupRows: readonly number[];
+  /** Ascending, by position and by row. */
+  readonly runs: readonly Run[];
+  /** Bounds of the placement field over all rows; null when no row has one. */
+  readonly timeMinMs: number | null;
+  readonly timeMaxMs: number | null;
+  readonly footerOffset: number;
+  readonly footerBytes: number;
+  /** crc32 of the footer's bytes, which are checked before any statistic in them is believed. */
+  readonly footerChecksum: number;
+  readonly schemaVersion: number;
+  readonly codec: Codec;
+  /** Bytes of the gram filters in the file. */
+  readonly gramFilterBytes: number;
+  /** Files whose records these are now: compaction's inputs, or the hot file that was sealed. */
+  readonly replaces: readonly string[];
+}
+
+export type Codec = 'lz4' | 'zstd';
+
+/** A hot file that the manifest names. At most the last one is still appended to. */
+export interface HotEntry {
+  /** Path under the agent's folder: `hot/<name>.arrows`. */
+  readonly file: string;
+  readonly schemaVersion: number;
+  /** Length that is known to be committed, from a clean close or a failed write; null while it grows. */
+  readonly committedBytes: number | null;
+}
+
+/**
+ * How far one source file has been stored. Its identity is what it begins with, not its name;
+ * the bytes are those of the uncompressed content.
+ */
+export interface Checkpoint {
+  /** crc-free identity: SHA-256 (hex) over the first `headBytes` bytes. */
+  readonly headHash: string;
+  readonly headBytes: number;
+  /** First byte that is not stored yet. */
+  readonly offset: number;
+  /** SHA-256 (hex) of the content up to `offset`, where it was read in one go; else null. */
+  readonly contentHash: string | null;
+  /** The stored content ends inside a line that had no line end yet. */
+  readonly endsInLine: boolean;
+  /** Last known path, for people. */
+  readonly path: string;
+  /** Placement time of the last record (ms), where the next one goes if its time can't be read; null for none. */
+  readonly lastTimeMs: number | null;
+  readonly records: number;
+  readonly rejected: number;
+}
+
+export interface RejectedEntry {
+  /** Path under the agent's folder: `rejected/<name>.jsonl`. */
+  readonly file: string;
+  readonly bytes: number;
+  readonly lines: number;
+}
+
+/** The only truth about an agent's records: what it does not name does not exist. */
+export interface Manifest {
+  /** Counts up by one with each publication. */
+  readonly number: number;
+  readonly agent: string;
+  /** The current schema is the last one. Versions count from 1. */
+  readonly schemas: readonly { readonly version: number; readonly schema: Schema }[];
+  readonly segments: readonly SegmentEntry[];
+  readonly hot: readonly HotEntry[];
+  /** Next ordinal of every partition that ever held a record, for ever: `[partition, next]`, ascending. */
+  readonly nextOrdinals: readonly (readonly [number, number])[];
+  /** Highest partition that ever held a committed record (`w` in semantics.md); 0 for none. */
+  readonly highestPartition: number;
+  readonly checkpoints: readonly Checkpoint[];
+  readonly rejected: readonly RejectedEntry[];
+  /** Counts over the agent's life. */
+  readonly counters: Counters;
+}
+
+export interface Counters {
+  readonly records: number;
+  readonly rejected: number;
+  /** Values that did not read as their field's type and are stored as null. */
+  readonly unreadableValues: number;
+  /** Byte sequences that were not UTF-8 and became U+FFFD. */
+  readonly replacedBytes: number;
+  /** Bytes of input lines. */
+  readonly inputBytes: number;
+}
+
+export const noCounters: Counters = {
+  records: 0,
+  rejected: 0,
+  unreadableValues: 0,
+  replacedBytes: 0,
+  inputBytes: 0,
+};
+
+export function addCounters(a: Counters, b: Counters): Counters {
+  return {
+    records: a.records + b.records,
+    rejected: a.rejected + b.rejected,
+    unreadableValues: a.unreadableValues + b.unreadableValues,
+    replacedBytes: a.replacedBytes + b.replacedBytes,
+    inputBytes: a.inputBytes + b.inputBytes,
+  };
+}
+
+/** First position of a run's rows; the last is `rows - 1` ordinals on. */
+export function runStart(run: Run): Position {
+  return { partition: run.partition, ordinal: run.firstOrdinal };
+}
