@@ -1,0 +1,80 @@
+import type { FieldType, Schema } from '../engine/schema.js';
+
+/**
+ * What one file of the agents' folder says, checked and with every default filled in. This is plain data:
+ * `agent-file.ts` makes it, decoders and collectors read it.
+ */
+export interface AgentDefinition {
+  /** The file's name without its ending, which is the `agent_name` of the route. */
+  readonly name: string;
+  /** The YAML file, as it was named to the reader. */
+  readonly path: string;
+  /** In the order of the response. */
+  readonly fields: readonly FieldDefinition[];
+  /** The same fields as the engine stores them. */
+  readonly schema: Schema;
+  /** Absent for a `system` agent only. */
+  readonly file?: FileInput;
+  readonly retention?: Retention;
+  readonly rotate?: Rotation;
+  readonly system?: SystemInput;
+  /** Sentences to say once at the start: keys that are accepted and not used (yet). */
+  readonly notes: readonly string[];
+}
+
+export interface FieldDefinition {
+  readonly name: string;
+  readonly type: FieldType;
+  /** The parsed field (capture or JSON key) that gives the value; unused when there is a template. */
+  readonly source: string;
+  readonly description?: string;
+  /** String fields: keep a gram filter (true), never (false); absent lets the data decide. */
+  readonly index?: boolean;
+  /** Time fields: how the text reads. Absent: integers, milliseconds since the epoch. */
+  readonly timestamp?: TimestampFormat;
+  /** A Go template over the parsed fields (`template.ts`). */
+  readonly template?: string;
+}
+
+export interface TimestampFormat {
+  /** A name of `timestampFormatNames` in lower case, or a Go layout. */
+  readonly format: string;
+  /** IANA name, `UTC`, `Local` or an offset, for texts that carry none. Absent: the server's. */
+  readonly timezone?: string;
+}
+
+export interface FileInput {
+  /** Absolute path of the folder. */
+  readonly directory: string;
+  /** RE2 expression that the whole file name must match; its named captures are parsed fields. */
+  readonly namePattern: string;
+  readonly format: 'plain' | 'json';
+  /** RE2 expression of a line; `plain` only. Its named captures are parsed fields. */
+  readonly regex?: string;
+}
+
+export interface Retention {
+  /** Age at which records go, in milliseconds; null means never. */
+  readonly periodMs: number | null;
+  /** How often to look, in milliseconds. */
+  readonly intervalMs: number;
+}
+
+export type RotationMethod = 'truncate' | 'rename';
+
+export interface Rotation {
+  readonly method: RotationMethod;
+  /** A file of this size is rotated; null when none is given. */
+  readonly sizeBytes: number | null;
+  /** Command to run afterwards. */
+  readonly run?: string;
+}
+
+export interface SystemInput {
+  /** Time between two records. */
+  readonly intervalMs: number;
+  /** A path on the file system to report on. */
+  readonly disk?: { readonly path: string };
+  /** Name of a network interface, or `default`. */
+  readonly net?: { readonly interface: string };
+}
