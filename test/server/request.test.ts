@@ -1,0 +1,335 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { formatCursor } from '../../engine/cursor.js';
+import { makeSchema } from '../../engine/schema.js';
+import type { Query } from '../../engine/scan/query.js';
+import { ProblemError } from '../../server/problem.js';
+import { parseAgentPath, parseQueryRequest } from '../../server/request.js';
+
+const schema = makeSchema([
+  { name: 'time', type: 'time' },
+  { name: 'status', type: 'int' },
+  { name: 'seconds', type: 'float' },
+  { name: 'message', type: 'string' },
+  { name: 'odd_', type: 'int' },
+]);
+const [time, status, seconds, message, odd] = [0, 1, 2, 3, 4];
+const now = Date.UTC(2026, 0, 15, 12);
+const context = { schema, now, timezone: 'UTC', limitMax: 5000, limitDefault: 100 };
+
+function parse(rawQuery: string): Query {
+  return parseQueryRequest(rawQuery, context);
+}
+
+function problem(rawQuery: string): ProblemError {
+  return thrown(() => parse(rawQuery));
+}
+
+function thrown(work: () => unknown): ProblemError {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof ProblemError) return error;
+    throw error;
+  }
+  throw new Error('no problem was found');
+}
+
+const none = { limit: 100, after: undefined, before: undefined, predicates: [] };
+
+describe('limit, after, before', () => {
+  it.each([
+    ['', none],
+    ['&', none],
+    ['limit=0', { ...none, limit: 0 }],
+    ['limit=5000', { ...none, limit: 5000 }],
+    ['limit=007', { ...none, limit: 7 }],
+    ['li%6Dit=7', { ...none, limit: 7 }],
+    ['_=1699999999', none],
+    ['_', none],
+    ['_=1&_=2', none],
+    ['after=000001000000000a', { ...none, after: { partition: 1, ordinal: 10 } }],
+    ['before=ffffffffffffffff', { ...none, before: { partition: 2 ** 24 - 1, ordinal: 2 ** 40 - 1 } }],
+    [
+      'after=0000000000000000&before=0000000000000001',
+      { ...none, after: { partition: 0, ordinal: 0 }, before: { partition: 0, ordinal: 1 } },
+    ],
+  ])('%j is read', (rawQuery, expected) => {
+    expect(parse(rawQuery)).toEqual(expected);
+  });
+
+  it.each([
+    ['limit=+5'],
+    ['limit=%2B5'],
+    ['limit=-1'],
+    ['limit=-0'],
+    ['limit=1e2'],
+    ['limit='],
+    ['limit'],
+    ['limit=%205'],
+    ['limit=5.0'],
+    ['limit=0x10'],
+    ['limit=5001'],
+    ['limit=99999999999999999999999'],
+    ['limit=٣'],
+    ['limit=NaN'],
+  ])('refuses %j and names limit', (rawQuery) => {
+    expect(problem(rawQuery)).toMatchObject({ status: 400, parameter: 'limit' });
+  });
+
+  it.each([
+    ['after=', 'after'],
+    ['after=123', 'after'],
+    ['after=000001000000000A', 'after'],
+    ['after=000001000000000g', 'after'],
+    ['before=0000010000000000a', 'before'],
+    ['before=+00001000000000a', 'before'],
+    ['before=000001000000000a%0A', 'before'],
+  ])('refuses %j as a cursor', (rawQuery, parameter) => {
+    expect(problem(rawQuery)).toMatchObject({ status: 400, parameter });
+    expect(problem(rawQuery).detail).toContain('16 lowercase hexadecimal digits');
+  });
+
+  it.each([
+    ['limit=1&limit=1', 'limit'],
+    ['after=0000000000000000&after=0000000000000000', 'after'],
+    ['before=0000000000000000&%62efore=0000000000000000', 'before'],
+  ])('refuses %j, given twice', (rawQuery, parameter) => {
+    expect(problem(rawQuery)).toMatchObject({ status: 400, parameter });
+    expect(problem(rawQuery).detail).toContain('twice');
+  });
+});
+
+describe('filters', () => {
+  it.each([
+    ['status__eq=200', { kind: 'int', field: status, op: 'eq', value: 200n }],
+    ['status__ne=-5', { kind: 'int', field: status, op: 'ne', value: -5n }],
+    ['status__gt=9007199254740993', { kind: 'int', field: status, op: 'gt', value: 9007199254740993n }],
+    ['status__gte=9223372036854775807', { kind: 'int', field: status, op: 'gte', value: 2n ** 63n - 1n }],
+    ['status__lt=-9223372036854775808', { kind: 'int', field: status, op: 'lt', value: -(2n ** 63n) }],
+    ['status__lte=00012', { kind: 'int', field: status, op: 'lte', value: 12n }],
+    ['odd___eq=3', { kind: 'int', field: odd, op: 'eq', value: 3n }],
+    ['seconds__eq=1.5', { kind: 'float', field: seconds, op: 'eq', value: 1.5 }],
+    ['seconds__lt=-1E3', { kind: 'float', field: seconds, op: 'lt', value: -1000 }],
+    ['seconds__gt=.5', { kind: 'float', field: seconds, op: 'gt', value: 0.5 }],
+    ['seconds__ne=-0.0', { kind: 'float', field: seconds, op: 'ne', value: 0 }],
+    ['seconds__gte=1e%2B3', { kind: 'float', field: seconds, op: 'gte', value: 1000 }],
+    ['time__eq=5', { kind: 'int', field: time, op: 'eq', value: 5n }],
+    ['time__lt=1735787045123', { kind: 'int', field: time, op: 'lt', value: 1735787045123n }],
+    ['time__since=2025-01-02', { kind: 'int', field: time, op: 'gte', value: BigInt(Date.UTC(2025, 0, 2)) }],
+    [
+      'time__until=2025-01-02+03%3A04%3A05',
+      { kind: 'int', field: time, op: 'lt', value: BigInt(Date.UTC(2025, 0, 2, 3, 4, 5)) },
+    ],
+    [
+      'time__since=2025-01-02T03:04:05+02:00',
+      { kind: 'int', field: time, op: 'gte', value: BigInt(Date.UTC(2025, 0, 2, 1, 4, 5)) },
+    ],
+    [
+      'time__since=2025-01-02T03:04:05%2B02:00',
+      { kind: 'int', field: time, op: 'gte', value: BigInt(Date.UTC(2025, 0, 2, 1, 4, 5)) },
+    ],
+    ['time__since=1D12h', { kind: 'int', field: time, op: 'gte', value: BigInt(now - 36 * 3_600_000) }],
+    ['message__exact=a+b%2Bc%26d%3D', { kind: 'string', field: message, op: 'exact', value: 'a b+c&d=' }],
+    ['message__like=100%25_*', { kind: 'string', field: message, op: 'like', value: '100%_*' }],
+    ['message__prefix=a=b', { kind: 'string', field: message, op: 'prefix', value: 'a=b' }],
+    ['message__suffix=%C3%89', { kind: 'string', field: message, op: 'suffix', value: 'É' }],
+    ['message__like=É%C3%89', { kind: 'string', field: message, op: 'like', value: 'ÉÉ' }],
+    ['message__like=', { kind: 'string', field: message, op: 'like', value: '' }],
+    ['message__exact=%EF%BB%BFx%00', { kind: 'string', field: message, op: 'exact', value: '\uFEFFx\0' }],
+    ['message__exact=%EF%BF%BD', { kind: 'string', field: message, op: 'exact', value: '\uFFFD' }],
+    ['%6Dessage__like=x', { kind: 'string', field: message, op: 'like', value: 'x' }],
+  ])('%j is read', (rawQuery, expected) => {
+    expect(parse(rawQuery)).toEqual({ ...none, predicates: [expected] });
+  });
+
+  it('keeps repeated filters, and combines with everything else', () => {
+    expect(parse('status__ne=200&limit=7&status__ne=304&after=0000000000000000')).toEqual({
+      limit: 7,
+      after: { partition: 0, ordinal: 0 },
+      before: undefined,
+      predicates: [
+        { kind: 'int', field: status, op: 'ne', value: 200n },
+        { kind: 'int', field: status, op: 'ne', value: 304n },
+      ],
+    });
+  });
+
+  it.each([
+    ['status__eq=', 'status__eq', /decimal integer/],
+    ['status__eq=1.0', 'status__eq', /decimal integer/],
+    ['status__eq=1e3', 'status__eq', /decimal integer/],
+    ['status__eq=+5', 'status__eq', /%2B/],
+    ['status__eq=0x1F', 'status__eq', /decimal integer/],
+    ['status__eq=9223372036854775808', 'status__eq', /out of the range/],
+    ['status__eq=-9223372036854775809', 'status__eq', /out of the range/],
+    ['seconds__eq=NaN', 'seconds__eq', /decimal number/],
+    ['seconds__eq=Infinity', 'seconds__eq', /decimal number/],
+    ['seconds__eq=-Infinity', 'seconds__eq', /decimal number/],
+    ['seconds__eq=0x10', 'seconds__eq', /decimal number/],
+    ['seconds__eq=1_000', 'seconds__eq', /decimal number/],
+    ['seconds__eq=', 'seconds__eq', /decimal number/],
+    ['seconds__eq=.', 'seconds__eq', /decimal number/],
+    ['seconds__eq=1e400', 'seconds__eq', /out of the range/],
+    ['seconds__eq=-1e400', 'seconds__eq', /out of the range/],
+    ['seconds__gt=1e-400', 'seconds__gt', /out of the range/],
+    ['time__since=2025-02-30', 'time__since', /no day 2025-02-30/],
+    ['time__since=1735787045', 'time__since', /no unit/],
+    ['time__eq=2025-01-02', 'time__eq', /decimal integer/],
+    ['status__exact=5', 'status__exact', /eq, ne, gt, gte, lt, lte/],
+    ['seconds__like=5', 'seconds__like', /eq, ne, gt, gte, lt, lte/],
+    ['message__eq=5', 'message__eq', /exact, like, prefix, suffix/],
+    ['time__like=5', 'time__like', /since, until, eq, ne, gt, gte, lt, lte/],
+    ['status__since=1d', 'status__since', /eq, ne, gt/],
+    ['message__lik=x', 'message__lik', /Did you mean "like"/],
+    ['message__=x', 'message__', /exact, like, prefix, suffix/],
+    ['message__LIKE=x', 'message__LIKE', /exact, like, prefix, suffix/],
+    ['mesage__like=x', 'mesage__like', /Did you mean "message".*time, status, seconds, message/],
+    ['Message__like=x', 'Message__like', /Did you mean "message"/],
+    ['message__like__like=x', 'message__like__like', /unknown field "message__like"/],
+    ['_cursor__eq=5', '_cursor__eq', /unknown field "_cursor"/],
+    ['__eq=5', '__eq', /unknown field ""/],
+    ['limt=5', 'limt', /Did you mean "limit"/],
+    ['Limit=5', 'Limit', /Did you mean "limit"/],
+    ['status=200', 'status', /needs an operator/],
+    ['nonsense=5', 'nonsense', /unknown parameter "nonsense".*time, status/],
+    ['=5', '', /unknown parameter ""/],
+    ['__=1', '__', /unknown field/],
+  ])('refuses %j', (rawQuery, parameter, detail) => {
+    const found = problem(rawQuery);
+    expect(found).toMatchObject({ status: 400, title: 'Bad Request', parameter });
+    expect(found.detail).toMatch(detail);
+  });
+
+  it('refuses more than 100 filters', () => {
+    const hundred = Array.from({ length: 100 }, () => 'status__ne=1').join('&');
+    expect(parse(hundred).predicates).toHaveLength(100);
+    expect(problem(`${hundred}&status__ne=1`).detail).toContain('more than 100 filters');
+  });
+});
+
+describe('percent-encoding', () => {
+  it.each([
+    ['message__like=%', /bad percent-escape "%"/],
+    ['message__like=%4', /bad percent-escape "%4"/],
+    ['message__like=%zz', /bad percent-escape "%zz"/],
+    ['message__like=100%', /bad percent-escape/],
+    ['message__like=%C3', /not valid UTF-8/],
+    ['message__like=%C3%28', /not valid UTF-8/],
+    ['message__like=%C0%AF', /not valid UTF-8/],
+    ['message__like=%ED%A0%80', /not valid UTF-8/],
+    ['message__like=%F4%90%80%80', /not valid UTF-8/],
+    ['message__like=\uFFFD', /not valid UTF-8/],
+    ['_=%zz', /bad percent-escape/],
+    ['%zz=1', /bad percent-escape/],
+  ])('refuses %j', (rawQuery, detail) => {
+    expect(problem(rawQuery)).toMatchObject({ status: 400 });
+    expect(problem(rawQuery).detail).toMatch(detail);
+  });
+
+  it('reads back what any encoder writes', () => {
+    const op = fc.constantFrom('eq', 'ne', 'gt', 'gte', 'lt', 'lte');
+    const predicate = fc.oneof(
+      fc.record({
+        kind: fc.constant('int'),
+        field: fc.constantFrom(time, status, odd),
+        op,
+        value: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+      }),
+      fc.record({
+        kind: fc.constant('float'),
+        field: fc.constant(seconds),
+        op,
+        value: fc.double({ noNaN: true, noDefaultInfinity: true }).map((x) => x + 0),
+      }),
+      fc.record({
+        kind: fc.constant('string'),
+        field: fc.constant(message),
+        op: fc.constantFrom('exact', 'like', 'prefix', 'suffix'),
+        value: fc.string({ unit: 'grapheme' }),
+      }),
+    );
+    const position = fc.option(
+      fc.record({ partition: fc.nat(2 ** 24 - 1), ordinal: fc.maxSafeNat().map((n) => n % 2 ** 40) }),
+      { nil: undefined },
+    );
+    const query = fc.record({
+      limit: fc.nat(5000),
+      after: position,
+      before: position,
+      predicates: fc.array(predicate, { maxLength: 10 }),
+    });
+    fc.assert(
+      fc.property(query, fc.boolean(), (wanted, asForm) => {
+        const pairs: [string, string][] = wanted.predicates.map((each) => [
+          `${schema.fields[each.field]!.name}__${each.op}`,
+          String(each.value),
+        ]);
+        pairs.push(['limit', String(wanted.limit)]);
+        if (wanted.after) pairs.push(['after', formatCursor(wanted.after)]);
+        if (wanted.before) pairs.unshift(['before', formatCursor(wanted.before)]);
+        const rawQuery = asForm
+          ? new URLSearchParams(pairs).toString()
+          : pairs.map((pair) => pair.map(encodeURIComponent).join('=')).join('&');
+        expect(parse(rawQuery)).toEqual(wanted);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('never fails in another way than by a problem', () => {
+    const piece = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom('time__since=', 'status__eq=', 'limit=', '&', '%', '2025-01-02 ', '1d', '__'),
+    );
+    fc.assert(
+      fc.property(fc.array(piece), (pieces) => {
+        try {
+          parse(pieces.join(''));
+        } catch (error) {
+          expect(error).toBeInstanceOf(ProblemError);
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+describe('the path', () => {
+  it.each([
+    ['/api/query/nginx', 'nginx'],
+    ['/api/query/Nginx.access-1_a', 'Nginx.access-1_a'],
+    ['/api/query/%6Eginx', 'nginx'],
+    ['/%61pi/query/nginx', 'nginx'],
+  ])('%s addresses %s', (path, agent) => {
+    expect(parseAgentPath(path)).toBe(agent);
+  });
+
+  it.each([
+    ['/'],
+    [''],
+    ['/api/query'],
+    ['/api/query/'],
+    ['/api/query/a/b'],
+    ['/api/query/a/'],
+    ['/api/query/a%2Fb'],
+    ['/api/query/..'],
+    ['/api/query/%2e%2e'],
+    ['/api/query/.hidden'],
+    ['/api/query/a+b'],
+    ['/api/query/a%20b'],
+    ['/api/query/a%00'],
+    ['//api/query/a'],
+    ['/API/query/a'],
+    ['/api/query/é'],
+    [`/api/query/${'a'.repeat(129)}`],
+    ['/%zz/query/a'],
+    ['/favicon.ico'],
+  ])('%s is a 404', (path) => {
+    expect(thrown(() => parseAgentPath(path))).toMatchObject({ status: 404 });
+  });
+
+  it.each([['/api/query/%'], ['/api/query/%zz'], ['/api/query/%C3']])('%s is a 400', (path) => {
+    expect(thrown(() => parseAgentPath(path))).toMatchObject({ status: 400 });
+  });
+});
