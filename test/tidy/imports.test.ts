@@ -1,0 +1,82 @@
+import { existsSync } from 'node:fs';
+import { builtinModules } from 'node:module';
+import { join, posix } from 'node:path';
+import ts from 'typescript';
+import { expect, it } from 'vitest';
+import { parse, placeOf, root, sourceFiles, visit } from './source-files.js';
+
+/** What each top-level folder may import from. */
+const mayImport: Readonly<Record<string, readonly string[]>> = {
+  engine: ['engine'],
+  agents: ['engine', 'agents'],
+  server: ['engine', 'agents', 'server'],
+  bench: ['engine', 'agents', 'server', 'bench'],
+  test: ['engine', 'agents', 'server', 'bench', 'test'],
+};
+
+/** The engine knows no HTTP, no YAML and no regular expression of a log line, so these are all it may need. */
+const enginePackages = ['apache-arrow', '@bokuweb/zstd-wasm'];
+const engineForbidden = ['http', 'https', 'http2', 'child_process', 'readline'];
+
+interface Import {
+  readonly from: string;
+  readonly specifier: string;
+  readonly place: string;
+}
+
+function importsOf(folders: readonly string[]): Import[] {
+  const found: Import[] = [];
+  for (const file of sourceFiles(folders)) {
+    const source = parse(file);
+    const add = (node: ts.Node | undefined): void => {
+      if (node !== undefined && ts.isStringLiteral(node)) {
+        found.push({ from: file.path, specifier: node.text, place: placeOf(source, node) });
+      }
+    };
+    visit(source, (node) => {
+      if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) add(node.moduleSpecifier);
+      if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword)
+        add(node.arguments[0]);
+      if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) add(node.argument.literal);
+    });
+  }
+  return found;
+}
+
+const imports = importsOf(Object.keys(mayImport));
+
+it('finds imports to look at', () => {
+  expect(imports.length).toBeGreaterThan(50);
+});
+
+it('imports point one way: engine <- agents <- server', () => {
+  const wrong = imports.filter(({ from, specifier }) => {
+    if (!specifier.startsWith('.')) return false;
+    const target = posix.join(posix.dirname(from), specifier).split('/')[0]!;
+    return !mayImport[from.split('/')[0]!]!.includes(target);
+  });
+  expect(wrong.map(({ place, specifier }) => `${place} imports ${specifier}`)).toEqual([]);
+});
+
+it('relative imports name a file that is there, with the suffix it has when built', () => {
+  const wrong = imports.filter(({ from, specifier }) => {
+    if (!specifier.startsWith('.')) return false;
+    const target = join(root, posix.dirname(from), specifier);
+    return !(specifier.endsWith('.js') && existsSync(target.replace(/\.js$/, '.ts'))) && !existsSync(target);
+  });
+  expect(wrong.map(({ place, specifier }) => `${place} imports ${specifier}`)).toEqual([]);
+});
+
+it('the engine needs nothing that knows HTTP, YAML or log lines', () => {
+  const wrong = imports.filter(({ from, specifier }) => {
+    if (!from.startsWith('engine/') || specifier.startsWith('.')) return false;
+    if (specifier.startsWith('node:')) return engineForbidden.includes(specifier.slice('node:'.length));
+    return !enginePackages.includes(specifier);
+  });
+  expect(wrong.map(({ place, specifier }) => `${place} imports ${specifier}`)).toEqual([]);
+});
+
+it('built-in modules are named with node:', () => {
+  const wrong = imports.filter(({ specifier }) => builtinModules.includes(specifier));
+  expect(wrong.map(({ place, specifier }) => `${place} imports ${specifier}`)).toEqual([]);
+});

@@ -1,0 +1,51 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { join, relative, sep } from 'node:path';
+import ts from 'typescript';
+
+export const root = join(import.meta.dirname, '../..');
+
+/** Folders that hold what was made, installed or collected rather than written. */
+const notOurs = new Set(['node_modules', 'dist', 'coverage', '.git']);
+const notOursPaths = new Set(['data/store', 'bench/data']);
+
+export interface TextFile {
+  /** Relative to the project, with `/`. */
+  readonly path: string;
+  readonly text: string;
+}
+
+/** Every file that somebody wrote, as paths relative to the project. */
+export function projectFiles(folder = root): string[] {
+  const found: string[] = [];
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    const shown = relative(root, path).split(sep).join('/');
+    if (entry.isDirectory()) {
+      if (!notOurs.has(entry.name) && !notOursPaths.has(shown)) found.push(...projectFiles(path));
+    } else if (entry.isFile()) {
+      found.push(shown);
+    }
+  }
+  return found.sort();
+}
+
+/** The TypeScript files in the given top-level folders. */
+export function sourceFiles(folders: readonly string[]): TextFile[] {
+  return projectFiles()
+    .filter((path) => path.endsWith('.ts') && folders.includes(path.split('/')[0]!))
+    .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
+}
+
+export function parse(file: TextFile): ts.SourceFile {
+  return ts.createSourceFile(file.path, file.text, ts.ScriptTarget.ES2023, true, ts.ScriptKind.TS);
+}
+
+export function visit(node: ts.Node, see: (node: ts.Node) => void): void {
+  see(node);
+  ts.forEachChild(node, (child) => visit(child, see));
+}
+
+/** `path:line` of a node, for messages that an editor can open. */
+export function placeOf(source: ts.SourceFile, node: ts.Node): string {
+  return `${source.fileName}:${source.getLineAndCharacterOfPosition(node.getStart()).line + 1}`;
+}

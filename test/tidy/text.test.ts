@@ -1,0 +1,106 @@
+import { readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join, posix } from 'node:path';
+import ts from 'typescript';
+import { expect, it } from 'vitest';
+import { parse, placeOf, projectFiles, root, sourceFiles, visit } from './source-files.js';
+
+const everywhere = ['engine', 'agents', 'server', 'bench', 'test'];
+const product = ['engine', 'agents', 'server', 'bench'];
+const textEndings = /(\.(ts|js|mjs|json|yaml|yml|md|txt|sh)|\/run)$/;
+const linesMax = 500;
+
+/** `path:line` of every line of the files that `pattern` finds. */
+function linesWith(files: readonly { path: string; text: string }[], pattern: RegExp): string[] {
+  return files.flatMap(({ path, text }) =>
+    text.split('\n').flatMap((line, i) => (pattern.test(line) ? [`${path}:${i + 1}: ${line.trim()}`] : [])),
+  );
+}
+
+function textFiles(): { path: string; text: string }[] {
+  return projectFiles()
+    .filter((path) => textEndings.test(path))
+    .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
+}
+
+it('no folder has a name that says nothing', () => {
+  const meaningless = [
+    'utils',
+    'util',
+    'helpers',
+    'helper',
+    'common',
+    'lib',
+    'libs',
+    'src',
+    'misc',
+    'shared',
+  ];
+  const folders = new Set(projectFiles().flatMap((path) => posix.dirname(path).split('/')));
+  expect(meaningless.filter((name) => folders.has(name))).toEqual([]);
+});
+
+it(`no file is longer than ${linesMax} lines`, () => {
+  const long = sourceFiles(everywhere)
+    .map(({ path, text }) => ({ path, lines: text.split('\n').length - 1 }))
+    .filter(({ lines }) => lines > linesMax);
+  expect(long).toEqual([]);
+});
+
+it('nothing is left open in the text', () => {
+  // Put together here, so that this file does not find itself.
+  const marks = ['TO' + 'DO', 'FIX' + 'ME', 'XX' + 'X', 'HA' + 'CK'];
+  const files = textFiles().filter(({ path }) => path !== 'package-lock.json');
+  expect(linesWith(files, new RegExp(`\\b(${marks.join('|')})\\b`))).toEqual([]);
+});
+
+it('no test is skipped or singled out', () => {
+  const pattern = new RegExp('\\b(it|test|describe)\\.(skip|on' + 'ly|todo)\\b');
+  expect(linesWith(sourceFiles(['test']), pattern)).toEqual([]);
+});
+
+it('types and lints are switched off nowhere', () => {
+  const found = linesWith(
+    sourceFiles(product),
+    /@ts-(ignore|expect-error|nocheck)|eslint-disable|biome-ignore/,
+  );
+  for (const file of sourceFiles(product)) {
+    const source = parse(file);
+    visit(source, (node) => {
+      if (node.kind === ts.SyntaxKind.AnyKeyword) found.push(`${placeOf(source, node)}: any`);
+    });
+  }
+  expect(found).toEqual([]);
+});
+
+it('no path of the machine that it was written on is in the tree', () => {
+  // Computed here: the project's own folder, what lies beside it, and the home folder.
+  const paths = [`${root}/`, `${join(dirname(root), 'shared')}/`, `${homedir()}/`].filter(
+    (path) => path.length > 3,
+  );
+  const found = textFiles().flatMap(({ path, text }) =>
+    paths.filter((machinePath) => text.includes(machinePath)).map((machinePath) => `${path}: ${machinePath}`),
+  );
+  expect(found).toEqual([]);
+});
+
+it('the lockfile names no registry', () => {
+  expect(readFileSync(join(root, 'package-lock.json'), 'utf8')).not.toContain('"resolved": "http');
+});
+
+it('every bound of limits.ts is kept by somebody', () => {
+  const source = parse({
+    path: 'engine/limits.ts',
+    text: readFileSync(join(root, 'engine/limits.ts'), 'utf8'),
+  });
+  const names: string[] = [];
+  visit(source, (node) => {
+    if (ts.isVariableDeclaration(node) && ts.isIdentifier(node.name)) names.push(node.name.text);
+  });
+  const others = sourceFiles(['engine', 'agents', 'server']).filter(
+    ({ path }) => path !== 'engine/limits.ts',
+  );
+  const unused = names.filter((name) => !others.some(({ text }) => new RegExp(`\\b${name}\\b`).test(text)));
+  expect(names.length).toBeGreaterThan(10);
+  expect(unused).toEqual([]);
+});
