@@ -75,7 +75,8 @@ export function columnBytes(column: Column): number {
   }
 }
 
-const decoder = new TextDecoder();
+// A byte order mark at the beginning of a value is part of it.
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /** The value of one row, for rare paths and tests: null, bigint (int and time), number or string. */
 export function columnValue(column: Column, row: number): null | bigint | number | string {

@@ -1,0 +1,142 @@
+import { foldRanges } from './fold-table.js';
+
+/**
+ * Case folding as an escaped JavaScript `/…/iu` compares: two texts are equal to it when their folded forms are equal,
+ * code point by code point. Folding maps one code point to one, so it never joins or splits characters.
+ */
+
+/** No code point from here on folds to another one. */
+const foldEnd = 0x1e944;
+
+/** Code point → folded code point; built on first use, because most processes meet only ASCII. */
+let foldTable: Uint32Array | undefined;
+
+function table(): Uint32Array {
+  if (foldTable !== undefined) return foldTable;
+  const built = new Uint32Array(foldEnd);
+  for (let i = 0; i < foldEnd; i++) built[i] = i;
+  for (let i = 0; i < foldRanges.length; i += 4) {
+    const last = foldRanges[i + 1]!;
+    const stride = foldRanges[i + 2]!;
+    const add = foldRanges[i + 3]!;
+    for (let point = foldRanges[i]!; point <= last; point += stride) built[point] = point + add;
+  }
+  foldTable = built;
+  return built;
+}
+
+/** The folded form of one code point. ASCII letters fold to lower case, as do U+017F (to s) and U+212A (to k). */
+export function foldCodePoint(point: number): number {
+  return point < foldEnd ? table()[point]! : point;
+}
+
+let variantPoints: Set<number> | undefined;
+
+/** Whether some other code point folds like `point` does: only then does a search have to care about case. */
+export function hasCaseVariants(point: number): boolean {
+  if (variantPoints === undefined) {
+    variantPoints = new Set();
+    const folds = table();
+    for (let i = 0; i < foldEnd; i++) {
+      if (folds[i] !== i) variantPoints.add(i).add(folds[i]!);
+    }
+  }
+  return variantPoints.has(point);
+}
+
+/** The folded form of `text`. */
+export function foldText(text: string): string {
+  let folded = '';
+  for (const character of text) folded += String.fromCodePoint(foldCodePoint(character.codePointAt(0)!));
+  return folded;
+}
+
+/** The most bytes that `lengthBytes` bytes of UTF-8 fold to: U+023A and U+023E grow from two bytes to three. */
+export function foldedBytesMax(lengthBytes: number): number {
+  return lengthBytes + (lengthBytes >> 1) + 1;
+}
+
+/**
+ * Folds the UTF-8 of `input` into `output`, which must have room for `foldedBytesMax(input.length)`, and returns the
+ * number of bytes written. Bytes that are not UTF-8 are copied as they are.
+ */
+export function foldBytes(input: Uint8Array, output: Uint8Array): number {
+  return foldRange(input, 0, input.length, output, 0);
+}
+
+/** `foldBytes` of `input[start, end)` to `output` from `at` on, without a view of the input; returns where it ended. */
+export function foldRange(
+  input: Uint8Array,
+  start: number,
+  end: number,
+  output: Uint8Array,
+  at: number,
+): number {
+  let i = start;
+  let o = at;
+  while (i < end) {
+    const byte = input[i]!;
+    if (byte < 0x80) {
+      output[o++] = byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte;
+      i++;
+      continue;
+    }
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc2 ? 2 : 1;
+    if (length === 1 || i + length > end) {
+      output[o++] = byte;
+      i++;
+      continue;
+    }
+    const point = decodePoint(input, i, length);
+    const folded = foldCodePoint(point);
+    if (folded === point) {
+      for (let k = 0; k < length; k++) output[o++] = input[i + k]!;
+    } else {
+      o = encodePoint(folded, output, o);
+    }
+    i += length;
+  }
+  return o;
+}
+
+/** The folded UTF-8 of `text`: the form in which needles are searched for and gram filters are asked. */
+export function foldNeedle(text: string): Uint8Array {
+  return new TextEncoder().encode(foldText(text));
+}
+
+/** Whether `bytes` holds U+017F or U+212A, which fold to the ASCII letters s and k. */
+export function hasFoldingToAscii(bytes: Uint8Array): boolean {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return buffer.indexOf('\u017f', 0, 'utf8') >= 0 || buffer.indexOf('\u212a', 0, 'utf8') >= 0;
+}
+
+/** The code point whose UTF-8 of `length` (2 … 4) bytes begins at `at`. */
+function decodePoint(bytes: Uint8Array, at: number, length: number): number {
+  const first = bytes[at]!;
+  const second = bytes[at + 1]! & 0x3f;
+  if (length === 2) return ((first & 0x1f) << 6) | second;
+  const third = bytes[at + 2]! & 0x3f;
+  if (length === 3) return ((first & 0x0f) << 12) | (second << 6) | third;
+  return ((first & 0x07) << 18) | (second << 12) | (third << 6) | (bytes[at + 3]! & 0x3f);
+}
+
+/** Writes the UTF-8 of `point` and returns where it ends. */
+function encodePoint(point: number, output: Uint8Array, at: number): number {
+  let o = at;
+  if (point < 0x80) {
+    output[o++] = point;
+  } else if (point < 0x800) {
+    output[o++] = 0xc0 | (point >> 6);
+    output[o++] = 0x80 | (point & 0x3f);
+  } else if (point < 0x10000) {
+    output[o++] = 0xe0 | (point >> 12);
+    output[o++] = 0x80 | ((point >> 6) & 0x3f);
+    output[o++] = 0x80 | (point & 0x3f);
+  } else {
+    output[o++] = 0xf0 | (point >> 18);
+    output[o++] = 0x80 | ((point >> 12) & 0x3f);
+    output[o++] = 0x80 | ((point >> 6) & 0x3f);
+    output[o++] = 0x80 | (point & 0x3f);
+  }
+  return o;
+}

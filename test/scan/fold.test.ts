@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import {
+  foldBytes,
+  foldCodePoint,
+  foldedBytesMax,
+  foldNeedle,
+  foldText,
+  hasCaseVariants,
+  hasFoldingToAscii,
+} from '../../engine/scan/fold.js';
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+
+/** Every code point that this Node knows and that is no surrogate. An older Node knows fewer than the table. */
+function assignedPoints(): number[] {
+  const points: number[] = [];
+  for (let point = 0; point <= 0x10ffff; point++) {
+    if (point >= 0xd800 && point < 0xe000) continue;
+    if (!/\p{Cn}/u.test(String.fromCodePoint(point))) points.push(point);
+  }
+  return points;
+}
+
+describe('fold', () => {
+  const points = assignedPoints();
+
+  it('joins exactly the code points that /iu takes for equal', () => {
+    const classes = new Map<number, number[]>();
+    for (const point of points) {
+      const folded = foldCodePoint(point);
+      const members = classes.get(folded);
+      if (members === undefined) classes.set(folded, [point]);
+      else members.push(point);
+    }
+    const cased = points.filter((point) =>
+      /[\p{CWCF}\p{CWL}\p{CWU}\p{CWT}]/u.test(String.fromCodePoint(point)),
+    );
+    const text = cased.map((point) => String.fromCodePoint(point)).join('');
+    for (const point of cased) {
+      const equal = text.match(new RegExp(`\\u{${point.toString(16)}}`, 'giu')) ?? [];
+      const members = classes.get(foldCodePoint(point))!;
+      expect(equal.map((match) => match.codePointAt(0))).toEqual(members);
+      expect(hasCaseVariants(point)).toBe(members.length > 1);
+    }
+    const uncased = new Set(cased);
+    for (const point of points)
+      if (!uncased.has(point) && foldCodePoint(point) !== point) expect.fail(`${point}`);
+  });
+
+  it('is idempotent, the same on text and bytes, and stays within its bound', () => {
+    for (const point of points) {
+      const text = String.fromCodePoint(point);
+      const bytes = encoder.encode(text);
+      const output = new Uint8Array(foldedBytesMax(bytes.length));
+      const folded = decoder.decode(output.subarray(0, foldBytes(bytes, output)));
+      if (folded !== foldText(text) || foldText(folded) !== folded) expect.fail(`U+${point.toString(16)}`);
+    }
+    const growing = encoder.encode('\u023a'.repeat(1000));
+    const output = new Uint8Array(foldedBytesMax(growing.length));
+    expect(foldBytes(growing, output)).toBe(3000);
+  });
+
+  it('folds to ASCII only what it reports', () => {
+    for (const point of points) {
+      if (point >= 0x80 && foldCodePoint(point) < 0x80) expect([0x17f, 0x212a]).toContain(point);
+    }
+    expect(hasFoldingToAscii(encoder.encode('plain Ångström'))).toBe(false);
+    expect(hasFoldingToAscii(encoder.encode('300 \u212a'))).toBe(true);
+    expect(hasFoldingToAscii(encoder.encode('Wachſtube'))).toBe(true);
+    expect(decoder.decode(foldNeedle('ſ\u212aÅẞİ'))).toBe('skåßİ');
+  });
+
+  it('copies bytes that are no UTF-8', () => {
+    const broken = Uint8Array.of(0x41, 0xff, 0xc3, 0x42, 0xe2, 0x84);
+    const output = new Uint8Array(foldedBytesMax(broken.length));
+    expect(foldBytes(broken, output)).toBeGreaterThan(0);
+    expect(output[1]).toBe(0xff);
+  });
+});
