@@ -1,0 +1,355 @@
+import { bitmapBytes } from './column.js';
+import type { BytesColumn, Float64Column, Int64Column, Validity } from './column.js';
+import { copyBytes, repairUtf8, utf8Problem } from './utf8.js';
+
+/** Rows that have ended, shared by the columns of one batch builder: the row being written is number `rows`. */
+export interface RowCount {
+  rows: number;
+}
+
+export type ColumnBuilder = IntColumnBuilder | FloatColumnBuilder | StringColumnBuilder;
+
+/** Small enough that an agent with many fields and few records costs little; doubled as rows come. */
+const firstRows = 1024;
+const firstBytes = 16 * 1024;
+
+/**
+ * The bitmap of a column under construction. There is none before the first null, because most columns have none;
+ * from then on each present row sets its bit.
+ */
+class ValidityBuilder {
+  bits: Uint8Array | null = null;
+
+  /** Makes row `row` null; `rows` is the capacity of the column. */
+  setNull(row: number, rows: number): void {
+    this.bits ??= onesUpTo(row, rows);
+    this.bits[row >> 3]! &= ~(1 << (row & 7));
+  }
+
+  grow(rows: number): void {
+    if (this.bits !== null) this.bits = grownBytes(this.bits, bitmapBytes(rows));
+  }
+
+  finish(rows: number): Validity {
+    const bits = this.bits;
+    this.bits = null;
+    if (bits === null) return null;
+    // A row that was cancelled may have left bits behind the last row.
+    bits.fill(0, (rows + 7) >> 3);
+    if ((rows & 7) !== 0) bits[rows >> 3]! &= (1 << (rows & 7)) - 1;
+    // A null may have been overwritten or cancelled.
+    if (allOnes(bits, rows)) return null;
+    return bits.subarray(0, bitmapBytes(rows));
+  }
+}
+
+function allOnes(bits: Uint8Array, rows: number): boolean {
+  const wholeBytes = rows >> 3;
+  for (let i = 0; i < wholeBytes; i++) if (bits[i] !== 255) return false;
+  return (rows & 7) === 0 || bits[wholeBytes] === (1 << (rows & 7)) - 1;
+}
+
+function onesUpTo(row: number, rows: number): Uint8Array {
+  const bits = new Uint8Array(bitmapBytes(rows));
+  bits.fill(255, 0, row >> 3);
+  bits[row >> 3] = (1 << (row & 7)) - 1;
+  return bits;
+}
+
+function grownBytes(bytes: Uint8Array, length: number): Uint8Array {
+  const grown = new Uint8Array(length);
+  grown.set(bytes);
+  return grown;
+}
+
+/** Builds `int` and `time` columns. */
+export class IntColumnBuilder {
+  readonly kind = 'int';
+  readonly #count: RowCount;
+  readonly #validity = new ValidityBuilder();
+  #rowsSet = 0;
+  #rowsMax = 0;
+  /** Two halves a value, low first: stores of numbers, where stores of bigints would allocate. */
+  #halves = new Int32Array(0);
+
+  constructor(count: RowCount) {
+    this.#count = count;
+  }
+
+  /** Sets a safe integer. */
+  setNumber(value: number): void {
+    this.setHalves(value | 0, Math.floor(value / 0x1_0000_0000));
+  }
+
+  setBigInt(value: bigint): void {
+    this.setHalves(Number(BigInt.asIntN(32, value)), Number(BigInt.asIntN(32, value >> 32n)));
+  }
+
+  /** Sets `high * 2^32 + low`, where `low` counts as unsigned. Both are taken modulo 2^32. */
+  setHalves(low: number, high: number): void {
+    const row = this.#count.rows;
+    if (row >= this.#rowsMax) this.#grow();
+    if (this.#rowsSet < row) this.#setNulls(row);
+    this.#rowsSet = row + 1;
+    this.#halves[2 * row] = low;
+    this.#halves[2 * row + 1] = high;
+    const bits = this.#validity.bits;
+    if (bits !== null) bits[row >> 3]! |= 1 << (row & 7);
+  }
+
+  setNull(): void {
+    const row = this.#count.rows;
+    if (row >= this.#rowsMax) this.#grow();
+    this.#setNulls(row);
+    this.#halves[2 * row] = 0;
+    this.#halves[2 * row + 1] = 0;
+    this.#validity.setNull(row, this.#rowsMax);
+    this.#rowsSet = row + 1;
+  }
+
+  cancelRow(): void {
+    const row = this.#count.rows;
+    if (this.#rowsSet <= row) return;
+    this.#rowsSet = row;
+    this.#halves[2 * row] = 0;
+    this.#halves[2 * row + 1] = 0;
+  }
+
+  finish(): Int64Column {
+    const length = this.#count.rows;
+    while (length > this.#rowsMax) this.#grow();
+    this.#setNulls(length);
+    const values = new BigInt64Array(this.#halves.buffer, 0, length);
+    const column: Int64Column = { kind: 'int64', length, values, validity: this.#validity.finish(length) };
+    this.#halves = new Int32Array(0);
+    this.#rowsSet = 0;
+    this.#rowsMax = 0;
+    return column;
+  }
+
+  /** Nulls for the rows before `row` that were ended without a value; their slots are 0 already. */
+  #setNulls(row: number): void {
+    for (let missing = this.#rowsSet; missing < row; missing++)
+      this.#validity.setNull(missing, this.#rowsMax);
+    if (this.#rowsSet < row) this.#rowsSet = row;
+  }
+
+  #grow(): void {
+    const halves = this.#halves;
+    this.#rowsMax = Math.max(firstRows, this.#rowsMax * 2, this.#count.rows + 1);
+    this.#halves = new Int32Array(2 * this.#rowsMax);
+    this.#halves.set(halves);
+    this.#validity.grow(this.#rowsMax);
+  }
+}
+
+/** Builds `float` columns. */
+export class FloatColumnBuilder {
+  readonly kind = 'float';
+  readonly #count: RowCount;
+  readonly #validity = new ValidityBuilder();
+  #rowsSet = 0;
+  #rowsMax = 0;
+  #values = new Float64Array(0);
+
+  constructor(count: RowCount) {
+    this.#count = count;
+  }
+
+  /** Sets a number; NaN and the infinities are stored as null. */
+  setNumber(value: number): void {
+    // The difference is NaN for NaN and for both infinities.
+    if (value - value !== 0) {
+      this.setNull();
+      return;
+    }
+    const row = this.#count.rows;
+    if (row >= this.#rowsMax) this.#grow();
+    if (this.#rowsSet < row) this.#setNulls(row);
+    this.#rowsSet = row + 1;
+    this.#values[row] = value;
+    const bits = this.#validity.bits;
+    if (bits !== null) bits[row >> 3]! |= 1 << (row & 7);
+  }
+
+  setNull(): void {
+    const row = this.#count.rows;
+    if (row >= this.#rowsMax) this.#grow();
+    this.#setNulls(row);
+    this.#values[row] = 0;
+    this.#validity.setNull(row, this.#rowsMax);
+    this.#rowsSet = row + 1;
+  }
+
+  cancelRow(): void {
+    const row = this.#count.rows;
+    if (this.#rowsSet <= row) return;
+    this.#rowsSet = row;
+    this.#values[row] = 0;
+  }
+
+  finish(): Float64Column {
+    const length = this.#count.rows;
+    while (length > this.#rowsMax) this.#grow();
+    this.#setNulls(length);
+    const values = this.#values.subarray(0, length);
+    const column: Float64Column = {
+      kind: 'float64',
+      length,
+      values,
+      validity: this.#validity.finish(length),
+    };
+    this.#values = new Float64Array(0);
+    this.#rowsSet = 0;
+    this.#rowsMax = 0;
+    return column;
+  }
+
+  #setNulls(row: number): void {
+    for (let missing = this.#rowsSet; missing < row; missing++)
+      this.#validity.setNull(missing, this.#rowsMax);
+    if (this.#rowsSet < row) this.#rowsSet = row;
+  }
+
+  #grow(): void {
+    const values = this.#values;
+    this.#rowsMax = Math.max(firstRows, this.#rowsMax * 2, this.#count.rows + 1);
+    this.#values = new Float64Array(this.#rowsMax);
+    this.#values.set(values);
+    this.#validity.grow(this.#rowsMax);
+  }
+}
+
+const encoder = new TextEncoder();
+
+/** Builds `string` columns: UTF-8 and offsets. */
+export class StringColumnBuilder {
+  readonly kind = 'string';
+  readonly #count: RowCount;
+  readonly #validity = new ValidityBuilder();
+  #rowsSet = 0;
+  #rowsMax = 0;
+  #offsets = new Uint32Array(1);
+  #bytes: Uint8Array = new Uint8Array(0);
+
+  constructor(count: RowCount) {
+    this.#count = count;
+  }
+
+  /** UTF-8 of the rows set so far. */
+  get bytesUsed(): number {
+    return this.#offsets[this.#rowsSet]!;
+  }
+
+  /** Sets a JavaScript string; a surrogate without its other half becomes U+FFFD. */
+  setString(text: string): void {
+    const target = this.begin(text.length * 3);
+    const at = this.beginOffset;
+    const length = text.length;
+    let i = 0;
+    if (length < 24) {
+      // A call into the encoder costs more than a loop over so few characters.
+      for (; i < length; i++) {
+        const code = text.charCodeAt(i);
+        if (code >= 0x80) break;
+        target[at + i] = code;
+      }
+    }
+    if (i < length) i = encoder.encodeInto(text, target.subarray(at)).written;
+    this.commit(at + i);
+  }
+
+  /**
+   * Sets bytes[start, end). Sequences that are not UTF-8 become U+FFFD, as the WHATWG decoder does it; returns how many.
+   */
+  setBytes(bytes: Uint8Array, start: number, end: number): number {
+    const target = this.begin(end - start);
+    const at = this.beginOffset;
+    const seen = copyBytes(bytes, start, end, target, at);
+    if (seen < 0x80 || utf8Problem(bytes, start, end) < 0) {
+      this.commit(at + end - start);
+      return 0;
+    }
+    const repaired = repairUtf8(bytes, start, end);
+    const wider = this.begin(repaired.bytes.length);
+    wider.set(repaired.bytes, this.beginOffset);
+    this.commit(this.beginOffset + repaired.bytes.length);
+    return repaired.replaced;
+  }
+
+  setNull(): void {
+    this.begin(0);
+    this.#validity.setNull(this.#count.rows, this.#rowsMax);
+    this.#rowsSet = this.#count.rows + 1;
+    this.#offsets[this.#rowsSet] = this.beginOffset;
+  }
+
+  /**
+   * Begins the row's value for a writer of its own: the array to write to, from `beginOffset` on, with room for
+   * `bytesMax` bytes. What the row had is dropped. Ends with `commit`; until then no other method may be called.
+   */
+  begin(bytesMax: number): Uint8Array {
+    const row = this.#count.rows;
+    if (row >= this.#rowsMax) this.#growRows();
+    if (this.#rowsSet < row) this.#setNulls(row);
+    const needed = this.#offsets[row]! + bytesMax;
+    if (needed > this.#bytes.length) this.#growBytes(needed);
+    return this.#bytes;
+  }
+
+  /** Where the row's value starts in the array that `begin` gave. */
+  get beginOffset(): number {
+    return this.#offsets[this.#count.rows]!;
+  }
+
+  /** Ends the value at `endOffset` of the array; its bytes must be UTF-8. */
+  commit(endOffset: number): void {
+    const row = this.#count.rows;
+    this.#rowsSet = row + 1;
+    this.#offsets[row + 1] = endOffset;
+    const bits = this.#validity.bits;
+    if (bits !== null) bits[row >> 3]! |= 1 << (row & 7);
+  }
+
+  cancelRow(): void {
+    if (this.#rowsSet > this.#count.rows) this.#rowsSet = this.#count.rows;
+  }
+
+  finish(): BytesColumn {
+    const length = this.#count.rows;
+    while (length > this.#rowsMax) this.#growRows();
+    this.#setNulls(length);
+    const column: BytesColumn = {
+      kind: 'bytes',
+      length,
+      offsets: this.#offsets.subarray(0, length + 1),
+      bytes: this.#bytes.subarray(0, this.#offsets[length]),
+      validity: this.#validity.finish(length),
+    };
+    this.#offsets = new Uint32Array(1);
+    this.#bytes = new Uint8Array(0);
+    this.#rowsSet = 0;
+    this.#rowsMax = 0;
+    return column;
+  }
+
+  #setNulls(row: number): void {
+    for (let missing = this.#rowsSet; missing < row; missing++) {
+      this.#offsets[missing + 1] = this.#offsets[missing]!;
+      this.#validity.setNull(missing, this.#rowsMax);
+    }
+    if (this.#rowsSet < row) this.#rowsSet = row;
+  }
+
+  #growRows(): void {
+    const offsets = this.#offsets;
+    this.#rowsMax = Math.max(firstRows, this.#rowsMax * 2, this.#count.rows + 1);
+    this.#offsets = new Uint32Array(this.#rowsMax + 1);
+    this.#offsets.set(offsets);
+    this.#validity.grow(this.#rowsMax);
+  }
+
+  #growBytes(needed: number): void {
+    this.#bytes = grownBytes(this.#bytes, Math.max(firstBytes, this.#bytes.length * 2, needed));
+  }
+}

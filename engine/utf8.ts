@@ -1,0 +1,100 @@
+/** Bytes at a time that a loop copies faster than a call of `set` on a fresh view. */
+const loopBytesMax = 96;
+
+/**
+ * Copies source[start, end) to target[at, …), which has room. Returns the bitwise or of the bytes: below 0x80 when
+ * all of them are ASCII, which spares callers a second pass.
+ */
+export function copyBytes(
+  source: Uint8Array,
+  start: number,
+  end: number,
+  target: Uint8Array,
+  at: number,
+): number {
+  let seen = 0;
+  if (end - start <= loopBytesMax) {
+    for (let i = start; i < end; i++) {
+      const byte = source[i]!;
+      target[at++] = byte;
+      seen |= byte;
+    }
+    return seen;
+  }
+  target.set(source.subarray(start, end), at);
+  for (let i = start; i < end; i++) seen |= source[i]!;
+  return seen;
+}
+
+/**
+ * Offset of the first byte in bytes[start, end) that does not belong to a UTF-8 sequence as RFC 3629 has them (no
+ * surrogates, nothing overlong or beyond U+10FFFF), or -1.
+ */
+export function utf8Problem(bytes: Uint8Array, start: number, end: number): number {
+  let i = start;
+  while (i < end) {
+    if (bytes[i]! < 0x80) {
+      i++;
+      continue;
+    }
+    const length = utf8SequenceLength(bytes, i, end);
+    if (length <= 0) return i;
+    i += length;
+  }
+  return -1;
+}
+
+/**
+ * Length of the sequence at `i`, which begins with a byte from 0x80 on; or, when it is none, minus the number of bytes
+ * that the WHATWG decoder replaces by one U+FFFD: the longest beginning of a sequence, at least one byte.
+ */
+function utf8SequenceLength(bytes: Uint8Array, i: number, end: number): number {
+  const lead = bytes[i]!;
+  if (lead < 0xc2 || lead > 0xf4) return -1;
+  const length = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+  // The second byte alone rules out overlong forms, surrogates and code points past the last.
+  let low = 0x80;
+  let high = 0xbf;
+  if (lead === 0xe0) low = 0xa0;
+  else if (lead === 0xed) high = 0x9f;
+  else if (lead === 0xf0) low = 0x90;
+  else if (lead === 0xf4) high = 0x8f;
+  for (let k = 1; k < length; k++) {
+    if (i + k >= end) return -k;
+    const byte = bytes[i + k]!;
+    if (byte < low || byte > high) return -k;
+    low = 0x80;
+    high = 0xbf;
+  }
+  return length;
+}
+
+export interface RepairedText {
+  /** UTF-8. */
+  readonly bytes: Uint8Array;
+  /** How many sequences became U+FFFD. */
+  readonly replaced: number;
+}
+
+/** bytes[start, end) with each sequence that is not UTF-8 replaced by U+FFFD (https://encoding.spec.whatwg.org/#utf-8-decoder). */
+export function repairUtf8(bytes: Uint8Array, start: number, end: number): RepairedText {
+  // Each bad byte grows to three at most.
+  const out = new Uint8Array((end - start) * 3);
+  let at = 0;
+  let replaced = 0;
+  let i = start;
+  while (i < end) {
+    const length = bytes[i]! < 0x80 ? 1 : utf8SequenceLength(bytes, i, end);
+    if (length > 0) {
+      for (let k = 0; k < length; k++) out[at++] = bytes[i + k]!;
+      i += length;
+      continue;
+    }
+    out[at++] = 0xef;
+    out[at++] = 0xbf;
+    out[at++] = 0xbd;
+    replaced++;
+    i -= length;
+  }
+  return { bytes: out.subarray(0, at), replaced };
+}

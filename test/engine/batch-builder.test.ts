@@ -1,0 +1,323 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { BatchBuilder } from '../../engine/batch-builder.js';
+import { concatBatches, sliceBatch, takeRows } from '../../engine/batch.js';
+import { bitmapBytes, columnValue } from '../../engine/column.js';
+import type { Column, RecordBatch } from '../../engine/column.js';
+import type { ColumnBuilder, IntColumnBuilder, StringColumnBuilder } from '../../engine/column-builder.js';
+import { rowGroupBytesMax, rowGroupRowsMax } from '../../engine/limits.js';
+import { batchFromRows } from '../../engine/rows.js';
+import type { Value } from '../../engine/rows.js';
+import { makeSchema } from '../../engine/schema.js';
+
+const schema = makeSchema([
+  { name: 'time', type: 'time' },
+  { name: 'count', type: 'int' },
+  { name: 'ratio', type: 'float' },
+  { name: 'message', type: 'string' },
+]);
+
+function rowsOf(batch: RecordBatch): Value[][] {
+  return Array.from({ length: batch.length }, (_, row) =>
+    batch.columns.map((column) => columnValue(column, row)),
+  );
+}
+
+/** The layout that column.ts promises to the scan. */
+function expectLayout(batch: RecordBatch): void {
+  for (const column of batch.columns) {
+    expect(column.length).toBe(batch.length);
+    if (column.kind === 'bytes') expect(column.offsets.length).toBe(batch.length + 1);
+    else if (column.kind !== 'dictionary') expect(column.values.length).toBe(batch.length);
+    expectValidity(column);
+  }
+}
+
+function expectValidity(column: Column): void {
+  if (column.validity === null) return;
+  expect(column.validity.length).toBe(bitmapBytes(column.length));
+  let ones = 0;
+  column.validity.forEach((byte, i) => {
+    for (let bit = 0; bit < 8; bit++) {
+      if ((byte & (1 << bit)) === 0) continue;
+      ones++;
+      expect(i * 8 + bit).toBeLessThan(column.length);
+    }
+  });
+  expect(ones, 'a bitmap only where there is a null').toBeLessThan(column.length);
+}
+
+const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
+const rowArbitrary: fc.Arbitrary<Value[]> = fc.tuple(
+  fc.option(int64),
+  fc.option(int64),
+  fc.option(fc.double({ noNaN: true, noDefaultInfinity: true })),
+  fc.option(fc.string({ unit: 'binary', maxLength: 200 })),
+);
+const rowsArbitrary = fc.array(rowArbitrary, { maxLength: 40 });
+const sparseRows = fc.array(
+  fc.oneof(
+    { weight: 5, arbitrary: rowArbitrary },
+    { weight: 1, arbitrary: fc.constant([null, null, null, null]) },
+  ),
+  { maxLength: 1500, size: 'max' },
+);
+
+function message(builder: BatchBuilder): StringColumnBuilder {
+  const column = builder.column(3);
+  if (column.kind !== 'string') throw new Error('not a string column');
+  return column;
+}
+
+function count(builder: BatchBuilder): IntColumnBuilder {
+  const column = builder.column(1);
+  if (column.kind !== 'int') throw new Error('not an int column');
+  return column;
+}
+
+describe('BatchBuilder', () => {
+  it('gives back what was set, in the layout of the scan', () => {
+    fc.assert(
+      fc.property(rowsArbitrary, (rows) => {
+        const batch = batchFromRows(schema, rows);
+        expectLayout(batch);
+        expect(rowsOf(batch)).toEqual(rows);
+      }),
+    );
+  });
+
+  it('grows over many rows', () => {
+    fc.assert(
+      fc.property(sparseRows, (rows) => {
+        const batch = batchFromRows(schema, rows);
+        expectLayout(batch);
+        expect(rowsOf(batch)).toEqual(rows);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it('makes columns null that a row did not set, and lets the last value of a row win', () => {
+    const builder = new BatchBuilder(schema);
+    count(builder).setNumber(1);
+    count(builder).setNumber(-2);
+    message(builder).setString('first');
+    message(builder).setString('än');
+    builder.endRow();
+    builder.endRow();
+    message(builder).setString('text');
+    message(builder).setNull();
+    count(builder).setNull();
+    count(builder).setNumber(7);
+    builder.endRow();
+    const batch = builder.finish();
+    expectLayout(batch);
+    expect(rowsOf(batch)).toEqual([
+      [null, -2n, null, 'än'],
+      [null, null, null, null],
+      [null, 7n, null, null],
+    ]);
+  });
+
+  it('has no bitmap where a null was overwritten', () => {
+    const builder = new BatchBuilder(schema);
+    count(builder).setNull();
+    count(builder).setNumber(3);
+    builder.endRow();
+    expect(builder.finish().columns[1]!.validity).toBe(null);
+  });
+
+  it('drops a cancelled row, and one that was never ended', () => {
+    const builder = new BatchBuilder(schema);
+    for (const text of ['a', 'b', 'c']) {
+      message(builder).setString(text);
+      count(builder).setNumber(5);
+      if (text === 'b') builder.cancelRow();
+      else builder.endRow();
+    }
+    builder.endRow();
+    message(builder).setString('never ended');
+    const batch = builder.finish();
+    expectLayout(batch);
+    expect(rowsOf(batch)).toEqual([
+      [null, 5n, null, 'a'],
+      [null, 5n, null, 'c'],
+      [null, null, null, null],
+    ]);
+    expect(builder.rows).toBe(0);
+    expect(builder.bytes).toBe(0);
+  });
+
+  it('starts anew after finish without touching the batch before', () => {
+    const builder = new BatchBuilder(schema);
+    message(builder).setString('one');
+    builder.endRow();
+    const first = builder.finish();
+    message(builder).setString('two');
+    builder.endRow();
+    expect(rowsOf(first)).toEqual([[null, null, null, 'one']]);
+    expect(rowsOf(builder.finish())).toEqual([[null, null, null, 'two']]);
+    expect(builder.finish().length).toBe(0);
+  });
+
+  it('stores NaN and infinities as null', () => {
+    const rows = [NaN, Infinity, -Infinity, -0, 1e308].map((ratio): Value[] => [null, null, ratio, null]);
+    const values = rowsOf(batchFromRows(schema, rows)).map((row) => row[2]);
+    expect(values).toEqual([null, null, null, -0, 1e308]);
+  });
+
+  it('stores integers with every digit', () => {
+    const numbers = [
+      0,
+      -1,
+      4294967295,
+      4294967296,
+      -4294967297,
+      Number.MAX_SAFE_INTEGER,
+      Number.MIN_SAFE_INTEGER,
+    ];
+    const builder = new BatchBuilder(schema);
+    for (const number of numbers) {
+      count(builder).setNumber(number);
+      builder.endRow();
+    }
+    expect(rowsOf(builder.finish()).map((row) => row[1])).toEqual(numbers.map(BigInt));
+  });
+
+  it('replaces bytes that are not UTF-8 as the WHATWG decoder does, and counts them', () => {
+    const bad = fc
+      .uint8Array({ maxLength: 12 })
+      .map((bytes) => bytes.map((byte) => (byte & 3 ? byte | 0x80 : byte)));
+    fc.assert(
+      fc.property(fc.array(fc.oneof(bad, fc.uint8Array({ maxLength: 150 })), { maxLength: 5 }), (values) => {
+        const builder = new BatchBuilder(schema);
+        for (const bytes of values) {
+          const source = Uint8Array.from([120, ...bytes, 0x80]);
+          const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
+          const replaced = message(builder).setBytes(source, 1, bytes.length + 1);
+          const genuine = Buffer.from(bytes).toString('latin1').split('\u00ef\u00bf\u00bd').length - 1;
+          expect(replaced).toBe(text.split('\ufffd').length - 1 - genuine);
+          builder.endRow();
+        }
+        const column = builder.finish().columns[3]!;
+        if (column.kind !== 'bytes') throw new Error('not bytes');
+        const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+        const texts = values.map((_, i) =>
+          decoder.decode(column.bytes.subarray(column.offsets[i], column.offsets[i + 1])),
+        );
+        expect(texts).toEqual(
+          values.map((bytes) => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)),
+        );
+      }),
+    );
+  });
+
+  it('makes U+FFFD of half a surrogate pair', () => {
+    const builder = new BatchBuilder(schema);
+    message(builder).setString('a\ud800b');
+    builder.endRow();
+    expect(rowsOf(builder.finish())[0]![3]).toBe('a\ufffdb');
+  });
+
+  it('is full at the rows of a row group', () => {
+    const builder = new BatchBuilder(schema);
+    for (let row = 0; row < rowGroupRowsMax; row++) {
+      expect(builder.full).toBe(false);
+      builder.endRow();
+    }
+    expect(builder.full).toBe(true);
+    const batch = builder.finish();
+    expectLayout(batch);
+    expect(builder.full).toBe(false);
+  });
+
+  it('is full at the bytes of a row group', () => {
+    const builder = new BatchBuilder(schema);
+    const megabyte = Buffer.alloc(1024 * 1024, 'x');
+    let rows = 0;
+    while (!builder.full) {
+      message(builder).setBytes(megabyte, 0, megabyte.length);
+      builder.endRow();
+      rows++;
+    }
+    expect(rows).toBe(rowGroupBytesMax / megabyte.length);
+    expect(builder.bytes).toBeGreaterThanOrEqual(rowGroupBytesMax);
+  });
+});
+
+/** The same batch with each column as a dictionary of its distinct values. */
+function dictionaryBatch(rows: readonly Value[][]): RecordBatch {
+  const columns = schema.fields.map((field, i): Column => {
+    const entries = [...new Set(rows.map((row) => row[i]!).filter((value) => value !== null))];
+    const values = batchFromRows(
+      { fields: [field] },
+      entries.map((entry) => [entry]),
+    ).columns[0]!;
+    if (values.kind === 'dictionary') throw new Error('not plain');
+    const codes = Uint16Array.from(rows, (row) => Math.max(0, entries.indexOf(row[i]!)));
+    const { validity } = batchFromRows(schema, rows).columns[i]!;
+    return { kind: 'dictionary', length: rows.length, codes, values, validity };
+  });
+  return { length: rows.length, columns };
+}
+
+const batchArbitrary = fc
+  .tuple(rowsArbitrary, fc.boolean())
+  .map(([rows, dictionary]) => (dictionary ? dictionaryBatch(rows) : batchFromRows(schema, rows)));
+
+describe('batches', () => {
+  it('takes rows in any order', () => {
+    fc.assert(
+      fc.property(batchArbitrary, fc.array(fc.nat(), { maxLength: 80 }), (batch, picks) => {
+        const indices = Uint32Array.from(batch.length === 0 ? [] : picks.map((pick) => pick % batch.length));
+        const taken = takeRows(batch, indices);
+        expectLayout(taken);
+        const rows = rowsOf(batch);
+        expect(rowsOf(taken)).toEqual(Array.from(indices, (index) => rows[index]));
+      }),
+    );
+  });
+
+  it('slices, also what was sliced before', () => {
+    fc.assert(
+      fc.property(batchArbitrary, fc.nat(), fc.nat(), fc.nat(), (batch, a, b, c) => {
+        const from = a % (batch.length + 1);
+        const to = from + (b % (batch.length - from + 1));
+        const slice = sliceBatch(batch, from, to);
+        expectLayout(slice);
+        expect(rowsOf(slice)).toEqual(rowsOf(batch).slice(from, to));
+        const inner = c % (slice.length + 1);
+        const tail = sliceBatch(slice, inner, slice.length);
+        expect(rowsOf(tail)).toEqual(rowsOf(slice).slice(inner));
+        const reversed = Uint32Array.from({ length: tail.length }, (_, i) => tail.length - 1 - i);
+        expect(rowsOf(takeRows(tail, reversed))).toEqual(rowsOf(tail).reverse());
+      }),
+    );
+  });
+
+  it('concatenates whole and sliced batches', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(batchArbitrary, fc.nat()), { maxLength: 5 }), (parts) => {
+        const batches = parts.map(([batch, from]) =>
+          sliceBatch(batch, from % (batch.length + 1), batch.length),
+        );
+        const all = concatBatches(schema, [...batches, ...parts.map(([batch]) => batch)]);
+        expectLayout(all);
+        expect(rowsOf(all)).toEqual([
+          ...batches.flatMap(rowsOf),
+          ...parts.flatMap(([batch]) => rowsOf(batch)),
+        ]);
+      }),
+    );
+  });
+});
+
+describe('column builders', () => {
+  it('are the same objects after finish, so that writers may hold on to them', () => {
+    const builder = new BatchBuilder(schema);
+    const columns: ColumnBuilder[] = schema.fields.map((_, i) => builder.column(i));
+    builder.endRow();
+    builder.finish();
+    expect(schema.fields.map((_, i) => builder.column(i))).toEqual(columns);
+  });
+});
