@@ -1,0 +1,227 @@
+import { constants, promises as fs } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import { isAbsolute, join } from 'node:path';
+import { assert } from '../assert.js';
+import { LogstrataError } from '../errors.js';
+import type { Directory, ReadableFile, WritableFile } from './directory.js';
+import { fileSystemError, hasSystemCode } from './file-system-error.js';
+import { pathParts } from './relative-path.js';
+
+/** Reads beyond this length are first clamped to the file's size, so that a wrong length can't take the memory. */
+const readUnclampedBytesMax = 1024 * 1024;
+
+class RealFile implements ReadableFile, WritableFile {
+  readonly path: string;
+  readonly #absolute: string;
+  #handle: FileHandle | null;
+
+  constructor(path: string, absolute: string, handle: FileHandle) {
+    this.path = path;
+    this.#absolute = absolute;
+    this.#handle = handle;
+  }
+
+  async size(): Promise<number> {
+    const handle = this.#open();
+    return this.#run('read the size of', async () => (await handle.stat()).size);
+  }
+
+  async read(position: number, length: number): Promise<Uint8Array> {
+    const handle = this.#open();
+    return this.#run('read', async () => {
+      const wanted =
+        length <= readUnclampedBytesMax
+          ? length
+          : Math.min(length, Math.max(0, (await handle.stat()).size - position));
+      const bytes = new Uint8Array(wanted);
+      let done = 0;
+      while (done < wanted) {
+        const { bytesRead } = await handle.read(bytes, done, wanted - done, position + done);
+        if (bytesRead === 0) break;
+        done += bytesRead;
+      }
+      return done === wanted ? bytes : bytes.subarray(0, done);
+    });
+  }
+
+  async write(position: number, bytes: Uint8Array): Promise<void> {
+    const handle = this.#open();
+    await this.#run(
+      'write',
+      async () => {
+        let done = 0;
+        while (done < bytes.length) {
+          const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, position + done);
+          done += bytesWritten;
+        }
+      },
+      position,
+    );
+  }
+
+  async truncate(length: number): Promise<void> {
+    const handle = this.#open();
+    await this.#run('truncate', () => handle.truncate(length), length);
+  }
+
+  async sync(): Promise<void> {
+    const handle = this.#open();
+    await this.#run('sync', () => handle.datasync());
+  }
+
+  async close(): Promise<void> {
+    const handle = this.#handle;
+    if (handle === null) return;
+    this.#handle = null;
+    await this.#run('close', () => handle.close());
+  }
+
+  #open(): FileHandle {
+    if (this.#handle === null) {
+      throw new LogstrataError('closed', `${this.#absolute} is closed already`, { path: this.#absolute });
+    }
+    return this.#handle;
+  }
+
+  async #run<T>(action: string, work: () => Promise<T>, offset?: number): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw fileSystemError(error, action, this.#absolute, offset);
+    }
+  }
+}
+
+class RealDirectory implements Directory {
+  readonly location: string;
+
+  constructor(location: string) {
+    this.location = location;
+  }
+
+  async list(path: string): Promise<string[]> {
+    return this.#run('list', path, async (absolute) => {
+      try {
+        return (await fs.readdir(absolute)).sort();
+      } catch (error) {
+        if (hasSystemCode(error, 'ENOENT')) return [];
+        throw error;
+      }
+    });
+  }
+
+  async makeDirectory(path: string): Promise<void> {
+    await this.#run('create the folder', path, async (absolute) => {
+      const firstMade = await fs.mkdir(absolute, { recursive: true });
+      if (firstMade === undefined) return;
+      // Every parent of a folder that was made must be synced, or a crash could take the new name away.
+      for (let made = absolute; made.length >= firstMade.length; made = join(made, '..')) {
+        await syncFolder(join(made, '..'));
+      }
+    });
+  }
+
+  async openRead(path: string): Promise<ReadableFile> {
+    return this.#openFile('open', path, constants.O_RDONLY);
+  }
+
+  async create(path: string): Promise<WritableFile> {
+    return this.#openFile('create', path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL);
+  }
+
+  async openWrite(path: string): Promise<WritableFile> {
+    return this.#openFile('open', path, constants.O_RDWR);
+  }
+
+  async link(from: string, to: string): Promise<void> {
+    await this.#run('link', to, (absolute) => fs.link(this.#absolute(from), absolute));
+  }
+
+  async rename(from: string, to: string): Promise<void> {
+    await this.#run('rename', from, (absolute) => fs.rename(absolute, this.#absolute(to)));
+  }
+
+  async remove(path: string): Promise<void> {
+    await this.#run('remove', path, async (absolute) => {
+      try {
+        await fs.unlink(absolute);
+      } catch (error) {
+        if (!hasSystemCode(error, 'ENOENT')) throw error;
+      }
+    });
+  }
+
+  async removeDirectory(path: string): Promise<void> {
+    assert(pathParts(path).length > 0, 'the archive itself is never removed');
+    await this.#run('remove', path, (absolute) => fs.rm(absolute, { recursive: true, force: true }));
+  }
+
+  async syncDirectory(path: string): Promise<void> {
+    await this.#run('sync', path, syncFolder);
+  }
+
+  async size(path: string): Promise<number> {
+    return this.#run('read the size of', path, async (absolute) => (await fs.stat(absolute)).size);
+  }
+
+  #absolute(path: string): string {
+    return join(this.location, ...pathParts(path));
+  }
+
+  async #openFile(action: string, path: string, flags: number): Promise<RealFile> {
+    return this.#run(action, path, async (absolute) => {
+      const handle = await fs.open(absolute, flags, 0o644);
+      // Opening a folder to read succeeds on Linux; only the first read would say what is wrong.
+      if ((await handle.stat()).isDirectory()) {
+        await handle.close();
+        throw new LogstrataError('io', `cannot ${action} ${absolute}: it is a folder, a file was expected`, {
+          path: absolute,
+        });
+      }
+      return new RealFile(path, absolute, handle);
+    });
+  }
+
+  async #run<T>(action: string, path: string, work: (absolute: string) => Promise<T>): Promise<T> {
+    const absolute = this.#absolute(path);
+    try {
+      return await work(absolute);
+    } catch (error) {
+      throw fileSystemError(error, action, absolute);
+    }
+  }
+}
+
+async function syncFolder(absolute: string): Promise<void> {
+  const handle = await fs.open(absolute, constants.O_RDONLY);
+  try {
+    await handle.sync();
+  } catch (error) {
+    // Some systems have no fsync of a folder; there the names are as durable as the file system makes them.
+    if (!hasSystemCode(error, 'EINVAL', 'ENOTSUP', 'EOPNOTSUPP')) throw error;
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
+ * The folder `absolutePath` of the real file system as a file port. It may be missing: lists are empty then, and
+ * `makeDirectory('')` creates it. Throws `invalid` when the path is not absolute or names something else than a folder.
+ */
+export async function openRealDirectory(absolutePath: string): Promise<Directory> {
+  if (!isAbsolute(absolutePath)) {
+    throw new LogstrataError('invalid', `the data folder must be an absolute path, not "${absolutePath}"`);
+  }
+  try {
+    const status = await fs.stat(absolutePath);
+    if (!status.isDirectory()) {
+      throw new LogstrataError('invalid', `${absolutePath} is a file, a folder was expected`, {
+        path: absolutePath,
+      });
+    }
+  } catch (error) {
+    if (!hasSystemCode(error, 'ENOENT')) throw fileSystemError(error, 'open', absolutePath);
+  }
+  // Two paths of one folder must give one location: messages and the writer lock name it.
+  return new RealDirectory(join(absolutePath, '.').replace(/(?<=.)\/$/, ''));
+}
