@@ -1,0 +1,311 @@
+import { Step, type GoLayout } from './go-layout.js';
+
+/** Where the zone of a text comes from. */
+export const ZoneSource = { none: 0, offset: 1, abbreviation: 2 } as const;
+
+/** What a text says, part by part; -1 where it says nothing. One object is filled again for each text. */
+export class TimeParts {
+  year = -1;
+  /** 1 to 12. */
+  month = -1;
+  day = -1;
+  dayOfYear = -1;
+  hour = 0;
+  minute = 0;
+  second = 0;
+  millisecond = 0;
+  /** 0 none, 1 AM, 2 PM. */
+  halfDay = 0;
+  zoneSource: number = ZoneSource.none;
+  /** Where `zoneSource` is `offset`. */
+  offsetSeconds = 0;
+  /** Where `zoneSource` is `abbreviation`: an abbreviation without a fixed meaning. */
+  abbreviation = '';
+
+  clear(): void {
+    this.year = -1;
+    this.month = -1;
+    this.day = -1;
+    this.dayOfYear = -1;
+    this.hour = 0;
+    this.minute = 0;
+    this.second = 0;
+    this.millisecond = 0;
+    this.halfDay = 0;
+    this.zoneSource = ZoneSource.none;
+  }
+}
+
+/** Reads the whole of `text` by a layout into `parts`; false when it does not fit. Ranges of days are not checked here. */
+export function readByLayout(layout: GoLayout, text: string, parts: TimeParts): boolean {
+  parts.clear();
+  const steps = layout.steps;
+  let at = 0;
+  for (let i = 0; i < steps.length; i++) {
+    const step = steps[i]!;
+    if (step >= Step.literal) {
+      if (text.charCodeAt(at) !== step - Step.literal) return false;
+      at++;
+    } else {
+      at =
+        step === Step.fraction
+          ? readFraction(text, at, layout.digits[i]!, parts)
+          : readStep(step, text, at, parts);
+      if (at < 0) return false;
+    }
+  }
+  return at === text.length;
+}
+
+/** Each step returns the place behind what it read, or -1. */
+function readStep(step: number, text: string, at: number, parts: TimeParts): number {
+  switch (step) {
+    case Step.blanks:
+      return skipBlanks(text, at);
+    case Step.year4: {
+      const high = twoDigits(text, at);
+      const low = twoDigits(text, at + 2);
+      parts.year = high * 100 + low;
+      return high < 0 || low < 0 ? -1 : at + 4;
+    }
+    case Step.monthAbbreviation:
+      parts.month = monthByLetters(text, at);
+      return parts.month < 0 ? -1 : at + 3;
+    case Step.month2:
+      parts.month = twoDigits(text, at);
+      return parts.month < 1 || parts.month > 12 ? -1 : at + 2;
+    case Step.day2:
+      parts.day = twoDigits(text, at);
+      return parts.day < 0 ? -1 : at + 2;
+    case Step.day:
+      if (text.charCodeAt(at) === 32) at++;
+      parts.day = oneOrTwoDigits(text, at);
+      return behindNumber(text, at);
+    case Step.hour24:
+      parts.hour = oneOrTwoDigits(text, at);
+      return parts.hour > 23 ? -1 : behindNumber(text, at);
+    case Step.minute2:
+      parts.minute = twoDigits(text, at);
+      return parts.minute < 0 || parts.minute > 59 ? -1 : at + 2;
+    case Step.second2:
+    case Step.second2Plain:
+      parts.second = twoDigits(text, at);
+      if (parts.second < 0 || parts.second > 59) return -1;
+      return step === Step.second2 ? readFraction(text, at + 2, 0, parts) : at + 2;
+    default:
+      return step >= Step.offset && step <= Step.offsetOrZColonSeconds
+        ? readOffset(step, text, at, parts)
+        : readRareStep(step, text, at, parts);
+  }
+}
+
+function readRareStep(step: number, text: string, at: number, parts: TimeParts): number {
+  switch (step) {
+    case Step.year2: {
+      const year = twoDigits(text, at);
+      // Go's (and POSIX's) century: 69 to 99 are the 1900s.
+      parts.year = year + (year >= 69 ? 1900 : 2000);
+      return year < 0 ? -1 : at + 2;
+    }
+    case Step.monthName:
+      return readMonthName(text, at, parts);
+    case Step.month:
+      parts.month = oneOrTwoDigits(text, at);
+      return parts.month < 1 || parts.month > 12 ? -1 : behindNumber(text, at);
+    case Step.dayOfYear:
+      return readDayOfYear(text, at, parts);
+    case Step.weekdayName:
+    case Step.weekdayAbbreviation:
+      return readWeekday(step, text, at);
+    case Step.hour12:
+      parts.hour = oneOrTwoDigits(text, at);
+      return parts.hour > 12 ? -1 : behindNumber(text, at);
+    case Step.hour12Padded:
+      parts.hour = twoDigits(text, at);
+      return parts.hour < 0 || parts.hour > 12 ? -1 : at + 2;
+    case Step.minute:
+      parts.minute = oneOrTwoDigits(text, at);
+      return parts.minute > 59 ? -1 : behindNumber(text, at);
+    case Step.second:
+    case Step.secondPlain: {
+      parts.second = oneOrTwoDigits(text, at);
+      const behind = parts.second > 59 ? -1 : behindNumber(text, at);
+      return behind < 0 || step === Step.secondPlain ? behind : readFraction(text, behind, 0, parts);
+    }
+    case Step.halfDay: {
+      const letter = text.charCodeAt(at) | 32;
+      parts.halfDay = letter === 97 ? 1 : letter === 112 ? 2 : 0;
+      return parts.halfDay === 0 || (text.charCodeAt(at + 1) | 32) !== 109 ? -1 : at + 2;
+    }
+    case Step.zoneName:
+      return readZoneName(text, at, parts);
+    case Step.dateTimeSeparator: {
+      const code = text.charCodeAt(at);
+      return code === 84 || code === 116 || code === 32 ? at + 1 : -1;
+    }
+    default:
+      return -1;
+  }
+}
+
+function twoDigits(text: string, at: number): number {
+  const high = text.charCodeAt(at) - 48;
+  const low = text.charCodeAt(at + 1) - 48;
+  return high >= 0 && high <= 9 && low >= 0 && low <= 9 ? high * 10 + low : -1;
+}
+
+function isDigit(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  return code >= 48 && code <= 57;
+}
+
+/** The number at `at`, of at most two digits; -1 where there is none, which `behindNumber` reports as well. */
+function oneOrTwoDigits(text: string, at: number): number {
+  if (!isDigit(text, at)) return -1;
+  const first = text.charCodeAt(at) - 48;
+  return isDigit(text, at + 1) ? first * 10 + text.charCodeAt(at + 1) - 48 : first;
+}
+
+function behindNumber(text: string, at: number): number {
+  if (!isDigit(text, at)) return -1;
+  return isDigit(text, at + 1) ? at + 2 : at + 1;
+}
+
+function skipBlanks(text: string, at: number): number {
+  if (at < text.length && text.charCodeAt(at) !== 32) return -1;
+  while (text.charCodeAt(at) === 32) at++;
+  return at;
+}
+
+/** A point or comma and digits. With `digits` > 0 exactly as many; else any number, none included. Truncated to milliseconds. */
+function readFraction(text: string, at: number, digits: number, parts: TimeParts): number {
+  const point = text.charCodeAt(at);
+  if ((point !== 46 && point !== 44) || !isDigit(text, at + 1)) return digits > 0 ? -1 : at;
+  let end = at + 1;
+  let milliseconds = 0;
+  let weight = 100;
+  while ((digits === 0 || end <= at + digits) && isDigit(text, end)) {
+    milliseconds += (text.charCodeAt(end) - 48) * weight;
+    weight = weight === 1 ? 0 : weight / 10;
+    if (weight < 1) weight = 0;
+    end++;
+  }
+  if (digits > 0 && end !== at + digits + 1) return -1;
+  parts.millisecond = milliseconds;
+  return end;
+}
+
+const monthNames = [
+  'january',
+  'february',
+  'march',
+  'april',
+  'may',
+  'june',
+  'july',
+  'august',
+  'september',
+  'october',
+  'november',
+  'december',
+];
+const weekdayNames = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'];
+
+/** Three letters in one number, in lower case. */
+function letters(text: string, at: number): number {
+  return (
+    ((text.charCodeAt(at) | 32) << 16) |
+    ((text.charCodeAt(at + 1) | 32) << 8) |
+    (text.charCodeAt(at + 2) | 32)
+  );
+}
+
+const months = new Map(monthNames.map((name, i) => [letters(name, 0), i + 1]));
+const weekdays = new Map(weekdayNames.map((name, i) => [letters(name, 0), i]));
+
+/** By English abbreviation in any case; -1 if it is none. */
+function monthByLetters(text: string, at: number): number {
+  return months.get(letters(text, at)) ?? -1;
+}
+
+function readMonthName(text: string, at: number, parts: TimeParts): number {
+  parts.month = monthByLetters(text, at);
+  if (parts.month < 0) return -1;
+  const name = monthNames[parts.month - 1]!;
+  return text.slice(at, at + name.length).toLowerCase() === name ? at + name.length : -1;
+}
+
+/** A weekday must be one; whether it is that of the date is not asked, as in Go. */
+function readWeekday(step: number, text: string, at: number): number {
+  const weekday = weekdays.get(letters(text, at));
+  if (weekday === undefined) return -1;
+  if (step === Step.weekdayAbbreviation) return at + 3;
+  const name = weekdayNames[weekday]!;
+  return text.slice(at, at + name.length).toLowerCase() === name ? at + name.length : -1;
+}
+
+/** Three digits, the first of which may be blanks. */
+function readDayOfYear(text: string, at: number, parts: TimeParts): number {
+  const digits = text.slice(at, at + 3);
+  if (!/^ {0,2}\d+$/.test(digits) || digits.length < 3) return -1;
+  parts.dayOfYear = Number(digits);
+  return parts.dayOfYear < 1 || parts.dayOfYear > 366 ? -1 : at + 3;
+}
+
+function readOffset(step: number, text: string, at: number, parts: TimeParts): number {
+  const sign = text.charCodeAt(at);
+  if (step >= Step.offsetOrZ && (sign | 32) === 122) {
+    parts.zoneSource = ZoneSource.offset;
+    parts.offsetSeconds = 0;
+    return at + 1;
+  }
+  if (sign !== 43 && sign !== 45) return -1;
+  const shape = step >= Step.offsetOrZ ? step - (Step.offsetOrZ - Step.offset) : step;
+  const colon = shape === Step.offsetColon || shape === Step.offsetColonSeconds ? 1 : 0;
+  const hours = twoDigits(text, at + 1);
+  let end = at + 3;
+  let minutes = 0;
+  let seconds = 0;
+  if (shape !== Step.offsetHour) {
+    if (colon === 1 && text.charCodeAt(end) !== 58) return -1;
+    minutes = twoDigits(text, end + colon);
+    end += 2 + colon;
+  }
+  if (shape === Step.offsetSeconds || shape === Step.offsetColonSeconds) {
+    if (colon === 1 && text.charCodeAt(end) !== 58) return -1;
+    seconds = twoDigits(text, end + colon);
+    end += 2 + colon;
+  }
+  if (hours < 0 || hours > 24 || minutes < 0 || minutes > 59 || seconds < 0 || seconds > 59) return -1;
+  const total = hours * 3600 + minutes * 60 + seconds;
+  parts.zoneSource = ZoneSource.offset;
+  parts.offsetSeconds = sign === 45 ? -total : total;
+  return end;
+}
+
+/** Abbreviations that mean UTC wherever they stand; what others mean depends on the place. */
+const utcNames = new Set(['UTC', 'GMT', 'UT', 'Z']);
+
+/** `CET`, `GMT+3`, `+03`: capital letters, or an offset in hours, or both behind GMT. */
+function readZoneName(text: string, at: number, parts: TimeParts): number {
+  let end = at;
+  while (end - at < 5 && text.charCodeAt(end) >= 65 && text.charCodeAt(end) <= 90) end++;
+  const name = text.slice(at, end);
+  const sign = text.charCodeAt(end);
+  if ((name === '' || name === 'GMT' || name === 'UTC') && (sign === 43 || sign === 45)) {
+    const hours = oneOrTwoDigits(text, end + 1);
+    if (hours < 0 || hours > 23) return -1;
+    parts.zoneSource = ZoneSource.offset;
+    parts.offsetSeconds = (sign === 45 ? -hours : hours) * 3600;
+    return behindNumber(text, end + 1);
+  }
+  if (name === '') return -1;
+  if (utcNames.has(name)) {
+    parts.zoneSource = ZoneSource.offset;
+    parts.offsetSeconds = 0;
+  } else {
+    parts.zoneSource = ZoneSource.abbreviation;
+    parts.abbreviation = name;
+  }
+  return end;
+}
