@@ -1,0 +1,33 @@
+/** Longer words are no misspelled names; comparing costs the product of both lengths. */
+const lengthMax = 64;
+
+/** ` (did you mean "x"?)` with a leading blank for the name that `wrong` was likely meant to be, or nothing. */
+export function nearName(wrong: string, names: readonly string[]): string {
+  if (wrong.length > lengthMax) return '';
+  let nearest: string | undefined;
+  let nearestEdits = Math.max(1, Math.floor(wrong.length / 3)) + 1;
+  for (const name of names) {
+    const edits = editsBetween(wrong.toLowerCase(), name.toLowerCase());
+    if (edits >= nearestEdits) continue;
+    nearest = name;
+    nearestEdits = edits;
+  }
+  return nearest === undefined ? '' : ` (did you mean "${nearest}"?)`;
+}
+
+/** Insertions, removals, changes and swaps of neighbours that turn `a` into `b` (optimal string alignment distance). */
+function editsBetween(a: string, b: string): number {
+  const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)];
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const change = rows[i - 1]![j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      let edits = Math.min(change, rows[i - 1]![j]! + 1, row[j - 1]! + 1);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        edits = Math.min(edits, rows[i - 2]![j - 2]! + 1);
+      row.push(edits);
+    }
+    rows.push(row);
+  }
+  return rows[a.length]![b.length]!;
+}

@@ -1,0 +1,118 @@
+import { assertNever } from '../engine/assert.js';
+import { lexTemplate } from './template-lexer.js';
+import { parseTemplate, type Expression, type TemplateNode } from './template-parser.js';
+import { isTrue, textOf, type TemplateValue } from './template-value.js';
+
+/** Gives a parsed field's text, or undefined when the line has no such field. */
+export type FieldSource = (name: string) => string | undefined;
+
+export interface Template {
+  /** The parsed fields that it mentions, each once. */
+  readonly fields: readonly string[];
+  /** A field that is missing is the empty string. */
+  render(get: FieldSource): string;
+}
+
+/**
+ * Compiles a template in the syntax of Go's text/template (https://pkg.go.dev/text/template) as far as it makes sense
+ * over the plain values of one line: `{{.field}}`, `if`, `else`, `end`, variables, pipelines, parentheses, comments,
+ * trimming, and the functions of `template-functions.ts`. Throws `invalid` with the place in the template.
+ */
+export function compileTemplate(text: string): Template {
+  const { nodes, fields, variables } = parseTemplate(lexTemplate(text));
+  const flat = flatten(nodes);
+  if (flat !== undefined) return { fields, render: (get) => renderFlat(flat, get) };
+  return {
+    fields,
+    render: (get) => renderNodes(nodes, { get, variables: new Array<TemplateValue>(variables) }),
+  };
+}
+
+/** The usual template: texts with fields between them, `texts` being one longer than `names`. */
+interface FlatTemplate {
+  readonly texts: readonly string[];
+  readonly names: readonly string[];
+}
+
+function flatten(nodes: readonly TemplateNode[]): FlatTemplate | undefined {
+  const texts = [''];
+  const names: string[] = [];
+  for (const node of nodes) {
+    if (node.kind === 'text') {
+      texts[texts.length - 1] += node.text;
+    } else if (node.kind === 'print' && node.value.kind === 'field') {
+      names.push(node.value.name);
+      texts.push('');
+    } else {
+      return undefined;
+    }
+  }
+  return { texts, names };
+}
+
+function renderFlat(template: FlatTemplate, get: FieldSource): string {
+  const { texts, names } = template;
+  let text = texts[0]!;
+  for (let i = 0; i < names.length; i++) text += (get(names[i]!) ?? '') + texts[i + 1]!;
+  return text;
+}
+
+interface Frame {
+  readonly get: FieldSource;
+  readonly variables: TemplateValue[];
+}
+
+function renderNodes(nodes: readonly TemplateNode[], frame: Frame): string {
+  let text = '';
+  for (const node of nodes) {
+    switch (node.kind) {
+      case 'text':
+        text += node.text;
+        break;
+      case 'print':
+        text += textOf(evaluate(node.value, frame));
+        break;
+      case 'set':
+        evaluate(node.value, frame);
+        break;
+      case 'if':
+        text += renderNodes(isTrue(evaluate(node.condition, frame)) ? node.then : node.otherwise, frame);
+        break;
+      default:
+        assertNever(node);
+    }
+  }
+  return text;
+}
+
+function evaluate(expression: Expression, frame: Frame): TemplateValue {
+  switch (expression.kind) {
+    case 'literal':
+      return expression.value;
+    case 'field':
+      return frame.get(expression.name);
+    case 'variable':
+      return frame.variables[expression.slot];
+    case 'assign':
+      return (frame.variables[expression.slot] = evaluate(expression.value, frame));
+    case 'choose':
+      return choose(expression.stopAt, expression.values, frame);
+    case 'call': {
+      const values: TemplateValue[] = [];
+      for (const value of expression.values) values.push(evaluate(value, frame));
+      return expression.call(values);
+    }
+    default:
+      return assertNever(expression);
+  }
+}
+
+/** `and` gives the first value that is not true, `or` the first that is, and both the last if there is none; what follows is not looked at. */
+function choose(stopAt: boolean, values: readonly Expression[], frame: Frame): TemplateValue {
+  let result: TemplateValue;
+  for (const value of values) {
+    result = evaluate(value, frame);
+    if (isTrue(result) === stopAt) return result;
+  }
+  return result;
+}
