@@ -44,3 +44,47 @@ export const ordinalMax = 2 ** 40 - 1;
 
 /** Partitions have 24 bits: hours since the epoch, up to the year 3883. */
 export const partitionMax = 2 ** 24 - 1;
+
+/** Rows of a sorted run that loading holds in memory before it puts runs aside on disk. */
+export const sortMemoryBytesMax = 64 * 1024 * 1024;
+
+/** Sorted runs merged at once; more are first merged into fewer, so that their pages fit in memory together. */
+export const sortRunsMergedMax = 64;
+
+/** A page of a run put aside, in bytes and rows: `sortRunsMergedMax` of them are in memory while runs are merged. */
+export const sortedPageBytes = 1024 * 1024;
+export const sortedPageRowsMax = 4096;
+
+/** A rejected line that waits in memory to be written beside the records it came with. */
+export const rejectedBufferBytesMax = 1024 * 1024;
+
+/** How long a loader may hold back the commits of others between taking its ordinals and publishing. */
+export const reservationMsMax = 120_000;
+
+/** A manifest in memory and on disk: 100 000 segments stay far below it, and a damaged size can't take the memory. */
+export const manifestBytesMax = 256 * 1024 * 1024;
+
+/** One batch of a hot file, encoded: read and checked as a whole. */
+export const hotBatchBytesMax = 256 * 1024 * 1024;
+
+/** A hot file: it is sealed at `hotBytesMax`, which its last batch may pass. It is read as a whole after a crash. */
+export const hotFileBytesMax = hotBytesMax + hotBatchBytesMax;
+
+/** A frame between processes: a batch on its way to the writer, or a description. */
+export const frameJsonBytesMax = 64 * 1024 * 1024;
+export const framePayloadBytesMax = hotBatchBytesMax;
+
+/**
+ * A page of a sealed segment, decompressed: a row group's bytes, plus one value that went over its bound and what the
+ * encoding adds. A larger claim is damage, and is not allocated.
+ */
+export const pageBytesMax = rowGroupBytesMax + 2 * valueBytesMax + 16 * rowGroupRowsMax;
+
+/** How late a live record may be before it counts as history, unless configured otherwise. */
+export const graceMsDefault = 3_600_000;
+
+/** The longest time a query may take, unless configured otherwise; removed files stay that long for other processes. */
+export const queryTimeoutMsDefault = 60_000;
+
+/** How often the writer looks for a day that has ended and for files to remove, and a waiting server for the lock. */
+export const maintenanceIntervalMs = 1000;

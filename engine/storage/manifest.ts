@@ -44,6 +44,10 @@ export interface HotEntry {
   readonly schemaVersion: number;
   /** Length that is known to be committed, from a clean close or a failed write; null while it grows. */
   readonly committedBytes: number | null;
+  /** Batches below this length are counted in this manifest's ordinals, checkpoints and counters already. */
+  readonly foldedBytes: number;
+  /** When it was begun, by the clock (ms): it is sealed when that day has ended. */
+  readonly createdMs: number;
 }
 
 /**

@@ -1,0 +1,200 @@
+import { randomBytes } from 'node:crypto';
+import { DamageError, LogstrataError, isLogstrataError } from '../errors.js';
+import { manifestBytesMax } from '../limits.js';
+import type { Directory } from './directory.js';
+import { decodeManifest, encodeManifest } from './manifest-format.js';
+import type { Manifest } from './manifest.js';
+import { joinPath } from './relative-path.js';
+
+const manifestPattern = /^manifest-(\d{16})$/;
+const temporaryPattern = /^manifest-\d{16}\.[0-9a-f]+\.tmp$/;
+
+/** A reader whose file is removed while it opens it looks again; a writer would have to publish this often meanwhile. */
+const readAttemptsMax = 100;
+
+/** The published manifests: the newest, and the one before it for the readers that are still opening it. */
+const manifestsKept = 2;
+
+/** Name of the manifest with this number. */
+export function manifestName(number: number): string {
+  return `manifest-${String(number).padStart(16, '0')}`;
+}
+
+async function manifestNumbers(directory: Directory, agentFolder: string): Promise<number[]> {
+  const numbers: number[] = [];
+  for (const name of await directory.list(agentFolder)) {
+    const match = manifestPattern.exec(name);
+    if (match !== null) numbers.push(Number(match[1]));
+  }
+  return numbers.sort((a, b) => a - b);
+}
+
+/** The number of the newest manifest, without reading it; undefined when there is none. */
+export async function newestManifestNumber(
+  directory: Directory,
+  agentFolder: string,
+): Promise<number | undefined> {
+  return (await manifestNumbers(directory, agentFolder)).at(-1);
+}
+
+/**
+ * The newest manifest of an agent, or undefined when none was ever published. Throws `damaged` when it is not what was
+ * written: the one before it would answer short, so it is never taken instead. Throws `unsupported` for a newer format.
+ */
+export async function readNewestManifest(
+  directory: Directory,
+  agentFolder: string,
+): Promise<Manifest | undefined> {
+  for (let attempt = 0; attempt < readAttemptsMax; attempt++) {
+    const number = await newestManifestNumber(directory, agentFolder);
+    if (number === undefined) return undefined;
+    try {
+      const manifest = await readManifestFile(directory, agentFolder, number);
+      // Its name is seen before it is durable; what is answered from it must not be gone after a crash.
+      await directory.syncDirectory(agentFolder);
+      return manifest;
+    } catch (error) {
+      if (!isLogstrataError(error) || error.code !== 'not_found') throw error;
+    }
+  }
+  throw new LogstrataError(
+    'io',
+    `the manifests in ${place(directory, agentFolder)} change too fast to read`,
+    {
+      path: place(directory, agentFolder),
+    },
+  );
+}
+
+/** One manifest by its number. Throws like `readNewestManifest`, and `not_found` when it is gone. */
+export async function readManifestFile(
+  directory: Directory,
+  agentFolder: string,
+  number: number,
+): Promise<Manifest> {
+  const path = joinPath(agentFolder, manifestName(number));
+  const where = place(directory, path);
+  const bytes = await readWhole(directory, path);
+  try {
+    const manifest = decodeManifest(bytes);
+    if (manifest.number !== number) throw new DamageError(`it says that it is number ${manifest.number}`, {});
+    return manifest;
+  } catch (error) {
+    if (!isLogstrataError(error)) throw error;
+    if (error.code === 'unsupported') {
+      throw new LogstrataError(
+        'unsupported',
+        `manifest ${where} was written by a newer logstrata: ${error.message}`,
+        {
+          path: where,
+        },
+      );
+    }
+    throw new DamageError(
+      `manifest ${where} is damaged: ${error.message}; run \`logstrata verify\` to see what can be saved`,
+      { path: where, offset: error.offset ?? 0, cause: error },
+    );
+  }
+}
+
+async function readWhole(directory: Directory, path: string): Promise<Uint8Array> {
+  const file = await directory.openRead(path);
+  try {
+    const sizeBytes = await file.size();
+    if (sizeBytes > manifestBytesMax) {
+      throw new LogstrataError('limit', `${place(directory, path)} has more than ${manifestBytesMax} bytes`, {
+        path: place(directory, path),
+      });
+    }
+    return await file.read(0, sizeBytes);
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * Publishes the agent's next state durably: it is written aside, synced, and linked to the next number, which only one
+ * writer can do. Throws `conflict` when another process has published in between; `disk_full`, `io` when the state could
+ * not be written (the old one stays). When the folder's sync fails, readers may have seen the new state already, and a
+ * crash may take it back: `io`, and nothing more can be published until the agent is opened again.
+ */
+export async function publishManifest(
+  directory: Directory,
+  agentFolder: string,
+  manifest: Manifest,
+): Promise<void> {
+  const bytes = encodeManifest(manifest);
+  if (bytes.length > manifestBytesMax) {
+    throw new LogstrataError('limit', `the manifest of ${manifest.agent} would have ${bytes.length} bytes`);
+  }
+  await assertNext(directory, agentFolder, manifest.number);
+  const path = joinPath(agentFolder, manifestName(manifest.number));
+  const temporary = `${path}.${randomBytes(4).toString('hex')}.tmp`;
+  try {
+    await writeWhole(directory, temporary, bytes);
+    await linkNext(directory, temporary, path);
+  } catch (error) {
+    await directory.remove(temporary).catch(() => {});
+    throw error;
+  }
+  const numbers = await manifestNumbers(directory, agentFolder);
+  if (numbers.at(-1) !== manifest.number) {
+    // The number was free only because another writer is past it already and has removed it.
+    await directory.remove(path);
+    throw conflict(directory, path);
+  }
+  await directory.syncDirectory(agentFolder);
+  await removeOld(directory, agentFolder, manifest.number);
+}
+
+async function assertNext(directory: Directory, agentFolder: string, number: number): Promise<void> {
+  const newest = (await newestManifestNumber(directory, agentFolder)) ?? 0;
+  if (newest !== number - 1) throw conflict(directory, joinPath(agentFolder, manifestName(newest)));
+}
+
+async function writeWhole(directory: Directory, path: string, bytes: Uint8Array): Promise<void> {
+  const file = await directory.create(path);
+  try {
+    await file.write(0, bytes);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function linkNext(directory: Directory, from: string, to: string): Promise<void> {
+  try {
+    await directory.link(from, to);
+  } catch (error) {
+    if (isLogstrataError(error) && (error.code === 'exists' || error.code === 'not_found')) {
+      throw conflict(directory, to);
+    }
+    throw error;
+  }
+}
+
+function conflict(directory: Directory, path: string): LogstrataError {
+  const where = place(directory, path);
+  return new LogstrataError(
+    'conflict',
+    `another process writes here, or this one failed while it published: ${where} is there; stop the other and start again`,
+    { path: where },
+  );
+}
+
+/** Old manifests and what interrupted publications left. A failure is not the publication's: the next one tries again. */
+async function removeOld(directory: Directory, agentFolder: string, number: number): Promise<void> {
+  try {
+    for (const name of await directory.list(agentFolder)) {
+      const match = manifestPattern.exec(name);
+      const isOld = match !== null && Number(match[1]) <= number - manifestsKept;
+      if (isOld || temporaryPattern.test(name)) await directory.remove(joinPath(agentFolder, name));
+    }
+  } catch (error) {
+    if (!isLogstrataError(error)) throw error;
+  }
+}
+
+function place(directory: Directory, path: string): string {
+  return `${directory.location}/${path}`;
+}

@@ -1,0 +1,226 @@
+import { crc32 } from 'node:zlib';
+import { assert } from '../assert.js';
+import { DamageError, LogstrataError } from '../errors.js';
+import { ordinalMax, partitionMax } from '../limits.js';
+import { makeSchema, type Field, type FieldType, type Schema } from '../schema.js';
+import {
+  asObject,
+  choiceField,
+  countField,
+  countOrNullField,
+  countsField,
+  flagField,
+  listField,
+  objectsField,
+  parseJsonObject,
+  textField,
+  textOrNullField,
+  timeOrNullField,
+  type JsonObject,
+} from './checked-json.js';
+import type {
+  Checkpoint,
+  Counters,
+  HotEntry,
+  Manifest,
+  RejectedEntry,
+  Run,
+  SegmentEntry,
+} from './manifest.js';
+
+/**
+ * A manifest as bytes: one line `logstrata-manifest <version> <bytes> <crc32>`, then as many bytes of JSON. The checksum
+ * (8 hexadecimal digits) covers the line up to itself and the JSON, so every flipped bit shows. A change of the JSON that
+ * an older program would misread counts the version up; the line stays as it is.
+ */
+const manifestMagic = 'logstrata-manifest';
+const manifestVersion = 1;
+const headerPattern = /^logstrata-manifest (\d{1,9}) (\d{1,15}) ([0-9a-f]{8})\n/;
+const headerBytesMax = 64;
+
+const fieldTypes: readonly FieldType[] = ['int', 'float', 'string', 'time'];
+
+function headerLine(version: number, json: Uint8Array): string {
+  const start = `${manifestMagic} ${version} ${json.length} `;
+  const checksum = crc32(json, crc32(start));
+  return `${start}${checksum.toString(16).padStart(8, '0')}\n`;
+}
+
+/** The bytes of a manifest file. */
+export function encodeManifest(manifest: Manifest): Uint8Array {
+  const json = Buffer.from(manifestJson(manifest));
+  return Buffer.concat([Buffer.from(headerLine(manifestVersion, json)), json]);
+}
+
+/** Reads the bytes of a manifest file. Throws `damaged` for what was not written so, `unsupported` for a newer version. */
+export function decodeManifest(bytes: Uint8Array): Manifest {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const header = headerPattern.exec(buffer.toString('latin1', 0, headerBytesMax));
+  if (header === null) throw new DamageError(`it does not begin with "${manifestMagic}"`, { offset: 0 });
+  const json = buffer.subarray(header[0].length);
+  const version = Number(header[1]);
+  if (header[0] !== headerLine(version, json)) {
+    throw new DamageError(`its length or its checksum is wrong`, { offset: 0 });
+  }
+  if (version !== manifestVersion) {
+    throw new LogstrataError('unsupported', `it has format version ${version}, known is ${manifestVersion}`);
+  }
+  return readManifest(parseJsonObject(buffer.toString('utf8', header[0].length), 'the manifest'));
+}
+
+/** JSON with a line for each entry, which people and `diff` can read. */
+function manifestJson(manifest: Manifest): string {
+  const lines = (items: readonly unknown[]): string =>
+    items.length === 0 ? '[]' : `[\n${items.map((item) => JSON.stringify(item)).join(',\n')}\n]`;
+  return (
+    `{"number":${manifest.number},"agent":${JSON.stringify(manifest.agent)},` +
+    `"highestPartition":${manifest.highestPartition},\n"counters":${JSON.stringify(manifest.counters)},\n` +
+    `"schemas":${lines(manifest.schemas)},\n` +
+    `"segments":${lines(manifest.segments.map((entry) => ({ ...entry, runs: flattenRuns(entry) })))},\n` +
+    `"hot":${lines(manifest.hot)},\n` +
+    `"rejected":${lines(manifest.rejected)},\n` +
+    `"checkpoints":${lines(manifest.checkpoints)},\n` +
+    `"nextOrdinals":${JSON.stringify(manifest.nextOrdinals.flat())}}\n`
+  );
+}
+
+/** Runs as one list of partition, first ordinal, rows: a segment's runs follow one another, so the first rows are sums. */
+function flattenRuns(entry: SegmentEntry): number[] {
+  const flat: number[] = [];
+  let row = 0;
+  for (const run of entry.runs) {
+    assert(run.firstRow === row, `the runs of ${entry.file} leave a gap at row ${row}`);
+    flat.push(run.partition, run.firstOrdinal, run.rows);
+    row += run.rows;
+  }
+  assert(row === entry.rows, `the runs of ${entry.file} have ${row} rows of ${entry.rows}`);
+  return flat;
+}
+
+function readRuns(object: JsonObject): Run[] {
+  const flat = countsField(object, 'runs');
+  if (flat.length % 3 !== 0) throw new DamageError(`"runs" should have three numbers for each run`, {});
+  const runs: Run[] = [];
+  let row = 0;
+  for (let i = 0; i < flat.length; i += 3) {
+    const partition = flat[i]!;
+    const firstOrdinal = flat[i + 1]!;
+    const rows = flat[i + 2]!;
+    if (partition > partitionMax || firstOrdinal < 1 || rows < 1 || firstOrdinal + rows - 1 > ordinalMax) {
+      throw new DamageError(`"runs" has the impossible run ${partition}, ${firstOrdinal}, ${rows}`, {});
+    }
+    runs.push({ partition, firstOrdinal, firstRow: row, rows });
+    row += rows;
+  }
+  return runs;
+}
+
+function readManifest(object: JsonObject): Manifest {
+  return {
+    number: countField(object, 'number'),
+    agent: textField(object, 'agent'),
+    schemas: readSchemas(object),
+    segments: objectsField(object, 'segments', readSegment),
+    hot: objectsField(object, 'hot', readHot),
+    nextOrdinals: readNextOrdinals(object),
+    highestPartition: countField(object, 'highestPartition', partitionMax),
+    checkpoints: objectsField(object, 'checkpoints', readCheckpoint),
+    rejected: objectsField(object, 'rejected', readRejected),
+    counters: readCounters(asObject(object['counters'], 'counters')),
+  };
+}
+
+function readSchemas(object: JsonObject): Manifest['schemas'] {
+  return objectsField(object, 'schemas', (item) => ({
+    version: countField(item, 'version'),
+    schema: readSchema(asObject(item['schema'], 'schema')),
+  }));
+}
+
+function readSchema(object: JsonObject): Schema {
+  const fields = objectsField(object, 'fields', (item): Field => {
+    const field = { name: textField(item, 'name'), type: choiceField(item, 'type', fieldTypes) };
+    return item['index'] === undefined ? field : { ...field, index: flagField(item, 'index') };
+  });
+  try {
+    return makeSchema(fields);
+  } catch (error) {
+    throw new DamageError(error instanceof Error ? error.message : 'impossible fields', { cause: error });
+  }
+}
+
+function readSegment(item: JsonObject): SegmentEntry {
+  const entry: SegmentEntry = {
+    file: textField(item, 'file'),
+    bytes: countField(item, 'bytes'),
+    rows: countField(item, 'rows'),
+    rowGroupRows: countsField(item, 'rowGroupRows'),
+    runs: readRuns(item),
+    timeMinMs: timeOrNullField(item, 'timeMinMs'),
+    timeMaxMs: timeOrNullField(item, 'timeMaxMs'),
+    footerOffset: countField(item, 'footerOffset'),
+    footerBytes: countField(item, 'footerBytes'),
+    footerChecksum: countField(item, 'footerChecksum', 2 ** 32 - 1),
+    schemaVersion: countField(item, 'schemaVersion'),
+    codec: choiceField(item, 'codec', ['lz4', 'zstd']),
+    gramFilterBytes: countField(item, 'gramFilterBytes'),
+    replaces: listField(item, 'replaces').map((file) => textField({ replaces: file }, 'replaces')),
+  };
+  const last = entry.runs.at(-1);
+  const groupRows = entry.rowGroupRows.reduce((sum, rows) => sum + rows, 0);
+  if (groupRows !== entry.rows || (last?.firstRow ?? 0) + (last?.rows ?? 0) !== entry.rows) {
+    throw new DamageError(`segment ${entry.file} has rows that its row groups or its runs do not have`, {});
+  }
+  return entry;
+}
+
+function readHot(item: JsonObject): HotEntry {
+  return {
+    file: textField(item, 'file'),
+    schemaVersion: countField(item, 'schemaVersion'),
+    committedBytes: countOrNullField(item, 'committedBytes'),
+    foldedBytes: countField(item, 'foldedBytes'),
+    createdMs: countField(item, 'createdMs'),
+  };
+}
+
+function readNextOrdinals(object: JsonObject): [number, number][] {
+  const flat = countsField(object, 'nextOrdinals');
+  const pairs: [number, number][] = [];
+  for (let i = 0; i + 1 < flat.length; i += 2) pairs.push([flat[i]!, flat[i + 1]!]);
+  if (flat.length % 2 !== 0) throw new DamageError('"nextOrdinals" should have two numbers a partition', {});
+  return pairs;
+}
+
+/** A checkpoint from JSON; throws `damaged`. Hot batches carry them too. */
+export function readCheckpoint(item: JsonObject): Checkpoint {
+  return {
+    headHash: textField(item, 'headHash'),
+    headBytes: countField(item, 'headBytes'),
+    offset: countField(item, 'offset'),
+    contentHash: textOrNullField(item, 'contentHash'),
+    endsInLine: flagField(item, 'endsInLine'),
+    path: textField(item, 'path'),
+    lastTimeMs: timeOrNullField(item, 'lastTimeMs'),
+    records: countField(item, 'records'),
+    rejected: countField(item, 'rejected'),
+  };
+}
+
+export function readRejected(item: JsonObject): RejectedEntry {
+  return {
+    file: textField(item, 'file'),
+    bytes: countField(item, 'bytes'),
+    lines: countField(item, 'lines'),
+  };
+}
+
+export function readCounters(item: JsonObject): Counters {
+  return {
+    records: countField(item, 'records'),
+    rejected: countField(item, 'rejected'),
+    unreadableValues: countField(item, 'unreadableValues'),
+    replacedBytes: countField(item, 'replacedBytes'),
+    inputBytes: countField(item, 'inputBytes'),
+  };
+}

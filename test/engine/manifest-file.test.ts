@@ -1,0 +1,275 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { DamageError } from '../../engine/errors.js';
+import type { FieldType } from '../../engine/schema.js';
+import type { ReadableFile } from '../../engine/storage/directory.js';
+import { publishManifest, readNewestManifest } from '../../engine/storage/manifest-file.js';
+import { noCounters, type Manifest, type SegmentEntry } from '../../engine/storage/manifest.js';
+import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
+
+function segment(index: number): SegmentEntry {
+  return {
+    file: `dt=2026-11-21/${index}.parquet`,
+    bytes: 1000 + index,
+    rows: 70_000,
+    rowGroupRows: [65_536, 4464],
+    runs: [
+      { partition: 498_700 + index, firstOrdinal: 1, firstRow: 0, rows: 69_000 },
+      { partition: 498_701 + index, firstOrdinal: 2 ** 40 - 1000, firstRow: 69_000, rows: 1000 },
+    ],
+    timeMinMs: -5,
+    timeMaxMs: index === 1 ? null : 1_795_219_200_000,
+    footerOffset: 900,
+    footerBytes: 92,
+    footerChecksum: 2 ** 32 - 1,
+    schemaVersion: 1,
+    codec: index % 2 === 0 ? 'lz4' : 'zstd',
+    gramFilterBytes: 64,
+    replaces: ['hot/é"\n.arrows'],
+  };
+}
+
+function sample(number: number, segments = 2): Manifest {
+  return {
+    number,
+    agent: 'nginx',
+    schemas: [
+      {
+        version: 1,
+        schema: {
+          fields: [
+            { name: 'time', type: 'time' },
+            { name: 'message', type: 'string', index: true },
+          ],
+        },
+      },
+    ],
+    segments: Array.from({ length: segments }, (_, i) => segment(i)),
+    hot: [
+      { file: 'hot/1.arrows', schemaVersion: 1, committedBytes: null, foldedBytes: 8, createdMs: 1 },
+      { file: 'hot/2.arrows', schemaVersion: 1, committedBytes: 4096, foldedBytes: 4096, createdMs: 2 },
+    ],
+    nextOrdinals: [
+      [498_700, 70_001],
+      [498_702, 5],
+    ],
+    highestPartition: 498_702,
+    checkpoints: [
+      {
+        headHash: 'ab'.repeat(32),
+        headBytes: 1024,
+        offset: 5000,
+        contentHash: null,
+        endsInLine: true,
+        path: '/var/log/nginx/access.log',
+        lastTimeMs: 1_795_219_200_000,
+        records: 10,
+        rejected: 1,
+      },
+    ],
+    rejected: [{ file: 'rejected/1.jsonl', bytes: 10, lines: 1 }],
+    counters: { ...noCounters, records: 140_000, inputBytes: 2 ** 40 },
+  };
+}
+
+async function published(...numbers: number[]): Promise<MemoryDirectory> {
+  const directory = new MemoryDirectory();
+  await directory.makeDirectory('nginx');
+  for (const number of numbers) await publishManifest(directory, 'nginx', sample(number));
+  return directory;
+}
+
+async function overwrite(
+  directory: MemoryDirectory,
+  path: string,
+  position: number,
+  bytes: Uint8Array,
+): Promise<void> {
+  const file = await directory.openWrite(path);
+  await file.write(position, bytes);
+  await file.close();
+}
+
+const newestPath = (number: number): string => `nginx/manifest-${String(number).padStart(16, '0')}`;
+
+describe('publishManifest and readNewestManifest', () => {
+  it('reads back what was published, and nothing before the first publication', async () => {
+    const directory = new MemoryDirectory();
+    expect(await readNewestManifest(directory, 'nginx')).toBeUndefined();
+    await directory.makeDirectory('nginx');
+    expect(await readNewestManifest(directory, 'nginx')).toBeUndefined();
+    await publishManifest(directory, 'nginx', sample(1));
+    expect(await readNewestManifest(directory, 'nginx')).toEqual(sample(1));
+  });
+
+  it('keeps the last two, and removes what an interrupted publication left', async () => {
+    const directory = await published(1, 2, 3);
+    await (await directory.create('nginx/manifest-0000000000000009.0badcafe.tmp')).close();
+    expect((await readNewestManifest(directory, 'nginx'))!.number).toBe(3);
+    await publishManifest(directory, 'nginx', sample(4));
+    expect(await directory.list('nginx')).toEqual(['manifest-0000000000000003', 'manifest-0000000000000004']);
+  });
+
+  it('reads back any values of the contract', async () => {
+    const count = fc.nat(2 ** 48);
+    const types: readonly FieldType[] = ['int', 'float', 'string', 'time'];
+    const manifest = fc.record({
+      agent: fc.string(),
+      fields: fc.array(fc.constantFrom(...types), { minLength: 1, maxLength: 20 }),
+      paths: fc.array(fc.string({ unit: 'grapheme' })),
+      times: fc.array(fc.option(fc.integer({ min: -(2 ** 52), max: 2 ** 52 }))),
+      count,
+    });
+    await fc.assert(
+      fc.asyncProperty(manifest, async ({ agent, fields, paths, times, count: some }) => {
+        const written: Manifest = {
+          ...sample(1),
+          agent,
+          schemas: [
+            { version: some, schema: { fields: fields.map((type, i) => ({ name: `f${i}`, type })) } },
+          ],
+          checkpoints: times.map((lastTimeMs, i) => ({
+            ...sample(1).checkpoints[0]!,
+            lastTimeMs,
+            path: paths[i] ?? '',
+          })),
+          counters: { ...noCounters, inputBytes: some },
+        };
+        const directory = await published();
+        await publishManifest(directory, 'nginx', written);
+        expect(await readNewestManifest(directory, 'nginx')).toEqual(written);
+      }),
+    );
+  });
+
+  it('detects every flipped bit and every cut of the newest, and does not fall back', async () => {
+    const directory = await published(1, 2);
+    const file = await directory.openRead(newestPath(2));
+    const bytes = await file.read(0, await file.size());
+    for (let at = 0; at < bytes.length; at++) {
+      const flipped = bytes[at]! ^ (1 << (at % 8));
+      await overwrite(directory, newestPath(2), at, Uint8Array.of(flipped));
+      const failure = await readNewestManifest(directory, 'nginx').catch((error: unknown) => error);
+      expect(failure).toBeInstanceOf(DamageError);
+      expect(failure).toMatchObject({ path: 'memory:/nginx/manifest-0000000000000002' });
+      await overwrite(directory, newestPath(2), at, bytes.subarray(at, at + 1));
+    }
+    expect(await readNewestManifest(directory, 'nginx')).toEqual(sample(2));
+    const writer = await directory.openWrite(newestPath(2));
+    for (let length = bytes.length - 1; length >= 0; length--) {
+      await writer.truncate(length);
+      await expect(readNewestManifest(directory, 'nginx')).rejects.toThrow('logstrata verify');
+    }
+  });
+
+  it('refuses a manifest under another number, and one of a newer format', async () => {
+    const directory = await published(1);
+    await directory.rename(newestPath(1), newestPath(7));
+    await expect(readNewestManifest(directory, 'nginx')).rejects.toThrow('number 1');
+    const newer = await published();
+    const text = '{"anything":"else"}';
+    const start = `logstrata-manifest 2 ${text.length} `;
+    const { crc32 } = await import('node:zlib');
+    const line = `${start}${crc32(text, crc32(start)).toString(16).padStart(8, '0')}\n`;
+    const file = await newer.create(newestPath(1));
+    await file.write(0, new TextEncoder().encode(line + text));
+    await expect(readNewestManifest(newer, 'nginx')).rejects.toMatchObject({ code: 'unsupported' });
+  });
+
+  it('tells a second writer of the conflict, whichever way it comes in between', async () => {
+    const directory = await published(1, 2);
+    await expect(publishManifest(directory, 'nginx', sample(2))).rejects.toMatchObject({ code: 'conflict' });
+    await expect(publishManifest(directory, 'nginx', sample(4))).rejects.toMatchObject({ code: 'conflict' });
+    const results = await Promise.allSettled([
+      publishManifest(directory, 'nginx', { ...sample(3), agent: 'a' }),
+      publishManifest(directory, 'nginx', { ...sample(3), agent: 'b' }),
+    ]);
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect((await directory.list('nginx')).filter((name) => name.endsWith('tmp'))).toEqual([]);
+  });
+
+  it('looks again when the writer has removed what it is about to open', async () => {
+    class OvertakenDirectory extends MemoryDirectory {
+      overtakings = 3;
+      number = 1;
+      override async openRead(path: string): Promise<ReadableFile> {
+        if (this.overtakings-- > 0) {
+          await publishManifest(this, 'nginx', sample(++this.number));
+          await publishManifest(this, 'nginx', sample(++this.number));
+        }
+        return super.openRead(path);
+      }
+    }
+    const directory = new OvertakenDirectory();
+    await directory.makeDirectory('nginx');
+    await publishManifest(directory, 'nginx', sample(1));
+    expect((await readNewestManifest(directory, 'nginx'))!.number).toBe(7);
+    expect(directory.counts.get('openRead')).toBe(4);
+  });
+
+  it('leaves the old state or the new one after a crash at any step', async () => {
+    const whole = await published(1, 2);
+    const before = whole.mutations;
+    await publishManifest(whole, 'nginx', sample(3));
+    const steps = whole.mutations - before;
+    expect(steps).toBeGreaterThanOrEqual(6);
+    for (let step = 1; step <= steps; step++) {
+      for (let seed = 0; seed < 12; seed++) {
+        const directory = await published(1, 2);
+        directory.setFaults({ crashAtOperation: directory.mutations + step, seed });
+        const done = await publishManifest(directory, 'nginx', sample(3)).then(
+          () => true,
+          () => false,
+        );
+        expect(directory.crashed).toBe(true);
+        const mode = seed === 0 ? 'lost' : seed === 1 ? 'kept' : { seed };
+        const after = directory.crash(mode);
+        const found = await readNewestManifest(after, 'nginx');
+        expect(found).toEqual(found!.number === 3 ? sample(3) : sample(2));
+        if (done) expect(found!.number).toBe(3);
+        await publishManifest(after, 'nginx', sample(found!.number + 1));
+        expect((await after.list('nginx')).filter((name) => name.endsWith('tmp'))).toEqual([]);
+      }
+    }
+  });
+
+  it('keeps the old state when the disk is full or fails, and can publish afterwards', async () => {
+    const whole = await published(1, 2);
+    const before = { mutations: whole.mutations, bytesWritten: whole.bytesWritten };
+    await publishManifest(whole, 'nginx', sample(3));
+    const bytes = whole.bytesWritten - before.bytesWritten;
+    for (const freeBytes of [0, 1, bytes - 1]) {
+      const directory = await published(1, 2);
+      directory.setFaults({ freeBytes: directory.bytesWritten + freeBytes });
+      await expect(publishManifest(directory, 'nginx', sample(3))).rejects.toMatchObject({
+        code: 'disk_full',
+      });
+      directory.setFaults({});
+      expect(await readNewestManifest(directory, 'nginx')).toEqual(sample(2));
+      expect(await directory.list('nginx')).toHaveLength(2);
+      await publishManifest(directory, 'nginx', sample(3));
+    }
+    for (let step = 1; step <= 4; step++) {
+      const directory = await published(1, 2);
+      directory.setFaults({ failAtOperation: directory.mutations + step });
+      await expect(publishManifest(directory, 'nginx', sample(3))).rejects.toMatchObject({ code: 'io' });
+      expect(await readNewestManifest(directory, 'nginx')).toEqual(sample(2));
+      await publishManifest(directory, 'nginx', sample(3));
+    }
+  });
+
+  it('makes a state durable before a reader answers from it', async () => {
+    const directory = await published(1);
+    directory.setFaults({ failAtOperation: directory.mutations + 5 });
+    await expect(publishManifest(directory, 'nginx', sample(2))).rejects.toMatchObject({ code: 'io' });
+    const seen = (await readNewestManifest(directory, 'nginx'))!.number;
+    expect((await readNewestManifest(directory.crash('lost'), 'nginx'))!.number).toBe(seen);
+  });
+
+  it('holds thousands of segments', async () => {
+    const directory = await published();
+    const many = sample(1, 5000);
+    await publishManifest(directory, 'nginx', many);
+    expect(await readNewestManifest(directory, 'nginx')).toEqual(many);
+  });
+});
