@@ -87,7 +87,7 @@ export function foldRange(
       i++;
       continue;
     }
-    const point = decodePoint(input, i, length);
+    const point = pointAt(input, i);
     const folded = foldCodePoint(point);
     if (folded === point) {
       for (let k = 0; k < length; k++) output[o++] = input[i + k]!;
@@ -110,13 +110,19 @@ export function hasFoldingToAscii(bytes: Uint8Array): boolean {
   return buffer.indexOf('\u017f', 0, 'utf8') >= 0 || buffer.indexOf('\u212a', 0, 'utf8') >= 0;
 }
 
-/** The code point whose UTF-8 of `length` (2 … 4) bytes begins at `at`. */
-function decodePoint(bytes: Uint8Array, at: number, length: number): number {
+/** Bytes of the (valid) UTF-8 character that begins with `first`. */
+export function pointLength(first: number): number {
+  return first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+}
+
+/** The code point whose (valid) UTF-8 begins at `at`. */
+export function pointAt(bytes: Uint8Array, at: number): number {
   const first = bytes[at]!;
+  if (first < 0x80) return first;
   const second = bytes[at + 1]! & 0x3f;
-  if (length === 2) return ((first & 0x1f) << 6) | second;
+  if (first < 0xe0) return ((first & 0x1f) << 6) | second;
   const third = bytes[at + 2]! & 0x3f;
-  if (length === 3) return ((first & 0x0f) << 12) | (second << 6) | third;
+  if (first < 0xf0) return ((first & 0x0f) << 12) | (second << 6) | third;
   return ((first & 0x07) << 18) | (second << 12) | (third << 6) | (bytes[at + 3]! & 0x3f);
 }
 

@@ -1,0 +1,134 @@
+import { assert } from '../assert.js';
+import { isValid } from '../column.js';
+import type { BytesColumn, Column, DictionaryColumn, Int64Column, PlainColumn } from '../column.js';
+import { andRange } from '../kernels/bitmap.js';
+import { selectFloat64, selectInt64, selectInt64Wide } from '../kernels/compare.js';
+import { selectCodes } from '../kernels/dictionary-select.js';
+import { int64Max, int64Min } from './predicate.js';
+import type { PreparedInt, PreparedPredicate } from './predicate.js';
+import { matchString, selectStrings } from './string-search.js';
+
+/**
+ * Overwrites the bits of `out` for the rows [from, to) of a plain column with whether they match the predicate; `from` is
+ * a multiple of 8. A null never matches.
+ */
+export function evaluatePlain(
+  predicate: PreparedPredicate,
+  column: PlainColumn,
+  from: number,
+  to: number,
+  out: Uint8Array,
+): void {
+  if (predicate.kind === 'int') {
+    assert(column.kind === 'int64', `a column of ${column.kind} can't be compared with an integer`);
+    evaluateInt(predicate, column, from, to, out);
+  } else if (predicate.kind === 'float') {
+    assert(column.kind === 'float64', `a column of ${column.kind} can't be compared with a float`);
+    const flip = predicate.outside ? 0xff : 0;
+    selectFloat64(column.values, from, to, predicate.low, predicate.high, flip, out);
+  } else {
+    assert(column.kind === 'bytes', `a column of ${column.kind} can't be searched for a string`);
+    selectStrings(column, predicate.needle, from, to, out);
+  }
+  if (column.validity !== null) andRange(out, column.validity, from, to);
+}
+
+const two53 = 2n ** 53n;
+
+function evaluateInt(
+  predicate: PreparedInt,
+  column: Int64Column,
+  from: number,
+  to: number,
+  out: Uint8Array,
+): void {
+  const { low, high } = predicate;
+  const flip = predicate.outside ? 0xff : 0;
+  if (low > high) {
+    // The neighbour of the last integer is none.
+    out.fill(0, from >> 3, (to + 7) >> 3);
+    return;
+  }
+  const { values } = column;
+  const halves = new Int32Array(values.buffer, values.byteOffset, values.length * 2);
+  const lowDouble = low === int64Min ? -Infinity : Number(low);
+  const highDouble = high === int64Max ? Infinity : Number(high);
+  if (isExact(low, lowDouble) && isExact(high, highDouble)) {
+    selectInt64(halves, from, to, lowDouble, highDouble, flip, out);
+    return;
+  }
+  selectInt64Wide(
+    halves,
+    from,
+    to,
+    Number(low >> 32n),
+    Number(low & 0xffff_ffffn),
+    Number(high >> 32n),
+    Number(high & 0xffff_ffffn),
+    flip,
+    out,
+  );
+}
+
+function isExact(bound: bigint, double: number): boolean {
+  return !Number.isFinite(double) || (bound >= -two53 && bound <= two53);
+}
+
+/**
+ * The entries of a dictionary that match, one byte each, and how many there are. A dictionary is small beside its rows, so
+ * this settles most row groups.
+ */
+export function wantedEntries(
+  predicate: PreparedPredicate,
+  column: DictionaryColumn,
+): { wanted: Uint8Array; count: number } {
+  const entries = column.values.length;
+  const bits = new Uint8Array((entries + 7) >> 3);
+  evaluatePlain(predicate, column.values, 0, entries, bits);
+  // A column without a value still has code 0 in its rows.
+  const wanted = new Uint8Array(Math.max(1, entries));
+  let count = 0;
+  for (let i = 0; i < entries; i++) {
+    const bit = (bits[i >> 3]! >> (i & 7)) & 1;
+    wanted[i] = bit;
+    count += bit;
+  }
+  return { wanted, count };
+}
+
+/** As `evaluatePlain`, for a dictionary column whose matching entries are known. */
+export function evaluateDictionary(
+  column: DictionaryColumn,
+  wanted: Uint8Array,
+  from: number,
+  to: number,
+  out: Uint8Array,
+): void {
+  selectCodes(column.codes, wanted, from, to, out);
+  if (column.validity !== null) andRange(out, column.validity, from, to);
+}
+
+/** Whether a row matches: for string columns of which earlier predicates have left few rows. */
+export function matchRow(predicate: PreparedPredicate, column: BytesColumn, row: number): boolean {
+  assert(predicate.kind === 'string', "a column of strings can't be compared with a number");
+  return isValid(column.validity, row) && matchString(column, predicate.needle, row);
+}
+
+/** Bytes of strings searched in one step, so that a step lasts a few milliseconds. */
+const stepBytesMax = 4 * 1024 * 1024;
+
+/** Where a step that begins at row `from` (a multiple of 8) ends: at `to`, or at a multiple of 8 before it. */
+export function stepEnd(column: Column, from: number, to: number): number {
+  if (column.kind !== 'bytes') return to;
+  const { offsets } = column;
+  const bytesEnd = offsets[from]! + stepBytesMax;
+  if (offsets[to]! <= bytesEnd) return to;
+  let low = from >> 3;
+  let high = to >> 3;
+  while (high - low > 1) {
+    const middle = (low + high) >>> 1;
+    if (offsets[middle << 3]! <= bytesEnd) low = middle;
+    else high = middle;
+  }
+  return Math.min(to, Math.max(low, (from >> 3) + 1) << 3);
+}

@@ -1,0 +1,220 @@
+import type { Scan, ScanOptions } from '../archive.js';
+import { assert } from '../assert.js';
+import { answerBytesMax, rowGroupRowsMax } from '../limits.js';
+import { JsonLines } from './json-lines.js';
+import { Materialiser } from './materialise.js';
+import type { Matches } from './materialise.js';
+import { Pace, throwIfAborted } from './pace.js';
+import { planScan, scanUnits } from './plan.js';
+import type { ScanPlan, ScanUnit } from './plan.js';
+import { preparePredicates } from './predicate.js';
+import type { Query, ScanStats } from './query.js';
+import { RowGroupFilter } from './row-group-filter.js';
+import { compactSelection, countSelected } from './selection.js';
+import type { Selection } from './selection.js';
+import type { RowGroup, Snapshot } from './snapshot.js';
+
+/** Nothing has been done yet. */
+export function newScanStats(): ScanStats {
+  return {
+    runs: 0,
+    rowGroups: 0,
+    rowGroupsPrunedByTime: 0,
+    rowGroupsPrunedByZone: 0,
+    rowGroupsPrunedByGram: 0,
+    rowGroupsPrunedByDictionary: 0,
+    rowGroupsScanned: 0,
+    rowsScanned: 0,
+    rowsReturned: 0,
+    bytesRead: 0,
+    columnsDecoded: 0,
+    columnsCached: 0,
+    gramPiecesRead: 0,
+    selectMs: 0,
+    writeMs: 0,
+  };
+}
+
+/**
+ * Starts a query on a snapshot, which is the scan's from here on: it is released when the answer has ended, has failed,
+ * is ended early (`return` of the iterator, also before its first `next`), or when the signal is aborted. A caller that
+ * neither reads the lines nor aborts must call `return`.
+ *
+ * Errors come from `lines`: `invalid` for a query that does not fit the schema, `cancelled` (or the signal's own reason,
+ * where that is a `LogstrataError`), and whatever reading the row groups throws. Nothing is read before the first `next`.
+ */
+export function executeScan(snapshot: Snapshot, query: Query, options: ScanOptions = {}): Scan {
+  const stats = newScanStats();
+  return { stats, lines: new ScanLines(snapshot, query, options, stats) };
+}
+
+/** The answer, read once. */
+class ScanLines implements AsyncIterableIterator<Uint8Array> {
+  readonly #snapshot: Snapshot;
+  readonly #pieces: AsyncGenerator<Uint8Array>;
+  readonly #signal: AbortSignal | undefined;
+  /** Calls of `next` and `return` that have not returned. */
+  #pending = 0;
+  #isReleased = false;
+  #isTaken = false;
+
+  constructor(snapshot: Snapshot, query: Query, options: ScanOptions, stats: ScanStats) {
+    this.#snapshot = snapshot;
+    this.#signal = options.signal;
+    this.#pieces = answer(snapshot, query, options, stats);
+    if (this.#signal?.aborted === true) this.#release();
+    else this.#signal?.addEventListener('abort', this.#onAbort);
+  }
+
+  [Symbol.asyncIterator](): this {
+    assert(!this.#isTaken, 'the lines of a scan are read once');
+    this.#isTaken = true;
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<Uint8Array>> {
+    if (this.#isReleased) {
+      throwIfAborted(this.#signal);
+      return { done: true, value: undefined };
+    }
+    this.#pending++;
+    try {
+      const result = await this.#pieces.next();
+      if (result.done === true) this.#release();
+      return result;
+    } catch (error) {
+      this.#release();
+      throw error;
+    } finally {
+      this.#leave();
+    }
+  }
+
+  async return(): Promise<IteratorResult<Uint8Array>> {
+    this.#pending++;
+    try {
+      await this.#pieces.return(undefined);
+    } finally {
+      this.#release();
+      this.#leave();
+    }
+    return { done: true, value: undefined };
+  }
+
+  /** While nothing is running there is nobody else to see that the caller has gone away. */
+  readonly #onAbort = (): void => {
+    if (this.#pending === 0) this.#release();
+  };
+
+  #leave(): void {
+    this.#pending--;
+    if (this.#pending === 0 && this.#signal?.aborted === true) this.#release();
+  }
+
+  #release(): void {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.#snapshot.release();
+  }
+}
+
+async function* answer(
+  snapshot: Snapshot,
+  query: Query,
+  options: ScanOptions,
+  stats: ScanStats,
+): AsyncGenerator<Uint8Array> {
+  throwIfAborted(options.signal);
+  const predicates = preparePredicates(query, snapshot.schema);
+  if (query.limit === 0) return;
+  const startMs = performance.now();
+  const plan = planScan(snapshot.runs, query);
+  stats.runs = plan.end - plan.first;
+  stats.rowGroups = plan.shares.size;
+  const pace = new Pace(options.signal);
+  const finder = new Finder(plan, new RowGroupFilter(snapshot.schema, predicates, stats, pace), pace, stats);
+  stats.selectMs += performance.now() - startMs;
+  const lines = new JsonLines(options.pieceBytes ?? answerBytesMax);
+  const materialiser = new Materialiser(snapshot.schema, lines, stats, pace);
+  if (plan.direction === 'forward') {
+    for await (const matches of finder.first(query.limit)) yield* materialiser.write(matches);
+  } else {
+    const newest = await finder.last(query.limit);
+    // Each is let go once it is written, so that a long answer gives memory back as it proceeds.
+    for (let matches = newest.pop(); matches !== undefined; matches = newest.pop()) {
+      yield* materialiser.write(matches);
+    }
+  }
+  const rest = lines.take();
+  if (rest !== null) yield rest;
+}
+
+/** Walks the units of a plan for their matches. */
+class Finder {
+  readonly #plan: ScanPlan;
+  readonly #filter: RowGroupFilter;
+  readonly #pace: Pace;
+  readonly #stats: ScanStats;
+  /** Selections of row groups that have further units. */
+  readonly #selections = new Map<RowGroup, Selection>();
+
+  constructor(plan: ScanPlan, filter: RowGroupFilter, pace: Pace, stats: ScanStats) {
+    this.#plan = plan;
+    this.#filter = filter;
+    this.#pace = pace;
+    this.#stats = stats;
+  }
+
+  /** The first `limit` matches, as they are found. */
+  async *first(limit: number): AsyncGenerator<Matches> {
+    let left = limit;
+    for (const unit of scanUnits(this.#plan)) {
+      const selection = await this.#select(unit);
+      const take = Math.min(left, countSelected(selection, unit.ranges));
+      if (take === 0) continue;
+      yield { unit, selection, skip: 0, take };
+      left -= take;
+      if (left === 0) return;
+    }
+  }
+
+  /** The last `limit` matches, newest unit first. */
+  async last(limit: number): Promise<Matches[]> {
+    const found: Matches[] = [];
+    let left = limit;
+    for (const unit of scanUnits(this.#plan)) {
+      const selection = await this.#select(unit);
+      const count = countSelected(selection, unit.ranges);
+      if (count === 0) continue;
+      const take = Math.min(left, count);
+      found.push({
+        unit,
+        selection: compactSelection(selection, unit.ranges, count),
+        skip: count - take,
+        take,
+      });
+      left -= take;
+      if (left === 0) break;
+    }
+    return found;
+  }
+
+  async #select(unit: ScanUnit): Promise<Selection> {
+    const { rowGroup } = unit;
+    const share = this.#plan.shares.get(rowGroup);
+    assert(share !== undefined, 'the plan has a share for every unit');
+    await this.#pace.pause();
+    const startMs = performance.now();
+    let selection = this.#selections.get(rowGroup);
+    if (selection === undefined) {
+      assert(rowGroup.rows <= rowGroupRowsMax, `${rowGroup.file} has a row group of ${rowGroup.rows} rows`);
+      selection = await this.#filter.select(rowGroup, share);
+    }
+    share.units--;
+    if (share.units > 0) this.#selections.set(rowGroup, selection);
+    else this.#selections.delete(rowGroup);
+    this.#stats.selectMs += performance.now() - startMs;
+    return selection;
+  }
+}

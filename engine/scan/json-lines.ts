@@ -1,0 +1,57 @@
+import { fixedLineBytesMax, lineBytesMax, writeJsonRows } from '../kernels/json-rows.js';
+import type { JsonColumn, JsonOutput } from '../kernels/json-rows.js';
+
+/** The columns of one row group, ready to be written. */
+export interface JsonColumns {
+  readonly columns: readonly JsonColumn[];
+  /** The most bytes of a line without its strings. */
+  readonly fixedBytes: number;
+}
+
+export function makeJsonColumns(columns: readonly JsonColumn[]): JsonColumns {
+  return { columns, fixedBytes: fixedLineBytesMax(columns) };
+}
+
+const nothing = new Uint8Array(0);
+
+/**
+ * Gathers lines into pieces of at most `pieceBytes`, which begin and end with a line. Only a line that is longer by itself
+ * makes a longer piece. A piece taken is the caller's own.
+ */
+export class JsonLines {
+  readonly #pieceBytes: number;
+  readonly #output: JsonOutput = { bytes: nothing, at: 0 };
+
+  constructor(pieceBytes: number) {
+    this.#pieceBytes = pieceBytes;
+  }
+
+  /**
+   * Writes the lines of rows[from], rows[from + 1], … up to `to`, and returns the index of the first row for which the
+   * piece has no room: `take` it then, and go on.
+   */
+  write(
+    from: JsonColumns,
+    rows: Uint32Array,
+    first: number,
+    to: number,
+    partition: number,
+    ordinalOfRow0: number,
+  ): number {
+    const output = this.#output;
+    if (output.bytes.length === 0) {
+      const lineBytes = lineBytesMax(from.columns, from.fixedBytes, rows[first]!);
+      output.bytes = new Uint8Array(Math.max(this.#pieceBytes, lineBytes));
+    }
+    return writeJsonRows(from.columns, from.fixedBytes, rows, first, to, partition, ordinalOfRow0, output);
+  }
+
+  /** The lines since the last piece; null when there are none. */
+  take(): Uint8Array | null {
+    const { bytes, at } = this.#output;
+    if (at === 0) return null;
+    this.#output.bytes = nothing;
+    this.#output.at = 0;
+    return bytes.subarray(0, at);
+  }
+}

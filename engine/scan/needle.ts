@@ -1,0 +1,44 @@
+import { LogstrataError } from '../errors.js';
+import { buildSearchTables } from '../kernels/substring.js';
+import type { SearchTables } from '../kernels/substring.js';
+import { foldCodePoint, foldNeedle, hasCaseVariants } from './fold.js';
+import type { StringOp } from './query.js';
+
+/** What a string predicate looks for, prepared once a query. */
+export interface Needle {
+  readonly op: StringOp;
+  /** UTF-8 as given: what `exact` compares with. */
+  readonly raw: Uint8Array;
+  /** Folded UTF-8: what the other operators look for, and what gram filters are asked. */
+  readonly folded: Uint8Array;
+  /** The folded code points. */
+  readonly points: Uint32Array;
+  /**
+   * Folding ASCII letters finds all there is to find, apart from rows with U+017F or U+212A: every other
+   * character of the needle stands for itself alone.
+   */
+  readonly asciiFolding: boolean;
+  /** Has a letter (k or s) that U+212A or U+017F folds to. */
+  readonly meetsFoldingToAscii: boolean;
+  /** For `like` with a needle that is not empty. */
+  readonly tables: SearchTables | null;
+}
+
+/** Throws `invalid` for text that is no Unicode (a lone surrogate), which no stored value can equal. */
+export function prepareNeedle(op: StringOp, value: string): Needle {
+  if (/\p{Surrogate}/u.test(value)) {
+    throw new LogstrataError('invalid', `${JSON.stringify(value)} is not valid Unicode text`);
+  }
+  const characters = Array.from(value, (character) => character.codePointAt(0)!);
+  const points = Uint32Array.from(characters, foldCodePoint);
+  const folded = foldNeedle(value);
+  return {
+    op,
+    raw: new TextEncoder().encode(value),
+    folded,
+    points,
+    asciiFolding: points.every((point) => point < 0x80 || !hasCaseVariants(point)),
+    meetsFoldingToAscii: points.includes(0x6b) || points.includes(0x73),
+    tables: op === 'like' && folded.length > 0 ? buildSearchTables(folded) : null,
+  };
+}

@@ -1,0 +1,37 @@
+import { setImmediate } from 'node:timers/promises';
+import { isLogstrataError, LogstrataError } from '../errors.js';
+
+/** A scan works this long before it lets the process answer others. */
+const workMsMax = 5;
+
+/** Throws `cancelled`, or the signal's own reason where that is a `LogstrataError` (a time limit). */
+export function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal === undefined || !signal.aborted) return;
+  const reason: unknown = signal.reason;
+  if (isLogstrataError(reason)) throw reason;
+  throw new LogstrataError('cancelled', 'the query was cancelled', { cause: reason });
+}
+
+/** Keeps a scan from holding the thread: to be asked between steps of a few milliseconds. */
+export class Pace {
+  readonly #signal: AbortSignal | undefined;
+  #resumedMs = performance.now();
+
+  constructor(signal: AbortSignal | undefined) {
+    this.#signal = signal;
+  }
+
+  /** Whether a `pause` is due. */
+  get due(): boolean {
+    return this.#signal?.aborted === true || performance.now() - this.#resumedMs > workMsMax;
+  }
+
+  /** Lets the event loop run where the work has lasted long enough; throws when the signal is aborted. */
+  async pause(): Promise<void> {
+    throwIfAborted(this.#signal);
+    if (performance.now() - this.#resumedMs <= workMsMax) return;
+    await setImmediate();
+    this.#resumedMs = performance.now();
+    throwIfAborted(this.#signal);
+  }
+}

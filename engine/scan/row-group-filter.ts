@@ -1,0 +1,193 @@
+import type { Column } from '../column.js';
+import { bitmapBytes } from '../column.js';
+import { andRange, countRange, listRange, setRange } from '../kernels/bitmap.js';
+import type { Schema } from '../schema.js';
+import { evaluateDictionary, evaluatePlain, matchRow, stepEnd, wantedEntries } from './evaluate.js';
+import type { Pace } from './pace.js';
+import type { RowGroupShare } from './plan.js';
+import type { PreparedPredicate } from './predicate.js';
+import type { ScanStats } from './query.js';
+import type { Selection } from './selection.js';
+import type { OpenRowGroup, RowGroup } from './snapshot.js';
+import { prunedByTime, zoneVerdict } from './zone-pruning.js';
+
+/** A predicate, and what the row groups so far have shown of it. */
+interface Observed {
+  readonly predicate: PreparedPredicate;
+  /** Cost of a row in about the time that a numeric compare takes. */
+  cost: number;
+  rowsSeen: number;
+  rowsPassed: number;
+}
+
+const dictionaryCost = 1;
+const numericCost = 2;
+
+/** Below one row in this many, strings are compared row by row instead of as one text. */
+const sparseShare = 64;
+
+/**
+ * Finds the rows of row groups that match all predicates: what costs least and excludes most is asked first, and nothing
+ * is read any more once no row is left.
+ */
+export class RowGroupFilter {
+  readonly #schema: Schema;
+  readonly #predicates: readonly PreparedPredicate[];
+  readonly #observed: readonly Observed[];
+  readonly #stats: ScanStats;
+  readonly #pace: Pace;
+
+  constructor(schema: Schema, predicates: readonly PreparedPredicate[], stats: ScanStats, pace: Pace) {
+    this.#schema = schema;
+    this.#predicates = predicates;
+    this.#observed = predicates.map((predicate) => ({
+      predicate,
+      cost: initialCost(predicate),
+      rowsSeen: 0,
+      rowsPassed: 0,
+    }));
+    this.#stats = stats;
+    this.#pace = pace;
+  }
+
+  /** The matching rows of the share. Bits outside the share are 0; `all` means all rows of the share. */
+  async select(rowGroup: RowGroup, share: RowGroupShare): Promise<Selection> {
+    const stats = this.#stats;
+    if (prunedByTime(rowGroup, this.#predicates, this.#schema)) {
+      stats.rowGroupsPrunedByTime++;
+      return { kind: 'none' };
+    }
+    if (this.#predicates.length === 0) {
+      stats.rowGroupsScanned++;
+      return { kind: 'all' };
+    }
+    const open = await rowGroup.open();
+    const undecided: Observed[] = [];
+    for (const observed of this.#observed) {
+      const verdict = zoneVerdict(observed.predicate, open.zone(observed.predicate.field));
+      if (verdict === 'none') {
+        stats.rowGroupsPrunedByZone++;
+        return { kind: 'none' };
+      }
+      if (verdict === 'some') undecided.push(observed);
+    }
+    if (!(await this.#mayContain(open, undecided))) {
+      stats.rowGroupsPrunedByGram++;
+      return { kind: 'none' };
+    }
+    if (undecided.length === 0) {
+      stats.rowGroupsScanned++;
+      return { kind: 'all' };
+    }
+    return this.#evaluate(open, rowGroup.rows, share, undecided);
+  }
+
+  /** Asks the gram filters, the longest needle first: it has the most grams to be missed. */
+  async #mayContain(open: OpenRowGroup, undecided: readonly Observed[]): Promise<boolean> {
+    const needles = undecided
+      .map((observed) => observed.predicate)
+      .filter((predicate) => predicate.kind === 'string')
+      .filter((predicate) => predicate.needle.folded.length > 0)
+      .sort((a, b) => b.needle.folded.length - a.needle.folded.length);
+    for (const { field, needle } of needles) {
+      if (!(await open.mayContain(field, needle.folded, this.#stats))) return false;
+    }
+    return true;
+  }
+
+  async #evaluate(
+    open: OpenRowGroup,
+    rows: number,
+    share: RowGroupShare,
+    undecided: Observed[],
+  ): Promise<Selection> {
+    const stats = this.#stats;
+    const { firstRow, endRow } = share;
+    const bits = new Uint8Array(bitmapBytes(rows));
+    setRange(bits, firstRow, endRow);
+    const matches = new Uint8Array(bitmapBytes(rows));
+    let left = endRow - firstRow;
+    let byDictionaryOnly = true;
+    undecided.sort((a, b) => rank(a) - rank(b));
+    for (const observed of undecided) {
+      await this.#pace.pause();
+      const column = await open.column(observed.predicate.field, stats);
+      const before = left;
+      observed.cost = costOf(observed.predicate, column);
+      if (column.kind === 'dictionary') {
+        const { wanted, count } = wantedEntries(observed.predicate, column);
+        if (count === 0) {
+          left = 0;
+        } else {
+          byDictionaryOnly = false;
+          evaluateDictionary(column, wanted, firstRow & ~7, endRow, matches);
+          andRange(bits, matches, firstRow & ~7, endRow);
+          left = countRange(bits, firstRow, endRow);
+        }
+      } else {
+        byDictionaryOnly = false;
+        left = await this.#narrow(observed.predicate, column, share, left, bits, matches);
+      }
+      observed.rowsSeen += before;
+      observed.rowsPassed += left;
+      if (left === 0) break;
+    }
+    if (left === 0 && byDictionaryOnly) stats.rowGroupsPrunedByDictionary++;
+    else {
+      stats.rowGroupsScanned++;
+      stats.rowsScanned += endRow - firstRow;
+    }
+    return left === 0 ? { kind: 'none' } : { kind: 'bits', bits };
+  }
+
+  /** Clears the bits of the rows of a plain column that don't match; returns how many of the `left` rows are left. */
+  async #narrow(
+    predicate: PreparedPredicate,
+    column: Exclude<Column, { kind: 'dictionary' }>,
+    share: RowGroupShare,
+    left: number,
+    bits: Uint8Array,
+    matches: Uint8Array,
+  ): Promise<number> {
+    const { firstRow, endRow } = share;
+    if (column.kind === 'bytes' && left * sparseShare < endRow - firstRow) {
+      const rows = new Uint32Array(left);
+      listRange(bits, firstRow, endRow, rows, 0);
+      let passed = 0;
+      for (const row of rows) {
+        if (matchRow(predicate, column, row)) passed++;
+        else bits[row >> 3]! &= ~(1 << (row & 7));
+      }
+      return passed;
+    }
+    for (let from = firstRow & ~7; from < endRow;) {
+      const to = stepEnd(column, from, endRow);
+      evaluatePlain(predicate, column, from, to, matches);
+      from = to;
+      if (this.#pace.due) await this.#pace.pause();
+    }
+    andRange(bits, matches, firstRow & ~7, endRow);
+    return countRange(bits, firstRow, endRow);
+  }
+}
+
+/** Lower is asked earlier: cost for each row excluded. */
+function rank(observed: Observed): number {
+  // Nothing is known at first: half of the rows is as good a guess as any.
+  const passed = (observed.rowsPassed + 32) / (observed.rowsSeen + 64);
+  return observed.cost / (1.01 - passed);
+}
+
+/** Before any column has been seen. */
+function initialCost(predicate: PreparedPredicate): number {
+  return predicate.kind === 'string' ? searchCost(predicate) : numericCost;
+}
+
+function costOf(predicate: PreparedPredicate, column: Column): number {
+  if (column.kind === 'dictionary') return dictionaryCost;
+  return predicate.kind === 'string' ? searchCost(predicate) : numericCost;
+}
+
+function searchCost(predicate: PreparedPredicate & { kind: 'string' }): number {
+  return predicate.needle.op === 'like' ? 40 : 5;
+}
