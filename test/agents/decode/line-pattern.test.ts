@@ -1,0 +1,222 @@
+import fc from 'fast-check';
+import { RE2JS } from 're2js';
+import { describe, expect, it } from 'vitest';
+import { LinePattern } from '../../../agents/line-pattern.js';
+import { isLogstrataError } from '../../../engine/errors.js';
+
+const long = process.env.LOGSTRATA_LONG === '1';
+
+type Captures = Record<string, string | null> | null;
+
+function capturesOf(pattern: LinePattern, text: string): Captures {
+  // Bytes around the line show whether positions are relative to it.
+  const line = Buffer.from(text);
+  const bytes = Buffer.concat([Buffer.from('ab'), line, Buffer.from('ba')]);
+  if (!pattern.match(bytes, 2, 2 + line.length)) return null;
+  const entries = pattern.groupNames.map((name, i): [string, string | null] => {
+    const from = pattern.captures[2 * i]!;
+    const to = pattern.captures[2 * i + 1]!;
+    return [name, from < 0 ? null : bytes.toString('utf8', from, to)];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** What re2js itself says. */
+function referenceOf(text: string, line: string): Captures {
+  const pattern = RE2JS.compile(text);
+  const matcher = pattern.matcher(line);
+  if (!matcher.find()) return null;
+  const names = Object.keys(pattern.namedGroups());
+  return Object.fromEntries(names.map((name) => [name, matcher.group(name)]));
+}
+
+function expectLike(text: string, lines: readonly string[]): void {
+  const pattern = new LinePattern(text);
+  expect(pattern.runner).toBe('automaton');
+  for (const line of lines) {
+    expect({ text, line, captures: capturesOf(pattern, line) }).toEqual({
+      text,
+      line,
+      captures: referenceOf(text, line),
+    });
+  }
+}
+
+const samples = [
+  '',
+  'a',
+  'ab',
+  'aab',
+  'abc',
+  'Ab',
+  'foo bar',
+  'x=1 y=2',
+  'a\nb',
+  '\n',
+  'é',
+  'aéb',
+  'K k \u212a',
+  '🦊a',
+  '\0',
+];
+
+describe('LinePattern', () => {
+  it.each([
+    '^(?P<a>[^ ]+) (?P<b>.*)$',
+    '(?P<a>a*)(?P<b>b*)',
+    '(?P<a>a|ab)(?P<b>c|bcd)(?P<c>d*)',
+    '(?P<a>a|ab)*?(?P<rest>.*)',
+    '(?:(?P<a>a)|(?P<b>b))*',
+    '(?:(?P<a>a*)|b)*',
+    '(?P<a>a*)*',
+    '(?P<a>(?P<inner>a*)+)b',
+    '(?P<lazy>.*?)b(?P<rest>.*?)$',
+    '(?P<lazy>.+?)(?P<more>[a-c]??)',
+    '(?i)(?P<a>k+)',
+    '(?i:(?P<a>AB))c',
+    '(?P<a>(?-i:A)b)',
+    '(?s)^(?P<all>.*)$',
+    '(?P<line>.+)',
+    '(?m)^(?P<line>.*)$',
+    '(?m)(?P<last>[^\\n]*)$\\z',
+    '(?U)(?P<a>a+)(?P<rest>.*)$',
+    '\\A(?P<a>\\pL+)\\z',
+    '(?P<a>\\p{Greek}|\\PL)',
+    '(?P<a>[[:alpha:]]+)(?P<d>[[:^alpha:]]?)',
+    '(?P<a>\\bfoo\\b)(?P<rest>.*)',
+    '(?P<a>\\B.)',
+    '\\Qa.b\\E|(?P<a>\\x{e9})',
+    '(?P<w>\\w+)\\W(?P<s>\\S*)',
+    '(?P<d>\\d+)\\s(?P<y>.)',
+    '(?<a>a{2,3})(?<b>b{0,1})',
+    '(?P<a>^)(?P<b>$)',
+    '(?P<none>z)?a',
+    '(?P<empty>)b',
+    '[^a](?P<a>.)',
+    '(?P<a>.?)',
+    '$^',
+    'a$(?P<never>b)',
+    '(?P<fox>🦊)',
+  ])('agrees with re2js on %s', (text) => {
+    expectLike(text, samples);
+  });
+
+  const atoms = fc.constantFrom(
+    ...[
+      'a',
+      'b',
+      'c',
+      '.',
+      '[ab]',
+      '[^a]',
+      '\\w',
+      '\\W',
+      '\\d',
+      '\\s',
+      '^',
+      '$',
+      '\\b',
+      '\\B',
+      '\\A',
+      '\\z',
+      'é',
+      '[à-ÿ]',
+      '\\pL',
+      ' ',
+      '',
+    ],
+  );
+  const pattern = fc
+    .letrec<{ node: string; atom: string }>((tie) => ({
+      atom: atoms,
+      node: fc.oneof(
+        { maxDepth: 5, withCrossShrink: true },
+        tie('atom'),
+        fc.tuple(tie('node'), tie('node')).map(([a, b]) => a + b),
+        fc.tuple(tie('node'), tie('node')).map(([a, b]) => `(?:${a}|${b})`),
+        fc.tuple(tie('node'), tie('node'), tie('node')).map(([a, b, c]) => `${a}${b}${c}`),
+        tie('node').map((a) => `(?P<NAME>${a})`),
+        fc
+          .tuple(tie('node'), fc.constantFrom('*', '+', '?', '*?', '+?', '??', '{2}', '{0,2}', '{1,}?'))
+          .map(([a, quantifier]) => `(?:${a})${quantifier}`),
+        fc
+          .tuple(fc.constantFrom('i', 's', 'm', 'U', 'i-s', 'ms'), tie('node'))
+          .map(([flags, a]) => `(?${flags}:${a})`),
+      ),
+    }))
+    .node.map((text) => {
+      let number = 0;
+      return text.replaceAll('NAME', () => `g${number++}`);
+    });
+  const line = fc.string({
+    unit: fc.constantFrom('a', 'b', 'c', 'A', ' ', '1', '_', '\n', 'é', 'É', '🦊'),
+    maxLength: 12,
+  });
+
+  it('agrees with re2js on random patterns and lines', () => {
+    fc.assert(
+      fc.property(pattern, fc.array(line, { minLength: 1, maxLength: 8 }), (text, lines) => {
+        expectLike(text, lines);
+      }),
+      { numRuns: long ? 200_000 : 3000 },
+    );
+  });
+
+  it('records the wanted groups only', () => {
+    const narrow = new LinePattern('^(?P<a>.)(?P<b>.)(?P<c>.)$', new Set(['c', 'a', 'missing']));
+    expect(narrow.groupNames).toEqual(['a', 'c']);
+    expect(capturesOf(narrow, 'xyz')).toEqual({ a: 'x', c: 'z' });
+  });
+
+  it.each([
+    ['(a+)+$', `${'a'.repeat(50_000)}b`],
+    ['^(?:(?P<x>a*)*)*b$', 'a'.repeat(50_000)],
+    ['(.*)(.*)(.*)(.*)(.*)x$', 'a'.repeat(50_000)],
+    ['(?i)^(?P<x>(?:a|A|aa)+)$', `${'a'.repeat(50_000)}!`],
+  ])('is linear where backtracking is not: %s', (text, hostile) => {
+    const pattern = new LinePattern(text);
+    expect(pattern.match(Buffer.from(hostile), 0, hostile.length)).toBe(false);
+    expect(pattern.runner).toBe('automaton');
+  });
+
+  it('gives a pattern with too many states to re2js, with the same answer', () => {
+    const text = '(?P<x>a.{300})(?P<y>c+)';
+    const pattern = new LinePattern(text);
+    let seed = 1;
+    const letters = Array.from({ length: 20_000 }, () => {
+      seed = (Math.imul(seed, 1103515245) + 12345) >>> 0;
+      return seed & 0x10000 ? 'a' : 'b';
+    });
+    const lineText = `${letters.join('')}c`;
+    const captures = capturesOf(pattern, lineText);
+    expect(pattern.runner).toBe('re2js');
+    expect(captures).toEqual(referenceOf(text, lineText));
+    const found = `éé${'a'.repeat(310)}cc`;
+    expect(capturesOf(pattern, found)).toEqual(referenceOf(text, found));
+  });
+
+  it('goes on after it had to forget its states', () => {
+    const text = '(?P<x>a[ab]{11})c';
+    const pattern = new LinePattern(text);
+    let seed = 7;
+    for (let i = 0; i < 60; i++) {
+      const letters = Array.from({ length: 2000 }, () => {
+        seed = (Math.imul(seed, 1103515245) + 12345) >>> 0;
+        return (seed >>> 16) & 1 ? 'a' : 'b';
+      });
+      const lineText = `${letters.join('')}c`;
+      expect(capturesOf(pattern, lineText)).toEqual(referenceOf(text, lineText));
+    }
+  });
+
+  it('says what is wrong with a pattern', () => {
+    for (const text of ['(', 'a**', '(?P<n>a)(?P<n>b)', '[z-a]', '(?<=a)b', '\\8', 'a{1001}']) {
+      try {
+        new LinePattern(text);
+        expect.fail(`${text} was accepted`);
+      } catch (error) {
+        expect(isLogstrataError(error) && error.code).toBe('invalid');
+      }
+    }
+  });
+});
