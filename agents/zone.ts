@@ -49,6 +49,17 @@ export function findZone(name: string): Zone {
   return new NamedZone(zoneName, format);
 }
 
+/** What is wrong with the name of a time zone, or undefined. */
+export function zoneProblem(name: string): string | undefined {
+  try {
+    findZone(name);
+    return undefined;
+  } catch (error) {
+    if (error instanceof LogstrataError) return error.message;
+    throw error;
+  }
+}
+
 function unknownZone(name: string, cause?: unknown): LogstrataError {
   return new LogstrataError(
     'invalid',

@@ -88,3 +88,11 @@ export const queryTimeoutMsDefault = 60_000;
 
 /** How often the writer looks for a day that has ended and for files to remove, and a waiting server for the lock. */
 export const maintenanceIntervalMs = 1000;
+
+/** Segments merged at once, the compressed bytes of one row group of each, and their decoded columns in the cache. */
+export const compactionSegmentsMax = 32;
+export const compactionBytesMax = 64 * 1024 * 1024;
+export const compactionCacheBytes = 16 * 1024 * 1024;
+
+/** A configuration file is read whole; a longer one is a log or an archive that was named by mistake. */
+export const configBytesMax = 1024 * 1024;

@@ -1,0 +1,136 @@
+import { readdirSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { LogstrataError } from '../engine/errors.js';
+import { isAgentName, type Schema } from '../engine/schema.js';
+import { readFields } from './agent-fields.js';
+import { readFileInput, readRetention, readSystem } from './agent-input.js';
+import { ConfigError, type ConfigProblem } from './config-error.js';
+import type { AgentDefinition, FieldDefinition } from './definition.js';
+import { systemFields } from './system-fields.js';
+import { ProblemList, readConfigText, readRootSection } from './yaml-section.js';
+
+/** What a folder of agents holds: those that can be used, by name, and what is wrong with the others. */
+export interface AgentsFolder {
+  readonly agents: readonly AgentDefinition[];
+  readonly problems: readonly ConfigProblem[];
+}
+
+const filePattern = /^(.+)\.(yaml|yml)$/;
+
+/**
+ * Reads every `.yaml` and `.yml` file of a folder; others, and names that begin with a point, are none of ours. A
+ * broken file spoils no other. Throws `not_found` or `io` when the folder itself can't be read.
+ */
+export function readAgents(directory: string): AgentsFolder {
+  const agents: AgentDefinition[] = [];
+  const problems: ConfigProblem[] = [];
+  const files = listAgentFiles(directory);
+  const names = files.map((file) => agentNameOf(file));
+  files.forEach((file, i) => {
+    const path = join(directory, file);
+    if (names.indexOf(names[i]!) !== names.lastIndexOf(names[i]!)) {
+      const other = files.find((candidate, k) => k !== i && names[k] === names[i])!;
+      const message = `both ${file} and ${other} are there, and both are the agent "${names[i]!}": remove one of them`;
+      problems.push({ file: path, line: 1, column: 1, message });
+      return;
+    }
+    try {
+      agents.push(readAgentFile(path));
+    } catch (error) {
+      if (error instanceof ConfigError) problems.push(...error.problems);
+      else if (error instanceof LogstrataError)
+        problems.push({ file: path, line: 1, column: 1, message: error.message });
+      else throw error;
+    }
+  });
+  return { agents, problems };
+}
+
+function listAgentFiles(directory: string): string[] {
+  let names: string[];
+  try {
+    names = readdirSync(directory);
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+    if (code === 'ENOENT') {
+      const advice =
+        'make it and put a file <agent>.yaml there for each log, or name another folder with --agents';
+      throw new LogstrataError('not_found', `the agents folder ${directory} is not there: ${advice}`, {
+        path: directory,
+        cause,
+      });
+    }
+    const reason = code === 'ENOTDIR' ? 'is not a folder' : `can't be read: ${String(cause)}`;
+    throw new LogstrataError('io', `the agents folder ${directory} ${reason}`, { path: directory, cause });
+  }
+  const files = names.filter((name) => !name.startsWith('.') && filePattern.test(name));
+  return files.filter((name) => !isFolder(join(directory, name))).sort();
+}
+
+/** A broken link is no folder: reading it then says what is wrong. */
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+function agentNameOf(path: string): string {
+  return basename(path).replace(/\.ya?ml$/, '');
+}
+
+/** Reads one agent's file. Throws a `ConfigError` with all that is wrong in it, `not_found` or `io`. */
+export function readAgentFile(path: string): AgentDefinition {
+  return parseAgentFile(readConfigText(path), path);
+}
+
+/** The agent that `text` defines; `path` gives its name and the folder that a relative `file.path` starts from. */
+export function parseAgentFile(text: string, path: string): AgentDefinition {
+  const problems = new ProblemList(path);
+  const notes: string[] = [];
+  const name = agentNameOf(path);
+  if (!isAgentName(name)) {
+    const rule = 'letters, digits, ".", "_" and "-", at most 128, the first a letter or a digit';
+    problems.add(
+      { line: 1, column: 1 },
+      `the file's name makes the agent's name, which ${JSON.stringify(name)} can't be: it has ${rule}`,
+    );
+  }
+  const root = readRootSection(text, problems, ['fields', 'file', 'retention', 'system']);
+  const file = root === undefined ? undefined : readFileInput(root, path, notes);
+  const retention = root === undefined ? undefined : readRetention(root, path, notes);
+  const system = root === undefined ? undefined : readSystem(root, path, notes);
+  const reported =
+    system === undefined
+      ? []
+      : systemFields({ disk: system.disk !== undefined, net: system.net !== undefined });
+  const sources = system !== undefined ? reported.map((field) => field.name) : file?.sources;
+  let fields: readonly FieldDefinition[] = [];
+  if (root?.has('fields') === true) fields = readFields(root, path, sources, notes);
+  else if (system !== undefined) fields = reported;
+  else if (root !== undefined)
+    root.missing('fields', 'an agent needs a list of at least one field, such as "- name: time"');
+  if (root !== undefined && root.has('file') && root.has('system')) {
+    root.problem(root.placeOf('system'), 'an agent has "file" or "system", not both: make two agents of it');
+  }
+  if (root !== undefined && !root.has('file') && !root.has('system')) {
+    root.missing('file', 'it says where the lines come from and how they read (path, format and regex)');
+  }
+  problems.throwIfAny();
+  return {
+    name,
+    path,
+    fields,
+    schema: schemaOf(fields),
+    ...(file?.input === undefined ? {} : { file: file.input }),
+    ...(retention === undefined ? {} : { retention }),
+    ...(file?.rotate === undefined ? {} : { rotate: file.rotate }),
+    ...(system === undefined ? {} : { system }),
+    notes,
+  };
+}
+
+function schemaOf(fields: readonly FieldDefinition[]): Schema {
+  return {
+    fields: fields.map(({ name, type, index }) =>
+      index === undefined ? { name, type } : { name, type, index },
+    ),
+  };
+}

@@ -1,0 +1,152 @@
+import { dirname, resolve } from 'node:path';
+import { RE2JS, RE2JSException } from 're2js';
+import type { FileInput, Retention, Rotation, SystemInput } from './definition.js';
+import { parseDuration, durationShape } from './duration.js';
+import type { YamlSection } from './yaml-section.js';
+
+const fileKeys = ['path', 'format', 'regex', 'rotate'];
+
+export interface ReadFileInput {
+  /** Absent when something is wrong with it, which is on the list of problems then. */
+  readonly input: FileInput | undefined;
+  /** The parsed fields that can be had; undefined where that is not known: JSON, or a pattern that is wrong. */
+  readonly sources: readonly string[] | undefined;
+  readonly rotate: Rotation | undefined;
+}
+
+/** The `file` section: where lines come from, and how they read. */
+export function readFileInput(
+  root: YamlSection,
+  agentPath: string,
+  notes: string[],
+): ReadFileInput | undefined {
+  const section = root.section('file', fileKeys);
+  if (section === undefined) return undefined;
+  const rotate = readRotation(section, agentPath, notes);
+  const place = readPath(section, agentPath);
+  const format = section.has('format') ? section.oneOf('format', ['plain', 'json']) : 'plain';
+  const regex = section.text('regex');
+  const lineCaptures = regex === undefined ? undefined : readCaptures(section, 'regex', regex);
+  if (format === 'plain' && !section.has('regex')) {
+    section.missing('regex', "the format plain needs one, such as '^(?P<time>[^ ]+) (?P<message>.*)$'");
+  }
+  if (format === 'json' && regex !== undefined) {
+    section.problem(
+      section.placeOf('regex'),
+      'regex is for the format plain; JSON lines name their fields themselves',
+    );
+  }
+  const nameCaptures = place?.captures;
+  const known = format === 'plain' && lineCaptures !== undefined && nameCaptures !== undefined;
+  const sources = known ? [...new Set([...lineCaptures, ...nameCaptures])] : undefined;
+  if (format === undefined || place === undefined) return { input: undefined, sources, rotate };
+  const { directory, namePattern } = place;
+  const input =
+    regex === undefined ? { directory, namePattern, format } : { directory, namePattern, format, regex };
+  return { input, sources, rotate };
+}
+
+/** `file.path`: a folder as it is, and behind the last slash an expression for the names of files. */
+function readPath(
+  section: YamlSection,
+  agentPath: string,
+): { directory: string; namePattern: string; captures: readonly string[] | undefined } | undefined {
+  const path = section.text('path');
+  if (path === undefined) {
+    if (!section.has('path'))
+      section.missing('path', "a folder and an expression for file names, such as '/var/log/app/.*\\.log'");
+    return undefined;
+  }
+  const slash = path.lastIndexOf('/');
+  const folder = slash < 0 ? '.' : path.slice(0, slash + 1);
+  const namePattern = path.slice(slash + 1);
+  if (namePattern === '') {
+    section.problem(
+      section.placeOf('path'),
+      `path must end with an expression for file names, not with "/": ${JSON.stringify(path)}`,
+    );
+    return undefined;
+  }
+  if (/\\|\(\?|\.\*/.test(folder)) {
+    const message = `the folder of path is taken as it is written, only the name behind the last "/" is an expression; ${JSON.stringify(folder)} looks like one`;
+    section.problem(section.placeOf('path'), message);
+  }
+  const captures = readCaptures(section, 'path', namePattern);
+  return { directory: resolve(dirname(agentPath), folder), namePattern, captures };
+}
+
+/** The names of an expression's captures; undefined, and a problem, when it is no RE2 expression. */
+function readCaptures(section: YamlSection, key: string, pattern: string): readonly string[] | undefined {
+  try {
+    return Object.keys(RE2JS.compile(pattern).namedGroups());
+  } catch (error) {
+    if (!(error instanceof RE2JSException)) throw error;
+    const reason = error.message.replace(/^error parsing regexp: /, '');
+    section.problem(
+      section.placeOf(key),
+      `${key} is not a regular expression in Go's (RE2) syntax: ${reason}`,
+    );
+    return undefined;
+  }
+}
+
+/** `file.rotate`: checked, and for later. */
+function readRotation(file: YamlSection, path: string, notes: string[]): Rotation | undefined {
+  const section = file.section('rotate', ['method', 'size', 'max_size', 'run']);
+  if (section === undefined) return undefined;
+  notes.push(`${path}: file.rotate is read and not used yet: this version rotates no files`);
+  const method = section.oneOf('method', ['truncate', 'rename']);
+  if (!section.has('method')) section.missing('method', 'truncate or rename');
+  const sizeBytes = section.byteSize('size');
+  const olderBytes = section.byteSize('max_size');
+  if (section.has('size') && section.has('max_size')) {
+    section.problem(section.placeOf('max_size'), 'max_size is the older name of size: keep one of them');
+  }
+  const run = section.text('run');
+  if (method === undefined) return undefined;
+  const rotation = { method, sizeBytes: sizeBytes ?? olderBytes ?? null };
+  return run === undefined || run === '' ? rotation : { ...rotation, run };
+}
+
+const retentionIntervalDefaultMs = 3_600_000;
+
+/** `retention`: checked, and for later. */
+export function readRetention(root: YamlSection, path: string, notes: string[]): Retention | undefined {
+  const section = root.section('retention', ['period', 'interval']);
+  if (section === undefined) return undefined;
+  const periodMs = section.parsed('period', `never, or ${durationShape}, and longer than nothing`, (text) => {
+    if (text.trim().toLowerCase() === 'never') return Infinity;
+    return parseDuration(text) || undefined;
+  });
+  const intervalMs = section.duration('interval', 1) ?? retentionIntervalDefaultMs;
+  if (periodMs === undefined || periodMs === Infinity) return { periodMs: null, intervalMs };
+  notes.push(`${path}: retention is read and not used yet: this version removes no records`);
+  return { periodMs, intervalMs };
+}
+
+const systemIntervalDefaultMs = 60_000;
+
+/** `system`: checked, and for later. */
+export function readSystem(root: YamlSection, path: string, notes: string[]): SystemInput | undefined {
+  const section = root.section('system', ['interval', 'disk', 'net', 'disk_path']);
+  if (section === undefined) return undefined;
+  notes.push(`${path}: system is read and not used yet: this version takes no figures of the machine`);
+  const intervalMs = section.duration('interval', 1) ?? systemIntervalDefaultMs;
+  const disk = section.section('disk', ['path']);
+  const olderPath = section.text('disk_path');
+  if (olderPath !== undefined)
+    notes.push(`${path}: system.disk_path is the older way to write "disk: { path: ${olderPath} }"`);
+  if (olderPath !== undefined && disk !== undefined) {
+    section.problem(
+      section.placeOf('disk_path'),
+      'disk_path is the older name of disk.path: keep one of them',
+    );
+  }
+  const net = section.section('net', ['interface']);
+  const diskPath = disk === undefined ? olderPath : (disk.text('path') ?? '/');
+  return {
+    intervalMs,
+    ...(diskPath === undefined ? {} : { disk: { path: diskPath } }),
+    ...(net === undefined ? {} : { net: { interface: net.text('interface') ?? 'default' } }),
+  };
+}

@@ -1,0 +1,28 @@
+const unitsMs: ReadonlyMap<string, number> = new Map([
+  ['ms', 1],
+  ['s', 1000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+  ['d', 86_400_000],
+]);
+
+const durationPattern = /^(?:\d+(?:\.\d+)?\s*(?:ms|[smhd])\s*)*(?:\d+(?:\.\d+)?)?$/i;
+const partPattern = /(\d+(?:\.\d+)?)\s*(ms|[smhd])?/gi;
+
+/** What `parseDuration` reads, for messages. */
+export const durationShape = 'a duration such as 90s, 15m, 12h, 7d or 1d 14h (a bare number is seconds)';
+
+/**
+ * A duration in milliseconds: parts such as `1d 14h`, `2D3H`, `90m`, `250ms` that add up, units in either case; a
+ * number without a unit at the end, or alone, is seconds. Undefined when the text is something else or too long to count.
+ */
+export function parseDuration(text: string): number | undefined {
+  const trimmed = text.trim();
+  if (trimmed === '' || !durationPattern.test(trimmed)) return undefined;
+  let totalMs = 0;
+  for (const [, amount, unit] of trimmed.matchAll(partPattern)) {
+    totalMs += Number(amount) * unitsMs.get((unit ?? 's').toLowerCase())!;
+  }
+  const roundedMs = Math.round(totalMs);
+  return Number.isSafeInteger(roundedMs) ? roundedMs : undefined;
+}
