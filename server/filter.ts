@@ -117,7 +117,7 @@ function unknownField(parameter: string, name: string, schema: Schema): ProblemE
   const names = schema.fields.map((field) => field.name);
   return new ProblemError(
     400,
-    `unknown field ${JSON.stringify(name)} in filter ${JSON.stringify(parameter)}.${didYouMean(name, names)} ` +
+    `unknown field ${JSON.stringify(name)} in filter ${JSON.stringify(parameter)}${didYouMean(name, names)}. ` +
       `The fields are ${listNames(names)}`,
     { parameter },
   );
@@ -127,8 +127,8 @@ function wrongOperator(parameter: string, operator: string, field: Field): Probl
   const operators = operatorsOf(field.type);
   return new ProblemError(
     400,
-    `field "${field.name}" is of type ${field.type} and has no operator ${JSON.stringify(operator)}.` +
-      `${didYouMean(operator, operators)} Its operators are ${listNames(operators)}`,
+    `field "${field.name}" is of type ${field.type} and has no operator ${JSON.stringify(operator)}` +
+      `${didYouMean(operator, operators)}. Its operators are ${listNames(operators)}`,
     { parameter },
   );
 }

@@ -144,7 +144,7 @@ function unknownParameter(key: string, schema: Schema): ProblemError {
   }
   return new ProblemError(
     400,
-    `unknown parameter ${JSON.stringify(key)}.${didYouMean(key, [...parameters, ...names])} ` +
+    `unknown parameter ${JSON.stringify(key)}${didYouMean(key, [...parameters, ...names])}. ` +
       `A request takes limit, after, before, and filters <field>__<operator> on the fields ${listNames(names)}`,
     { parameter: key },
   );
