@@ -8,9 +8,9 @@
 const two32 = 4294967296;
 
 /**
- * 64-bit integers as pairs of 32-bit halves, the low one first. Both bounds are infinite or within ±2^53; then
+ * 64-bit integers as pairs of 32-bit halves, the low one first. Each bound is infinite or a safe integer; then
  * comparing the values rounded to doubles is exact: rounding is monotone, and the bounds and their neighbours
- * are doubles. Reading halves avoids a BigInt a row.
+ * are doubles (which is why 2^53 itself is no such bound). Reading halves avoids a BigInt a row.
  */
 export function selectInt64(
   halves: Int32Array,

@@ -33,7 +33,7 @@ export function evaluatePlain(
   if (column.validity !== null) andRange(out, column.validity, from, to);
 }
 
-const two53 = 2n ** 53n;
+const safeMax = 2n ** 53n - 1n;
 
 function evaluateInt(
   predicate: PreparedInt,
@@ -71,7 +71,7 @@ function evaluateInt(
 }
 
 function isExact(bound: bigint, double: number): boolean {
-  return !Number.isFinite(double) || (bound >= -two53 && bound <= two53);
+  return !Number.isFinite(double) || (bound >= -safeMax && bound <= safeMax);
 }
 
 /**

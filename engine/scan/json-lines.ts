@@ -39,11 +39,27 @@ export class JsonLines {
     ordinalOfRow0: number,
   ): number {
     const output = this.#output;
+    let end = to;
+    let isLong = false;
     if (output.bytes.length === 0) {
       const lineBytes = lineBytesMax(from.columns, from.fixedBytes, rows[first]!);
+      isLong = lineBytes > this.#pieceBytes;
       output.bytes = new Uint8Array(Math.max(this.#pieceBytes, lineBytes));
+      if (isLong) end = first + 1;
     }
-    return writeJsonRows(from.columns, from.fixedBytes, rows, first, to, partition, ordinalOfRow0, output);
+    const next = writeJsonRows(
+      from.columns,
+      from.fixedBytes,
+      rows,
+      first,
+      end,
+      partition,
+      ordinalOfRow0,
+      output,
+    );
+    // A long line stands alone, and without the room that its escapes might have taken.
+    if (isLong) output.bytes = output.bytes.slice(0, output.at);
+    return next;
   }
 
   /** The lines since the last piece; null when there are none. */

@@ -1,0 +1,75 @@
+import { comparePositions, formatCursor } from '../../engine/cursor.js';
+import type { CompareOp, Predicate, Query, StringOp } from '../../engine/scan/query.js';
+import type { Dataset, ModelRecord, Value } from './dataset.js';
+
+/**
+ * The naive model: what the answer to a query is, by the simplest code that can be seen to be right. Nothing of the
+ * engine's scan is used.
+ */
+export function answerOf(dataset: Dataset, query: Query): string {
+  return matchesOf(dataset, query)
+    .map((record) => lineOf(dataset, record))
+    .join('');
+}
+
+/** The records of the answer, ascending. */
+export function matchesOf(dataset: Dataset, query: Query): ModelRecord[] {
+  const { after, before, limit } = query;
+  const matching = dataset.records
+    .filter((record) => after === undefined || comparePositions(record.position, after) > 0)
+    .filter((record) => before === undefined || comparePositions(record.position, before) < 0)
+    .filter((record) =>
+      query.predicates.every((predicate) => holds(predicate, record.values[predicate.field]!)),
+    )
+    .sort((a, b) => comparePositions(a.position, b.position));
+  if (limit === 0) return [];
+  return after !== undefined ? matching.slice(0, limit) : matching.slice(-limit);
+}
+
+function lineOf(dataset: Dataset, record: ModelRecord): string {
+  const fields = dataset.schema.fields.map(
+    (field, i) => `${JSON.stringify(field.name)}:${json(record.values[i]!)}`,
+  );
+  return `{${[`"_cursor":"${formatCursor(record.position)}"`, ...fields].join(',')}}\n`;
+}
+
+function json(value: Value): string {
+  return typeof value === 'bigint' ? value.toString() : JSON.stringify(value);
+}
+
+function holds(predicate: Predicate, value: Value): boolean {
+  if (value === null) return false;
+  if (predicate.kind === 'string') return holdsString(predicate.op, String(value), predicate.value);
+  return holdsCompare(predicate.op, value as bigint | number, predicate.value);
+}
+
+function holdsCompare(op: CompareOp, value: bigint | number, wanted: bigint | number): boolean {
+  switch (op) {
+    case 'eq':
+      return value === wanted;
+    case 'ne':
+      return value !== wanted;
+    case 'gt':
+      return value > wanted;
+    case 'gte':
+      return value >= wanted;
+    case 'lt':
+      return value < wanted;
+    case 'lte':
+      return value <= wanted;
+  }
+}
+
+function holdsString(op: StringOp, value: string, wanted: string): boolean {
+  const literal = wanted.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+  switch (op) {
+    case 'exact':
+      return value === wanted;
+    case 'like':
+      return new RegExp(literal, 'iu').test(value);
+    case 'prefix':
+      return new RegExp(`^${literal}`, 'iu').test(value);
+    case 'suffix':
+      return new RegExp(`${literal}$`, 'iu').test(value);
+  }
+}

@@ -1,0 +1,16 @@
+import type { Position } from '../../engine/cursor.js';
+import type { Schema } from '../../engine/schema.js';
+
+export type Value = null | bigint | number | string;
+
+/** A record as a plain object: its place, and one value a field, in the schema's order. */
+export interface ModelRecord {
+  readonly position: Position;
+  readonly values: readonly Value[];
+}
+
+export interface Dataset {
+  readonly schema: Schema;
+  /** Ascending by position. */
+  readonly records: readonly ModelRecord[];
+}

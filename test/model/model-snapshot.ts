@@ -1,0 +1,184 @@
+import type { Column } from '../../engine/column.js';
+import { foldText } from '../../engine/scan/fold.js';
+import type {
+  OpenRowGroup,
+  ReadCounters,
+  RowGroup,
+  Snapshot,
+  SnapshotRun,
+  ZoneMap,
+} from '../../engine/scan/snapshot.js';
+import { placementField } from '../../engine/schema.js';
+import type { Schema } from '../../engine/schema.js';
+import type { Dataset, ModelRecord, Value } from './dataset.js';
+import { makeColumn } from './model-column.js';
+import { between, seededRandom } from './random.js';
+import type { Random } from './random.js';
+
+export interface Layout {
+  /** Repeats every choice that is left to chance. */
+  readonly seed: number;
+  /** Segments that records are dealt to, in stretches; their runs then alternate. */
+  readonly segments: number;
+  readonly rowGroupRows: number;
+  /** Zone maps, time bounds and gram filters: all there and exact, or each by chance missing or loose. */
+  readonly statistics: 'exact' | 'chance';
+}
+
+/** A snapshot in memory that notes what is asked of it. */
+export interface ModelSnapshot extends Snapshot {
+  readonly rowGroups: readonly ModelRowGroup[];
+  /** How often it was released. */
+  readonly released: () => number;
+}
+
+/** Splits the records into row groups and runs as segments would, by chance. */
+export function makeSnapshot(dataset: Dataset, layout: Layout): ModelSnapshot {
+  const random = seededRandom(layout.seed);
+  const rowGroups: ModelRowGroup[] = [];
+  const open: { records: ModelRecord[]; group: ModelRowGroup }[] = [];
+  const runs: { group: ModelRowGroup; firstRow: number; rows: number; record: ModelRecord }[] = [];
+  let segment = 0;
+  let previous: ModelRecord | undefined;
+  for (const record of dataset.records) {
+    if (random() < 0.1) segment = between(random, 0, layout.segments);
+    let target = open[segment];
+    if (target === undefined || target.records.length >= layout.rowGroupRows) {
+      const records: ModelRecord[] = [];
+      const group = new ModelRowGroup(
+        dataset.schema,
+        records,
+        `segment-${segment}`,
+        rowGroups.length,
+        layout,
+        random,
+      );
+      rowGroups.push(group);
+      target = { records, group };
+      open[segment] = target;
+    }
+    const run = runs.at(-1);
+    const follows =
+      previous?.position.partition === record.position.partition &&
+      previous.position.ordinal + 1 === record.position.ordinal;
+    if (run?.group === target.group && follows && random() > 0.02) run.rows++;
+    else runs.push({ group: target.group, firstRow: target.records.length, rows: 1, record });
+    target.records.push(record);
+    previous = record;
+  }
+  for (const group of rowGroups) group.seal();
+  let released = 0;
+  return {
+    schema: dataset.schema,
+    rowGroups,
+    runs: runs.map(({ group, firstRow, rows, record }): SnapshotRun => {
+      const { partition, ordinal } = record.position;
+      return { rowGroup: group, firstRow, rows, partition, firstOrdinal: ordinal };
+    }),
+    release: () => void released++,
+    released: () => released,
+  };
+}
+
+export class ModelRowGroup implements RowGroup, OpenRowGroup {
+  readonly file: string;
+  readonly index: number;
+  readonly hot: boolean;
+  rows = 0;
+  timeMinMs: number | null = null;
+  timeMaxMs: number | null = null;
+  opened = 0;
+  /** Fields whose columns were asked for. */
+  readonly fieldsRead = new Set<number>();
+  readonly #schema: Schema;
+  readonly #records: readonly ModelRecord[];
+  readonly #random: Random;
+  readonly #isExact: boolean;
+  #columns: Column[] = [];
+  #zones: (ZoneMap | null)[] = [];
+  #hasGrams: boolean[] = [];
+
+  constructor(
+    schema: Schema,
+    records: readonly ModelRecord[],
+    file: string,
+    index: number,
+    layout: Layout,
+    random: Random,
+  ) {
+    this.#schema = schema;
+    this.#records = records;
+    this.file = file;
+    this.index = index;
+    this.hot = random() < 0.3;
+    this.#random = random;
+    this.#isExact = layout.statistics === 'exact';
+  }
+
+  /** Builds the columns once all records are there. */
+  seal(): void {
+    this.rows = this.#records.length;
+    this.#columns = this.#schema.fields.map((field, i) =>
+      makeColumn(field.type, this.#values(i), this.#random),
+    );
+    this.#zones = this.#schema.fields.map((_, i) => (this.#missing() ? null : this.#zone(i)));
+    this.#hasGrams = this.#schema.fields.map(() => !this.#missing());
+    const placement = placementField(this.#schema);
+    if (placement < 0 || this.#missing()) return;
+    const times = this.#values(placement).filter((value) => value !== null);
+    if (times.length === 0) return;
+    this.timeMinMs = Math.min(...times.map(Number));
+    this.timeMaxMs = Math.max(...times.map(Number));
+  }
+
+  open(): Promise<OpenRowGroup> {
+    this.opened++;
+    return Promise.resolve(this);
+  }
+
+  zone(field: number): ZoneMap | null {
+    return this.#zones[field]!;
+  }
+
+  mayContain(field: number, folded: Uint8Array, counters: ReadCounters): Promise<boolean> {
+    if (!this.#hasGrams[field]!) return Promise.resolve(true);
+    counters.gramPiecesRead++;
+    const needle = Buffer.from(folded).toString('utf8');
+    return Promise.resolve(
+      this.#values(field).some((value) => value !== null && foldText(String(value)).includes(needle)),
+    );
+  }
+
+  column(field: number, counters: ReadCounters): Promise<Column> {
+    if (this.fieldsRead.has(field)) counters.columnsCached++;
+    else counters.columnsDecoded++;
+    this.fieldsRead.add(field);
+    return Promise.resolve(this.#columns[field]!);
+  }
+
+  #missing(): boolean {
+    return !this.#isExact && this.#random() < 0.3;
+  }
+
+  #values(field: number): Value[] {
+    return this.#records.map((record) => record.values[field]!);
+  }
+
+  #zone(field: number): ZoneMap {
+    const values = this.#values(field);
+    const present = values.filter((value) => value !== null);
+    const nullCount = values.length - present.length;
+    const bounds = { rows: values.length, nullCount };
+    if (present.length === 0 || this.#missing()) return { ...bounds, min: null, max: null };
+    if (this.#schema.fields[field]!.type === 'string') {
+      const sorted = present.map((value) => Buffer.from(String(value))).sort((a, b) => Buffer.compare(a, b));
+      return { ...bounds, min: new Uint8Array(sorted[0]!), max: new Uint8Array(sorted.at(-1)!) };
+    }
+    const numbers = present as (bigint | number)[];
+    const min = numbers.reduce((a, b) => (b < a ? b : a));
+    const max = numbers.reduce((a, b) => (b > a ? b : a));
+    if (typeof min === 'bigint' && typeof max === 'bigint' && this.#missing())
+      return { ...bounds, min: min - 3n, max: max + 2n };
+    return { ...bounds, min, max };
+  }
+}
