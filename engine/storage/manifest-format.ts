@@ -195,6 +195,7 @@ function readNextOrdinals(object: JsonObject): [number, number][] {
 /** A checkpoint from JSON; throws `damaged`. Hot batches carry them too. */
 export function readCheckpoint(item: JsonObject): Checkpoint {
   return {
+    ...(item['continues'] === undefined ? {} : { continues: textField(item, 'continues') }),
     headHash: textField(item, 'headHash'),
     headBytes: countField(item, 'headBytes'),
     offset: countField(item, 'offset'),
@@ -212,6 +213,7 @@ export function readRejected(item: JsonObject): RejectedEntry {
     file: textField(item, 'file'),
     bytes: countField(item, 'bytes'),
     lines: countField(item, 'lines'),
+    checksum: countField(item, 'checksum', 0xffff_ffff),
   };
 }
 

@@ -64,6 +64,8 @@ export interface Checkpoint {
   readonly contentHash: string | null;
   /** The stored content ends inside a line that had no line end yet. */
   readonly endsInLine: boolean;
+  /** `checkpointKey` of the checkpoint that this one went on from and takes the place of; absent when it began anew. */
+  readonly continues?: string | undefined;
   /** Last known path, for people. */
   readonly path: string;
   /** Placement time of the last record (ms), where the next one goes if its time can't be read; null for none. */
@@ -77,6 +79,8 @@ export interface RejectedEntry {
   readonly file: string;
   readonly bytes: number;
   readonly lines: number;
+  /** crc32 of those bytes. */
+  readonly checksum: number;
 }
 
 /** The only truth about an agent's records: what it does not name does not exist. */

@@ -1,6 +1,6 @@
 import { constants, promises as fs } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import { isAbsolute, join } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
 import { assert } from '../assert.js';
 import { LogstrataError } from '../errors.js';
 import type { Directory, ReadableFile, WritableFile } from './directory.js';
@@ -205,23 +205,24 @@ async function syncFolder(absolute: string): Promise<void> {
 }
 
 /**
- * The folder `absolutePath` of the real file system as a file port. It may be missing: lists are empty then, and
- * `makeDirectory('')` creates it. Throws `invalid` when the path is not absolute or names something else than a folder.
+ * The folder `absolutePath` of the real file system as a file port. A missing one is created with its parents, durably, or
+ * is `not_found`. Throws `invalid` when the path is not absolute or names something else than a folder.
  */
-export async function openRealDirectory(absolutePath: string): Promise<Directory> {
+export async function openRealDirectory(
+  absolutePath: string,
+  options: { readonly create: boolean } = { create: false },
+): Promise<Directory> {
   if (!isAbsolute(absolutePath)) {
     throw new LogstrataError('invalid', `the data folder must be an absolute path, not "${absolutePath}"`);
   }
+  // Two spellings of one folder must give one location: messages and the writer lock name it.
+  const location = resolve(absolutePath);
+  const directory = new RealDirectory(location);
+  if (options.create) await directory.makeDirectory('');
   try {
-    const status = await fs.stat(absolutePath);
-    if (!status.isDirectory()) {
-      throw new LogstrataError('invalid', `${absolutePath} is a file, a folder was expected`, {
-        path: absolutePath,
-      });
-    }
+    if ((await fs.stat(location)).isDirectory()) return directory;
   } catch (error) {
-    if (!hasSystemCode(error, 'ENOENT')) throw fileSystemError(error, 'open', absolutePath);
+    throw fileSystemError(error, 'open', location);
   }
-  // Two paths of one folder must give one location: messages and the writer lock name it.
-  return new RealDirectory(join(absolutePath, '.').replace(/(?<=.)\/$/, ''));
+  throw new LogstrataError('invalid', `${location} is a file, a folder was expected`, { path: location });
 }

@@ -146,17 +146,19 @@ describe.each(implementations)('%s directory', (_name, fresh) => {
 });
 
 describe('openRealDirectory', () => {
-  it('takes a missing folder, creates it on demand, and refuses a file or a relative path', async () => {
+  it('creates a missing folder when asked to, and refuses a file or a relative path', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'logstrata-directory-'));
     scratch.push(folder);
-    const missing = await openRealDirectory(join(folder, 'x/y/'));
-    expect(missing.location).toBe(join(folder, 'x/y'));
-    expect(await missing.list('')).toEqual([]);
-    await missing.makeDirectory('');
-    await put(missing, 'f', 'text');
-    expect(await get(missing, 'f')).toBe('text');
+    await expect(openRealDirectory(join(folder, 'x/y'))).rejects.toMatchObject({ code: 'not_found' });
+    const made = await openRealDirectory(`${folder}/x/y/`, { create: true });
+    expect(made.location).toBe(join(folder, 'x/y'));
+    await put(made, 'f', 'text');
+    expect(await get(await openRealDirectory(join(folder, 'x/./y')), 'f')).toBe('text');
     await writeFile(join(folder, 'file'), '');
     await expect(openRealDirectory(join(folder, 'file'))).rejects.toMatchObject({ code: 'invalid' });
+    await expect(openRealDirectory(join(folder, 'file/x'), { create: true })).rejects.toMatchObject({
+      code: 'io',
+    });
     await expect(openRealDirectory('data')).rejects.toMatchObject({ code: 'invalid' });
   });
 

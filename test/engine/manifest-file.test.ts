@@ -67,7 +67,7 @@ function sample(number: number, segments = 2): Manifest {
         rejected: 1,
       },
     ],
-    rejected: [{ file: 'rejected/1.jsonl', bytes: 10, lines: 1 }],
+    rejected: [{ file: 'rejected/1.jsonl', bytes: 10, lines: 1, checksum: 77 }],
     counters: { ...noCounters, records: 140_000, inputBytes: 2 ** 40 },
   };
 }
