@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os';
 import { dirname, resolve } from 'node:path';
-import { queryTimeoutMsDefault } from '../engine/limits.js';
+import { graceMsDefault, queryTimeoutMsDefault } from '../engine/limits.js';
 import { ProblemList, readConfigText, readRootSection, type YamlSection } from './yaml-section.js';
 import { zoneProblem } from './zone.js';
 
@@ -52,7 +52,7 @@ export const defaultConfig: Config = {
     queryTimeoutMs: queryTimeoutMsDefault,
   },
   storage: { path: 'data/store' },
-  fileInput: { limit: 0, graceMs: 3_600_000, flushMs: 250 },
+  fileInput: { limit: 0, graceMs: graceMsDefault, flushMs: 250 },
   notes: [],
 };
 
