@@ -247,7 +247,9 @@ class TemplateParser {
     if (token.text === 'true' || token.text === 'false')
       return { kind: 'literal', value: token.text === 'true' };
     if (token.text === 'nil') return { kind: 'literal', value: undefined };
-    if (templateFunctions.has(token.text)) return this.#call(token, undefined);
+    if (templateFunctions.has(token.text)) {
+      throw templateError(`a call among arguments needs parentheses: (${token.text} …)`, token.at);
+    }
     throw templateError(
       `unexpected "${token.text}": fields begin with a point, as in .${token.text}`,
       token.at,

@@ -1,0 +1,394 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseAgentFile, readAgentFile, readAgents } from '../../../agents/agent-file.js';
+import { ConfigError, formatProblem } from '../../../agents/config.js';
+import type { AgentDefinition } from '../../../agents/definition.js';
+
+const file = "file: { path: '/var/log/x\\.log', format: json }\n";
+
+function parse(text: string, path = '/etc/agents/nginx.yaml'): AgentDefinition {
+  return parseAgentFile(text, path);
+}
+
+/** The problems of a text, as users see them. */
+function problemsOf(text: string, path = 'agents/nginx.yaml'): string[] {
+  try {
+    parseAgentFile(text, path);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems.map(formatProblem);
+    throw error;
+  }
+}
+
+describe('a whole file', () => {
+  const text = String.raw`# an agent with everything
+fields:
+  - name: time
+    timestamp: { format: Common, timezone: Europe/Oslo }
+  - name: status
+    type: INT
+    source: code
+    description: HTTP status
+  - name: seen
+    type: time
+  - name: message
+    template: "{{.method}} {{.path}}"
+    index: true
+  - name: host
+    index: no
+file:
+  path: '/var/log/nginx/access_(?P<host>.*)\.log'
+  format: Plain
+  regex: '^(?<method>\w+) (?P<path>[^ ]+) (?P<code>\d+) (?P<time>.*) (?P<seen>\d+)$'
+  rotate: { method: Truncate, size: 10mb, run: systemctl reload nginx }
+retention: { period: 7d, interval: 1h }
+`;
+
+  test('becomes a definition', () => {
+    const agent = parse(text);
+    expect(agent).toMatchObject({
+      name: 'nginx',
+      path: '/etc/agents/nginx.yaml',
+      fields: [
+        {
+          name: 'time',
+          type: 'time',
+          source: 'time',
+          timestamp: { format: 'common', timezone: 'Europe/Oslo' },
+        },
+        { name: 'status', type: 'int', source: 'code', description: 'HTTP status' },
+        { name: 'seen', type: 'time', source: 'seen' },
+        { name: 'message', type: 'string', template: '{{.method}} {{.path}}', index: true },
+        { name: 'host', type: 'string', source: 'host', index: false },
+      ],
+      file: {
+        directory: '/var/log/nginx',
+        namePattern: String.raw`access_(?P<host>.*)\.log`,
+        format: 'plain',
+      },
+      rotate: { method: 'truncate', sizeBytes: 10 * 1024 ** 2, run: 'systemctl reload nginx' },
+      retention: { periodMs: 7 * 86_400_000, intervalMs: 3_600_000 },
+    });
+    expect(agent.fields[2]).not.toHaveProperty('timestamp');
+    expect(agent.system).toBeUndefined();
+    expect(agent.schema.fields).toEqual([
+      { name: 'time', type: 'time' },
+      { name: 'status', type: 'int' },
+      { name: 'seen', type: 'time' },
+      { name: 'message', type: 'string', index: true },
+      { name: 'host', type: 'string', index: false },
+    ]);
+  });
+
+  test('says once which keys are for later', () => {
+    const notes = parse(text).notes;
+    expect(notes).toHaveLength(2);
+    expect(notes[0]).toContain('file.rotate is read and not used yet');
+    expect(notes[1]).toContain('retention is read and not used yet');
+  });
+
+  test('of JSON needs no regex and takes any source', () => {
+    const agent = parse(`fields: [{name: a}, {name: b, source: "x.y-z"}]\n${file}`);
+    expect(agent.file).toEqual({ directory: '/var/log', namePattern: 'x\\.log', format: 'json' });
+    expect(agent.fields[1]!.source).toBe('x.y-z');
+    expect(agent.notes).toEqual([]);
+  });
+
+  test("takes a relative path from the file's folder, and plain as the format", () => {
+    const agent = parse("fields: [{name: a}]\nfile: { path: '../logs/a', regex: '(?P<a>.*)' }\n");
+    expect(agent.file).toMatchObject({ directory: '/etc/logs', namePattern: 'a', format: 'plain' });
+    expect(parse("fields: [{name: a}]\nfile: { path: a, regex: '(?P<a>.*)' }").file!.directory).toBe(
+      '/etc/agents',
+    );
+  });
+
+  test('may use anchors, merge keys, Windows line ends and a byte order mark', () => {
+    const yaml = `\ufefffields:\n  - &t\n    name: a\n    type: int\n  - <<: *t\n    name: b\n${file}`;
+    expect(parse(yaml.replaceAll('\n', '\r\n')).fields.map(({ name, type }) => [name, type])).toEqual([
+      ['a', 'int'],
+      ['b', 'int'],
+    ]);
+  });
+});
+
+describe('texts stay texts', () => {
+  test.each([
+    ['description: 123', { description: '123' }],
+    ['description: 1.50', { description: '1.50' }],
+    ['description: true', { description: 'true' }],
+    ['description: 2026-11-21', { description: '2026-11-21' }],
+    ['source: 0x1F', { source: '0x1F' }],
+    ['template: 007', { template: '007' }],
+    ['description: !!str 5', { description: '5' }],
+    ["description: 'null'", { description: 'null' }],
+    ['description: |\n      two\n      lines', { description: 'two\nlines\n' }],
+  ])('%s', (line, expected) => {
+    expect(parse(`fields:\n  - name: a\n    ${line}\n${file}`).fields[0]).toMatchObject(expected);
+  });
+
+  test('a regex that YAML would read as a number, and a zone that it would read as one', () => {
+    expect(parse('fields: [{name: m, template: x}]\nfile: { path: 123, regex: 456 }').file).toMatchObject({
+      namePattern: '123',
+      regex: '456',
+    });
+    const zoned = parse(`fields: [{name: t, timestamp: {format: stamp, timezone: +02:00}}]\n${file}`);
+    expect(zoned.fields[0]!.timestamp).toEqual({ format: 'stamp', timezone: '+02:00' });
+  });
+
+  test('a key without a value is as good as absent', () => {
+    const agent = parse(
+      `fields:\n  - name: a\n    type:\n    timestamp: ~\n    description: null\nretention:\n${file}`,
+    );
+    expect(agent.fields).toEqual([{ name: 'a', type: 'string', source: 'a' }]);
+    expect(agent.retention).toBeUndefined();
+  });
+});
+
+describe('what the public service accepts', () => {
+  test('older names load with a note', () => {
+    const agent = parse(
+      "fields: [{name: time, time_format: Common}]\nfile: {path: a, regex: '(?P<time>.*)', rotate: {method: RENAME, max_size: 1KB, run: x}}",
+    );
+    expect(agent.fields[0]).toMatchObject({ type: 'time', timestamp: { format: 'common' } });
+    expect(agent.rotate).toEqual({ method: 'rename', sizeBytes: 1024, run: 'x' });
+    expect(agent.notes.join('\n')).toContain('time_format is the older way');
+  });
+
+  test.each([
+    ['1d 14h', (24 + 14) * 3_600_000],
+    ['2D3H', (48 + 3) * 3_600_000],
+    ['90m', 90 * 60_000],
+    ['86400', 86_400_000],
+    ['never', null],
+    ['Never', null],
+  ])('a period of %s', (period, periodMs) => {
+    expect(parse(`fields: [{name: a}]\n${file}retention: { period: ${period} }`).retention).toEqual({
+      periodMs,
+      intervalMs: 3_600_000,
+    });
+  });
+
+  test('a period that is not given means never', () => {
+    expect(parse(`fields: [{name: a}]\n${file}retention: { interval: 10m }`).retention).toEqual({
+      periodMs: null,
+      intervalMs: 600_000,
+    });
+  });
+
+  test('a type beside a timestamp does not count', () => {
+    const agent = parse(`fields: [{name: t, type: string, timestamp: {}}]\n${file}`);
+    expect(agent.fields[0]).toMatchObject({ type: 'time', timestamp: { format: 'rfc3339' } });
+    expect(agent.notes[0]).toContain('"type: string" is not used');
+  });
+
+  test('an agent of the system has fields of its own', () => {
+    const agent = parse('system: { interval: 10s, disk_path: /var/lib }');
+    expect(agent.system).toEqual({ intervalMs: 10_000, disk: { path: '/var/lib' } });
+    expect(agent.file).toBeUndefined();
+    expect(agent.schema.fields.map((field) => field.name)).toEqual(
+      'time uptime la_1 la_5 la_15 cpu_usage cpu_cores mem_usage mem_total disk_dev disk_usage disk_total disk_read_bytes disk_write_bytes'.split(
+        ' ',
+      ),
+    );
+    const whole = parse('system: { disk: { path: / }, net: {} }');
+    expect(whole.schema.fields).toHaveLength(23);
+    expect(whole.system).toEqual({ intervalMs: 60_000, disk: { path: '/' }, net: { interface: 'default' } });
+    expect(parse('fields: [{name: load, source: la_1, type: float}]\nsystem: {}').fields).toHaveLength(1);
+    expect(agent.notes[0]).toContain('system is read and not used yet');
+  });
+});
+
+describe('problems', () => {
+  test.each([
+    [
+      'fields:\n  - name: a\n    tpye: int\n',
+      ':3:5: unknown key "tpye" (did you mean "type"?): a field has name, type',
+    ],
+    [
+      'fields:\n  - name: a\n    type: integer\n',
+      ':3:11: type must be int, float, string or time, not "integer"',
+    ],
+    ['fields:\n  - name: a\n    type: [int]\n', ':3:11: type must be a text, not a list'],
+    ['fields:\n  - name: Status\n', ':2:11: field name "Status" must be lowercase'],
+    ['fields:\n  - name: a__b\n', ':2:11: field name "a__b" must not contain "__"'],
+    [
+      'fields:\n  - name: a\n  - name: b\n  - name: a\n',
+      ':4:11: the field "a" is defined again; it is on line 2 already',
+    ],
+    ['fields:\n  - type: int\n', ':2:5: name is missing'],
+    ['fields:\n  - name:\n', ':2:5: name is missing'],
+    ['fields:\n  - a\n', ':2:5: a field must be a mapping with name'],
+    ['fields: a\n', ':1:9: fields must be a list, not "a"'],
+    ['fields: []\n', ':1:9: fields is empty'],
+    ['fields:\n  - name: a\n    index: maybe\n', ':3:12: index must be true or false, not "maybe"'],
+    ['fields:\n  - name: a\n    type: int\n    index: true\n', ':4:12: index is for fields of type string'],
+    ['fields:\n  - name: t\n    timestamp: { format: iso8601 }\n', ':3:26: unknown time format "iso8601"'],
+    [
+      'fields:\n  - name: t\n    timestamp: { fromat: unix }\n',
+      ':3:18: unknown key "fromat" (did you mean "format"?)',
+    ],
+    [
+      'fields:\n  - name: t\n    timestamp: { timezone: Europe/Olso }\n',
+      ':3:28: unknown time zone "Europe/Olso"',
+    ],
+    ['fields:\n  - name: t\n    timestamp: unix\n', ':3:16: timestamp must be a mapping'],
+    ["fields:\n  - name: m\n    template: '{{.a'\n", ':3:15: template, character 1: the action has no end'],
+    [
+      'fields:\n  - name: a\n    name: b\n',
+      ':3:5: the key "name" stands here again; it is on line 2 already',
+    ],
+    ['fields:\n  - name: *x\n', ':2:11: no anchor "&x" stands before this alias'],
+    ['fields:\n  - name: !secret a\n', ':2:11: the tag "!secret" means nothing here'],
+    ['fields: [{name: a}]\nretention: { period: 0 }\n', ':2:22: period must be never, or a duration'],
+    ['fields: [{name: a}]\nretention: { interval: -1h }\n', ':2:24: interval must be a duration'],
+    [
+      'fields: [{name: a}]\ncolour: red\n',
+      ':2:1: unknown key "colour": the file has fields, file, retention and system',
+    ],
+    ['fields: [{name: a}]\nsystem: {}\n', 'an agent has "file" or "system", not both'],
+  ])('%j: %s', (text, expected) => {
+    // `file` stands at the end, where it moves no line.
+    const problems = problemsOf(text + file);
+    expect(problems.map((problem) => problem.replace('agents/nginx.yaml', '')).join('\n')).toContain(
+      expected,
+    );
+  });
+
+  test.each([
+    [
+      "{ path: '/l/a', regex: '^(?P<a>\\d+$' }",
+      ":2:30: regex is not a regular expression in Go's (RE2) syntax: missing closing )",
+    ],
+    ["{ path: '/l/a', regex: '(?P<a>x)(?=y)' }", 'invalid or unsupported Perl syntax: `(?=`'],
+    ["{ path: '/l/a', regex: '(?P<a>x)(?P<a>y)' }", 'duplicate capture group name: `a`'],
+    ["{ path: '/l/(a', regex: '(?P<a>x)' }", ":2:15: path is not a regular expression in Go's (RE2) syntax"],
+    ["{ path: '/l/', regex: '(?P<a>x)' }", ':2:15: path must end with an expression for file names'],
+    ["{ path: '/l.*/a', regex: '(?P<a>x)' }", 'the folder of path is taken as it is written'],
+    ["{ regex: '(?P<a>x)' }", ':2:7: path is missing'],
+    ["{ path: '/l/a' }", ':2:7: regex is missing: the format plain needs one'],
+    ["{ path: '/l/a', format: json, regex: x }", 'regex is for the format plain'],
+    ["{ path: '/l/a', format: xml }", ':2:31: format must be plain or json, not "xml"'],
+    ["{ path: '/l/a', format: json, rotate: { size: 10tb } }", 'size must be a size such as 512kb'],
+    ["{ path: '/l/a', format: json, rotate: { size: 1kb } }", 'method is missing'],
+    [
+      "{ path: '/l/a', format: json, rotate: { method: copy } }",
+      'method must be truncate or rename, not "copy"',
+    ],
+    [
+      "{ path: '/l/a', format: json, rotate: { method: rename, size: 1, max_size: 1 } }",
+      'max_size is the older name of size',
+    ],
+  ])('file: %s', (section, expected) => {
+    expect(problemsOf(`fields: [{name: a}]\nfile: ${section}\n`).join('\n')).toContain(expected);
+  });
+
+  test('a source that no capture supplies lists those that there are', () => {
+    const text =
+      "fields:\n  - name: a\n  - name: b\n    source: cdoe\n  - name: host\nfile: { path: '/l/(?P<host>.)', regex: '(?P<a>x)(?<code>y)' }";
+    expect(problemsOf(text)).toEqual([
+      'agents/nginx.yaml:4:13: the field "b" takes "cdoe", which nothing supplies (did you mean "code"?): there are a, code and host',
+    ]);
+  });
+
+  test('a template may name what is missing, with a note', () => {
+    const agent = parse(
+      "fields:\n  - name: m\n    template: '{{.a}}{{.aa}}'\nfile: { path: l, regex: '(?P<a>x)' }",
+    );
+    expect(agent.notes).toEqual([
+      '/etc/agents/nginx.yaml:3: the template of "m" uses "aa", which nothing supplies (did you mean "a"?); it is always empty',
+    ]);
+  });
+
+  test('of one file are all said at once, in its order', () => {
+    const text =
+      "fields:\n  - name: A\n    tpye: int\n  - name: b\n    type: x\nfile:\n  path: '('\n  format: y\n  regex: '['\nzzz: 1\n";
+    expect(problemsOf(text).map((problem) => problem.split(':').slice(1, 3).join(':'))).toEqual([
+      '2:11',
+      '3:5',
+      '5:11',
+      '7:9',
+      '8:11',
+      '9:10',
+      '10:1',
+    ]);
+  });
+
+  test.each([
+    ['fields: [a\nfile: b', /:2:1: this is not YAML: /],
+    ['fields:\n\t- name: a', /:2:1: this is not YAML: tab/],
+    ['"abc', /:1:\d+: this is not YAML: /],
+    ['- a\n- b', /:1:1: the file must be a mapping with fields, file, retention and system, not a list/],
+    ['a: 1\n---\nb: 2', /:3:1: a second document begins here/],
+    ['? [a]\n: b', /:1:3: a key must be a word/],
+    ['', /:1:1: fields is missing/],
+    ['# nothing\n', /:1:1: file is missing/],
+    [`x: ${'['.repeat(60)}${']'.repeat(60)}`, /this is not YAML: /],
+  ])('of syntax: %j', (text, expected) => {
+    expect(problemsOf(text).join('\n')).toMatch(expected);
+  });
+
+  test.each(['a b.yaml', '_x.yaml', `${'n'.repeat(129)}.yaml`])(
+    'a name that no agent can have: %s',
+    (name) => {
+      expect(problemsOf(`fields: [{name: a}]\n${file}`, `agents/${name}`).join()).toContain(
+        ":1:1: the file's name makes the agent's name",
+      );
+    },
+  );
+});
+
+describe('a folder', () => {
+  let folder = '';
+  const good = `fields: [{name: a}]\n${file}`;
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'logstrata-agents-'));
+    const write = (name: string, content: string | Buffer): void =>
+      writeFileSync(join(folder, name), content);
+    write('b.yaml', good);
+    write('a.yml', good);
+    write('loader.ts', 'export {};');
+    write('notes.txt', 'x');
+    write('.hidden.yaml', ':');
+    mkdirSync(join(folder, 'folder.yaml'));
+    symlinkSync(join(folder, 'b.yaml'), join(folder, 'linked.yaml'));
+    write('broken.yaml', 'fields: [');
+    write('twice.yaml', good);
+    write('twice.yml', good);
+    write('latin.yaml', Buffer.from([0x61, 0x3a, 0x20, 0xe9]));
+    write('long.yaml', `#${'x'.repeat(1024 * 1024)}`);
+    symlinkSync(join(folder, 'gone.yaml'), join(folder, 'dangling.yaml'));
+  });
+
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  test('gives its agents by name, and the problems of the others', () => {
+    const { agents, problems } = readAgents(folder);
+    expect(agents.map((agent) => agent.name)).toEqual(['a', 'b', 'linked']);
+    const said = problems.map((problem) => formatProblem(problem).replace(`${folder}/`, ''));
+    expect(said.map((problem) => problem.split(':')[0])).toEqual([
+      'broken.yaml',
+      'dangling.yaml',
+      'latin.yaml',
+      'long.yaml',
+      'twice.yaml',
+      'twice.yml',
+    ]);
+    expect(said[1]).toContain('is not there');
+    expect(said[2]).toContain('the file is not UTF-8');
+    expect(said[3]).toContain('more than the 1048576 that a configuration may have');
+    expect(said[4]).toContain('both twice.yaml and twice.yml are there, and both are the agent "twice"');
+  });
+
+  test('that is missing, or none, says so', () => {
+    expect(() => readAgents(join(folder, 'nope'))).toThrow(expect.objectContaining({ code: 'not_found' }));
+    expect(() => readAgents(join(folder, 'nope'))).toThrow(/the agents folder .*nope is not there: make it/);
+    expect(() => readAgents(join(folder, 'b.yaml'))).toThrow(/is not a folder/);
+    expect(() => readAgentFile(join(folder, 'nope.yaml'))).toThrow(
+      expect.objectContaining({ code: 'not_found' }),
+    );
+  });
+});

@@ -1,0 +1,149 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import {
+  ConfigError,
+  defaultConfig,
+  formatProblem,
+  parseConfig,
+  parseListen,
+  readConfig,
+} from '../../../agents/config.js';
+
+function problemsOf(text: string): string {
+  try {
+    parseConfig(text, 'config.yaml');
+    return '';
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems.map(formatProblem).join('\n');
+    throw error;
+  }
+}
+
+describe('config.yaml', () => {
+  test('has defaults for everything', () => {
+    expect(readConfig(undefined)).toEqual(defaultConfig);
+    expect(parseConfig('', 'config.yaml')).toEqual(defaultConfig);
+    expect(parseConfig('server: {}\nstorage:\nfile_input: {}\n', 'config.yaml')).toEqual(defaultConfig);
+    expect(defaultConfig).toMatchObject({
+      server: {
+        listen: { host: '127.0.0.1', port: 2111 },
+        corsOrigin: [],
+        timezone: 'UTC',
+        limitMax: 1_000_000,
+      },
+      storage: { path: 'data/store' },
+      fileInput: { limit: 0, graceMs: 3_600_000, flushMs: 250 },
+    });
+  });
+
+  test('can set all of them', () => {
+    const text = `
+server:
+  listen: 0.0.0.0:8080
+  cors: { origin: [https://a.example, "http://localhost:3000"] }
+  timezone: Europe/Oslo
+  limit_max: 50_000
+  queries_max: 4
+  query_timeout: 1m30s
+storage: { path: store }
+file_input: { limit: 100, grace: 2h, flush: 100ms }
+`;
+    expect(parseConfig(text, '/etc/logstrata/config.yaml')).toEqual({
+      server: {
+        listen: { host: '0.0.0.0', port: 8080 },
+        corsOrigin: ['https://a.example', 'http://localhost:3000'],
+        timezone: 'Europe/Oslo',
+        limitMax: 50_000,
+        queriesMax: 4,
+        queryTimeoutMs: 90_000,
+      },
+      storage: { path: '/etc/logstrata/store' },
+      fileInput: { limit: 100, graceMs: 7_200_000, flushMs: 100 },
+      notes: [],
+    });
+  });
+
+  test("the public service's file loads, and says once what is not used", () => {
+    const text = `
+server:
+  listen: 127.0.0.1:2221
+  cors:
+    origin: "*"
+storage:
+  sqlite: { path: /var/lib/x.db, journal_mode: wal, cache_size: -4000 }
+file_input:
+  offsets: /var/lib/offsets.yaml
+  limit: 100
+`;
+    const config = parseConfig(text, 'config.yaml');
+    expect(config.server.listen.port).toBe(2221);
+    expect(config.server.corsOrigin).toEqual(['*']);
+    expect(config.storage).toEqual(defaultConfig.storage);
+    expect(config.notes).toHaveLength(2);
+    expect(config.notes[0]).toContain('storage.sqlite is not used');
+    expect(config.notes[1]).toContain('file_input.offsets is not used');
+  });
+
+  test.each([
+    ['server:\n  lissten: x\n', ':2:3: unknown key "lissten" (did you mean "listen"?)'],
+    ['server:\n  listen: "2111"\n', ':2:11: listen must be an address and a port such as 127.0.0.1:2111'],
+    ['server:\n  listen: a:70000\n', ':2:11: listen must be'],
+    ['server:\n  timezone: Mars/Base\n', ':2:13: unknown time zone "Mars/Base"'],
+    ['server:\n  cors: "*"\n', ':2:9: cors must be a mapping with origin, not "*"'],
+    ['server:\n  cors: { origin: example.com }\n', ':2:19: origin must be "*" or origins such as'],
+    ['server:\n  limit_max: 0\n', ':2:14: limit_max must be a whole number from 1'],
+    ['server:\n  limit_max: 1.5\n', ':2:14: limit_max must be a whole number'],
+    ['server:\n  query_timeout: 0\n', ':2:18: query_timeout must be a duration'],
+    ['file_input:\n  limit: -1\n', ':2:10: limit must be a whole number from 0'],
+    ['file_input:\n  flush: soon\n', ':2:10: flush must be a duration'],
+    ['storage:\n  path: ""\n', ':2:9: path must name a folder'],
+    ['agents: []\n', ':1:1: unknown key "agents": the file has server, storage and file_input'],
+    ['server: [', 'this is not YAML'],
+  ])('%j: %s', (text, expected) => {
+    expect(problemsOf(text)).toContain(`config.yaml`);
+    expect(problemsOf(text)).toContain(expected);
+  });
+
+  test('is read from a file', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'logstrata-config-'));
+    try {
+      writeFileSync(join(folder, 'config.yaml'), 'storage: { path: d }');
+      expect(readConfig(join(folder, 'config.yaml')).storage.path).toBe(join(folder, 'd'));
+      expect(() => readConfig(join(folder, 'none.yaml'))).toThrow(
+        expect.objectContaining({ code: 'not_found' }),
+      );
+      expect(() => readConfig(folder)).toThrow(expect.objectContaining({ code: 'io' }));
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+describe('addresses to listen on', () => {
+  test.each([
+    ['127.0.0.1:2111', { host: '127.0.0.1', port: 2111 }],
+    ['localhost:0', { host: 'localhost', port: 0 }],
+    ['[::1]:2111', { host: '::1', port: 2111 }],
+    ['[fe80::1%eth0]:80', { host: 'fe80::1%eth0', port: 80 }],
+  ])('%s', (text, expected) => {
+    expect(parseListen(text)).toEqual(expected);
+  });
+
+  test('no host is every address', () => {
+    for (const text of [':2111', '*:2111']) {
+      expect(parseListen(text)).toEqual({
+        host: expect.stringMatching(/^(?:::|0\.0\.0\.0)$/) as string,
+        port: 2111,
+      });
+    }
+  });
+
+  test.each(['', '2111', 'a', 'a:', 'a:b', '::1:2111', 'http://a:1', 'a:65536', 'a b:1'])(
+    '%j is none',
+    (text) => {
+      expect(parseListen(text)).toBeUndefined();
+    },
+  );
+});
