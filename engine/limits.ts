@@ -24,6 +24,9 @@ export const valueBytesMax = 16 * 1024 * 1024;
 /** One line of input; longer ones are rejected and kept. */
 export const lineBytesMax = 1024 * 1024;
 
+/** Brackets open at once in one line of JSON: no log nests that deep, and whoever reads a stored value may recurse. */
+export const jsonDepthMax = 512;
+
 /** Fields of one agent: each is a column chunk in every row group. */
 export const fieldsMax = 1000;
 
@@ -96,3 +99,9 @@ export const compactionCacheBytes = 16 * 1024 * 1024;
 
 /** A configuration file is read whole; a longer one is a log or an archive that was named by mistake. */
 export const configBytesMax = 1024 * 1024;
+
+/** Bytes read at once while a file is verified. */
+export const verifyPieceBytes = 1024 * 1024;
+
+/** Runs in one exported file: a footer holds them, and scattered matches make a run each. More begin another file. */
+export const exportRunsMax = 256 * 1024;

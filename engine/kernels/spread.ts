@@ -1,0 +1,70 @@
+/**
+ * Columns with nulls, in memory and on disk: dense with a slot for each null in memory, present values only on disk.
+ * `bits` has one bit a row, least significant first, 1 = present.
+ */
+
+/** Copies the 8-byte values of the present rows, as pairs of halves. Returns how many there are. */
+export function gatherWords(halves: Int32Array, bits: Uint8Array, rows: number, target: Int32Array): number {
+  let present = 0;
+  for (let row = 0; row < rows; row++) {
+    if ((bits[row >> 3]! & (1 << (row & 7))) === 0) continue;
+    target[2 * present] = halves[2 * row]!;
+    target[2 * present + 1] = halves[2 * row + 1]!;
+    present++;
+  }
+  return present;
+}
+
+/** Copies the codes of the present rows. Returns how many there are. */
+export function gatherCodes(
+  codes: Uint8Array | Uint16Array,
+  bits: Uint8Array,
+  rows: number,
+  target: Uint8Array | Uint16Array,
+): number {
+  let present = 0;
+  for (let row = 0; row < rows; row++) {
+    if ((bits[row >> 3]! & (1 << (row & 7))) !== 0) target[present++] = codes[row]!;
+  }
+  return present;
+}
+
+/**
+ * Moves `present` values (8 bytes each, as halves) from the front of `halves` to the slots of their rows, from the last
+ * to the first, and writes 0 to those of the nulls.
+ */
+export function spreadWords(halves: Int32Array, bits: Uint8Array, rows: number, present: number): void {
+  let from = present;
+  for (let row = rows - 1; row >= 0; row--) {
+    if ((bits[row >> 3]! & (1 << (row & 7))) !== 0) {
+      from--;
+      halves[2 * row + 1] = halves[2 * from + 1]!;
+      halves[2 * row] = halves[2 * from]!;
+    } else {
+      halves[2 * row + 1] = 0;
+      halves[2 * row] = 0;
+    }
+  }
+}
+
+/** Like `spreadWords`, for dictionary codes. */
+export function spreadCodes(
+  codes: Uint8Array | Uint16Array,
+  bits: Uint8Array,
+  rows: number,
+  present: number,
+): void {
+  let from = present;
+  for (let row = rows - 1; row >= 0; row--) {
+    codes[row] = (bits[row >> 3]! & (1 << (row & 7))) !== 0 ? codes[--from]! : 0;
+  }
+}
+
+/** Like `spreadWords`, for `present + 1` offsets that become `rows + 1`: a null is the empty string. */
+export function spreadOffsets(offsets: Uint32Array, bits: Uint8Array, rows: number, present: number): void {
+  let from = present;
+  for (let row = rows - 1; row >= 0; row--) {
+    offsets[row + 1] = offsets[from]!;
+    if ((bits[row >> 3]! & (1 << (row & 7))) !== 0) from--;
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * Definition levels of a flat optional column (https://parquet.apache.org/docs/file-format/nulls/): one bit a row in
+ * Parquet's RLE/bit-packing hybrid, which our bitmaps (least significant bit first, 1 = present) already are.
+ */
+
+/** Number of ones in the first `rows` bits. */
+export function countOnes(bits: Uint8Array, rows: number): number {
+  let ones = 0;
+  const whole = rows >> 3;
+  for (let i = 0; i < whole; i++) ones += onesOfByte[bits[i]!]!;
+  if ((rows & 7) !== 0) ones += onesOfByte[bits[whole]! & ((1 << (rows & 7)) - 1)]!;
+  return ones;
+}
+
+const onesOfByte = Uint8Array.from({ length: 256 }, (_, byte) => {
+  let ones = 0;
+  for (let rest = byte; rest > 0; rest >>= 1) ones += rest & 1;
+  return ones;
+});
+
+/** Number of runs of equal bits in the first `rows` bits. */
+export function countRuns(bits: Uint8Array, rows: number): number {
+  let runs = rows === 0 ? 0 : 1;
+  for (let row = 1; row < rows; row++) {
+    const before = (bits[(row - 1) >> 3]! >> ((row - 1) & 7)) & 1;
+    if (((bits[row >> 3]! >> (row & 7)) & 1) !== before) runs++;
+  }
+  return runs;
+}
+
+/** Bytes that `encodeLevels` may need for `rows` rows. */
+export function levelBytesMax(rows: number): number {
+  return 8 + ((rows + 7) >> 3);
+}
+
+/** A run in RLE takes at most three bytes of length and one of value at 64 Ki rows. */
+const runBytesMax = 4;
+
+/** Encodes the levels of `rows` rows to `target`; `bits` is null when every row is present. Returns the bytes written. */
+export function encodeLevels(bits: Uint8Array | null, rows: number, target: Uint8Array): number {
+  if (bits === null) return writeRun(rows, 1, target, 0);
+  const packedBytes = (rows + 7) >> 3;
+  if (countRuns(bits, rows) * runBytesMax > packedBytes) {
+    const at = writeVarint((packedBytes << 1) | 1, target, 0);
+    target.set(bits.subarray(0, packedBytes), at);
+    return at + packedBytes;
+  }
+  let at = 0;
+  let row = 0;
+  while (row < rows) {
+    const value = (bits[row >> 3]! >> (row & 7)) & 1;
+    let end = row + 1;
+    while (end < rows && ((bits[end >> 3]! >> (end & 7)) & 1) === value) end++;
+    at = writeRun(end - row, value, target, at);
+    row = end;
+  }
+  return at;
+}
+
+function writeRun(rows: number, value: number, target: Uint8Array, at: number): number {
+  at = writeVarint(rows << 1, target, at);
+  target[at++] = value;
+  return at;
+}
+
+function writeVarint(value: number, target: Uint8Array, at: number): number {
+  while (value >= 128) {
+    target[at++] = (value & 127) | 128;
+    value >>>= 7;
+  }
+  target[at++] = value;
+  return at;
+}
+
+/**
+ * Decodes the levels of `rows` rows from source[at, end) into `bits`, which is all zeros and has room for them. Returns
+ * the number of present rows, or -1 when the input is malformed.
+ */
+export function decodeLevels(
+  source: Uint8Array,
+  at: number,
+  end: number,
+  rows: number,
+  bits: Uint8Array,
+): number {
+  let row = 0;
+  while (row < rows) {
+    let header = 0;
+    let factor = 1;
+    let byte = 128;
+    while (byte >= 128) {
+      if (at >= end || factor > 0x10000000) return -1;
+      byte = source[at++]!;
+      header += (byte & 127) * factor;
+      factor *= 128;
+    }
+    const length = Math.floor(header / 2);
+    if (length === 0) return -1;
+    if (header % 2 === 0) {
+      if (at >= end || length > rows - row || source[at]! > 1) return -1;
+      if (source[at++] === 1) setBits(bits, row, row + length);
+      row += length;
+      continue;
+    }
+    // Only whole bytes of the bitmap are packed by our writer, and only the last one may reach beyond the rows.
+    if ((row & 7) !== 0 || length > end - at || length > (rows - row + 7) >> 3) return -1;
+    bits.set(source.subarray(at, at + length), row >> 3);
+    at += length;
+    row += length * 8;
+  }
+  if ((rows & 7) !== 0) bits[rows >> 3]! &= (1 << (rows & 7)) - 1;
+  return at === end ? countOnes(bits, rows) : -1;
+}
+
+function setBits(bits: Uint8Array, from: number, to: number): void {
+  while (from < to && (from & 7) !== 0) {
+    bits[from >> 3]! |= 1 << (from & 7);
+    from++;
+  }
+  const wholeEnd = to & ~7;
+  if (from < wholeEnd) {
+    bits.fill(255, from >> 3, wholeEnd >> 3);
+    from = wholeEnd;
+  }
+  for (; from < to; from++) bits[from >> 3]! |= 1 << (from & 7);
+}

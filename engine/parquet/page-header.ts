@@ -1,0 +1,126 @@
+import { crc32 } from 'node:zlib';
+import { encoding, FormatError, pageType } from './format.js';
+import { ThriftReader } from './thrift-reader.js';
+import { ThriftWriter } from './thrift-writer.js';
+
+export interface DictionaryPageHeader {
+  readonly kind: 'dictionary';
+  /** Bytes of the page behind the header, and what they decompress to. */
+  readonly bytes: number;
+  readonly uncompressedBytes: number;
+  readonly entries: number;
+}
+
+export interface DataPageHeader {
+  readonly kind: 'data';
+  readonly bytes: number;
+  /** Of the levels, which are not compressed, and the decompressed values. */
+  readonly uncompressedBytes: number;
+  readonly rows: number;
+  readonly nullCount: number;
+  readonly encoding: number;
+  readonly levelBytes: number;
+  readonly compressed: boolean;
+}
+
+export type PageHeader = DictionaryPageHeader | DataPageHeader;
+
+/** Header of a dictionary page with the crc32 of `body`. */
+export function writeDictionaryPageHeader(
+  body: Uint8Array,
+  uncompressedBytes: number,
+  entries: number,
+): Uint8Array {
+  const writer = new ThriftWriter();
+  beginHeader(writer, pageType.dictionary, uncompressedBytes, body);
+  writer.begin(7);
+  writer.i32(1, entries);
+  writer.i32(2, encoding.plain);
+  writer.end();
+  writer.end();
+  return writer.bytes();
+}
+
+/** Header of a version 2 data page of `body`: levels, then values. */
+export function writeDataPageHeader(
+  body: Uint8Array,
+  header: Omit<DataPageHeader, 'kind' | 'bytes'>,
+): Uint8Array {
+  const writer = new ThriftWriter();
+  beginHeader(writer, pageType.dataV2, header.uncompressedBytes, body);
+  writer.begin(8);
+  writer.i32(1, header.rows);
+  writer.i32(2, header.nullCount);
+  writer.i32(3, header.rows);
+  writer.i32(4, header.encoding);
+  writer.i32(5, header.levelBytes);
+  writer.i32(6, 0);
+  writer.bool(7, header.compressed);
+  writer.end();
+  writer.end();
+  return writer.bytes();
+}
+
+function beginHeader(writer: ThriftWriter, type: number, uncompressedBytes: number, body: Uint8Array): void {
+  writer.begin();
+  writer.i32(1, type);
+  writer.i32(2, uncompressedBytes);
+  writer.i32(3, body.length);
+  // Thrift has signed integers only; readers take the bits.
+  writer.i32(4, crc32(body) | 0);
+}
+
+/** Reads the page header at `at`. Throws `FormatError` for anything but the two kinds of page that we write. */
+export function readPageHeader(bytes: Uint8Array, at: number): { header: PageHeader; bodyAt: number } {
+  const reader = new ThriftReader(bytes, at);
+  let type = -1;
+  let bodyBytes = -1;
+  let uncompressedBytes = -1;
+  const fields = new Map<string, number>();
+  reader.readStruct((field) => {
+    if (field.id === 1) type = reader.size(field);
+    else if (field.id === 2) uncompressedBytes = reader.size(field);
+    else if (field.id === 3) bodyBytes = reader.size(field);
+    else if (field.id === 7 || field.id === 8) readNumbers(reader, `${field.id}.`, fields);
+    else reader.skip(field);
+  });
+  const bodyAt = reader.at;
+  if (bodyBytes < 0 || bodyBytes > bytes.length - bodyAt)
+    throw new FormatError(`a page of ${bodyBytes} bytes does not fit`, at);
+  if (uncompressedBytes < 0) throw new FormatError('a page without its uncompressed size', at);
+  const number = (key: string): number => {
+    const value = fields.get(key);
+    if (value === undefined) throw new FormatError(`a page header without field ${key}`, at);
+    return value;
+  };
+  if (type === pageType.dictionary) {
+    return {
+      header: { kind: 'dictionary', bytes: bodyBytes, uncompressedBytes, entries: number('7.1') },
+      bodyAt,
+    };
+  }
+  if (type !== pageType.dataV2)
+    throw new FormatError(`a page of type ${type}, expected a dictionary or version 2 data page`, at);
+  const header: DataPageHeader = {
+    kind: 'data',
+    bytes: bodyBytes,
+    uncompressedBytes,
+    rows: number('8.1'),
+    nullCount: number('8.2'),
+    encoding: number('8.4'),
+    levelBytes: number('8.5'),
+    compressed: fields.get('8.7') !== 0,
+  };
+  if (header.nullCount > header.rows || header.levelBytes > Math.min(bodyBytes, uncompressedBytes)) {
+    throw new FormatError('a page header that contradicts itself', at);
+  }
+  return { header, bodyAt };
+}
+
+function readNumbers(reader: ThriftReader, prefix: string, fields: Map<string, number>): void {
+  reader.readStruct((field) => {
+    if (field.type === 1 || field.type === 2) fields.set(prefix + field.id, reader.bool(field) ? 1 : 0);
+    else if (field.type === 5) fields.set(prefix + field.id, reader.size(field));
+    else reader.skip(field);
+  });
+}

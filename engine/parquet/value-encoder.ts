@@ -1,0 +1,134 @@
+import { assert } from '../assert.js';
+import type { BytesColumn, DictionaryColumn, PlainColumn } from '../column.js';
+import { dictionaryEntriesMax, rowGroupRowsMax } from '../limits.js';
+import { codeBits, packCodes } from '../kernels/bit-packing.js';
+import { deltaBytesMax, encodeDelta } from '../kernels/delta.js';
+import { numberBytes, numberWords, renumberCodes } from '../kernels/dictionary.js';
+import { copyBytes } from '../utf8.js';
+import { halvesOf } from './present-values.js';
+
+/** A column as its distinct values, in the order of their first row, and a code for each row. */
+export interface NumberedColumn {
+  readonly entries: PlainColumn;
+  /** Valid until the next column is numbered. */
+  readonly codes: Uint16Array;
+  readonly rows: number;
+}
+
+/** Above this share of distinct values a dictionary saves nothing that compression would not. */
+const distinctShareMax = 0.4;
+
+const codes = new Uint16Array(rowGroupRowsMax);
+const firstRows = new Uint32Array(dictionaryEntriesMax);
+
+function entriesMaxOf(rows: number): number {
+  return Math.max(1, Math.min(dictionaryEntriesMax, Math.ceil(rows * distinctShareMax)));
+}
+
+/** Finds the distinct values of a column without nulls; null when there are too many to pay. */
+export function numberColumn(column: PlainColumn): NumberedColumn | null {
+  const rows = column.length;
+  const entriesMax = entriesMaxOf(rows);
+  const distinct =
+    column.kind === 'bytes'
+      ? numberBytes(column.bytes, column.offsets, rows, entriesMax, codes, firstRows)
+      : numberWords(halvesOf(column.values), rows, entriesMax, codes, firstRows);
+  return distinct < 0 ? null : { entries: pickRows(column, firstRows, distinct), codes, rows };
+}
+
+/** Reuses a dictionary, without the entries that no row has; null when too many are left to pay. */
+export function renumberColumn(column: DictionaryColumn): NumberedColumn | null {
+  const used = renumberCodes(column.codes, column.length, column.values.length, codes, firstRows);
+  if (used > entriesMaxOf(column.length)) return null;
+  return { entries: pickRows(column.values, firstRows, used), codes, rows: column.length };
+}
+
+function pickRows(column: PlainColumn, rows: Uint32Array, count: number): PlainColumn {
+  switch (column.kind) {
+    case 'int64': {
+      const values = new BigInt64Array(count);
+      for (let i = 0; i < count; i++) values[i] = column.values[rows[i]!]!;
+      return { kind: 'int64', length: count, values, validity: null };
+    }
+    case 'float64': {
+      const values = new Float64Array(count);
+      for (let i = 0; i < count; i++) values[i] = column.values[rows[i]!]!;
+      return { kind: 'float64', length: count, values, validity: null };
+    }
+    case 'bytes': {
+      const offsets = new Uint32Array(count + 1);
+      for (let i = 0; i < count; i++) {
+        offsets[i + 1] = offsets[i]! + column.offsets[rows[i]! + 1]! - column.offsets[rows[i]!]!;
+      }
+      const bytes = new Uint8Array(offsets[count]!);
+      for (let i = 0; i < count; i++) {
+        copyBytes(column.bytes, column.offsets[rows[i]!]!, column.offsets[rows[i]! + 1]!, bytes, offsets[i]!);
+      }
+      return { kind: 'bytes', length: count, offsets, bytes, validity: null };
+    }
+  }
+}
+
+/** Bytes of the first `rows` strings. */
+function contentBytes(column: BytesColumn, rows: number): number {
+  return column.offsets[rows]! - column.offsets[0]!;
+}
+
+/** Bytes that the first `rows` values may need in any encoding. */
+export function encodedBytesMax(column: PlainColumn, rows: number): number {
+  return deltaBytesMax(rows) + (column.kind === 'bytes' ? contentBytes(column, rows) : 0);
+}
+
+/** PLAIN: the values one behind another, strings with their length (4 bytes, little-endian) before them. Returns the end. */
+export function encodePlain(column: PlainColumn, rows: number, target: Uint8Array): number {
+  if (column.kind !== 'bytes') {
+    const { values } = column;
+    target.set(new Uint8Array(values.buffer, values.byteOffset, rows * 8));
+    return rows * 8;
+  }
+  const { offsets, bytes } = column;
+  let at = 0;
+  for (let row = 0; row < rows; row++) {
+    const start = offsets[row]!;
+    const end = offsets[row + 1]!;
+    const length = end - start;
+    target[at] = length & 255;
+    target[at + 1] = (length >>> 8) & 255;
+    target[at + 2] = (length >>> 16) & 255;
+    target[at + 3] = length >>> 24;
+    copyBytes(bytes, start, end, target, at + 4);
+    at += 4 + length;
+  }
+  return at;
+}
+
+/** DELTA_LENGTH_BYTE_ARRAY: all lengths, then all bytes. Returns the end. */
+export function encodeDeltaLengths(column: BytesColumn, rows: number, target: Uint8Array): number {
+  const lengths = new BigInt64Array(rows);
+  const halves = halvesOf(lengths);
+  for (let row = 0; row < rows; row++) halves[2 * row] = column.offsets[row + 1]! - column.offsets[row]!;
+  const at = encodeDelta(lengths, rows, target, 0);
+  target.set(column.bytes.subarray(column.offsets[0], column.offsets[rows]), at);
+  return at + contentBytes(column, rows);
+}
+
+/** RLE_DICTIONARY: the width of the codes, then one run. Returns the end. */
+export function encodeCodes(numbered: NumberedColumn, target: Uint8Array): number {
+  const { rows } = numbered;
+  assert(rows > 0, 'a dictionary has rows');
+  const width = codeBits(numbered.entries.length);
+  target[0] = width;
+  // Codes without bits can't be packed: a repeated run of them has a length and no bytes.
+  if (width === 0) return writeVarint(rows * 2, target, 1);
+  const at = writeVarint((Math.ceil(rows / 8) << 1) | 1, target, 1);
+  return packCodes(numbered.codes, rows, width, target, at);
+}
+
+function writeVarint(value: number, target: Uint8Array, at: number): number {
+  while (value >= 128) {
+    target[at++] = (value & 127) | 128;
+    value >>>= 7;
+  }
+  target[at++] = value;
+  return at;
+}

@@ -1,0 +1,145 @@
+import { bitmapBytes, isValid } from '../column.js';
+import type {
+  BytesColumn,
+  Column,
+  DictionaryColumn,
+  Float64Column,
+  Int64Column,
+  PlainColumn,
+  Validity,
+} from '../column.js';
+import type { ZoneMap } from '../scan/snapshot.js';
+import type { FieldType } from '../schema.js';
+
+/**
+ * How a field whose type was changed reads what was stored before: through what loses nothing, else as null.
+ * - `int` as `float`: within ±2^53, where every integer is a double; beyond it as null.
+ * - anything as `string`: the text of the response. An integer is its decimal digits, a float the shortest decimal that
+ *   reads back the same (−0 as `-0`), a time the digits of its milliseconds since the epoch.
+ * - everything else: null.
+ */
+export type Conversion = 'none' | 'intToFloat' | 'toString' | 'toNull';
+
+export function conversionOf(from: FieldType, to: FieldType): Conversion {
+  if (from === to) return 'none';
+  if (to === 'string') return 'toString';
+  return from === 'int' && to === 'float' ? 'intToFloat' : 'toNull';
+}
+
+/** Integers up to this magnitude are doubles. */
+const exactMax = 2 ** 53;
+
+/** Converts a decoded column to the layout of type `to`. */
+export function convertColumn(column: Column, conversion: Conversion, to: FieldType): Column {
+  switch (conversion) {
+    case 'none':
+      return column;
+    case 'toNull':
+      return nullColumn(to, column.length);
+    case 'intToFloat':
+    case 'toString':
+      return column.kind === 'dictionary'
+        ? convertDictionary(column, conversion)
+        : convertPlain(column, conversion);
+  }
+}
+
+function convertPlain(column: PlainColumn, conversion: 'intToFloat' | 'toString'): PlainColumn {
+  if (column.kind === 'bytes') return column;
+  if (conversion === 'toString') return textColumn(column);
+  return column.kind === 'int64' ? floatColumn(column) : column;
+}
+
+function convertDictionary(
+  column: DictionaryColumn,
+  conversion: 'intToFloat' | 'toString',
+): DictionaryColumn {
+  const values = convertPlain(column.values, conversion);
+  if (values.validity === null) return { ...column, values };
+  // Entries that have no counterpart stay in the dictionary, as the value of no row.
+  const validity = new Uint8Array(bitmapBytes(column.length));
+  for (let row = 0; row < column.length; row++) {
+    const isPresent = isValid(column.validity, row) && isValid(values.validity, column.codes[row]!);
+    if (isPresent) validity[row >> 3]! |= 1 << (row & 7);
+  }
+  return { ...column, values: { ...values, validity: null }, validity };
+}
+
+function floatColumn(column: Int64Column): Float64Column {
+  const { length } = column;
+  const values = new Float64Array(length);
+  const validity = new Uint8Array(bitmapBytes(length));
+  let present = 0;
+  for (let row = 0; row < length; row++) {
+    if (!isValid(column.validity, row)) continue;
+    const value = Number(column.values[row]!);
+    // Beyond the bound the conversion rounds, and what rounds to the bound itself is told apart by its integer.
+    const isExact = Math.abs(value) <= exactMax && BigInt(value) === column.values[row]!;
+    if (!isExact) continue;
+    values[row] = value;
+    validity[row >> 3]! |= 1 << (row & 7);
+    present++;
+  }
+  return { kind: 'float64', length, values, validity: present === length ? null : validity };
+}
+
+const encoder = new TextEncoder();
+/** Bytes of the longest decimal form: 17 digits, signs, a point and an exponent, or 20 for an integer. */
+const decimalBytesMax = 28;
+
+function textColumn(column: Int64Column | Float64Column): BytesColumn {
+  const { length } = column;
+  const offsets = new Uint32Array(length + 1);
+  const bytes = new Uint8Array(length * decimalBytesMax);
+  let at = 0;
+  for (let row = 0; row < length; row++) {
+    if (isValid(column.validity, row)) {
+      const value = column.values[row]!;
+      const text = Object.is(value, -0) ? '-0' : String(value);
+      at += encoder.encodeInto(text, bytes.subarray(at)).written;
+    }
+    offsets[row + 1] = at;
+  }
+  return { kind: 'bytes', length, offsets, bytes: bytes.slice(0, at), validity: column.validity };
+}
+
+/** A column in which every row is null. */
+export function nullColumn(type: FieldType, length: number): PlainColumn {
+  const validity: Validity = new Uint8Array(bitmapBytes(length));
+  switch (type) {
+    case 'int':
+    case 'time':
+      return { kind: 'int64', length, values: new BigInt64Array(length), validity };
+    case 'float':
+      return { kind: 'float64', length, values: new Float64Array(length), validity };
+    case 'string':
+      return {
+        kind: 'bytes',
+        length,
+        offsets: new Uint32Array(length + 1),
+        bytes: new Uint8Array(0),
+        validity,
+      };
+  }
+}
+
+/** The zone map of the converted column; null when nothing is known of it. */
+export function convertZone(zone: ZoneMap, conversion: Conversion): ZoneMap | null {
+  const { nullCount, rows, min, max } = zone;
+  switch (conversion) {
+    case 'none':
+      return zone;
+    case 'toNull':
+      return { nullCount: rows, rows, min: null, max: null };
+    case 'toString':
+      // Decimal text orders otherwise than the numbers do.
+      return { nullCount, rows, min: null, max: null };
+    case 'intToFloat': {
+      if (nullCount === rows) return zone;
+      if (typeof min !== 'bigint' || typeof max !== 'bigint') return null;
+      // Values beyond ±2^53 become null, so that neither the count nor the bounds would hold.
+      if (min < BigInt(-exactMax) || max > BigInt(exactMax)) return null;
+      return { nullCount, rows, min: Number(min), max: Number(max) };
+    }
+  }
+}

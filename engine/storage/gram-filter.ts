@@ -1,0 +1,238 @@
+import { crc32 } from 'node:zlib';
+import type { BytesColumn } from '../column.js';
+import { addGrams, fillOf, halveBitmap, isAscii, needleBits } from '../kernels/grams.js';
+import { foldedBytesMax, foldRange } from '../scan/fold.js';
+
+/**
+ * Which grams the strings of a column chunk have, as hashed bitmaps: one of grams of 4 to 6 bytes, and a small one of
+ * trigrams for needles that are shorter. On disk both are cut into pieces of `pieceBytes`, each followed by its crc32.
+ */
+export interface GramFilterShape {
+  /** Bytes of a gram: 4 to 6. */
+  readonly gramBytes: number;
+  /** The bitmaps have 2^bits bits; 0 for no trigrams. */
+  readonly gramBits: number;
+  readonly trigramBits: number;
+}
+
+/** A filter as it is written: the pieces of the grams, then those of the trigrams. */
+export interface GramFilter extends GramFilterShape {
+  readonly bytes: Uint8Array;
+}
+
+/** What a probe reads at once: a page of memory, so that few bytes are read and checked for a bit. */
+export const pieceBytes = 4096;
+const checksumBytes = 4;
+
+/** 512 KiB: more would be a tenth of the largest columns, and no longer lie in the processor's cache while it is built. */
+const gramBitsMax = 22;
+/** Common text has some ten thousand trigrams; 8 KiB of them are read in two pieces. */
+const trigramBitsMax = 16;
+const bitsMin = 10;
+
+/** Where random needles of 8 to 12 characters still miss nearly all row groups. */
+const fillWanted = 0.62;
+/** A filter over its share of the column's size may be halved up to here. */
+const fillHalved = 0.7;
+/** Beyond this a filter answers "may contain" to nearly everything. */
+const fillMax = 0.9;
+/** Without a wish from the configuration, a filter may cost this share of the column's bytes. */
+const costShareMax = 1 / 20;
+/** Gram lengths whose possible values are taken to more than this share tell random ids apart no more. */
+const occupancyMax = 0.5;
+/** Rows that choose the length of the grams, in strides over the row group. */
+const sampleRows = 4096;
+const sampleStrides = 16;
+const sampleBits = 20;
+
+/** Grams of a needle that are looked up: each reads a piece, and this many decide. */
+const probesMax = 32;
+
+/**
+ * Builds the filter of a column chunk without a dictionary. `wanted` is the field's `index`: true keeps a filter even if
+ * it is large, undefined only if it pays. Null when there is to be none.
+ */
+export function buildGramFilter(column: BytesColumn, wanted: boolean | undefined): GramFilter | null {
+  if (wanted === false) return null;
+  const { bytes, offsets } = foldedStrings(column);
+  const contentBytes = offsets[column.length]! - offsets[0]!;
+  const bits = Math.min(gramBitsMax, Math.max(bitsMin, Math.ceil(Math.log2(contentBytes + 1))));
+  // The smallest useful bitmap of short values can cost more than it may: then nothing needs to be built.
+  if (wanted === undefined && contentBytes * costShareMax < 2 ** bitsMin / 8) return null;
+  const gramBytes = chooseGramBytes(bytes, offsets, column.length);
+  let grams: Int32Array = new Int32Array(2 ** (bits - 5));
+  let trigrams: Int32Array = new Int32Array(2 ** (trigramBitsMax - 5));
+  addGrams(bytes, offsets, 0, column.length, gramBytes, bits, grams, trigramBitsMax, trigrams);
+  grams = shrink(grams, fillWanted, 0);
+  trigrams = shrink(trigrams, fillWanted, 0);
+  if (fillOf(trigrams) > fillMax) trigrams = new Int32Array(0);
+  if (wanted === undefined) {
+    const budgetBytes = contentBytes * costShareMax - trigrams.byteLength;
+    grams = shrink(grams, fillHalved, budgetBytes);
+    if (grams.byteLength > budgetBytes || fillOf(grams) > fillMax) return null;
+  }
+  return {
+    gramBytes,
+    gramBits: bitsOf(grams),
+    trigramBits: bitsOf(trigrams),
+    bytes: joinPieces([grams, trigrams]),
+  };
+}
+
+function bitsOf(bitmap: Int32Array): number {
+  return bitmap.length === 0 ? 0 : Math.log2(bitmap.length) + 5;
+}
+
+/** Halves a bitmap while it is larger than `bytesWanted` and its fill stays at most `fillAllowed`. */
+function shrink(bitmap: Int32Array, fillAllowed: number, bytesWanted: number): Int32Array {
+  while (bitmap.byteLength > bytesWanted && bitsOf(bitmap) > bitsMin) {
+    const half = halveBitmap(bitmap);
+    if (fillOf(half) > fillAllowed) break;
+    bitmap = half;
+  }
+  return bitmap;
+}
+
+/** The strings with their case folded, but for ASCII letters, which the hot loop folds as it reads them. */
+function foldedStrings(column: BytesColumn): { bytes: Uint8Array; offsets: Uint32Array } {
+  const { bytes, offsets, length } = column;
+  const contentBytes = offsets[length]! - offsets[0]!;
+  if (isAscii(bytes.subarray(offsets[0], offsets[length]))) return { bytes, offsets };
+  const folded = new Uint8Array(foldedBytesMax(contentBytes));
+  const foldedOffsets = new Uint32Array(length + 1);
+  let at = 0;
+  for (let row = 0; row < length; row++) {
+    at = foldRange(bytes, offsets[row]!, offsets[row + 1]!, folded, at);
+    foldedOffsets[row + 1] = at;
+  }
+  return { bytes: folded, offsets: foldedOffsets };
+}
+
+/**
+ * The shortest grams that are not all there anyway. How many distinct grams a sample has, beside those of 6 bytes, which
+ * hardly ever repeat by chance, tells how many possible grams of that length there are, and so which share of them the
+ * whole row group takes.
+ */
+function chooseGramBytes(bytes: Uint8Array, offsets: Uint32Array, rows: number): number {
+  const longest = distinctInSample(bytes, offsets, rows, 6);
+  const scale = Math.max(1, rows / sampleRows);
+  for (const gramBytes of [4, 5]) {
+    const distinct = distinctInSample(bytes, offsets, rows, gramBytes);
+    if (1 - Math.exp(-drawsPerGram(distinct / longest) * scale) <= occupancyMax) return gramBytes;
+  }
+  return 6;
+}
+
+function distinctInSample(bytes: Uint8Array, offsets: Uint32Array, rows: number, gramBytes: number): number {
+  const grams = new Int32Array(2 ** (sampleBits - 5));
+  const trigrams = new Int32Array(2 ** (trigramBitsMax - 5));
+  const stride = Math.ceil(rows / sampleStrides);
+  const strideRows = Math.min(stride, sampleRows / sampleStrides);
+  for (let from = 0; from < rows; from += stride) {
+    const to = Math.min(rows, from + strideRows);
+    addGrams(bytes, offsets, from, to, gramBytes, sampleBits, grams, trigramBitsMax, trigrams);
+  }
+  // Linear counting: the number of distinct values behind the fill of a hashed bitmap.
+  return -(2 ** sampleBits) * Math.log(1 - Math.min(0.999, fillOf(grams)));
+}
+
+/** x for which (1 − e^−x) / x, the distinct share of x draws from each possible value, is `share`. */
+function drawsPerGram(share: number): number {
+  let low = 0;
+  let high = 1000;
+  for (let i = 0; i < 40; i++) {
+    const middle = (low + high) / 2;
+    if ((1 - Math.exp(-middle)) / middle > share) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+function joinPieces(bitmaps: readonly Int32Array[]): Uint8Array {
+  const out = new Uint8Array(bitmaps.reduce((sum, bitmap) => sum + storedBytes(bitsOf(bitmap)), 0));
+  const view = new DataView(out.buffer);
+  let at = 0;
+  for (const bitmap of bitmaps) {
+    const bytes = new Uint8Array(bitmap.buffer, bitmap.byteOffset, bitmap.byteLength);
+    for (let from = 0; from < bytes.length; from += pieceBytes) {
+      const piece = bytes.subarray(from, from + pieceBytes);
+      out.set(piece, at);
+      view.setUint32(at + piece.length, crc32(piece), true);
+      at += piece.length + checksumBytes;
+    }
+  }
+  return out;
+}
+
+/** Bytes on disk of a bitmap of 2^bits bits, with the checksums of its pieces. */
+function storedBytes(bits: number): number {
+  if (bits === 0) return 0;
+  const bytes = 2 ** (bits - 3);
+  return bytes + Math.ceil(bytes / pieceBytes) * checksumBytes;
+}
+
+/** Bytes on disk of a filter. */
+export function gramFilterBytes(shape: GramFilterShape): number {
+  return storedBytes(shape.gramBits) + storedBytes(shape.trigramBits);
+}
+
+/** A piece of a filter: where it begins in the filter, and its bytes without and with the checksum. */
+export interface GramPiece {
+  readonly offset: number;
+  readonly bitmapBytes: number;
+  readonly storedBytes: number;
+}
+
+/** Every piece of a filter, in order. */
+export function gramPieces(shape: GramFilterShape): GramPiece[] {
+  return [...piecesOf(shape.gramBits, 0), ...piecesOf(shape.trigramBits, storedBytes(shape.gramBits))];
+}
+
+function piecesOf(bits: number, offset: number): GramPiece[] {
+  if (bits === 0) return [];
+  const bitmapBytes = Math.min(pieceBytes, 2 ** (bits - 3));
+  const count = 2 ** (bits - 3) / bitmapBytes;
+  return Array.from({ length: count }, (_, i) => pieceAt(offset, bitmapBytes, i));
+}
+
+function pieceAt(offset: number, bitmapBytes: number, index: number): GramPiece {
+  const stored = bitmapBytes + checksumBytes;
+  return { offset: offset + index * stored, bitmapBytes, storedBytes: stored };
+}
+
+/** A bit that a needle asks for: the piece it lies in, and its place there. */
+export interface GramProbe {
+  readonly piece: GramPiece;
+  readonly bit: number;
+}
+
+/**
+ * The bits that are set if the folded needle is in the column; empty when the filter can't tell. A needle that is there
+ * has every one of them.
+ */
+export function planProbes(shape: GramFilterShape, folded: Uint8Array): GramProbe[] {
+  const long = folded.length >= shape.gramBytes;
+  const bits = long ? shape.gramBits : shape.trigramBits;
+  const length = long ? shape.gramBytes : 3;
+  if (bits === 0 || folded.length < length) return [];
+  const offset = long ? 0 : storedBytes(shape.gramBits);
+  const bitmapBytes = Math.min(pieceBytes, 2 ** (bits - 3));
+  const distinct = [...new Set(needleBits(folded, length, bits))].slice(0, probesMax);
+  return distinct.map((bit) => ({
+    piece: pieceAt(offset, bitmapBytes, Math.floor(bit / (bitmapBytes * 8))),
+    bit: bit % (bitmapBytes * 8),
+  }));
+}
+
+/** The bitmap of a piece as it was read, or null when its checksum does not match. */
+export function checkedPiece(stored: Uint8Array, piece: GramPiece): Uint8Array | null {
+  if (stored.length !== piece.storedBytes) return null;
+  const bitmap = stored.subarray(0, piece.bitmapBytes);
+  const view = new DataView(stored.buffer, stored.byteOffset, stored.byteLength);
+  return view.getUint32(piece.bitmapBytes, true) === crc32(bitmap) ? bitmap : null;
+}
+
+/** Whether a bit of a piece is set. The bitmaps are little-endian words, so bytes serve as well. */
+export function isBitSet(bitmap: Uint8Array, bit: number): boolean {
+  return (bitmap[bit >> 3]! & (1 << (bit & 7))) !== 0;
+}

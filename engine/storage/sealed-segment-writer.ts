@@ -1,0 +1,292 @@
+import { crc32 } from 'node:zlib';
+import { assert } from '../assert.js';
+import { plainColumn } from '../batch.js';
+import type { Column } from '../column.js';
+import { rowGroupRowsMax, segmentRowGroupsMax } from '../limits.js';
+import { ChunkEncoder, type EncodedChunk } from '../parquet/chunk-encoder.js';
+import { openCompressor } from '../parquet/compression.js';
+import { cursorColumn, type ChunkPlace, type FileColumn } from '../parquet/footer.js';
+import { writeFooter } from '../parquet/footer-writer.js';
+import { magic, tailBytes } from '../parquet/format.js';
+import { presentValues } from '../parquet/present-values.js';
+import { placementField, type Field, type Schema } from '../schema.js';
+import { fillCursors } from './cursor-column.js';
+import type { Directory, WritableFile } from './directory.js';
+import { buildGramFilter } from './gram-filter.js';
+import type { Codec, Run, SegmentEntry } from './manifest.js';
+import { writeMetadata, type GramFilterPlace } from './segment-metadata.js';
+
+export interface SegmentWriterOptions {
+  readonly codec: Codec;
+  /** ZSTD level; 1 by default. */
+  readonly level?: number;
+}
+
+/** What the manifest says of a segment, but for what only its publisher knows. */
+export type WrittenSegment = Omit<SegmentEntry, 'file' | 'replaces' | 'schemaVersion'>;
+
+interface StoredChunk {
+  readonly place: ChunkPlace;
+  readonly checksum: number;
+}
+
+interface StoredRowGroup {
+  readonly rows: number;
+  /** One for each field. */
+  readonly chunks: readonly StoredChunk[];
+}
+
+/**
+ * Writes a sealed segment: a Parquet file whose `_cursor` chunks come last, so that everything else can be written before
+ * the ordinals are known. Layout: magic; for each row group the chunks of the fields, then their gram filters; the
+ * `_cursor` chunks; the footer. Rows must come in the order of their positions.
+ */
+export class SegmentWriter {
+  readonly #directory: Directory;
+  readonly #path: string;
+  readonly #schema: Schema;
+  readonly #codec: Codec;
+  readonly #encoder: ChunkEncoder;
+  /** Null while paused and once finished or aborted. */
+  #file: WritableFile | null;
+  #state: 'writing' | 'ended' = 'writing';
+  #position = 0;
+  readonly #rowGroups: StoredRowGroup[] = [];
+  readonly #gramFilters: GramFilterPlace[] = [];
+  #gramFilterBytes = 0;
+
+  private constructor(
+    directory: Directory,
+    path: string,
+    schema: Schema,
+    codec: Codec,
+    encoder: ChunkEncoder,
+    file: WritableFile,
+  ) {
+    this.#directory = directory;
+    this.#path = path;
+    this.#schema = schema;
+    this.#codec = codec;
+    this.#encoder = encoder;
+    this.#file = file;
+  }
+
+  /** Creates the file; its folder must be there. Throws `exists` when there is one. */
+  static async create(
+    directory: Directory,
+    path: string,
+    schema: Schema,
+    options: SegmentWriterOptions,
+  ): Promise<SegmentWriter> {
+    const compress = await openCompressor(options.codec, options.level);
+    const file = await directory.create(path);
+    const writer = new SegmentWriter(
+      directory,
+      path,
+      schema,
+      options.codec,
+      new ChunkEncoder(compress),
+      file,
+    );
+    try {
+      await writer.#write(magic);
+    } catch (error) {
+      await writer.abort();
+      throw error;
+    }
+    return writer;
+  }
+
+  /** Row groups so far; at most `segmentRowGroupsMax` fit. */
+  get rowGroups(): number {
+    return this.#rowGroups.length;
+  }
+
+  /** Writes 1 to `rowGroupRowsMax` rows, without their positions. The columns are those of the schema, in its order. */
+  async appendRowGroup(columns: readonly Column[], rows: number): Promise<void> {
+    assert(this.#state === 'writing', 'a finished segment takes no more rows');
+    assert(rows >= 1 && rows <= rowGroupRowsMax, `a row group has 1 to ${rowGroupRowsMax} rows, not ${rows}`);
+    assert(
+      this.#rowGroups.length < segmentRowGroupsMax,
+      `a segment has at most ${segmentRowGroupsMax} row groups`,
+    );
+    assert(columns.length === this.#schema.fields.length, 'a row group has a column for each field');
+    const chunks: StoredChunk[] = [];
+    const withGrams: number[] = [];
+    for (const [i, field] of this.#schema.fields.entries()) {
+      const column = columns[i]!;
+      assert(column.length === rows, `column "${field.name}" has ${column.length} rows instead of ${rows}`);
+      assertKind(column, field);
+      const chunk = this.#encoder.encode(column, field.type === 'time' ? 'ascending' : 'any', true);
+      chunks.push(await this.#writeChunk(chunk));
+      if (field.type === 'string' && chunk.dictionaryPageBytes === 0 && chunk.nullCount < rows)
+        withGrams.push(i);
+    }
+    for (const field of withGrams) await this.#writeGramFilter(field, columns[field]!);
+    this.#rowGroups.push({ rows, chunks });
+  }
+
+  async #writeChunk(chunk: EncodedChunk): Promise<StoredChunk> {
+    const { bytes, dictionaryPageBytes, uncompressedBytes, dataEncoding, rows, nullCount, bounds, checksum } =
+      chunk;
+    const place = {
+      offset: this.#position,
+      bytes: bytes.length,
+      dictionaryPageBytes,
+      uncompressedBytes,
+      dataEncoding,
+      rows,
+      nullCount,
+      bounds,
+    };
+    await this.#write(bytes);
+    return { place, checksum };
+  }
+
+  async #writeGramFilter(field: number, column: Column): Promise<void> {
+    const present = plainColumn(presentValues(column));
+    assert(present.kind === 'bytes', 'only strings have grams');
+    const filter = buildGramFilter(present, this.#schema.fields[field]!.index);
+    if (filter === null) return;
+    const { gramBytes, gramBits, trigramBits, bytes } = filter;
+    const rowGroup = this.#rowGroups.length;
+    this.#gramFilters.push({ rowGroup, field, offset: this.#position, gramBytes, gramBits, trigramBits });
+    this.#gramFilterBytes += bytes.length;
+    await this.#write(bytes);
+  }
+
+  /** Closes the file until the next call, so that many unfinished segments don't take many open files. */
+  async pause(): Promise<void> {
+    await this.#file?.close();
+    this.#file = null;
+  }
+
+  /**
+   * Writes the positions and the footer, and makes the content durable (its name is the caller's to sync). `runs` ascend by
+   * position and by row and cover every row.
+   */
+  async finish(runs: readonly Run[], schemaVersion: number): Promise<WrittenSegment> {
+    assert(this.#state === 'writing', 'a segment is finished once');
+    const rows = this.#rowGroups.reduce((sum, group) => sum + group.rows, 0);
+    const cursors = new BigInt64Array(rowGroupRowsMax);
+    const cursorChunks: StoredChunk[] = [];
+    let firstRow = 0;
+    for (const group of this.#rowGroups) {
+      const values = cursors.subarray(0, group.rows);
+      fillCursors(runs, firstRow, values);
+      const column: Column = { kind: 'int64', length: group.rows, values, validity: null };
+      cursorChunks.push(await this.#writeChunk(this.#encoder.encode(column, 'ascending', false)));
+      firstRow += group.rows;
+    }
+    const footer = this.#footer(runs, schemaVersion, rows, cursorChunks);
+    const footerOffset = this.#position;
+    await this.#write(footer);
+    const file = await this.#open();
+    await file.sync();
+    await this.pause();
+    this.#state = 'ended';
+    return {
+      bytes: this.#position,
+      rows,
+      rowGroupRows: this.#rowGroups.map((group) => group.rows),
+      runs,
+      ...this.#timeBounds(),
+      footerOffset,
+      footerBytes: footer.length,
+      footerChecksum: crc32(footer),
+      codec: this.#codec,
+      gramFilterBytes: this.#gramFilterBytes,
+    };
+  }
+
+  /** The footer's structure, its length and the magic number. */
+  #footer(
+    runs: readonly Run[],
+    schemaVersion: number,
+    rows: number,
+    cursorChunks: readonly StoredChunk[],
+  ): Uint8Array {
+    const chunksOf = (group: StoredRowGroup, i: number): StoredChunk[] => [cursorChunks[i]!, ...group.chunks];
+    const columns: FileColumn[] = [
+      { name: cursorColumn, content: 'cursor' },
+      ...this.#schema.fields.map((field) => ({ name: field.name, content: field.type })),
+    ];
+    const structure = writeFooter({
+      columns,
+      rows,
+      codec: this.#codec,
+      rowGroups: this.#rowGroups.map((group, i) => ({
+        rows: group.rows,
+        chunks: chunksOf(group, i).map((chunk) => chunk.place),
+      })),
+      keyValues: writeMetadata({
+        schema: this.#schema,
+        schemaVersion,
+        runs,
+        checksums: this.#rowGroups.map((group, i) => chunksOf(group, i).map((chunk) => chunk.checksum)),
+        gramFilters: this.#gramFilters,
+      }),
+    });
+    const footer = new Uint8Array(structure.length + tailBytes);
+    footer.set(structure);
+    new DataView(footer.buffer).setUint32(structure.length, structure.length, true);
+    footer.set(magic, footer.length - magic.length);
+    return footer;
+  }
+
+  #timeBounds(): { timeMinMs: number | null; timeMaxMs: number | null } {
+    const field = placementField(this.#schema);
+    let min: bigint | null = null;
+    let max: bigint | null = null;
+    if (field >= 0) {
+      for (const { chunks } of this.#rowGroups) {
+        const { bounds } = chunks[field]!.place;
+        if (bounds === null) continue;
+        const low = int64Of(bounds.min);
+        const high = int64Of(bounds.max);
+        if (min === null || low < min) min = low;
+        if (max === null || high > max) max = high;
+      }
+    }
+    return {
+      timeMinMs: min === null ? null : atMost(min),
+      timeMaxMs: max === null ? null : 0 - atMost(-max),
+    };
+  }
+
+  /** Gives the segment up: closes the file and removes it. Does nothing after `finish`. */
+  async abort(): Promise<void> {
+    if (this.#state === 'ended') return;
+    this.#state = 'ended';
+    await this.pause();
+    await this.#directory.remove(this.#path);
+  }
+
+  async #write(bytes: Uint8Array): Promise<void> {
+    const file = await this.#open();
+    await file.write(this.#position, bytes);
+    this.#position += bytes.length;
+  }
+
+  async #open(): Promise<WritableFile> {
+    this.#file ??= await this.#directory.openWrite(this.#path);
+    return this.#file;
+  }
+}
+
+function int64Of(bytes: Uint8Array): bigint {
+  return new DataView(bytes.buffer, bytes.byteOffset, 8).getBigInt64(0, true);
+}
+
+/** The largest double that is not above `value`: times beyond 2^53 still get bounds that hold. */
+function atMost(value: bigint): number {
+  const nearest = Number(value);
+  if (BigInt(nearest) <= value) return nearest;
+  return nearest - Math.abs(nearest) * Number.EPSILON;
+}
+
+function assertKind(column: Column, field: Field): void {
+  const { kind } = column.kind === 'dictionary' ? column.values : column;
+  const expected = field.type === 'string' ? 'bytes' : field.type === 'float' ? 'float64' : 'int64';
+  assert(kind === expected, `column "${field.name}" is ${kind}, expected ${expected}`);
+}

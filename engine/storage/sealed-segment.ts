@@ -1,0 +1,221 @@
+import type { Column } from '../column.js';
+import { placementField, type Schema } from '../schema.js';
+import type { OpenRowGroup, ReadCounters, RowGroup, ZoneMap } from '../scan/snapshot.js';
+import type { Bounds } from '../parquet/statistics.js';
+import type { ColumnCache } from './column-cache.js';
+import { conversionOf, convertColumn, convertZone, nullColumn, type Conversion } from './convert-column.js';
+import type { Directory } from './directory.js';
+import { checkedPiece, isBitSet, planProbes } from './gram-filter.js';
+import type { SegmentEntry } from './manifest.js';
+import { decodeCheckedChunk, readBytes, readSegmentFooter, type SegmentFooter } from './segment-file.js';
+
+/** How a field of the current schema is read from a segment. */
+interface FieldSource {
+  /** Position in the segment's schema, or -1 where the segment has no such field. */
+  readonly field: number;
+  readonly conversion: Conversion;
+}
+
+/**
+ * A sealed segment, opened for reading. Its file is opened for each read and not kept open, because an archive can have
+ * more segments than a process may have files.
+ */
+export class SealedSegment {
+  readonly #directory: Directory;
+  readonly #path: string;
+  readonly #entry: SegmentEntry;
+  readonly #schema: Schema;
+  readonly #cache: ColumnCache;
+  #footer: Promise<SegmentFooter> | undefined;
+
+  private constructor(
+    directory: Directory,
+    path: string,
+    entry: SegmentEntry,
+    schema: Schema,
+    cache: ColumnCache,
+  ) {
+    this.#directory = directory;
+    this.#path = path;
+    this.#entry = entry;
+    this.#schema = schema;
+    this.#cache = cache;
+  }
+
+  /** `schema` is the one that the segment was written with. Nothing is read yet, so damage shows when it is needed. */
+  static open(
+    directory: Directory,
+    path: string,
+    entry: SegmentEntry,
+    schema: Schema,
+    cache: ColumnCache,
+  ): Promise<SealedSegment> {
+    return Promise.resolve(new SealedSegment(directory, path, entry, schema, cache));
+  }
+
+  get path(): string {
+    return this.#path;
+  }
+
+  /** The row groups in the order of the file, with the fields of `target`. */
+  rowGroups(target: Schema): RowGroup[] {
+    const sources = target.fields.map((field): FieldSource => {
+      const position = this.#schema.fields.findIndex((own) => own.name === field.name);
+      if (position < 0) return { field: -1, conversion: 'toNull' };
+      return { field: position, conversion: conversionOf(this.#schema.fields[position]!.type, field.type) };
+    });
+    const placement = placementField(target);
+    // The entry's bounds are those of the field that placed the segment's records, whatever places new ones.
+    const hasTimes =
+      placement >= 0 &&
+      sources[placement]!.field === placementField(this.#schema) &&
+      sources[placement]!.conversion === 'none';
+    return this.#entry.rowGroupRows.map((rows, index) => ({
+      rows,
+      file: this.#entry.file,
+      index,
+      hot: false,
+      timeMinMs: hasTimes ? this.#entry.timeMinMs : null,
+      timeMaxMs: hasTimes ? this.#entry.timeMaxMs : null,
+      open: async () => new SealedRowGroup(this, await this.footer(), index, target, sources),
+    }));
+  }
+
+  /** The footer, read and checked once. Throws `DamageError`; a failure is not kept. */
+  footer(): Promise<SegmentFooter> {
+    this.#footer ??= readSegmentFooter(this.#directory, this.#path, this.#entry, this.#schema).catch(
+      (error: unknown) => {
+        this.#footer = undefined;
+        throw error;
+      },
+    );
+    return this.#footer;
+  }
+
+  /** A column through the cache. `variant` tells apart what the same chunk is converted to. */
+  async cached(
+    rowGroup: number,
+    variant: string,
+    counters: ReadCounters,
+    load: () => Promise<Column>,
+  ): Promise<Column> {
+    const { column, cached } = await this.#cache.get(`${this.#cachePrefix()}${rowGroup}/${variant}`, load);
+    if (cached) counters.columnsCached++;
+    else counters.columnsDecoded++;
+    return column;
+  }
+
+  async read(position: number, length: number, counters: ReadCounters): Promise<Uint8Array> {
+    counters.bytesRead += length;
+    return readBytes(this.#directory, this.#path, position, length);
+  }
+
+  /** Gives back what the segment holds in memory. The file stays. */
+  close(): Promise<void> {
+    this.#footer = undefined;
+    this.#cache.evict(this.#cachePrefix());
+    return Promise.resolve();
+  }
+
+  #cachePrefix(): string {
+    return `${this.#directory.location}/${this.#path}/`;
+  }
+}
+
+class SealedRowGroup implements OpenRowGroup {
+  readonly #segment: SealedSegment;
+  readonly #footer: SegmentFooter;
+  readonly #index: number;
+  readonly #target: Schema;
+  readonly #sources: readonly FieldSource[];
+
+  constructor(
+    segment: SealedSegment,
+    footer: SegmentFooter,
+    index: number,
+    target: Schema,
+    sources: readonly FieldSource[],
+  ) {
+    this.#segment = segment;
+    this.#footer = footer;
+    this.#index = index;
+    this.#target = target;
+    this.#sources = sources;
+  }
+
+  zone(field: number): ZoneMap | null {
+    const source = this.#sources[field]!;
+    const { rows, chunks } = this.#footer.footer.rowGroups[this.#index]!;
+    if (source.field < 0) return { nullCount: rows, rows, min: null, max: null };
+    const { nullCount, bounds } = chunks[source.field + 1]!;
+    const type = this.#footer.metadata.schema.fields[source.field]!.type;
+    const stored = { nullCount, rows, ...boundValues(bounds, type === 'float', type === 'string') };
+    return convertZone(stored, source.conversion);
+  }
+
+  async mayContain(field: number, folded: Uint8Array, counters: ReadCounters): Promise<boolean> {
+    const source = this.#sources[field]!;
+    if (source.conversion === 'toNull') return false;
+    const place = this.#footer.metadata.gramFilters.find(
+      (filter) => filter.rowGroup === this.#index && filter.field === source.field,
+    );
+    // Numbers that are read as text have no filter, nor has what a dictionary answers exactly.
+    if (place === undefined || source.conversion !== 'none') return true;
+    const pieces = new Map<number, Uint8Array | null>();
+    for (const { piece, bit } of planProbes(place, folded)) {
+      let bitmap = pieces.get(piece.offset);
+      if (bitmap === undefined) {
+        counters.gramPiecesRead++;
+        bitmap = checkedPiece(
+          await this.#segment.read(place.offset + piece.offset, piece.storedBytes, counters),
+          piece,
+        );
+        pieces.set(piece.offset, bitmap);
+      }
+      // A damaged piece can't rule anything out: the answer stays right, and `verify` reports it.
+      if (bitmap !== null && !isBitSet(bitmap, bit)) return false;
+    }
+    return true;
+  }
+
+  async column(field: number, counters: ReadCounters): Promise<Column> {
+    const source = this.#sources[field]!;
+    const { type } = this.#target.fields[field]!;
+    const { rows, chunks } = this.#footer.footer.rowGroups[this.#index]!;
+    if (source.conversion === 'toNull') {
+      return this.#segment.cached(this.#index, `null-${type}`, counters, () =>
+        Promise.resolve(nullColumn(type, rows)),
+      );
+    }
+    return this.#segment.cached(this.#index, `${source.field}-${type}`, counters, async () => {
+      const column = source.field + 1;
+      const chunk = chunks[column]!;
+      const bytes = await this.#segment.read(chunk.offset, chunk.bytes, counters);
+      const address = { rowGroup: this.#index, column };
+      const decoded = decodeCheckedChunk(bytes, this.#footer, address, this.#segment.path);
+      return convertColumn(decoded, source.conversion, type);
+    });
+  }
+}
+
+/** Bounds as the scan compares them. */
+function boundValues(
+  bounds: Bounds | null,
+  isFloat: boolean,
+  isString: boolean,
+): Pick<ZoneMap, 'min' | 'max'> {
+  if (bounds === null) return { min: null, max: null };
+  const { min, max } = bounds;
+  if (isString) return { min, max };
+  // A bound of another length can't be read, and a missing bound rules nothing out.
+  if (min.length !== 8 || max.length !== 8) return { min: null, max: null };
+  return isFloat ? { min: float64Of(min), max: float64Of(max) } : { min: int64Of(min), max: int64Of(max) };
+}
+
+function int64Of(bytes: Uint8Array): bigint {
+  return new DataView(bytes.buffer, bytes.byteOffset, 8).getBigInt64(0, true);
+}
+
+function float64Of(bytes: Uint8Array): number {
+  return new DataView(bytes.buffer, bytes.byteOffset, 8).getFloat64(0, true);
+}

@@ -1,0 +1,141 @@
+import { crc32 } from 'node:zlib';
+import type { Column } from '../column.js';
+import { DamageError, LogstrataError } from '../errors.js';
+import { decodeChunk } from '../parquet/chunk-decoder.js';
+import { openDecompressor, type Decompress } from '../parquet/compression.js';
+import { cursorColumn, type ColumnContent, type Footer } from '../parquet/footer.js';
+import { readFooter } from '../parquet/footer-reader.js';
+import { FormatError, magic, tailBytes } from '../parquet/format.js';
+import type { Schema } from '../schema.js';
+import type { Directory } from './directory.js';
+import { gramFilterBytes } from './gram-filter.js';
+import type { SegmentEntry } from './manifest.js';
+import { readMetadata, type SegmentMetadata } from './segment-metadata.js';
+
+/** What the footer of a segment says, checked against the manifest. */
+export interface SegmentFooter {
+  readonly footer: Footer;
+  readonly metadata: SegmentMetadata;
+  readonly decompress: Decompress;
+}
+
+/** Reads `length` bytes at `position`. Throws `DamageError` when the file ends before. */
+export async function readBytes(
+  directory: Directory,
+  path: string,
+  position: number,
+  length: number,
+): Promise<Uint8Array> {
+  const file = await directory.openRead(path);
+  try {
+    const bytes = await file.read(position, length);
+    if (bytes.length === length) return bytes;
+    throw new DamageError(
+      `the file ends after ${position + bytes.length} bytes, expected ${position + length}`,
+      {
+        path,
+        offset: position + bytes.length,
+      },
+    );
+  } finally {
+    await file.close();
+  }
+}
+
+/** Reads the footer and compares it with what the manifest says. Throws `DamageError`: the whole segment is lost. */
+export async function readSegmentFooter(
+  directory: Directory,
+  path: string,
+  entry: SegmentEntry,
+  schema: Schema,
+): Promise<SegmentFooter> {
+  const bytes = await readBytes(directory, path, entry.footerOffset, entry.footerBytes);
+  if (crc32(bytes) !== entry.footerChecksum) {
+    throw new DamageError('the footer does not match its checksum', { path, offset: entry.footerOffset });
+  }
+  try {
+    const footer = readFooter(bytes.subarray(0, bytes.length - tailBytes));
+    const metadata = readMetadata(footer.keyValues);
+    checkFooter(footer, metadata, entry, schema);
+    return { footer, metadata, decompress: await openDecompressor(footer.codec) };
+  } catch (error) {
+    const isFormat = error instanceof FormatError || error instanceof LogstrataError;
+    if (!isFormat) throw error;
+    throw new DamageError(`the footer is malformed: ${error.message}`, {
+      path,
+      offset: entry.footerOffset + (error.offset ?? 0),
+      cause: error,
+    });
+  }
+}
+
+/** Makes sure that everything the reader will rely on is consistent. Throws `DamageError` without a place. */
+function checkFooter(footer: Footer, metadata: SegmentMetadata, entry: SegmentEntry, schema: Schema): void {
+  const names = [cursorColumn, ...schema.fields.map((field) => field.name)];
+  const contents: ColumnContent[] = ['cursor', ...schema.fields.map((field) => field.type)];
+  const sameColumns =
+    footer.columns.length === names.length &&
+    footer.columns.every((column, i) => column.name === names[i] && column.content === contents[i]);
+  if (!sameColumns)
+    throw new DamageError('its columns are not those of the schema that the manifest names', {});
+  const rows = footer.rowGroups.map((group) => group.rows);
+  if (rows.length !== entry.rowGroupRows.length || rows.some((count, i) => count !== entry.rowGroupRows[i])) {
+    throw new DamageError('its row groups are not those that the manifest names', {});
+  }
+  const { checksums, gramFilters } = metadata;
+  if (checksums.length !== rows.length || checksums.some((group) => group.length !== names.length)) {
+    throw new DamageError('it lacks checksums of column chunks', {});
+  }
+  const isOutside = (offset: number, bytes: number): boolean => offset + bytes > entry.footerOffset;
+  for (const group of footer.rowGroups) {
+    if (group.chunks.some((chunk) => isOutside(chunk.offset, chunk.bytes))) {
+      throw new DamageError('a column chunk reaches into the footer', {});
+    }
+  }
+  for (const place of gramFilters) {
+    const isOdd =
+      place.rowGroup >= rows.length ||
+      schema.fields[place.field]?.type !== 'string' ||
+      place.gramBytes < 4 ||
+      place.gramBytes > 6 ||
+      [place.gramBits, place.trigramBits].some((bits) => bits !== 0 && (bits < 5 || bits > 30)) ||
+      isOutside(place.offset, gramFilterBytes(place));
+    if (isOdd) throw new DamageError('a gram filter that can not be', {});
+  }
+}
+
+/** A column chunk, by row group and column of the file (0 is `_cursor`). */
+export interface ChunkAddress {
+  readonly rowGroup: number;
+  readonly column: number;
+}
+
+/** Checks and decodes the bytes of a column chunk. Throws `DamageError` with its row group and column. */
+export function decodeCheckedChunk(
+  bytes: Uint8Array,
+  segment: SegmentFooter,
+  { rowGroup, column }: ChunkAddress,
+  path: string,
+): Column {
+  const { name, content } = segment.footer.columns[column]!;
+  const chunk = segment.footer.rowGroups[rowGroup]!.chunks[column]!;
+  const place = { path, offset: chunk.offset, rowGroup, column: name };
+  if (crc32(bytes) !== segment.metadata.checksums[rowGroup]![column]) {
+    throw new DamageError(`column "${name}" of row group ${rowGroup} does not match its checksum`, place);
+  }
+  try {
+    return decodeChunk(bytes, content, chunk.rows, segment.decompress);
+  } catch (error) {
+    if (!(error instanceof FormatError)) throw error;
+    throw new DamageError(`column "${name}" of row group ${rowGroup} is malformed: ${error.message}`, {
+      ...place,
+      offset: chunk.offset + error.offset,
+      cause: error,
+    });
+  }
+}
+
+/** Whether the file begins with Parquet's magic number; our readers do without it, others don't. */
+export function hasMagic(bytes: Uint8Array): boolean {
+  return bytes.length === magic.length && bytes.every((byte, i) => byte === magic[i]);
+}

@@ -1,0 +1,108 @@
+import { DamageError } from '../errors.js';
+import { makeSchema, type Field, type FieldType, type Schema } from '../schema.js';
+import {
+  asObject,
+  countField,
+  countsField,
+  listField,
+  objectsField,
+  parseJsonObject,
+  textField,
+} from './checked-json.js';
+import type { JsonObject } from './checked-json.js';
+import type { GramFilterShape } from './gram-filter.js';
+import type { Run } from './manifest.js';
+
+/** What our own readers find in a segment's key-value metadata, and other tools pass over. */
+export interface SegmentMetadata {
+  readonly schema: Schema;
+  readonly schemaVersion: number;
+  readonly runs: readonly Run[];
+  /** crc32 of each column chunk, by row group and then column of the file. */
+  readonly checksums: readonly (readonly number[])[];
+  readonly gramFilters: readonly GramFilterPlace[];
+}
+
+export interface GramFilterPlace extends GramFilterShape {
+  readonly rowGroup: number;
+  /** Position in the segment's schema. */
+  readonly field: number;
+  /** Offset in the file. */
+  readonly offset: number;
+}
+
+/** Goes up with each change that an older reader would misread. */
+const formatVersion = 1;
+
+const keys = { format: 'logstrata.format', segment: 'logstrata.segment' } as const;
+
+export function writeMetadata(metadata: SegmentMetadata): Map<string, string> {
+  const { schema, schemaVersion, runs, checksums, gramFilters } = metadata;
+  const segment = {
+    schema: schema.fields,
+    schemaVersion,
+    runs: runs.map((run) => [run.partition, run.firstOrdinal, run.firstRow, run.rows]),
+    checksums,
+    gramFilters: gramFilters.map((place) => [
+      place.rowGroup,
+      place.field,
+      place.offset,
+      place.gramBytes,
+      place.gramBits,
+      place.trigramBits,
+    ]),
+  };
+  return new Map([
+    [keys.format, String(formatVersion)],
+    [keys.segment, JSON.stringify(segment)],
+  ]);
+}
+
+/** Reads what `writeMetadata` wrote. Throws `DamageError` (without a place) for anything else. */
+export function readMetadata(keyValues: ReadonlyMap<string, string>): SegmentMetadata {
+  const format = keyValues.get(keys.format);
+  if (format !== String(formatVersion)) {
+    throw new DamageError(`the segment's format is ${format ?? 'missing'}, expected ${formatVersion}`, {});
+  }
+  const segment = parseJsonObject(keyValues.get(keys.segment) ?? '', `the metadata "${keys.segment}"`);
+  return {
+    schema: makeSchema(objectsField(segment, 'schema', readField)),
+    schemaVersion: countField(segment, 'schemaVersion'),
+    runs: rowsOf(segment, 'runs', 4).map(([partition, firstOrdinal, firstRow, rows]) => {
+      return { partition: partition!, firstOrdinal: firstOrdinal!, firstRow: firstRow!, rows: rows! };
+    }),
+    checksums: rowsOf(segment, 'checksums', null),
+    gramFilters: rowsOf(segment, 'gramFilters', 6).map((row) => {
+      const [rowGroup, field, offset, gramBytes, gramBits, trigramBits] = row;
+      return {
+        rowGroup: rowGroup!,
+        field: field!,
+        offset: offset!,
+        gramBytes: gramBytes!,
+        gramBits: gramBits!,
+        trigramBits: trigramBits!,
+      };
+    }),
+  };
+}
+
+/** A list of lists of whole numbers, each of `length` numbers if that is given. */
+function rowsOf(object: JsonObject, key: string, length: number | null): number[][] {
+  return listField(object, key).map((row) => {
+    const numbers = countsField({ [key]: row }, key);
+    if (length !== null && numbers.length !== length) {
+      throw new DamageError(`"${key}" has a row of ${numbers.length} numbers, expected ${length}`, {});
+    }
+    return numbers;
+  });
+}
+
+const fieldTypes: readonly FieldType[] = ['int', 'float', 'string', 'time'];
+
+function readField(object: JsonObject): Field {
+  const type = fieldTypes.find((known) => known === textField(object, 'type'));
+  if (type === undefined)
+    throw new DamageError(`a field of the unknown type ${textField(object, 'type')}`, {});
+  const { index } = asObject(object, 'field');
+  return { name: textField(object, 'name'), type, ...(typeof index === 'boolean' ? { index } : {}) };
+}
