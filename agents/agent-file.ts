@@ -67,9 +67,13 @@ function listAgentFiles(directory: string): string[] {
   return files.filter((name) => !isFolder(join(directory, name))).sort();
 }
 
-/** A broken link is no folder: reading it then says what is wrong. */
+/** What can't be looked at, such as a broken link, is no folder: reading it then says what is wrong. */
 function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
 }
 
 function agentNameOf(path: string): string {

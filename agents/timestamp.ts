@@ -69,13 +69,6 @@ function rfc3339Layout(): GoLayout {
   return { ...layout, steps };
 }
 
-/** Milliseconds since the epoch as decimal digits, the format of a `time` field without `timestamp`; null when it is none. */
-export function readEpochMilliseconds(text: string): number | null {
-  if (!/^-?\d{1,16}$/.test(text)) return null;
-  const timeMs = Number(text);
-  return Math.abs(timeMs) <= 8.64e15 ? timeMs : null;
-}
-
 function layoutReader(layout: GoLayout, zone: Zone, zoneIsGiven: boolean): TimestampReader {
   const parts = new TimeParts();
   const hasDate = layout.parts.has('month') || layout.parts.has('day of the year');

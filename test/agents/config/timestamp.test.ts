@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { compileTimestamp, readEpochMilliseconds } from '../../../agents/timestamp.js';
+import { compileTimestamp } from '../../../agents/timestamp.js';
 
 const now = Date.UTC(2026, 10, 21, 12, 0, 0);
 
@@ -75,13 +75,6 @@ describe('named formats', () => {
     ['unix', '1763700000123'],
   ])('%s does not read %j', (format, text) => {
     expect(read(format, text)).toBeNull();
-  });
-
-  test('milliseconds since the epoch', () => {
-    expect(readEpochMilliseconds('1763700000123')).toBe(1_763_700_000_123);
-    expect(readEpochMilliseconds('-1')).toBe(-1);
-    for (const text of ['', '1.5', '1e3', '99999999999999999999', 'x'])
-      expect(readEpochMilliseconds(text)).toBeNull();
   });
 });
 
