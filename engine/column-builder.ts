@@ -1,6 +1,7 @@
+import { isUtf8 } from 'node:buffer';
 import { bitmapBytes } from './column.js';
 import type { BytesColumn, Float64Column, Int64Column, Validity } from './column.js';
-import { copyBytes, repairUtf8, utf8Problem } from './utf8.js';
+import { copyBytes, repairUtf8 } from './utf8.js';
 
 /** Rows that have ended, shared by the columns of one batch builder: the row being written is number `rows`. */
 export interface RowCount {
@@ -266,7 +267,7 @@ export class StringColumnBuilder {
     const target = this.begin(end - start);
     const at = this.beginOffset;
     const seen = copyBytes(bytes, start, end, target, at);
-    if (seen < 0x80 || utf8Problem(bytes, start, end) < 0) {
+    if (seen < 0x80 || isUtf8(bytes.subarray(start, end))) {
       this.commit(at + end - start);
       return 0;
     }
@@ -274,7 +275,7 @@ export class StringColumnBuilder {
     const wider = this.begin(repaired.bytes.length);
     wider.set(repaired.bytes, this.beginOffset);
     this.commit(this.beginOffset + repaired.bytes.length);
-    return repaired.replaced;
+    return repaired.replacedAt.length;
   }
 
   setNull(): void {

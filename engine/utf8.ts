@@ -27,24 +27,6 @@ export function copyBytes(
 }
 
 /**
- * Offset of the first byte in bytes[start, end) that does not belong to a UTF-8 sequence as RFC 3629 has them (no
- * surrogates, nothing overlong or beyond U+10FFFF), or -1.
- */
-export function utf8Problem(bytes: Uint8Array, start: number, end: number): number {
-  let i = start;
-  while (i < end) {
-    if (bytes[i]! < 0x80) {
-      i++;
-      continue;
-    }
-    const length = utf8SequenceLength(bytes, i, end);
-    if (length <= 0) return i;
-    i += length;
-  }
-  return -1;
-}
-
-/**
  * Length of the sequence at `i`, which begins with a byte from 0x80 on; or, when it is none, minus the number of bytes
  * that the WHATWG decoder replaces by one U+FFFD: the longest beginning of a sequence, at least one byte.
  */
@@ -72,8 +54,8 @@ function utf8SequenceLength(bytes: Uint8Array, i: number, end: number): number {
 export interface RepairedText {
   /** UTF-8. */
   readonly bytes: Uint8Array;
-  /** How many sequences became U+FFFD. */
-  readonly replaced: number;
+  /** Where each U+FFFD stands in `bytes` that was not in the input. */
+  readonly replacedAt: readonly number[];
 }
 
 /** bytes[start, end) with each sequence that is not UTF-8 replaced by U+FFFD (https://encoding.spec.whatwg.org/#utf-8-decoder). */
@@ -81,7 +63,7 @@ export function repairUtf8(bytes: Uint8Array, start: number, end: number): Repai
   // Each bad byte grows to three at most.
   const out = new Uint8Array((end - start) * 3);
   let at = 0;
-  let replaced = 0;
+  const replacedAt: number[] = [];
   let i = start;
   while (i < end) {
     const length = bytes[i]! < 0x80 ? 1 : utf8SequenceLength(bytes, i, end);
@@ -90,11 +72,11 @@ export function repairUtf8(bytes: Uint8Array, start: number, end: number): Repai
       i += length;
       continue;
     }
+    replacedAt.push(at);
     out[at++] = 0xef;
     out[at++] = 0xbf;
     out[at++] = 0xbd;
-    replaced++;
     i -= length;
   }
-  return { bytes: out.subarray(0, at), replaced };
+  return { bytes: out.subarray(0, at), replacedAt };
 }

@@ -1,0 +1,154 @@
+import { isUtf8 } from 'node:buffer';
+import { assert } from '../engine/assert.js';
+import type { BatchBuilder } from '../engine/batch-builder.js';
+import { LogstrataError } from '../engine/errors.js';
+import { lineBytesMax } from '../engine/limits.js';
+import type { AgentDefinition, FileInput } from './definition.js';
+import { bindWriters, createFieldWriter, sourcesOf } from './field-writer.js';
+import { JsonLineParser } from './json-decoder.js';
+import { Kind, ParsedLine, type LineParser } from './parsed-line.js';
+import { PlainLineParser } from './plain-decoder.js';
+import type { FieldWriter, ValueCounters } from './value-writer.js';
+
+export interface RecordDecoderOptions {
+  /** Parsed fields that the file's name gives; they win over the line's. */
+  readonly captures: ReadonlyMap<string, string>;
+  /** Zone of timestamps that name none. */
+  readonly timezone: string;
+  /** The clock, in milliseconds: timestamps without a year are not after it. Read once for each call of `decode`. */
+  readonly now: () => number;
+}
+
+/** Told of a line that is no record: bytes[lineStart, lineEnd) is the line without its end. */
+export type RejectLine = (reason: string, lineStart: number, lineEnd: number) => void;
+
+export interface RecordDecoder {
+  /**
+   * Decodes bytes[start, end): whole lines, each ended by `\n`, which the last may lack. Adds records to the builder, whose
+   * schema is the agent's, until it is full or the lines are done. Returns the position behind the last line taken.
+   */
+  decode(bytes: Uint8Array, start: number, end: number, builder: BatchBuilder, reject: RejectLine): number;
+  /** Counts since the decoder was made. */
+  readonly counters: Readonly<ValueCounters>;
+}
+
+/**
+ * The decoder of one source of an agent's lines. Throws `invalid` for an agent without files, and for a pattern, template,
+ * timestamp format or zone that makes no sense.
+ *
+ * Lines. One `\r` before the `\n` is no part of the line. Empty lines (for JSON also lines of blanks) are neither records nor
+ * rejected. Longer lines than `lineBytesMax`, and those that the format can't parse, are rejected. A NUL is a character.
+ *
+ * Values. What the line lacks is null (a capture that took no part, a missing key, a JSON null). What does not read as the
+ * field's type is null and counted:
+ * - `int`: an optional sign and digits within 64 bits; a JSON number also with a fraction or exponent if it is an integer
+ *   all the same (`5.0`, `1e3`);
+ * - `float`: a decimal, with or without an exponent, within the range of doubles; `nan` and `inf` are null, not counted;
+ * - `time`: by its timestamp format, or without one an `int` of milliseconds since the epoch;
+ * - `string`: the text, bytes that are not UTF-8 replaced by U+FFFD and counted; JSON booleans, numbers, objects and arrays as
+ *   they stand in the line.
+ * Blanks and tabs around numbers and times do not matter. A field with a template reads the template's text instead;
+ * an empty one is the empty string, and null for other types.
+ */
+export function createRecordDecoder(
+  definition: AgentDefinition,
+  options: RecordDecoderOptions,
+): RecordDecoder {
+  if (definition.file === undefined) {
+    throw new LogstrataError('invalid', `agent ${definition.name} reads no files`, { path: definition.path });
+  }
+  return new LineDecoder(definition, definition.file, options);
+}
+
+class LineDecoder implements RecordDecoder {
+  readonly counters: ValueCounters = { unreadableValues: 0, replacedBytes: 0 };
+  readonly #parser: LineParser;
+  readonly #line: ParsedLine;
+  readonly #writers: readonly FieldWriter[];
+  readonly #now: () => number;
+  readonly #fields: number;
+
+  constructor(definition: AgentDefinition, file: FileInput, options: RecordDecoderOptions) {
+    const { captures, timezone } = options;
+    const wanted = [...new Set(definition.fields.flatMap(sourcesOf))];
+    // Fields of the file's name stand behind those of the line, which the parser fills; they are the same for all lines.
+    const fromLine = wanted.filter((name) => !captures.has(name));
+    const fromName = wanted.filter((name) => captures.has(name));
+    const names = [...fromLine, ...fromName];
+    const line = new ParsedLine(names.length);
+    fromName.forEach((name, i) => {
+      const bytes = Buffer.from(captures.get(name)!);
+      line.set(fromLine.length + i, Kind.text, bytes, 0, bytes.length);
+    });
+    this.#parser = createParser(file, fromLine);
+    this.#line = line;
+    this.#now = options.now;
+    this.#fields = definition.fields.length;
+    const writerOptions = { timezone, counters: this.counters };
+    const placeOf = (name: string): number => names.indexOf(name);
+    this.#writers = definition.fields.map((field) => createFieldWriter(field, placeOf, writerOptions));
+  }
+
+  decode(bytes: Uint8Array, start: number, end: number, builder: BatchBuilder, reject: RejectLine): number {
+    assert(
+      builder.schema.fields.length === this.#fields,
+      'the batch builder has another schema than the decoder',
+    );
+    bindWriters(this.#writers, builder, this.#now());
+    const lines = bytes.subarray(0, end);
+    const isText = isUtf8(bytes.subarray(start, end));
+    let at = start;
+    while (at < end && !builder.full) {
+      const lineFeed = lines.indexOf(0x0a, at);
+      const next = lineFeed < 0 ? end : lineFeed + 1;
+      let lineEnd = lineFeed < 0 ? end : lineFeed;
+      if (lineEnd > at && lines[lineEnd - 1] === 0x0d) lineEnd--;
+      this.#decodeLine(bytes, at, lineEnd, isText, builder, reject);
+      at = next;
+    }
+    return at;
+  }
+
+  #decodeLine(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    isText: boolean,
+    builder: BatchBuilder,
+    reject: RejectLine,
+  ): void {
+    const parser = this.#parser;
+    if (end - start > lineBytesMax) {
+      reject(`has ${end - start} bytes, more than ${lineBytesMax}`, start, end);
+      return;
+    }
+    if (parser.isBlank(bytes, start, end)) return;
+    let problem = parser.parse(bytes, start, end, isText, this.#line);
+    if (problem === null) problem = this.#writeFields();
+    if (problem === null) {
+      builder.endRow();
+      return;
+    }
+    builder.cancelRow();
+    reject(problem, start, end);
+  }
+
+  #writeFields(): string | null {
+    const writers = this.#writers;
+    for (let i = 0; i < writers.length; i++) {
+      const problem = writers[i]!.write(this.#line);
+      if (problem !== null) return problem;
+    }
+    return null;
+  }
+}
+
+function createParser(file: FileInput, names: readonly string[]): LineParser {
+  switch (file.format) {
+    case 'plain':
+      if (file.regex === undefined) throw new LogstrataError('invalid', 'format plain needs a regex');
+      return new PlainLineParser(file.regex, names);
+    case 'json':
+      return new JsonLineParser(names);
+  }
+}
