@@ -1,0 +1,228 @@
+import { assert } from '../assert.js';
+import { bitmapBytes, isValid, type PlainColumn, type Validity } from '../column.js';
+import { LogstrataError } from '../errors.js';
+import type { ZoneMap } from '../scan/snapshot.js';
+import type { FieldType } from '../schema.js';
+
+const firstRows = 1024;
+const firstBytes = 64 * 1024;
+
+/** Scan kernels read whole vectors, past the last row. */
+const slackBytes = 64;
+
+/** Offsets are 32-bit. */
+const stringBytesMax = 2 ** 32 - 1;
+
+/** Capacity for at least `needed`, doubled from `capacity` so that appending costs constant time a row. */
+function grownCapacity(capacity: number, needed: number): number {
+  return Math.max(needed, 2 * capacity);
+}
+
+/** Nulls of a column that grows. Bits are kept only from the first null on. */
+class GrowingValidity {
+  nullCount = 0;
+  #bits = new Uint8Array(bitmapBytes(firstRows));
+  #firstNull = Infinity;
+
+  append(validity: Validity, rows: number, length: number): void {
+    this.#grow(rows + length);
+    for (let i = 0; i < length; i++) {
+      const row = rows + i;
+      if (isValid(validity, i)) {
+        this.#bits[row >> 3]! |= 1 << (row & 7);
+      } else {
+        this.nullCount++;
+        if (this.#firstNull === Infinity) this.#firstNull = row;
+      }
+    }
+  }
+
+  /** The bits of the first `rows` rows; a copy, because the last byte goes on being filled. */
+  take(rows: number): Validity {
+    if (this.#firstNull >= rows) return null;
+    const bits = new Uint8Array(bitmapBytes(rows));
+    const bytes = (rows + 7) >> 3;
+    bits.set(this.#bits.subarray(0, bytes));
+    if (rows % 8 !== 0) bits[bytes - 1]! &= (1 << (rows % 8)) - 1;
+    return bits;
+  }
+
+  #grow(rows: number): void {
+    const needed = bitmapBytes(rows);
+    if (needed <= this.#bits.length) return;
+    const larger = new Uint8Array(grownCapacity(this.#bits.length, needed));
+    larger.set(this.#bits);
+    this.#bits = larger;
+  }
+}
+
+/**
+ * A column in memory that rows are appended to. What `take` gave stays as it was: appending writes behind it, or into a
+ * larger array.
+ */
+export interface GrowingColumn {
+  append(column: PlainColumn, rows: number): void;
+  /** The first `rows` rows, sharing memory. */
+  take(rows: number): PlainColumn;
+  /** Bounds over all `rows` rows there are. */
+  zone(rows: number): ZoneMap;
+}
+
+export function makeGrowingColumn(type: FieldType): GrowingColumn {
+  switch (type) {
+    case 'int':
+    case 'time':
+      return new GrowingInts();
+    case 'float':
+      return new GrowingFloats();
+    case 'string':
+      return new GrowingStrings();
+  }
+}
+
+class GrowingInts implements GrowingColumn {
+  readonly #validity = new GrowingValidity();
+  #values = new BigInt64Array(firstRows + slackBytes / 8);
+  #min: bigint | null = null;
+  #max: bigint | null = null;
+
+  append(column: PlainColumn, rows: number): void {
+    assert(column.kind === 'int64', 'integers are appended to integers');
+    const length = column.length;
+    const needed = rows + length + slackBytes / 8;
+    if (needed > this.#values.length) {
+      const larger = new BigInt64Array(grownCapacity(this.#values.length, needed));
+      larger.set(this.#values.subarray(0, rows));
+      this.#values = larger;
+    }
+    this.#values.set(column.values.subarray(0, length), rows);
+    this.#validity.append(column.validity, rows, length);
+    const halves = new Int32Array(column.values.buffer, column.values.byteOffset, length * 2);
+    const least = extremeRow(halves, column.validity, length, 1);
+    if (least < 0) return;
+    const min = column.values[least]!;
+    const max = column.values[extremeRow(halves, column.validity, length, -1)]!;
+    if (this.#min === null || min < this.#min) this.#min = min;
+    if (this.#max === null || max > this.#max) this.#max = max;
+  }
+
+  take(rows: number): PlainColumn {
+    const values = this.#values.subarray(0, rows);
+    return { kind: 'int64', length: rows, values, validity: this.#validity.take(rows) };
+  }
+
+  zone(rows: number): ZoneMap {
+    return { nullCount: this.#validity.nullCount, rows, min: this.#min, max: this.#max };
+  }
+}
+
+/**
+ * Row of the least (`sign` 1) or greatest (−1) integer that is present, or -1. Compares halves, because reading a bigint
+ * may allocate one.
+ */
+function extremeRow(halves: Int32Array, validity: Validity, length: number, sign: 1 | -1): number {
+  let found = -1;
+  let foundHigh = 0;
+  let foundLow = 0;
+  for (let row = 0; row < length; row++) {
+    if (!isValid(validity, row)) continue;
+    const high = halves[2 * row + 1]!;
+    const low = halves[2 * row]! >>> 0;
+    const order = high !== foundHigh ? high - foundHigh : low - foundLow;
+    if (found >= 0 && order * sign >= 0) continue;
+    found = row;
+    foundHigh = high;
+    foundLow = low;
+  }
+  return found;
+}
+
+class GrowingFloats implements GrowingColumn {
+  readonly #validity = new GrowingValidity();
+  #values = new Float64Array(firstRows + slackBytes / 8);
+  #min = Infinity;
+  #max = -Infinity;
+
+  append(column: PlainColumn, rows: number): void {
+    assert(column.kind === 'float64', 'floats are appended to floats');
+    const length = column.length;
+    const needed = rows + length + slackBytes / 8;
+    if (needed > this.#values.length) {
+      const larger = new Float64Array(grownCapacity(this.#values.length, needed));
+      larger.set(this.#values.subarray(0, rows));
+      this.#values = larger;
+    }
+    this.#values.set(column.values.subarray(0, length), rows);
+    this.#validity.append(column.validity, rows, length);
+    for (let i = 0; i < length; i++) {
+      if (!isValid(column.validity, i)) continue;
+      const value = column.values[i]!;
+      if (value < this.#min) this.#min = value;
+      if (value > this.#max) this.#max = value;
+    }
+  }
+
+  take(rows: number): PlainColumn {
+    const values = this.#values.subarray(0, rows);
+    return { kind: 'float64', length: rows, values, validity: this.#validity.take(rows) };
+  }
+
+  zone(rows: number): ZoneMap {
+    const isEmpty = this.#min > this.#max;
+    return {
+      nullCount: this.#validity.nullCount,
+      rows,
+      min: isEmpty ? null : this.#min,
+      max: isEmpty ? null : this.#max,
+    };
+  }
+}
+
+class GrowingStrings implements GrowingColumn {
+  readonly #validity = new GrowingValidity();
+  #offsets = new Uint32Array(firstRows + slackBytes / 4);
+  #bytes = new Uint8Array(firstBytes);
+
+  append(column: PlainColumn, rows: number): void {
+    assert(column.kind === 'bytes', 'strings are appended to strings');
+    const length = column.length;
+    this.#growOffsets(rows, length);
+    const first = column.offsets[0]!;
+    const last = column.offsets[length]!;
+    const start = this.#offsets[rows]!;
+    this.#growBytes(start, last - first);
+    this.#bytes.set(column.bytes.subarray(first, last), start);
+    const shift = start - first;
+    for (let i = 1; i <= length; i++) this.#offsets[rows + i] = column.offsets[i]! + shift;
+    this.#validity.append(column.validity, rows, length);
+  }
+
+  take(rows: number): PlainColumn {
+    const offsets = this.#offsets.subarray(0, rows + 1);
+    return { kind: 'bytes', length: rows, offsets, bytes: this.#bytes, validity: this.#validity.take(rows) };
+  }
+
+  /** Without bounds: what is hot is in memory, and searching it costs little. */
+  zone(rows: number): ZoneMap {
+    return { nullCount: this.#validity.nullCount, rows, min: null, max: null };
+  }
+
+  #growOffsets(rows: number, length: number): void {
+    const needed = rows + length + 1 + slackBytes / 4;
+    if (needed <= this.#offsets.length) return;
+    const larger = new Uint32Array(grownCapacity(this.#offsets.length, needed));
+    larger.set(this.#offsets.subarray(0, rows + 1));
+    this.#offsets = larger;
+  }
+
+  #growBytes(start: number, length: number): void {
+    if (start + length > stringBytesMax) {
+      throw new LogstrataError('limit', 'a hot column has more bytes than 32-bit offsets can hold');
+    }
+    const needed = start + length + slackBytes;
+    if (needed <= this.#bytes.length) return;
+    const larger = new Uint8Array(grownCapacity(this.#bytes.length, needed));
+    larger.set(this.#bytes.subarray(0, start));
+    this.#bytes = larger;
+  }
+}

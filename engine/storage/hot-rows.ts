@@ -1,0 +1,139 @@
+import { assert } from '../assert.js';
+import { plainColumn } from '../batch.js';
+import type { Column, RecordBatch } from '../column.js';
+import type { OpenRowGroup, RowGroup, ZoneMap } from '../scan/snapshot.js';
+import type { Field, Schema } from '../schema.js';
+import { conversionOf, convertColumn, convertZone, nullColumn } from './convert-column.js';
+import { makeGrowingColumn, type GrowingColumn } from './growing-column.js';
+import type { HotRun } from './hot-segment-file.js';
+import type { Run } from './manifest.js';
+
+/**
+ * The rows of a hot file in memory, in the layouts of the scan. They only grow, at the end, so that a snapshot is a number
+ * of rows, and what it has read stays as it was.
+ */
+export class HotRows {
+  readonly schema: Schema;
+  readonly #file: string;
+  readonly #columns: readonly GrowingColumn[];
+  readonly #runs: Run[] = [];
+  #rowCount = 0;
+
+  /** `file` names the hot file in messages and explanations. */
+  constructor(schema: Schema, file: string) {
+    this.schema = schema;
+    this.#file = file;
+    this.#columns = schema.fields.map((field) => makeGrowingColumn(field.type));
+  }
+
+  get rowCount(): number {
+    return this.#rowCount;
+  }
+
+  /** Adds rows of the file's schema with their positions. The batch is copied. */
+  append(batch: RecordBatch, runs: readonly HotRun[]): void {
+    assert(batch.columns.length === this.#columns.length, 'a hot batch has the fields of its file');
+    this.#columns.forEach((column, i) => column.append(plainColumn(batch.columns[i]!), this.#rowCount));
+    let firstRow = this.#rowCount;
+    for (const run of runs) {
+      this.#addRun({ ...run, firstRow });
+      firstRow += run.rows;
+    }
+    this.#rowCount += batch.length;
+    assert(firstRow === this.#rowCount, 'every row of a hot batch has a position');
+  }
+
+  /** Runs that go on from the one before, in rows and in ordinals, are one. */
+  #addRun(run: Run): void {
+    const last = this.#runs.at(-1);
+    if (last?.partition === run.partition && last.firstOrdinal + last.rows === run.firstOrdinal) {
+      this.#runs[this.#runs.length - 1] = { ...last, rows: last.rows + run.rows };
+    } else if (run.rows > 0) {
+      this.#runs.push(run);
+    }
+  }
+
+  /** Where the rows stand, in the order of the rows: that of commit, not of position. */
+  runs(): Run[] {
+    return [...this.#runs];
+  }
+
+  /** All rows, sharing memory. */
+  batch(): RecordBatch {
+    return {
+      length: this.#rowCount,
+      columns: this.#columns.map((column) => column.take(this.#rowCount)),
+    };
+  }
+
+  /** The first `rows` rows as the scan's unit, with the fields of `target`. Later appends don't change it. */
+  rowGroup(target: Schema, rows: number): RowGroup {
+    assert(rows <= this.#rowCount, `a snapshot of ${rows} rows of ${this.#rowCount}`);
+    const sources = target.fields.map((field): Source => {
+      const index = this.schema.fields.findIndex(({ name }) => name === field.name);
+      if (index < 0) return { field, stored: undefined, zone: nullZone(rows) };
+      const stored = { column: this.#columns[index]!, field: this.schema.fields[index]! };
+      // Bounds are kept for all rows there are: those of fewer rows are not known.
+      const zone =
+        rows === this.#rowCount
+          ? convertZone(stored.column.zone(rows), conversionOf(stored.field.type, field.type))
+          : null;
+      return { field, stored, zone };
+    });
+    return new HotRowGroup(this.#file, rows, sources);
+  }
+}
+
+function nullZone(rows: number): ZoneMap {
+  return { nullCount: rows, rows, min: null, max: null };
+}
+
+/** Where a field of the current schema comes from. */
+interface Source {
+  readonly field: Field;
+  /** What the file has under its name; undefined for a field that came later. */
+  readonly stored: { readonly column: GrowingColumn; readonly field: Field } | undefined;
+  readonly zone: ZoneMap | null;
+}
+
+class HotRowGroup implements RowGroup, OpenRowGroup {
+  readonly index = 0;
+  readonly hot = true;
+  // The zone maps are at hand without opening anything, and exact.
+  readonly timeMinMs = null;
+  readonly timeMaxMs = null;
+  readonly #taken = new Map<number, Column>();
+
+  constructor(
+    readonly file: string,
+    readonly rows: number,
+    private readonly sources: readonly Source[],
+  ) {}
+
+  open(): Promise<OpenRowGroup> {
+    return Promise.resolve(this);
+  }
+
+  zone(field: number): ZoneMap | null {
+    return this.sources[field]!.zone;
+  }
+
+  mayContain(): Promise<boolean> {
+    return Promise.resolve(true);
+  }
+
+  column(field: number): Promise<Column> {
+    let column = this.#taken.get(field);
+    if (column === undefined) {
+      column = this.#take(this.sources[field]!);
+      this.#taken.set(field, column);
+    }
+    return Promise.resolve(column);
+  }
+
+  #take({ field, stored }: Source): Column {
+    if (stored === undefined) return nullColumn(field.type, this.rows);
+    const conversion = conversionOf(stored.field.type, field.type);
+    return convertColumn(stored.column.take(this.rows), conversion, field.type);
+  }
+}
