@@ -17,6 +17,8 @@ export interface CommitExtras {
   /** Checkpoints of the sources, replacing those with the same head. */
   readonly checkpoints: readonly Checkpoint[];
   readonly rejected: readonly RejectedLine[];
+  /** Placement time of the record before the first of these in their source; null or absent when there is none. */
+  readonly previousTimeMs?: number | null;
   /** What this commit adds, apart from `records` and `rejected`, which the engine counts. */
   readonly counters: Pick<Counters, 'unreadableValues' | 'replacedBytes' | 'inputBytes'>;
 }
@@ -39,8 +41,13 @@ export interface LoadResult {
  */
 export interface LoadSession {
   readonly schema: Schema;
-  /** Takes rows in the order of their source. `source` tells sources apart when their times can't be read. */
-  append(batch: RecordBatch, source: number): Promise<void>;
+  /**
+   * Takes rows in the order of their source; `source` tells sources apart when their times can't be read. Returns the
+   * placement time of the source's last record, in milliseconds; null when it has none yet.
+   *
+   * @param previousTimeMs for a source that goes on from a checkpoint: the placement time of its last stored record
+   */
+  append(batch: RecordBatch, source: number, previousTimeMs?: number | null): Promise<number | null>;
   /** Keeps a line that became no record. Spilled to disk, so any number of them is fine. */
   reject(line: RejectedLine): Promise<void>;
   /** Records and rejected lines so far. */

@@ -1,0 +1,214 @@
+import type { FileHandle } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
+import { SourceError } from './source-error.js';
+
+/** Where bytes come from, piece by piece, in order, once. */
+export interface ByteSource {
+  /** The path as given, `-` for standard input: what messages name. */
+  readonly path: string;
+  /** Bytes of the file (or stream) that were taken so far, before decompression. */
+  readonly bytesTaken: number;
+  /** The next piece, never empty; null at the end. Valid until the next call. Throws `SourceError`. */
+  next(): Promise<Uint8Array | null>;
+  /** Makes the source end here, also for a call of `next` that waits. */
+  stop(): void;
+  /** Lets go of everything, also in the middle. */
+  close(): Promise<void>;
+}
+
+/** One read of a file. Larger pieces gain nothing; smaller ones cost a trip through the thread pool each. */
+const filePieceBytes = 512 * 1024;
+
+/**
+ * The bytes of a file up to the size that it had when it was opened, so that a file that is still written to ends
+ * somewhere. The piece after the one that is worked on is read meanwhile.
+ */
+export class FileSource implements ByteSource {
+  private taken: number;
+  private readPosition: number;
+  private readonly buffers: [Uint8Array, Uint8Array];
+  private turn = 0;
+  private ahead: Promise<Uint8Array> | undefined;
+  private stopped = false;
+
+  /** Takes over `handle`: `close` closes it. */
+  constructor(
+    readonly path: string,
+    private readonly handle: FileHandle,
+    /** Bytes of the file; it ends there. */
+    readonly sizeBytes: number,
+    firstByte = 0,
+  ) {
+    const bytes = Math.max(1, Math.min(filePieceBytes, sizeBytes - firstByte));
+    this.buffers = [new Uint8Array(bytes), new Uint8Array(bytes)];
+    this.taken = firstByte;
+    this.readPosition = firstByte;
+  }
+
+  get bytesTaken(): number {
+    return this.taken;
+  }
+
+  async next(): Promise<Uint8Array | null> {
+    if (this.stopped || this.taken >= this.sizeBytes) return null;
+    const piece = await (this.ahead ?? this.read());
+    this.taken += piece.length;
+    this.ahead = undefined;
+    if (this.readPosition < this.sizeBytes) {
+      this.ahead = this.read();
+      // The failure is told by the call that waits for this piece; until then it must not end the process.
+      this.ahead.catch(() => {});
+    }
+    return piece;
+  }
+
+  private async read(): Promise<Uint8Array> {
+    const buffer = this.buffers[this.turn]!;
+    this.turn ^= 1;
+    const position = this.readPosition;
+    const length = Math.min(buffer.length, this.sizeBytes - position);
+    this.readPosition += length;
+    let filled = 0;
+    while (filled < length) {
+      const bytesRead = await this.readAt(buffer, filled, length - filled, position + filled);
+      if (bytesRead === 0) {
+        throw new SourceError(
+          'io',
+          `${this.path} shrank while it was read: it had ${this.sizeBytes} bytes and now ends at byte ${position + filled}`,
+          { path: this.path, offset: position + filled },
+        );
+      }
+      filled += bytesRead;
+    }
+    return buffer.subarray(0, length);
+  }
+
+  private async readAt(buffer: Uint8Array, at: number, length: number, position: number): Promise<number> {
+    try {
+      return (await this.handle.read(buffer, at, length, position)).bytesRead;
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new SourceError('io', `${this.path} can't be read at byte ${position}: ${why}`, {
+        path: this.path,
+        offset: position,
+        cause: error,
+      });
+    }
+  }
+
+  stop(): void {
+    this.stopped = true;
+  }
+
+  async close(): Promise<void> {
+    this.stopped = true;
+    await this.ahead?.catch(() => {});
+    this.ahead = undefined;
+    await this.handle.close();
+  }
+}
+
+/** The bytes of a stream such as standard input. What it holds back is bounded by the stream's own high-water mark. */
+export class StreamSource implements ByteSource {
+  private taken = 0;
+  private readonly iterator: AsyncIterator<unknown>;
+  private readonly stopping: Promise<null>;
+  private resolveStopping: () => void = () => {};
+  private stopped = false;
+
+  constructor(
+    readonly path: string,
+    private readonly input: Readable,
+  ) {
+    this.iterator = input[Symbol.asyncIterator]();
+    this.stopping = new Promise((resolve) => {
+      this.resolveStopping = () => resolve(null);
+    });
+  }
+
+  get bytesTaken(): number {
+    return this.taken;
+  }
+
+  async next(): Promise<Uint8Array | null> {
+    while (!this.stopped) {
+      const piece = await this.nextOrStop();
+      if (piece === null) return null;
+      if (piece.length === 0) continue;
+      this.taken += piece.length;
+      return piece;
+    }
+    return null;
+  }
+
+  private async nextOrStop(): Promise<Uint8Array | null> {
+    try {
+      const waiting = this.iterator.next();
+      waiting.catch(() => {});
+      const result = await Promise.race([waiting, this.stopping]);
+      if (result === null || result.done === true) return null;
+      const piece = result.value;
+      if (piece instanceof Uint8Array) return piece;
+      return Buffer.from(String(piece));
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new SourceError('io', `${this.path} can't be read at byte ${this.taken}: ${why}`, {
+        path: this.path,
+        offset: this.taken,
+        cause: error,
+      });
+    }
+  }
+
+  stop(): void {
+    this.stopped = true;
+    this.resolveStopping();
+  }
+
+  async close(): Promise<void> {
+    this.stop();
+    this.input.destroy();
+    await Promise.resolve();
+  }
+}
+
+/** A source whose first bytes can be looked at before they are taken. */
+export class PeekedSource implements ByteSource {
+  private held: Uint8Array | null = null;
+
+  constructor(private readonly inner: ByteSource) {}
+
+  get path(): string {
+    return this.inner.path;
+  }
+
+  get bytesTaken(): number {
+    return this.inner.bytesTaken - (this.held?.length ?? 0);
+  }
+
+  /** The first `count` bytes, fewer where the source is shorter. To be called before `next`. */
+  async peek(count: number): Promise<Uint8Array> {
+    while ((this.held?.length ?? 0) < count) {
+      const piece = await this.inner.next();
+      if (piece === null) break;
+      // A copy, because the inner source may use the piece's memory again.
+      this.held = this.held === null ? piece.slice() : Buffer.concat([this.held, piece]);
+    }
+    return (this.held ?? new Uint8Array(0)).subarray(0, count);
+  }
+
+  async next(): Promise<Uint8Array | null> {
+    if (this.held === null) return this.inner.next();
+    const piece = this.held;
+    this.held = null;
+    return piece;
+  }
+
+  stop(): void {
+    this.inner.stop();
+  }
+
+  close(): Promise<void> {
+    return this.inner.close();
+  }
+}

@@ -1,0 +1,69 @@
+import { createHash, type Hash } from 'node:crypto';
+import { PeekedSource, type ByteSource } from './byte-source.js';
+
+/**
+ * The content of a source as identity sees it: the beginning can be looked at, a part can be passed over, and the hash of
+ * what was passed over or read is at hand. Whoever reads by `next` says to `hashed` what became part of the archive.
+ */
+export class ContentReader {
+  private readonly source: PeekedSource;
+  private rest: Uint8Array | null = null;
+  private readonly hash: Hash = createHash('sha256');
+  private position = 0;
+
+  constructor(source: ByteSource) {
+    this.source = new PeekedSource(source);
+  }
+
+  /** Path of the source, for messages. */
+  get path(): string {
+    return this.source.path;
+  }
+
+  /** Content offset up to which was hashed. */
+  get offset(): number {
+    return this.position;
+  }
+
+  /** Bytes of the file that were taken, before decompression: the measure of progress. */
+  get bytesTaken(): number {
+    return this.source.bytesTaken;
+  }
+
+  /** The first bytes of the content, at most `count`. Only before anything else was read. */
+  async head(count: number): Promise<Uint8Array> {
+    return (await this.source.peek(count)).slice();
+  }
+
+  /** Passes over the content up to `offset`, hashing it. Returns the offset reached: less where the content ends. */
+  async skipTo(offset: number, onPiece: () => void): Promise<number> {
+    while (this.position < offset) {
+      const piece = await this.next();
+      if (piece === null) break;
+      const taken = Math.min(piece.length, offset - this.position);
+      this.hashed(piece.subarray(0, taken));
+      this.rest = taken < piece.length ? piece.subarray(taken) : null;
+      onPiece();
+    }
+    return this.position;
+  }
+
+  /** The next piece of content; null at the end. Valid until the next call. */
+  async next(): Promise<Uint8Array | null> {
+    if (this.rest === null) return this.source.next();
+    const piece = this.rest;
+    this.rest = null;
+    return piece;
+  }
+
+  /** Adds content to the hash, in order. */
+  hashed(bytes: Uint8Array): void {
+    this.hash.update(bytes);
+    this.position += bytes.length;
+  }
+
+  /** SHA-256 of the content up to `offset`, in hexadecimal. */
+  digest(): string {
+    return this.hash.copy().digest('hex');
+  }
+}

@@ -1,0 +1,100 @@
+import { BatchBuilder } from '../engine/batch-builder.js';
+import { columnValue } from '../engine/column.js';
+import { LogstrataError } from '../engine/errors.js';
+import type { FieldType } from '../engine/schema.js';
+import type { AgentDefinition, FileInput } from './definition.js';
+import { fileCaptures } from './file-captures.js';
+import { JsonLineParser } from './json-decoder.js';
+import { LinePattern } from './line-pattern.js';
+import { ParsedLine } from './parsed-line.js';
+import { PlainLineParser } from './plain-decoder.js';
+import { createRecordDecoder } from './record-decoder.js';
+
+export interface DescribedField {
+  readonly name: string;
+  readonly type: FieldType;
+  /** As it is stored; `int` and `time` are bigint. */
+  readonly value: null | bigint | number | string;
+  /** The parsed text did not read as the field's type, so the value is null. */
+  readonly unreadable: boolean;
+}
+
+/** A parsed field: a capture, a JSON key, or a capture of the file's name; null when it took no part. */
+export interface ParsedField {
+  readonly name: string;
+  readonly text: string | null;
+}
+
+/** What one line becomes. */
+export type LineDescription =
+  | {
+      readonly outcome: 'record';
+      readonly fields: readonly DescribedField[];
+      readonly parsed: readonly ParsedField[];
+    }
+  | { readonly outcome: 'rejected'; readonly reason: string }
+  | { readonly outcome: 'blank' };
+
+export interface DescribeOptions {
+  readonly timezone: string;
+  readonly now: () => number;
+  /** Name of the file that the line is taken to come from; its captures are parsed fields. */
+  readonly fileName?: string | undefined;
+}
+
+/**
+ * What `line` becomes as a record of an agent, by the same decoder that loading uses.
+ * Throws `invalid` for text of several lines, and for an agent that reads no files.
+ */
+export function describeLine(
+  definition: AgentDefinition,
+  line: string,
+  options: DescribeOptions,
+): LineDescription {
+  const text = line.replace(/\r?\n$/, '');
+  if (text.includes('\n')) throw new LogstrataError('invalid', 'the text has more than one line; give one');
+  const { file } = definition;
+  if (file === undefined) throw new LogstrataError('invalid', `agent ${definition.name} reads no files`);
+  const captures =
+    options.fileName === undefined
+      ? new Map<string, string>()
+      : fileCaptures(file.namePattern, options.fileName);
+  const bytes = Buffer.from(text);
+  const builder = new BatchBuilder(definition.schema);
+  const decoder = createRecordDecoder(definition, { captures, timezone: options.timezone, now: options.now });
+  let rejection: string | null = null;
+  decoder.decode(bytes, 0, bytes.length, builder, (reason) => {
+    rejection = reason;
+  });
+  if (rejection !== null) return { outcome: 'rejected', reason: rejection };
+  if (builder.rows === 0) return { outcome: 'blank' };
+  const batch = builder.finish();
+  const parsed = parsedFields(file, bytes, captures);
+  const present = new Set(parsed.filter((one) => one.text !== null).map(({ name }) => name));
+  const fields = definition.fields.map(({ name, type, source, template }, i): DescribedField => {
+    const value = columnValue(batch.columns[i]!, 0);
+    return { name, type, value, unreadable: value === null && template === undefined && present.has(source) };
+  });
+  return { outcome: 'record', fields, parsed };
+}
+
+function parsedFields(
+  file: FileInput,
+  bytes: Uint8Array,
+  captures: ReadonlyMap<string, string>,
+): ParsedField[] {
+  const names = file.format === 'plain' ? new LinePattern(file.regex ?? '').groupNames : jsonKeys(bytes);
+  const line = new ParsedLine(names.length);
+  const parser =
+    file.format === 'plain' ? new PlainLineParser(file.regex ?? '', names) : new JsonLineParser(names);
+  parser.parse(bytes, 0, bytes.length, true, line);
+  const ofLine = names.map((name, i): ParsedField => ({ name, text: line.text(i) ?? null }));
+  const ofName = [...captures].map(([name, text]): ParsedField => ({ name, text }));
+  return [...ofLine.filter(({ name }) => !captures.has(name)), ...ofName];
+}
+
+/** The keys of a line that the decoder has taken for a JSON object. */
+function jsonKeys(bytes: Uint8Array): string[] {
+  const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
+  return typeof value === 'object' && value !== null ? Object.keys(value) : [];
+}

@@ -1,0 +1,189 @@
+import { lineBytesMax } from '../engine/limits.js';
+import { SourceError } from './source-error.js';
+
+/** What lines are cut from: pieces in order, and who wants to know what was cut. */
+export interface FrameSource {
+  readonly path: string;
+  /** The next piece, never empty; null at the end. Valid until the next call. */
+  next(): Promise<Uint8Array | null>;
+  /** Told of all content that was handed out, in order. */
+  hashed?(bytes: Uint8Array): void;
+}
+
+/** Whole lines: bytes[start, end), each line ended by `\n`. Valid until the next call. */
+export interface LinesFrame {
+  readonly kind: 'lines';
+  readonly bytes: Uint8Array;
+  readonly start: number;
+  readonly end: number;
+  /** Content offset of `start`. */
+  readonly offset: number;
+}
+
+/** The last line of the content, which has no line end. It counts as taken only after `keepTail`. */
+export interface TailFrame {
+  readonly kind: 'tail';
+  readonly bytes: Uint8Array;
+  readonly start: number;
+  readonly end: number;
+  readonly offset: number;
+}
+
+/** A line of more than `lineBytesMax` bytes, of which only the beginning is kept. */
+export interface LongFrame {
+  readonly kind: 'long';
+  /** The first `lineBytesMax` bytes. */
+  readonly bytes: Uint8Array;
+  /** Length of the whole line in bytes, without its line end. */
+  readonly lengthBytes: number;
+  readonly offset: number;
+  /** Whether the line has an end. */
+  readonly ended: boolean;
+}
+
+export type Frame = LinesFrame | TailFrame | LongFrame;
+
+/** Content gathered in one frame when there is more to come: what one call of a decoder works on. */
+const frameBytes = 512 * 1024;
+
+/** Room for a longest line and a piece behind it. */
+const bufferBytes = lineBytesMax + frameBytes;
+
+const lineFeed = 0x0a;
+
+/**
+ * Cuts content into frames of whole lines, in one buffer of fixed size whatever the content. A byte order mark of
+ * UTF-8 at the very beginning is left out; UTF-16 is refused.
+ */
+export class LineFramer {
+  private readonly buffer = new Uint8Array(bufferBytes);
+  private from = 0;
+  private to = 0;
+  private piece: Uint8Array | null = null;
+  private ended = false;
+
+  /**
+   * @param offset content offset at which `source` stands
+   * @param eager hand out a line as soon as it is there (a live stream), rather than full frames
+   */
+  constructor(
+    private readonly source: FrameSource,
+    private offset = 0,
+    private readonly eager = false,
+  ) {}
+
+  /** The next frame; null at the end. Throws `SourceError`. */
+  async next(): Promise<Frame | null> {
+    this.buffer.copyWithin(0, this.from, this.to);
+    this.to -= this.from;
+    this.from = 0;
+    let linesEnd = this.buffer.subarray(0, this.to).lastIndexOf(lineFeed) + 1;
+    while (!this.ended && (linesEnd === 0 ? this.to <= lineBytesMax : !this.eager && this.to < frameBytes)) {
+      const added = await this.fill();
+      const found = this.buffer.subarray(this.to - added, this.to).lastIndexOf(lineFeed);
+      if (found >= 0) linesEnd = this.to - added + found + 1;
+    }
+    if (this.offset === 0) this.requireEightBitText();
+    if (linesEnd > 0) return this.lines(linesEnd);
+    if (this.to > lineBytesMax) return this.longLine();
+    return this.to === 0 ? null : this.tail();
+  }
+
+  /** Content offset behind everything that was handed out. */
+  get contentOffset(): number {
+    return this.offset;
+  }
+
+  /** Takes the tail frame that `next` returned last: the content ends behind it. */
+  keepTail(): void {
+    this.take(this.to);
+  }
+
+  private async fill(): Promise<number> {
+    this.piece ??= await this.source.next();
+    if (this.piece === null) {
+      this.ended = true;
+      return 0;
+    }
+    const added = Math.min(this.piece.length, bufferBytes - this.to);
+    this.buffer.set(this.piece.subarray(0, added), this.to);
+    this.to += added;
+    this.piece = added < this.piece.length ? this.piece.subarray(added) : null;
+    return added;
+  }
+
+  private take(end: number): void {
+    this.source.hashed?.(this.buffer.subarray(this.from, end));
+    this.offset += end - this.from;
+    this.from = end;
+  }
+
+  private lines(end: number): LinesFrame {
+    const start = this.markBytes(end);
+    const offset = this.offset + start;
+    this.take(end);
+    return { kind: 'lines', bytes: this.buffer, start, end, offset };
+  }
+
+  private tail(): TailFrame {
+    const start = this.markBytes(this.to);
+    return { kind: 'tail', bytes: this.buffer, start, end: this.to, offset: this.offset + start };
+  }
+
+  private async longLine(): Promise<LongFrame> {
+    const bytes = this.buffer.slice(0, lineBytesMax);
+    const offset = this.offset;
+    let lengthBytes = 0;
+    let lineEnd = -1;
+    while (lineEnd < 0 && (this.to > 0 || !this.ended)) {
+      if (this.to === 0) await this.fill();
+      lineEnd = this.buffer.subarray(0, this.to).indexOf(lineFeed);
+      lengthBytes += lineEnd < 0 ? this.to : lineEnd;
+      this.take(lineEnd < 0 ? this.to : lineEnd + 1);
+      if (lineEnd < 0) this.from = this.to = 0;
+    }
+    return { kind: 'long', bytes, lengthBytes, offset, ended: lineEnd >= 0 };
+  }
+
+  /** Length of the UTF-8 byte order mark where the content begins here with one. */
+  private markBytes(end: number): number {
+    const { buffer } = this;
+    return this.offset === 0 && end >= 3 && buffer[0] === 0xef && buffer[1] === 0xbb && buffer[2] === 0xbf
+      ? 3
+      : 0;
+  }
+
+  private requireEightBitText(): void {
+    const { path } = this.source;
+    const encoding = wideEncoding(this.buffer.subarray(0, Math.min(this.to, 64)));
+    if (encoding === null) return;
+    throw new SourceError(
+      'unsupported',
+      `${path} is ${encoding} text; only UTF-8 is read. Convert it: iconv -f ${encoding} -t UTF-8`,
+      { path, offset: 0 },
+    );
+  }
+}
+
+/** The name of the 16-bit encoding that `head` begins like: by its byte order mark, or as ASCII with every other byte 0. */
+function wideEncoding(head: Uint8Array): 'UTF-16LE' | 'UTF-16BE' | null {
+  if (head.length < 2) return null;
+  if (head[0] === 0xff && head[1] === 0xfe) return 'UTF-16LE';
+  if (head[0] === 0xfe && head[1] === 0xff) return 'UTF-16BE';
+  // Fewer bytes could be a short line of binary data by chance.
+  if (head.length < 16) return null;
+  const even = everyOther(head, 0);
+  const odd = everyOther(head, 1);
+  if (even === 'text' && odd === 'zero') return 'UTF-16LE';
+  return even === 'zero' && odd === 'text' ? 'UTF-16BE' : null;
+}
+
+function everyOther(bytes: Uint8Array, first: number): 'text' | 'zero' | 'mixed' {
+  let zeros = 0;
+  let count = 0;
+  for (let i = first; i < bytes.length; i += 2) {
+    count++;
+    if (bytes[i] === 0) zeros++;
+  }
+  return zeros === count ? 'zero' : zeros === 0 ? 'text' : 'mixed';
+}

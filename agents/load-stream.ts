@@ -1,0 +1,287 @@
+import type { Readable } from 'node:stream';
+import type { AppendResult } from '../engine/archive.js';
+import { BatchBuilder } from '../engine/batch-builder.js';
+import type { RecordBatch } from '../engine/column.js';
+import { isLogstrataError, LogstrataError } from '../engine/errors.js';
+import { rowGroupRowsMax } from '../engine/limits.js';
+import type { CommitExtras, RejectedLine } from '../engine/storage/commit.js';
+import { StreamSource, type ByteSource } from './byte-source.js';
+import { FrameDecoder, frameEnd, frameStart, RejectedLines } from './frame-decoder.js';
+import { LineFramer, type Frame } from './line-framing.js';
+import { shellWord, shownLine } from './line-text.js';
+import type { ReadSettings } from './load-file.js';
+import { createRecordDecoder } from './record-decoder.js';
+import { SourceError } from './source-error.js';
+import { contentOf } from './source-reader.js';
+
+export interface LoadStreamOptions extends ReadSettings {
+  /** Standard input. It is destroyed in the end. */
+  readonly input: Readable;
+  /** How long a line waits at most to be committed, in milliseconds. */
+  readonly commitMs?: number | undefined;
+  /** After each commit, and after lines were read. */
+  readonly onProgress?: ((progress: StreamProgress) => void) | undefined;
+}
+
+export interface StreamProgress {
+  /** Records that are visible and durable. */
+  readonly records: number;
+  readonly rejected: number;
+  /** Records that were read and wait for their commit. */
+  readonly waiting: number;
+  /** Content that was read, in bytes, uncompressed. */
+  readonly contentBytes: number;
+  readonly commits: number;
+}
+
+/** What became of a stream. */
+export interface StreamSummary extends Omit<StreamProgress, 'waiting'> {
+  readonly unreadableValues: number;
+  readonly replacedBytes: number;
+  readonly seconds: number;
+  /** Why it ended early: what was committed until then is safe, and counted in `records`. */
+  readonly error: LogstrataError | null;
+  readonly exitCode: 0 | 1;
+}
+
+/** A line from a quiet stream is visible after this time at the latest. */
+const commitMsDefault = 10_000;
+
+/** Rejected lines that wait in memory for their commit. */
+const waitingRejectedBytesMax = 8 * 1024 * 1024;
+
+/** What names standard input in messages, and beside rejected lines. */
+const streamName = '-';
+
+/**
+ * Loads a stream: what was read is committed every `commitMs`, or when it fills a row group, whichever is first. There are no
+ * checkpoints, since a stream can't be read twice. Reading stops while a commit is under way. At the end of the stream,
+ * or when the signal comes, the rest is committed; a last line without a line end is a line.
+ *
+ * Expected failures are in the summary, never thrown.
+ */
+export async function loadStream(options: LoadStreamOptions): Promise<StreamSummary> {
+  const startedMs = performance.now();
+  const raw = new StreamSource(streamName, options.input);
+  let source: ByteSource = raw;
+  const stop = (): void => source.stop();
+  options.signal?.addEventListener('abort', stop);
+  if (options.signal?.aborted === true) stop();
+  let load: StreamLoad | undefined;
+  let error: LogstrataError | null = null;
+  try {
+    source = (await contentOf(raw)).content;
+    if (options.signal?.aborted === true) stop();
+    load = new StreamLoad(options, source);
+    await load.run();
+  } catch (failure) {
+    if (!isLogstrataError(failure)) throw failure;
+    error = failure;
+  } finally {
+    options.signal?.removeEventListener('abort', stop);
+    await source.close();
+  }
+  const { records, rejected, contentBytes, commits } = load?.progress() ?? nothingRead;
+  return {
+    records,
+    rejected,
+    contentBytes,
+    commits,
+    unreadableValues: load?.unreadableValues ?? 0,
+    replacedBytes: load?.replacedBytes ?? 0,
+    seconds: (performance.now() - startedMs) / 1000,
+    error,
+    exitCode: error === null ? 0 : 1,
+  };
+}
+
+const nothingRead: StreamProgress = { records: 0, rejected: 0, waiting: 0, contentBytes: 0, commits: 0 };
+
+class StreamLoad {
+  private readonly framer: LineFramer;
+  private readonly builder: BatchBuilder;
+  private readonly decoder: FrameDecoder;
+  private readonly rejectedNow = new RejectedLines();
+  private waitingRejected: RejectedLine[] = [];
+  private waitingRejectedBytes = 0;
+  private waitingSinceMs: number | null = null;
+  private lastTimeMs: number | null = null;
+  private committed = {
+    records: 0,
+    rejected: 0,
+    contentBytes: 0,
+    commits: 0,
+    unreadableValues: 0,
+    replacedBytes: 0,
+  };
+  private decodedTo = 0;
+
+  constructor(
+    private readonly options: LoadStreamOptions,
+    source: ByteSource,
+  ) {
+    const { definition, timezone, now } = options;
+    this.framer = new LineFramer(source, 0, true);
+    this.builder = new BatchBuilder(definition.schema);
+    this.decoder = new FrameDecoder(
+      createRecordDecoder(definition, { captures: new Map(), timezone, now }),
+      this.builder,
+      false,
+    );
+  }
+
+  get unreadableValues(): number {
+    return this.committed.unreadableValues;
+  }
+
+  get replacedBytes(): number {
+    return this.committed.replacedBytes;
+  }
+
+  progress(): StreamProgress {
+    const { records, rejected, commits } = this.committed;
+    return {
+      records,
+      rejected,
+      commits,
+      waiting: this.builder.rows,
+      contentBytes: this.framer.contentOffset,
+    };
+  }
+
+  async run(): Promise<void> {
+    try {
+      await this.readFrames();
+    } catch (error) {
+      // What was read before the stream broke is as good as what came earlier.
+      if (error instanceof SourceError) await this.commit();
+      throw error;
+    }
+    this.requireRecord();
+    await this.commit();
+  }
+
+  private async readFrames(): Promise<void> {
+    let coming: Promise<Frame | null> | undefined;
+    for (;;) {
+      coming ??= this.framer.next();
+      const frame = await this.frameOrDeadline(coming);
+      if (frame === null) return;
+      if (frame !== 'deadline') {
+        coming = undefined;
+        await this.decodeFrame(frame);
+        if (frame.kind === 'tail') this.framer.keepTail();
+        this.options.onProgress?.(this.progress());
+      }
+      if (this.deadlineMs() <= performance.now()) await this.commit();
+    }
+  }
+
+  private deadlineMs(): number {
+    return this.waitingSinceMs === null
+      ? Infinity
+      : this.waitingSinceMs + (this.options.commitMs ?? commitMsDefault);
+  }
+
+  private async frameOrDeadline(coming: Promise<Frame | null>): Promise<Frame | null | 'deadline'> {
+    const leftMs = this.deadlineMs() - performance.now();
+    if (leftMs === Infinity) return coming;
+    let timer: NodeJS.Timeout | undefined;
+    const deadline = new Promise<'deadline'>((resolve) => {
+      timer = setTimeout(() => resolve('deadline'), Math.max(0, leftMs));
+    });
+    // When the deadline wins, a failure of the frame is told by the next round.
+    coming.catch(() => {});
+    try {
+      return await Promise.race([coming, deadline]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  private async decodeFrame(frame: Frame): Promise<void> {
+    let at = frameStart(frame);
+    const end = frameEnd(frame);
+    while (at < end) {
+      const from = at;
+      at = this.decoder.decode(frame, at, this.rejectedNow);
+      this.decodedTo += frame.kind === 'long' ? frame.lengthBytes : at - from;
+      this.holdRejected(frame);
+      if (this.builder.rows + this.waitingRejected.length > 0) this.waitingSinceMs ??= performance.now();
+      const many = this.builder.rows + this.waitingRejected.length >= rowGroupRowsMax;
+      if (many || this.builder.full || this.waitingRejectedBytes >= waitingRejectedBytesMax)
+        await this.commit();
+    }
+  }
+
+  private holdRejected(frame: Frame): void {
+    const { reasons, starts, ends } = this.rejectedNow;
+    const base = frame.offset - frameStart(frame);
+    for (let i = 0; i < reasons.length; i++) {
+      const line = frame.bytes.slice(starts[i], ends[i]);
+      this.waitingRejected.push({ reason: reasons[i]!, file: streamName, offset: base + starts[i]!, line });
+      this.waitingRejectedBytes += line.length;
+    }
+    this.rejectedNow.clear();
+  }
+
+  private async commit(): Promise<void> {
+    if (this.builder.rows + this.waitingRejected.length === 0) return;
+    const batch = this.builder.finish();
+    const rejected = this.waitingRejected;
+    const { counters } = this.decoder;
+    const { committed } = this;
+    const counts = {
+      unreadableValues: counters.unreadableValues - committed.unreadableValues,
+      replacedBytes: counters.replacedBytes - committed.replacedBytes,
+      inputBytes: this.decodedTo - committed.contentBytes,
+    };
+    this.waitingRejected = [];
+    this.waitingRejectedBytes = 0;
+    this.waitingSinceMs = null;
+    const extras = { checkpoints: [], rejected, previousTimeMs: this.lastTimeMs, counters: counts };
+    const result = await this.append(batch, extras);
+    this.lastTimeMs = result.lastTimeMs;
+    this.committed = {
+      records: committed.records + batch.length,
+      rejected: committed.rejected + rejected.length,
+      contentBytes: this.decodedTo,
+      commits: committed.commits + 1,
+      unreadableValues: committed.unreadableValues + counts.unreadableValues,
+      replacedBytes: committed.replacedBytes + counts.replacedBytes,
+    };
+    this.options.onProgress?.(this.progress());
+  }
+
+  private async append(batch: RecordBatch, extras: CommitExtras): Promise<AppendResult> {
+    try {
+      return await this.options.store.append(batch, extras, 'load');
+    } catch (error) {
+      if (!isLogstrataError(error)) throw error;
+      const safe = this.committed.records;
+      const message = `${error.message}. Reading stopped: ${safe} records are stored, the ${batch.length} read since are not`;
+      throw new LogstrataError(error.code, message, { ...placeOf(error), cause: error });
+    }
+  }
+
+  /** A whole stream without a record is most likely another agent's: it is not stored as rejected lines. */
+  private requireRecord(): void {
+    const first = this.waitingRejected[0];
+    if (this.committed.commits > 0 || this.builder.rows > 0 || first === undefined) return;
+    const { name } = this.options.definition;
+    const count = this.waitingRejected.length;
+    this.waitingRejected = [];
+    const lines = count === 1 ? 'Its one line did not become' : `None of its ${count} lines became`;
+    const word = shellWord(first.line);
+    throw new SourceError(
+      'invalid',
+      `standard input was not stored. ${lines} a record of agent "${name}"; the first one: ${first.reason}. ` +
+        `It reads: ${shownLine(first.line)}${word === null ? '' : `\nTry: logstrata check ${name} --line ${word}`}`,
+      { path: streamName },
+    );
+  }
+}
+
+function placeOf({ path, offset }: LogstrataError): { path?: string; offset?: number } {
+  return { ...(path === undefined ? {} : { path }), ...(offset === undefined ? {} : { offset }) };
+}

@@ -1,0 +1,275 @@
+import { isLogstrataError, type LogstrataError } from '../engine/errors.js';
+import type { LoadSession } from '../engine/storage/commit.js';
+import { checkpointKey } from '../engine/storage/committed-values.js';
+import type { Checkpoint, Codec } from '../engine/storage/manifest.js';
+import {
+  asCancellation,
+  newTally,
+  readFileInto,
+  type FileTally,
+  type ReadFile,
+  type ReadSettings,
+} from './load-file.js';
+import {
+  summarize,
+  type FileReport,
+  type LoadEvent,
+  type LoadOutcome,
+  type LoadSummary,
+} from './load-report.js';
+import { SourceError } from './source-error.js';
+import { candidatesOf } from './source-identity.js';
+
+export interface LoadFilesOptions extends ReadSettings {
+  /** Paths as `expandFiles` gives them. */
+  readonly files: readonly string[];
+  /** Store files once more that are known already. */
+  readonly again?: boolean | undefined;
+  /** One unit for all files: their records are sorted together, and become visible together or not at all. */
+  readonly merge?: boolean | undefined;
+  readonly codec?: Codec | undefined;
+  readonly onEvent?: ((event: LoadEvent) => void) | undefined;
+}
+
+/**
+ * Loads files into an agent's store, each as one unit: its records become visible and durable together, or nothing of it
+ * is kept. A file that fails by itself is reported and the others go on; a failure of the storage, or the signal, ends the
+ * load, and what was finished stays. With `merge` all files are one unit, and one that fails leaves nothing of any.
+ *
+ * Expected failures are in the summary, never thrown.
+ */
+export async function loadFiles(options: LoadFilesOptions): Promise<LoadSummary> {
+  const load = new FilesLoad(options);
+  return options.merge === true ? load.merged() : load.oneByOne();
+}
+
+/** A unit whose session begins with the first thing to store. */
+class Unit {
+  private begun: Promise<LoadSession> | undefined;
+
+  constructor(private readonly options: LoadFilesOptions) {}
+
+  readonly session = (): Promise<LoadSession> => {
+    const { store, codec } = this.options;
+    this.begun ??= store.beginLoad(codec === undefined ? {} : { codec });
+    return this.begun;
+  };
+
+  async abort(): Promise<void> {
+    if (this.begun === undefined) return;
+    const session = await this.begun.catch(() => undefined);
+    await session?.abort();
+  }
+}
+
+/** One file on its way. */
+interface Item {
+  readonly path: string;
+  readonly index: number;
+  readonly tally: FileTally;
+  readonly startedMs: number;
+  read: ReadFile | null;
+}
+
+class FilesLoad {
+  private readonly startedMs = performance.now();
+  private readonly reports: FileReport[] = [];
+  private stopped: LogstrataError | null = null;
+
+  constructor(private readonly options: LoadFilesOptions) {}
+
+  async oneByOne(): Promise<LoadSummary> {
+    for (let index = 0; index < this.options.files.length; index++) {
+      const item = this.start(index);
+      if (this.stopped !== null) this.report(item, 'not_stored', null);
+      else await this.loadOne(item);
+    }
+    return this.summary(0);
+  }
+
+  private async loadOne(item: Item): Promise<void> {
+    const unit = new Unit(this.options);
+    try {
+      const before = await this.options.store.checkpoints();
+      await this.read(item, unit, before);
+      if ((item.read?.checkpoint ?? null) === null) {
+        await unit.abort();
+        this.report(item, item.read?.outcome === 'known' ? 'known' : 'empty', null);
+        return;
+      }
+      await this.requireStillNew([item], before);
+      const bytesOnDisk = await this.commit([item], unit);
+      this.report(item, 'loaded', null, bytesOnDisk);
+    } catch (error) {
+      await this.abort(unit);
+      const failure = this.failure(error);
+      if (!(failure instanceof SourceError)) this.stopped = failure;
+      this.report(item, failure.code === 'cancelled' ? 'not_stored' : 'failed', failure);
+    }
+  }
+
+  async merged(): Promise<LoadSummary> {
+    const unit = new Unit(this.options);
+    const items: Item[] = [];
+    try {
+      const before = await this.options.store.checkpoints();
+      const known = new Map(before.map((checkpoint) => [checkpointKey(checkpoint), checkpoint]));
+      for (let index = 0; index < this.options.files.length; index++) {
+        const item = this.start(index);
+        items.push(item);
+        await this.read(item, unit, [...known.values()]);
+        const checkpoint = item.read?.checkpoint ?? null;
+        if (checkpoint === null) continue;
+        if (checkpoint.continues !== undefined) known.delete(checkpoint.continues);
+        known.set(checkpointKey(checkpoint), checkpoint);
+      }
+      await this.requireStillNew(items, before);
+      const bytesOnDisk = await this.commitMerged(items, unit);
+      return this.summary(bytesOnDisk);
+    } catch (error) {
+      await this.abort(unit);
+      this.reportMergedFailure(items, this.failure(error));
+      return this.summary(0);
+    }
+  }
+
+  private async commitMerged(items: readonly Item[], unit: Unit): Promise<number> {
+    const filled = items.filter(({ read }) => read?.outcome === 'new');
+    const bytesOnDisk = filled.length === 0 ? 0 : await this.commit(filled, unit);
+    if (filled.length === 0) await unit.abort();
+    for (const item of items) {
+      const outcome = item.read?.outcome ?? 'empty';
+      this.report(item, outcome === 'new' ? 'loaded' : outcome, null);
+    }
+    return bytesOnDisk;
+  }
+
+  private reportMergedFailure(items: readonly Item[], failure: LogstrataError): void {
+    const atFault =
+      failure instanceof SourceError ? items.findLast(({ path }) => path === failure.path) : items.at(-1);
+    if (!(failure instanceof SourceError)) this.stopped = failure;
+    for (let index = 0; index < this.options.files.length; index++) {
+      const item = items[index] ?? this.start(index);
+      const failed = item === atFault && failure.code !== 'cancelled';
+      this.report(item, failed ? 'failed' : 'not_stored', failed ? failure : null);
+    }
+  }
+
+  private start(index: number): Item {
+    const path = this.options.files[index]!;
+    if (this.stopped === null) {
+      this.options.onEvent?.({ kind: 'start', path, index, files: this.options.files.length });
+    }
+    return { path, index, tally: newTally(), startedMs: performance.now(), read: null };
+  }
+
+  private async read(item: Item, unit: Unit, checkpoints: readonly Checkpoint[]): Promise<void> {
+    this.options.signal?.throwIfAborted();
+    item.read = await readFileInto(this.options, {
+      path: item.path,
+      source: item.index,
+      checkpoints: this.options.again === true ? [] : checkpoints,
+      session: unit.session,
+      tally: item.tally,
+      onProgress: (phase, fraction) => this.progress(item, phase, fraction),
+    });
+  }
+
+  private async commit(items: readonly Item[], unit: Unit): Promise<number> {
+    const session = await unit.session();
+    this.options.signal?.throwIfAborted();
+    const sum = (value: (tally: FileTally) => number): number =>
+      items.reduce((total, { tally }) => total + value(tally), 0);
+    const checkpoints = items.flatMap(({ read }) => read?.checkpoint ?? []);
+    const counters = {
+      unreadableValues: sum(({ unreadableValues }) => unreadableValues),
+      replacedBytes: sum(({ replacedBytes }) => replacedBytes),
+      inputBytes: sum(({ contentBytes }) => contentBytes),
+    };
+    const last = items.at(-1)!;
+    const result = await session.commit({ checkpoints, counters }, (fraction) =>
+      this.progress(last, 'writing', fraction),
+    );
+    return result.bytesOnDisk;
+  }
+
+  /** Another process may have stored the same lines while we read them: then ours would be there twice. */
+  private async requireStillNew(items: readonly Item[], before: readonly Checkpoint[]): Promise<void> {
+    if (this.options.again === true) return;
+    const now = await this.options.store.checkpoints();
+    const places = new Set(before.map(checkpointPlace));
+    const added = now.filter((checkpoint) => !places.has(checkpointPlace(checkpoint)));
+    for (const { path, read } of items) {
+      if (read === null || read.checkpoint === null) continue;
+      const { contentHash, offset } = read.checkpoint;
+      // One with a hash of the same length that differs is of another file that begins alike.
+      const conflicting = candidatesOf(added, read.head).some(
+        (other) => other.contentHash === null || other.offset !== offset || other.contentHash === contentHash,
+      );
+      if (!conflicting) continue;
+      const message = `${path} was stored by another process while it was read; nothing of it was stored. Load it again for the rest`;
+      throw new SourceError('conflict', message, { path });
+    }
+  }
+
+  private async abort(unit: Unit): Promise<void> {
+    try {
+      await unit.abort();
+    } catch (error) {
+      // What could not be removed is removed when the store is opened next; the first failure is the one to tell.
+      if (!isLogstrataError(error)) throw error;
+    }
+  }
+
+  private failure(error: unknown): LogstrataError {
+    const failure = asCancellation(error, this.options.signal);
+    if (!isLogstrataError(failure)) throw failure;
+    return failure;
+  }
+
+  private progress(item: Item, phase: 'checking' | 'reading' | 'writing', fraction: number): void {
+    const { path, index, tally } = item;
+    const { fileBytesRead, fileBytes, contentBytes, records, rejected } = tally;
+    this.options.onEvent?.({
+      kind: 'progress',
+      path,
+      index,
+      phase,
+      fraction,
+      fileBytesRead,
+      fileBytes,
+      contentBytes,
+      records,
+      rejected,
+    });
+  }
+
+  private report(item: Item, outcome: LoadOutcome, error: LogstrataError | null, bytesOnDisk?: number): void {
+    const { tally, path, index } = item;
+    const report: FileReport = {
+      path,
+      outcome,
+      records: tally.records,
+      rejected: tally.rejected,
+      contentBytes: tally.contentBytes,
+      fileBytes: tally.fileBytes,
+      continuedAt: tally.continuedAt,
+      seconds: (performance.now() - item.startedMs) / 1000,
+      bytesOnDisk: bytesOnDisk ?? null,
+      unreadableValues: tally.unreadableValues,
+      replacedBytes: tally.replacedBytes,
+      error,
+    };
+    this.reports.push(report);
+    this.options.onEvent?.({ kind: 'end', index, report });
+  }
+
+  private summary(mergedBytesOnDisk: number): LoadSummary {
+    const seconds = (performance.now() - this.startedMs) / 1000;
+    return summarize(this.reports, seconds, mergedBytesOnDisk, this.stopped);
+  }
+}
+
+function checkpointPlace(checkpoint: Checkpoint): string {
+  return `${checkpointKey(checkpoint)}@${checkpoint.offset}`;
+}

@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto';
+import type { Checkpoint } from '../engine/storage/manifest.js';
+import { ContentReader } from './content-reader.js';
+import { SourceError } from './source-error.js';
+import { SourceReader } from './source-reader.js';
+
+/** Bytes at the beginning of the content by which a source is looked up; what a longer head would add, the content hash does. */
+export const headBytesMax = 1024;
+
+/** A source that stands where its archived content ends. */
+export interface PositionedSource {
+  readonly reader: SourceReader;
+  readonly content: ContentReader;
+  /** The first bytes of the content, at most `headBytesMax`. */
+  readonly head: Uint8Array;
+  /** What is stored of it already; null for a source that is new. */
+  readonly known: Checkpoint | null;
+}
+
+/** The identity that a checkpoint of a source with this beginning gets. */
+export function headIdentity(head: Uint8Array): Pick<Checkpoint, 'headHash' | 'headBytes'> {
+  return { headHash: sha256(head), headBytes: head.length };
+}
+
+/** The checkpoints that may be of a source which begins with `head`, by ascending offset. */
+export function candidatesOf(checkpoints: readonly Checkpoint[], head: Uint8Array): Checkpoint[] {
+  const hashes = new Map<number, string>();
+  const hashOf = (bytes: number): string => {
+    const known = hashes.get(bytes) ?? sha256(head.subarray(0, bytes));
+    hashes.set(bytes, known);
+    return known;
+  };
+  return checkpoints
+    .filter(
+      ({ headBytes, headHash }) =>
+        headBytes > 0 && headBytes <= head.length && headHash === hashOf(headBytes),
+    )
+    .sort((a, b) => a.offset - b.offset);
+}
+
+/**
+ * Opens a file where its archived content ends. The content is hashed from its beginning on, whatever the file's name and
+ * compression; the longest checkpoint whose content it has wins. One without a content hash (a collector's) is
+ * recognised by its beginning and by the file being at least as long.
+ *
+ * A short file can't be told from the beginning of another: once "a" is stored, a file "a b" is the same file grown.
+ *
+ * @param checkpoints none for a file that is to be stored whatever is known of it
+ * @param onPiece called now and then while known content is passed over
+ */
+export async function openAtKnownEnd(
+  path: string,
+  checkpoints: readonly Checkpoint[],
+  onPiece: (reader: SourceReader, content: ContentReader) => void,
+): Promise<PositionedSource> {
+  const first = await openFromStart(path);
+  try {
+    const candidates = candidatesOf(checkpoints, first.head).filter((one) =>
+      mayReach(first.reader, one.offset),
+    );
+    const known = await longestMatch(first.content, candidates, () => onPiece(first.reader, first.content));
+    if (first.content.offset === (known?.offset ?? 0)) return { ...first, known };
+    // It read on for a longer checkpoint, which turned out to be another file's.
+    const again = await reopenAt(path, known, first.head, onPiece);
+    await first.reader.close();
+    return again;
+  } catch (error) {
+    await first.reader.close();
+    throw error;
+  }
+}
+
+async function openFromStart(path: string): Promise<Omit<PositionedSource, 'known'>> {
+  const reader = await SourceReader.open(path);
+  try {
+    const content = new ContentReader(reader.content);
+    return { reader, content, head: await content.head(headBytesMax) };
+  } catch (error) {
+    await reader.close();
+    throw error;
+  }
+}
+
+async function reopenAt(
+  path: string,
+  known: Checkpoint | null,
+  head: Uint8Array,
+  onPiece: (reader: SourceReader, content: ContentReader) => void,
+): Promise<PositionedSource> {
+  const source = await openFromStart(path);
+  const offset = known?.offset ?? 0;
+  const reached = await source.content.skipTo(offset, () => onPiece(source.reader, source.content));
+  const same = reached === offset && Buffer.compare(source.head, head) === 0;
+  if (same && (known === null || isContentOf(known, source.content))) return { ...source, known };
+  await source.reader.close();
+  throw new SourceError('io', `${path} was changed while it was read; load it when nobody writes to it`, {
+    path,
+  });
+}
+
+/** What is not compressed can't reach further than the file. */
+function mayReach(reader: SourceReader, offset: number): boolean {
+  return reader.compression !== 'none' || offset <= reader.fileBytes;
+}
+
+async function longestMatch(
+  content: ContentReader,
+  candidates: readonly Checkpoint[],
+  onPiece: () => void,
+): Promise<Checkpoint | null> {
+  let longest: Checkpoint | null = null;
+  for (const candidate of candidates) {
+    if ((await content.skipTo(candidate.offset, onPiece)) < candidate.offset) break;
+    if (isContentOf(candidate, content)) longest = candidate;
+  }
+  return longest;
+}
+
+function isContentOf(checkpoint: Checkpoint, content: ContentReader): boolean {
+  return checkpoint.contentHash === null || checkpoint.contentHash === content.digest();
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}

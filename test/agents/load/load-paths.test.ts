@@ -1,0 +1,94 @@
+import { execFileSync } from 'node:child_process';
+import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { expandFiles } from '../../../agents/load-paths.js';
+import { fileCaptures } from '../../../agents/file-captures.js';
+import { shellWord, shownLine } from '../../../agents/line-text.js';
+import { temporaryFolder } from './temporary.js';
+
+async function folderWith(...names: string[]): Promise<string> {
+  const folder = await temporaryFolder();
+  await mkdir(join(folder, 'old'));
+  for (const name of names) await writeFile(join(folder, name), 'x\n');
+  return folder;
+}
+
+describe('the files to load', () => {
+  test('are named, or matched by patterns, each once and in the order of numbers', async () => {
+    const folder = await folderWith('a.log', 'a.log.10', 'a.log.2', 'b.log', 'old/c.log', '.hidden.log');
+    const names = async (...patterns: string[]): Promise<string[]> =>
+      (await expandFiles(patterns, folder)).map((path) => path.slice(folder.length + 1));
+    expect(await names('a.log*')).toEqual(['a.log', 'a.log.2', 'a.log.10']);
+    expect(await names('b.log', '{a,b}.log')).toEqual(['b.log', 'a.log']);
+    expect(await names('**/*.log')).toEqual(['.hidden.log', 'a.log', 'b.log', 'old/c.log']);
+    expect(await names(join(folder, 'a.log.*'))).toEqual(['a.log.2', 'a.log.10']);
+    await symlink(join(folder, 'a.log'), join(folder, 'current'));
+    expect(await names('a.log', 'current')).toEqual(['a.log']);
+  });
+
+  test('may have names that look like patterns', async () => {
+    const folder = await folderWith('app[1].log', 'app1.log');
+    expect(await expandFiles(['app[1].log'], folder)).toEqual([join(folder, 'app[1].log')]);
+    expect(await expandFiles(['app[0-9].log'], folder)).toEqual([join(folder, 'app1.log')]);
+  });
+
+  test('are all looked at before anything begins', async () => {
+    const folder = await folderWith('a.log');
+    await expect(expandFiles(['a.log', 'none.log'], folder)).rejects.toMatchObject({
+      code: 'not_found',
+      message: 'none.log is not there',
+    });
+    await expect(expandFiles(['*.gz'], folder)).rejects.toThrow('*.gz matches no file');
+    await expect(expandFiles(['old'], folder)).rejects.toThrow(/old is a folder; name its files: 'old\/\*'/);
+    await expect(expandFiles([], folder)).rejects.toThrow(/no file/);
+    execFileSync('mkfifo', [join(folder, 'pipe')]);
+    await expect(expandFiles(['pipe'], folder)).rejects.toThrow(/pipe is not a regular file; pipe it in/);
+  });
+
+  test.runIf(process.getuid?.() !== 0)('that we may not read are named, with the user', async () => {
+    const folder = await folderWith('secret.log');
+    await chmod(join(folder, 'secret.log'), 0);
+    await expect(expandFiles(['secret.log'], folder)).rejects.toThrow(
+      /secret\.log can't be read: user .+ has no permission/,
+    );
+  });
+});
+
+describe('the name of a file gives fields', () => {
+  const captures = (pattern: string, path: string) => Object.fromEntries(fileCaptures(pattern, path));
+
+  test('by the whole name, with what rotation and compression append left out', () => {
+    const pattern = 'access_(?P<host>[a-z]+)(?:-(?P<port>\\d+))?\\.log';
+    for (const suffix of [
+      '',
+      '.1',
+      '.gz',
+      '.2.gz',
+      '-20261120',
+      '-20261120.zst',
+      '.2026-11-20.gz',
+      '.1.ZST',
+    ]) {
+      expect(captures(pattern, `/var/log/access_web.log${suffix}`)).toEqual({ host: 'web' });
+    }
+    expect(captures(pattern, 'access_web-80.log')).toEqual({ host: 'web', port: '80' });
+    expect(captures(pattern, 'my_access_web.log')).toEqual({});
+    expect(captures('(?<all>.*)', 'x.log.1')).toEqual({ all: 'x.log.1' });
+    expect(captures('plain\\.log', 'plain.log')).toEqual({});
+  });
+});
+
+describe('a line in a message', () => {
+  test('is cut and can do nothing to a terminal', () => {
+    expect(shownLine(Buffer.from('a\tb\x1b[31mred\u202e'))).toBe('a\\x09b\\x1b[31mred\\u{202e}');
+    expect(shownLine(Buffer.from('x'.repeat(500)))).toBe(`${'x'.repeat(200)}… (500 bytes)`);
+  });
+
+  test('is one word of a shell', () => {
+    const line = `it's "$HOME" \`date\` \\n`;
+    const word = shellWord(Buffer.from(line))!;
+    expect(execFileSync('sh', ['-c', `printf %s ${word}`]).toString()).toBe(line);
+    expect(shellWord(Buffer.from('with\ta tab'))).toBeNull();
+  });
+});

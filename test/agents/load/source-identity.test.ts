@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto';
+import { appendFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { candidatesOf, headIdentity, openAtKnownEnd } from '../../../agents/source-identity.js';
+import type { Checkpoint } from '../../../engine/storage/manifest.js';
+import { gzip, zstd } from './compressed.js';
+import { temporaryFolder } from './temporary.js';
+
+function checkpointOf(content: string, part: Partial<Checkpoint> = {}): Checkpoint {
+  const bytes = Buffer.from(content);
+  return {
+    ...headIdentity(bytes.subarray(0, 1024)),
+    offset: bytes.length,
+    contentHash: createHash('sha256').update(bytes).digest('hex'),
+    endsInLine: false,
+    path: '/some/log',
+    lastTimeMs: null,
+    records: 1,
+    rejected: 0,
+    ...part,
+  };
+}
+
+/** Offset where the file goes on, the checkpoint that says so, and what is left to read. */
+async function open(path: string, checkpoints: readonly Checkpoint[]) {
+  const { reader, content, known } = await openAtKnownEnd(path, checkpoints, () => {});
+  const offset = content.offset;
+  const rest: Buffer[] = [];
+  for (let piece = await content.next(); piece !== null; piece = await content.next()) {
+    content.hashed(piece);
+    rest.push(Buffer.from(piece));
+  }
+  await reader.close();
+  return { offset, known, rest: Buffer.concat(rest).toString(), digest: content.digest() };
+}
+
+async function fileWith(content: string | Uint8Array): Promise<string> {
+  const path = join(await temporaryFolder(), 'log');
+  await writeFile(path, content);
+  return path;
+}
+
+const banner = '# a banner that many files begin with\n'.repeat(50);
+const lines = (from: number, to: number): string =>
+  Array.from({ length: to - from }, (_, i) => `line ${from + i} of the log\n`).join('');
+
+describe('a file is known by its content', () => {
+  test('up to the end of what is stored, plain or compressed since', async () => {
+    const stored = checkpointOf(lines(0, 5000));
+    for (const content of [lines(0, 5000), gzip(lines(0, 5000)), zstd(lines(0, 2000), lines(2000, 5000))]) {
+      const found = await open(await fileWith(content), [checkpointOf('other'), stored]);
+      expect(found).toMatchObject({
+        offset: stored.offset,
+        known: stored,
+        rest: '',
+        digest: stored.contentHash,
+      });
+    }
+  });
+
+  test('and goes on behind it when it has grown', async () => {
+    const stored = checkpointOf(lines(0, 5000));
+    for (const content of [lines(0, 9000), gzip(lines(0, 9000)), zstd(lines(0, 9000))]) {
+      const found = await open(await fileWith(content), [stored]);
+      expect(found).toMatchObject({ offset: stored.offset, rest: lines(5000, 9000) });
+      expect(found.digest).toBe(checkpointOf(lines(0, 9000)).contentHash);
+    }
+  });
+
+  test('also when it was shorter than a whole head', async () => {
+    const stored = checkpointOf(lines(0, 3));
+    const path = await fileWith(lines(0, 3));
+    await appendFile(path, lines(3, 400));
+    expect(await open(path, [stored])).toMatchObject({ known: stored, rest: lines(3, 400) });
+  });
+
+  test('not by what it begins with: files that share their first kilobytes are different files', async () => {
+    const one = checkpointOf(banner + lines(0, 100));
+    const other = banner + lines(500, 2000);
+    for (const content of [other, gzip(other), zstd(other)]) {
+      const found = await open(await fileWith(content), [one]);
+      expect(found).toMatchObject({ offset: 0, known: null });
+      expect(found.rest.length).toBe(other.length);
+    }
+  });
+
+  test('by the longest checkpoint that holds, past longer ones that do not', async () => {
+    const short = checkpointOf(banner + lines(0, 10));
+    const middle = checkpointOf(banner + lines(0, 200));
+    const alike = checkpointOf(banner + lines(0, 250) + 'something else\n');
+    const longer = checkpointOf(banner + lines(0, 20_000));
+    const content = banner + lines(0, 2000);
+    for (const form of [content, gzip(content)]) {
+      const found = await open(await fileWith(form), [longer, alike, short, middle]);
+      expect(found).toMatchObject({ known: middle, rest: lines(200, 2000) });
+      expect(found.digest).toBe(checkpointOf(content).contentHash);
+    }
+  });
+
+  test('by its beginning alone where the content was not hashed, if it is long enough', async () => {
+    const live = checkpointOf(lines(0, 300), { contentHash: null });
+    expect(await open(await fileWith(lines(0, 400)), [live])).toMatchObject({
+      known: live,
+      rest: lines(300, 400),
+    });
+    expect(await open(await fileWith(lines(0, 200)), [live])).toMatchObject({ known: null, offset: 0 });
+    expect(await open(await fileWith(gzip(lines(0, 200))), [live])).toMatchObject({
+      known: null,
+      rest: lines(0, 200),
+    });
+  });
+
+  test('one byte that differs in the middle makes another file', async () => {
+    const changed = lines(0, 5000).replace('line 3000', 'line 3OOO');
+    expect(await open(await fileWith(changed), [checkpointOf(lines(0, 5000))])).toMatchObject({
+      known: null,
+      offset: 0,
+    });
+  });
+
+  test('an empty file is not known', async () => {
+    expect(await open(await fileWith(''), [checkpointOf('')])).toMatchObject({ known: null, rest: '' });
+    expect(candidatesOf([checkpointOf('')], Buffer.from('x'))).toEqual([]);
+  });
+});
