@@ -151,7 +151,7 @@ async function* answer(
 }
 
 /** Walks the units of a plan for their matches. */
-class Finder {
+export class Finder {
   readonly #plan: ScanPlan;
   readonly #filter: RowGroupFilter;
   readonly #pace: Pace;

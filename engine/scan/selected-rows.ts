@@ -1,0 +1,134 @@
+import { takeRows } from '../batch.js';
+import type { Column, RecordBatch } from '../column.js';
+import type { Position } from '../cursor.js';
+import { isLogstrataError } from '../errors.js';
+import type { Run } from '../storage/manifest.js';
+import { addRun } from '../storage/seal.js';
+import { Finder, newScanStats } from './execute.js';
+import type { Matches } from './materialise.js';
+import { Pace } from './pace.js';
+import { planScan } from './plan.js';
+import { preparePredicates } from './predicate.js';
+import type { Query } from './query.js';
+import { RowGroupFilter } from './row-group-filter.js';
+import { listSelected } from './selection.js';
+import type { Snapshot } from './snapshot.js';
+
+/** Matching rows as columns: at most those of one row group. The runs give their positions; `firstRow` counts in the batch. */
+export interface SelectedRows {
+  readonly batch: RecordBatch;
+  readonly runs: readonly Run[];
+}
+
+/** Attempts to go on after the writer has removed a file that the snapshot named. */
+const attemptsMax = 10;
+
+/**
+ * The answer to a query as columns instead of lines, in ascending order of positions: for exports, which need the stored
+ * values and not their text. Where another process removes a segment meanwhile, it goes on in the newest state after the
+ * last row given; later records are no part of the answer.
+ */
+export async function* selectRows(
+  takeSnapshot: () => Promise<Snapshot>,
+  query: Query,
+  signal?: AbortSignal,
+): AsyncGenerator<SelectedRows> {
+  let snapshot = await takeSnapshot();
+  let rest: Query = { ...query, before: query.before ?? endOf(snapshot) };
+  for (let attempt = 1; ; attempt++) {
+    try {
+      for await (const rows of rowsOfSnapshot(snapshot, rest, signal)) {
+        const { partition, firstOrdinal, rows: count } = rows.runs.at(-1)!;
+        yield rows;
+        const after = { partition, ordinal: firstOrdinal + count - 1 };
+        rest = { ...rest, after, limit: rest.limit - rows.batch.length };
+      }
+      return;
+    } catch (error) {
+      if (!isLogstrataError(error) || error.code !== 'not_found' || attempt === attemptsMax) throw error;
+    }
+    snapshot = await takeSnapshot();
+  }
+}
+
+function endOf(snapshot: Snapshot): Position {
+  const run = snapshot.runs.at(-1);
+  if (run === undefined) return { partition: 0, ordinal: 0 };
+  return { partition: run.partition, ordinal: run.firstOrdinal + run.rows };
+}
+
+/** Releases the snapshot in the end, whatever happens. */
+async function* rowsOfSnapshot(
+  snapshot: Snapshot,
+  query: Query,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<SelectedRows> {
+  try {
+    const predicates = preparePredicates(query, snapshot.schema);
+    if (query.limit === 0) return;
+    const plan = planScan(snapshot.runs, query);
+    const stats = newScanStats();
+    const pace = new Pace(signal);
+    const finder = new Finder(
+      plan,
+      new RowGroupFilter(snapshot.schema, predicates, stats, pace),
+      pace,
+      stats,
+    );
+    if (plan.direction === 'forward') {
+      for await (const matches of finder.first(query.limit)) yield await rowsOf(matches, snapshot, pace);
+      return;
+    }
+    const newest = await finder.last(query.limit);
+    for (let matches = newest.pop(); matches !== undefined; matches = newest.pop()) {
+      yield await rowsOf(matches, snapshot, pace);
+    }
+  } finally {
+    snapshot.release();
+  }
+}
+
+async function rowsOf(matches: Matches, snapshot: Snapshot, pace: Pace): Promise<SelectedRows> {
+  const { rowGroup } = matches.unit;
+  const open = await rowGroup.open();
+  const counters = { bytesRead: 0, columnsDecoded: 0, columnsCached: 0, gramPiecesRead: 0 };
+  const columns: Column[] = [];
+  for (let field = 0; field < snapshot.schema.fields.length; field++) {
+    await pace.pause();
+    columns.push(await open.column(field, counters));
+  }
+  const { indices, runs } = wantedRows(matches);
+  return { batch: takeRows({ length: rowGroup.rows, columns }, indices), runs };
+}
+
+/** The rows that an answer takes from one unit, and the positions they stand at. */
+function wantedRows(matches: Matches): { indices: Uint32Array; runs: Run[] } {
+  const indices = new Uint32Array(matches.take);
+  const runs: Run[] = [];
+  let { skip } = matches;
+  let count = 0;
+  for (const range of matches.unit.ranges) {
+    if (count === matches.take) break;
+    const rows = new Uint32Array(range.rows);
+    const listed = listSelected(matches.selection, range, rows);
+    const from = Math.min(skip, listed);
+    skip -= from;
+    const to = Math.min(listed, from + matches.take - count);
+    indices.set(rows.subarray(from, to), count);
+    for (let i = from; i < to;) {
+      const end = endOfNeighbours(rows, i, to);
+      const firstOrdinal = range.firstOrdinal + rows[i]! - range.firstRow;
+      addRun(runs, { partition: range.partition, firstOrdinal, firstRow: count, rows: end - i });
+      count += end - i;
+      i = end;
+    }
+  }
+  return { indices, runs };
+}
+
+/** End of the rows from index `from` on that stand right behind each other. */
+function endOfNeighbours(rows: Uint32Array, from: number, to: number): number {
+  let end = from + 1;
+  while (end < to && rows[end] === rows[end - 1]! + 1) end++;
+  return end;
+}

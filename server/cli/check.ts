@@ -1,0 +1,115 @@
+import type { Command } from 'commander';
+import { readAgents } from '../../agents/agent-file.js';
+import { formatProblem } from '../../agents/config-error.js';
+import type { AgentDefinition, FieldDefinition } from '../../agents/definition.js';
+import { chooseAgent, noAgents } from './agent-choice.js';
+import { describeLineOf } from './checked-line.js';
+import { exitDone, exitFailed, UsageError } from './failure.js';
+import { formatCounted } from './figures.js';
+import { readSettings } from './settings.js';
+import type { FolderFlags, Settings } from './settings.js';
+import { formatTable } from './table.js';
+import { printJson, printLines, tell } from './terminal.js';
+
+interface CheckFlags extends FolderFlags {
+  readonly line?: string;
+  readonly json?: boolean;
+}
+
+const examples = `
+Examples:
+  $ logstrata check                                  every agent's file: fields, or what is wrong and where
+  $ logstrata check nginx --line "$(tail -1 access.log)"  what one line becomes, field by field
+  $ tail -1 app.log | logstrata check app --line -   the same, from standard input
+
+Exit code 1 when a file has an error or the line would be rejected.`;
+
+/** Where a field's value comes from, in the words of the agent's file. */
+function describeSource(field: FieldDefinition): string {
+  if (field.template !== undefined) return `template ${JSON.stringify(field.template)}`;
+  return field.source;
+}
+
+function describeTimestamp(field: FieldDefinition): string {
+  if (field.timestamp === undefined) return field.type === 'time' ? 'epoch milliseconds' : '';
+  const { format, timezone } = field.timestamp;
+  return timezone === undefined ? format : `${format} (${timezone})`;
+}
+
+function describeIndex(field: FieldDefinition): string {
+  if (field.type !== 'string') return '';
+  return field.index === undefined ? 'by the data' : field.index ? 'yes' : 'no';
+}
+
+function describeAgent(agent: AgentDefinition): string[] {
+  const input =
+    agent.file === undefined
+      ? []
+      : [`  reads ${agent.file.format} lines of ${agent.file.directory}, files ${agent.file.namePattern}`];
+  const table = formatTable(
+    ['field', 'type', 'from', 'timestamp', 'gram filter', 'description'],
+    agent.fields.map((field) => [
+      field.name,
+      field.type,
+      describeSource(field),
+      describeTimestamp(field),
+      describeIndex(field),
+      field.description ?? '',
+    ]),
+  );
+  return [
+    `${agent.name} (${agent.path}): ${formatCounted(agent.fields.length, 'field')}`,
+    ...input,
+    ...table.map((line) => `  ${line}`),
+    ...agent.notes.map((note) => `  note: ${note}`),
+    '',
+  ];
+}
+
+async function checkAll(settings: Settings, flags: CheckFlags): Promise<number> {
+  const { agents, problems } = readAgents(settings.agentsFolder);
+  if (flags.json === true) {
+    await printJson({ agents, problems });
+  } else {
+    await printLines(agents.flatMap(describeAgent));
+    for (const problem of problems) tell(formatProblem(problem));
+    for (const note of settings.config.notes) await printLines([`note: ${note}`]);
+    if (agents.length === 0 && problems.length === 0) tell(noAgents(settings.agentsFolder));
+    else
+      await printLines([
+        `${formatCounted(agents.length, 'agent')} ok, ${formatCounted(problems.length, 'problem')}`,
+      ]);
+  }
+  return problems.length === 0 && agents.length > 0 ? exitDone : exitFailed;
+}
+
+async function check(name: string | undefined, flags: CheckFlags): Promise<number> {
+  if (flags.line !== undefined && name === undefined) {
+    throw new UsageError(
+      '--line needs the agent that the line is for',
+      'For example: logstrata check nginx --line "…"',
+    );
+  }
+  const settings = readSettings(flags);
+  if (name === undefined) return checkAll(settings, flags);
+  const agent = chooseAgent(settings, name);
+  if (flags.line !== undefined) return describeLineOf(agent, flags.line, settings, flags.json === true);
+  if (flags.json === true) await printJson(agent);
+  else await printLines(describeAgent(agent).slice(0, -1));
+  return exitDone;
+}
+
+/** `logstrata check`: the agents' files, and what one line becomes. */
+export function addCheckCommand(program: Command): void {
+  program
+    .command('check')
+    .summary("check the agents' files, or what one line becomes")
+    .description("Checks the configuration and the agents' files, and shows what one line becomes.")
+    .argument('[agent]', 'name of an agent (default: all)')
+    .option('--line <text>', 'a line of its log; - reads it from standard input')
+    .option('--json', 'answer with JSON')
+    .addHelpText('after', examples)
+    .action(async (agent: string | undefined, _flags: unknown, command: Command) => {
+      process.exitCode = await check(agent, command.optsWithGlobals<CheckFlags>());
+    });
+}

@@ -1,0 +1,87 @@
+import { assertNever } from '../../engine/assert.js';
+import { LogstrataError } from '../../engine/errors.js';
+import { lineBytesMax } from '../../engine/limits.js';
+import type { AgentDefinition } from '../../agents/definition.js';
+import { describeLine } from '../../agents/describe-line.js';
+import type { DescribedField, LineDescription } from '../../agents/describe-line.js';
+import { exitDone, exitFailed } from './failure.js';
+import { formatTime } from './figures.js';
+import type { Settings } from './settings.js';
+import { formatTable } from './table.js';
+import { printJson, printLines } from './terminal.js';
+
+function showValue({ type, value, unreadable }: DescribedField): string {
+  if (value === null) return unreadable ? 'null' : 'null (not in the line)';
+  if (typeof value === 'string') return JSON.stringify(value);
+  return type === 'time' ? `${value} (${formatTime(Number(value))} UTC)` : String(value);
+}
+
+function describeRecord(description: LineDescription & { outcome: 'record' }): string[] {
+  const { fields, parsed } = description;
+  const texts = parsed.map(({ name, text }) => [
+    name,
+    text === null ? '(took no part)' : JSON.stringify(text),
+  ]);
+  const unreadable = fields.filter((field) => field.unreadable);
+  return [
+    'The line parses into',
+    ...formatTable(['part', 'text'], texts).map((line) => `  ${line}`),
+    '',
+    'and is stored as',
+    ...formatTable(
+      ['field', 'type', 'value'],
+      fields.map((field) => [field.name, field.type, showValue(field)]),
+    ).map((line) => `  ${line}`),
+    ...unreadable.map(
+      ({ name, type }) =>
+        `note: ${name} does not read as ${type === 'int' ? 'an int' : `a ${type}`}, so it is null`,
+    ),
+  ];
+}
+
+/**
+ * Says what one line becomes, by the decoder that loading uses; `-` reads it from standard input. The exit code is 1 for a
+ * line that would be rejected.
+ */
+export async function describeLineOf(
+  agent: AgentDefinition,
+  text: string,
+  settings: Settings,
+  asJson: boolean,
+): Promise<number> {
+  const line = text === '-' ? await readStandardInput() : text;
+  const description = describeLine(agent, line, { timezone: settings.config.server.timezone, now: Date.now });
+  const code = description.outcome === 'rejected' ? exitFailed : exitDone;
+  if (asJson) {
+    await printJson(description);
+    return code;
+  }
+  switch (description.outcome) {
+    case 'record':
+      await printLines(describeRecord(description));
+      return code;
+    case 'blank':
+      await printLines(['A blank line: it becomes no record, and is not rejected either.']);
+      return code;
+    case 'rejected':
+      await printLines([`The line would be rejected: ${description.reason}`]);
+      if (agent.file?.regex !== undefined) await printLines([`The pattern is ${agent.file.regex}`]);
+      return code;
+    default:
+      return assertNever(description);
+  }
+}
+
+/** One line of input, which may be as long as a line of a log. */
+async function readStandardInput(): Promise<string> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of process.stdin as AsyncIterable<Buffer>) {
+    pieces.push(piece);
+    bytes += piece.length;
+    if (bytes > lineBytesMax + 2) {
+      throw new LogstrataError('limit', `standard input has more than one line of ${lineBytesMax} bytes`);
+    }
+  }
+  return Buffer.concat(pieces).toString('utf8');
+}

@@ -1,0 +1,74 @@
+import type { Command } from 'commander';
+import type { AgentStore, CompactResult } from '../../engine/archive.js';
+import type { Codec } from '../../engine/storage/manifest.js';
+import { codecOption } from './codec-option.js';
+import { exitDone } from './failure.js';
+import { formatBytes, formatCounted } from './figures.js';
+import { storesOf, withArchive } from './opened-archive.js';
+import { startProgress } from './progress.js';
+import { readSettings } from './settings.js';
+import type { FolderFlags } from './settings.js';
+import { runStoppable } from './stoppable.js';
+import { printJson, printLines } from './terminal.js';
+
+interface CompactFlags extends FolderFlags {
+  readonly codec?: Codec;
+  readonly json?: boolean;
+}
+
+const examples = `
+Examples:
+  $ logstrata compact                     all agents
+  $ logstrata compact nginx --codec zstd  one agent, as small as it gets
+
+Cursors and answers stay the same. A server on the same data may keep running.`;
+
+async function compactStore(
+  store: AgentStore,
+  codec: Codec | undefined,
+  signal: AbortSignal,
+): Promise<CompactResult> {
+  const progress = startProgress(`compacting ${store.name}`);
+  try {
+    return await store.compact({ codec, signal, onProgress: (fraction) => progress.update(fraction, '') });
+  } finally {
+    progress.stop();
+  }
+}
+
+function describeResult(agent: string, result: CompactResult): string {
+  const before = `${formatCounted(result.segmentsBefore, 'segment')} (${formatBytes(result.bytesBefore)})`;
+  const after = `${formatCounted(result.segmentsAfter, 'segment')} (${formatBytes(result.bytesAfter)})`;
+  return `${agent}: ${before} -> ${after}`;
+}
+
+async function compact(agent: string | undefined, flags: CompactFlags, signal: AbortSignal): Promise<number> {
+  const settings = readSettings(flags);
+  return withArchive(settings, 'write', 'compact', async (archive) => {
+    const results: (CompactResult & { readonly agent: string })[] = [];
+    for (const store of await storesOf(archive, agent)) {
+      const result = await compactStore(store, flags.codec, signal);
+      results.push({ agent: store.name, ...result });
+      if (flags.json !== true) await printLines([describeResult(store.name, result)]);
+    }
+    if (flags.json === true) await printJson(agent === undefined ? results : results[0]);
+    else if (results.length === 0) await printLines([`no records in ${archive.location} yet`]);
+    return exitDone;
+  });
+}
+
+/** `logstrata compact`: seals what is hot and merges small segments. */
+export function addCompactCommand(program: Command): void {
+  program
+    .command('compact')
+    .summary('seal what is hot and merge small segments')
+    .description('Seals what is hot and merges small segments, so that queries open fewer files.')
+    .argument('[agent]', 'name of an agent (default: all)')
+    .addOption(codecOption('lz4'))
+    .option('--json', 'answer with JSON')
+    .addHelpText('after', examples)
+    .action(async (agent: string | undefined, _flags: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<CompactFlags>();
+      await runStoppable((signals) => compact(agent, flags, signals.signal));
+    });
+}

@@ -1,0 +1,104 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import type { Archive } from '../../engine/archive.js';
+import { allAgents } from './agent-choice.js';
+import { exitDone } from './failure.js';
+import { formatBytes, formatCounted } from './figures.js';
+import { loadIntoStore } from './load.js';
+import { withArchive } from './opened-archive.js';
+import { packageRoot } from './package-root.js';
+import { sampleLogs, sampleQueries } from './sample-logs.js';
+import { describeFolders, listenOption, serveAgents, stopWhenTold, transportOption } from './serve.js';
+import type { ServeFlags } from './serve.js';
+import { describeAgents, openAgents } from './served-agents.js';
+import type { ServedAgent } from './served-agents.js';
+import { readSettings } from './settings.js';
+import type { Settings } from './settings.js';
+import { runStoppable } from './stoppable.js';
+import type { StopSignals } from './stop-signals.js';
+import { printLines } from './terminal.js';
+
+const examples = `
+Examples:
+  $ logstrata demo                    load the samples, serve on 127.0.0.1:2111, print what to try
+  $ logstrata demo --listen :8080     on another port`;
+
+/** Outside of a clone there may be no agents folder yet: the samples bring theirs. */
+function demoSettings(flags: ServeFlags): Settings {
+  const settings = readSettings(flags);
+  if (flags.agents !== undefined || existsSync(settings.agentsFolder)) return settings;
+  return { ...settings, agentsFolder: join(packageRoot(), 'agents') };
+}
+
+/** Loads the samples that are not in the archive yet. Those that are, from an earlier start, are no news. */
+async function loadSamples(
+  served: ReadonlyMap<string, ServedAgent>,
+  settings: Settings,
+  signals: StopSignals,
+): Promise<string[]> {
+  const lines: string[] = [];
+  for (const { agent, path } of sampleLogs()) {
+    const target = served.get(agent);
+    if (target === undefined) continue;
+    const summary = await loadIntoStore(target.store, target.definition, [path], settings, {
+      signal: signals.signal,
+    });
+    const failure = summary.stopped ?? summary.files[0]?.error;
+    if (failure instanceof Error) throw failure;
+    if (summary.records === 0) continue;
+    const size = `${formatBytes(summary.contentBytes)}, ${formatBytes(summary.bytesOnDisk)} on disk`;
+    lines.push(`loaded   ${formatCounted(summary.records, 'record')} from ${path} (${size})`);
+  }
+  return lines;
+}
+
+/** The lines to try, for the agents that are served. Quoted, so that a shell leaves `?` and `&` alone. */
+function curlLines(served: ReadonlyMap<string, ServedAgent>, address: string): string[] {
+  return sampleQueries
+    .filter(({ agent }) => served.has(agent))
+    .map(({ agent, query }) => `  curl '${address}/api/query/${agent}?${query}'`);
+}
+
+async function demo(
+  archive: Archive,
+  settings: Settings,
+  flags: ServeFlags,
+  signals: StopSignals,
+): Promise<number> {
+  const served = await openAgents(archive, allAgents(settings));
+  await printLines(await loadSamples(served, settings, signals));
+  await printLines(await describeAgents(served));
+  const server = await serveAgents(served, settings, flags);
+  await printLines([
+    `serving  ${server.address}/api/query/<agent>  (${server.transport})`,
+    '',
+    'Try, in another terminal:',
+    ...curlLines(served, server.address),
+    '',
+    'Ctrl-C stops it.',
+  ]);
+  await stopWhenTold(server, signals);
+  return exitDone;
+}
+
+/** `logstrata demo`, which is `npm start`: the shipped samples, served. */
+export function addDemoCommand(program: Command): void {
+  program
+    .command('demo')
+    .summary('load the shipped samples and serve them')
+    .description(
+      'Loads the shipped sample logs, unless that is done, serves them, and prints queries to try.',
+    )
+    .addOption(listenOption())
+    .addOption(transportOption())
+    .addHelpText('after', examples)
+    .action(async (_flags: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<ServeFlags>();
+      await runStoppable(async (signals) => {
+        const settings = demoSettings(flags);
+        await printLines(describeFolders(settings));
+        return withArchive(settings, 'write', 'serve', (archive) => demo(archive, settings, flags, signals));
+      });
+    });
+}

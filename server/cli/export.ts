@@ -1,0 +1,139 @@
+import { open, rm } from 'node:fs/promises';
+import { Option } from 'commander';
+import type { Command } from 'commander';
+import type { AgentStore } from '../../engine/archive.js';
+import type { Query } from '../../engine/scan/query.js';
+import type { Schema } from '../../engine/schema.js';
+import type { Codec } from '../../engine/storage/manifest.js';
+import { parseQueryRequest } from '../request.js';
+import { codecOption } from './codec-option.js';
+import { exitDone, UsageError } from './failure.js';
+import { formatCounted } from './figures.js';
+import { storesOf, withArchive } from './opened-archive.js';
+import { publishFiles, requireFree } from './output-file.js';
+import { exportParquetTo } from './parquet-output.js';
+import { startProgress } from './progress.js';
+import { filterHelp, rawQueryOf } from './query-words.js';
+import type { QueryBounds } from './query-words.js';
+import { readSettings } from './settings.js';
+import type { FolderFlags, Settings } from './settings.js';
+import { runStoppable } from './stoppable.js';
+import { tell, writeOut } from './terminal.js';
+
+interface ExportFlags extends FolderFlags, QueryBounds {
+  readonly format: 'jsonl' | 'parquet';
+  readonly output?: string;
+  readonly codec?: Codec;
+  readonly force?: boolean;
+}
+
+const examples = `${filterHelp}
+
+Examples:
+  $ logstrata export nginx --format jsonl | gzip > nginx.jsonl.gz
+  $ logstrata export nginx --format parquet --output nginx.parquet
+  $ logstrata export nginx status__gte=500 --format parquet --output errors.parquet
+  $ duckdb -c "SELECT status, count(*) FROM 'nginx.parquet' GROUP BY status"
+
+All matching records are written, oldest first, with their _cursor. More than 4 million records, or very scattered ones,
+take several Parquet files: nginx.parquet, nginx-2.parquet, …`;
+
+/** All matching records in ascending order, unless the flags bound them. */
+function readQuery(words: readonly string[], flags: ExportFlags, schema: Schema, settings: Settings): Query {
+  const { limit, after, before } = flags;
+  return parseQueryRequest(rawQueryOf(words, { limit, after, before }), {
+    schema,
+    now: Date.now(),
+    timezone: settings.config.server.timezone,
+    limitMax: Number.MAX_SAFE_INTEGER,
+    limitDefault: Number.MAX_SAFE_INTEGER,
+  });
+}
+
+async function exportLines(store: AgentStore, query: Query, signal: AbortSignal): Promise<void> {
+  const { lines } = await store.scan(query, { signal });
+  for await (const piece of lines) await writeOut(piece);
+}
+
+/** Writes beside the file first: what stands under its name is always whole. */
+async function exportLinesTo(
+  path: string,
+  store: AgentStore,
+  query: Query,
+  force: boolean | undefined,
+  signal: AbortSignal,
+): Promise<number> {
+  const building = `${path}.${process.pid}.part`;
+  const progress = startProgress(`exporting ${store.name}`);
+  const { lines, stats } = await store.scan(query, { signal });
+  try {
+    const file = await open(building, 'wx');
+    try {
+      for await (const piece of lines) {
+        await file.writeFile(piece);
+        progress.update(null, formatCounted(stats.rowsReturned, 'record'));
+      }
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await publishFiles([[building, path]], force);
+  } finally {
+    await rm(building, { force: true });
+    progress.stop();
+  }
+  return stats.rowsReturned;
+}
+
+async function exportAgent(
+  agent: string,
+  words: readonly string[],
+  flags: ExportFlags,
+  signal: AbortSignal,
+): Promise<number> {
+  const { format, output = '-' } = flags;
+  if (format === 'parquet' && output === '-') {
+    throw new UsageError(
+      'a Parquet file is not written to standard output',
+      `For example: --output ${agent}.parquet`,
+    );
+  }
+  const settings = readSettings(flags);
+  if (output !== '-') requireFree(output, flags.force);
+  return withArchive(settings, 'read', 'export', async (archive) => {
+    const store = (await storesOf(archive, agent))[0]!;
+    const query = readQuery(words, flags, store.schema, settings);
+    if (output === '-') {
+      await exportLines(store, query, signal);
+    } else if (format === 'jsonl') {
+      const records = await exportLinesTo(output, store, query, flags.force, signal);
+      tell(`${formatCounted(records, 'record')} written to ${output}`);
+    } else {
+      const { codec = 'zstd', force } = flags;
+      (await exportParquetTo(output, store, query, { codec, force, signal })).forEach(tell);
+    }
+    return exitDone;
+  });
+}
+
+/** `logstrata export`: all matching records as JSON Lines or Parquet. */
+export function addExportCommand(program: Command): void {
+  program
+    .command('export')
+    .summary('write matching records to a file')
+    .description('Writes all matching records, oldest first, as JSON Lines or as a Parquet file.')
+    .argument('<agent>', 'name of the agent')
+    .argument('[filters...]', 'field__operator=value')
+    .addOption(new Option('--format <name>', 'format').choices(['jsonl', 'parquet']).makeOptionMandatory())
+    .option('--output <file>', 'file to write; - is standard output, for jsonl alone (default: -)')
+    .option('--force', 'replace the file if it is there')
+    .option('--limit <n>', 'records at most: the newest, or with --after the first (default: all)')
+    .option('--after <cursor>', 'only records after this _cursor')
+    .option('--before <cursor>', 'only records before this _cursor')
+    .addOption(codecOption('zstd'))
+    .addHelpText('after', examples)
+    .action(async (agent: string, words: string[], _flags: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<ExportFlags>();
+      await runStoppable((signals) => exportAgent(agent, words, flags, signals.signal));
+    });
+}

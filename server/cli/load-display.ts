@@ -1,0 +1,146 @@
+import type { FileReport, LoadEvent, LoadProgress, LoadSummary } from '../../agents/load-report.js';
+import { assertNever } from '../../engine/assert.js';
+import { messageWithPlace } from './failure.js';
+import { formatBytes, formatCount, formatCounted, formatRate, formatSpan } from './figures.js';
+import { startProgress } from './progress.js';
+import type { Progress } from './progress.js';
+import { tell } from './terminal.js';
+
+/** Work shorter than this says too little about its speed to foretell an end. */
+const foretellAfterMs = 500;
+
+/** Shows a load on standard error while it lasts: a bar or lines for the file under way, a line for each that is done. */
+export class LoadDisplay {
+  #progress: Progress | undefined;
+  #phase: LoadProgress['phase'] | undefined;
+  #phaseStartMs = 0;
+  #phaseStartFraction = 0;
+
+  /** Takes one event of a load. */
+  show(event: LoadEvent): void {
+    switch (event.kind) {
+      case 'start': {
+        const place = event.files === 1 ? '' : ` (${event.index + 1} of ${event.files})`;
+        this.#progress = startProgress(`${event.path}${place}`);
+        this.#phase = undefined;
+        break;
+      }
+      case 'progress':
+        this.#update(event);
+        break;
+      case 'end':
+        this.stop();
+        describeFile(event.report).forEach(tell);
+        break;
+      default:
+        assertNever(event);
+    }
+  }
+
+  /** Clears what is shown of a file under way. */
+  stop(): void {
+    this.#progress?.stop();
+    this.#progress = undefined;
+  }
+
+  #update(event: LoadProgress): void {
+    const nowMs = performance.now();
+    if (event.phase !== this.#phase) {
+      this.#phase = event.phase;
+      this.#phaseStartMs = nowMs;
+      this.#phaseStartFraction = event.fraction;
+    }
+    const elapsedMs = nowMs - this.#phaseStartMs;
+    this.#progress?.update(event.fraction, this.#describe(event, elapsedMs));
+  }
+
+  #describe(event: LoadProgress, elapsedMs: number): string {
+    const left = this.#timeLeft(event.fraction, elapsedMs);
+    switch (event.phase) {
+      case 'checking':
+        return `looking for what is known already${left}`;
+      case 'reading': {
+        const size = `${formatBytes(event.fileBytesRead)} of ${formatBytes(event.fileBytes)}`;
+        const rate = elapsedMs < foretellAfterMs ? '' : `, ${formatRate(event.records, elapsedMs)}`;
+        return `${size}, ${formatCounted(event.records, 'record')}${rate}${left}`;
+      }
+      case 'writing':
+        return `writing ${formatCounted(event.records, 'record')}${left}`;
+      default:
+        return assertNever(event.phase);
+    }
+  }
+
+  #timeLeft(fraction: number, elapsedMs: number): string {
+    const done = fraction - this.#phaseStartFraction;
+    if (elapsedMs < foretellAfterMs || done <= 0) return '';
+    return `, ${formatSpan((elapsedMs * (1 - fraction)) / done)} left`;
+  }
+}
+
+/** What became of one file, in a line; none for a file that went as expected but brought nothing to say. */
+export function describeFile(file: FileReport): string[] {
+  switch (file.outcome) {
+    case 'loaded': {
+      const continued =
+        file.continuedAt === null ? '' : ` from byte ${formatCount(file.continuedAt)} on, where it has grown`;
+      const rejected = file.rejected === 0 ? '' : `, ${formatCounted(file.rejected, 'line')} rejected`;
+      return [`loaded   ${file.path}${continued}: ${formatCounted(file.records, 'record')}${rejected}`];
+    }
+    case 'known':
+      return [`known    ${file.path}: all of it is in the archive already (--again stores it once more)`];
+    case 'empty':
+      return [`empty    ${file.path}`];
+    case 'failed': {
+      const { error } = file;
+      const why =
+        error === null ? 'unknown reason' : messageWithPlace(error.message, error.path, error.offset);
+      return [`failed   ${why}`, `         nothing of ${file.path} was stored`];
+    }
+    case 'not_stored':
+      return [`skipped  ${file.path}: not stored, because of another file`];
+    default:
+      return assertNever(file.outcome);
+  }
+}
+
+/** The sums of a load, for people. `rejectedFolder` is where rejected lines are kept. */
+export function describeSummary(summary: LoadSummary, rejectedFolder: string): string[] {
+  const lines: string[] = [];
+  if (summary.loaded > 0) {
+    lines.push(
+      `${formatCounted(summary.records, 'record')} of ${formatCounted(summary.loaded, 'file')} stored in ` +
+        `${formatSpan(summary.seconds * 1000)}: ${formatBytes(summary.contentBytes)} of log, ` +
+        `${formatRate(summary.records, summary.seconds * 1000)}, ${formatBytes(summary.bytesOnDisk)} on disk`,
+    );
+  }
+  lines.push(...describeLosses(summary, rejectedFolder));
+  if (summary.loaded === 0 && summary.known > 0 && summary.failed === 0 && summary.stopped === null) {
+    lines.push('nothing to do: everything is in the archive already');
+  }
+  if (summary.failed > 0)
+    lines.push(`${formatCounted(summary.failed, 'file')} failed; nothing of them was stored`);
+  return lines;
+}
+
+/** What of the input is not in a record as it stood there. */
+export function describeLosses(
+  counts: Pick<LoadSummary, 'rejected' | 'unreadableValues' | 'replacedBytes'>,
+  rejectedFolder: string,
+): string[] {
+  const lines: string[] = [];
+  if (counts.rejected > 0) {
+    lines.push(
+      `${formatCounted(counts.rejected, 'line')} became no record and are kept in ${rejectedFolder}, with the reasons`,
+    );
+  }
+  if (counts.unreadableValues > 0) {
+    lines.push(
+      `${formatCounted(counts.unreadableValues, 'value')} did not read as the type of the field and are null`,
+    );
+  }
+  if (counts.replacedBytes > 0) {
+    lines.push(`${formatCounted(counts.replacedBytes, 'byte sequence')} that were no UTF-8 became U+FFFD`);
+  }
+  return lines;
+}

@@ -1,0 +1,179 @@
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import type { AgentDefinition } from '../../agents/definition.js';
+import { loadFiles } from '../../agents/load.js';
+import type { LoadFilesOptions } from '../../agents/load.js';
+import { expandFiles } from '../../agents/load-paths.js';
+import type { LoadSummary } from '../../agents/load-report.js';
+import { loadStream } from '../../agents/load-stream.js';
+import type { AgentStore } from '../../engine/archive.js';
+import type { LogstrataError } from '../../engine/errors.js';
+import type { Codec } from '../../engine/storage/manifest.js';
+import { chooseAgent } from './agent-choice.js';
+import { codecOption } from './codec-option.js';
+import { exitFailed, messageWithPlace, UsageError } from './failure.js';
+import { formatBytes, formatCounted, formatRate, formatSpan } from './figures.js';
+import { describeLosses, describeSummary, LoadDisplay } from './load-display.js';
+import { withArchive } from './opened-archive.js';
+import { startProgress } from './progress.js';
+import { readSettings } from './settings.js';
+import type { FolderFlags, Settings } from './settings.js';
+import { runStoppable } from './stoppable.js';
+import { printJson, printLines, tell } from './terminal.js';
+
+interface LoadFlags extends FolderFlags {
+  readonly again?: boolean;
+  readonly merge?: boolean;
+  readonly codec?: Codec;
+  readonly json?: boolean;
+}
+
+const examples = `
+Examples:
+  $ logstrata load nginx access.log                     one file
+  $ logstrata load nginx '/var/log/nginx/access*'       plain, .gz and .zst alike
+  $ journalctl -f -o cat | logstrata load app -         standard input, stored every 10 s or 64 Ki records
+
+Each file is stored as a whole or not at all. A file that is known by its content is skipped, one that has grown goes on
+where it ended, also after it was renamed or compressed. A server on the same data may keep running.
+
+Exit code 0 when something was stored; 1 when a file failed, or when all of them were known.`;
+
+/** What an error is in an answer for scripts. */
+function errorForJson(error: LogstrataError | null): object | null {
+  if (error === null) return null;
+  return { code: error.code, message: error.message, path: error.path ?? null, offset: error.offset ?? null };
+}
+
+function summaryForJson(summary: LoadSummary): object {
+  return {
+    ...summary,
+    files: summary.files.map((file) => ({ ...file, error: errorForJson(file.error) })),
+    stopped: errorForJson(summary.stopped),
+  };
+}
+
+/** Loads files as `logstrata load` does, into an open store. */
+export function loadIntoStore(
+  store: AgentStore,
+  definition: AgentDefinition,
+  files: readonly string[],
+  settings: Settings,
+  options: Pick<LoadFilesOptions, 'again' | 'merge' | 'codec' | 'signal' | 'onEvent'>,
+): Promise<LoadSummary> {
+  const { timezone } = settings.config.server;
+  return loadFiles({ ...options, store, definition, files, timezone, now: Date.now });
+}
+
+async function loadPaths(
+  definition: AgentDefinition,
+  files: readonly string[],
+  settings: Settings,
+  flags: LoadFlags,
+  signal: AbortSignal,
+): Promise<number> {
+  return withArchive(settings, 'write', 'load', async (archive) => {
+    const store = await archive.agent(definition.name, definition.schema);
+    const display = new LoadDisplay();
+    const summary = await loadIntoStore(store, definition, files, settings, {
+      again: flags.again,
+      merge: flags.merge,
+      codec: flags.codec,
+      signal,
+      onEvent: (event) => display.show(event),
+    });
+    display.stop();
+    if (flags.json === true) await printJson(summaryForJson(summary));
+    else await printLines(describeSummary(summary, join(settings.dataFolder, definition.name, 'rejected')));
+    if (summary.stopped !== null) tellStop(summary, summary.stopped);
+    return summary.exitCode;
+  });
+}
+
+function tellStop({ loaded }: LoadSummary, stopped: LogstrataError): void {
+  tell(`logstrata: stopped: ${messageWithPlace(stopped.message, stopped.path, stopped.offset)}`);
+  const kept = loaded === 0 ? 'Nothing was stored' : `${formatCounted(loaded, 'file')} stored and kept`;
+  tell(`${kept}; the same command goes on with the rest.`);
+}
+
+async function loadStandardInput(
+  definition: AgentDefinition,
+  settings: Settings,
+  flags: LoadFlags,
+  signal: AbortSignal,
+): Promise<number> {
+  return withArchive(settings, 'write', 'load', async (archive) => {
+    const store = await archive.agent(definition.name, definition.schema);
+    const progress = startProgress('standard input');
+    const summary = await loadStream({
+      store,
+      definition,
+      timezone: settings.config.server.timezone,
+      now: Date.now,
+      signal,
+      input: process.stdin,
+      onProgress: ({ records, waiting, contentBytes }) =>
+        progress.update(
+          null,
+          `${formatBytes(contentBytes)}, ${formatCounted(records, 'record')} stored, ${waiting} waiting`,
+        ),
+    }).finally(() => progress.stop());
+    const { records, contentBytes, seconds, error } = summary;
+    if (flags.json === true) {
+      await printJson({ ...summary, error: errorForJson(error) });
+    } else {
+      const rate = formatRate(records, seconds * 1000);
+      const stored = `${formatCounted(records, 'record')} stored in ${formatSpan(seconds * 1000)}`;
+      await printLines([`${stored}: ${formatBytes(contentBytes)} of log, ${rate}`]);
+      await printLines(describeLosses(summary, join(settings.dataFolder, definition.name, 'rejected')));
+    }
+    if (error !== null) tell(`logstrata: ${messageWithPlace(error.message, error.path, error.offset)}`);
+    return summary.exitCode;
+  });
+}
+
+async function load(
+  agent: string,
+  paths: readonly string[],
+  flags: LoadFlags,
+  signal: AbortSignal,
+): Promise<number> {
+  if (paths.includes('-')) {
+    const wrong =
+      paths.length > 1
+        ? 'files'
+        : flags.again === true
+          ? '--again'
+          : flags.merge === true
+            ? '--merge'
+            : undefined;
+    if (wrong !== undefined) throw new UsageError(`standard input (-) does not go together with ${wrong}`);
+  }
+  const settings = readSettings(flags);
+  const definition = chooseAgent(settings, agent);
+  for (const note of definition.notes) tell(`note     ${note}`);
+  if (paths.includes('-')) return loadStandardInput(definition, settings, flags, signal);
+  // Before the archive is opened: a name that is wrong must not make a data folder.
+  const files = await expandFiles(paths);
+  if (signal.aborted) return exitFailed;
+  return loadPaths(definition, files, settings, flags, signal);
+}
+
+/** `logstrata load`: stores files or standard input. */
+export function addLoadCommand(program: Command): void {
+  program
+    .command('load')
+    .summary('store log files, or standard input')
+    .description('Stores log files: plain, gzip or zstd, recognised by their content. "-" is standard input.')
+    .argument('<agent>', 'name of the agent')
+    .argument('<files...>', 'files or patterns, or -')
+    .option('--again', 'store files that are known once more')
+    .option('--merge', 'sort all files together and store them as one, or not at all')
+    .addOption(codecOption('lz4'))
+    .option('--json', 'answer with JSON')
+    .addHelpText('after', examples)
+    .action(async (agent: string, files: string[], _flags: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<LoadFlags>();
+      await runStoppable((signals) => load(agent, files, flags, signals.signal));
+    });
+}

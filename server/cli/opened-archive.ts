@@ -1,0 +1,36 @@
+import { resolve } from 'node:path';
+import type { AgentStore, Archive } from '../../engine/archive.js';
+import { openArchive } from '../../engine/index.js';
+import { unknownAgent } from './agent-choice.js';
+import type { Settings } from './settings.js';
+import { tell } from './terminal.js';
+
+/** Opens the data folder, runs `run`, and closes it again whatever happens. `role` is what other processes are told. */
+export async function withArchive<T>(
+  settings: Settings,
+  mode: 'read' | 'write',
+  role: string,
+  run: (archive: Archive) => Promise<T>,
+): Promise<T> {
+  const archive = await openArchive(resolve(settings.dataFolder), {
+    mode,
+    role,
+    graceMs: settings.config.fileInput.graceMs,
+    removalDelayMs: settings.config.server.queryTimeoutMs,
+    onWarning: (message) => tell(`logstrata: warning: ${message}`),
+  });
+  try {
+    return await run(archive);
+  } finally {
+    await archive.close();
+  }
+}
+
+/** The stores that a command is about: the named one, or all that the archive has. Throws `not_found` for a name that it lacks. */
+export async function storesOf(archive: Archive, name: string | undefined): Promise<AgentStore[]> {
+  const known = await archive.agents();
+  if (name !== undefined && !known.includes(name)) throw unknownAgent(name, known, archive.location);
+  const stores: AgentStore[] = [];
+  for (const each of name === undefined ? known : [name]) stores.push(await archive.agent(each));
+  return stores;
+}

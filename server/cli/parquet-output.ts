@@ -1,0 +1,55 @@
+import { basename, dirname, extname, join, resolve } from 'node:path';
+import type { AgentStore } from '../../engine/archive.js';
+import { exportParquet } from '../../engine/maintenance/parquet-export.js';
+import type { Query } from '../../engine/scan/query.js';
+import type { Codec } from '../../engine/storage/manifest.js';
+import { openRealDirectory } from '../../engine/storage/real-directory.js';
+import { formatBytes, formatCounted } from './figures.js';
+import { publishFiles } from './output-file.js';
+import { startProgress } from './progress.js';
+
+export interface ParquetOutputOptions {
+  readonly codec: Codec;
+  readonly force: boolean | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** `nginx.parquet`, then `nginx-2.parquet`, … for an answer that does not fit one file. */
+function nameOf(output: string, index: number): string {
+  if (index === 0) return output;
+  const ending = extname(output);
+  return join(dirname(output), `${basename(output, ending)}-${index + 1}${ending}`);
+}
+
+/**
+ * Writes an answer as Parquet beside `output`, and gives the files their names once all are whole: nothing stands under
+ * those names after a failure. Returns what to tell the user.
+ */
+export async function exportParquetTo(
+  output: string,
+  store: AgentStore,
+  query: Query,
+  options: ParquetOutputOptions,
+): Promise<string[]> {
+  const folder = dirname(resolve(output));
+  const directory = await openRealDirectory(folder, { create: false });
+  const building = (index: number): string => `${basename(nameOf(output, index))}.${process.pid}.part`;
+  const progress = startProgress(`exporting ${store.name}`);
+  try {
+    const result = await exportParquet(store, query, directory, building, {
+      codec: options.codec,
+      signal: options.signal,
+      onProgress: (records) => progress.update(null, formatCounted(records, 'record')),
+    });
+    await publishFiles(
+      result.files.map((name, index) => [join(folder, name), nameOf(output, index)]),
+      options.force,
+    );
+    progress.stop();
+    if (result.records === 0) return ['no record matches: no file was written'];
+    const names = result.files.map((_, index) => nameOf(output, index)).join(', ');
+    return [`${formatCounted(result.records, 'record')} written to ${names} (${formatBytes(result.bytes)})`];
+  } finally {
+    progress.stop();
+  }
+}

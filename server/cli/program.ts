@@ -1,0 +1,81 @@
+import { Command } from 'commander';
+import { addCheckCommand } from './check.js';
+import { addCompactCommand } from './compact.js';
+import { addDemoCommand } from './demo.js';
+import { addExportCommand } from './export.js';
+import { exitDone, exitUsage, reportFailure } from './failure.js';
+import { addLoadCommand } from './load.js';
+import { packageVersion } from './package-root.js';
+import { addQueryCommand } from './query.js';
+import { addServeCommand } from './serve.js';
+import { addStatsCommand } from './stats.js';
+import { guardOutput } from './terminal.js';
+import { addVerifyCommand } from './verify.js';
+
+const description = 'A columnar archive of log records with one HTTP query route.';
+
+const examples = `
+Examples:
+  $ logstrata demo                                      load the samples and serve them
+  $ logstrata check nginx --line "$(tail -1 access.log)"  what one line becomes
+  $ logstrata load nginx /var/log/nginx/access.log*     store files, plain, .gz or .zst
+  $ logstrata query nginx status__gte=500 --limit 20    the newest 20 of them
+  $ logstrata serve                                     answer on http://127.0.0.1:2111/api/query/nginx
+
+"logstrata <command> --help" says more about each. Exit codes: 0 done, 1 something to mend, 2 wrong usage.`;
+
+function buildProgram(): Command {
+  const program = new Command('logstrata');
+  program
+    .description(description)
+    .version(packageVersion(), '-V, --version', 'show the version')
+    .helpOption('-h, --help', 'show help')
+    .helpCommand('help [command]', 'show help for a command')
+    .option('--agents <dir>', "folder of the agents' files (default: agents beside the configuration)")
+    .option(
+      '--data <dir>',
+      'folder of the records (default: storage.path of the configuration, else data/store)',
+    )
+    .option('--config <file>', 'configuration (default: config.yaml if there is one)')
+    .addHelpText('after', examples)
+    .showHelpAfterError('("--help" shows what is possible)')
+    .configureHelp({ showGlobalOptions: true, helpWidth: 110 })
+    .configureOutput({
+      outputError: (text, write) => write(text.replace(/^error: /, 'logstrata: ')),
+    })
+    .exitOverride();
+  for (const add of [
+    addServeCommand,
+    addLoadCommand,
+    addQueryCommand,
+    addStatsCommand,
+    addCheckCommand,
+    addVerifyCommand,
+    addCompactCommand,
+    addExportCommand,
+    addDemoCommand,
+  ]) {
+    add(program);
+  }
+  return program;
+}
+
+/**
+ * Runs one command line (without the names of node and the script) and gives the exit code. Everything that goes wrong
+ * has been said on standard error by then.
+ */
+export async function runCommandLine(args: readonly string[]): Promise<number> {
+  guardOutput();
+  try {
+    const program = buildProgram();
+    if (args.length === 0) {
+      program.outputHelp({ error: true });
+      return exitUsage;
+    }
+    process.exitCode = exitDone;
+    await program.parseAsync(args as string[], { from: 'user' });
+    return Number(process.exitCode);
+  } catch (error) {
+    return reportFailure(error);
+  }
+}

@@ -1,0 +1,77 @@
+import { SingleBar } from 'cli-progress';
+import { tell } from './terminal.js';
+
+/** How far a long piece of work is, shown on standard error while it lasts. */
+export interface Progress {
+  /** `fraction` is 0 … 1, or null where the end is not known; `detail` says it in figures. */
+  update(fraction: number | null, detail: string): void;
+  /** Removes what is shown, so that other lines can follow. Safe to call twice. */
+  stop(): void;
+}
+
+/** Time between two lines where no terminal is there to draw on: often enough to see life, rare enough for a log file. */
+const linesEveryMs = 5000;
+
+/** A bar on a terminal; elsewhere plain lines, and none at all for work that is done within seconds. */
+export function startProgress(label: string): Progress {
+  return process.stderr.isTTY ? new BarProgress(label) : new LineProgress(label);
+}
+
+const barWidth = 24;
+
+interface BarPayload {
+  readonly fraction: number | null;
+  readonly detail: string;
+}
+
+function drawBar(label: string, fraction: number | null, detail: string): string {
+  if (fraction === null) return `${label}: ${detail}`;
+  const done = Math.floor(Math.min(1, Math.max(0, fraction)) * barWidth);
+  const percent = String(Math.floor(fraction * 100)).padStart(3);
+  return `${label} ${'█'.repeat(done)}${'░'.repeat(barWidth - done)} ${percent} % ${detail}`;
+}
+
+class BarProgress implements Progress {
+  readonly #bar: SingleBar;
+
+  constructor(label: string) {
+    this.#bar = new SingleBar({
+      format: (_options, _params, payload: BarPayload) => drawBar(label, payload.fraction, payload.detail),
+      fps: 8,
+      stream: process.stderr,
+      clearOnComplete: true,
+      // Signals belong to the command, which has files to leave in good order.
+      gracefulExit: false,
+    });
+    this.#bar.start(1, 0, { fraction: 0, detail: '' } satisfies BarPayload);
+  }
+
+  update(fraction: number | null, detail: string): void {
+    this.#bar.update({ fraction, detail } satisfies BarPayload);
+  }
+
+  stop(): void {
+    this.#bar.stop();
+  }
+}
+
+class LineProgress implements Progress {
+  readonly #label: string;
+  #toldMs = Date.now();
+
+  constructor(label: string) {
+    this.#label = label;
+  }
+
+  update(fraction: number | null, detail: string): void {
+    const nowMs = Date.now();
+    if (nowMs - this.#toldMs < linesEveryMs) return;
+    this.#toldMs = nowMs;
+    const percent = fraction === null ? [] : [`${Math.floor(fraction * 100)} %`];
+    tell(`${this.#label}: ${[...percent, ...(detail === '' ? [] : [detail])].join(', ')}`);
+  }
+
+  stop(): void {
+    // Lines stay as they are.
+  }
+}

@@ -1,0 +1,40 @@
+import { UsageError } from './failure.js';
+
+/** The bounds of a query that have options of their own on the command line. */
+export interface QueryBounds {
+  readonly limit?: string | undefined;
+  readonly after?: string | undefined;
+  readonly before?: string | undefined;
+}
+
+/**
+ * The query string that stands for the words of a command line, `field__op=value` each, with the value as it is (not
+ * URL-encoded). So the command line and the route read a query with the same code, and refuse the same ones.
+ */
+export function rawQueryOf(words: readonly string[], bounds: QueryBounds): string {
+  const pieces = words.map((word) => {
+    const equals = word.indexOf('=');
+    if (equals <= 0) {
+      throw new UsageError(
+        `a filter is field__operator=value, not ${JSON.stringify(word)}`,
+        'For example: status__gte=500, message__like=timeout, time__since=2h',
+      );
+    }
+    return encodePair(word.slice(0, equals), word.slice(equals + 1));
+  });
+  for (const [name, value] of Object.entries(bounds)) {
+    if (value !== undefined) pieces.push(encodePair(name, value as string));
+  }
+  return pieces.join('&');
+}
+
+function encodePair(name: string, value: string): string {
+  return `${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
+}
+
+/** What `--help` of the commands that take filters says about them. */
+export const filterHelp = `
+Filters are words field__operator=value; all of them must hold. Quote what the shell would change.
+  int, float, time   eq ne gt gte lt lte
+  string             exact like prefix suffix (the last three ignore case)
+  time               since until: "2026-11-18 10:00:00", 2026-11-18, or a span back from now: 15m, 2h, 7d`;

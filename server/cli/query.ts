@@ -1,0 +1,72 @@
+import type { Command } from 'commander';
+import { parseQueryRequest } from '../request.js';
+import { chooseAgent } from './agent-choice.js';
+import { describeQuery, describeStats } from './explain.js';
+import { exitDone } from './failure.js';
+import { withArchive } from './opened-archive.js';
+import { filterHelp, rawQueryOf } from './query-words.js';
+import type { QueryBounds } from './query-words.js';
+import { readSettings } from './settings.js';
+import type { FolderFlags } from './settings.js';
+import { runStoppable } from './stoppable.js';
+import { tell, writeOut } from './terminal.js';
+
+/** Records that a query without a limit answers with, as on the route (`interface.md`). */
+const limitDefault = 100;
+
+interface QueryFlags extends FolderFlags, QueryBounds {
+  readonly explain?: boolean;
+}
+
+const examples = `${filterHelp}
+
+Examples:
+  $ logstrata query nginx                                    the newest ${limitDefault} records
+  $ logstrata query nginx status__gte=500 time__since=2h     errors of the last two hours
+  $ logstrata query nginx 'user_agent__like=bot' --limit 10 --explain
+  $ logstrata query nginx --after 072a5f0000000123           what came after that record`;
+
+async function query(
+  agent: string,
+  words: readonly string[],
+  flags: QueryFlags,
+  signal: AbortSignal,
+): Promise<number> {
+  const settings = readSettings(flags);
+  const definition = chooseAgent(settings, agent);
+  const { limit, after, before } = flags;
+  const request = parseQueryRequest(rawQueryOf(words, { limit, after, before }), {
+    schema: definition.schema,
+    now: Date.now(),
+    timezone: settings.config.server.timezone,
+    limitMax: settings.config.server.limitMax,
+    limitDefault: Math.min(limitDefault, settings.config.server.limitMax),
+  });
+  if (flags.explain === true) describeQuery(request, definition.schema).forEach(tell);
+  return withArchive(settings, 'read', 'query', async (archive) => {
+    const store = await archive.agent(agent, definition.schema);
+    const scan = await store.scan(request, { signal });
+    for await (const piece of scan.lines) await writeOut(piece);
+    if (flags.explain === true) describeStats(scan.stats).forEach(tell);
+    return exitDone;
+  });
+}
+
+/** `logstrata query`: the answers of the HTTP route, byte for byte, on standard output. */
+export function addQueryCommand(program: Command): void {
+  program
+    .command('query')
+    .summary('answer a query on standard output')
+    .description('Answers a query on standard output, as the HTTP route does: JSON Lines, oldest first.')
+    .argument('<agent>', 'name of the agent')
+    .argument('[filters...]', 'field__operator=value')
+    .option('--limit <n>', `records at most (default: ${limitDefault})`)
+    .option('--after <cursor>', 'only records after this _cursor')
+    .option('--before <cursor>', 'only records before this _cursor')
+    .option('--explain', 'show on standard error how the query was understood and what it cost')
+    .addHelpText('after', examples)
+    .action(async (agent: string, words: string[], _flags: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<QueryFlags>();
+      await runStoppable((signals) => query(agent, words, flags, signals.signal));
+    });
+}

@@ -1,0 +1,137 @@
+import { resolve } from 'node:path';
+import { Option } from 'commander';
+import type { Command } from 'commander';
+import { parseListen } from '../../agents/config.js';
+import type { ListenAddress } from '../../agents/config.js';
+import type { Archive } from '../../engine/archive.js';
+import { startServer } from '../server.js';
+import type { RunningServer, TransportChoice } from '../server.js';
+import { allAgents } from './agent-choice.js';
+import { exitDone, UsageError } from './failure.js';
+import { withArchive } from './opened-archive.js';
+import { describeAgents, openAgents } from './served-agents.js';
+import type { ServedAgent } from './served-agents.js';
+import { readSettings } from './settings.js';
+import type { FolderFlags, Settings } from './settings.js';
+import { runStoppable } from './stoppable.js';
+import type { StopSignals } from './stop-signals.js';
+import { printLines, tell } from './terminal.js';
+
+/** Options of the commands that start a server. */
+export interface ServeFlags extends FolderFlags {
+  readonly listen?: string;
+  readonly transport?: TransportChoice;
+}
+
+/** Longest wait for answers that have begun when the server is told to stop; a second signal ends it at once. */
+const stopTimeoutMs = 30_000;
+
+const examples = `
+Examples:
+  $ logstrata serve                            answer on 127.0.0.1:2111, to this machine alone
+  $ logstrata serve --listen :2111             to everybody who reaches this machine
+  $ logstrata serve --data /var/lib/logstrata --agents /etc/logstrata/agents
+  $ curl 'http://127.0.0.1:2111/api/query/nginx?limit=5'`;
+
+export function listenOption(): Option {
+  return new Option(
+    '--listen <address>',
+    'host:port (default: server.listen of the configuration, else 127.0.0.1:2111)',
+  );
+}
+
+export function transportOption(): Option {
+  return new Option('--transport <name>', 'HTTP implementation (default: auto)').choices([
+    'auto',
+    'uws',
+    'node',
+  ]);
+}
+
+/** The folders that a command uses, as absolute paths: the first thing to look at when an answer surprises. */
+export function describeFolders(settings: Settings): string[] {
+  const config = settings.configPath === undefined ? 'none (defaults)' : resolve(settings.configPath);
+  return [
+    `config   ${config}`,
+    `agents   ${resolve(settings.agentsFolder)}`,
+    `data     ${resolve(settings.dataFolder)}`,
+    ...settings.config.notes.map((note) => `note     ${note}`),
+  ];
+}
+
+function readListen(text: string): ListenAddress {
+  const listen = parseListen(text);
+  if (listen !== undefined) return listen;
+  throw new UsageError(
+    `--listen is an address and a port, not ${JSON.stringify(text)}`,
+    'For example: 127.0.0.1:2111, [::1]:2111, or :2111 for every address of this machine',
+  );
+}
+
+/** Starts answering for the agents of an open archive. */
+export function serveAgents(
+  served: ReadonlyMap<string, ServedAgent>,
+  settings: Settings,
+  flags: ServeFlags,
+): Promise<RunningServer> {
+  const { server } = settings.config;
+  return startServer({
+    listen: flags.listen === undefined ? server.listen : readListen(flags.listen),
+    transport: flags.transport ?? 'auto',
+    lookup: (name) => served.get(name)?.store,
+    corsOrigin: server.corsOrigin,
+    timezone: server.timezone,
+    limitMax: server.limitMax,
+    queriesMax: server.queriesMax,
+    queryTimeoutMs: server.queryTimeoutMs,
+    now: Date.now,
+    log: (message) => tell(`logstrata: ${message}`),
+  });
+}
+
+/** Waits for SIGINT or SIGTERM, then lets the server finish what it began. */
+export async function stopWhenTold(server: RunningServer, signals: StopSignals): Promise<void> {
+  if (!signals.signal.aborted) {
+    await new Promise<void>((done) => signals.signal.addEventListener('abort', () => done(), { once: true }));
+  }
+  tell(`logstrata: ${signals.received}: finishing answers that have begun (again to stop at once)`);
+  await server.close({ timeoutMs: stopTimeoutMs });
+  signals.obeyed();
+}
+
+async function serveArchive(
+  archive: Archive,
+  settings: Settings,
+  flags: ServeFlags,
+  signals: StopSignals,
+): Promise<number> {
+  const served = await openAgents(archive, allAgents(settings));
+  await printLines(await describeAgents(served));
+  const server = await serveAgents(served, settings, flags);
+  await printLines([`serving  ${server.address}/api/query/<agent>  (${server.transport})`]);
+  await stopWhenTold(server, signals);
+  return exitDone;
+}
+
+/** `logstrata serve`: answers the HTTP route until it is told to stop. */
+export function addServeCommand(program: Command): void {
+  program
+    .command('serve')
+    .summary('answer queries over HTTP')
+    .description('Answers GET /api/query/<agent> over HTTP until it is told to stop (SIGINT, SIGTERM).')
+    .addOption(listenOption())
+    .addOption(transportOption())
+    .addHelpText('after', examples)
+    .action(async (_flags: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<ServeFlags>();
+      await runStoppable(async (signals) => {
+        const settings = readSettings(flags);
+        await printLines(describeFolders(settings));
+        // Agents are read before the archive is opened: a broken file must not leave a lock behind, even for a moment.
+        allAgents(settings);
+        return withArchive(settings, 'write', 'serve', (archive) =>
+          serveArchive(archive, settings, flags, signals),
+        );
+      });
+    });
+}

@@ -1,0 +1,39 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { readConfig } from '../../agents/config.js';
+import type { Config } from '../../agents/config.js';
+
+/** The options that every command takes. */
+export interface FolderFlags {
+  readonly agents?: string | undefined;
+  readonly data?: string | undefined;
+  readonly config?: string | undefined;
+}
+
+/** What a command works with: the configuration, and the folders that flags, configuration and defaults agree on. */
+export interface Settings {
+  readonly config: Config;
+  /** The configuration file, or undefined when there is none. */
+  readonly configPath: string | undefined;
+  readonly agentsFolder: string;
+  readonly dataFolder: string;
+}
+
+const configDefault = 'config.yaml';
+const agentsDefault = 'agents';
+
+/**
+ * Reads the configuration that the flags name, or `config.yaml` if it is there; a flag wins over what it says.
+ * Throws a `ConfigError` with every mistake in it.
+ */
+export function readSettings(flags: FolderFlags): Settings {
+  const configPath = flags.config ?? (existsSync(configDefault) ? configDefault : undefined);
+  const config = readConfig(configPath);
+  const beside = configPath === undefined ? agentsDefault : join(dirname(configPath), agentsDefault);
+  return {
+    config,
+    configPath,
+    agentsFolder: flags.agents ?? beside,
+    dataFolder: flags.data ?? config.storage.path,
+  };
+}

@@ -1,0 +1,86 @@
+import type { Command } from 'commander';
+import type { StoreStats } from '../../engine/archive.js';
+import { exitDone } from './failure.js';
+import { formatBytes, formatCount, formatTime } from './figures.js';
+import { storesOf, withArchive } from './opened-archive.js';
+import { readSettings } from './settings.js';
+import type { FolderFlags } from './settings.js';
+import { formatPairs, formatTable } from './table.js';
+import { printJson, printLines } from './terminal.js';
+
+interface StatsFlags extends FolderFlags {
+  readonly json?: boolean;
+}
+
+const examples = `
+Examples:
+  $ logstrata stats           one line an agent
+  $ logstrata stats nginx     everything about one
+  $ logstrata stats --json    for scripts: an array of objects`;
+
+function summaryTable(stats: readonly StoreStats[]): string[] {
+  const header = ['agent', 'records', 'hot', 'rejected', 'segments', 'on disk', 'first (UTC)', 'last (UTC)'];
+  const rows = stats.map((store) => [
+    store.agent,
+    formatCount(store.records),
+    formatCount(store.hotRecords),
+    formatCount(store.counters.rejected),
+    formatCount(store.segments),
+    formatBytes(store.bytesSealed + store.bytesHot),
+    formatTime(store.timeMinMs),
+    formatTime(store.timeMaxMs),
+  ]);
+  return formatTable(header, rows, [1, 2, 3, 4, 5]);
+}
+
+function details(store: StoreStats): string[] {
+  const fields = store.schema.fields.map((field) => `${field.name} ${field.type}`);
+  return [
+    ...formatPairs([
+      ['agent', store.agent],
+      ['records', `${formatCount(store.records)} (${formatCount(store.hotRecords)} of them hot)`],
+      ['times (UTC)', `${formatTime(store.timeMinMs)} to ${formatTime(store.timeMaxMs)}`],
+      ['cursors', `${store.firstCursor ?? '-'} to ${store.lastCursor ?? '-'}`],
+      [
+        'sealed',
+        `${formatCount(store.segments)} segments, ${formatCount(store.rowGroups)} row groups, ${formatBytes(store.bytesSealed)}`,
+      ],
+      ['  of it gram filters', formatBytes(store.bytesGramFilters)],
+      ['hot', `${formatCount(store.hotFiles)} files, ${formatBytes(store.bytesHot)}`],
+      ['rejected lines', `${formatCount(store.counters.rejected)}, ${formatBytes(store.bytesRejected)}`],
+      ['unreadable values', formatCount(store.counters.unreadableValues)],
+      ['bytes that were no UTF-8', formatCount(store.counters.replacedBytes)],
+      ['input', formatBytes(store.counters.inputBytes)],
+      ['source files known', formatCount(store.sources)],
+      ['manifest', formatCount(store.manifest)],
+      ...fields.map((field, i): [string, string] => [i === 0 ? 'fields' : '', field]),
+    ]),
+  ];
+}
+
+async function stats(agent: string | undefined, flags: StatsFlags): Promise<number> {
+  const settings = readSettings(flags);
+  return withArchive(settings, 'read', 'stats', async (archive) => {
+    const found: StoreStats[] = [];
+    for (const store of await storesOf(archive, agent)) found.push(await store.stats());
+    if (flags.json === true) await printJson(agent === undefined ? found : found[0]);
+    else if (agent !== undefined) await printLines(details(found[0]!));
+    else if (found.length === 0) await printLines([`no records in ${archive.location} yet`]);
+    else await printLines(summaryTable(found));
+    return exitDone;
+  });
+}
+
+/** `logstrata stats`: what the archive holds. */
+export function addStatsCommand(program: Command): void {
+  program
+    .command('stats')
+    .summary('show what the archive holds')
+    .description('Shows what the archive holds: records, times, files and sizes.')
+    .argument('[agent]', 'name of an agent (default: all)')
+    .option('--json', 'answer with JSON')
+    .addHelpText('after', examples)
+    .action(async (agent: string | undefined, _flags: unknown, command: Command) => {
+      process.exitCode = await stats(agent, command.optsWithGlobals<StatsFlags>());
+    });
+}

@@ -1,0 +1,105 @@
+import { Option } from 'commander';
+import type { Command } from 'commander';
+import type { AgentStore, Damage, VerifyReport } from '../../engine/archive.js';
+import { exitDone, exitFailed, UsageError } from './failure.js';
+import { formatBytes, formatCounted } from './figures.js';
+import { storesOf, withArchive } from './opened-archive.js';
+import { startProgress } from './progress.js';
+import { readSettings } from './settings.js';
+import type { FolderFlags } from './settings.js';
+import { runStoppable } from './stoppable.js';
+import { printJson, printLines } from './terminal.js';
+
+interface VerifyFlags extends FolderFlags {
+  readonly json?: boolean;
+  readonly repair?: boolean;
+}
+
+const examples = `
+Examples:
+  $ logstrata verify          read every byte of every agent
+  $ logstrata verify nginx    of one agent
+  $ logstrata verify --json   for scripts: an array of reports
+
+Exit code 1 when anything is damaged.`;
+
+/** Positions listed for one damage; the JSON answer has them all. */
+const positionsShownMax = 8;
+
+function describeDamage(damage: Damage): string[] {
+  const place = [
+    ...(damage.offset === null ? [] : [`byte ${damage.offset}`]),
+    ...(damage.rowGroup === null ? [] : [`row group ${damage.rowGroup}`]),
+    ...(damage.column === null ? [] : [`column ${damage.column}`]),
+  ];
+  const where = place.length === 0 ? damage.file : `${damage.file} (${place.join(', ')})`;
+  const lost = damage.positions.reduce((sum, range) => sum + range.records, 0);
+  const lines = [`DAMAGED  ${where}: ${damage.reason}`];
+  if (lost === 0) return [...lines, '         costs no record'];
+  lines.push(`         costs ${formatCounted(lost, 'record')}:`);
+  for (const { first, last, records } of damage.positions.slice(0, positionsShownMax)) {
+    lines.push(`           ${first} … ${last} (${formatCounted(records, 'record')})`);
+  }
+  const more = damage.positions.length - positionsShownMax;
+  if (more > 0) lines.push(`           and ${formatCounted(more, 'more range')}; --json lists them all`);
+  return lines;
+}
+
+function describeReport(agent: string, report: VerifyReport): string[] {
+  const size = `${formatCounted(report.files, 'file')}, ${formatBytes(report.bytes)}, ${formatCounted(report.records, 'record')}`;
+  const unnamed = report.unnamedFiles.map(
+    (file) => `note     ${agent}: ${file} belongs to no record and is never read`,
+  );
+  if (report.damages.length === 0) return [`ok       ${agent}: ${size}`, ...unnamed];
+  return [
+    ...report.damages.flatMap(describeDamage),
+    `DAMAGED  ${agent}: ${formatCounted(report.damages.length, 'damage')} in ${size}`,
+    ...unnamed,
+  ];
+}
+
+async function verifyStore(store: AgentStore, signal: AbortSignal): Promise<VerifyReport> {
+  const progress = startProgress(`verifying ${store.name}`);
+  try {
+    return await store.verify({ signal, onProgress: (fraction) => progress.update(fraction, '') });
+  } finally {
+    progress.stop();
+  }
+}
+
+async function verify(agent: string | undefined, flags: VerifyFlags, signal: AbortSignal): Promise<number> {
+  if (flags.repair === true) {
+    throw new UsageError(
+      'this version has no --repair: it finds damage and does not mend it',
+      'Records that "logstrata verify" does not list as lost can still be read with query and export.',
+    );
+  }
+  const settings = readSettings(flags);
+  return withArchive(settings, 'read', 'verify', async (archive) => {
+    const reports: (VerifyReport & { readonly agent: string })[] = [];
+    for (const store of await storesOf(archive, agent)) {
+      const report = await verifyStore(store, signal);
+      reports.push({ agent: store.name, ...report });
+      if (flags.json !== true) await printLines(describeReport(store.name, report));
+    }
+    if (flags.json === true) await printJson(agent === undefined ? reports : reports[0]);
+    else if (reports.length === 0) await printLines([`no records in ${archive.location} yet`]);
+    return reports.some((report) => report.damages.length > 0) ? exitFailed : exitDone;
+  });
+}
+
+/** `logstrata verify`: reads every byte of the archive and compares it with its checksums. */
+export function addVerifyCommand(program: Command): void {
+  program
+    .command('verify')
+    .summary('read every byte and compare it with its checksums')
+    .description('Reads every byte that belongs to a record and compares it with its checksums.')
+    .argument('[agent]', 'name of an agent (default: all)')
+    .option('--json', 'answer with JSON')
+    .addOption(new Option('--repair').hideHelp())
+    .addHelpText('after', examples)
+    .action(async (agent: string | undefined, _flags: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<VerifyFlags>();
+      await runStoppable((signals) => verify(agent, flags, signals.signal));
+    });
+}

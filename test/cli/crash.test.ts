@@ -1,0 +1,64 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { expect, it } from 'vitest';
+import { generateLines } from '../../bench/generated-lines.js';
+import { Random } from '../../bench/random.js';
+import { run, start, workFolder } from './process.js';
+
+const long = process.env['LOGSTRATA_LONG'] === '1';
+const rounds = long ? 200 : 4;
+const killsPerRound = 2;
+const filesPerLoad = 4;
+const linesPerFile = long ? 20_000 : 6_000;
+const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000);
+
+/** Writes the files of one load and gives the ids in them, each of which must be answered exactly once. */
+function writeLogs(folder: string): string[] {
+  const ids: string[] = [];
+  for (let i = 0; i < filesPerLoad; i++) {
+    const options = { rows: linesPerFile, days: 3, startMs: Date.UTC(2026, 10, 1), seed: seed + i };
+    const lines = [...(generateLines('app', options) ?? [])];
+    for (const line of lines) ids.push(/"trace_id":(\d+)/.exec(line)![1]!);
+    const text = `${lines.join('\n')}\n`;
+    if (i % 2 === 0) writeFileSync(join(folder, `${i}.log`), text);
+    else writeFileSync(join(folder, `${i}.log.gz`), gzipSync(text));
+  }
+  return ids.sort();
+}
+
+async function storedIds(folder: string): Promise<string[]> {
+  const answer = await run(folder, ['query', 'app', '--limit', '1000000']);
+  expect(answer.code).toBe(0);
+  return [...answer.stdout.matchAll(/"trace_id":(\d+)/g)].map((match) => match[1]!).sort();
+}
+
+it(`kill -9 during a load loses nothing and repeats nothing (seed ${seed})`, async () => {
+  const folder = workFolder();
+  const random = new Random(seed);
+  const expected = writeLogs(folder);
+  const load = ['load', 'app', '*.log*'];
+
+  const startedMs = performance.now();
+  expect((await run(folder, load)).code).toBe(0);
+  const wholeMs = performance.now() - startedMs;
+  expect(await storedIds(folder)).toEqual(expected);
+
+  for (let round = 0; round < rounds; round++) {
+    rmSync(join(folder, 'data/store'), { recursive: true, force: true });
+    for (let kill = 0; kill < killsPerRound; kill++) {
+      const running = start(folder, load);
+      await new Promise((resolve) => setTimeout(resolve, wholeMs * random.fraction()));
+      running.child.kill('SIGKILL');
+      await running.finished;
+      // What a killed load has left is whole files, and can be read before anything repairs it.
+      const between = await run(folder, ['stats', '--json']);
+      const stats = between.code === 0 ? (JSON.parse(between.stdout) as { records: number }[]) : [];
+      expect((stats[0]?.records ?? 0) % linesPerFile).toBe(0);
+    }
+    await run(folder, load);
+    expect(await storedIds(folder)).toEqual(expected);
+    const verified = await run(folder, ['verify']);
+    expect(`${verified.code} ${verified.stderr}`).toBe('0 ');
+  }
+});

@@ -1,0 +1,152 @@
+import {
+  appendFileSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { recordsOf, run, start, workFolder } from './process.js';
+
+interface Summary {
+  records: number;
+  rejected: number;
+  loaded: number;
+  known: number;
+  failed: number;
+  files: { path: string; outcome: string }[];
+}
+
+const all = ['--limit', '100000'];
+
+async function count(folder: string, agent: string): Promise<number> {
+  const answer = await run(folder, ['query', agent, ...all]);
+  expect(answer.code).toBe(0);
+  return recordsOf(answer.stdout).length;
+}
+
+describe('logstrata load', () => {
+  it('stores a file, names what is known, goes on with what has grown', async () => {
+    const folder = workFolder();
+    const first = await run(folder, ['load', 'nginx', 'data/samples/nginx.log']);
+    expect(first).toMatchObject({ code: 0 });
+    expect(first.stdout).toMatch(
+      /10,000 records of 1 file stored in .*, 2\.1 MB of log, .* records\/s, .* on disk/,
+    );
+
+    const again = await run(folder, ['load', 'nginx', 'data/samples/nginx.log']);
+    expect(again.code).toBe(1);
+    expect(again.stderr).toContain('known    data/samples/nginx.log');
+    expect(await count(folder, 'nginx')).toBe(10_000);
+
+    const line = readFileSync(join(folder, 'data/samples/nginx.log'), 'utf8').split('\n')[0]!;
+    appendFileSync(join(folder, 'data/samples/nginx.log'), `${line}\nthis is no such line\n`);
+    const grown = await run(folder, ['load', 'nginx', 'data/samples/*.log', '--json']);
+    expect(grown.code).toBe(1);
+    const summary = JSON.parse(grown.stdout) as Summary;
+    expect(summary).toMatchObject({ records: 1, rejected: 1, loaded: 1, failed: 1 });
+    expect(summary.files.map(({ path, outcome }) => `${path} ${outcome}`)).toEqual([
+      'data/samples/app.log failed',
+      'data/samples/nginx.log loaded',
+    ]);
+    expect(await count(folder, 'nginx')).toBe(10_001);
+
+    expect((await run(folder, ['load', 'nginx', 'data/samples/nginx.log', '--again'])).code).toBe(0);
+    expect(await count(folder, 'nginx')).toBe(20_002);
+  });
+
+  it('says where rejected lines are kept', async () => {
+    const folder = workFolder();
+    const lines = readFileSync(join(folder, 'data/samples/nginx.log'), 'utf8').split('\n').slice(0, 3);
+    writeFileSync(join(folder, 'x.log'), [lines[0], 'nonsense', lines[1], lines[2], ''].join('\n'));
+    const ended = await run(folder, ['load', 'nginx', 'x.log']);
+    expect(ended.code).toBe(0);
+    expect(ended.stdout).toContain('1 line became no record and are kept in data/store/nginx/rejected');
+    const kept = readdirSync(join(folder, 'data/store/nginx/rejected'));
+    expect(kept).toHaveLength(1);
+    expect(readFileSync(join(folder, 'data/store/nginx/rejected', kept[0]!), 'utf8')).toContain('nonsense');
+  });
+
+  it('refuses a file without one line of the agent, and says how to look into it', async () => {
+    const folder = workFolder();
+    const ended = await run(folder, ['load', 'nginx', 'data/samples/app.log']);
+    expect(ended.code).toBe(1);
+    expect(ended.stderr).toMatch(/logstrata check nginx --line/);
+    expect(await count(folder, 'nginx')).toBe(0);
+  });
+
+  it('says what is wrong with a file, stores nothing of it, and loads the others', async () => {
+    const folder = workFolder();
+    const bytes = gzipSync(readFileSync(join(folder, 'data/samples/nginx.log')));
+    writeFileSync(join(folder, 'cut.log.gz'), bytes.subarray(0, bytes.length - 1000));
+    const ended = await run(folder, ['load', 'nginx', 'cut.log.gz', 'data/samples/nginx.log']);
+    expect(ended.code).toBe(1);
+    expect(ended.stderr).toMatch(/failed {3}.*cut\.log\.gz/);
+    expect(ended.stderr).toContain('loaded   data/samples/nginx.log: 10,000 records');
+    expect(await count(folder, 'nginx')).toBe(10_000);
+    // What was cut is a beginning of what is known by now: the whole file brings nothing new.
+    writeFileSync(join(folder, 'whole.log.gz'), bytes);
+    expect((await run(folder, ['load', 'nginx', 'whole.log.gz'])).stderr).toContain('known    whole.log.gz');
+  });
+
+  it('names a missing file, a folder and an empty pattern before anything is stored', async () => {
+    const folder = workFolder();
+    for (const file of ['nowhere.log', 'data/samples', 'data/*.nothing']) {
+      const ended = await run(folder, ['load', 'nginx', 'data/samples/nginx.log', file]);
+      expect(ended.code).toBe(1);
+      expect(ended.stderr).toContain(file);
+      expect(existsSync(join(folder, 'data/store'))).toBe(false);
+    }
+  });
+
+  it('stores standard input', async () => {
+    const folder = workFolder();
+    const ended = await run(folder, ['load', 'app', '-'], readFileSync(join(folder, 'data/samples/app.log')));
+    expect(ended).toMatchObject({ code: 0 });
+    expect(ended.stdout).toContain('2,000 records stored');
+    expect(await count(folder, 'app')).toBe(2000);
+  });
+
+  it('merges files into one order', async () => {
+    const folder = workFolder();
+    const lines = readFileSync(join(folder, 'data/samples/nginx.log'), 'utf8').trimEnd().split('\n');
+    mkdirSync(join(folder, 'logs'));
+    const half = (odd: number): string => `${lines.filter((_, i) => i % 2 === odd).join('\n')}\n`;
+    writeFileSync(join(folder, 'logs/a.log'), half(0));
+    writeFileSync(join(folder, 'logs/b.log'), half(1));
+    expect((await run(folder, ['load', 'nginx', 'logs/*.log', '--merge', '--codec', 'zstd'])).code).toBe(0);
+    const times = recordsOf((await run(folder, ['query', 'nginx', ...all])).stdout).map(({ time }) =>
+      Number(time),
+    );
+    expect(times).toHaveLength(10_000);
+    expect(times.every((time, i) => i === 0 || time >= times[i - 1]!)).toBe(true);
+  });
+
+  it('leaves nothing of the file under way when it is interrupted, and ends with the code of the signal', async () => {
+    const folder = workFolder();
+    const text = readFileSync(join(folder, 'data/samples/nginx.log'), 'utf8');
+    writeFileSync(join(folder, 'big.log'), text.repeat(60));
+    copyFileSync(join(folder, 'data/samples/nginx.log'), join(folder, 'a.log'));
+    const cases = [
+      ['SIGINT', 130],
+      ['SIGTERM', 143],
+    ] as const;
+    for (const [signal, code] of cases) {
+      const running = start(folder, ['load', 'nginx', 'a.log', 'big.log', '--data', signal]);
+      await running.shows('loaded   a.log');
+      running.child.kill(signal);
+      const ended = await running.finished;
+      expect(ended).toMatchObject({ code, signal: null });
+      expect(ended.stderr).toContain('1 file stored and kept');
+      const stats = JSON.parse(
+        (await run(folder, ['stats', 'nginx', '--json', '--data', signal])).stdout,
+      ) as { records: number };
+      expect(stats.records).toBe(10_000);
+      expect((await run(folder, ['verify', '--data', signal])).code).toBe(0);
+    }
+  });
+});

@@ -1,0 +1,175 @@
+import { readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parquetReadObjects } from 'hyparquet';
+import { describe, expect, it } from 'vitest';
+import { queryDuckDb } from '../oracle/duckdb.js';
+import { recordsOf, run, workFolder } from './process.js';
+
+interface Stats {
+  agent: string;
+  records: number;
+  segments: number;
+  hotRecords: number;
+  firstCursor: string;
+  lastCursor: string;
+}
+
+async function statsOf(folder: string, agent: string): Promise<Stats> {
+  const ended = await run(folder, ['stats', agent, '--json']);
+  expect(ended.code).toBe(0);
+  return JSON.parse(ended.stdout) as Stats;
+}
+
+async function loaded(): Promise<string> {
+  const folder = workFolder();
+  for (const agent of ['nginx', 'app']) {
+    expect((await run(folder, ['load', agent, `data/samples/${agent}.log`])).code).toBe(0);
+  }
+  return folder;
+}
+
+function segmentsOf(folder: string, agent: string): string[] {
+  const place = join(folder, 'data/store', agent);
+  return readdirSync(place, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.parquet'))
+    .sort()
+    .map((name) => join(place, name));
+}
+
+describe('logstrata stats', () => {
+  it('shows a table of all agents, and everything about one', async () => {
+    const folder = await loaded();
+    const table = await run(folder, ['stats']);
+    expect(table.stdout).toMatch(
+      /agent +records.*\n-+.*\napp +2,000 .*2026-11-17.*2026-11-19.*\nnginx +10,000 /,
+    );
+    const one = await run(folder, ['stats', 'nginx']);
+    expect(one.stdout).toMatch(/records +10,000 \(0 of them hot\)/);
+    expect(one.stdout).toContain('status int');
+    expect((await run(folder, ['stats', 'ngnx'])).stderr).toContain('Did you mean "nginx"?');
+  });
+});
+
+describe('logstrata verify', () => {
+  it('finds a flipped bit, names the file and what it costs, and ends with 1', async () => {
+    const folder = await loaded();
+    const whole = await run(folder, ['verify']);
+    expect(whole.code).toBe(0);
+    expect(whole.stdout).toMatch(/^ok {7}app: .*2,000 records\nok {7}nginx: .*10,000 records\n$/);
+
+    const file = segmentsOf(folder, 'nginx')[1]!;
+    const bytes = readFileSync(file);
+    bytes[Math.floor(statSync(file).size / 3)]! ^= 1;
+    writeFileSync(file, bytes);
+    const damaged = await run(folder, ['verify']);
+    expect(damaged.code).toBe(1);
+    expect(damaged.stdout).toContain('ok       app');
+    expect(damaged.stdout).toMatch(/DAMAGED {2}.*dt=2026-11-18.*row group 0/);
+    expect(damaged.stdout).toMatch(/costs [\d,]+ records?:\n +[0-9a-f]{16} … [0-9a-f]{16}/);
+    const report = JSON.parse((await run(folder, ['verify', 'nginx', '--json'])).stdout) as {
+      damages: unknown[];
+    };
+    expect(report.damages.length).toBeGreaterThan(0);
+    // A query that needs what is damaged fails; it does not answer short.
+    const query = await run(folder, ['query', 'nginx', '--limit', '10000']);
+    expect(query.code).toBe(1);
+    expect(query.stderr).toContain('.parquet');
+  });
+});
+
+describe('logstrata compact', () => {
+  it('seals and merges, and changes no answer', async () => {
+    const folder = await loaded();
+    const lines = readFileSync(join(folder, 'data/samples/app.log'));
+    for (let i = 0; i < 2; i++) expect((await run(folder, ['load', 'app', '-'], lines)).code).toBe(0);
+    const before = await statsOf(folder, 'app');
+    expect(before).toMatchObject({ records: 6000, hotRecords: 4000 });
+    const answer = await run(folder, ['query', 'app', '--limit', '6000']);
+
+    const ended = await run(folder, ['compact', 'app', '--codec', 'zstd']);
+    expect(ended.code).toBe(0);
+    expect(ended.stdout).toMatch(/^app: \d+ segments? \(.*\) -> 3 segments \(.*\)\n$/);
+    expect(await statsOf(folder, 'app')).toMatchObject({ records: 6000, hotRecords: 0, segments: 3 });
+    expect((await run(folder, ['query', 'app', '--limit', '6000'])).stdout).toBe(answer.stdout);
+    expect((await run(folder, ['verify'])).code).toBe(0);
+  });
+});
+
+describe('logstrata export', () => {
+  it('writes all matching records as JSON Lines', async () => {
+    const folder = await loaded();
+    const answer = await run(folder, ['query', 'app', 'level__exact=error', '--limit', '2000']);
+    const toStdout = await run(folder, ['export', 'app', 'level__exact=error', '--format', 'jsonl']);
+    expect(toStdout.stdout).toBe(answer.stdout);
+    expect((await run(folder, ['export', 'app', '--format', 'jsonl', '--output', 'app.jsonl'])).code).toBe(0);
+    expect(recordsOf(readFileSync(join(folder, 'app.jsonl'), 'utf8'))).toHaveLength(2000);
+    const again = await run(folder, ['export', 'app', '--format', 'jsonl', '--output', 'app.jsonl']);
+    expect(again.code).toBe(1);
+    expect(again.stderr).toContain('--force');
+    expect(
+      (await run(folder, ['export', 'app', '--format', 'jsonl', '--output', 'app.jsonl', '--force'])).code,
+    ).toBe(0);
+  });
+
+  it('writes Parquet that others read, with the same values and cursors', async () => {
+    const folder = await loaded();
+    // Hot rows beside sealed ones: both are in the answer.
+    await run(folder, ['load', 'app', '-'], readFileSync(join(folder, 'data/samples/app.log')));
+    for (const words of [[], ['level__exact=error'], ['duration__gt=20', '--limit', '777']]) {
+      const expected = recordsOf(
+        (await run(folder, ['export', 'app', ...words, '--format', 'jsonl'])).stdout,
+      );
+      const ended = await run(folder, [
+        'export',
+        'app',
+        ...words,
+        '--format',
+        'parquet',
+        '--output',
+        'x.parquet',
+        '--force',
+      ]);
+      expect(ended.code).toBe(0);
+      const file = join(folder, 'x.parquet');
+      const rows = await queryDuckDb(
+        `SELECT printf('%016x', _cursor) AS _cursor, epoch_ms("time") AS "time", level, trace_id::VARCHAR AS trace_id, duration, context
+         FROM '${file}' ORDER BY _cursor`,
+      );
+      expect(rows.map((row) => ({ ...row, time: Number(row['time']) }))).toEqual(
+        expected.map(({ _cursor, time, level, duration, context }, i) => ({
+          _cursor,
+          time,
+          level,
+          trace_id: String(rows[i]!['trace_id']),
+          duration,
+          context,
+        })),
+      );
+      const bytes = readFileSync(file);
+      const objects = await parquetReadObjects({
+        file: bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength),
+        columns: ['message'],
+      }).catch(() => undefined);
+      if (objects !== undefined)
+        expect(objects.map((row) => row['message'])).toEqual(expected.map(({ message }) => message));
+    }
+    expect(readdirSync(folder).filter((name) => name.endsWith('.part'))).toEqual([]);
+  });
+
+  it('asks for a file name for Parquet, and makes none for no record', async () => {
+    const folder = await loaded();
+    expect((await run(folder, ['export', 'app', '--format', 'parquet'])).code).toBe(2);
+    const none = await run(folder, [
+      'export',
+      'app',
+      'level__exact=x',
+      '--format',
+      'parquet',
+      '--output',
+      'y.parquet',
+    ]);
+    expect(none.code).toBe(0);
+    expect(none.stderr).toContain('no file was written');
+    expect(readdirSync(folder)).not.toContain('y.parquet');
+  });
+});

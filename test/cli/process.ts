@@ -1,0 +1,103 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+
+export const root = join(import.meta.dirname, '../..');
+const main = join(root, 'dist/server/main.js');
+
+export interface Finished {
+  /** Exit code; null when a signal ended the process. */
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Running {
+  readonly child: ChildProcessWithoutNullStreams;
+  /** Resolves once the process has ended and its output was read. */
+  readonly finished: Promise<Finished>;
+  /** What standard output has shown so far. */
+  output(): string;
+  /** Resolves once standard output or standard error has shown `text`; fails if the process ends before. */
+  shows(text: string): Promise<void>;
+}
+
+/** Starts the built command line in `folder`. It is killed when the test ends, if it still runs. */
+export function start(
+  folder: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Running {
+  if (!existsSync(main))
+    throw new Error('the command line is not built: run "npm run build" first ("npm test" does)');
+  const child = spawn(process.execPath, [main, ...args], { cwd: folder, env: { ...process.env, ...env } });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  child.stdin.on('error', () => undefined);
+  const finished = once(child, 'close').then(([code, signal]: unknown[]) => ({
+    code: code as number | null,
+    signal: signal as NodeJS.Signals | null,
+    stdout,
+    stderr,
+  }));
+  onTestFinished(async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
+    await finished;
+  });
+  const shows = async (text: string): Promise<void> => {
+    while (!`${stdout}\n${stderr}`.includes(text)) {
+      if (child.exitCode !== null || child.signalCode !== null) {
+        const { code } = await finished;
+        throw new Error(`ended with ${code} before it showed "${text}":\n${stdout}\n${stderr}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  };
+  return { child, finished, shows, output: () => stdout };
+}
+
+/** Runs the built command line to its end. */
+export function run(folder: string, args: readonly string[], input: string | Buffer = ''): Promise<Finished> {
+  const running = start(folder, args);
+  running.child.stdin.end(input);
+  return running.finished;
+}
+
+/** A folder of its own with the shipped agents and samples, as somebody who starts with the project has it. */
+export function workFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'logstrata-cli-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  mkdirSync(join(folder, 'agents'));
+  for (const name of ['nginx.yaml', 'app.yaml'])
+    cpSync(join(root, 'agents', name), join(folder, 'agents', name));
+  cpSync(join(root, 'data/samples'), join(folder, 'data/samples'), { recursive: true });
+  return folder;
+}
+
+/** A port of this machine that is free now. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** The records of an answer in JSON Lines. */
+export function recordsOf(text: string): Record<string, string | number | null>[] {
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Record<string, string | number | null>);
+}

@@ -1,0 +1,82 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { freePort, recordsOf, root, run, start, workFolder } from './process.js';
+
+it('gives the same bytes as the route, for the same query', async () => {
+  const folder = workFolder();
+  const port = await freePort();
+  const server = start(folder, ['demo', '--listen', `127.0.0.1:${port}`]);
+  await server.shows('serving ');
+  const cases: [string, string[], string][] = [
+    ['nginx', [], ''],
+    [
+      'nginx',
+      ['status__gte=500', 'time__since=2026-11-18', '--limit', '3'],
+      'status__gte=500&time__since=2026-11-18&limit=3',
+    ],
+    ['nginx', ['user_agent__like=Linux; Android'], 'user_agent__like=Linux%3B%20Android'],
+    [
+      'nginx',
+      ['path__exact=/api/v1/orders?page=2&size=50'],
+      'path__exact=%2Fapi%2Fv1%2Forders%3Fpage%3D2%26size%3D50',
+    ],
+    ['app', ['message__like=ÅBJÖRK', '--limit', '5'], 'message__like=%C3%85BJ%C3%96RK&limit=5'],
+    [
+      'app',
+      ['context__like="city":"Oslo"', 'level__exact=error'],
+      'context__like=%22city%22%3A%22Oslo%22&level__exact=error',
+    ],
+    ['app', ['time__until=2026-11-18 10:00:00', '--limit', '2'], 'time__until=2026-11-18+10:00:00&limit=2'],
+  ];
+  for (const [agent, words, query] of cases) {
+    const response = await fetch(`http://127.0.0.1:${port}/api/query/${agent}?${query}`);
+    expect(response.status).toBe(200);
+    const text = await response.text();
+    const ended = await run(folder, ['query', agent, ...words]);
+    expect(ended.stderr).toBe('');
+    expect(ended.code).toBe(0);
+    expect(ended.stdout).toBe(text);
+  }
+});
+
+it('pages by cursor', async () => {
+  const folder = workFolder();
+  await run(folder, ['load', 'app', 'data/samples/app.log']);
+  const newest = recordsOf((await run(folder, ['query', 'app', '--limit', '10'])).stdout);
+  const before = recordsOf(
+    (await run(folder, ['query', 'app', '--limit', '10', '--before', String(newest[0]!._cursor)])).stdout,
+  );
+  const after = recordsOf(
+    (await run(folder, ['query', 'app', '--after', String(before.at(-1)!._cursor)])).stdout,
+  );
+  expect(after).toEqual(newest);
+});
+
+it('explains on standard error what was understood and what it cost', async () => {
+  const folder = workFolder();
+  await run(folder, ['load', 'nginx', 'data/samples/nginx.log']);
+  const ended = await run(folder, ['query', 'nginx', 'status__eq=504', 'path__prefix=/API', '--explain']);
+  expect(ended.code).toBe(0);
+  expect(ended.stderr).toMatch(/reads +newest first/);
+  expect(ended.stderr).toMatch(/filters +status = 504\n +path prefix "\/API"/);
+  expect(ended.stderr).toMatch(/row groups +\d+/);
+  expect(ended.stderr).toMatch(new RegExp(`rows returned +${recordsOf(ended.stdout).length}\n`));
+});
+
+it('ends quietly when nobody reads on', async () => {
+  const folder = workFolder();
+  await run(folder, ['load', 'nginx', 'data/samples/nginx.log']);
+  const main = join(root, 'dist/server/main.js');
+  // The status of each side of the pipe; a stack trace or a message would be on standard error.
+  const script = `'${process.execPath}' '${main}' query nginx --limit 10000 | head -n 1; echo "\${PIPESTATUS[0]}" >&2`;
+  const child = spawn('bash', ['-c', script], { cwd: folder });
+  let stderr = '';
+  let stdout = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  await once(child, 'close');
+  expect(stderr).toBe('0\n');
+  expect(recordsOf(stdout)).toHaveLength(1);
+});

@@ -1,0 +1,114 @@
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { freePort, recordsOf, run, start, workFolder } from './process.js';
+
+describe('logstrata serve', () => {
+  it('says what it uses, answers, and stops in good order', async () => {
+    const folder = workFolder();
+    await run(folder, ['load', 'app', 'data/samples/app.log']);
+    for (const transport of ['uws', 'node']) {
+      const port = await freePort();
+      const server = start(folder, ['serve', '--listen', `127.0.0.1:${port}`, '--transport', transport]);
+      await server.shows('serving ');
+      const response = await fetch(`http://127.0.0.1:${port}/api/query/app?limit=3`);
+      expect(recordsOf(await response.text())).toHaveLength(3);
+      server.child.kill('SIGTERM');
+      const ended = await server.finished;
+      expect(ended.code).toBe(0);
+      expect(ended.stdout).toContain(`agents   ${join(folder, 'agents')}`);
+      expect(ended.stdout).toContain(`data     ${join(folder, 'data/store')}`);
+      expect(ended.stdout).toContain('agent    app: 7 fields, 2,000 records, 2026-11-17');
+      expect(ended.stdout).toContain('agent    nginx: 11 fields, 0 records');
+      expect(ended.stdout).toContain(`http://127.0.0.1:${port}/api/query/<agent>  (${transport})`);
+    }
+  });
+
+  it('says so when the port is busy', async () => {
+    const folder = workFolder();
+    const other = createServer();
+    other.listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    onTestFinished(() => void other.close());
+    const address = other.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const ended = await run(folder, ['serve', '--listen', `127.0.0.1:${port}`]);
+    expect(ended.code).toBe(1);
+    expect(ended.stderr).toContain(`127.0.0.1:${port}`);
+    expect(ended.stderr).not.toMatch(/\n\s+at /);
+  });
+
+  it('refuses a second server on the same data, and names the first', async () => {
+    const folder = workFolder();
+    const first = start(folder, ['serve', '--listen', `127.0.0.1:${await freePort()}`]);
+    await first.shows('serving ');
+    const second = await run(folder, ['serve', '--listen', `127.0.0.1:${await freePort()}`]);
+    expect(second.code).toBe(1);
+    expect(second.stderr).toContain(`process ${first.child.pid}`);
+    expect(second.stderr).toContain(join(folder, 'data/store'));
+  });
+
+  it('shows the notes of agent files once', async () => {
+    const folder = workFolder();
+    const app = join(folder, 'agents/app.yaml');
+    writeFileSync(app, `${readFileSync(app, 'utf8')}retention: { period: 7d }\n`);
+    const server = start(folder, ['serve', '--listen', `127.0.0.1:${await freePort()}`]);
+    await server.shows('serving ');
+    server.child.kill('SIGINT');
+    const { stdout } = await server.finished;
+    expect(stdout.split('\n').filter((line) => line.includes('retention'))).toHaveLength(1);
+  });
+
+  it('answers with what is loaded beside it, within a second', async () => {
+    const folder = workFolder();
+    const port = await freePort();
+    const server = start(folder, ['serve', '--listen', `127.0.0.1:${port}`]);
+    await server.shows('serving ');
+    const count = async (): Promise<number> => {
+      const response = await fetch(`http://127.0.0.1:${port}/api/query/app?limit=5000`);
+      return recordsOf(await response.text()).length;
+    };
+    expect(await count()).toBe(0);
+    expect((await run(folder, ['load', 'app', 'data/samples/app.log'])).code).toBe(0);
+    // The process that loaded has ended, so the second has begun; polling shows the state at its end at the latest.
+    const deadlineMs = Date.now() + 1000;
+    let seen = await count();
+    while (seen < 2000 && Date.now() < deadlineMs) seen = await count();
+    expect(seen).toBe(2000);
+    const stored = await run(
+      folder,
+      ['load', 'app', '-'],
+      readFileSync(join(folder, 'data/samples/app.log')),
+    );
+    expect(stored.code).toBe(0);
+    expect(await count()).toBe(4000);
+    expect(server.child.exitCode).toBeNull();
+  });
+});
+
+describe('logstrata demo', () => {
+  it('loads the samples, prints lines to try that have an answer, and just starts the second time', async () => {
+    const folder = workFolder();
+    for (const time of [1, 2]) {
+      const port = await freePort();
+      const demo = start(folder, ['demo', '--listen', `127.0.0.1:${port}`]);
+      await demo.shows('Ctrl-C');
+      const urls = [...demo.output().matchAll(/^ {2}curl '([^']+)'$/gm)].map((match) => match[1]!);
+      expect(urls).toHaveLength(3);
+      for (const url of urls) {
+        const response = await fetch(url);
+        expect(response.status).toBe(200);
+        expect(recordsOf(await response.text()).length).toBeGreaterThan(0);
+      }
+      demo.child.kill('SIGINT');
+      const ended = await demo.finished;
+      expect(ended.code).toBe(0);
+      expect(ended.stderr).not.toContain('known');
+      expect(ended.stdout.includes('loaded   10,000 records')).toBe(time === 1);
+      expect(ended.stdout).toContain('agent    nginx: 11 fields, 10,000 records');
+    }
+    expect(existsSync(join(folder, 'data/store'))).toBe(true);
+  });
+});

@@ -1,0 +1,121 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { root, run, workFolder } from './process.js';
+
+const commands = ['serve', 'load', 'query', 'stats', 'check', 'verify', 'compact', 'export', 'demo'];
+
+describe('help', () => {
+  it('shows every command, and examples of each', async () => {
+    const folder = workFolder();
+    const help = await run(folder, ['--help']);
+    expect(help.code).toBe(0);
+    for (const command of commands) {
+      expect(help.stdout).toContain(`  ${command}`);
+      const own = await run(folder, [command, '--help']);
+      expect(own.code).toBe(0);
+      expect(own.stdout).toContain('Examples:');
+      expect(own.stdout).toContain('--data <dir>');
+    }
+  });
+
+  it('shows the version of the package', async () => {
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+    expect(await run(workFolder(), ['--version'])).toMatchObject({ code: 0, stdout: `${version}\n` });
+  });
+});
+
+describe('wrong usage ends with 2 and says what to type', () => {
+  const cases: [string, string[], RegExp][] = [
+    ['nothing at all', [], /Usage: logstrata/],
+    ['an unknown command', ['qeury', 'nginx'], /logstrata: unknown command 'qeury'[^]*Did you mean query/],
+    [
+      'an unknown option',
+      ['query', 'nginx', '--limt', '5'],
+      /logstrata: unknown option '--limt'[^]*Did you mean --limit/,
+    ],
+    ['a missing argument', ['load'], /missing required argument 'agent'/],
+    ['a missing file', ['load', 'nginx'], /file/],
+    ['too many arguments', ['stats', 'nginx', 'app'], /too many arguments/],
+    ['a word that is no filter', ['query', 'nginx', 'status'], /field__operator=value, not "status"/],
+    ['a misspelled field', ['query', 'nginx', 'staus__eq=200'], /staus[^]*status/],
+    ['a wrong operator', ['query', 'nginx', 'status__like=2'], /status[^]*gte/],
+    ['a bad cursor', ['query', 'nginx', '--after', 'abc'], /16 lowercase hexadecimal digits/],
+    ['a bad limit', ['query', 'nginx', '--limit', '-1'], /limit/],
+    ['an unknown codec', ['compact', '--codec', 'snappy'], /lz4, zstd/],
+    ['an unknown format', ['export', 'nginx', '--format', 'csv'], /jsonl, parquet/],
+    ['an unknown transport', ['serve', '--transport', 'http2'], /auto, uws, node/],
+    ['a line for no agent', ['check', '--line', 'x'], /--line needs the agent/],
+    ['a repair', ['verify', '--repair'], /no --repair/],
+    ['standard input and files at once', ['load', 'nginx', '-', 'x.log'], /standard input/],
+  ];
+  it.each(cases)('%s', async (_name, args, message) => {
+    const ended = await run(workFolder(), args);
+    expect(ended.stderr).toMatch(message);
+    expect(ended.stderr).not.toMatch(/\n\s+at /);
+    expect(ended.code).toBe(2);
+    expect(ended.stdout).toBe('');
+  });
+});
+
+describe('what the user can mend ends with 1', () => {
+  it('an unknown agent: lists those there are and suggests the nearest', async () => {
+    for (const args of [
+      ['query', 'ngin'],
+      ['load', 'ngin', 'data/samples/nginx.log'],
+      ['check', 'ngin'],
+    ]) {
+      const ended = await run(workFolder(), args);
+      expect(ended.code).toBe(1);
+      expect(ended.stderr).toContain(
+        'there is no agent "ngin". Did you mean "nginx"? Agents in agents: app, nginx.',
+      );
+    }
+  });
+
+  it('a missing agents folder', async () => {
+    const folder = workFolder();
+    rmSync(join(folder, 'agents'), { recursive: true });
+    const ended = await run(folder, ['serve']);
+    expect(ended.code).toBe(1);
+    expect(ended.stderr).toMatch(/logstrata: .*agents/);
+    expect(ended.stderr).not.toMatch(/\n\s+at /);
+  });
+
+  it('a broken agent file: every error with file, line and column', async () => {
+    const folder = workFolder();
+    writeFileSync(
+      join(folder, 'agents/bad.yaml'),
+      'fields:\n  - name: time\n    tpye: int\nfile:\n  path: a/b\n  format: plain\n  regex: "(?P<time"\n',
+    );
+    for (const args of [['check'], ['serve'], ['check', 'bad'], ['load', 'bad', 'data/samples/nginx.log']]) {
+      const ended = await run(folder, args);
+      expect(ended.code).toBe(1);
+      expect(ended.stderr).toMatch(/agents\/bad\.yaml:3:5: .*tpye/);
+      expect(ended.stderr).toMatch(/agents\/bad\.yaml:7:\d+: /);
+    }
+    // The others can still be used.
+    expect((await run(folder, ['check', 'nginx'])).code).toBe(0);
+  });
+
+  it('a configuration that is not there, or has a wrong key', async () => {
+    const folder = workFolder();
+    const missing = await run(folder, ['stats', '--config', 'nowhere.yaml']);
+    expect(missing.code).toBe(1);
+    expect(missing.stderr).toContain('nowhere.yaml');
+    writeFileSync(join(folder, 'config.yaml'), 'server:\n  lisen: :2111\n');
+    const wrong = await run(folder, ['stats']);
+    expect(wrong.code).toBe(1);
+    expect(wrong.stderr).toMatch(/config\.yaml:2:3: .*lisen.*listen/);
+  });
+
+  it('a data folder that is a file', async () => {
+    const folder = workFolder();
+    mkdirSync(join(folder, 'x'));
+    writeFileSync(join(folder, 'x/data'), '');
+    const ended = await run(folder, ['load', 'nginx', 'data/samples/nginx.log', '--data', 'x/data']);
+    expect(ended.code).toBe(1);
+    expect(ended.stderr).toContain('x/data');
+    expect(ended.stderr).not.toMatch(/\n\s+at /);
+  });
+});
