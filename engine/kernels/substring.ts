@@ -106,6 +106,7 @@ export interface SearchTables {
   readonly letterless: boolean;
 }
 
+/** Prepares a search for `needle`, which is folded and not empty. */
 export function buildSearchTables(needle: Uint8Array): SearchTables {
   const last = needle.length - 1;
   const skips = new Int32Array(256).fill(needle.length);

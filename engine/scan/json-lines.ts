@@ -8,6 +8,7 @@ export interface JsonColumns {
   readonly fixedBytes: number;
 }
 
+/** Columns of one row group, in the order of the response. */
 export function makeJsonColumns(columns: readonly JsonColumn[]): JsonColumns {
   return { columns, fixedBytes: fixedLineBytesMax(columns) };
 }
