@@ -1,3 +1,5 @@
+import { positionToInt64 } from '../../engine/cursor.js';
+import type { Value } from '../../engine/rows.js';
 import type { RecordBatch } from '../../engine/column.js';
 import type { Schema } from '../../engine/schema.js';
 import { ColumnCache } from '../../engine/storage/column-cache.js';
@@ -50,4 +52,68 @@ export function openSegment(
 
 export function noReads(): ReadCounters {
   return { bytesRead: 0, columnsDecoded: 0, columnsCached: 0, gramPiecesRead: 0 };
+}
+
+/** The whole content of a file. */
+export async function fileBytes(directory: Directory, path: string): Promise<Uint8Array> {
+  const file = await directory.openRead(path);
+  try {
+    return await file.read(0, await file.size());
+  } finally {
+    await file.close();
+  }
+}
+
+/** The positions of the rows, as the `_cursor` column has them. */
+export function cursorsOf(runs: readonly Run[]): bigint[] {
+  return runs.flatMap((run) =>
+    Array.from({ length: run.rows }, (_, i) =>
+      positionToInt64({ partition: run.partition, ordinal: run.firstOrdinal + i }),
+    ),
+  );
+}
+
+/** Every type, with and without nulls, in values that repeat and values that do not. */
+export const mixedSchema: Schema = {
+  fields: [
+    { name: 'time', type: 'time' },
+    { name: 'level', type: 'string' },
+    { name: 'path', type: 'string' },
+    { name: 'message', type: 'string', index: true },
+    { name: 'duration', type: 'float' },
+    { name: 'status', type: 'int' },
+    { name: 'serial', type: 'int' },
+    { name: 'ratio', type: 'float' },
+    { name: 'nothing', type: 'string' },
+    { name: 'no_number', type: 'int' },
+    { name: 'seldom', type: 'time' },
+    { name: 'same', type: 'string' },
+  ],
+};
+
+const levels = ['INFO', 'WARN', '', 'ERROR', 'żółć', '日本語😀'];
+
+/** Deterministic rows for `mixedSchema`. */
+export function mixedRows(rows: number, seed = 1): Value[][] {
+  let state = seed;
+  const random = (): number => {
+    state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
+    return state / 0x80000000;
+  };
+  return Array.from({ length: rows }, (_, i) => [
+    1767225600000 + i * 7 + Math.floor(random() * 50),
+    levels[Math.floor(random() * 6)]!,
+    `/api/v1/items/${Math.floor(random() * 300)}`,
+    random() < 0.05
+      ? ''
+      : `msg ${i} żó 😀 ${'x'.repeat(random() * 40)}\u0000${Math.floor(random() * 1e9).toString(16)}`,
+    Math.round(random() * 1e5) / 1000,
+    random() < 0.3 ? null : [200, 404, 500][Math.floor(random() * 3)]!,
+    BigInt(Math.floor((random() - 0.5) * 2 ** 52)) * 1000n,
+    random() < 0.1 ? null : -random(),
+    null,
+    null,
+    i % 5 === 0 ? null : 1767225600000 - i,
+    'same',
+  ]);
 }
