@@ -1,0 +1,61 @@
+import type { AgentDefinition, FieldDefinition, FileInput } from '../../../agents/definition.js';
+import { createRecordDecoder, type RecordDecoderOptions } from '../../../agents/record-decoder.js';
+import { BatchBuilder } from '../../../engine/batch-builder.js';
+import { columnValue } from '../../../engine/column.js';
+import type { Value } from '../../../engine/rows.js';
+import { makeSchema } from '../../../engine/schema.js';
+
+export interface Decoded {
+  readonly rows: Value[][];
+  readonly rejected: { readonly reason: string; readonly line: string; readonly start: number }[];
+  readonly unreadableValues: number;
+  readonly replacedBytes: number;
+}
+
+type FieldShape = Partial<FieldDefinition> & { readonly name: string };
+
+export function agent(fields: readonly FieldShape[], file: Partial<FileInput>): AgentDefinition {
+  const full = fields.map((field): FieldDefinition => ({ type: 'string', source: field.name, ...field }));
+  return {
+    name: 'test',
+    path: 'agents/test.yaml',
+    fields: full,
+    schema: makeSchema(full.map(({ name, type }) => ({ name, type }))),
+    file: { directory: '/logs', namePattern: '.*', format: 'json', ...file },
+    notes: [],
+  };
+}
+
+export const noon = Date.UTC(2026, 10, 21, 12);
+
+/** Decodes all lines, and the surroundings of the range must not matter. */
+export function decodeLines(
+  definition: AgentDefinition,
+  input: string | Uint8Array,
+  options: Partial<RecordDecoderOptions> = {},
+): Decoded {
+  const lines = typeof input === 'string' ? Buffer.from(input) : input;
+  const bytes = Buffer.concat([Buffer.from('{"x"\n'), lines, Buffer.from('"\n}1')]);
+  const end = 5 + lines.length;
+  const decoder = createRecordDecoder(definition, {
+    captures: new Map(),
+    timezone: 'UTC',
+    now: () => noon,
+    ...options,
+  });
+  const builder = new BatchBuilder(definition.schema);
+  const rows: Value[][] = [];
+  const rejected: { reason: string; line: string; start: number }[] = [];
+  for (let at = 5; at < end;) {
+    const next = decoder.decode(bytes, at, end, builder, (reason, from, to) => {
+      rejected.push({ reason, line: bytes.toString('latin1', from, to), start: from - 5 });
+    });
+    if (next <= at || next > end) throw new Error(`the decoder went from ${at} to ${next} of ${end}`);
+    at = next;
+    const batch = builder.finish();
+    for (let row = 0; row < batch.length; row++) {
+      rows.push(batch.columns.map((column) => columnValue(column, row)));
+    }
+  }
+  return { rows, rejected, ...decoder.counters };
+}

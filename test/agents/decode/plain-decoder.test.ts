@@ -1,0 +1,216 @@
+import fc from 'fast-check';
+import { existsSync, readFileSync } from 'node:fs';
+import { RE2JS } from 're2js';
+import { describe, expect, it } from 'vitest';
+import { createRecordDecoder } from '../../../agents/record-decoder.js';
+import { BatchBuilder } from '../../../engine/batch-builder.js';
+import { lineBytesMax, rowGroupRowsMax } from '../../../engine/limits.js';
+import type { Value } from '../../../engine/rows.js';
+import { agent, decodeLines } from './decode-lines.js';
+
+const long = process.env.LOGSTRATA_LONG === '1';
+
+const pairs = agent([{ name: 'k' }, { name: 'v' }], { format: 'plain', regex: '^(?P<k>[^=]+)=(?P<v>.*)$' });
+
+describe('lines', () => {
+  it('end with a line feed, a carriage return before it, or the input', () => {
+    const { rows, rejected } = decodeLines(pairs, 'a=1\r\nb=2\nc=3\r\r\nd=\r\ne=5');
+    expect(rows).toEqual([
+      ['a', '1'],
+      ['b', '2'],
+      ['c', '3\r'],
+      ['d', ''],
+      ['e', '5'],
+    ]);
+    expect(rejected).toEqual([]);
+    expect(decodeLines(pairs, 'a=1\r').rows).toEqual([['a', '1']]);
+  });
+
+  it('that are empty are neither records nor rejected', () => {
+    const { rows, rejected } = decodeLines(pairs, '\n\r\na=1\n\n\n');
+    expect(rows).toEqual([['a', '1']]);
+    expect(rejected).toEqual([]);
+  });
+
+  it('that do not match are rejected with their place, blanks included', () => {
+    const { rows, rejected } = decodeLines(pairs, 'a=1\nnothing\r\n  \nb=2\n');
+    expect(rows.length).toBe(2);
+    expect(rejected).toEqual([
+      { reason: 'does not match the pattern', line: 'nothing', start: 4 },
+      { reason: 'does not match the pattern', line: '  ', start: 13 },
+    ]);
+  });
+
+  it('that are too long are rejected, those just within the bound are not', () => {
+    const whole = `a=${'x'.repeat(lineBytesMax - 2)}`;
+    const { rows, rejected } = decodeLines(pairs, `${whole}\n${whole}x\r\nb=2\n`);
+    expect(rows.map((row) => row[0])).toEqual(['a', 'b']);
+    expect(rejected.map(({ reason }) => reason)).toEqual([
+      `has ${lineBytesMax + 1} bytes, more than ${lineBytesMax}`,
+    ]);
+  });
+
+  it('may hold a NUL', () => {
+    expect(decodeLines(pairs, '\0=\0\n').rows).toEqual([['\0', '\0']]);
+  });
+
+  it('stop at a full batch and go on behind it', () => {
+    const lines = Buffer.from('a=1\n'.repeat(rowGroupRowsMax + 3));
+    const decoder = createRecordDecoder(pairs, { captures: new Map(), timezone: 'UTC', now: () => 0 });
+    const builder = new BatchBuilder(pairs.schema);
+    const reject = (): void => expect.fail('a line was rejected');
+    const at = decoder.decode(lines, 0, lines.length, builder, reject);
+    expect(at).toBe(rowGroupRowsMax * 4);
+    expect(decoder.decode(lines, at, lines.length, builder, reject)).toBe(at);
+    expect(builder.finish().length).toBe(rowGroupRowsMax);
+    expect(decoder.decode(lines, at, lines.length, builder, reject)).toBe(lines.length);
+    expect(builder.finish().length).toBe(3);
+  });
+});
+
+describe('captures', () => {
+  it('that took no part are null and not counted, empty ones are empty', () => {
+    const definition = agent(
+      [{ name: 'a' }, { name: 'b' }, { name: 'n', type: 'int' }, { name: 'missing', type: 'int' }],
+      { format: 'plain', regex: '^(?P<a>x*)(?:-(?P<b>y*))?(?P<n>\\d+)?$' },
+    );
+    const { rows, unreadableValues } = decodeLines(definition, 'x\nxx-\n-y5\n');
+    expect(rows).toEqual([
+      ['x', null, null, null],
+      ['xx', '', null, null],
+      ['', 'y', 5n, null],
+    ]);
+    expect(unreadableValues).toBe(0);
+  });
+
+  it('are found anywhere in the line unless the pattern is anchored', () => {
+    const definition = agent([{ name: 'n', type: 'int' }], { format: 'plain', regex: 'id=(?P<n>\\d+)' });
+    expect(decodeLines(definition, 'a id=x id=12 id=13\n').rows).toEqual([[12n]]);
+  });
+
+  it('count a value that does not read', () => {
+    const definition = agent([{ name: 'n', type: 'int' }], { format: 'plain', regex: '^(?P<n>\\S+)$' });
+    const { rows, unreadableValues } = decodeLines(definition, '-\n5\n');
+    expect(rows).toEqual([[null], [5n]]);
+    expect(unreadableValues).toBe(1);
+  });
+});
+
+describe('bytes that are not UTF-8', () => {
+  it('become U+FFFD where they are stored, and are counted there', () => {
+    const definition = agent([{ name: 'v' }, { name: 'w', source: 'v' }], {
+      format: 'plain',
+      regex: '^(?P<k>[^=]+)=(?P<v>[^=]*)=.*$',
+    });
+    const bytes = Buffer.concat([
+      Buffer.from('k\xff=a', 'latin1'),
+      Buffer.from([0xe2, 0x82, 0x41, 0xff, 0xfe]),
+      Buffer.from('=\xff\nk=\ufffd=', 'utf8'),
+      Buffer.from([0xc0]),
+    ]);
+    const { rows, replacedBytes } = decodeLines(definition, bytes);
+    expect(rows).toEqual([
+      ['a\ufffdA\ufffd\ufffd', 'a\ufffdA\ufffd\ufffd'],
+      ['\ufffd', '\ufffd'],
+    ]);
+    expect(replacedBytes).toBe(6);
+  });
+});
+
+/** A decoder that is plainly right: text, re2js, strings. */
+function decodeNaively(regex: string, names: readonly string[], bytes: Uint8Array): (string | null)[][] {
+  const pattern = RE2JS.compile(regex);
+  const rows: (string | null)[][] = [];
+  const lines = Buffer.from(bytes).toString('latin1').split('\n');
+  for (const line of lines) {
+    const raw = Buffer.from(line.endsWith('\r') ? line.slice(0, -1) : line, 'latin1');
+    if (raw.length === 0) continue;
+    const matcher = pattern.matcher(new TextDecoder('utf-8', { ignoreBOM: true }).decode(raw));
+    if (matcher.find()) rows.push(names.map((name) => matcher.group(name)));
+  }
+  return rows;
+}
+
+const regexes = [
+  '^(?P<a>[^ ]*) (?P<b>.*?)(?P<c>\\d*)$',
+  '(?P<a>\\w+)(?:[ =](?P<b>[^é]+))?(?P<c>é?)',
+  '(?i)(?P<a>k*)(?P<b>.)(?P<c>\\pL*)',
+  '^(?:(?P<a>a)|(?P<b>b)|.)*(?P<c>.)',
+];
+
+it('agrees with a naive decoder on random bytes', () => {
+  const piece = fc.oneof(
+    fc
+      .constantFrom('a', 'b', 'K', ' ', '=', '1', '\r', '\n', '\r\n', 'é', '\u212a', '🦊', '\ufffd')
+      .map((text) => [...Buffer.from(text)]),
+    fc.uint8Array({ minLength: 1, maxLength: 3 }).map((bytes) => [...bytes]),
+  );
+  const input = fc.array(piece, { maxLength: 60 }).map((pieces) => Uint8Array.from(pieces.flat()));
+  fc.assert(
+    fc.property(fc.constantFrom(...regexes), input, (regex, bytes) => {
+      const names = ['a', 'b', 'c'];
+      const definition = agent(
+        names.map((name) => ({ name })),
+        { format: 'plain', regex },
+      );
+      expect(decodeLines(definition, bytes).rows).toEqual(decodeNaively(regex, names, bytes));
+    }),
+    { numRuns: long ? 100_000 : 1500 },
+  );
+});
+
+const logs = new URL('../../../../shared/logs/', import.meta.url);
+
+/** The cells of a CSV in the common quoting (RFC 4180). */
+function parseCsv(text: string): string[][] {
+  const rows: string[][] = [[]];
+  for (const [, quoted, plain, end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/g)) {
+    rows.at(-1)!.push(quoted?.replaceAll('""', '"') ?? plain!);
+    if (end !== ',') rows.push([]);
+    if (end === '') break;
+  }
+  return rows.filter((row) => row.length > 1);
+}
+
+const systems: readonly (readonly [system: string, regex: string, columns: readonly string[]])[] = [
+  [
+    'Apache',
+    '^\\[(?P<time>[^\\]]+)\\] \\[(?P<level>[^\\]]+)\\] (?P<content>.*?) *$',
+    ['Time', 'Level', 'Content'],
+  ],
+  [
+    'HDFS',
+    '^(?P<date>\\d+) (?P<time>\\d+) (?P<pid>\\d+) (?P<level>\\w+) (?P<component>[^:]+): *(?P<content>.*?) *$',
+    ['Date', 'Time', 'Pid', 'Level', 'Component', 'Content'],
+  ],
+  [
+    'Linux',
+    '^(?P<month>\\w+) +(?P<date>\\d+) (?P<time>[\\d:]+) (?P<level>\\S+) +(?P<component>[^\\[:]+?)(?:\\[(?P<pid>\\d+)\\])?: *(?P<content>.*?) *$',
+    ['Month', 'Date', 'Time', 'Level', 'Component', 'PID', 'Content'],
+  ],
+  [
+    'OpenSSH',
+    '^(?P<date>\\w+) +(?P<day>\\d+) (?P<time>[\\d:]+) (?P<component>\\S+) sshd\\[(?P<pid>\\d+)\\]: *(?P<content>.*?) *$',
+    ['Date', 'Day', 'Time', 'Component', 'Pid', 'Content'],
+  ],
+];
+
+describe.runIf(existsSync(logs))('real logs', () => {
+  it.each(systems)(
+    '%s: every field of every line is that of the CSV beside it, which has no blanks around its cells',
+    (system, regex, columns) => {
+      const base = new URL(`${system}/${system}_2k.log`, logs);
+      const [header, ...table] = parseCsv(readFileSync(`${base.pathname}_structured.csv`, 'utf8'));
+      const names = columns.map((column) => column.toLowerCase());
+      const definition = agent(
+        names.map((name) => ({ name })),
+        { format: 'plain', regex },
+      );
+      const { rows, rejected } = decodeLines(definition, readFileSync(base));
+      const expected = table.map((row) => columns.map((column): Value => row[header!.indexOf(column)]!));
+      expect(rejected).toEqual([]);
+      expect(rows.map((row) => row.map((value) => value ?? ''))).toEqual(expected);
+      expect(rows.length).toBe(2000);
+    },
+  );
+});
