@@ -1,0 +1,29 @@
+/** Bounds of the HTTP side, each with its reason. Units come last in the names. */
+
+/** Longest request line: 100 filters with long values fit. Beyond it the answer is 414. */
+export const requestLineBytesMax = 16 * 1024;
+
+/** All header lines together: cookies of a shared domain fit. Beyond it the answer is 431. */
+export const headersBytesMax = 16 * 1024;
+
+/** Header lines of one request; browsers send about 20. Beyond it the answer is 431. */
+export const headersMax = 100;
+
+/** Bytes that a client may send ahead while it is being answered (pipelining); beyond them its socket is not read. */
+export const pipelinedBytesMax = 64 * 1024;
+
+/** A head that has begun must be complete in this time, or the connection is closed: who dribbles holds no socket for ever. */
+export const headTimeoutMs = 10_000;
+
+/** A connection without a request is closed after this time; uWebSockets.js would do so after 8 to 12 s by itself. */
+export const idleTimeoutMs = 5_000;
+
+/** A client that takes not one byte of its answer for this long is gone. A slow one that takes a little is not. */
+export const stallTimeoutMs = 120_000;
+
+/** After a refusal we read on, for so long and so much, so that the client gets to read why before a reset reaches it. */
+export const lingerTimeoutMs = 1_000;
+export const lingerBytesMax = 1024 * 1024;
+
+/** One write to a socket, and what may be under way to it besides: the pace of a slow client reaches the scan through it. */
+export const socketWriteBytesMax = 64 * 1024;

@@ -1,0 +1,24 @@
+import { problemBody } from './problem.js';
+import type { ProblemError } from './problem.js';
+import type { TransportResponse } from './transport.js';
+
+/** Answers with a problem. `headers` go with those of the problem itself. */
+export function sendProblem(
+  response: TransportResponse,
+  problem: ProblemError,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  response.send(
+    {
+      status: problem.status,
+      headers: {
+        'Content-Type': 'application/problem+json',
+        'Cache-Control': 'no-store',
+        ...problem.headers,
+        ...headers,
+      },
+      closes: problem.closes,
+    },
+    Buffer.from(problemBody(problem)),
+  );
+}

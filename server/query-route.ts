@@ -1,0 +1,202 @@
+import type { AgentStore } from '../engine/archive.js';
+import { isLogstrataError } from '../engine/errors.js';
+import type { Query } from '../engine/scan/query.js';
+import { acceptsGzip } from './accept-encoding.js';
+import { corsHeaders, preflightHeaders, withVary } from './cors.js';
+import type { CorsOrigin } from './cors.js';
+import { gzipped } from './gzip.js';
+import { socketWriteBytesMax } from './http-limits.js';
+import { ProblemError, problemOf } from './problem.js';
+import { sendProblem } from './problem-response.js';
+import type { QuerySlots } from './query-slots.js';
+import { parseAgentPath, parseQueryRequest } from './request.js';
+import { serverTiming } from './server-timing.js';
+import { TimedPieces } from './timed-pieces.js';
+import type { ResponseHead, TransportRequest, TransportResponse } from './transport.js';
+
+/** By the interface. */
+const limitDefault = 100;
+
+export interface RouteOptions {
+  /** The store of an agent, or undefined when there is no such agent. */
+  readonly lookup: (agent: string) => AgentStore | undefined;
+  readonly corsOrigin: CorsOrigin;
+  readonly timezone: string;
+  readonly limitMax: number;
+  readonly queryTimeoutMs: number;
+  readonly now: () => number;
+  readonly log: (message: string) => void;
+}
+
+/** The methods that the route answers. A preflight is asked only where CORS is on. */
+export function routeMethods(corsOrigin: CorsOrigin): readonly string[] {
+  return Object.keys(corsHeaders(corsOrigin, undefined)).length === 0
+    ? ['GET', 'HEAD']
+    : ['GET', 'HEAD', 'OPTIONS'];
+}
+
+/** `GET /api/query/{agent_name}`: the one route. */
+export class QueryRoute {
+  readonly #options: RouteOptions;
+  readonly #slots: QuerySlots;
+
+  constructor(options: RouteOptions, slots: QuerySlots) {
+    this.#options = options;
+    this.#slots = slots;
+  }
+
+  /** Answers one request. Never rejects: what fails is answered, or breaks the connection, and is logged when it is ours. */
+  async answer(request: TransportRequest, response: TransportResponse): Promise<void> {
+    const cors = corsHeaders(this.#options.corsOrigin, request.header('origin'));
+    try {
+      this.#slots.assertOpen();
+      if (request.method === 'OPTIONS') {
+        response.send(
+          { status: 204, headers: { ...cors, ...preflightHeaders(routeMethods(this.#options.corsOrigin)) } },
+          null,
+        );
+        return;
+      }
+      const { store, query } = this.#read(request);
+      const packs = acceptsGzip(request.header('accept-encoding'));
+      const head = { status: 200, headers: { ...withVary(cors, 'Accept-Encoding'), ...answerHeaders } };
+      if (request.method === 'HEAD') response.send(packs ? packed(head) : head, null);
+      else await this.#run(store, query, head, packs, response);
+    } catch (error) {
+      if (response.gone.aborted) return;
+      const problem = problemOf(error);
+      this.#logOurs(problem, error);
+      sendProblem(response, problem, withVary(cors, 'Accept-Encoding'));
+    }
+  }
+
+  #read(request: TransportRequest): { store: AgentStore; query: Query } {
+    const agent = parseAgentPath(request.rawPath);
+    const store = this.#options.lookup(agent);
+    if (store === undefined) throw new ProblemError(404, `there is no agent "${agent}"`);
+    const { timezone, limitMax, now } = this.#options;
+    const query = parseQueryRequest(request.rawQuery, {
+      schema: store.schema,
+      now: now(),
+      timezone,
+      limitMax,
+      limitDefault: Math.min(limitDefault, limitMax),
+    });
+    return { store, query };
+  }
+
+  /** Throws before the first byte of the answer only. */
+  async #run(
+    store: AgentStore,
+    query: Query,
+    head: ResponseHead,
+    packs: boolean,
+    response: TransportResponse,
+  ): Promise<void> {
+    const release = this.#slots.take();
+    const abort = new AbortController();
+    const leave = (): void => abort.abort(response.gone.reason);
+    if (response.gone.aborted) leave();
+    else response.gone.addEventListener('abort', leave, { once: true });
+    const pieces = new TimedPieces(abort, this.#options.queryTimeoutMs);
+    const startMs = performance.now();
+    try {
+      const scan = await pieces.start((signal) => store.scan(query, { signal }));
+      const first = await pieces.next();
+      const timing = serverTiming(scan.stats, performance.now() - startMs);
+      const timed = { ...head, headers: { ...head.headers, 'Server-Timing': timing } };
+      if (first === undefined) response.send(timed, new Uint8Array(0));
+      else await this.#stream(pieces, first, timed, packs, response);
+    } finally {
+      response.gone.removeEventListener('abort', leave);
+      // A scan that does not stop at once keeps its slot, but nobody waits for it.
+      void pieces.close().then(release);
+    }
+  }
+
+  /** Whatever fails from here on breaks the connection: a problem can't be told any more. */
+  async #stream(
+    pieces: TimedPieces,
+    first: Uint8Array,
+    head: ResponseHead,
+    packs: boolean,
+    response: TransportResponse,
+  ): Promise<void> {
+    try {
+      if (packs) await streamPacked(pieces, first, packed(head), response);
+      else await streamPlain(pieces, first, head, response);
+    } catch (error) {
+      if (!response.gone.aborted) this.#options.log(`an answer was broken off: ${describeFailure(error)}`);
+      response.break();
+    }
+  }
+
+  #logOurs(problem: ProblemError, error: unknown): void {
+    if (problem.status === 500) this.#options.log(`a query failed: ${describeFailure(error)}`);
+  }
+}
+
+/** For the log: what users can cause as a sentence, our own bugs with the place in the code. */
+function describeFailure(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return isLogstrataError(error) ? error.message : (error.stack ?? error.message);
+}
+
+const answerHeaders = { 'Content-Type': 'application/x-ndjson', 'Cache-Control': 'no-store' };
+
+function packed(head: ResponseHead): ResponseHead {
+  return { ...head, headers: { ...head.headers, 'Content-Encoding': 'gzip' } };
+}
+
+async function streamPacked(
+  pieces: TimedPieces,
+  first: Uint8Array,
+  head: ResponseHead,
+  response: TransportResponse,
+): Promise<void> {
+  for await (const piece of gzipped(following(first, pieces))) await response.write(head, piece);
+  response.end();
+}
+
+async function* following(first: Uint8Array, pieces: TimedPieces): AsyncGenerator<Uint8Array> {
+  for (let piece: Uint8Array | undefined = first; piece !== undefined; piece = await pieces.next())
+    yield piece;
+}
+
+async function streamPlain(
+  pieces: TimedPieces,
+  first: Uint8Array,
+  head: ResponseHead,
+  response: TransportResponse,
+): Promise<void> {
+  if (first.length > socketWriteBytesMax) {
+    await response.write(head, first);
+  } else {
+    // A copy, because the scan may use the piece's memory again when it is asked for the next.
+    const small = Uint8Array.from(first);
+    const next = pieces.next();
+    if (await endsAtOnce(next)) {
+      response.send(head, small);
+      return;
+    }
+    await response.write(head, small);
+    const piece = await next;
+    if (piece !== undefined) await response.write(head, piece);
+  }
+  for (let piece = await pieces.next(); piece !== undefined; piece = await pieces.next()) {
+    await response.write(head, piece);
+  }
+  response.end();
+}
+
+/** Whether an answer is known to be over by the time that the event loop comes round: then its length can be told. */
+async function endsAtOnce(next: Promise<Uint8Array | undefined>): Promise<boolean> {
+  const later = Symbol('later');
+  const turn = new Promise<typeof later>((resolve) => setImmediate(() => resolve(later)));
+  try {
+    return (await Promise.race([next, turn])) === undefined;
+  } catch {
+    // The caller learns of the failure when it awaits the piece itself.
+    return false;
+  }
+}

@@ -1,0 +1,86 @@
+import type { AgentStore } from '../engine/archive.js';
+import { LogstrataError } from '../engine/errors.js';
+import type { CorsOrigin } from './cors.js';
+import { formatAddress } from './listen.js';
+import { NodeTransport } from './node-transport.js';
+import { QueryRoute, routeMethods } from './query-route.js';
+import { QuerySlots } from './query-slots.js';
+import type { Transport, TransportName, TransportOptions } from './transport.js';
+import { loadUws } from './uws-binary.js';
+import { UwsTransport } from './uws-transport.js';
+
+/** `auto`: uWebSockets.js where it has a binary for this machine, else node:http. */
+export type TransportChoice = 'auto' | TransportName;
+
+export interface ServerOptions {
+  /** No host, or an empty one: every interface. Port 0: any free one. */
+  readonly listen: { readonly host?: string | undefined; readonly port: number };
+  readonly transport: TransportChoice;
+  /** The store of an agent, or undefined when there is no such agent (404). */
+  readonly lookup: (agent: string) => AgentStore | undefined;
+  /** `server.cors.origin`; undefined: off. */
+  readonly corsOrigin?: CorsOrigin;
+  /** Zone of absolute times without an offset. */
+  readonly timezone: string;
+  /** Largest `limit` that may be asked for. */
+  readonly limitMax: number;
+  /** Queries that may run at once; more are answered with 429. */
+  readonly queriesMax: number;
+  /** Time that the scan of one query may take, without the time that the client takes. */
+  readonly queryTimeoutMs: number;
+  /** The clock for relative times, ms since the epoch. */
+  readonly now: () => number;
+  /** For failures on our side, one sentence each. */
+  readonly log: (message: string) => void;
+}
+
+export interface RunningServer {
+  /** `http://host:port`, with the port that was taken. */
+  readonly address: string;
+  readonly transport: TransportName;
+  /** Stops listening, answers 503 to new requests, finishes what has begun, and breaks what has not ended after `timeoutMs`. */
+  close(options: { readonly timeoutMs: number }): Promise<void>;
+}
+
+/**
+ * Serves the route. Throws `invalid` for an address that can't be had, naming it, and `unsupported` for a transport that this
+ * machine has no binary of.
+ */
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const slots = new QuerySlots(options.queriesMax);
+  const route = new QueryRoute({ ...options, corsOrigin: options.corsOrigin }, slots);
+  const transport = chooseTransport(options.transport, {
+    methods: routeMethods(options.corsOrigin),
+    handler: (request, response) => void route.answer(request, response),
+  });
+  const { host, port } = options.listen;
+  const portTaken = await transport.listen(host, port);
+  const isEverywhere = host === undefined || host === '' || host === '0.0.0.0' || host === '::';
+  return {
+    address: `http://${formatAddress(isEverywhere ? 'localhost' : host, portTaken)}`,
+    transport: transport.name,
+    close: async ({ timeoutMs }) => {
+      slots.stop();
+      await Promise.race([transport.stop(), pass(timeoutMs)]);
+      await transport.destroy();
+    },
+  };
+}
+
+function chooseTransport(choice: TransportChoice, options: TransportOptions): Transport {
+  if (choice === 'node') return new NodeTransport(options);
+  const uws = loadUws();
+  if (uws !== undefined) return new UwsTransport(uws, options);
+  if (choice === 'auto') return new NodeTransport(options);
+  throw new LogstrataError(
+    'unsupported',
+    `uWebSockets.js has no binary for Node ${process.versions.node} on ${process.platform} ${process.arch}; use the transport "node" or "auto"`,
+  );
+}
+
+function pass(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    // It must not keep a process alive that has closed everything else.
+    setTimeout(resolve, ms).unref();
+  });
+}

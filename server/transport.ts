@@ -1,0 +1,66 @@
+/**
+ * The transport port: all that the route asks of an HTTP server. One test suite runs on both implementations.
+ *
+ * A transport checks the heads of requests itself (`request-head.ts`): the handler sees only HTTP/1.1 requests of an
+ * allowed method, without a body, one after another on each connection.
+ */
+export interface Transport {
+  readonly name: TransportName;
+  /** Takes connections. Throws `invalid` for a busy port or an address that is not ours, naming it. Returns the port taken. */
+  listen(host: string | undefined, port: number): Promise<number>;
+  /**
+   * Takes no more connections, closes those without a request, and closes each other one behind its answer. Resolves when
+   * all are closed.
+   */
+  stop(): Promise<void>;
+  /** Breaks what is still open and gives back every resource. */
+  destroy(): Promise<void>;
+}
+
+export type TransportName = 'uws' | 'node';
+
+export interface TransportRequest {
+  /** `GET`, `HEAD` or `OPTIONS`: one of the methods that the transport was told to allow. */
+  readonly method: string;
+  /** The path as it was sent, percent-encoded. */
+  readonly rawPath: string;
+  /** What follows the first `?`, percent-encoded; empty without one. */
+  readonly rawQuery: string;
+  /** Value of a header, by its lowercase name; several lines of it are joined by `, `. */
+  header(name: string): string | undefined;
+}
+
+export interface ResponseHead {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The connection is closed behind this response. */
+  readonly closes?: boolean | undefined;
+}
+
+/** Answers one request: either `send`, or `write` any number of times and then `end`, or `break`. */
+export interface TransportResponse {
+  /** Aborted when the client has gone away before the response has ended. */
+  readonly gone: AbortSignal;
+  /**
+   * A response in one go, with its Content-Length. For `HEAD` only the head is sent; `null` is a response without
+   * a Content-Length as well (204, or a `HEAD` whose body is not known).
+   */
+  send(head: ResponseHead, body: Uint8Array | null): void;
+  /**
+   * A part of the body. The head goes with the first. Resolves when the bytes are the transport's own and the client keeps
+   * pace: at most `socketWriteBytesMax` bytes or so wait on our side. Rejects `cancelled` when the client is gone.
+   */
+  write(head: ResponseHead, piece: Uint8Array): Promise<void>;
+  /** Ends a body that `write` began. */
+  end(): void;
+  /** Ends the connection so that the client can't take what it has for the whole. Nothing happens when it is gone. */
+  break(): void;
+}
+
+export type RequestHandler = (request: TransportRequest, response: TransportResponse) => void;
+
+export interface TransportOptions {
+  /** Other methods are refused with a 405 that lists these. */
+  readonly methods: readonly string[];
+  readonly handler: RequestHandler;
+}

@@ -1,0 +1,434 @@
+import { describe, expect, it } from 'vitest';
+import { DamageError, LogstrataError } from '../../engine/errors.js';
+import { startServer } from '../../server/server.js';
+import { logged, serve, transports } from './running.js';
+import { piece, ScriptedStore } from './scripted-store.js';
+import { ask, shout, Wire } from './wire.js';
+import type { WireResponse } from './wire.js';
+
+const host = 'Host: x\r\n';
+const two = (): ScriptedStore => new ScriptedStore(() => [piece(1), piece(2)]);
+
+function expectProblem(response: WireResponse | undefined, status: number): Record<string, unknown> {
+  expect(response?.status).toBe(status);
+  expect(response!.headers.get('content-type')).toBe('application/problem+json');
+  expect(response!.isWhole).toBe(true);
+  const problem = JSON.parse(response!.body.toString()) as Record<string, unknown>;
+  expect(problem).toMatchObject({ type: 'about:blank', status });
+  expect(problem.title).toEqual(expect.any(String));
+  expect(problem.detail).toEqual(expect.any(String));
+  return problem;
+}
+
+describe.each(transports)('on %s', (transport) => {
+  it('says which transport it is, and where', async () => {
+    const server = await serve(transport, two());
+    expect(server.transport).toBe(transport);
+    expect(server.address).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+  });
+
+  it('answers JSON Lines', async () => {
+    const store = two();
+    const { address } = await serve(transport, store);
+    const response = await ask(address, '/api/query/nginx?limit=7&status__gte=500&_=1');
+    expect(response).toMatchObject({ status: 200, isWhole: true });
+    expect(response.headers.get('content-type')).toBe('application/x-ndjson');
+    expect(response.headers.get('cache-control')).toBe('no-store');
+    expect(response.headers.get('vary')).toBe('Accept-Encoding');
+    expect(response.headers.get('server-timing')).toMatch(/^first;dur=[\d.]+, select;dur=/);
+    expect(response.headers.has('access-control-allow-origin')).toBe(false);
+    expect(response.headers.has('uwebsockets')).toBe(false);
+    expect(response.body).toEqual(Buffer.concat([piece(1), piece(2)]));
+    expect(store.lastQuery).toMatchObject({
+      limit: 7,
+      predicates: [{ kind: 'int', op: 'gte', value: 500n }],
+    });
+    expect(store.ended).toBe(1);
+  });
+
+  it('tells the length of an answer of one small piece', async () => {
+    const { address } = await serve(transport, new ScriptedStore(() => [piece(1)]));
+    const response = await ask(address, '/api/query/nginx');
+    expect(response.headers.get('content-length')).toBe(String(piece(1).length));
+    expect(response.body).toEqual(piece(1));
+  });
+
+  it.each([{}, { 'Accept-Encoding': 'gzip' }])('answers nothing with no body (%j)', async (headers) => {
+    const { address } = await serve(transport, new ScriptedStore(() => []));
+    const response = await ask(address, '/api/query/nginx?limit=0', { headers: { ...headers } });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-length')).toBe('0');
+    expect(response.headers.has('content-encoding')).toBe(false);
+    expect(response.body.length).toBe(0);
+  });
+
+  it.each([
+    ['/api/query/nginx?limt=5', 'limt'],
+    ['/api/query/nginx?mesage__like=x', 'mesage__like'],
+    ['/api/query/nginx?message__gt=x', 'message__gt'],
+    ['/api/query/nginx?status__eq=x', 'status__eq'],
+    ['/api/query/nginx?after=xyz', 'after'],
+    ['/api/query/nginx?limit=-1', 'limit'],
+    ['/api/query/nginx?limit=1.5', 'limit'],
+    ['/api/query/nginx?limit=1001', 'limit'],
+    ['/api/query/nginx?message__like=%zz', 'message__like'],
+    ['/api/query/nginx?message__like=%C3', 'message__like'],
+    ['/api/query/nginx?time__since=2025-02-30', 'time__since'],
+  ])('refuses %s with a 400 that names %s', async (target, parameter) => {
+    const store = two();
+    const { address } = await serve(transport, store);
+    expect(expectProblem(await ask(address, target), 400)).toMatchObject({ parameter });
+    expect(store.begun).toBe(0);
+  });
+
+  it.each([
+    ['/api/query/other'],
+    ['/api/query/Nginx'],
+    ['/api/query/a%2Fb'],
+    ['/api/query/..%2Fnginx'],
+    ['/api/query/nginx/'],
+    ['/api/query/'],
+    ['/'],
+    ['/favicon.ico'],
+    ['/api//query/nginx'],
+  ])('answers 404 for %s', async (target) => {
+    const { address } = await serve(transport, two());
+    expectProblem(await ask(address, target), 404);
+  });
+
+  it.each(['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'FOO', 'get'])(
+    'answers 405 for %s',
+    async (method) => {
+      const { address } = await serve(transport, two());
+      const { response } = await shout(address, `${method} /api/query/nginx HTTP/1.1\r\n${host}\r\n`);
+      expectProblem(response, 405);
+      expect(response!.headers.get('allow')).toBe('GET, HEAD');
+    },
+  );
+
+  it('answers 405 for CONNECT', async () => {
+    const { address } = await serve(transport, two());
+    const { response } = await shout(address, `CONNECT example.com:80 HTTP/1.1\r\n${host}\r\n`);
+    expectProblem(response, 405);
+  });
+
+  it.each([
+    ['a length', 'Content-Length: 5\r\n', 'abcde'],
+    ['a length, not sent yet', 'Content-Length: 5\r\n', ''],
+    ['chunks', 'Transfer-Encoding: chunked\r\n', '5\r\nabcde\r\n0\r\n\r\n'],
+    ['a length that waits for 100', 'Content-Length: 5\r\nExpect: 100-continue\r\n', ''],
+    [
+      'a request smuggled in it',
+      `Content-Length: 44\r\n`,
+      `GET /api/query/nginx HTTP/1.1\r\nHost: x\r\n\r\n`,
+    ],
+    ['a megabyte', 'Content-Length: 1000000\r\n', 'x'.repeat(1_000_000)],
+  ])('refuses a request with a body and closes: %s', async (_what, headers, body) => {
+    const store = two();
+    const { address } = await serve(transport, store);
+    const { response, wire } = await shout(
+      address,
+      `GET /api/query/nginx HTTP/1.1\r\n${host}${headers}\r\n${body}`,
+    );
+    expectProblem(response, 400);
+    expect(response!.headers.get('connection')).toBe('close');
+    expect(wire.text.match(/HTTP\/1\.1 /g)).toHaveLength(1);
+    expect(store.begun).toBe(0);
+  });
+
+  it('takes Content-Length: 0 for no body, and keeps the connection', async () => {
+    const { address } = await serve(transport, two());
+    const wire = await Wire.open(address);
+    const request = `GET /api/query/nginx HTTP/1.1\r\n${host}Content-Length: 0\r\n\r\n`;
+    wire.send(request);
+    expect((await wire.responses(1))[0]).toMatchObject({ status: 200 });
+    wire.send(request);
+    expect(await wire.responses(2)).toHaveLength(2);
+    wire.socket.destroy();
+  });
+
+  it.each([
+    ['GET /api/query/nginx HTTP/1.0\r\n\r\n'],
+    [`GET /api/query/nginx HTTP/1.0\r\n${host}Connection: keep-alive\r\n\r\n`],
+    [`HEAD /api/query/nginx HTTP/1.0\r\n${host}\r\n`],
+    [`GET /api/query/nginx HTTP/0.9\r\n${host}\r\n`],
+    ['GET /api/query/nginx\r\n\r\n'],
+    [`GET /api/query/nginx HTTP/1.2\r\n${host}\r\n`],
+    [`GET /api/query/nginx HTTP/2.0\r\n${host}\r\n`],
+    ['PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    [`GET /api/query/nginx HTTP/3\r\n${host}\r\n`],
+  ])('answers 505 for %j', async (request) => {
+    const store = two();
+    const { address } = await serve(transport, store);
+    const { response } = await shout(address, request);
+    if (!request.startsWith('HEAD')) expectProblem(response, 505);
+    expect(response).toMatchObject({ status: 505 });
+    expect(response!.headers.get('connection')).toBe('close');
+    expect(store.begun).toBe(0);
+  });
+
+  it('answers 505 for an old version behind a request of this one, too', async () => {
+    const { address } = await serve(transport, two());
+    const wire = await Wire.open(address);
+    wire.send(`GET /api/query/nginx HTTP/1.1\r\n${host}\r\n`);
+    await wire.responses(1);
+    wire.send('GET /api/query/nginx HTTP/1.0\r\n\r\n');
+    await wire.closed();
+    const responses = await wire.responses(2);
+    expect(responses.map(({ status }) => status)).toEqual([200, 505]);
+  });
+
+  it.each([
+    ['one packet', [`GET /api/query/nginx?message__like=${'x'.repeat(17_000)} HTTP/1.1\r\n${host}\r\n`]],
+    [
+      'two packets',
+      [
+        `GET /api/query/nginx?message__like=${'x'.repeat(9000)}`,
+        `${'x'.repeat(9000)} HTTP/1.1\r\n${host}\r\n`,
+      ],
+    ],
+    ['without an end', [`GET /api/query/nginx?message__like=${'x'.repeat(100_000)}`]],
+    [
+      'without an end, in packets',
+      Array.from({ length: 8 }, (_, i) => `${i === 0 ? 'GET /' : ''}${'x'.repeat(10_000)}`),
+    ],
+  ])('answers 414 for a long request line: %s', async (_what, packets) => {
+    const { address } = await serve(transport, two());
+    const { response } = await shout(address, ...packets);
+    expectProblem(response, 414);
+  });
+
+  it.each([
+    ['one long header', [`GET /api/query/nginx HTTP/1.1\r\n${host}Cookie: ${'x'.repeat(17_000)}\r\n\r\n`]],
+    [
+      'one without an end',
+      [`GET /api/query/nginx HTTP/1.1\r\n${host}Cookie: `, 'x'.repeat(50_000), 'x'.repeat(50_000)],
+    ],
+    [
+      'many headers',
+      [
+        `GET /api/query/nginx HTTP/1.1\r\n${host}${Array.from({ length: 150 }, (_, i) => `H${i}: 1\r\n`).join('')}\r\n`,
+      ],
+    ],
+    [
+      'many long headers',
+      [
+        `GET /api/query/nginx HTTP/1.1\r\n${host}${Array.from({ length: 90 }, (_, i) => `H${i}: ${'x'.repeat(900)}\r\n`).join('')}\r\n`,
+      ],
+    ],
+  ])('answers 431 for long headers: %s', async (_what, packets) => {
+    const { address } = await serve(transport, two());
+    const { response } = await shout(address, ...packets);
+    expectProblem(response, 431);
+  });
+
+  it.each([
+    [
+      '90 headers',
+      `GET /api/query/nginx HTTP/1.1\r\n${host}${Array.from({ length: 90 }, (_, i) => `H${i}: 1\r\n`).join('')}Connection: close\r\n\r\n`,
+    ],
+    [
+      '12 KB of headers',
+      `GET /api/query/nginx HTTP/1.1\r\n${host}Connection: close\r\nCookie: ${'x'.repeat(12_000)}\r\n\r\n`,
+    ],
+    [
+      'a line of 16 KB',
+      `GET /api/query/nginx?message__like=${'x'.repeat(16_000)} HTTP/1.1\r\n${host}Connection: close\r\n\r\n`,
+    ],
+  ])('takes %s, also in small packets', async (_what, request) => {
+    const { address } = await serve(transport, two());
+    expect((await shout(address, request)).response).toMatchObject({ status: 200 });
+    const third = Math.floor(request.length / 3);
+    const packets = [request.slice(0, third), request.slice(third, 2 * third), request.slice(2 * third)];
+    expect((await shout(address, ...packets)).response).toMatchObject({ status: 200 });
+  });
+
+  it.each([
+    ['no Host', 'GET /api/query/nginx HTTP/1.1\r\n\r\n'],
+    ['two Hosts', `GET /api/query/nginx HTTP/1.1\r\n${host}${host}\r\n`],
+    ['a blank before the colon', `GET /api/query/nginx HTTP/1.1\r\n${host}Foo : bar\r\n\r\n`],
+    ['a folded header', `GET /api/query/nginx HTTP/1.1\r\n${host}Foo: a\r\n b\r\n\r\n`],
+    ['a header without a colon', `GET /api/query/nginx HTTP/1.1\r\n${host}Foo\r\n\r\n`],
+    ['a blank in the target', `GET /api/query/nginx?message__like=a b HTTP/1.1\r\n${host}\r\n`],
+    ['raw bytes in the target', `GET /api/query/nginx?message__like=\xc3\xa9 HTTP/1.1\r\n${host}\r\n`],
+    [
+      'two lengths',
+      `GET /api/query/nginx HTTP/1.1\r\n${host}Content-Length: 0\r\nContent-Length: 4\r\n\r\nabcd`,
+    ],
+    [
+      'a length and chunks',
+      `GET /api/query/nginx HTTP/1.1\r\n${host}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    ],
+    ['a length that is none', `GET /api/query/nginx HTTP/1.1\r\n${host}Content-Length: +0\r\n\r\n`],
+    ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n'],
+  ])('answers 400 and closes for %s', async (_what, request) => {
+    const store = two();
+    const { address } = await serve(transport, store);
+    const { response } = await shout(address, request);
+    expectProblem(response, 400);
+    expect(response!.headers.get('connection')).toBe('close');
+    expect(store.begun).toBe(0);
+  });
+
+  it('takes the absolute form of a target', async () => {
+    const { address } = await serve(transport, two());
+    expect(await ask(address, `http://example.com/api/query/nginx?limit=5`)).toMatchObject({ status: 200 });
+  });
+
+  it('answers HEAD like GET, without running the query', async () => {
+    const store = two();
+    const { address } = await serve(transport, store);
+    const response = await ask(address, '/api/query/nginx', { method: 'HEAD' });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe('application/x-ndjson');
+    expect(store.begun).toBe(0);
+    const bad = await ask(address, '/api/query/nginx?limt=5', { method: 'HEAD' });
+    expect(bad.status).toBe(400);
+    expect(Number(bad.headers.get('content-length'))).toBeGreaterThan(50);
+    // No byte of a body follows: the next response on the connection is where it must be.
+    const wire = await Wire.open(address);
+    wire.send(
+      `HEAD /api/query/nginx?limt=5 HTTP/1.1\r\n${host}\r\nHEAD /api/query/nginx HTTP/1.1\r\n${host}\r\n`,
+    );
+    const responses = await wire.responses(2, true);
+    expect(responses.map(({ status }) => status)).toEqual([400, 200]);
+    wire.socket.destroy();
+  });
+
+  it('lets scripts of the configured origins read, and no others', async () => {
+    const { address } = await serve(transport, two(), {
+      corsOrigin: ['https://a.example', 'https://b.example'],
+    });
+    const allowed = await ask(address, '/api/query/nginx', { headers: { Origin: 'https://b.example' } });
+    expect(allowed.headers.get('access-control-allow-origin')).toBe('https://b.example');
+    expect(allowed.headers.get('vary')).toBe('Origin, Accept-Encoding');
+    const other = await ask(address, '/api/query/nginx', { headers: { Origin: 'https://c.example' } });
+    expect(other.headers.has('access-control-allow-origin')).toBe(false);
+    const problem = await ask(address, '/api/query/nginx?limt=1', {
+      headers: { Origin: 'https://b.example' },
+    });
+    expect(problem.headers.get('access-control-allow-origin')).toBe('https://b.example');
+    const preflight = await ask(address, '/api/query/nginx', {
+      method: 'OPTIONS',
+      headers: { Origin: 'https://a.example', 'Access-Control-Request-Method': 'GET' },
+    });
+    expect(preflight.status).toBe(204);
+    expect(preflight.headers.get('access-control-allow-origin')).toBe('https://a.example');
+    expect(preflight.headers.get('access-control-allow-methods')).toBe('GET, HEAD, OPTIONS');
+  });
+
+  it('lets every origin read with *', async () => {
+    const { address } = await serve(transport, two(), { corsOrigin: '*' });
+    const response = await ask(address, '/api/query/nginx', { headers: { Origin: 'https://a.example' } });
+    expect(response.headers.get('access-control-allow-origin')).toBe('*');
+    expect(response.headers.get('vary')).toBe('Accept-Encoding');
+    const { response: posted } = await shout(address, `POST /api/query/nginx HTTP/1.1\r\n${host}\r\n`);
+    expect(posted!.headers.get('allow')).toBe('GET, HEAD, OPTIONS');
+  });
+
+  it('answers pipelined requests in their order', async () => {
+    const { address } = await serve(
+      transport,
+      new ScriptedStore((query) => [
+        new Promise((resolve) => setTimeout(resolve, 50 / query.limit)),
+        piece(query.limit),
+      ]),
+    );
+    const wire = await Wire.open(address);
+    const requests = [1, 2, 5, 3, 4].map(
+      (limit) => `GET /api/query/nginx?limit=${limit} HTTP/1.1\r\n${host}\r\n`,
+    );
+    wire.send(requests.join(''));
+    const responses = await wire.responses(5);
+    expect(responses.map(({ body }) => body)).toEqual([1, 2, 5, 3, 4].map((number) => piece(number)));
+    wire.socket.destroy();
+  });
+
+  it('closes behind the answer when it is asked to', async () => {
+    const { address } = await serve(transport, two());
+    const { response, wire } = await shout(
+      address,
+      `GET /api/query/nginx HTTP/1.1\r\n${host}Connection: close\r\n\r\n`,
+    );
+    expect(response).toMatchObject({ status: 200, isWhole: true });
+    expect(response!.headers.get('connection')).toBe('close');
+    expect(wire.ending).toBe('end');
+  });
+
+  it('closes a connection that stays idle', async () => {
+    const { address } = await serve(transport, two());
+    const wire = await Wire.open(address);
+    wire.send(`GET /api/query/nginx HTTP/1.1\r\n${host}\r\n`);
+    await wire.closed();
+    expect(await wire.responses(1)).toHaveLength(1);
+    expect(wire.ending).toBe('end');
+  });
+
+  it.each([
+    [
+      'damage',
+      new DamageError('row group 3 has a bad checksum', { path: 'dt=2026-01-01/7.parquet' }),
+      500,
+      /damaged.*row group 3.*7\.parquet/,
+    ],
+    [
+      'a file that is gone',
+      new LogstrataError('io', 'reading failed', { path: 'x.parquet' }),
+      500,
+      /reading failed.*x\.parquet/,
+    ],
+    ['a bug of ours', new TypeError('x is not a function'), 500, /the server failed/],
+    ['memory that does not suffice', new LogstrataError('limit', 'the pool is full'), 503, /pool is full/],
+    ['a time limit in the scan', new LogstrataError('timeout', 'too slow'), 504, /too slow/],
+  ])('answers %s before the first byte with a problem', async (_what, error, status, detail) => {
+    const { address } = await serve(transport, new ScriptedStore(() => [error]));
+    const problem = expectProblem(await ask(address, '/api/query/nginx'), status);
+    expect(problem.detail).toMatch(detail);
+    expect(JSON.stringify(problem)).not.toMatch(/\.ts|node:internal/);
+    if (status === 500) expect(logged.join()).toContain(error.message);
+  });
+
+  it('answers 504 for a query that runs past its time', async () => {
+    const store = new ScriptedStore(() => [new Promise(() => undefined)]);
+    const { address } = await serve(transport, store, { queryTimeoutMs: 50 });
+    expectProblem(await ask(address, '/api/query/nginx'), 504);
+    expect(store.lastSignal?.aborted).toBe(true);
+    expect(store.ended).toBe(1);
+  });
+
+  it('answers 429 with Retry-After beyond the bound, and goes on when there is room', async () => {
+    let finish: () => void = () => undefined;
+    const wait = new Promise<void>((resolve) => (finish = resolve));
+    const { address } = await serve(transport, new ScriptedStore(() => [wait, piece(1)]), { queriesMax: 2 });
+    const first = ask(address, '/api/query/nginx');
+    const second = ask(address, '/api/query/nginx');
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    const third = await ask(address, '/api/query/nginx');
+    expectProblem(third, 429);
+    expect(third.headers.get('retry-after')).toBe('1');
+    finish();
+    expect((await first).status).toBe(200);
+    expect((await second).status).toBe(200);
+    expect((await ask(address, '/api/query/nginx')).status).toBe(200);
+  });
+
+  it('names a busy port', async () => {
+    const { address } = await serve(transport, two());
+    const port = Number(new URL(address).port);
+    const again = startServer({
+      listen: { host: '127.0.0.1', port },
+      transport,
+      lookup: () => undefined,
+      timezone: 'UTC',
+      limitMax: 1,
+      queriesMax: 1,
+      queryTimeoutMs: 1,
+      now: Date.now,
+      log: () => undefined,
+    });
+    await expect(again).rejects.toMatchObject({
+      code: 'invalid',
+      message: expect.stringContaining(`127.0.0.1:${port}`) as unknown,
+    });
+  });
+});

@@ -1,0 +1,40 @@
+import { afterEach } from 'vitest';
+import type { AgentStore } from '../../engine/archive.js';
+import { startServer } from '../../server/server.js';
+import type { RunningServer, ServerOptions } from '../../server/server.js';
+import type { TransportName } from '../../server/transport.js';
+import { loadUws } from '../../server/uws-binary.js';
+
+/** Both transports, or the one that this machine can run. */
+export const transports: TransportName[] = loadUws() === undefined ? ['node'] : ['uws', 'node'];
+
+const running: RunningServer[] = [];
+/** What the servers of a test have logged. */
+export const logged: string[] = [];
+
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((server) => server.close({ timeoutMs: 0 })));
+  logged.length = 0;
+});
+
+/** A server of a test: on any free port, gone when the test is over. */
+export async function serve(
+  transport: TransportName,
+  store: AgentStore,
+  options: Partial<ServerOptions> = {},
+): Promise<RunningServer> {
+  const server = await startServer({
+    listen: { host: '127.0.0.1', port: 0 },
+    transport,
+    lookup: (agent) => (agent === 'nginx' ? store : undefined),
+    timezone: 'UTC',
+    limitMax: 1000,
+    queriesMax: 4,
+    queryTimeoutMs: 60_000,
+    now: () => Date.UTC(2026, 0, 15),
+    log: (message) => logged.push(message),
+    ...options,
+  });
+  running.push(server);
+  return server;
+}

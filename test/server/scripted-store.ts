@@ -1,0 +1,91 @@
+import type { AgentStore, Scan, ScanOptions } from '../../engine/archive.js';
+import { newScanStats } from '../../engine/scan/execute.js';
+import type { Query } from '../../engine/scan/query.js';
+import { makeSchema } from '../../engine/schema.js';
+import type { Schema } from '../../engine/schema.js';
+
+export const scriptedSchema: Schema = makeSchema([
+  { name: 'time', type: 'time' },
+  { name: 'status', type: 'int' },
+  { name: 'message', type: 'string' },
+]);
+
+/** What a scan of the store does: pieces to answer with, promises to wait for, or a failure. */
+export type Step = Uint8Array | Promise<unknown> | Error;
+
+/** The port of an agent, playing a script: for what the route does with a scan, whatever the scan does. */
+export class ScriptedStore implements AgentStore {
+  readonly name = 'scripted';
+  readonly schema = scriptedSchema;
+  readonly #script: (query: Query) => Iterable<Step>;
+  /** Scans begun, pieces asked for and given, and scans that are over. */
+  begun = 0;
+  given = 0;
+  ended = 0;
+  lastQuery: Query | undefined;
+  lastSignal: AbortSignal | undefined;
+
+  constructor(script: (query: Query) => Iterable<Step>) {
+    this.#script = script;
+  }
+
+  scan(query: Query, options: ScanOptions = {}): Promise<Scan> {
+    this.lastQuery = query;
+    this.lastSignal = options.signal;
+    return Promise.resolve({ lines: this.#play(query, options.signal), stats: newScanStats() });
+  }
+
+  async *#play(query: Query, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+    this.begun++;
+    try {
+      for (const step of this.#script(query)) {
+        if (step instanceof Error) throw step;
+        if (step instanceof Uint8Array) {
+          this.given++;
+          yield step;
+        } else {
+          await untilAborted(step, signal);
+        }
+      }
+    } finally {
+      this.ended++;
+    }
+  }
+
+  snapshot = unused;
+  checkpoints = unused;
+  append = unused;
+  beginLoad = unused;
+  compact = unused;
+  verify = unused;
+  stats = unused;
+}
+
+async function untilAborted(step: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
+  await Promise.race([
+    step,
+    new Promise<never>((_resolve, reject) => {
+      const fail = (): void => reject(signal?.reason instanceof Error ? signal.reason : new Error('aborted'));
+      if (signal?.aborted === true) fail();
+      signal?.addEventListener('abort', fail);
+    }),
+  ]);
+}
+
+function unused(): never {
+  throw new Error('the route asks an agent for nothing but scans');
+}
+
+/** One piece of JSON Lines of about `bytes` bytes, recognisable by its number. */
+export function piece(number: number, bytes = 40): Buffer {
+  const head = `{"_cursor":"${number.toString(16).padStart(16, '0')}","message":"`;
+  return Buffer.from(`${head}${'x'.repeat(Math.max(0, bytes - head.length - 3))}"}\n`);
+}
+
+export async function until(condition: () => boolean, what: string): Promise<void> {
+  for (let i = 0; i < 1000; i++) {
+    if (condition()) return;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  throw new Error(`this did not happen: ${what}`);
+}
