@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { afterEach } from 'vitest';
 
 const folders: string[] = [];
+const closing: (() => Promise<void>)[] = [];
 
 afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
 });
 
@@ -14,4 +16,9 @@ export async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'logstrata-load-'));
   folders.push(folder);
   return folder;
+}
+
+/** Has something closed when the test ends, before its folder goes. */
+export function closeAtEnd(close: () => Promise<void>): void {
+  closing.push(close);
 }

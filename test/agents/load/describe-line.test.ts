@@ -1,0 +1,63 @@
+import { describe, expect, test } from 'vitest';
+import { describeLine } from '../../../agents/describe-line.js';
+import { definitionOf, lineOf, nowMs } from './archive.js';
+
+const options = { timezone: 'UTC', now: () => nowMs };
+
+describe('what one line becomes', () => {
+  test('is told field by field, with what was parsed', () => {
+    expect(describeLine(definitionOf(), lineOf(3), { ...options, fileName: 'app_web.log.1.gz' })).toEqual({
+      outcome: 'record',
+      fields: [
+        { name: 'time', type: 'time', value: BigInt(Date.UTC(2026, 10, 20, 0, 0, 3)), unreadable: false },
+        { name: 'n', type: 'int', value: 3n, unreadable: false },
+        { name: 'text', type: 'string', value: 'some text of line 3', unreadable: false },
+        { name: 'host', type: 'string', value: 'web', unreadable: false },
+      ],
+      parsed: [
+        { name: 'time', text: '2026-11-20T00:00:03Z' },
+        { name: 'n', text: '3' },
+        { name: 'text', text: 'some text of line 3' },
+        { name: 'host', text: 'web' },
+      ],
+    });
+  });
+
+  test('says which values did not read', () => {
+    const description = describeLine(definitionOf(), 'soon - text', options);
+    expect(description).toMatchObject({
+      fields: [
+        { name: 'time', value: null, unreadable: true },
+        { name: 'n', value: null, unreadable: true },
+        { name: 'text', value: 'text', unreadable: false },
+        { name: 'host', value: null, unreadable: false },
+      ],
+    });
+  });
+
+  test('is read from JSON with all digits', () => {
+    const line = '{"time":"2026-11-20T00:00:03Z","n":9007199254740993,"text":{"a":[1, 2]},"other":null}';
+    expect(describeLine(definitionOf({ format: 'json' }), line, options)).toMatchObject({
+      outcome: 'record',
+      fields: [{}, { value: 9007199254740993n }, { value: '{"a":[1, 2]}' }, { value: null }],
+      parsed: [
+        { name: 'time' },
+        { name: 'n', text: '9007199254740993' },
+        { name: 'text' },
+        { name: 'other', text: null },
+      ],
+    });
+  });
+
+  test('may be nothing, with the reason', () => {
+    expect(describeLine(definitionOf(), 'nonsense', options)).toEqual({
+      outcome: 'rejected',
+      reason: 'does not match the pattern',
+    });
+    expect(describeLine(definitionOf({ format: 'json' }), '{"n":', options)).toMatchObject({
+      outcome: 'rejected',
+    });
+    expect(describeLine(definitionOf(), '\n', options)).toEqual({ outcome: 'blank' });
+    expect(() => describeLine(definitionOf(), 'one\ntwo', options)).toThrow(/more than one line/);
+  });
+});

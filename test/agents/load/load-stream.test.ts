@@ -1,0 +1,146 @@
+import { Readable } from 'node:stream';
+import { describe, expect, test } from 'vitest';
+import type { AgentStore } from '../../../engine/archive.js';
+import { LogstrataError } from '../../../engine/errors.js';
+import { archiveAt, definitionOf, lineOf, lines, pour, recordsOf, rejectedOf } from './archive.js';
+import { gzip, zstd } from './compressed.js';
+import { temporaryFolder } from './temporary.js';
+
+async function newStore(): Promise<{ store: AgentStore; data: string }> {
+  const data = await temporaryFolder();
+  const archive = await archiveAt(data);
+  return { store: await archive.agent('app', definitionOf().schema), data };
+}
+
+const numbers = async (store: AgentStore): Promise<(number | null)[]> =>
+  (await recordsOf(store)).map(({ n }) => n);
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
+
+/** Waits until `done` holds; the test's own limit of time ends it otherwise. */
+async function until(done: () => Promise<boolean>): Promise<void> {
+  while (!(await done())) await new Promise((resolve) => setTimeout(resolve, 10));
+}
+
+describe('a stream', () => {
+  test('is stored to its end, plain or compressed, a last line without a line end too', async () => {
+    const content = lines(0, 1000).trimEnd();
+    for (const bytes of [Buffer.from(content), gzip(content), zstd(content)]) {
+      const { store } = await newStore();
+      const pieces = [bytes.subarray(0, 7), bytes.subarray(7, 5000), bytes.subarray(5000)];
+      const summary = await pour(store, { input: Readable.from(pieces) });
+      expect(summary).toMatchObject({
+        records: 1000,
+        contentBytes: content.length,
+        commits: 1,
+        error: null,
+        exitCode: 0,
+      });
+      expect(await numbers(store)).toEqual(upTo(1000));
+      expect(await store.checkpoints()).toEqual([]);
+    }
+  });
+
+  test('is committed by row groups', async () => {
+    const { store } = await newStore();
+    const input = Readable.from(
+      (function* () {
+        for (let n = 0; n < 150_000; n += 1000) yield Buffer.from(lines(n, n + 1000));
+      })(),
+    );
+    const commits: number[] = [];
+    const summary = await pour(store, { input, onProgress: ({ records }) => commits.push(records) });
+    expect(summary).toMatchObject({ records: 150_000, commits: 3 });
+    expect(new Set(commits)).toEqual(new Set([0, 65_536, 131_072, 150_000]));
+    expect(await numbers(store)).toEqual(upTo(150_000));
+  });
+
+  test('that is quiet is committed after a while', async () => {
+    const { store } = await newStore();
+    const input = new Readable({ read() {} });
+    const ended = pour(store, { input, commitMs: 30 });
+    input.push(lineOf(0));
+    await until(async () => (await numbers(store)).length === 1);
+    input.push(lineOf(1) + lineOf(2).slice(0, 10));
+    await until(async () => (await numbers(store)).length === 2);
+    input.push(lineOf(2).slice(10));
+    input.push(null);
+    expect(await ended).toMatchObject({ records: 3, exitCode: 0 });
+    expect(await numbers(store)).toEqual([0, 1, 2]);
+  });
+
+  test('that is told to stop has the rest committed', async () => {
+    for (const first of ['', lines(0, 5), gzip(lines(0, 5)).subarray(0, -9)]) {
+      const { store } = await newStore();
+      const stop = new AbortController();
+      const input = new Readable({ read() {} });
+      if (first.length > 0) input.push(first);
+      const ended = pour(store, { input, signal: stop.signal });
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      stop.abort();
+      expect(await ended).toMatchObject({ error: null, exitCode: 0 });
+      if (typeof first === 'string') expect(await numbers(store)).toEqual(upTo(first === '' ? 0 : 5));
+      expect(input.destroyed).toBe(true);
+    }
+  });
+
+  test('keeps its rejected lines with their commit', async () => {
+    const { store, data } = await newStore();
+    const summary = await pour(store, {
+      input: Readable.from([Buffer.from(`${lineOf(0)}nonsense\n${lineOf(1)}`)]),
+    });
+    expect(summary).toMatchObject({ records: 2, rejected: 1, exitCode: 0 });
+    expect(await rejectedOf(data)).toMatchObject([{ file: '-', offset: lineOf(0).length, line: 'nonsense' }]);
+    expect((await store.stats()).counters).toMatchObject({ records: 2, rejected: 1 });
+  });
+
+  test('without one record is refused', async () => {
+    const { store, data } = await newStore();
+    const summary = await pour(store, { input: Readable.from([Buffer.from('other\nlog\n')]) });
+    expect(summary).toMatchObject({ records: 0, rejected: 0, exitCode: 1, error: { code: 'invalid' } });
+    expect(summary.error!.message).toMatch(/None of its 2 lines.*\n.*logstrata check app --line 'other'/);
+    expect(await rejectedOf(data)).toEqual([]);
+  });
+
+  test('without anything is no error', async () => {
+    const { store } = await newStore();
+    expect(await pour(store, { input: Readable.from([]) })).toMatchObject({
+      records: 0,
+      exitCode: 0,
+      error: null,
+    });
+  });
+
+  test('that is damaged keeps what came before, and says so', async () => {
+    const { store } = await newStore();
+    const whole = gzip(lines(0, 1000), lines(1000, 2000));
+    const summary = await pour(store, { input: Readable.from([whole.subarray(0, -20)]) });
+    expect(summary).toMatchObject({ exitCode: 1, error: { code: 'damaged' } });
+    expect(summary.records).toBeGreaterThanOrEqual(1000);
+    expect(await numbers(store)).toEqual(upTo(summary.records));
+  });
+
+  test('stops at a commit that fails, and says how many records are safe', async () => {
+    const { store } = await newStore();
+    let commits = 0;
+    const failing: AgentStore = Object.create(store, {
+      append: {
+        value: (...args: Parameters<AgentStore['append']>) =>
+          commits++ === 0
+            ? store.append(...args)
+            : Promise.reject(new LogstrataError('disk_full', 'no space left')),
+      },
+    }) as AgentStore;
+    const input = Readable.from(
+      (function* () {
+        for (let n = 0; ; n += 1000) yield Buffer.from(lines(n, n + 1000));
+      })(),
+    );
+    const summary = await pour(failing, { input });
+    expect(summary).toMatchObject({ records: 65_536, commits: 1, exitCode: 1, error: { code: 'disk_full' } });
+    expect(summary.error!.message).toBe(
+      'no space left. Reading stopped: 65536 records are stored, the 65536 read since are not',
+    );
+    expect((await numbers(store)).length).toBe(65_536);
+    expect(input.destroyed).toBe(true);
+  });
+});
