@@ -58,6 +58,8 @@ export interface Scan {
 export interface AppendResult {
   readonly records: number;
   readonly rejected: number;
+  /** Placement time of the last record, where the source's next one goes if its time can't be read; null without one. */
+  readonly lastTimeMs: number | null;
 }
 
 export interface CompactOptions {

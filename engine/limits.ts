@@ -77,6 +77,12 @@ export const hotFileBytesMax = hotBytesMax + hotBatchBytesMax;
 export const frameJsonBytesMax = 64 * 1024 * 1024;
 export const framePayloadBytesMax = hotBatchBytesMax;
 
+/** Requests of one process that the writer has not answered yet; it reads no more until one is. */
+export const channelRequestsMax = 64;
+
+/** Processes connected to the writer: readers and loaders on one machine, far fewer than this. */
+export const channelConnectionsMax = 1000;
+
 /**
  * A page of a sealed segment, decompressed: a row group's bytes, plus one value that went over its bound and what the
  * encoding adds. A larger claim is damage, and is not allocated.

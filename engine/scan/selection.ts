@@ -46,7 +46,8 @@ export function compactSelection(
   for (const range of ranges) {
     at = listRange(selection.bits, range.firstRow, range.firstRow + range.rows, rows, at);
   }
-  return { kind: 'rows', rows };
+  // The ranges ascend by position; in a hot row group their rows need not.
+  return { kind: 'rows', rows: rows.sort() };
 }
 
 /** Writes the matching rows of a range to `rows`, ascending, and returns their number; there must be room for all. */

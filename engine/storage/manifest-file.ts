@@ -20,7 +20,8 @@ export function manifestName(number: number): string {
   return `manifest-${String(number).padStart(16, '0')}`;
 }
 
-async function manifestNumbers(directory: Directory, agentFolder: string): Promise<number[]> {
+/** Numbers of the manifests that are there, ascending. */
+export async function manifestNumbers(directory: Directory, agentFolder: string): Promise<number[]> {
   const numbers: number[] = [];
   for (const name of await directory.list(agentFolder)) {
     const match = manifestPattern.exec(name);

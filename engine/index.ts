@@ -1,0 +1,18 @@
+/**
+ * The engine's only door: open an archive, append, load, scan, maintain. It knows no HTTP, no YAML and no regular
+ * expression of a log line.
+ */
+export { openArchive, type OpenOptions } from './storage/archive-folder.js';
+export type {
+  AgentStore,
+  AppendResult,
+  Archive,
+  CompactOptions,
+  CompactResult,
+  Damage,
+  Scan,
+  ScanOptions,
+  StoreStats,
+  VerifyOptions,
+  VerifyReport,
+} from './archive.js';

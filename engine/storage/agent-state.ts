@@ -1,0 +1,230 @@
+import type { DamageError } from '../errors.js';
+import type { Schema } from '../schema.js';
+import { sameSchema } from '../schema.js';
+import type { RowGroup, Snapshot, SnapshotRun } from '../scan/snapshot.js';
+import { assert } from '../assert.js';
+import type { ColumnCache } from './column-cache.js';
+import { CommittedValues, compareRuns } from './committed-values.js';
+import type { Directory } from './directory.js';
+import type { HotBatch } from './hot-segment-file.js';
+import { HotRows } from './hot-rows.js';
+import type { HotEntry, Manifest, RejectedEntry, SegmentEntry } from './manifest.js';
+import { SealedSegment } from './sealed-segment.js';
+
+/** A hot file and its rows in memory. */
+export interface HotFile {
+  entry: HotEntry;
+  readonly schema: Schema;
+  readonly rows: HotRows;
+  /** End of the last batch that is in `rows`. */
+  endBytes: number;
+  /** Rejected lines that came with its batches, as the last of them says. */
+  rejected: RejectedEntry | null;
+}
+
+interface OpenSegment {
+  readonly entry: SegmentEntry;
+  readonly segment: SealedSegment;
+  readonly rowGroups: RowGroup[];
+}
+
+/**
+ * One agent's committed records as this process knows them: the newest manifest and the hot rows. Snapshots are cut from
+ * here and keep what they saw, whatever is committed later.
+ */
+export class AgentState {
+  /** The values of the manifest and of the hot batches since. */
+  values: CommittedValues;
+  /** What keeps this agent's records from being read as a whole; every query and commit fails with it. */
+  damage: DamageError | undefined;
+  private sealed = new Map<string, OpenSegment>();
+  private hotFiles: HotFile[] = [];
+  private sealedRuns: SnapshotRun[] = [];
+  private currentRuns: readonly SnapshotRun[] | undefined;
+  private readonly pins = new Map<number, number>();
+  private retired: OpenSegment[] = [];
+  private newest: Manifest | undefined;
+
+  constructor(
+    private readonly directory: Directory,
+    readonly agent: string,
+    /** What snapshots show: the current schema, whatever the files were written with. */
+    readonly schema: Schema,
+    private readonly cache: ColumnCache,
+  ) {
+    this.values = new CommittedValues(undefined);
+  }
+
+  get manifest(): Manifest | undefined {
+    return this.newest;
+  }
+
+  get hot(): readonly HotFile[] {
+    return this.hotFiles;
+  }
+
+  /** Takes a newer manifest. Hot files that it still names keep their rows; `values` start anew from it. */
+  async takeManifest(manifest: Manifest): Promise<void> {
+    const sealed = new Map<string, OpenSegment>();
+    for (const entry of manifest.segments) {
+      sealed.set(entry.file, this.sealed.get(entry.file) ?? (await this.openSegment(manifest, entry)));
+    }
+    const previousHot = new Map(this.hotFiles.map((hot) => [hot.entry.file, hot]));
+    this.hotFiles = manifest.hot.map((entry) => {
+      const before = previousHot.get(entry.file);
+      if (before !== undefined) {
+        before.entry = entry;
+        return before;
+      }
+      const schema = schemaOf(manifest, entry.schemaVersion);
+      return { entry, schema, rows: new HotRows(schema, entry.file), endBytes: 0, rejected: null };
+    });
+    const gone = [...this.sealed].filter(([file]) => !sealed.has(file)).map(([, open]) => open);
+    this.sealed = sealed;
+    this.newest = manifest;
+    this.values = new CommittedValues(manifest);
+    this.sealedRuns = [...sealed.values()]
+      .flatMap(({ entry, rowGroups }) => runsOfSegment(entry, rowGroups))
+      .sort(compareRuns);
+    this.currentRuns = undefined;
+    for (const open of gone) this.closeWhenUnpinned(open);
+  }
+
+  private async openSegment(manifest: Manifest, entry: SegmentEntry): Promise<OpenSegment> {
+    const schema = schemaOf(manifest, entry.schemaVersion);
+    const path = `${this.agent}/${entry.file}`;
+    const segment = await SealedSegment.open(this.directory, path, entry, schema, this.cache);
+    return { entry, segment, rowGroups: segment.rowGroups(this.schema) };
+  }
+
+  private closeWhenUnpinned(open: OpenSegment): void {
+    if (this.pins.size === 0) void open.segment.close();
+    else this.retired.push(open);
+  }
+
+  /** Adds a hot batch that is durable. `folded` says that the manifest counts it already. */
+  takeBatch(hot: HotFile, batch: HotBatch, folded: boolean): void {
+    hot.rows.append(batch.batch, batch.runs);
+    hot.endBytes = batch.offset + batch.bytes;
+    hot.rejected = batch.meta.rejected ?? hot.rejected;
+    this.currentRuns = undefined;
+    if (folded) return;
+    this.values.applyRuns(batch.runs);
+    this.values.applyCheckpoints(batch.meta.checkpoints);
+    this.values.applyCounters(batch.meta.counters);
+  }
+
+  /** Rows that are not sealed yet. */
+  get hotRowCount(): number {
+    return this.hotFiles.reduce((sum, hot) => sum + hot.rows.rowCount, 0);
+  }
+
+  hotRejected(): RejectedEntry[] {
+    return this.hotFiles.flatMap((hot) => hot.rejected ?? []);
+  }
+
+  segments(): { entry: SegmentEntry; segment: SealedSegment; rowGroups: readonly RowGroup[] }[] {
+    return [...this.sealed.values()];
+  }
+
+  /** The newest state. Files that leave the manifest stay readable until every snapshot that saw them is released. */
+  snapshot(): Snapshot {
+    if (this.damage !== undefined) throw this.damage;
+    this.currentRuns ??= this.mergeRuns();
+    const generation = this.newest?.number ?? 0;
+    this.pins.set(generation, (this.pins.get(generation) ?? 0) + 1);
+    let released = false;
+    return {
+      schema: this.schema,
+      runs: this.currentRuns,
+      release: () => {
+        if (released) return;
+        released = true;
+        this.unpin(generation);
+      },
+    };
+  }
+
+  private unpin(generation: number): void {
+    const count = this.pins.get(generation)! - 1;
+    assert(count >= 0, 'a snapshot was released more often than it was taken');
+    if (count > 0) this.pins.set(generation, count);
+    else this.pins.delete(generation);
+    if (this.pins.size === 0) {
+      for (const open of this.retired) void open.segment.close();
+      this.retired = [];
+    }
+  }
+
+  /** Whether a snapshot of a manifest below `number` is still in use. */
+  pinnedBefore(number: number): boolean {
+    for (const generation of this.pins.keys()) if (generation < number) return true;
+    return false;
+  }
+
+  private mergeRuns(): readonly SnapshotRun[] {
+    const hotRuns: SnapshotRun[] = [];
+    for (const hot of this.hotFiles) {
+      if (hot.rows.rowCount === 0) continue;
+      const rowGroup = hot.rows.rowGroup(this.schema, hot.rows.rowCount);
+      for (const run of hot.rows.runs()) hotRuns.push({ ...run, rowGroup });
+    }
+    if (hotRuns.length === 0) return this.sealedRuns;
+    hotRuns.sort(compareRuns);
+    return mergeSorted(this.sealedRuns, hotRuns);
+  }
+
+  async close(): Promise<void> {
+    for (const open of [...this.sealed.values(), ...this.retired]) await open.segment.close();
+    this.sealed.clear();
+    this.retired = [];
+  }
+}
+
+/** The schema that a file of `version` was written with. */
+export function schemaOf(manifest: Manifest, version: number): Schema {
+  const found = manifest.schemas.find((known) => known.version === version);
+  assert(found !== undefined, `schema version ${version} of agent ${manifest.agent} is unknown`);
+  return found.schema;
+}
+
+/** The version under which `schema` is known, or undefined. The current schema is the last. */
+export function currentVersion(manifest: Manifest | undefined, schema: Schema): number | undefined {
+  const last = manifest?.schemas.at(-1);
+  return last !== undefined && sameSchema(last.schema, schema) ? last.version : undefined;
+}
+
+/** A segment's runs, cut where its row groups are. */
+export function runsOfSegment(entry: SegmentEntry, rowGroups: readonly RowGroup[]): SnapshotRun[] {
+  const result: SnapshotRun[] = [];
+  let group = 0;
+  let groupStart = 0;
+  for (const run of entry.runs) {
+    let done = 0;
+    while (done < run.rows) {
+      const row = run.firstRow + done;
+      while (row >= groupStart + entry.rowGroupRows[group]!) groupStart += entry.rowGroupRows[group++]!;
+      const rows = Math.min(run.rows - done, groupStart + entry.rowGroupRows[group]! - row);
+      result.push({
+        rowGroup: rowGroups[group]!,
+        firstRow: row - groupStart,
+        rows,
+        partition: run.partition,
+        firstOrdinal: run.firstOrdinal + done,
+      });
+      done += rows;
+    }
+  }
+  return result;
+}
+
+function mergeSorted(a: readonly SnapshotRun[], b: readonly SnapshotRun[]): SnapshotRun[] {
+  const result: SnapshotRun[] = [];
+  let i = 0;
+  for (const run of b) {
+    while (i < a.length && compareRuns(a[i]!, run) < 0) result.push(a[i++]!);
+    result.push(run);
+  }
+  while (i < a.length) result.push(a[i++]!);
+  return result;
+}

@@ -1,0 +1,434 @@
+import { randomBytes } from 'node:crypto';
+import type { AppendResult } from '../archive.js';
+import type { RecordBatch } from '../column.js';
+import { assertOrdinalsLeft, partitionOfTime } from '../cursor.js';
+import { LogstrataError } from '../errors.js';
+import { hotBytesMax, hotRowsMax, reservationMsMax } from '../limits.js';
+import type { Schema } from '../schema.js';
+import { currentVersion, type AgentState, type HotFile } from './agent-state.js';
+import type { CommitExtras } from './commit.js';
+import {
+  buildingFolder,
+  type Committer,
+  type PartitionCount,
+  type PartitionStart,
+  type Publication,
+} from './committer.js';
+import type { OrdinalRun } from './committed-values.js';
+import type { Directory } from './directory.js';
+import { HotSegmentWriter, type HotBatchMeta } from './hot-segment-file.js';
+import { hotEntriesForManifest, sealHotFiles } from './seal.js';
+import { sortPage } from './load-session.js';
+import { publishManifest, readNewestManifest } from './manifest-file.js';
+import type { Codec, HotEntry, Manifest, RejectedEntry } from './manifest.js';
+import { Mutex } from './mutex.js';
+import { livePartition, placementTimes } from './placement.js';
+import type { Heads } from './recovery.js';
+import { RejectedFile } from './rejected-file.js';
+import { namedFiles, type Removals } from './removals.js';
+
+export interface WriterOptions {
+  readonly now: () => number;
+  readonly graceMs: number;
+  readonly codec: Codec;
+}
+
+interface Unit {
+  release: (() => void) | undefined;
+  timer: NodeJS.Timeout | undefined;
+  expired: boolean;
+  published: boolean;
+}
+
+/** The hot file that is appended to. */
+interface OpenHot {
+  readonly hot: HotFile;
+  readonly writer: HotSegmentWriter;
+  rejected: RejectedFile | undefined;
+  rejectedName: string;
+}
+
+const dayMs = 86_400_000;
+
+/**
+ * The one writer of an agent's records. Commits happen one at a time, and each is durable before the state shows it, so
+ * what a client has seen is there after any crash.
+ */
+export class AgentWriter implements Committer {
+  private readonly commits = new Mutex();
+  private readonly units = new Map<string, Unit>();
+  private open: OpenHot | undefined;
+  /** A manifest failed to be published, or was and could not be made durable: only the disk knows. */
+  private uncertain = false;
+
+  constructor(
+    private readonly directory: Directory,
+    private readonly state: AgentState,
+    private readonly removals: Removals,
+    private readonly options: WriterOptions,
+  ) {}
+
+  get schema(): Schema {
+    return this.state.schema;
+  }
+
+  get schemaVersion(): number {
+    const version = currentVersion(this.state.manifest, this.state.schema);
+    if (version === undefined)
+      throw new LogstrataError('closed', `agent ${this.state.agent} has not been opened for writing`);
+    return version;
+  }
+
+  /** Before every commit: fails where records can't be read as a whole, since ordinals could then be given twice. */
+  private async settle(): Promise<void> {
+    if (this.uncertain) {
+      const newest = await readNewestManifest(this.directory, this.state.agent);
+      if (newest !== undefined && newest.number !== this.state.manifest?.number)
+        await this.state.takeManifest(newest);
+      this.uncertain = false;
+    }
+    if (this.state.damage !== undefined) throw this.state.damage;
+  }
+
+  /** What is committed, for readers in other processes. */
+  heads(): Heads {
+    const hot: Record<string, number> = {};
+    for (const { entry, endBytes } of this.state.hot) hot[entry.file] = endBytes;
+    return { manifest: this.state.manifest?.number ?? 0, hot };
+  }
+
+  /** Makes the state's schema the current one. Records that are hot under another are sealed first. */
+  async takeSchema(): Promise<void> {
+    await this.commits.run(async () => {
+      await this.settle();
+      const { manifest, schema } = this.state;
+      if (currentVersion(manifest, schema) !== undefined) return;
+      if (this.state.hotRowCount > 0) await this.sealAll();
+      await this.directory.makeDirectory(this.state.agent);
+      const schemas = this.state.manifest?.schemas ?? [];
+      const version = (schemas.at(-1)?.version ?? 0) + 1;
+      await this.publishNext({ schemas: [...schemas, { version, schema }] });
+    });
+  }
+
+  async begin(): Promise<string> {
+    const id = randomBytes(6).toString('hex');
+    this.units.set(id, { release: undefined, timer: undefined, expired: false, published: false });
+    await this.directory.makeDirectory(buildingFolder(this.state.agent, id));
+    return id;
+  }
+
+  async reserve(id: string, counts: readonly PartitionCount[]): Promise<readonly PartitionStart[]> {
+    const unit = this.unit(id);
+    const release = await this.commits.acquire();
+    try {
+      await this.settle();
+      this.unit(id);
+    } catch (error) {
+      release();
+      throw error;
+    }
+    unit.release = release;
+    unit.timer = setTimeout(() => {
+      unit.expired = true;
+      this.releaseUnit(unit);
+    }, reservationMsMax);
+    unit.timer.unref();
+    return counts.map(([partition, records]) => {
+      const next = this.state.values.nextOrdinal(partition);
+      assertOrdinalsLeft(partition, next, records);
+      return [partition, next] as const;
+    });
+  }
+
+  private releaseUnit(unit: Unit): void {
+    clearTimeout(unit.timer);
+    unit.release?.();
+    unit.release = undefined;
+  }
+
+  private unit(id: string): Unit {
+    const unit = this.units.get(id);
+    if (unit === undefined) throw new LogstrataError('closed', `there is no unit of work "${id}"`);
+    return unit;
+  }
+
+  async publish(id: string, publication: Publication): Promise<void> {
+    const unit = this.unit(id);
+    if (unit.expired) {
+      throw new LogstrataError(
+        'timeout',
+        `the ordinals of this load were held for more than ${reservationMsMax / 1000} s`,
+      );
+    }
+    unit.release ??= await this.commits.acquire();
+    try {
+      await this.settle();
+      this.assertStillTrue(publication);
+      const removed = new Set(publication.removes);
+      const values = this.state.values.copy();
+      values.applySegments(publication.segments);
+      values.applyCheckpoints(publication.checkpoints);
+      values.applyCounters(publication.counters);
+      const { manifest } = this.state;
+      await this.publishNext(
+        {
+          segments: [
+            ...(manifest?.segments ?? []).filter(({ file }) => !removed.has(file)),
+            ...publication.segments,
+          ],
+          rejected: [...(manifest?.rejected ?? []), ...publication.rejected],
+        },
+        values,
+      );
+      unit.published = true;
+      this.removals.add(publication.removes);
+    } finally {
+      this.releaseUnit(unit);
+    }
+  }
+
+  /** A unit was built on what it knew; that must still hold when it is published. */
+  private assertStillTrue(publication: Publication): void {
+    const live = new Set(this.state.manifest?.segments.map(({ file }) => file));
+    for (const file of publication.removes) {
+      if (!live.has(file))
+        throw new LogstrataError('conflict', `segment ${file} was replaced meanwhile`, { path: file });
+    }
+  }
+
+  async end(id: string): Promise<void> {
+    const unit = this.units.get(id);
+    if (unit === undefined) return;
+    this.units.delete(id);
+    this.releaseUnit(unit);
+    const { manifest, agent } = this.state;
+    await this.directory.removeDirectory(buildingFolder(agent, id));
+    // Where only the disk knows whether a manifest names the files, they stay: the next opening removes what none names.
+    if (unit.published || this.uncertain) return;
+    await this.removals.removeUnit(id, manifest === undefined ? new Set() : namedFiles(manifest));
+  }
+
+  async append(batch: RecordBatch, extras: CommitExtras, placement: 'live' | 'load'): Promise<AppendResult> {
+    return this.commits.run(async () => {
+      await this.settle();
+      const nowMs = this.options.now();
+      const timesMs = placementTimes(this.schema, batch, nowMs, extras.previousTimeMs ?? null);
+      const lastTimeMs = batch.length === 0 ? (extras.previousTimeMs ?? null) : timesMs[batch.length - 1]!;
+      const placed =
+        placement === 'load' ? this.placeLoaded(batch, timesMs) : this.placeLive(batch, timesMs, nowMs);
+      if (batch.length + extras.rejected.length + extras.checkpoints.length === 0) {
+        return { records: 0, rejected: 0, lastTimeMs };
+      }
+      if (batch.length > hotRowsMax) {
+        throw new LogstrataError(
+          'limit',
+          `a commit has ${batch.length} records, at most ${hotRowsMax} are possible`,
+        );
+      }
+      const full = (this.open?.hot.rows.rowCount ?? 0) + batch.length > hotRowsMax;
+      if (full || this.dayHasEnded(nowMs)) await this.sealAll();
+      const open = this.open ?? (await this.openHot(nowMs));
+      await this.commitBatch(open, placed.batch, placed.runs, extras);
+      if (this.state.hotRowCount >= hotRowsMax || open.writer.bytes >= hotBytesMax) await this.sealAll();
+      return { records: batch.length, rejected: extras.rejected.length, lastTimeMs };
+    });
+  }
+
+  /** Seals hot records whose day has ended, and removes files that nobody can need any more. For a timer. */
+  async maintain(): Promise<void> {
+    await this.commits.run(async () => {
+      if (this.dayHasEnded(this.options.now())) await this.sealAll();
+      await this.removals.run('due');
+    });
+  }
+
+  private dayHasEnded(nowMs: number): boolean {
+    const today = Math.floor(nowMs / dayMs);
+    return this.state.hot.some((hot) => Math.floor(hot.entry.createdMs / dayMs) !== today);
+  }
+
+  private placeLoaded(batch: RecordBatch, timesMs: Float64Array): { batch: RecordBatch; runs: OrdinalRun[] } {
+    const sorted = sortPage({ batch, timesMs });
+    return { batch: sorted.batch, runs: this.takeOrdinals(sorted.timesMs.map(partitionOfTime)) };
+  }
+
+  private placeLive(
+    batch: RecordBatch,
+    timesMs: Float64Array,
+    nowMs: number,
+  ): { batch: RecordBatch; runs: OrdinalRun[] } {
+    const where = {
+      nowMs,
+      highestPartition: this.state.values.highestPartition,
+      graceMs: this.options.graceMs,
+      catchingUp: false,
+    };
+    const partitions = timesMs.map((timeMs) => livePartition(timeMs, where));
+    // Within a partition records stay in the order of their arrival.
+    const sorted = sortPage({ batch, timesMs: partitions });
+    return { batch: sorted.batch, runs: this.takeOrdinals(sorted.timesMs) };
+  }
+
+  private takeOrdinals(partitions: Float64Array): OrdinalRun[] {
+    const runs: OrdinalRun[] = [];
+    for (let row = 0; row < partitions.length;) {
+      const partition = partitions[row]!;
+      let end = row + 1;
+      while (end < partitions.length && partitions[end] === partition) end++;
+      const firstOrdinal = this.state.values.nextOrdinal(partition);
+      assertOrdinalsLeft(partition, firstOrdinal, end - row);
+      runs.push({ partition, firstOrdinal, rows: end - row });
+      row = end;
+    }
+    return runs;
+  }
+
+  /** Begins a hot file. The manifest names it before anything in it counts. */
+  private async openHot(nowMs: number): Promise<OpenHot> {
+    const { agent } = this.state;
+    const id = randomBytes(6).toString('hex');
+    const entry: HotEntry = {
+      file: `hot/${id}.arrows`,
+      schemaVersion: this.schemaVersion,
+      committedBytes: null,
+      foldedBytes: 0,
+      createdMs: nowMs,
+    };
+    await this.directory.makeDirectory(`${agent}/hot`);
+    const writer = await HotSegmentWriter.create(this.directory, `${agent}/${entry.file}`, this.schema);
+    await this.directory.syncDirectory(`${agent}/hot`);
+    // Those before it are closed: what is in them now is all that they hold.
+    const closed = hotEntriesForManifest(this.state.hot, undefined);
+    await this.publishNext({ hot: [...closed, entry] });
+    const hot = this.state.hot.at(-1)!;
+    hot.endBytes = writer.bytes;
+    this.open = { hot, writer, rejected: undefined, rejectedName: `rejected/${id}.jsonl` };
+    return this.open;
+  }
+
+  private async commitBatch(
+    open: OpenHot,
+    batch: RecordBatch,
+    runs: readonly OrdinalRun[],
+    extras: CommitExtras,
+  ): Promise<void> {
+    const offset = open.writer.bytes;
+    try {
+      const rejected = await this.keepRejected(open, extras);
+      const meta: HotBatchMeta = {
+        checkpoints: extras.checkpoints,
+        rejected,
+        counters: { ...extras.counters, records: batch.length, rejected: extras.rejected.length },
+      };
+      await open.writer.append(batch, runs, meta);
+      this.state.takeBatch(open.hot, { batch, runs, meta, offset, bytes: open.writer.bytes - offset }, false);
+    } catch (error) {
+      await this.leaveHot(open);
+      throw error;
+    }
+  }
+
+  private async keepRejected(open: OpenHot, extras: CommitExtras): Promise<RejectedEntry | null> {
+    if (extras.rejected.length > 0) {
+      if (open.rejected === undefined) {
+        await this.directory.makeDirectory(`${this.state.agent}/rejected`);
+        open.rejected = await RejectedFile.create(this.directory, `${this.state.agent}/${open.rejectedName}`);
+        await this.directory.syncDirectory(`${this.state.agent}/rejected`);
+      }
+      for (const line of extras.rejected) await open.rejected.add(line);
+      await open.rejected.sync();
+    }
+    return open.rejected?.entry(open.rejectedName) ?? null;
+  }
+
+  /**
+   * After a failed write or sync nothing may be appended to the file any more: it is recorded up to its last good batch, and
+   * the next commit begins a new one. Where even that record fails, as on a full disk, the next commit tries again first.
+   */
+  private async leaveHot(open: OpenHot): Promise<void> {
+    this.open = undefined;
+    await open.writer.close().catch(() => {});
+    await open.rejected?.close().catch(() => {});
+    await this.publishNext({}).catch(() => {});
+  }
+
+  /** Ends the hot file that is appended to, so that the manifest can say how long it is. */
+  private async closeHot(): Promise<void> {
+    const open = this.open;
+    if (open === undefined) return;
+    this.open = undefined;
+    await open.writer.close();
+    await open.rejected?.close();
+  }
+
+  async seal(): Promise<void> {
+    await this.commits.run(() => this.sealAll());
+  }
+
+  private async sealAll(): Promise<void> {
+    await this.settle();
+    await this.closeHot();
+    const files = this.state.hot.filter((hot) => hot.rows.rowCount > 0);
+    if (files.length === 0) return;
+    const id = await this.begin();
+    try {
+      const { agent } = this.state;
+      const segments = await sealHotFiles(this.directory, agent, id, files, this.options.codec);
+      const manifest = this.state.manifest!;
+      await this.publishNext({ segments: [...manifest.segments, ...segments], hot: [] });
+      this.unit(id).published = true;
+      this.removals.add(manifest.hot.map(({ file }) => file));
+    } finally {
+      await this.end(id);
+    }
+  }
+
+  /** Publishes the current manifest with `changes`, and takes it as the state once it is durable. */
+  private async publishNext(changes: Partial<Manifest>, values = this.state.values): Promise<void> {
+    const { manifest, agent } = this.state;
+    const hot = changes.hot ?? hotEntriesForManifest(this.state.hot, this.open?.hot);
+    const next: Manifest = {
+      agent,
+      schemas: [],
+      segments: [],
+      ...manifest,
+      ...changes,
+      rejected: mergeRejected(changes.rejected ?? manifest?.rejected ?? [], this.state.hotRejected()),
+      hot,
+      number: (manifest?.number ?? 0) + 1,
+      nextOrdinals: values.nextOrdinals(),
+      highestPartition: values.highestPartition,
+      checkpoints: values.checkpoints(),
+      counters: values.counters,
+    };
+    try {
+      await publishManifest(this.directory, agent, next);
+    } catch (error) {
+      this.uncertain = true;
+      throw error;
+    }
+    await this.state.takeManifest(next);
+  }
+
+  /** Records how long the hot files are, so that any damage in them is told from a torn tail. */
+  async close(): Promise<void> {
+    await this.commits.run(async () => {
+      for (const id of [...this.units.keys()]) await this.end(id);
+      if (this.open === undefined) return;
+      await this.closeHot();
+      await this.publishNext({});
+    });
+  }
+
+  /** Commits that are under way have ended. */
+  async idle(): Promise<void> {
+    await this.commits.run(() => Promise.resolve());
+  }
+}
+
+function mergeRejected(known: readonly RejectedEntry[], hot: readonly RejectedEntry[]): RejectedEntry[] {
+  const files = new Map(known.map((entry) => [entry.file, entry]));
+  for (const entry of hot) files.set(entry.file, entry);
+  return [...files.values()];
+}

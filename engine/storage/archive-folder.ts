@@ -1,0 +1,299 @@
+import type { AgentStore, Archive } from '../archive.js';
+import { LogstrataError } from '../errors.js';
+import {
+  columnCacheBytesDefault,
+  graceMsDefault,
+  maintenanceIntervalMs,
+  queryTimeoutMsDefault,
+} from '../limits.js';
+import { isAgentName, type Schema } from '../schema.js';
+import { AgentState } from './agent-state.js';
+import { AgentWriter } from './agent-writer.js';
+import { ColumnCache } from './column-cache.js';
+import type { Committer } from './committer.js';
+import type { Directory } from './directory.js';
+import type { Codec } from './manifest.js';
+import { readNewestManifest } from './manifest-file.js';
+import { openRealDirectory } from './real-directory.js';
+import { cleanUp, readCommitted, type Heads } from './recovery.js';
+import { RemoteCommitter } from './remote-committer.js';
+import { Removals } from './removals.js';
+import { Store, type StoreAccess } from './store.js';
+import { connectToWriter, lockForWriting, type WriterLink, type WriterLock } from './writer-link.js';
+import { writerOperations } from './writer-operations.js';
+
+export interface OpenOptions {
+  /** `write`: commit, as the writer or through it. `read`: follow whatever the writer publishes. */
+  readonly mode: 'write' | 'read';
+  /** What this process is, for the messages of others: `serve`, `load`, … Two of role `serve` exclude each other. */
+  readonly role: string;
+  /** The clock, in milliseconds. */
+  readonly now?: () => number;
+  readonly codec?: Codec;
+  /** Bound on the decoded columns kept in memory. */
+  readonly cacheBytes?: number;
+  /** How late a live record may be before it counts as history. */
+  readonly graceMs?: number;
+  /** Removed files stay this long for the readers of other processes: the longest query time. */
+  readonly removalDelayMs?: number;
+  /** Gets a sentence for the operator: damage found, another writer, … */
+  readonly onWarning?: (message: string) => void;
+}
+
+interface Settings {
+  readonly mode: 'write' | 'read';
+  readonly role: string;
+  readonly now: () => number;
+  readonly codec: Codec;
+  readonly graceMs: number;
+  readonly removalDelayMs: number;
+  readonly onWarning: (message: string) => void;
+}
+
+interface OpenAgent {
+  readonly store: Store;
+  readonly state: AgentState;
+  writer: AgentWriter | undefined;
+  removals: Removals | undefined;
+}
+
+/**
+ * Opens the data folder at `path`. In write mode the folder is created where missing, and this process becomes its one
+ * writer; when another process is, commits go through that one. Throws `locked` when both would be of role `serve`,
+ * and `not_found` in read mode when there is no such folder.
+ */
+export async function openArchive(path: string, options: OpenOptions): Promise<Archive> {
+  const directory = await openRealDirectory(path, { create: options.mode === 'write' });
+  const archive = new ArchiveFolder(directory, options, {
+    lock: () => lockForWriting(directory.location, options.role),
+    connect: () => connectToWriter(directory.location),
+  });
+  await archive.start();
+  return archive;
+}
+
+/** How an archive finds the other processes on its folder. A folder in memory has none. */
+export interface Neighbours {
+  /** The lock, or undefined when another process holds it. */
+  lock(): Promise<WriterLock | undefined>;
+  /** A link to the process that holds the lock, or undefined when there is none. */
+  connect(): Promise<WriterLink | undefined>;
+}
+
+/** An archive on any directory: `openArchive` for a real one, tests for those in memory. */
+export class ArchiveFolder implements Archive {
+  private readonly settings: Settings;
+  private readonly cache: ColumnCache;
+  private readonly opened = new Map<string, Promise<OpenAgent>>();
+  private lock: WriterLock | undefined;
+  private link: WriterLink | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private closed = false;
+
+  constructor(
+    private readonly directory: Directory,
+    options: OpenOptions,
+    private readonly neighbours: Neighbours,
+  ) {
+    this.settings = {
+      now: Date.now,
+      codec: 'lz4',
+      graceMs: graceMsDefault,
+      removalDelayMs: queryTimeoutMsDefault,
+      onWarning: () => {},
+      ...options,
+    };
+    this.cache = new ColumnCache(options.cacheBytes ?? columnCacheBytesDefault);
+  }
+
+  get location(): string {
+    return this.directory.location;
+  }
+
+  async start(): Promise<void> {
+    if (this.settings.mode === 'write') await this.becomeWriterOrFollow();
+    this.timer = setInterval(() => void this.maintain(), maintenanceIntervalMs);
+    this.timer.unref();
+  }
+
+  private async becomeWriterOrFollow(): Promise<void> {
+    this.lock = await this.neighbours.lock();
+    if (this.lock !== undefined) {
+      this.lock.serve(writerOperations((agent) => this.writerOf(agent)));
+      return;
+    }
+    const link = await this.writerLink();
+    if (link === undefined) return this.becomeWriterOrFollow();
+    if (link.holder.role === 'serve' && this.settings.role === 'serve') {
+      await link.close();
+      throw new LogstrataError(
+        'locked',
+        `${this.location} is served already, by process ${link.holder.pid}: stop that one, or give this one another --data folder`,
+        { path: this.location },
+      );
+    }
+  }
+
+  /** The link to the writer of another process, made anew where it has gone; undefined when there is no writer. */
+  private async writerLink(): Promise<WriterLink | undefined> {
+    if (this.link?.alive) return this.link;
+    this.link = await this.neighbours.connect();
+    return this.link;
+  }
+
+  async agents(): Promise<string[]> {
+    const names: string[] = [];
+    for (const name of await this.directory.list('')) {
+      if (
+        isAgentName(name) &&
+        (await this.directory.list(name)).some((file) => file.startsWith('manifest-'))
+      ) {
+        names.push(name);
+      }
+    }
+    return names;
+  }
+
+  async agent(name: string, schema?: Schema): Promise<AgentStore> {
+    if (this.closed) throw new LogstrataError('closed', `the archive ${this.location} is closed`);
+    if (!isAgentName(name)) {
+      throw new LogstrataError(
+        'invalid',
+        `${JSON.stringify(name)} is no agent name: letters, digits, ".", "_" and "-"`,
+      );
+    }
+    let opening = this.opened.get(name);
+    if (opening === undefined) {
+      opening = this.openAgent(name, schema);
+      this.opened.set(name, opening);
+      opening.catch(() => this.opened.delete(name));
+    }
+    return (await opening).store;
+  }
+
+  private async openAgent(name: string, schema: Schema | undefined): Promise<OpenAgent> {
+    const shown = schema ?? (await this.storedSchema(name));
+    const state = new AgentState(this.directory, name, shown, this.cache);
+    const { now, codec } = this.settings;
+    const store = new Store({
+      directory: this.directory,
+      state,
+      access: this.following(name, state),
+      now,
+      codec,
+    });
+    const agent: OpenAgent = { store, state, writer: undefined, removals: undefined };
+    if (this.lock !== undefined) await this.takeOver(agent);
+    else await store.context.access.refresh();
+    if (state.damage !== undefined) this.settings.onWarning(`agent ${name}: ${state.damage.message}`);
+    return agent;
+  }
+
+  private async storedSchema(name: string): Promise<Schema> {
+    const manifest = await readNewestManifest(this.directory, name);
+    const schema = manifest?.schemas.at(-1)?.schema;
+    if (schema === undefined) {
+      throw new LogstrataError('not_found', `agent "${name}" has no records in ${this.location}`, {
+        path: name,
+      });
+    }
+    return schema;
+  }
+
+  /** Reads what is committed, removes what crashes have left, and commits from now on. */
+  private async takeOver(agent: OpenAgent): Promise<void> {
+    const { state, store } = agent;
+    const { now, graceMs, codec, removalDelayMs } = this.settings;
+    await readCommitted(this.directory, state, () => Promise.resolve(undefined));
+    const removals = new Removals(this.directory, state, removalDelayMs, now);
+    const writer = new AgentWriter(this.directory, state, removals, { now, graceMs, codec });
+    if (state.damage === undefined) {
+      if (state.manifest !== undefined) await cleanUp(this.directory, state.agent, state.manifest);
+      await writer.takeSchema();
+    }
+    agent.writer = writer;
+    agent.removals = removals;
+    store.context.access = {
+      follows: false,
+      refresh: () => Promise.resolve(),
+      committer: () => Promise.resolve(writer),
+    };
+  }
+
+  private following(name: string, state: AgentState): StoreAccess {
+    let refreshing: Promise<void> | undefined;
+    const heads = async (): Promise<Heads | undefined> => {
+      const link = await this.writerLink();
+      return link === undefined ? undefined : ((await link.request('heads', { agent: name })) as Heads);
+    };
+    return {
+      follows: true,
+      refresh: () => {
+        refreshing ??= readCommitted(this.directory, state, heads).finally(() => {
+          refreshing = undefined;
+        });
+        return refreshing;
+      },
+      committer: () => this.remoteCommitter(name, state.schema),
+    };
+  }
+
+  private async remoteCommitter(name: string, schema: Schema): Promise<Committer> {
+    if (this.settings.mode === 'read') throw new LogstrataError('invalid', 'this archive was opened to read');
+    const link = await this.writerLink();
+    if (link === undefined) {
+      throw new LogstrataError(
+        'closed',
+        `the process that was writing to ${this.location} has gone: run the command again`,
+      );
+    }
+    const { schemaVersion } = (await link.request('open', { agent: name, schema })) as {
+      schemaVersion: number;
+    };
+    return new RemoteCommitter(link, name, schema, schemaVersion);
+  }
+
+  /** For the requests of other processes. */
+  private async writerOf(name: string, schema?: Schema): Promise<AgentWriter> {
+    await this.agent(name, schema);
+    const { writer } = await this.opened.get(name)!;
+    if (writer === undefined) throw new LogstrataError('closed', 'this process does not write any more');
+    return writer;
+  }
+
+  private async maintain(): Promise<void> {
+    try {
+      if (this.settings.mode === 'write' && this.lock === undefined && this.settings.role === 'serve') {
+        await this.tryToBecomeWriter();
+      }
+      if (this.lock === undefined) return;
+      for (const opening of this.opened.values()) await (await opening).writer?.maintain();
+    } catch (error) {
+      this.settings.onWarning(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  /** A server that began while a load was the writer takes the lock over once that has ended. */
+  private async tryToBecomeWriter(): Promise<void> {
+    if (this.link?.alive) return;
+    this.lock = await this.neighbours.lock();
+    if (this.lock === undefined) return;
+    for (const opening of this.opened.values()) await this.takeOver(await opening);
+    this.lock.serve(writerOperations((agent, schema) => this.writerOf(agent, schema)));
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    clearInterval(this.timer);
+    await this.lock?.stopServing();
+    for (const opening of this.opened.values()) {
+      const agent = await opening.catch(() => undefined);
+      await agent?.writer?.close();
+      await agent?.removals?.run('now');
+      await agent?.state.close();
+    }
+    await this.link?.close();
+    await this.lock?.release();
+  }
+}

@@ -1,0 +1,111 @@
+import {
+  addCounters,
+  noCounters,
+  type Checkpoint,
+  type Counters,
+  type Manifest,
+  type SegmentEntry,
+} from './manifest.js';
+
+/** A run of a hot batch. */
+export interface OrdinalRun {
+  readonly partition: number;
+  readonly firstOrdinal: number;
+  readonly rows: number;
+}
+
+/**
+ * The values of a manifest with those of the hot batches since laid over them: what the next manifest will say. A batch
+ * or a publication is applied once it is durable, never before.
+ */
+export class CommittedValues {
+  private readonly next: Map<number, number>;
+  private readonly sources: Map<string, Checkpoint>;
+  private highest: number;
+  private totals: Counters;
+
+  constructor(manifest: Manifest | undefined) {
+    this.next = new Map(manifest?.nextOrdinals ?? []);
+    this.sources = new Map(
+      (manifest?.checkpoints ?? []).map((checkpoint) => [checkpointKey(checkpoint), checkpoint]),
+    );
+    this.highest = manifest?.highestPartition ?? 0;
+    this.totals = manifest?.counters ?? noCounters;
+  }
+
+  copy(): CommittedValues {
+    const copy = new CommittedValues(undefined);
+    for (const [partition, ordinal] of this.next) copy.next.set(partition, ordinal);
+    for (const [key, checkpoint] of this.sources) copy.sources.set(key, checkpoint);
+    copy.highest = this.highest;
+    copy.totals = this.totals;
+    return copy;
+  }
+
+  /** The ordinal that the next record of `partition` gets. */
+  nextOrdinal(partition: number): number {
+    return this.next.get(partition) ?? 1;
+  }
+
+  get highestPartition(): number {
+    return this.highest;
+  }
+
+  get counters(): Counters {
+    return this.totals;
+  }
+
+  checkpoints(): Checkpoint[] {
+    return [...this.sources.values()];
+  }
+
+  checkpoint(key: string): Checkpoint | undefined {
+    return this.sources.get(key);
+  }
+
+  nextOrdinals(): [number, number][] {
+    return [...this.next].sort((a, b) => a[0] - b[0]);
+  }
+
+  applyRuns(runs: readonly OrdinalRun[]): void {
+    for (const { partition, firstOrdinal, rows } of runs) {
+      this.next.set(partition, Math.max(this.nextOrdinal(partition), firstOrdinal + rows));
+      this.highest = Math.max(this.highest, partition);
+    }
+  }
+
+  applySegments(segments: readonly SegmentEntry[]): void {
+    for (const segment of segments) this.applyRuns(segment.runs);
+  }
+
+  applyCheckpoints(checkpoints: readonly Checkpoint[]): void {
+    for (const { continues, ...checkpoint } of checkpoints) {
+      if (continues !== undefined) this.sources.delete(continues);
+      this.sources.set(checkpointKey(checkpoint), checkpoint);
+    }
+  }
+
+  /** A checkpoint that another one has taken the place of, because its file has grown a longer head. */
+  dropCheckpoint(key: string): void {
+    this.sources.delete(key);
+  }
+
+  applyCounters(counters: Counters): void {
+    this.totals = addCounters(this.totals, counters);
+  }
+}
+
+/**
+ * What a source is known by: its beginning and, where the stored content was hashed, all of it, since different files
+ * may well begin alike (a banner, a licence, column headings).
+ */
+export function checkpointKey(
+  checkpoint: Pick<Checkpoint, 'headHash' | 'headBytes' | 'contentHash'>,
+): string {
+  return `${checkpoint.headBytes}:${checkpoint.headHash}:${checkpoint.contentHash ?? ''}`;
+}
+
+/** Ascending by position; the runs of live files never share one. */
+export function compareRuns(a: OrdinalRun, b: OrdinalRun): number {
+  return a.partition - b.partition || a.firstOrdinal - b.firstOrdinal;
+}

@@ -1,0 +1,104 @@
+import { DamageError, isLogstrataError } from '../errors.js';
+import type { AgentState, HotFile } from './agent-state.js';
+import type { Directory } from './directory.js';
+import { readHotSegment } from './hot-segment-file.js';
+import { readNewestManifest } from './manifest-file.js';
+import type { Manifest } from './manifest.js';
+import { unnamedFiles } from './removals.js';
+
+/** What the writer says of its newest state: readers in other processes go by it. */
+export interface Heads {
+  readonly manifest: number;
+  /** Committed length of each hot file. */
+  readonly hot: Readonly<Record<string, number>>;
+}
+
+/** Attempts to catch a manifest and the heads of the same moment while the writer goes on publishing. */
+const headsAttemptsMax = 100;
+
+/**
+ * Brings `state` to the newest committed state on disk. `heads` asks the writer; its answer is undefined when there is
+ * no writer, and then hot data is made durable before it is read, so that nothing is answered that a crash could undo.
+ * Damage is kept in `state.damage`: it fails the queries of this agent, not the process.
+ */
+export async function readCommitted(
+  directory: Directory,
+  state: AgentState,
+  heads: () => Promise<Heads | undefined>,
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const known = await heads();
+    try {
+      if (known !== undefined && known.manifest === state.manifest?.number) {
+        await readHotFiles(directory, state, known);
+        return;
+      }
+      const manifest = await readNewestManifest(directory, state.agent);
+      if (manifest === undefined) return;
+      if (known !== undefined && known.manifest !== manifest.number && attempt < headsAttemptsMax) continue;
+      if (manifest.number !== state.manifest?.number) await state.takeManifest(manifest);
+      await readHotFiles(directory, state, known);
+      state.damage = undefined;
+      return;
+    } catch (error) {
+      if (isLogstrataError(error) && error.code === 'not_found' && attempt < headsAttemptsMax) continue;
+      if (!(error instanceof DamageError)) throw error;
+      state.damage = error;
+      return;
+    }
+  }
+}
+
+async function readHotFiles(
+  directory: Directory,
+  state: AgentState,
+  heads: Heads | undefined,
+): Promise<void> {
+  for (const hot of state.hot) {
+    const committed = hot.entry.committedBytes ?? heads?.hot[hot.entry.file] ?? null;
+    if (committed !== null && committed <= hot.endBytes) continue;
+    const path = `${state.agent}/${hot.entry.file}`;
+    if (committed === null && heads === undefined) await makeDurable(directory, path);
+    await readHotFile(directory, state, hot, committed);
+  }
+}
+
+async function readHotFile(
+  directory: Directory,
+  state: AgentState,
+  hot: HotFile,
+  committed: number | null,
+): Promise<void> {
+  const path = `${state.agent}/${hot.entry.file}`;
+  const { batches, endBytes } = await readHotSegment(directory, path, hot.schema, committed, hot.endBytes);
+  if (endBytes < hot.entry.foldedBytes) {
+    throw new DamageError(
+      `${path} holds whole batches up to byte ${endBytes} only, but ${hot.entry.foldedBytes} bytes were committed`,
+      { path, offset: endBytes },
+    );
+  }
+  for (const batch of batches) state.takeBatch(hot, batch, batch.offset < hot.entry.foldedBytes);
+  hot.endBytes = Math.max(hot.endBytes, endBytes);
+}
+
+/** What has been written but not yet synced may vanish in a power cut; once synced it may be shown. */
+async function makeDurable(directory: Directory, path: string): Promise<void> {
+  try {
+    const file = await directory.openWrite(path);
+    try {
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    // A reader without write permission reads what there is.
+    if (!isLogstrataError(error) || error.code !== 'io') throw error;
+  }
+}
+
+/** Removes what crashes have left behind: unfinished units, files that no manifest names, rejected lines of failed commits. */
+export async function cleanUp(directory: Directory, agent: string, manifest: Manifest): Promise<void> {
+  await directory.removeDirectory(`${agent}/building`);
+  for (const file of await unnamedFiles(directory, agent, manifest))
+    await directory.remove(`${agent}/${file}`);
+}

@@ -1,0 +1,174 @@
+import { concatBatches, sliceBatch } from '../batch.js';
+import type { RecordBatch } from '../column.js';
+import { dayNumber, hourMs, partitionOfTime } from '../cursor.js';
+import { rowGroupBytesMax, rowGroupRowsMax, segmentRowGroupsMax } from '../limits.js';
+import type { Schema } from '../schema.js';
+import type { PartitionCount, PartitionStart } from './committer.js';
+import type { Directory } from './directory.js';
+import type { Codec, Run, SegmentEntry } from './manifest.js';
+import type { PageSlice } from './merge-runs.js';
+import { SegmentWriter } from './sealed-segment-writer.js';
+import { buildingPath, segmentFile } from './segment-place.js';
+import { batchBytes } from './spill.js';
+
+/** A segment whose rows are written but have no ordinals yet. */
+interface UnfinishedSegment {
+  readonly writer: SegmentWriter;
+  readonly path: string;
+  readonly day: number;
+  /** Rows of each partition, ascending. */
+  readonly counts: [partition: number, rows: number][];
+  rowGroups: number;
+}
+
+/**
+ * Cuts rows that ascend by time into row groups and segments: a row group ends at its bounds and with its day, a segment
+ * with its day and at `segmentRowGroupsMax`. Segments stay without their `_cursor` columns and footers until the
+ * ordinals are known.
+ */
+export class SegmentAssembly {
+  private readonly segments: UnfinishedSegment[] = [];
+  private slices: PageSlice[] = [];
+  private sliceRows = 0;
+  private sliceBytes = 0;
+  private day = -1;
+
+  constructor(
+    private readonly directory: Directory,
+    private readonly agent: string,
+    private readonly unit: string,
+    private readonly schema: Schema,
+    private readonly codec: Codec,
+  ) {}
+
+  /** Takes the next rows. They must not come before those already taken. */
+  async add(slice: PageSlice): Promise<void> {
+    const rowBytes = batchBytes(slice.page.batch) / slice.page.batch.length;
+    let from = slice.from;
+    while (from < slice.to) {
+      const day = dayNumber(partitionOfTime(slice.page.timesMs[from]!));
+      if (day !== this.day) {
+        await this.endRowGroup();
+        this.day = day;
+      }
+      const room = Math.min(
+        rowGroupRowsMax - this.sliceRows,
+        Math.max(1, Math.floor((rowGroupBytesMax - this.sliceBytes) / rowBytes)),
+      );
+      const to = endOfDay(slice.page.timesMs, from, Math.min(slice.to, from + room), day);
+      this.slices.push({ page: slice.page, from, to });
+      this.sliceRows += to - from;
+      this.sliceBytes += (to - from) * rowBytes;
+      if (this.sliceRows === rowGroupRowsMax || this.sliceBytes >= rowGroupBytesMax - rowBytes)
+        await this.endRowGroup();
+      from = to;
+    }
+  }
+
+  private async endRowGroup(): Promise<void> {
+    if (this.sliceRows === 0) return;
+    const batch = gather(this.schema, this.slices);
+    const segment = await this.segmentOfDay();
+    await segment.writer.appendRowGroup(batch.columns, batch.length);
+    segment.rowGroups++;
+    for (const { page, from, to } of this.slices) countPartitions(segment.counts, page.timesMs, from, to);
+    this.slices = [];
+    this.sliceRows = 0;
+    this.sliceBytes = 0;
+  }
+
+  private async segmentOfDay(): Promise<UnfinishedSegment> {
+    const last = this.segments.at(-1);
+    if (last !== undefined && last.day === this.day && last.rowGroups < segmentRowGroupsMax) return last;
+    // Only the segment being written keeps its file open: a sparse agent's file may hold years of days.
+    if (last !== undefined) await last.writer.pause();
+    const path = buildingPath(this.agent, this.unit, this.segments.length);
+    const writer = await SegmentWriter.create(this.directory, path, this.schema, { codec: this.codec });
+    const segment: UnfinishedSegment = { writer, path, day: this.day, counts: [], rowGroups: 0 };
+    this.segments.push(segment);
+    return segment;
+  }
+
+  /** Writes the rest of the rows. No more can be added. */
+  async flush(): Promise<void> {
+    await this.endRowGroup();
+    await this.segments.at(-1)?.writer.pause();
+  }
+
+  /** Records of each partition over all segments, ascending. */
+  partitionCounts(): PartitionCount[] {
+    const total: [number, number][] = [];
+    for (const segment of this.segments) {
+      for (const [partition, rows] of segment.counts) addCount(total, partition, rows);
+    }
+    return total;
+  }
+
+  /**
+   * Gives the records their ordinals, writes what was missing and makes the files durable. The entries name the files as
+   * they will be called under the agent's folder; `path` is where they are now.
+   */
+  async finish(
+    starts: readonly PartitionStart[],
+    schemaVersion: number,
+  ): Promise<{ entry: SegmentEntry; path: string }[]> {
+    const next = new Map(starts);
+    const finished: { entry: SegmentEntry; path: string }[] = [];
+    for (const segment of this.segments) {
+      const runs: Run[] = [];
+      let firstRow = 0;
+      for (const [partition, rows] of segment.counts) {
+        const firstOrdinal = next.get(partition)!;
+        runs.push({ partition, firstOrdinal, firstRow, rows });
+        next.set(partition, firstOrdinal + rows);
+        firstRow += rows;
+      }
+      const written = await segment.writer.finish(runs, schemaVersion);
+      const file = segmentFile(this.unit, finished.length, segment.counts[0]![0]);
+      finished.push({ entry: { ...written, file, schemaVersion, replaces: [] }, path: segment.path });
+    }
+    return finished;
+  }
+
+  /** Closes what is open. The files stay for the folder's removal. */
+  async abort(): Promise<void> {
+    for (const segment of this.segments) await segment.writer.abort();
+  }
+}
+
+function gather(schema: Schema, slices: readonly PageSlice[]): RecordBatch {
+  const batches = slices.map(({ page, from, to }) => sliceBatch(page.batch, from, to));
+  return batches.length === 1 ? batches[0]! : concatBatches(schema, batches);
+}
+
+/** First row from `from` to `to` that is of a later day than `day`; `to` when there is none. */
+function endOfDay(timesMs: Float64Array, from: number, to: number, day: number): number {
+  const endMs = (day + 1) * 24 * hourMs;
+  if (timesMs[to - 1]! < endMs) return to;
+  let low = from;
+  let high = to;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (timesMs[middle]! < endMs) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function countPartitions(counts: [number, number][], timesMs: Float64Array, from: number, to: number): void {
+  let row = from;
+  while (row < to) {
+    const partition = partitionOfTime(timesMs[row]!);
+    const endMs = (partition + 1) * hourMs;
+    let end = row + 1;
+    while (end < to && timesMs[end]! < endMs) end++;
+    addCount(counts, partition, end - row);
+    row = end;
+  }
+}
+
+function addCount(counts: [number, number][], partition: number, rows: number): void {
+  const last = counts.at(-1);
+  if (last !== undefined && last[0] === partition) last[1] += rows;
+  else counts.push([partition, rows]);
+}

@@ -1,0 +1,102 @@
+import type {
+  AgentStore,
+  AppendResult,
+  CompactOptions,
+  CompactResult,
+  Scan,
+  ScanOptions,
+  StoreStats,
+  VerifyOptions,
+  VerifyReport,
+} from '../archive.js';
+import type { RecordBatch } from '../column.js';
+import { compactAgent } from '../maintenance/compaction.js';
+import { agentStats } from '../maintenance/stats.js';
+import { verifyAgent } from '../maintenance/verify.js';
+import { executeScan } from '../scan/execute.js';
+import type { Query } from '../scan/query.js';
+import { resumeScan } from '../scan/resume.js';
+import type { Snapshot } from '../scan/snapshot.js';
+import type { Schema } from '../schema.js';
+import type { AgentState } from './agent-state.js';
+import type { CommitExtras, LoadOptions, LoadSession } from './commit.js';
+import type { Committer } from './committer.js';
+import type { Directory } from './directory.js';
+import { LoadUnit } from './load-session.js';
+import type { Checkpoint, Codec } from './manifest.js';
+
+/** How a store comes by its agent's newest state, and by commits: as the writer, through it, or not at all. */
+export interface StoreAccess {
+  /** Looks for a newer state where another process may have committed one. */
+  refresh(): Promise<void>;
+  /** Throws when the archive was opened to read. */
+  committer(): Promise<Committer>;
+  /** Another process may remove files that a snapshot of this one still needs. */
+  readonly follows: boolean;
+}
+
+export interface StoreContext {
+  readonly directory: Directory;
+  readonly state: AgentState;
+  /** Replaced when this process becomes the writer. */
+  access: StoreAccess;
+  readonly now: () => number;
+  readonly codec: Codec;
+}
+
+/** The engine's side of `AgentStore`: ties state, commits, scans and maintenance together. */
+export class Store implements AgentStore {
+  constructor(readonly context: StoreContext) {}
+
+  get name(): string {
+    return this.context.state.agent;
+  }
+
+  get schema(): Schema {
+    return this.context.state.schema;
+  }
+
+  async snapshot(): Promise<Snapshot> {
+    await this.context.access.refresh();
+    return this.context.state.snapshot();
+  }
+
+  async scan(query: Query, options: ScanOptions = {}): Promise<Scan> {
+    if (!this.context.access.follows) return executeScan(await this.snapshot(), query, options);
+    return resumeScan(() => this.snapshot(), query, options);
+  }
+
+  async checkpoints(): Promise<readonly Checkpoint[]> {
+    await this.context.access.refresh();
+    const { state } = this.context;
+    if (state.damage !== undefined) throw state.damage;
+    return state.values.checkpoints();
+  }
+
+  async append(batch: RecordBatch, extras: CommitExtras, placement: 'live' | 'load'): Promise<AppendResult> {
+    return (await this.context.access.committer()).append(batch, extras, placement);
+  }
+
+  async beginLoad(options: LoadOptions = {}): Promise<LoadSession> {
+    const { directory, now, codec } = this.context;
+    const committer = await this.context.access.committer();
+    return LoadUnit.begin({ directory, agent: this.name, committer, now, codec }, options);
+  }
+
+  async compact(options: CompactOptions = {}): Promise<CompactResult> {
+    const { directory, state, codec, access } = this.context;
+    const committer = await access.committer();
+    const refresh = () => this.context.access.refresh();
+    return compactAgent({ directory, state, committer, codec: options.codec ?? codec, refresh }, options);
+  }
+
+  async verify(options: VerifyOptions = {}): Promise<VerifyReport> {
+    await this.context.access.refresh();
+    return verifyAgent(this.context.directory, this.context.state, options);
+  }
+
+  async stats(): Promise<StoreStats> {
+    await this.context.access.refresh();
+    return agentStats(this.context.state);
+  }
+}

@@ -1,0 +1,163 @@
+import { describe, expect, it } from 'vitest';
+import { formatCursor } from '../../../engine/cursor.js';
+import { LogstrataError } from '../../../engine/errors.js';
+import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
+import type { CrashMode } from '../../../engine/storage/memory-file.js';
+import { answerOf } from '../../model/answer.js';
+import type { Value } from '../../model/dataset.js';
+import { answer, append, load, noon, openOn, schema } from './memory-archive.js';
+import { ModelStore } from './model-store.js';
+
+const long = process.env.LOGSTRATA_LONG === '1';
+const everything = { limit: 1_000_000, predicates: [] };
+const hour = 3_600_000;
+
+function rows(from: number, count: number): Value[][] {
+  return Array.from({ length: count }, (_, i) => [
+    BigInt(noon - 30 * hour + (from + i) * 600_000),
+    BigInt(from + i),
+    null,
+    `line ${from + i}`,
+  ]);
+}
+
+type Store = Awaited<ReturnType<Awaited<ReturnType<typeof openOn>>['agent']>>;
+
+/** Steps of a life, each of which commits as a whole. `apply` does the same to the model. */
+const life: readonly {
+  readonly run: (store: Store) => Promise<unknown>;
+  readonly apply: (model: ModelStore) => void;
+}[] = [
+  { run: (store) => append(store, rows(0, 5), 'live'), apply: (model) => model.live(rows(0, 5), noon, hour) },
+  {
+    run: (store) => append(store, rows(5, 60), 'live'),
+    apply: (model) => model.live(rows(5, 60), noon, hour),
+  },
+  { run: (store) => load(store, rows(20, 90), 25), apply: (model) => model.load(rows(20, 90), noon) },
+  { run: (store) => store.compact(), apply: () => {} },
+  { run: (store) => append(store, rows(110, 5), 'load'), apply: (model) => model.load(rows(110, 5), noon) },
+  { run: (store) => load(store, rows(60, 30)), apply: (model) => model.load(rows(60, 30), noon) },
+  { run: (store) => store.compact(), apply: () => {} },
+];
+
+interface End {
+  readonly directory: MemoryDirectory;
+  /** What must be there, and what may be there too: the step that was under way. */
+  readonly done: ModelStore;
+  readonly doing: ModelStore;
+  readonly finished: boolean;
+}
+
+async function live(directory: MemoryDirectory): Promise<End> {
+  const done = new ModelStore(schema);
+  let doing = done;
+  try {
+    const archive = await openOn(directory);
+    const store = await archive.agent('web', schema);
+    for (const step of life) {
+      doing = done.copy();
+      step.apply(doing);
+      await step.run(store);
+      step.apply(done);
+    }
+    await archive.close();
+    return { directory, done, doing, finished: true };
+  } catch (error) {
+    if (!(error instanceof LogstrataError)) throw error;
+    return { directory, done, doing, finished: false };
+  }
+}
+
+/** Opens what is left, compares it, commits once more and compares again. */
+async function survive(directory: MemoryDirectory, end: End): Promise<void> {
+  const archive = await openOn(directory);
+  const store = await archive.agent('web', schema);
+  const found = await answer(store);
+  const before = answerOf(end.done, everything);
+  const after = answerOf(end.doing, everything);
+  expect([before, after]).toContain(found);
+  const model = found === before ? end.done.copy() : end.doing.copy();
+  await load(store, rows(200, 20));
+  model.load(rows(200, 20), noon);
+  await append(store, rows(220, 3), 'live');
+  model.live(rows(220, 3), noon, hour);
+  expect(await answer(store)).toBe(answerOf(model, everything));
+  expect(await store.verify()).toMatchObject({
+    damages: [],
+    unnamedFiles: [],
+    records: model.records.length,
+  });
+  await archive.close();
+}
+
+describe('a crash', () => {
+  const modes: CrashMode[] = ['lost', 'kept', { seed: 1 }, { seed: 2 }];
+
+  it('at any step of append, load, seal, compaction and manifest leaves the state before it or the one after', async () => {
+    const whole = await live(new MemoryDirectory());
+    expect(whole.finished).toBe(true);
+    const steps = whole.directory.mutations;
+    expect(steps).toBeGreaterThan(100);
+    const stride = long ? 1 : 3;
+    for (let step = 1; step <= steps; step += stride) {
+      const end = await live(new MemoryDirectory({ crashAtOperation: step, seed: step }));
+      expect(end.finished).toBe(false);
+      const mode = modes[step % modes.length]!;
+      for (const how of long ? modes : [mode]) await survive(end.directory.crash(how), end);
+    }
+  });
+
+  it('of a second process right after the first leaves nothing lost', async () => {
+    const whole = await live(new MemoryDirectory());
+    const left = whole.directory.crash('lost');
+    const steps = await countSteps(whole.directory.crash('lost'));
+    for (let step = 1; step <= steps; step += long ? 1 : 4) {
+      const again = whole.directory.crash('lost', { crashAtOperation: step });
+      await openOn(again)
+        .then((archive) => archive.agent('web', schema))
+        .catch(() => undefined);
+      await survive(again.crash('lost'), whole);
+    }
+    await survive(left, whole);
+  });
+});
+
+async function countSteps(directory: MemoryDirectory): Promise<number> {
+  const archive = await openOn(directory);
+  await archive.agent('web', schema);
+  return directory.mutations;
+}
+
+describe('a failing disk', () => {
+  it('fails the commit that it hits, keeps what was committed, and takes commits again afterwards', async () => {
+    const steps = (await live(new MemoryDirectory())).directory.mutations;
+    for (let step = 1; step <= steps; step += long ? 1 : 3) {
+      const end = await live(new MemoryDirectory({ failAtOperation: step, seed: step }));
+      end.directory.setFaults({});
+      await survive(end.directory.crash('kept'), end);
+    }
+  });
+
+  it('that is full says so, and what was committed stays', async () => {
+    const directory = new MemoryDirectory();
+    const archive = await openOn(directory);
+    const store = await archive.agent('web', schema);
+    await load(store, rows(0, 50));
+    const before = await answer(store);
+    for (const freeBytes of [0, 100, 1000, 3000, 6000]) {
+      directory.setFaults({ freeBytes: directory.bytesWritten + freeBytes });
+      await expect(load(store, rows(50, 4000))).rejects.toMatchObject({ code: 'disk_full' });
+      await expect(append(store, rows(50, 4000), 'live')).rejects.toMatchObject({ code: 'disk_full' });
+      directory.setFaults({});
+      expect(await answer(store)).toBe(before);
+    }
+    await append(store, rows(50, 1), 'live');
+    const lines = (await answer(store)).trimEnd().split('\n');
+    expect(lines).toHaveLength(51);
+    expect(new Set(lines.map((line) => line.slice(12, 28))).size).toBe(51);
+    expect(lines.at(-1)).toContain(
+      formatCursor({ partition: Math.floor((noon - 30 * hour + 50 * 600_000) / hour), ordinal: 3 }),
+    );
+    await archive.close();
+  });
+});

@@ -1,0 +1,89 @@
+import type { AgentStore } from '../../../engine/archive.js';
+import { ArchiveFolder } from '../../../engine/storage/archive-folder.js';
+import type { CommitExtras } from '../../../engine/storage/commit.js';
+import type { Directory } from '../../../engine/storage/directory.js';
+import { batchFromRows } from '../../../engine/rows.js';
+import { makeSchema } from '../../../engine/schema.js';
+import type { Query } from '../../../engine/scan/query.js';
+import type { Value } from '../../model/dataset.js';
+
+export const schema = makeSchema([
+  { name: 'time', type: 'time' },
+  { name: 'status', type: 'int' },
+  { name: 'took', type: 'float' },
+  { name: 'message', type: 'string' },
+]);
+
+/** 2026-11-20 12:00:00 UTC. */
+export const noon = Date.UTC(2026, 10, 20, 12);
+
+/** An archive on any directory, as its one writer: a directory in memory has no other processes. */
+export async function openOn(directory: Directory, now: () => number = () => noon): Promise<ArchiveFolder> {
+  const archive = new ArchiveFolder(
+    directory,
+    { mode: 'write', role: 'test', now, removalDelayMs: 0 },
+    {
+      lock: () =>
+        Promise.resolve({
+          serve: () => {},
+          stopServing: () => Promise.resolve(),
+          release: () => Promise.resolve(),
+        }),
+      connect: () => Promise.resolve(undefined),
+    },
+  );
+  await archive.start();
+  return archive;
+}
+
+/** An archive in a process that only reads, when there is no writer. */
+export async function openToRead(directory: Directory): Promise<ArchiveFolder> {
+  const archive = new ArchiveFolder(
+    directory,
+    { mode: 'read', role: 'test', now: () => noon },
+    { lock: () => Promise.resolve(undefined), connect: () => Promise.resolve(undefined) },
+  );
+  await archive.start();
+  return archive;
+}
+
+export const noExtras: CommitExtras = {
+  checkpoints: [],
+  rejected: [],
+  counters: { unreadableValues: 0, replacedBytes: 0, inputBytes: 0 },
+};
+
+export async function append(
+  store: AgentStore,
+  rows: readonly (readonly Value[])[],
+  placement: 'live' | 'load',
+): Promise<void> {
+  await store.append(batchFromRows(store.schema, rows), noExtras, placement);
+}
+
+/** Loads rows as one unit, in batches of `batchRows`. */
+export async function load(
+  store: AgentStore,
+  rows: readonly (readonly Value[])[],
+  batchRows = 1000,
+): Promise<void> {
+  const session = await store.beginLoad();
+  try {
+    for (let i = 0; i < rows.length; i += batchRows) {
+      await session.append(batchFromRows(store.schema, rows.slice(i, i + batchRows)), 0);
+    }
+    await session.commit({ checkpoints: [], counters: noExtras.counters });
+  } finally {
+    await session.abort();
+  }
+}
+
+export async function textOf(lines: AsyncIterable<Uint8Array>): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of lines) pieces.push(piece);
+  return Buffer.concat(pieces).toString('utf8');
+}
+
+export async function answer(store: AgentStore, query: Partial<Query> = {}): Promise<string> {
+  return textOf((await store.scan({ limit: 1_000_000, predicates: [], ...query })).lines);
+}

@@ -1,0 +1,129 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { AgentStore } from '../../../engine/archive.js';
+import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
+import { answerOf } from '../../model/answer.js';
+import type { Value } from '../../model/dataset.js';
+import { queries } from '../../model/arbitraries.js';
+import { answer, append, load, noon, openOn, schema } from './memory-archive.js';
+import { ModelStore } from './model-store.js';
+
+const long = process.env.LOGSTRATA_LONG === '1';
+const hour = 3_600_000;
+
+const row: fc.Arbitrary<Value[]> = fc
+  .tuple(
+    fc.option(fc.integer({ min: noon - 60 * hour, max: noon + 5 * hour }).map(BigInt), { freq: 10 }),
+    fc.option(
+      fc.oneof(fc.constantFrom(200n, 404n, 500n), fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })),
+    ),
+    fc.option(fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => (value === 0 ? 0 : value))),
+    fc.option(
+      fc.oneof(fc.constantFrom('GET /', 'POST /a', ''), fc.string({ unit: 'binary', maxLength: 12 })),
+    ),
+  )
+  .map((values) => values as Value[]);
+
+type Step =
+  | { readonly kind: 'live' | 'append' | 'load'; readonly rows: Value[][] }
+  | { readonly kind: 'compact' | 'reopen' | 'advance' };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({
+    kind: fc.constantFrom('live' as const, 'append' as const, 'load' as const),
+    rows: fc.array(row, { maxLength: 40 }),
+  }),
+  fc.record({ kind: fc.constantFrom('compact' as const, 'reopen' as const, 'advance' as const) }),
+);
+
+describe('a store', () => {
+  it('answers as the model does after any series of commits, compactions and restarts', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { minLength: 1, maxLength: 12 }),
+        fc.infiniteStream(fc.nat()),
+        async (steps, seeds) => {
+          const directory = new MemoryDirectory();
+          const model = new ModelStore(schema);
+          let now = noon;
+          let archive = await openOn(directory, () => now);
+          let store = await archive.agent('web', schema);
+          for (const next of steps) {
+            switch (next.kind) {
+              case 'live':
+                await append(store, next.rows, 'live');
+                model.live(next.rows, now, hour);
+                break;
+              case 'append':
+                await append(store, next.rows, 'load');
+                model.load(next.rows, now);
+                break;
+              case 'load':
+                await load(store, next.rows, 7);
+                model.load(next.rows, now);
+                break;
+              case 'compact':
+                await store.compact();
+                break;
+              case 'advance':
+                now += 13 * hour;
+                break;
+              case 'reopen':
+                await archive.close();
+                archive = await openOn(directory, () => now);
+                store = await archive.agent('web', schema);
+                break;
+            }
+            await compare(store, model, seeds);
+          }
+          const report = await store.verify();
+          expect(report.damages).toEqual([]);
+          expect(report.records).toBe(model.records.length);
+          expect((await store.stats()).records).toBe(model.records.length);
+          await archive.close();
+        },
+      ),
+      { numRuns: long ? 2000 : 60 },
+    );
+  });
+
+  it('sorts a load that is larger than one run, whatever the order of its rows', async () => {
+    const rows: Value[][] = [];
+    for (let i = 0; i < 150_000; i++) {
+      rows.push([BigInt(noon - ((i * 7919) % 150_000) * 1000), BigInt(i), i / 8, `line ${i}`]);
+    }
+    const directory = new MemoryDirectory();
+    const model = new ModelStore(schema);
+    model.load(rows, noon);
+    const archive = await openOn(directory);
+    const store = await archive.agent('web', schema);
+    await load(store, rows, 20_000);
+    expect(await answer(store)).toBe(answerOf(model, { limit: 1_000_000, predicates: [] }));
+    await archive.close();
+  });
+
+  it('shows a snapshot as it was, whatever is committed after it', async () => {
+    const archive = await openOn(new MemoryDirectory());
+    const store = await archive.agent('web', schema);
+    await append(store, [[BigInt(noon), 1n, null, 'first']], 'live');
+    const scan = await store.scan({ limit: 10, predicates: [] });
+    await append(store, [[BigInt(noon), 2n, null, 'second']], 'live');
+    await store.compact();
+    const pieces: string[] = [];
+    for await (const piece of scan.lines) pieces.push(Buffer.from(piece).toString());
+    expect(pieces.join('')).toBe(
+      '{"_cursor":"079be40000000001","time":1795176000000,"status":1,"took":null,"message":"first"}\n',
+    );
+    await archive.close();
+  });
+});
+
+async function compare(store: AgentStore, model: ModelStore, seeds: Iterable<number>): Promise<void> {
+  const all = { limit: 1_000_000, predicates: [] };
+  expect(await answer(store, all)).toBe(answerOf(model, all));
+  for (const seed of seeds) {
+    const [query] = fc.sample(queries(model), { seed, numRuns: 1 });
+    expect(await answer(store, query!)).toBe(answerOf(model, query!));
+    return;
+  }
+}
