@@ -68,6 +68,7 @@ export interface GrowingColumn {
   zone(rows: number): ZoneMap;
 }
 
+/** An empty column in the layout of `type`. */
 export function makeGrowingColumn(type: FieldType): GrowingColumn {
   switch (type) {
     case 'int':

@@ -25,6 +25,7 @@ const errorCodes: Readonly<Record<ErrorCode, true>> = {
   closed: true,
 };
 
+/** What of `error` another process is told. */
 export function encodeError(error: unknown): EncodedError {
   if (isLogstrataError(error)) {
     return { code: error.code, message: error.message, path: error.path, offset: error.offset };
