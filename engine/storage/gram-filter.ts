@@ -34,6 +34,8 @@ const bitsMin = 10;
 const fillWanted = 0.62;
 /** A filter over its share of the column's size may be halved up to here. */
 const fillHalved = 0.7;
+/** A short needle has few trigrams to be missed, so that each must miss often. */
+const trigramFillWanted = 0.25;
 /** Beyond this a filter answers "may contain" to nearly everything. */
 const fillMax = 0.9;
 /** Without a wish from the configuration, a filter may cost this share of the column's bytes. */
@@ -41,7 +43,7 @@ const costShareMax = 1 / 20;
 /** Gram lengths whose possible values are taken to more than this share tell random ids apart no more. */
 const occupancyMax = 0.5;
 /** Rows that choose the length of the grams, in strides over the row group. */
-const sampleRows = 4096;
+const sampleRows = 2048;
 const sampleStrides = 16;
 const sampleBits = 20;
 
@@ -64,7 +66,7 @@ export function buildGramFilter(column: BytesColumn, wanted: boolean | undefined
   let trigrams: Int32Array = new Int32Array(2 ** (trigramBitsMax - 5));
   addGrams(bytes, offsets, 0, column.length, gramBytes, bits, grams, trigramBitsMax, trigrams);
   grams = shrink(grams, fillWanted, 0);
-  trigrams = shrink(trigrams, fillWanted, 0);
+  trigrams = shrink(trigrams, trigramFillWanted, 0);
   if (fillOf(trigrams) > fillMax) trigrams = new Int32Array(0);
   if (wanted === undefined) {
     const budgetBytes = contentBytes * costShareMax - trigrams.byteLength;
@@ -217,8 +219,14 @@ export function planProbes(shape: GramFilterShape, folded: Uint8Array): GramProb
   if (bits === 0 || folded.length < length) return [];
   const offset = long ? 0 : storedBytes(shape.gramBits);
   const bitmapBytes = Math.min(pieceBytes, 2 ** (bits - 3));
-  const distinct = [...new Set(needleBits(folded, length, bits))].slice(0, probesMax);
-  return distinct.map((bit) => ({
+  const distinct = [...new Set(needleBits(folded, length, bits))];
+  // What tells a long needle apart may stand anywhere in it, so that all of its length is sampled.
+  const step = Math.max(1, distinct.length / probesMax);
+  const chosen = Array.from(
+    { length: Math.min(probesMax, distinct.length) },
+    (_, i) => distinct[Math.floor(i * step)]!,
+  );
+  return chosen.map((bit) => ({
     piece: pieceAt(offset, bitmapBytes, Math.floor(bit / (bitmapBytes * 8))),
     bit: bit % (bitmapBytes * 8),
   }));

@@ -4,10 +4,16 @@ import type { OpenRowGroup, ReadCounters, RowGroup, ZoneMap } from '../scan/snap
 import type { Bounds } from '../parquet/statistics.js';
 import type { ColumnCache } from './column-cache.js';
 import { conversionOf, convertColumn, convertZone, nullColumn, type Conversion } from './convert-column.js';
-import type { Directory } from './directory.js';
-import { checkedPiece, isBitSet, planProbes } from './gram-filter.js';
+import type { Directory, ReadableFile } from './directory.js';
+import { checkedPiece, isBitSet, planProbes, type GramProbe } from './gram-filter.js';
 import type { SegmentEntry } from './manifest.js';
-import { decodeCheckedChunk, readBytes, readSegmentFooter, type SegmentFooter } from './segment-file.js';
+import {
+  decodeCheckedChunk,
+  readBytes,
+  readSegmentFooter,
+  withFile,
+  type SegmentFooter,
+} from './segment-file.js';
 
 /** How a field of the current schema is read from a segment. */
 interface FieldSource {
@@ -83,7 +89,7 @@ export class SealedSegment {
 
   /** The footer, read and checked once. Throws `DamageError`; a failure is not kept. */
   footer(): Promise<SegmentFooter> {
-    this.#footer ??= readSegmentFooter(this.#directory, this.#path, this.#entry, this.#schema).catch(
+    this.#footer ??= this.withFile((file) => readSegmentFooter(file, this.#entry, this.#schema)).catch(
       (error: unknown) => {
         this.#footer = undefined;
         throw error;
@@ -105,9 +111,8 @@ export class SealedSegment {
     return column;
   }
 
-  async read(position: number, length: number, counters: ReadCounters): Promise<Uint8Array> {
-    counters.bytesRead += length;
-    return readBytes(this.#directory, this.#path, position, length);
+  withFile<T>(use: (file: ReadableFile) => Promise<T>): Promise<T> {
+    return withFile(this.#directory, this.#path, use);
   }
 
   /** Gives back what the segment holds in memory. The file stays. */
@@ -161,21 +166,9 @@ class SealedRowGroup implements OpenRowGroup {
     );
     // Numbers that are read as text have no filter, nor has what a dictionary answers exactly.
     if (place === undefined || source.conversion !== 'none') return true;
-    const pieces = new Map<number, Uint8Array | null>();
-    for (const { piece, bit } of planProbes(place, folded)) {
-      let bitmap = pieces.get(piece.offset);
-      if (bitmap === undefined) {
-        counters.gramPiecesRead++;
-        bitmap = checkedPiece(
-          await this.#segment.read(place.offset + piece.offset, piece.storedBytes, counters),
-          piece,
-        );
-        pieces.set(piece.offset, bitmap);
-      }
-      // A damaged piece can't rule anything out: the answer stays right, and `verify` reports it.
-      if (bitmap !== null && !isBitSet(bitmap, bit)) return false;
-    }
-    return true;
+    const probes = planProbes(place, folded);
+    if (probes.length === 0) return true;
+    return this.#segment.withFile((file) => areSet(file, place.offset, probes, counters));
   }
 
   async column(field: number, counters: ReadCounters): Promise<Column> {
@@ -190,12 +183,36 @@ class SealedRowGroup implements OpenRowGroup {
     return this.#segment.cached(this.#index, `${source.field}-${type}`, counters, async () => {
       const column = source.field + 1;
       const chunk = chunks[column]!;
-      const bytes = await this.#segment.read(chunk.offset, chunk.bytes, counters);
+      const bytes = await this.#segment.withFile((file) => readBytes(file, chunk.offset, chunk.bytes));
+      counters.bytesRead += bytes.length;
       const address = { rowGroup: this.#index, column };
       const decoded = decodeCheckedChunk(bytes, this.#footer, address, this.#segment.path);
       return convertColumn(decoded, source.conversion, type);
     });
   }
+}
+
+/** Whether all bits are set, as far as pieces of the filter at `offset` can be read; stops at the first that is not. */
+async function areSet(
+  file: ReadableFile,
+  offset: number,
+  probes: readonly GramProbe[],
+  counters: ReadCounters,
+): Promise<boolean> {
+  const bitmaps = new Map<number, Uint8Array | null>();
+  for (const { piece, bit } of probes) {
+    let bitmap = bitmaps.get(piece.offset);
+    if (bitmap === undefined) {
+      const stored = await file.read(offset + piece.offset, piece.storedBytes);
+      counters.gramPiecesRead++;
+      counters.bytesRead += stored.length;
+      bitmap = checkedPiece(stored, piece);
+      bitmaps.set(piece.offset, bitmap);
+    }
+    // A damaged piece can't rule anything out: the answer stays right, and `verify` reports it.
+    if (bitmap !== null && !isBitSet(bitmap, bit)) return false;
+  }
+  return true;
 }
 
 /** Bounds as the scan compares them. */

@@ -7,7 +7,7 @@ import { cursorColumn, type ColumnContent, type Footer } from '../parquet/footer
 import { readFooter } from '../parquet/footer-reader.js';
 import { FormatError, magic, tailBytes } from '../parquet/format.js';
 import type { Schema } from '../schema.js';
-import type { Directory } from './directory.js';
+import type { Directory, ReadableFile } from './directory.js';
 import { gramFilterBytes } from './gram-filter.js';
 import type { SegmentEntry } from './manifest.js';
 import { readMetadata, type SegmentMetadata } from './segment-metadata.js';
@@ -19,37 +19,39 @@ export interface SegmentFooter {
   readonly decompress: Decompress;
 }
 
-/** Reads `length` bytes at `position`. Throws `DamageError` when the file ends before. */
-export async function readBytes(
+/** Opens the file for as long as `use` takes. */
+export async function withFile<T>(
   directory: Directory,
   path: string,
-  position: number,
-  length: number,
-): Promise<Uint8Array> {
+  use: (file: ReadableFile) => Promise<T>,
+): Promise<T> {
   const file = await directory.openRead(path);
   try {
-    const bytes = await file.read(position, length);
-    if (bytes.length === length) return bytes;
-    throw new DamageError(
-      `the file ends after ${position + bytes.length} bytes, expected ${position + length}`,
-      {
-        path,
-        offset: position + bytes.length,
-      },
-    );
+    return await use(file);
   } finally {
     await file.close();
   }
 }
 
+/** Reads `length` bytes at `position`. Throws `DamageError` when the file ends before. */
+export async function readBytes(file: ReadableFile, position: number, length: number): Promise<Uint8Array> {
+  const bytes = await file.read(position, length);
+  if (bytes.length === length) return bytes;
+  const end = position + bytes.length;
+  throw new DamageError(`the file ends after ${end} bytes, expected ${position + length}`, {
+    path: file.path,
+    offset: end,
+  });
+}
+
 /** Reads the footer and compares it with what the manifest says. Throws `DamageError`: the whole segment is lost. */
 export async function readSegmentFooter(
-  directory: Directory,
-  path: string,
+  file: ReadableFile,
   entry: SegmentEntry,
   schema: Schema,
 ): Promise<SegmentFooter> {
-  const bytes = await readBytes(directory, path, entry.footerOffset, entry.footerBytes);
+  const { path } = file;
+  const bytes = await readBytes(file, entry.footerOffset, entry.footerBytes);
   if (crc32(bytes) !== entry.footerChecksum) {
     throw new DamageError('the footer does not match its checksum', { path, offset: entry.footerOffset });
   }

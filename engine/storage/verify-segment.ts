@@ -44,7 +44,7 @@ export async function* verifySegment(
     return;
   }
   try {
-    yield* verifyOpenFile(directory, file, entry, schema);
+    yield* verifyOpenFile(file, entry, schema);
   } finally {
     await file.close();
   }
@@ -55,7 +55,6 @@ function segmentDamage(offset: number, reason: string): SegmentDamage {
 }
 
 async function* verifyOpenFile(
-  directory: Directory,
   file: ReadableFile,
   entry: SegmentEntry,
   schema: Schema,
@@ -71,7 +70,7 @@ async function* verifyOpenFile(
   }
   let segment: SegmentFooter;
   try {
-    segment = await readSegmentFooter(directory, file.path, entry, schema);
+    segment = await readSegmentFooter(file, entry, schema);
   } catch (error) {
     if (!(error instanceof DamageError)) throw error;
     yield segmentDamage(error.offset ?? entry.footerOffset, error.message);

@@ -1,0 +1,213 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { BytesColumn } from '../../engine/column.js';
+import { batchFromRows } from '../../engine/rows.js';
+import { foldNeedle } from '../../engine/scan/fold.js';
+import type { OpenRowGroup } from '../../engine/scan/snapshot.js';
+import type { Schema } from '../../engine/schema.js';
+import { buildGramFilter, checkedPiece, gramPieces } from '../../engine/storage/gram-filter.js';
+import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
+import { fileBytes, noReads, openSegment, sealBatches } from '../parquet/segment-sample.js';
+
+const long = process.env.LOGSTRATA_LONG === '1';
+
+function schemaOf(index: boolean | undefined): Schema {
+  return { fields: [{ name: 'message', type: 'string', index }] };
+}
+
+/** Seals one row group and opens it. */
+async function sealed(
+  texts: readonly (string | null)[],
+  index: boolean | undefined,
+): Promise<{
+  open: OpenRowGroup;
+  gramFilterBytes: number;
+  directory: MemoryDirectory;
+  fileSizeBytes: number;
+}> {
+  const directory = new MemoryDirectory();
+  const schema = schemaOf(index);
+  const batch = batchFromRows(
+    schema,
+    texts.map((text) => [text]),
+  );
+  const entry = await sealBatches(directory, 'a.parquet', schema, [batch], 'lz4');
+  const segment = await openSegment(directory, entry, schema);
+  const open = await segment.rowGroups(schema)[0]!.open();
+  return { open, gramFilterBytes: entry.gramFilterBytes, directory, fileSizeBytes: entry.bytes };
+}
+
+function bytesOf(texts: readonly string[]): BytesColumn {
+  const column = batchFromRows(
+    schemaOf(true),
+    texts.map((text) => [text]),
+  ).columns[0]!;
+  if (column.kind !== 'bytes') throw new Error('strings come as bytes');
+  return column;
+}
+
+/** Deterministic hexadecimal digits. */
+function hexDigits(seed: number, digits: number): string {
+  let state = seed;
+  let text = '';
+  while (text.length < digits) {
+    state = Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x9e3779b9;
+    state = Math.imul(state ^ (state >>> 12), 0x297a2d39);
+    text += ((state ^ (state >>> 15)) >>> 0).toString(16).padStart(8, '0');
+  }
+  return text.slice(0, digits);
+}
+
+function accessLines(rows: number): string[] {
+  return Array.from(
+    { length: rows },
+    (_, i) =>
+      `10.0.${i % 7}.${i % 251} - "GET /api/v1/items/${i % 3000} HTTP/1.1" 200 ${i % 9973} rid=${hexDigits(i + 1, 32)}`,
+  );
+}
+
+describe('a gram filter', () => {
+  test('never rules out a text that is there, in any case and script', async () => {
+    const character = fc.constantFrom(...'abcXYZ019 /-éÉßẞſKkKsSσςΣΩωIİıi日本😀ǅǆǄ');
+    const text = fc.string({ unit: character, minLength: 4, maxLength: 30 });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(text, { minLength: 1, maxLength: 40 }),
+        fc.nat(),
+        fc.nat(),
+        fc.nat(),
+        async (texts, row, from, to) => {
+          const { open } = await sealed([...texts, null, ''], true);
+          const characters = [...texts[row % texts.length]!];
+          const start = from % characters.length;
+          const part = characters.slice(start, start + 1 + (to % (characters.length - start))).join('');
+          for (const needle of [part, part.toUpperCase(), part.toLowerCase()]) {
+            if (!new RegExp(needle.replaceAll('/', '\\/'), 'iu').test(texts[row % texts.length]!)) continue;
+            expect(await open.mayContain(0, foldNeedle(needle), noReads()), needle).toBe(true);
+          }
+        },
+      ),
+      { numRuns: long ? 3000 : 150 },
+    );
+  });
+
+  test('rules out most ids that are not there, reading a few pieces of 4 KiB', async () => {
+    const lines = accessLines(65536);
+    const { open, gramFilterBytes, fileSizeBytes } = await sealed(lines, undefined);
+    expect(gramFilterBytes).toBeGreaterThan(0);
+    expect(gramFilterBytes).toBeLessThan(fileSizeBytes / 10);
+    const counters = noReads();
+    let passed = 0;
+    for (let i = 0; i < 400; i++)
+      if (await open.mayContain(0, foldNeedle(hexDigits(-1 - i, 12)), counters)) passed++;
+    expect(passed).toBeLessThan(400 * 0.1);
+    expect(counters.gramPiecesRead).toBeLessThan(400 * 4);
+    expect(counters.bytesRead).toBeLessThanOrEqual(counters.gramPiecesRead * 4100);
+    for (const row of [0, 1, 40_000, 65_535]) {
+      expect(await open.mayContain(0, foldNeedle(lines[row]!.slice(-12).toUpperCase()), noReads())).toBe(
+        true,
+      );
+      expect(await open.mayContain(0, foldNeedle(lines[row]!), noReads())).toBe(true);
+    }
+  });
+
+  test('answers short needles from trigrams, and can not tell below three bytes', async () => {
+    const { open } = await sealed(accessLines(5000), true);
+    let passed = 0;
+    for (const letter of 'abcdefghijklmnopqrstuvwxyz') {
+      for (const end of ['', 'q', 'qz']) {
+        if (await open.mayContain(0, foldNeedle(`zq${letter}${end}`), noReads())) passed++;
+      }
+    }
+    expect(passed).toBeLessThan(78 * 0.35);
+    expect(await open.mayContain(0, foldNeedle('ApI'), noReads())).toBe(true);
+    const counters = noReads();
+    expect(await open.mayContain(0, foldNeedle('zz'), counters)).toBe(true);
+    expect(await open.mayContain(0, foldNeedle(''), counters)).toBe(true);
+    expect(counters.bytesRead).toBe(0);
+  });
+
+  test('does not join the end of a value to the beginning of the next', async () => {
+    const texts = Array.from(
+      { length: 1000 },
+      (_, i) => `abcdefgh${i % 7 === 0 ? '' : hexDigits(i, 10)}wxyz`,
+    );
+    const { open } = await sealed(texts, true);
+    expect(await open.mayContain(0, foldNeedle('wxyzabcd'), noReads())).toBe(false);
+  });
+
+  test('is as full as it should be, whatever the data', () => {
+    const kinds: Record<string, string[]> = {
+      access: accessLines(20_000),
+      ids: Array.from({ length: 20_000 }, (_, i) => hexDigits(i, 32)),
+      words: Array.from(
+        { length: 20_000 },
+        (_, i) => `connection ${i} of user ${i % 50} closed after ${i % 700} ms`,
+      ),
+      few: ['one value that is long enough'],
+      empty: [''],
+    };
+    for (const [kind, texts] of Object.entries(kinds)) {
+      const filter = buildGramFilter(bytesOf(texts), true)!;
+      expect(filter.gramBytes, kind).toBeGreaterThanOrEqual(4);
+      expect(filter.gramBytes, kind).toBeLessThanOrEqual(6);
+      let ones = 0;
+      let bits = 0;
+      for (const piece of gramPieces(filter)) {
+        const bitmap = checkedPiece(
+          filter.bytes.subarray(piece.offset, piece.offset + piece.storedBytes),
+          piece,
+        )!;
+        if (piece.offset >= filter.bytes.length - 2 ** (filter.trigramBits - 3)) break;
+        bits += bitmap.length * 8;
+        for (const byte of bitmap) ones += byte.toString(2).replaceAll('0', '').length;
+      }
+      expect(ones / bits, kind).toBeLessThanOrEqual(0.75);
+      // Anything smaller would be too full, so that no space is wasted either.
+      if (filter.gramBits > 10) expect(ones / bits, kind).toBeGreaterThan(0.3);
+    }
+  });
+
+  test('is kept where the field asks for it or where it pays, and never for a dictionary', async () => {
+    const ids = Array.from({ length: 20_000 }, (_, i) => hexDigits(i, 32));
+    const words = Array.from({ length: 20_000 }, (_, i) => `word ${i % 100}`);
+    const bytes = async (texts: string[], index?: boolean): Promise<number> =>
+      (await sealed(texts, index)).gramFilterBytes;
+    expect(await bytes(accessLines(20_000))).toBeGreaterThan(0);
+    expect(await bytes(accessLines(20_000), false)).toBe(0);
+    expect(await bytes(ids)).toBe(0);
+    expect(await bytes(ids, true)).toBeGreaterThan(0);
+    expect(await bytes(words, true)).toBe(0);
+    const { open } = await sealed(words, true);
+    expect(await open.mayContain(0, foldNeedle('not there'), noReads())).toBe(true);
+  });
+
+  test('rules nothing out where it is damaged', async () => {
+    const schema = schemaOf(true);
+    const directory = new MemoryDirectory();
+    const lines = accessLines(3000);
+    const batch = batchFromRows(
+      schema,
+      lines.map((line) => [line]),
+    );
+    const entry = await sealBatches(directory, 'a.parquet', schema, [batch], 'lz4');
+    const bytes = await fileBytes(directory, 'a.parquet');
+    const place = (await (await openSegment(directory, entry, schema)).footer()).metadata.gramFilters[0]!;
+    bytes.fill(0, place.offset, place.offset + entry.gramFilterBytes);
+    await directory.remove('a.parquet');
+    const file = await directory.create('a.parquet');
+    await file.write(0, bytes);
+    const open = await (await openSegment(directory, entry, schema)).rowGroups(schema)[0]!.open();
+    expect(await open.mayContain(0, foldNeedle(lines[7]!), noReads())).toBe(true);
+    expect(await open.mayContain(0, foldNeedle('not there at all'), noReads())).toBe(true);
+  });
+
+  test('knows that a field which the segment lacks has no text', async () => {
+    const was = schemaOf(true);
+    const directory = new MemoryDirectory();
+    const entry = await sealBatches(directory, 'a.parquet', was, [batchFromRows(was, [['text']])], 'lz4');
+    const is: Schema = { fields: [{ name: 'other', type: 'string' }] };
+    const open = await (await openSegment(directory, entry, was)).rowGroups(is)[0]!.open();
+    expect(await open.mayContain(0, foldNeedle('text'), noReads())).toBe(false);
+  });
+});
