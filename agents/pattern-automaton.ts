@@ -12,6 +12,8 @@ const threadsMax = 1024 * 1024;
  */
 const bytesPerStateMin = 64;
 
+const nothing = new Int32Array(0);
+
 /** The text ended or no thread is left. */
 const dead = -1;
 
@@ -21,22 +23,27 @@ const startState = 0;
 /** Entry of the transition table for what has not been asked yet; other negative entries are steps. */
 const unknown = -1;
 
-/** A transition that does more than to go to another state. */
+/**
+ * A transition that does more than to go to another state. Threads are known by their place in the state's order of
+ * priority, and `places` says which row of capture positions belongs to the thread at each place.
+ */
 interface Step {
   /** First table entry of the next state, or `dead`. */
   readonly next: number;
-  /** Whether each thread continues in its own row and no capture is set. */
+  /** Whether each thread stays at its place and no capture is set. */
   readonly keepsRows: boolean;
-  /** For each thread of the next state the row that it continues, -1 for a new one; null when each stays in its row. */
-  readonly sources: Int32Array | null;
-  /** Entries of the next state's rows that get the position. */
+  /** For each place the old place whose row it gets; null when all stay. */
+  readonly places: Int32Array | null;
+  /** Pairs of a place and the place whose captures it gets a copy of, -1 for none set: threads that are new. */
+  readonly copies: Int32Array;
+  /** Pairs of a place and a capture half that gets the position. */
   readonly sets: Int32Array;
   readonly match: StepMatch | null;
 }
 
 /** A thread has reached the end of the pattern before the character of the transition. */
 interface StepMatch {
-  /** Row of the thread, -1 for one that started here. */
+  /** Place of the thread, -1 for one that started here. */
   readonly source: number;
   /** Capture halves that are set at the position. */
   readonly sets: Int32Array;
@@ -86,8 +93,11 @@ export class PatternAutomaton {
   #threads = 0;
   #table = new Int32Array(0);
   #steps: Step[] = [];
-  #rows: Int32Array;
-  #spareRows: Int32Array;
+  /** Capture positions, `#slots` a row. */
+  #rows = new Int32Array(0);
+  /** The row of the thread at each place; a permutation of all rows. */
+  #rowOf = new Int32Array(0);
+  #oldRowOf = new Int32Array(0);
   #bytesRead = 0;
   #exhausted = false;
   /** The transition (numbered by `#visit`) on which an instruction was met before, and behind, the character. */
@@ -102,8 +112,6 @@ export class PatternAutomaton {
     this.captures = new Int32Array(this.#slots);
     this.#slotOf = slotsOfCaptures(program, groups);
     this.#stride = program.classes.count + 1;
-    this.#rows = new Int32Array(this.#slots * 8);
-    this.#spareRows = new Int32Array(this.#slots * 8);
     this.#visited = new Int32Array(program.op.length);
     this.#reached = new Int32Array(program.op.length);
   }
@@ -195,29 +203,36 @@ export class PatternAutomaton {
   #keepMatch(match: StepMatch, at: number): void {
     const slots = this.#slots;
     const captures = this.captures;
-    const from = match.source * slots;
+    const from = match.source < 0 ? -1 : this.#rowOf[match.source]! * slots;
     for (let slot = 0; slot < slots; slot++) captures[slot] = from < 0 ? -1 : this.#rows[from + slot]!;
     for (let i = 0; i < match.sets.length; i++) captures[match.sets[i]!] = at;
   }
 
   #applyStep(step: Step, at: number): void {
-    if (step.sources !== null) this.#moveRows(step.sources);
+    if (step.places !== null) this.#movePlaces(step.places);
+    if (step.copies.length > 0) this.#copyRows(step.copies);
     const { sets } = step;
     const rows = this.#rows;
-    for (let i = 0; i < sets.length; i++) rows[sets[i]!] = at;
+    const rowOf = this.#rowOf;
+    const slots = this.#slots;
+    for (let i = 0; i < sets.length; i += 2) rows[rowOf[sets[i]!]! * slots + sets[i + 1]!] = at;
   }
 
-  #moveRows(sources: Int32Array): void {
+  #movePlaces(places: Int32Array): void {
+    const rowOf = this.#rowOf;
+    const old = this.#oldRowOf;
+    for (let place = 0; place < places.length; place++) old[place] = rowOf[place]!;
+    for (let place = 0; place < places.length; place++) rowOf[place] = old[places[place]!]!;
+  }
+
+  #copyRows(copies: Int32Array): void {
     const slots = this.#slots;
-    const from = this.#rows;
-    const to = this.#spareRows;
-    for (let thread = 0; thread < sources.length; thread++) {
-      const source = sources[thread]! * slots;
-      const target = thread * slots;
-      for (let slot = 0; slot < slots; slot++) to[target + slot] = source < 0 ? -1 : from[source + slot]!;
+    const rows = this.#rows;
+    for (let i = 0; i < copies.length; i += 2) {
+      const to = this.#rowOf[copies[i]!]! * slots;
+      const from = copies[i + 1]! < 0 ? -1 : this.#rowOf[copies[i + 1]!]! * slots;
+      for (let slot = 0; slot < slots; slot++) rows[to + slot] = from < 0 ? -1 : rows[from + slot]!;
     }
-    this.#rows = to;
-    this.#spareRows = from;
   }
 
   /** The table entry of a transition that was not asked before; `unknown` when there is no room for its state. */
@@ -232,7 +247,7 @@ export class PatternAutomaton {
       next = this.#stateOf(transition.pcs, context, matched);
       if (next === unknown) return unknown;
     }
-    const step = this.#compileStep(transition, next);
+    const step = this.#compileStep(transition, from.pcs.length, next);
     const entry = this.#isSilent(step, state, from) ? next : -2 - (this.#steps.push(step) - 1);
     this.#table[state + runeClass] = entry;
     return entry;
@@ -244,29 +259,34 @@ export class PatternAutomaton {
     return step.match === null || (step.next === state && from.alwaysMatches);
   }
 
-  #compileStep(transition: Transition, next: number): Step {
-    const slots = this.#slots;
+  #compileStep(transition: Transition, threads: number, next: number): Step {
     const { pcs, sources, match } = transition;
     const sets: number[] = [];
     transition.sets.forEach((set, thread) => {
-      for (const slot of slotsOf(set)) sets.push(thread * slots + slot);
+      for (const slot of slotsOf(set)) sets.push(thread, slot);
     });
-    const stays = slots === 0 || sources.every((source, thread) => source === thread);
-    if (pcs.length * slots > this.#rows.length) this.#growRows(pcs.length * slots);
+    const stays = this.#slots === 0 || sources.every((source, thread) => source === thread);
+    const places = Math.max(threads, pcs.length);
+    if (places > this.#rowOf.length) this.#growRows(places * 2);
+    const moves = stays ? null : planMoves(sources, places);
     return {
       next,
       keepsRows: stays && sets.length === 0,
-      sources: stays ? null : Int32Array.from(sources),
+      places: moves?.places ?? null,
+      copies: moves?.copies ?? nothing,
       sets: Int32Array.from(sets),
       match: match === null ? null : { source: match.source, sets: Int32Array.from(slotsOf(match.sets)) },
     };
   }
 
-  #growRows(length: number): void {
+  #growRows(count: number): void {
+    const { length } = this.#rowOf;
     const rows = this.#rows;
-    this.#rows = new Int32Array(length * 2);
+    const rowOf = this.#rowOf;
+    this.#rows = new Int32Array(count * this.#slots);
     this.#rows.set(rows);
-    this.#spareRows = new Int32Array(length * 2);
+    this.#rowOf = Int32Array.from({ length: count }, (_, place) => (place < length ? rowOf[place]! : place));
+    this.#oldRowOf = new Int32Array(count);
   }
 
   /** Follows all threads over a character of class `runeClass`, -1 for the end of the text. */
@@ -372,6 +392,34 @@ export class PatternAutomaton {
     this.#table = new Int32Array(0);
     this.#steps = [];
   }
+}
+
+/**
+ * Which rows the threads of the next state get, out of as many `places` as there are: the first thread that goes on from a
+ * place keeps its row, others get a copy in a row that is free.
+ */
+function planMoves(
+  sources: readonly number[],
+  places: number,
+): { places: Int32Array | null; copies: Int32Array } {
+  const oldPlace = new Int32Array(places).fill(-1);
+  const keeperOf = new Int32Array(places).fill(-1);
+  sources.forEach((source, place) => {
+    if (source < 0 || keeperOf[source] !== -1) return;
+    keeperOf[source] = place;
+    oldPlace[place] = source;
+  });
+  const copies: number[] = [];
+  let free = 0;
+  for (let place = 0; place < places; place++) {
+    if (oldPlace[place] !== -1) continue;
+    while (keeperOf[free] !== -1) free++;
+    oldPlace[place] = free++;
+    const source = sources[place];
+    if (source !== undefined) copies.push(place, source < 0 ? -1 : keeperOf[source]!);
+  }
+  const stays = oldPlace.every((old, place) => old === place);
+  return { places: stays ? null : oldPlace, copies: Int32Array.from(copies) };
 }
 
 /** For each half of a group (2 g, 2 g + 1) its slot in `captures`, or -1. */
