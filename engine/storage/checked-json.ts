@@ -19,6 +19,7 @@ export function parseJsonObject(text: string, what: string): JsonObject {
   return asObject(value, what);
 }
 
+/** `value` as an object; `key` names it in the message. Throws `damaged`, as all of these do. */
 export function asObject(value: unknown, key: string): JsonObject {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw mismatch(key, 'an object', value);
@@ -26,6 +27,7 @@ export function asObject(value: unknown, key: string): JsonObject {
   return value as JsonObject;
 }
 
+/** A list of anything. */
 export function listField(object: JsonObject, key: string): readonly unknown[] {
   const value = object[key];
   if (!Array.isArray(value)) throw mismatch(key, 'a list', value);
@@ -57,6 +59,7 @@ export function countField(object: JsonObject, key: string, max = Number.MAX_SAF
   return value as number;
 }
 
+/** A whole number from 0 on, or null. */
 export function countOrNullField(object: JsonObject, key: string): number | null {
   return object[key] === null ? null : countField(object, key);
 }
@@ -69,16 +72,19 @@ export function timeOrNullField(object: JsonObject, key: string): number | null 
   return value;
 }
 
+/** A text. */
 export function textField(object: JsonObject, key: string): string {
   const value = object[key];
   if (typeof value !== 'string') throw mismatch(key, 'a text', value);
   return value;
 }
 
+/** A text, or null. */
 export function textOrNullField(object: JsonObject, key: string): string | null {
   return object[key] === null ? null : textField(object, key);
 }
 
+/** True or false. */
 export function flagField(object: JsonObject, key: string): boolean {
   const value = object[key];
   if (typeof value !== 'boolean') throw mismatch(key, 'true or false', value);

@@ -208,6 +208,7 @@ export function readCheckpoint(item: JsonObject): Checkpoint {
   };
 }
 
+/** What is kept of rejected lines, from JSON; throws `damaged`. */
 export function readRejected(item: JsonObject): RejectedEntry {
   return {
     file: textField(item, 'file'),
@@ -217,6 +218,7 @@ export function readRejected(item: JsonObject): RejectedEntry {
   };
 }
 
+/** Counters from JSON; throws `damaged`. */
 export function readCounters(item: JsonObject): Counters {
   return {
     records: countField(item, 'records'),
