@@ -35,6 +35,7 @@ async function prepareCodec(codec: Codec): Promise<void> {
   await wasmReady;
 }
 
+/** The compressor of `codec`, ready to be called. `level` is ZSTD's; LZ4 has none. */
 export async function openCompressor(codec: Codec, level: number = zstdLevelDefault): Promise<Compress> {
   await prepareCodec(codec);
   switch (codec) {
@@ -61,6 +62,7 @@ function lz4Compressor(): Compress {
   };
 }
 
+/** The decompressor of `codec`, ready to be called. */
 export async function openDecompressor(codec: Codec): Promise<Decompress> {
   await prepareCodec(codec);
   return codec === 'lz4' ? decompressLz4 : decompressZstd;

@@ -10,6 +10,7 @@ const createdBy = 'logstrata version 1.0.0 (build segment-format-1)';
 /** Version 2 tells readers to expect version 2 pages and the newer encodings. */
 const fileVersion = 2;
 
+/** How the values of a column are stored. */
 export function physicalTypeOf(content: ColumnContent): PhysicalType {
   switch (content) {
     case 'cursor':

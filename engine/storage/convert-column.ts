@@ -20,6 +20,7 @@ import type { FieldType } from '../schema.js';
  */
 export type Conversion = 'none' | 'intToFloat' | 'toString' | 'toNull';
 
+/** How a field that was written as `from` is read as `to`. */
 export function conversionOf(from: FieldType, to: FieldType): Conversion {
   if (from === to) return 'none';
   if (to === 'string') return 'toString';

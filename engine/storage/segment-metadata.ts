@@ -36,6 +36,7 @@ const formatVersion = 1;
 
 const keys = { format: 'logstrata.format', segment: 'logstrata.segment' } as const;
 
+/** The key-value pairs for the footer. */
 export function writeMetadata(metadata: SegmentMetadata): Map<string, string> {
   const { schema, schemaVersion, runs, checksums, gramFilters } = metadata;
   const segment = {
