@@ -11,7 +11,7 @@ export function unknownAgent(name: string, known: readonly string[], where: stri
     known.length === 0 ? `There are no agents in ${where}.` : `Agents in ${where}: ${listNames(known)}.`;
   return new LogstrataError(
     'not_found',
-    `there is no agent ${JSON.stringify(name)}.${didYouMean(name, known)} ${there}`,
+    `there is no agent ${JSON.stringify(name)}${didYouMean(name, known)}. ${there}`,
   );
 }
 

@@ -3,7 +3,6 @@ import { readAgents } from '../../agents/agent-file.js';
 import { formatProblem } from '../../agents/config-error.js';
 import type { AgentDefinition, FieldDefinition } from '../../agents/definition.js';
 import { chooseAgent, noAgents } from './agent-choice.js';
-import { describeLineOf } from './checked-line.js';
 import { exitDone, exitFailed, UsageError } from './failure.js';
 import { formatCounted } from './figures.js';
 import { readSettings } from './settings.js';
@@ -93,7 +92,10 @@ async function check(name: string | undefined, flags: CheckFlags): Promise<numbe
   const settings = readSettings(flags);
   if (name === undefined) return checkAll(settings, flags);
   const agent = chooseAgent(settings, name);
-  if (flags.line !== undefined) return describeLineOf(agent, flags.line, settings, flags.json === true);
+  if (flags.line !== undefined) {
+    const { describeLineOf } = await import('./checked-line.js');
+    return describeLineOf(agent, flags.line, settings, flags.json === true);
+  }
   if (flags.json === true) await printJson(agent);
   else await printLines(describeAgent(agent).slice(0, -1));
   return exitDone;

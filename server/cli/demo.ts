@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import type { Command } from 'commander';
 import type { Archive } from '../../engine/archive.js';
 import { allAgents } from './agent-choice.js';
@@ -31,6 +31,12 @@ function demoSettings(flags: ServeFlags): Settings {
   return { ...settings, agentsFolder: join(packageRoot(), 'agents') };
 }
 
+/** As it would be typed: relative to the working folder where the file lies below it. */
+function shownPath(path: string): string {
+  const shown = relative(process.cwd(), path);
+  return shown.startsWith('..') ? path : shown;
+}
+
 /** Loads the samples that are not in the archive yet. Those that are, from an earlier start, are no news. */
 async function loadSamples(
   served: ReadonlyMap<string, ServedAgent>,
@@ -48,7 +54,7 @@ async function loadSamples(
     if (failure instanceof Error) throw failure;
     if (summary.records === 0) continue;
     const size = `${formatBytes(summary.contentBytes)}, ${formatBytes(summary.bytesOnDisk)} on disk`;
-    lines.push(`loaded   ${formatCounted(summary.records, 'record')} from ${path} (${size})`);
+    lines.push(`loaded   ${formatCounted(summary.records, 'record')} from ${shownPath(path)} (${size})`);
   }
   return lines;
 }

@@ -11,7 +11,6 @@ import { exitDone, UsageError } from './failure.js';
 import { formatCounted } from './figures.js';
 import { storesOf, withArchive } from './opened-archive.js';
 import { publishFiles, requireFree } from './output-file.js';
-import { exportParquetTo } from './parquet-output.js';
 import { startProgress } from './progress.js';
 import { filterHelp, rawQueryOf } from './query-words.js';
 import type { QueryBounds } from './query-words.js';
@@ -109,6 +108,7 @@ async function exportAgent(
       const records = await exportLinesTo(output, store, query, flags.force, signal);
       tell(`${formatCounted(records, 'record')} written to ${output}`);
     } else {
+      const { exportParquetTo } = await import('./parquet-output.js');
       const { codec = 'zstd', force } = flags;
       (await exportParquetTo(output, store, query, { codec, force, signal })).forEach(tell);
     }

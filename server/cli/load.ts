@@ -1,11 +1,9 @@
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { AgentDefinition } from '../../agents/definition.js';
-import { loadFiles } from '../../agents/load.js';
 import type { LoadFilesOptions } from '../../agents/load.js';
 import { expandFiles } from '../../agents/load-paths.js';
 import type { LoadSummary } from '../../agents/load-report.js';
-import { loadStream } from '../../agents/load-stream.js';
 import type { AgentStore } from '../../engine/archive.js';
 import type { LogstrataError } from '../../engine/errors.js';
 import type { Codec } from '../../engine/storage/manifest.js';
@@ -54,13 +52,14 @@ function summaryForJson(summary: LoadSummary): object {
 }
 
 /** Loads files as `logstrata load` does, into an open store. */
-export function loadIntoStore(
+export async function loadIntoStore(
   store: AgentStore,
   definition: AgentDefinition,
   files: readonly string[],
   settings: Settings,
   options: Pick<LoadFilesOptions, 'again' | 'merge' | 'codec' | 'signal' | 'onEvent'>,
 ): Promise<LoadSummary> {
+  const { loadFiles } = await import('../../agents/load.js');
   const { timezone } = settings.config.server;
   return loadFiles({ ...options, store, definition, files, timezone, now: Date.now });
 }
@@ -104,6 +103,7 @@ async function loadStandardInput(
 ): Promise<number> {
   return withArchive(settings, 'write', 'load', async (archive) => {
     const store = await archive.agent(definition.name, definition.schema);
+    const { loadStream } = await import('../../agents/load-stream.js');
     const progress = startProgress('standard input');
     const summary = await loadStream({
       store,

@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
 import type { AgentStore, Archive } from '../../engine/archive.js';
-import { openArchive } from '../../engine/index.js';
 import { unknownAgent } from './agent-choice.js';
 import type { Settings } from './settings.js';
 import { tell } from './terminal.js';
@@ -12,6 +11,8 @@ export async function withArchive<T>(
   role: string,
   run: (archive: Archive) => Promise<T>,
 ): Promise<T> {
+  // The engine takes longer to load than anything else: help, and refusing what makes no sense, need not wait for it.
+  const { openArchive } = await import('../../engine/index.js');
   const archive = await openArchive(resolve(settings.dataFolder), {
     mode,
     role,

@@ -4,7 +4,6 @@ import type { Command } from 'commander';
 import { parseListen } from '../../agents/config.js';
 import type { ListenAddress } from '../../agents/config.js';
 import type { Archive } from '../../engine/archive.js';
-import { startServer } from '../server.js';
 import type { RunningServer, TransportChoice } from '../server.js';
 import { allAgents } from './agent-choice.js';
 import { exitDone, UsageError } from './failure.js';
@@ -69,11 +68,12 @@ function readListen(text: string): ListenAddress {
 }
 
 /** Starts answering for the agents of an open archive. */
-export function serveAgents(
+export async function serveAgents(
   served: ReadonlyMap<string, ServedAgent>,
   settings: Settings,
   flags: ServeFlags,
 ): Promise<RunningServer> {
+  const { startServer } = await import('../server.js');
   const { server } = settings.config;
   return startServer({
     listen: flags.listen === undefined ? server.listen : readListen(flags.listen),

@@ -7,10 +7,10 @@ import { Random } from '../../bench/random.js';
 import { run, start, workFolder } from './process.js';
 
 const long = process.env['LOGSTRATA_LONG'] === '1';
-const rounds = long ? 200 : 4;
+const rounds = long ? 200 : 3;
 const killsPerRound = 2;
 const filesPerLoad = 4;
-const linesPerFile = long ? 20_000 : 6_000;
+const linesPerFile = long ? 20_000 : 4_000;
 const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000);
 
 /** Writes the files of one load and gives the ids in them, each of which must be answered exactly once. */
@@ -52,6 +52,7 @@ it(`kill -9 during a load loses nothing and repeats nothing (seed ${seed})`, asy
       running.child.kill('SIGKILL');
       await running.finished;
       // What a killed load has left is whole files, and can be read before anything repairs it.
+      if (random.below(2) === 0) continue;
       const between = await run(folder, ['stats', '--json']);
       const stats = between.code === 0 ? (JSON.parse(between.stdout) as { records: number }[]) : [];
       expect((stats[0]?.records ?? 0) % linesPerFile).toBe(0);

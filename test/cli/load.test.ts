@@ -35,7 +35,7 @@ describe('logstrata load', () => {
     const first = await run(folder, ['load', 'nginx', 'data/samples/nginx.log']);
     expect(first).toMatchObject({ code: 0 });
     expect(first.stdout).toMatch(
-      /10,000 records of 1 file stored in .*, 2\.1 MB of log, .* records\/s, .* on disk/,
+      /10,000 records of 1 file stored in .*: 2\.1 MB of log, .* records\/s, .* on disk/,
     );
 
     const again = await run(folder, ['load', 'nginx', 'data/samples/nginx.log']);

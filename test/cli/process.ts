@@ -29,15 +29,10 @@ export interface Running {
   shows(text: string): Promise<void>;
 }
 
-/** Starts the built command line in `folder`. It is killed when the test ends, if it still runs. */
-export function start(
-  folder: string,
-  args: readonly string[],
-  env: Readonly<Record<string, string>> = {},
-): Running {
+function spawnCommand(folder: string, args: readonly string[]): Running {
   if (!existsSync(main))
     throw new Error('the command line is not built: run "npm run build" first ("npm test" does)');
-  const child = spawn(process.execPath, [main, ...args], { cwd: folder, env: { ...process.env, ...env } });
+  const child = spawn(process.execPath, [main, ...args], { cwd: folder });
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
@@ -49,10 +44,6 @@ export function start(
     stdout,
     stderr,
   }));
-  onTestFinished(async () => {
-    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
-    await finished;
-  });
   const shows = async (text: string): Promise<void> => {
     while (!`${stdout}\n${stderr}`.includes(text)) {
       if (child.exitCode !== null || child.signalCode !== null) {
@@ -65,11 +56,21 @@ export function start(
   return { child, finished, shows, output: () => stdout };
 }
 
+/** Starts the built command line in `folder`. It is killed when the test ends, if it still runs. */
+export function start(folder: string, args: readonly string[]): Running {
+  const running = spawnCommand(folder, args);
+  onTestFinished(async () => {
+    if (running.child.exitCode === null && running.child.signalCode === null) running.child.kill('SIGKILL');
+    await running.finished;
+  });
+  return running;
+}
+
 /** Runs the built command line to its end. */
 export function run(folder: string, args: readonly string[], input: string | Buffer = ''): Promise<Finished> {
-  const running = start(folder, args);
-  running.child.stdin.end(input);
-  return running.finished;
+  const { child, finished } = spawnCommand(folder, args);
+  child.stdin.end(input);
+  return finished;
 }
 
 /** A folder of its own with the shipped agents and samples, as somebody who starts with the project has it. */

@@ -10,13 +10,14 @@ describe('help', () => {
     const folder = workFolder();
     const help = await run(folder, ['--help']);
     expect(help.code).toBe(0);
-    for (const command of commands) {
+    const check = async (command: string): Promise<void> => {
       expect(help.stdout).toContain(`  ${command}`);
       const own = await run(folder, [command, '--help']);
       expect(own.code).toBe(0);
       expect(own.stdout).toContain('Examples:');
       expect(own.stdout).toContain('--data <dir>');
-    }
+    };
+    await Promise.all(commands.map(check));
   });
 
   it('shows the version of the package', async () => {
@@ -68,7 +69,7 @@ describe('what the user can mend ends with 1', () => {
       const ended = await run(workFolder(), args);
       expect(ended.code).toBe(1);
       expect(ended.stderr).toContain(
-        'there is no agent "ngin". Did you mean "nginx"? Agents in agents: app, nginx.',
+        'there is no agent "ngin" (did you mean "nginx"?). Agents in agents: app, nginx.',
       );
     }
   });
