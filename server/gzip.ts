@@ -27,9 +27,8 @@ export async function* gzipped(pieces: AsyncIterable<Uint8Array>): AsyncGenerato
       const packed: unknown = gzip.read();
       if (packed instanceof Uint8Array) yield packed;
     }
-    await end(gzip);
-    const packed: unknown = gzip.read();
-    if (packed instanceof Uint8Array) yield packed;
+    gzip.end();
+    for await (const packed of gzip as AsyncIterable<Uint8Array>) yield packed;
   } finally {
     gzip.destroy();
   }
@@ -41,13 +40,5 @@ function write(gzip: Gzip, piece: Uint8Array): Promise<void> {
       if (error) reject(error);
       else resolve();
     });
-  });
-}
-
-function end(gzip: Gzip): Promise<void> {
-  return new Promise((resolve, reject) => {
-    gzip.once('error', reject);
-    gzip.once('finish', resolve);
-    gzip.end();
   });
 }

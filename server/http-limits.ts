@@ -12,6 +12,9 @@ export const headersMax = 100;
 /** Bytes that a client may send ahead while it is being answered (pipelining); beyond them its socket is not read. */
 export const pipelinedBytesMax = 64 * 1024;
 
+/** The same bound where requests are counted: node:http parses ahead what one packet holds. */
+export const pipelinedRequestsMax = 32;
+
 /** A head that has begun must be complete in this time, or the connection is closed: who dribbles holds no socket for ever. */
 export const headTimeoutMs = 10_000;
 

@@ -9,6 +9,7 @@ import {
   idleTimeoutMs,
   lingerBytesMax,
   lingerTimeoutMs,
+  pipelinedRequestsMax,
   requestLineBytesMax,
   socketWriteBytesMax,
   stallTimeoutMs,
@@ -34,7 +35,7 @@ export class NodeTransport implements Transport {
   readonly name = 'node';
   readonly #options: TransportOptions;
   readonly #server: Server;
-  readonly #lines = new WeakMap<Socket, LineWatch>();
+  readonly #connections = new Map<Socket, NodeConnection>();
   #isStopping = false;
 
   constructor(options: TransportOptions) {
@@ -54,7 +55,10 @@ export class NodeTransport implements Transport {
     );
     // Node drops headers beyond its count without a word; ours is checked in checkHead.
     this.#server.maxHeadersCount = 0;
-    this.#server.on('connection', (socket) => this.#lines.set(socket, new LineWatch(socket)));
+    this.#server.on('connection', (socket) => {
+      this.#connections.set(socket, new NodeConnection(socket));
+      socket.on('close', () => this.#connections.delete(socket));
+    });
     this.#server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
       this.#answer(request, response),
     );
@@ -68,9 +72,10 @@ export class NodeTransport implements Transport {
       this.#refuse(error, socket as Socket),
     );
     this.#server.setTimeout(stallTimeoutMs, (socket) => {
-      // A client that has taken nothing for so long is gone; one that waits for the scan is not.
-      if (socket.writableLength > 0) socket.destroy();
-      else socket.setTimeout(stallTimeoutMs);
+      // A client that takes nothing of its answer is gone, and so is one without a request; one that waits for the scan is not.
+      const isWaiting = this.#connections.get(socket)?.isAnswering === true && socket.writableLength === 0;
+      if (isWaiting) socket.setTimeout(stallTimeoutMs);
+      else socket.destroy();
     });
   }
 
@@ -81,7 +86,7 @@ export class NodeTransport implements Transport {
   async stop(): Promise<void> {
     this.#isStopping = true;
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    this.#server.closeIdleConnections();
+    for (const [socket, connection] of this.#connections) if (!connection.isAnswering) socket.destroySoon();
     await closed;
   }
 
@@ -93,10 +98,7 @@ export class NodeTransport implements Transport {
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
     const answer = new NodeResponse(request, response, () => this.#isStopping);
-    response.on('close', () => {
-      // A connection whose answer had begun before the stop could not be told to close; it is idle from here on.
-      if (this.#isStopping) setImmediate(() => this.#server.closeIdleConnections());
-    });
+    response.on('close', () => this.#closeIfStopping(request.socket));
     let head: CheckedHead;
     try {
       const { method, url, httpVersion, rawHeaders } = request;
@@ -106,14 +108,28 @@ export class NodeTransport implements Transport {
       );
     } catch (error) {
       if (!(error instanceof ProblemError)) throw error;
-      sendProblem(answer, error);
+      const problem = error;
+      this.#inTurn(request.socket, response, () => sendProblem(answer, problem));
       return;
     }
     if (head.closes) answer.closesBehind();
-    this.#options.handler(head, answer);
+    this.#inTurn(request.socket, response, () => this.#options.handler(head, answer));
   }
 
-  #refuse(error: NodeJS.ErrnoException & { rawPacket?: Buffer; bytesParsed?: number }, socket: Socket): void {
+  /** A connection whose answer had begun before the stop could not be told to close. */
+  #closeIfStopping(socket: Socket): void {
+    setImmediate(() => {
+      if (this.#isStopping && this.#connections.get(socket)?.isAnswering === false) socket.destroySoon();
+    });
+  }
+
+  #inTurn(socket: Socket, response: ServerResponse, begin: () => void): void {
+    const connection = this.#connections.get(socket);
+    assert(connection !== undefined, 'a request came on a connection that was not announced');
+    connection.answerInTurn(response, begin);
+  }
+
+  #refuse(error: ParserError, socket: Socket): void {
     if (
       !socket.writable ||
       socket.destroyed ||
@@ -132,13 +148,15 @@ export class NodeTransport implements Transport {
   }
 
   /** Node says only that it could not parse; our own reader of heads says why, from the same bytes. */
-  #problemOfParser(error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Socket): ProblemError {
+  #problemOfParser(error: ParserError, socket: Socket): ProblemError {
+    const packet = error.rawPacket ?? Buffer.alloc(0);
     if (error.code === 'HPE_HEADER_OVERFLOW') {
-      return this.#lines.get(socket)?.isInRequestLine === true ? lineRefusal() : headersRefusal();
+      const isLine = this.#connections.get(socket)?.isInRequestLine(packet, error.bytesParsed ?? 0);
+      return isLine === true ? lineRefusal() : headersRefusal();
     }
     if (error.code === 'HPE_INVALID_URL') return targetRefusal();
     try {
-      const taken = takeHead(error.rawPacket ?? Buffer.alloc(0));
+      const taken = takeHead(packet);
       if (taken !== undefined) checkHead(taken.head, this.#options.methods);
     } catch (problem) {
       if (problem instanceof ProblemError) return problem;
@@ -148,21 +166,62 @@ export class NodeTransport implements Transport {
   }
 }
 
-/** Knows whether the line that a connection is in the middle of is a request line: the first, or the first behind an empty one. */
-class LineWatch {
+/** What `clientError` brings besides a code: the packet at hand, and how far the parser came in it. */
+interface ParserError extends NodeJS.ErrnoException {
+  readonly rawPacket?: Buffer;
+  readonly bytesParsed?: number;
+}
+
+/** What node:http does not tell about a connection. */
+class NodeConnection {
+  readonly #socket: Socket;
+  /** Last bytes before the chunk at hand. */
   #tail = '\r\n\r\n';
-  isInRequestLine = true;
+  /** The line that the connection is in the middle of is a request line: the first, or the first behind an empty one. */
+  #isInRequestLine = true;
+  /** Requests that wait for the answers before theirs, and whether one is being answered. */
+  readonly #waiting: (() => void)[] = [];
+  isAnswering = false;
 
   constructor(socket: Socket) {
+    this.#socket = socket;
     socket.on('data', (chunk: Buffer) => this.#note(chunk));
+  }
+
+  /**
+   * Node hands over pipelined requests all at once; here one begins when the one before has ended, so that a connection
+   * takes one query's slot. Beyond a bound the socket is not read.
+   */
+  answerInTurn(response: ServerResponse, begin: () => void): void {
+    response.on('close', () => {
+      this.isAnswering = false;
+      const next = this.#waiting.shift();
+      if (this.#waiting.length < pipelinedRequestsMax) this.#socket.resume();
+      next?.();
+    });
+    const run = (): void => {
+      this.isAnswering = true;
+      begin();
+    };
+    if (!this.isAnswering && this.#waiting.length === 0) run();
+    else if (this.#waiting.push(run) >= pipelinedRequestsMax) this.#socket.pause();
+  }
+
+  /** Whether the parser gave up inside a request line: at byte `parsed` of the packet at hand, which `#note` has not seen yet. */
+  isInRequestLine(packet: Buffer, parsed: number): boolean {
+    const newline = parsed === 0 ? -1 : packet.lastIndexOf(0x0a, parsed - 1);
+    return newline < 0 ? this.#isInRequestLine : this.#endsHead(packet, newline);
+  }
+
+  #endsHead(chunk: Buffer, newline: number): boolean {
+    return (this.#tail + chunk.toString('latin1', Math.max(0, newline - 3), newline + 1)).endsWith(
+      '\r\n\r\n',
+    );
   }
 
   #note(chunk: Buffer): void {
     const newline = chunk.lastIndexOf(0x0a);
-    if (newline >= 0) {
-      const before = this.#tail + chunk.toString('latin1', Math.max(0, newline - 3), newline + 1);
-      this.isInRequestLine = before.endsWith('\r\n\r\n');
-    }
+    if (newline >= 0) this.#isInRequestLine = this.#endsHead(chunk, newline);
     this.#tail = (this.#tail + chunk.toString('latin1', Math.max(0, chunk.length - 4))).slice(-4);
   }
 }

@@ -121,9 +121,13 @@ class UwsResponse implements TransportResponse {
     this.#exchange.connection.beginAnswer();
     this.#response.cork(() => {
       this.#writeHead(head, closes);
-      if (body !== null && !this.#exchange.isHead) this.#response.end(body);
-      else if (body !== null) this.#response.endWithoutBody(body.length);
-      else this.#response.endWithoutBody();
+      if (body !== null && !this.#exchange.isHead) {
+        this.#response.end(body);
+        return;
+      }
+      // Given the length itself, uWebSockets.js would wait for that many bytes before it takes another request.
+      if (body !== null) this.#response.writeHeader('Content-Length', String(body.length));
+      this.#response.endWithoutBody();
     });
     this.#finish(closes);
   }
