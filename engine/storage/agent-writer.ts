@@ -14,7 +14,7 @@ import {
   type PartitionStart,
   type Publication,
 } from './committer.js';
-import type { OrdinalRun } from './committed-values.js';
+import { checkpointKey, type OrdinalRun } from './committed-values.js';
 import type { Directory } from './directory.js';
 import { HotSegmentWriter, type HotBatchMeta } from './hot-segment-file.js';
 import { hotEntriesForManifest, sealHotFiles } from './seal.js';
@@ -34,6 +34,8 @@ export interface WriterOptions {
 }
 
 interface Unit {
+  /** Publications of this writer before the unit began. */
+  readonly since: number;
   release: (() => void) | undefined;
   timer: NodeJS.Timeout | undefined;
   expired: boolean;
@@ -60,6 +62,9 @@ export class AgentWriter implements Committer {
   private open: OpenHot | undefined;
   /** A manifest failed to be published, or was and could not be made durable: only the disk knows. */
   private uncertain = false;
+  private publications = 0;
+  /** Which publication a checkpoint came with, for those of this writer's life. */
+  private readonly checkpointPublications = new Map<string, number>();
 
   constructor(
     private readonly directory: Directory,
@@ -113,7 +118,13 @@ export class AgentWriter implements Committer {
 
   async begin(): Promise<string> {
     const id = randomBytes(6).toString('hex');
-    this.units.set(id, { release: undefined, timer: undefined, expired: false, published: false });
+    this.units.set(id, {
+      since: this.publications,
+      release: undefined,
+      timer: undefined,
+      expired: false,
+      published: false,
+    });
     await this.directory.makeDirectory(buildingFolder(this.state.agent, id));
     return id;
   }
@@ -164,7 +175,7 @@ export class AgentWriter implements Committer {
     unit.release ??= await this.commits.acquire();
     try {
       await this.settle();
-      this.assertStillTrue(publication);
+      this.assertStillTrue(unit, publication);
       const removed = new Set(publication.removes);
       const values = this.state.values.copy();
       values.applySegments(publication.segments);
@@ -182,6 +193,10 @@ export class AgentWriter implements Committer {
         values,
       );
       unit.published = true;
+      this.publications++;
+      for (const checkpoint of publication.checkpoints) {
+        this.checkpointPublications.set(checkpointKey(checkpoint), this.publications);
+      }
       this.removals.add(publication.removes);
     } finally {
       this.releaseUnit(unit);
@@ -189,11 +204,19 @@ export class AgentWriter implements Committer {
   }
 
   /** A unit was built on what it knew; that must still hold when it is published. */
-  private assertStillTrue(publication: Publication): void {
+  private assertStillTrue(unit: Unit, publication: Publication): void {
     const live = new Set(this.state.manifest?.segments.map(({ file }) => file));
     for (const file of publication.removes) {
       if (!live.has(file))
         throw new LogstrataError('conflict', `segment ${file} was replaced meanwhile`, { path: file });
+    }
+    for (const checkpoint of publication.checkpoints) {
+      const { continues, path } = checkpoint;
+      const gone = continues !== undefined && this.state.values.checkpoint(continues) === undefined;
+      const came = (this.checkpointPublications.get(checkpointKey(checkpoint)) ?? 0) > unit.since;
+      if (gone || came) {
+        throw new LogstrataError('conflict', `${path} was stored by another process meanwhile`, { path });
+      }
     }
   }
 

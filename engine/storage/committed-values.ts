@@ -85,11 +85,6 @@ export class CommittedValues {
     }
   }
 
-  /** A checkpoint that another one has taken the place of, because its file has grown a longer head. */
-  dropCheckpoint(key: string): void {
-    this.sources.delete(key);
-  }
-
   applyCounters(counters: Counters): void {
     this.totals = addCounters(this.totals, counters);
   }

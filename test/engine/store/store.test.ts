@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AgentStore } from '../../../engine/archive.js';
+import { batchFromRows } from '../../../engine/rows.js';
+import { checkpointKey } from '../../../engine/storage/committed-values.js';
+import type { Checkpoint } from '../../../engine/storage/manifest.js';
 import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
 import { answerOf } from '../../model/answer.js';
 import type { Value } from '../../model/dataset.js';
@@ -127,3 +130,57 @@ async function compare(store: AgentStore, model: ModelStore, seeds: Iterable<num
     return;
   }
 }
+
+describe('two loads of the same file at once', () => {
+  const checkpoint: Checkpoint = {
+    headHash: 'a'.repeat(64),
+    headBytes: 10,
+    offset: 10,
+    contentHash: 'b'.repeat(64),
+    endsInLine: false,
+    path: 'access.log',
+    lastTimeMs: noon,
+    records: 1,
+    rejected: 0,
+  };
+  const rows = [[BigInt(noon), 1n, null, 'only once']];
+  const counters = { unreadableValues: 0, replacedBytes: 0, inputBytes: 10 };
+
+  it('store it once: the second is told', async () => {
+    const archive = await openOn(new MemoryDirectory());
+    const store = await archive.agent('web', schema);
+    const sessions = [await store.beginLoad(), await store.beginLoad()];
+    for (const session of sessions) await session.append(batchFromRows(schema, rows), 0);
+    await sessions[0]!.commit({ checkpoints: [checkpoint], counters });
+    await expect(sessions[1]!.commit({ checkpoints: [checkpoint], counters })).rejects.toMatchObject({
+      code: 'conflict',
+      path: 'access.log',
+    });
+    await sessions[1]!.abort();
+    expect((await answer(store)).split('\n')).toHaveLength(2);
+    // Asked for again on purpose, it is stored again.
+    const again = await store.beginLoad();
+    await again.append(batchFromRows(schema, rows), 0);
+    await again.commit({ checkpoints: [checkpoint], counters });
+    expect((await answer(store)).split('\n')).toHaveLength(3);
+    await archive.close();
+  });
+
+  it('that had grown go on from where it ended once', async () => {
+    const archive = await openOn(new MemoryDirectory());
+    const store = await archive.agent('web', schema);
+    const first = await store.beginLoad();
+    await first.commit({ checkpoints: [checkpoint], counters });
+    const continues = checkpointKey(checkpoint);
+    const sessions = [await store.beginLoad(), await store.beginLoad()];
+    const grown = { ...checkpoint, offset: 20, contentHash: 'c'.repeat(64), continues };
+    await sessions[0]!.commit({ checkpoints: [grown], counters });
+    const other = { ...grown, offset: 30, contentHash: 'd'.repeat(64) };
+    await expect(sessions[1]!.commit({ checkpoints: [other], counters })).rejects.toMatchObject({
+      code: 'conflict',
+    });
+    await sessions[1]!.abort();
+    expect(await store.checkpoints()).toMatchObject([{ offset: 20 }]);
+    await archive.close();
+  });
+});
