@@ -41,6 +41,7 @@ export function padExponent(text: string): string {
   return text.replace(/e([+-])(\d)$/, 'e$10$2');
 }
 
+/** What `if`, `and`, `or` and `not` take for true: all but the empty string, false, zero and a missing field. */
 export function isTrue(value: TemplateValue): boolean {
   return !(value === undefined || value === '' || value === false || value === 0 || value === 0n);
 }
@@ -61,6 +62,7 @@ export function compareValues(a: TemplateValue, b: TemplateValue): number | unde
   return left < right ? -1 : left > right ? 1 : left >= right ? 0 : undefined;
 }
 
+/** What `eq` and `ne` go by. A missing field equals the empty string; a string equals the number that it reads as. */
 export function equalValues(a: TemplateValue, b: TemplateValue): boolean {
   if (typeof a === 'string' && typeof b === 'string') return a === b;
   // A missing field is the empty string, so that `eq .f ""` asks for both.

@@ -24,6 +24,7 @@ const unixSecondsMax = 1e11;
 /** In this many years there is a 29th of February, also around 1900 and 2100. */
 const leapYearsApartMax = 8;
 
+/** Whether `name`, in lower case, is a named format; anything else is a Go layout. */
 export function isTimestampFormatName(name: string): name is TimestampFormatName {
   return (timestampFormatNames as readonly string[]).includes(name);
 }

@@ -72,6 +72,7 @@ function intColumn(column: ColumnBuilder): IntColumnBuilder {
   return column;
 }
 
+/** The builder of a `string` column; another one is our own bug. */
 export function stringColumn(column: ColumnBuilder): StringColumnBuilder {
   assert(column.kind === 'string', 'the batch builder has another schema than the decoder');
   return column;

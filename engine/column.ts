@@ -52,6 +52,7 @@ export interface RecordBatch {
   readonly columns: readonly Column[];
 }
 
+/** Whether `row` holds a value; false is null. */
 export function isValid(validity: Validity, row: number): boolean {
   return validity === null || (validity[row >> 3]! & (1 << (row & 7))) !== 0;
 }

@@ -34,6 +34,7 @@ export function positionToInt64(position: Position): bigint {
   return BigInt.asIntN(64, (BigInt(position.partition) << 40n) | BigInt(position.ordinal));
 }
 
+/** The position that a value of the `_cursor` column stands for. */
 export function positionFromInt64(value: bigint): Position {
   const bits = BigInt.asUintN(64, value);
   return { partition: Number(bits >> 40n), ordinal: Number(bits & 0xff_ffff_ffffn) };

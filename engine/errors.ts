@@ -63,6 +63,7 @@ export class DamageError extends LogstrataError {
   }
 }
 
+/** Whether `error` is an expected failure; anything else is a bug of ours or of a dependency. */
 export function isLogstrataError(error: unknown): error is LogstrataError {
   return error instanceof LogstrataError;
 }

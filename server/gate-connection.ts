@@ -234,6 +234,7 @@ export class GateConnection {
   }
 }
 
+/** Why work for a client ends whose connection is closed. */
 export function clientGone(): LogstrataError {
   return new LogstrataError('cancelled', 'the client has gone away');
 }

@@ -33,6 +33,7 @@ export function refusal(
   return new ProblemError(status, detail, { closes: true, headers });
 }
 
+/** Any version but HTTP/1.1: 505, at once. */
 export function versionRefusal(version: string): ProblemError {
   return refusal(
     505,
@@ -40,10 +41,12 @@ export function versionRefusal(version: string): ProblemError {
   );
 }
 
+/** A request line over its bound: 414. */
 export function lineRefusal(): ProblemError {
   return refusal(414, `the request line is longer than ${requestLineBytesMax} bytes`);
 }
 
+/** Headers over their bounds: 431. */
 export function headersRefusal(): ProblemError {
   return refusal(
     431,
@@ -158,6 +161,7 @@ export function checkHead(head: RawHead, methods: readonly string[]): CheckedHea
   };
 }
 
+/** Another method than the route's: 405, with `Allow`. */
 export function methodRefusal(method: string, methods: readonly string[]): ProblemError {
   const allow = methods.join(', ');
   return refusal(405, `${method} is not answered here: the interface is read-only (${allow})`, {

@@ -121,6 +121,7 @@ export const noCounters: Counters = {
   inputBytes: 0,
 };
 
+/** The sums of two sets of counters. */
 export function addCounters(a: Counters, b: Counters): Counters {
   return {
     records: a.records + b.records,

@@ -42,6 +42,7 @@ export function memoryRun(page: SortedPage, order: number): SortedRun {
   };
 }
 
+/** Memory that a batch's columns hold on to, in bytes. */
 export function batchBytes(batch: RecordBatch): number {
   let bytes = 0;
   for (const column of batch.columns) bytes += columnBytes(column);

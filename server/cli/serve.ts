@@ -32,6 +32,7 @@ Examples:
   $ logstrata serve --data /var/lib/logstrata --agents /etc/logstrata/agents
   $ curl 'http://127.0.0.1:2111/api/query/nginx?limit=5'`;
 
+/** `--listen`, for the commands that start a server. */
 export function listenOption(): Option {
   return new Option(
     '--listen <address>',
@@ -39,6 +40,7 @@ export function listenOption(): Option {
   );
 }
 
+/** `--transport`, for the commands that start a server. */
 export function transportOption(): Option {
   return new Option('--transport <name>', 'HTTP implementation (default: auto)').choices([
     'auto',
