@@ -45,8 +45,9 @@ export class SegmentWriter {
   readonly #directory: Directory;
   readonly #path: string;
   readonly #schema: Schema;
-  readonly #codec: Codec;
-  readonly #encoder: ChunkEncoder;
+  readonly #options: SegmentWriterOptions;
+  /** Null until it is needed: its buffers are as large as the largest column. */
+  #encoder: ChunkEncoder | null = null;
   /** Null while paused and once finished or aborted. */
   #file: WritableFile | null;
   #state: 'writing' | 'ended' = 'writing';
@@ -59,15 +60,13 @@ export class SegmentWriter {
     directory: Directory,
     path: string,
     schema: Schema,
-    codec: Codec,
-    encoder: ChunkEncoder,
+    options: SegmentWriterOptions,
     file: WritableFile,
   ) {
     this.#directory = directory;
     this.#path = path;
     this.#schema = schema;
-    this.#codec = codec;
-    this.#encoder = encoder;
+    this.#options = options;
     this.#file = file;
   }
 
@@ -78,16 +77,8 @@ export class SegmentWriter {
     schema: Schema,
     options: SegmentWriterOptions,
   ): Promise<SegmentWriter> {
-    const compress = await openCompressor(options.codec, options.level);
     const file = await directory.create(path);
-    const writer = new SegmentWriter(
-      directory,
-      path,
-      schema,
-      options.codec,
-      new ChunkEncoder(compress),
-      file,
-    );
+    const writer = new SegmentWriter(directory, path, schema, options, file);
     try {
       await writer.#write(magic);
     } catch (error) {
@@ -111,16 +102,17 @@ export class SegmentWriter {
       `a segment has at most ${segmentRowGroupsMax} row groups`,
     );
     assert(columns.length === this.#schema.fields.length, 'a row group has a column for each field');
+    const encoder = await this.#openEncoder();
     const chunks: StoredChunk[] = [];
     const withGrams: number[] = [];
     for (const [i, field] of this.#schema.fields.entries()) {
       const column = columns[i]!;
       assert(column.length === rows, `column "${field.name}" has ${column.length} rows instead of ${rows}`);
       assertKind(column, field);
-      const chunk = this.#encoder.encode(column, field.type === 'time' ? 'ascending' : 'any', true);
+      const chunk = encoder.encode(column, field.type === 'time' ? 'ascending' : 'any', true);
       chunks.push(await this.#writeChunk(chunk));
-      if (field.type === 'string' && chunk.dictionaryPageBytes === 0 && chunk.nullCount < rows)
-        withGrams.push(i);
+      const isDictionary = chunk.dictionaryPageBytes > 0;
+      if (field.type === 'string' && !isDictionary && chunk.nullCount < rows) withGrams.push(i);
     }
     for (const field of withGrams) await this.#writeGramFilter(field, columns[field]!);
     this.#rowGroups.push({ rows, chunks });
@@ -155,10 +147,11 @@ export class SegmentWriter {
     await this.#write(bytes);
   }
 
-  /** Closes the file until the next call, so that many unfinished segments don't take many open files. */
+  /** Closes the file and frees the buffers until the next call, so that many unfinished segments take little. */
   async pause(): Promise<void> {
     await this.#file?.close();
     this.#file = null;
+    this.#encoder = null;
   }
 
   /**
@@ -168,6 +161,7 @@ export class SegmentWriter {
   async finish(runs: readonly Run[], schemaVersion: number): Promise<WrittenSegment> {
     assert(this.#state === 'writing', 'a segment is finished once');
     const rows = this.#rowGroups.reduce((sum, group) => sum + group.rows, 0);
+    const encoder = await this.#openEncoder();
     const cursors = new BigInt64Array(rowGroupRowsMax);
     const cursorChunks: StoredChunk[] = [];
     let firstRow = 0;
@@ -175,7 +169,7 @@ export class SegmentWriter {
       const values = cursors.subarray(0, group.rows);
       fillCursors(runs, firstRow, values);
       const column: Column = { kind: 'int64', length: group.rows, values, validity: null };
-      cursorChunks.push(await this.#writeChunk(this.#encoder.encode(column, 'ascending', false)));
+      cursorChunks.push(await this.#writeChunk(encoder.encode(column, 'ascending', false)));
       firstRow += group.rows;
     }
     const footer = this.#footer(runs, schemaVersion, rows, cursorChunks);
@@ -194,7 +188,7 @@ export class SegmentWriter {
       footerOffset,
       footerBytes: footer.length,
       footerChecksum: crc32(footer),
-      codec: this.#codec,
+      codec: this.#options.codec,
       gramFilterBytes: this.#gramFilterBytes,
     };
   }
@@ -214,7 +208,7 @@ export class SegmentWriter {
     const structure = writeFooter({
       columns,
       rows,
-      codec: this.#codec,
+      codec: this.#options.codec,
       rowGroups: this.#rowGroups.map((group, i) => ({
         rows: group.rows,
         chunks: chunksOf(group, i).map((chunk) => chunk.place),
@@ -258,14 +252,23 @@ export class SegmentWriter {
   async abort(): Promise<void> {
     if (this.#state === 'ended') return;
     this.#state = 'ended';
-    await this.pause();
-    await this.#directory.remove(this.#path);
+    try {
+      await this.pause();
+    } finally {
+      await this.#directory.remove(this.#path);
+    }
   }
 
   async #write(bytes: Uint8Array): Promise<void> {
     const file = await this.#open();
     await file.write(this.#position, bytes);
     this.#position += bytes.length;
+  }
+
+  async #openEncoder(): Promise<ChunkEncoder> {
+    const { codec, level } = this.#options;
+    this.#encoder ??= new ChunkEncoder(await openCompressor(codec, level));
+    return this.#encoder;
   }
 
   async #open(): Promise<WritableFile> {

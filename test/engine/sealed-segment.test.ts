@@ -313,6 +313,35 @@ describe('writing', () => {
   });
 });
 
+test('a disk that fails or is full at any step leaves an error and no file', async () => {
+  const batch = batchFromRows(mixedSchema, mixedRows(100));
+  const seal = async (directory: MemoryDirectory): Promise<void> => {
+    const writer = await SegmentWriter.create(directory, 'a.parquet', mixedSchema, { codec: 'lz4' });
+    try {
+      await writer.appendRowGroup(batch.columns, batch.length);
+      await writer.pause();
+      await writer.appendRowGroup(batch.columns, batch.length);
+      await writer.finish(sampleRuns(200), 1);
+    } catch (error) {
+      await writer.abort();
+      throw error;
+    }
+  };
+  const whole = new MemoryDirectory();
+  await seal(whole);
+  for (let step = 1; step <= whole.mutations; step++) {
+    const directory = new MemoryDirectory({ failAtOperation: step });
+    await expect(seal(directory), `step ${step}`).rejects.toMatchObject({ code: 'io' });
+    expect(await directory.list('')).toEqual([]);
+  }
+  const bytes = await whole.size('a.parquet');
+  for (let freeBytes = 0; freeBytes < bytes; freeBytes += 97) {
+    const directory = new MemoryDirectory({ freeBytes });
+    await expect(seal(directory)).rejects.toMatchObject({ code: 'disk_full' });
+    expect(await directory.list('')).toEqual([]);
+  }
+});
+
 describe('the column cache', () => {
   test('keeps to its bound and forgets what was used longest ago', async () => {
     const column = nullColumn('int', 1000);
