@@ -58,6 +58,9 @@ export function dayNumber(partition: number): number {
 /** `count` ordinals from `next` on still fit a partition; throws `limit` otherwise. */
 export function assertOrdinalsLeft(partition: number, next: number, count: number): void {
   if (next + count - 1 > ordinalMax) {
-    throw new LogstrataError('limit', `partition ${partition} has no room for ${count} more records (at ordinal ${next})`);
+    throw new LogstrataError(
+      'limit',
+      `partition ${partition} has no room for ${count} more records (at ordinal ${next})`,
+    );
   }
 }

@@ -28,7 +28,8 @@ export function fieldNameProblem(name: string): string | undefined {
   if (!fieldNamePattern.test(name)) {
     return `field name ${JSON.stringify(name)} must be lowercase letters, digits and underscores, and begin with a letter`;
   }
-  if (name.includes('__')) return `field name "${name}" must not contain "__", which separates a filter's operator`;
+  if (name.includes('__'))
+    return `field name "${name}" must not contain "__", which separates a filter's operator`;
   return undefined;
 }
 
