@@ -86,14 +86,16 @@ export class GateConnection {
   /** The answer has been handed over whole. With `closes`, both connections are closed once it has passed through. */
   finishAnswer(closes: boolean): void {
     this.#endExchange();
-    if (closes) {
-      this.#isClosing = true;
-      // uWebSockets.js closes in its turn, and we learn of that behind the last byte of the answer.
-      this.#inner?.end();
-      return;
-    }
-    this.#advance();
-    this.#rearm();
+    if (!closes) this.#advance();
+    // When the server stops, a request that is there already is still told so; then the connection closes.
+    if (closes || (this.#door.isStopping && this.#exchange === undefined)) this.#closeBehind();
+    else this.#rearm();
+  }
+
+  /** uWebSockets.js closes in its turn, and we learn of that behind the last byte of the answer. */
+  #closeBehind(): void {
+    this.#isClosing = true;
+    this.#inner?.end();
   }
 
   /** Resets the connection, so that what was sent can't be taken for the whole. */

@@ -154,7 +154,7 @@ class UwsResponse implements TransportResponse {
   end(): void {
     if (this.#isEnded) return;
     this.#response.cork(() => this.#response.end());
-    this.#finish(this.#closesBehind || this.#gate.isStopping);
+    this.#finish(this.#closesBehind);
   }
 
   break(): void {

@@ -16,7 +16,7 @@ export type Step = Uint8Array | Promise<unknown> | Error;
 /** The port of an agent, playing a script: for what the route does with a scan, whatever the scan does. */
 export class ScriptedStore implements AgentStore {
   readonly name = 'scripted';
-  readonly schema = scriptedSchema;
+  readonly schema: Schema;
   readonly #script: (query: Query) => Iterable<Step>;
   /** Scans begun, pieces asked for and given, and scans that are over. */
   begun = 0;
@@ -25,8 +25,9 @@ export class ScriptedStore implements AgentStore {
   lastQuery: Query | undefined;
   lastSignal: AbortSignal | undefined;
 
-  constructor(script: (query: Query) => Iterable<Step>) {
+  constructor(script: (query: Query) => Iterable<Step>, schema: Schema = scriptedSchema) {
     this.#script = script;
+    this.schema = schema;
   }
 
   scan(query: Query, options: ScanOptions = {}): Promise<Scan> {
