@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { codeBits, packCodes, unpackCodes } from '../../engine/kernels/bit-packing.js';
+import { isAscii } from '../../engine/kernels/grams.js';
 import { decodeDelta, deltaBytesMax, encodeDelta } from '../../engine/kernels/delta.js';
 import { lz4BytesMax, lz4Compress, lz4Decompress, lz4TableEntries } from '../../engine/kernels/lz4.js';
 import { decodeLevels, encodeLevels, levelBytesMax } from '../../engine/kernels/validity.js';
@@ -189,6 +190,20 @@ test('levels give back the bitmap of nulls, and reject what is malformed', () =>
     ),
     { numRuns },
   );
+});
+
+test('a byte beyond ASCII is seen at every place of a view at every alignment', () => {
+  const bytes = new Uint8Array(40);
+  for (let from = 0; from < 9; from++) {
+    for (let to = from; to < 30; to++) {
+      expect(isAscii(bytes.subarray(from, to))).toBe(true);
+      for (let at = 0; at < bytes.length; at++) {
+        bytes[at] = 0x80;
+        expect(isAscii(bytes.subarray(from, to))).toBe(at < from || at >= to);
+        bytes[at] = 0;
+      }
+    }
+  }
 });
 
 describe('malformed bytes that a checksum did not catch', () => {
