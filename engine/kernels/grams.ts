@@ -109,9 +109,14 @@ export function fillOf(bitmap: Int32Array): number {
 
 /** Whether no byte is beyond ASCII. */
 export function isAscii(bytes: Uint8Array): boolean {
-  const wordsAt = Math.min(bytes.length, -bytes.byteOffset & 3);
-  const words = new Int32Array(bytes.buffer, bytes.byteOffset + wordsAt, (bytes.length - wordsAt) >> 2);
   let seen = 0;
+  // The few bytes of a short view may hold no aligned word at all.
+  if (bytes.length < 8) {
+    for (let i = 0; i < bytes.length; i++) seen |= bytes[i]!;
+    return seen < 0x80;
+  }
+  const wordsAt = -bytes.byteOffset & 3;
+  const words = new Int32Array(bytes.buffer, bytes.byteOffset + wordsAt, (bytes.length - wordsAt) >> 2);
   for (let i = 0; i < words.length; i++) seen |= words[i]!;
   for (let i = 0; i < wordsAt; i++) seen |= bytes[i]!;
   for (let i = wordsAt + words.length * 4; i < bytes.length; i++) seen |= bytes[i]!;
