@@ -2,6 +2,7 @@ import { createServer } from 'node:net';
 import type { Server } from 'node:net';
 import { GateConnection } from './gate-connection.js';
 import type { Exchange, GateDoor } from './gate-connection.js';
+import { connectionsMax } from './http-limits.js';
 import { listenOn } from './listen.js';
 
 /**
@@ -28,6 +29,7 @@ export class Gate implements GateDoor {
       this.#connections.add(connection);
       client.on('close', () => this.#connections.delete(connection));
     });
+    this.#server.maxConnections = connectionsMax;
   }
 
   listen(host: string | undefined, port: number): Promise<number> {

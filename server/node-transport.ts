@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { assert } from '../engine/assert.js';
 import { clientGone } from './gate-connection.js';
 import {
+  connectionsMax,
   headersBytesMax,
   headTimeoutMs,
   idleTimeoutMs,
@@ -55,6 +56,7 @@ export class NodeTransport implements Transport {
     );
     // Node drops headers beyond its count without a word; ours is checked in checkHead.
     this.#server.maxHeadersCount = 0;
+    this.#server.maxConnections = connectionsMax;
     this.#server.on('connection', (socket) => {
       this.#connections.set(socket, new NodeConnection(socket));
       socket.on('close', () => this.#connections.delete(socket));
