@@ -36,8 +36,8 @@ export interface JsonOutput {
   at: number;
 }
 
-/** The longest int64 and the longest double have 20 and 24 characters; `null` has 4. */
-const numberBytesMax = 24;
+/** The longest int64 and the longest double (-0.0000028663373879509285) have 20 and 25 characters; `null` has 4. */
+export const numberBytesMax = 25;
 
 /** `{"_cursor":"…16…"` and `}` with its line end. */
 const frameBytes = 12 + 16 + 1 + 2;

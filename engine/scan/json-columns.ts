@@ -6,6 +6,7 @@ import {
   jsonInt64,
   jsonRendered,
   jsonString,
+  numberBytesMax,
   writeDouble,
   writeInt64,
   writeString,
@@ -110,8 +111,8 @@ function renderEntries(key: Uint8Array, values: PlainColumn): JsonColumn {
   };
 }
 
-/** Bytes that the rendered entries take at most: six for one of a string, 24 for a number. */
+/** Bytes that the rendered entries take at most: six for one of a string. */
 function renderedBound(values: PlainColumn): number {
-  if (values.kind !== 'bytes') return values.length * 24;
+  if (values.kind !== 'bytes') return values.length * numberBytesMax;
   return (values.offsets[values.length]! - values.offsets[0]!) * 6 + values.length * 2;
 }

@@ -38,6 +38,8 @@ const int64 = fc.oneof(
 const time = fc.bigInt(1_735_689_600_000n, 1_735_689_600_050n);
 const float = fc.oneof(
   fc.constantFrom(-0, 0, 0.1, 0.001, 1.5, -2, 1e21, 1e-7, 5e-324, 123456.789, 1e15, 1.7976931348623157e308),
+  // The longest text that a double can have.
+  fc.constant(-0.0000028663373879509285),
   fc.double({ noNaN: true, noDefaultInfinity: true }),
 );
 
