@@ -131,7 +131,7 @@ export function describeLosses(
   const lines: string[] = [];
   if (counts.rejected > 0) {
     lines.push(
-      `${formatCounted(counts.rejected, 'line')} became no record and are kept in ${rejectedFolder}, with the reasons`,
+      `${formatCounted(counts.rejected, 'line')} became no record, kept in ${rejectedFolder}, with the reasons`,
     );
   }
   if (counts.unreadableValues > 0) {

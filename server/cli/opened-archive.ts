@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { AgentStore, Archive } from '../../engine/archive.js';
+import { LogstrataError } from '../../engine/errors.js';
 import { unknownAgent } from './agent-choice.js';
 import type { Settings } from './settings.js';
 import { tell } from './terminal.js';
@@ -13,7 +15,9 @@ export async function withArchive<T>(
 ): Promise<T> {
   // The engine takes longer to load than anything else: help, and refusing what makes no sense, need not wait for it.
   const { openArchive } = await import('../../engine/index.js');
-  const archive = await openArchive(resolve(settings.dataFolder), {
+  const location = resolve(settings.dataFolder);
+  if (mode === 'read' && !existsSync(location)) throw noData(location);
+  const archive = await openArchive(location, {
     mode,
     role,
     graceMs: settings.config.fileInput.graceMs,
@@ -25,6 +29,11 @@ export async function withArchive<T>(
   } finally {
     await archive.close();
   }
+}
+
+function noData(location: string): LogstrataError {
+  const message = `the data folder ${location} is not there: load something first, or name another one with --data`;
+  return new LogstrataError('not_found', message, { path: location });
 }
 
 /** The stores that a command is about: the named one, or all that the archive has. Throws `not_found` for a name that it lacks. */

@@ -1,12 +1,12 @@
 import { resolve } from 'node:path';
-import { Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
 import { parseListen } from '../../agents/config.js';
 import type { ListenAddress } from '../../agents/config.js';
 import type { Archive } from '../../engine/archive.js';
 import type { RunningServer, TransportChoice } from '../server.js';
 import { allAgents } from './agent-choice.js';
-import { exitDone, UsageError } from './failure.js';
+import { exitDone } from './failure.js';
 import { withArchive } from './opened-archive.js';
 import { describeAgents, openAgents } from './served-agents.js';
 import type { ServedAgent } from './served-agents.js';
@@ -18,7 +18,7 @@ import { printLines, tell } from './terminal.js';
 
 /** Options of the commands that start a server. */
 export interface ServeFlags extends FolderFlags {
-  readonly listen?: string;
+  readonly listen?: ListenAddress;
   readonly transport?: TransportChoice;
 }
 
@@ -34,9 +34,15 @@ Examples:
 
 /** `--listen`, for the commands that start a server. */
 export function listenOption(): Option {
-  return new Option(
-    '--listen <address>',
-    'host:port (default: server.listen of the configuration, else 127.0.0.1:2111)',
+  const what = 'host:port (default: server.listen of the configuration, else 127.0.0.1:2111)';
+  return new Option('--listen <address>', what).argParser(readListen);
+}
+
+function readListen(text: string): ListenAddress {
+  const listen = parseListen(text);
+  if (listen !== undefined) return listen;
+  throw new InvalidArgumentError(
+    'It is an address and a port: 127.0.0.1:2111, [::1]:2111, or :2111 for every address of this machine.',
   );
 }
 
@@ -60,15 +66,6 @@ export function describeFolders(settings: Settings): string[] {
   ];
 }
 
-function readListen(text: string): ListenAddress {
-  const listen = parseListen(text);
-  if (listen !== undefined) return listen;
-  throw new UsageError(
-    `--listen is an address and a port, not ${JSON.stringify(text)}`,
-    'For example: 127.0.0.1:2111, [::1]:2111, or :2111 for every address of this machine',
-  );
-}
-
 /** Starts answering for the agents of an open archive. */
 export async function serveAgents(
   served: ReadonlyMap<string, ServedAgent>,
@@ -78,7 +75,7 @@ export async function serveAgents(
   const { startServer } = await import('../server.js');
   const { server } = settings.config;
   return startServer({
-    listen: flags.listen === undefined ? server.listen : readListen(flags.listen),
+    listen: flags.listen ?? server.listen,
     transport: flags.transport ?? 'auto',
     lookup: (name) => served.get(name)?.store,
     corsOrigin: server.corsOrigin,

@@ -65,7 +65,7 @@ describe('logstrata load', () => {
     writeFileSync(join(folder, 'x.log'), [lines[0], 'nonsense', lines[1], lines[2], ''].join('\n'));
     const ended = await run(folder, ['load', 'nginx', 'x.log']);
     expect(ended.code).toBe(0);
-    expect(ended.stdout).toContain('1 line became no record and are kept in data/store/nginx/rejected');
+    expect(ended.stdout).toContain('1 line became no record, kept in data/store/nginx/rejected');
     const kept = readdirSync(join(folder, 'data/store/nginx/rejected'));
     expect(kept).toHaveLength(1);
     expect(readFileSync(join(folder, 'data/store/nginx/rejected', kept[0]!), 'utf8')).toContain('nonsense');

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { root, run, workFolder } from './process.js';
@@ -46,6 +46,7 @@ describe('wrong usage ends with 2 and says what to type', () => {
     ['an unknown codec', ['compact', '--codec', 'snappy'], /lz4, zstd/],
     ['an unknown format', ['export', 'nginx', '--format', 'csv'], /jsonl, parquet/],
     ['an unknown transport', ['serve', '--transport', 'http2'], /auto, uws, node/],
+    ['an address that is none', ['serve', '--listen', '99'], /--listen[^]*127\.0\.0\.1:2111/],
     ['a line for no agent', ['check', '--line', 'x'], /--line needs the agent/],
     ['a repair', ['verify', '--repair'], /no --repair/],
     ['standard input and files at once', ['load', 'nginx', '-', 'x.log'], /standard input/],
@@ -108,6 +109,21 @@ describe('what the user can mend ends with 1', () => {
     const wrong = await run(folder, ['stats']);
     expect(wrong.code).toBe(1);
     expect(wrong.stderr).toMatch(/config\.yaml:2:3: .*lisen.*listen/);
+  });
+
+  it('a data folder that is not there, which is not made by asking', async () => {
+    const folder = workFolder();
+    for (const args of [
+      ['query', 'nginx'],
+      ['stats'],
+      ['verify'],
+      ['export', 'nginx', '--format', 'jsonl'],
+    ]) {
+      const ended = await run(folder, [...args, '--data', 'nowhere']);
+      expect(ended.code).toBe(1);
+      expect(ended.stderr).toContain(`the data folder ${join(folder, 'nowhere')} is not there`);
+      expect(existsSync(join(folder, 'nowhere'))).toBe(false);
+    }
   });
 
   it('a data folder that is a file', async () => {
