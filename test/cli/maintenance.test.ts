@@ -1,7 +1,6 @@
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parquetReadObjects } from 'hyparquet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { queryDuckDb } from '../oracle/duckdb.js';
 import { recordsOf, root, run, workFolder } from './process.js';
@@ -128,9 +127,9 @@ describe('logstrata export', () => {
     // Hot rows beside sealed ones: both are in the answer.
     await run(folder, ['load', 'app', '-'], readFileSync(join(folder, 'data/samples/app.log')));
     for (const words of [[], ['level__exact=error'], ['duration__gt=20', '--limit', '777']]) {
-      const expected = recordsOf(
-        (await run(folder, ['export', 'app', ...words, '--format', 'jsonl'])).stdout,
-      );
+      const lines = (await run(folder, ['export', 'app', ...words, '--format', 'jsonl'])).stdout;
+      const expected = recordsOf(lines);
+      const ids = [...lines.matchAll(/"trace_id":(\d+)/g)].map((match) => match[1]);
       const ended = await run(folder, [
         'export',
         'app',
@@ -144,26 +143,14 @@ describe('logstrata export', () => {
       expect(ended.code).toBe(0);
       const file = join(folder, 'x.parquet');
       const rows = await queryDuckDb(
-        `SELECT printf('%016x', _cursor) AS _cursor, epoch_ms("time") AS "time", level, trace_id::VARCHAR AS trace_id, duration, context
+        `SELECT printf('%016x', _cursor) AS _cursor, epoch_ms("time") AS "time", level, trace_id::VARCHAR AS trace_id,
+                duration, context, service, message
          FROM '${file}' ORDER BY _cursor`,
       );
       expect(rows.map((row) => ({ ...row, time: Number(row['time']) }))).toEqual(
-        expected.map(({ _cursor, time, level, duration, context }, i) => ({
-          _cursor,
-          time,
-          level,
-          trace_id: String(rows[i]!['trace_id']),
-          duration,
-          context,
-        })),
+        // As text: these ids are beyond what a double holds.
+        expected.map((record, i) => ({ ...record, trace_id: ids[i] })),
       );
-      const bytes = readFileSync(file);
-      const objects = await parquetReadObjects({
-        file: bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength),
-        columns: ['message'],
-      }).catch(() => undefined);
-      if (objects !== undefined)
-        expect(objects.map((row) => row['message'])).toEqual(expected.map(({ message }) => message));
     }
     expect(readdirSync(folder).filter((name) => name.endsWith('.part'))).toEqual([]);
   });
