@@ -26,6 +26,7 @@ import { livePartition, placementTimes } from './placement.js';
 import type { Heads } from './recovery.js';
 import { RejectedFile } from './rejected-file.js';
 import { namedFiles, type Removals } from './removals.js';
+import { batchBytes } from './spill.js';
 
 export interface WriterOptions {
   readonly now: () => number;
@@ -272,7 +273,7 @@ export class AgentWriter implements Committer {
   }
 
   private placeLoaded(batch: RecordBatch, timesMs: Float64Array): { batch: RecordBatch; runs: OrdinalRun[] } {
-    const sorted = sortPage({ batch, timesMs });
+    const sorted = sortPage({ batch, timesMs, bytes: batchBytes(batch) });
     return { batch: sorted.batch, runs: this.takeOrdinals(sorted.timesMs.map(partitionOfTime)) };
   }
 
@@ -289,7 +290,7 @@ export class AgentWriter implements Committer {
     };
     const partitions = timesMs.map((timeMs) => livePartition(timeMs, where));
     // Within a partition records stay in the order of their arrival.
-    const sorted = sortPage({ batch, timesMs: partitions });
+    const sorted = sortPage({ batch, timesMs: partitions, bytes: batchBytes(batch) });
     return { batch: sorted.batch, runs: this.takeOrdinals(sorted.timesMs) };
   }
 

@@ -1,4 +1,4 @@
-import { concatBatches, sliceBatch, takeRows } from '../batch.js';
+import { concatBatches, takeRows } from '../batch.js';
 import type { RecordBatch } from '../column.js';
 import { LogstrataError } from '../errors.js';
 import { rowGroupBytesMax, rowGroupRowsMax, sortMemoryBytesMax } from '../limits.js';
@@ -11,6 +11,7 @@ import { mergeRuns, reduceRuns, type PageSlice } from './merge-runs.js';
 import { placementTimes } from './placement.js';
 import { RejectedFile } from './rejected-file.js';
 import { SegmentAssembly } from './segment-assembly.js';
+import { GatheredRows } from './gathered-rows.js';
 import { moveIntoPlace } from './segment-place.js';
 import { batchBytes, memoryRun, SpillFile, type SortedPage, type SortedRun } from './spill.js';
 
@@ -81,7 +82,7 @@ export class LoadUnit implements LoadSession {
     if (this.pendingRows + batch.length > rowGroupRowsMax || this.pendingBytes + bytes > rowGroupBytesMax) {
       await this.endRun();
     }
-    this.pending.push({ batch, timesMs });
+    this.pending.push({ batch, timesMs, bytes });
     this.pendingRows += batch.length;
     this.pendingBytes += bytes;
     return lastTimeMs;
@@ -160,9 +161,9 @@ export class LoadUnit implements LoadSession {
     this.runs.length = 0;
     let rows = 0;
     let told = 0;
-    for await (const slice of mergeRuns(runs)) {
-      await assembly.add(slice);
-      rows += slice.to - slice.from;
+    for await (const slices of mergeRuns(runs)) {
+      await assembly.add(slices);
+      for (const { from, to } of slices) rows += to - from;
       if (rows - told >= rowGroupRowsMax) {
         told = rows;
         onProgress(rows / this.recordCount);
@@ -207,7 +208,7 @@ function joinPages(schema: Schema, pages: readonly SortedPage[]): SortedPage {
     timesMs.set(page.timesMs, at);
     at += page.timesMs.length;
   }
-  return { batch, timesMs };
+  return { batch, timesMs, bytes: batchBytes(batch) };
 }
 
 /** Sorts rows by time; equal times stay in their order. Logs are mostly in order already, which costs one look. */
@@ -219,7 +220,7 @@ export function sortPage(page: SortedPage): SortedPage {
   order.sort((a, b) => timesMs[a]! - timesMs[b]! || a - b);
   const sorted = new Float64Array(batch.length);
   for (let i = 0; i < order.length; i++) sorted[i] = timesMs[order[i]!]!;
-  return { batch: takeRows(batch, order), timesMs: sorted };
+  return { batch: takeRows(batch, order), timesMs: sorted, bytes: page.bytes };
 }
 
 function ascends(times: Float64Array): boolean {
@@ -227,21 +228,19 @@ function ascends(times: Float64Array): boolean {
   return true;
 }
 
-/** Joins slices into pages of a row group's size, so that a merged run is written in pieces worth writing. */
-async function* pagesOf(schema: Schema, slices: AsyncIterable<PageSlice>): AsyncGenerator<SortedPage> {
-  let held: SortedPage[] = [];
-  let rows = 0;
-  let bytes = 0;
-  for await (const { page, from, to } of slices) {
-    held.push({ batch: sliceBatch(page.batch, from, to), timesMs: page.timesMs.subarray(from, to) });
-    rows += to - from;
-    bytes += (batchBytes(page.batch) * (to - from)) / page.batch.length;
-    if (rows >= rowGroupRowsMax || bytes >= sortMemoryBytesMax) {
-      yield joinPages(schema, held);
-      held = [];
-      rows = 0;
-      bytes = 0;
+/** Gathers slices into pages of a row group's size, so that a merged run is written in pieces worth writing. */
+async function* pagesOf(
+  schema: Schema,
+  merged: AsyncIterable<readonly PageSlice[]>,
+): AsyncGenerator<SortedPage> {
+  let gathered = new GatheredRows();
+  for await (const slices of merged) {
+    for (const { page, from, to } of slices) {
+      gathered.add(page, from, to);
+      if (gathered.rows < rowGroupRowsMax && gathered.bytes < sortMemoryBytesMax) continue;
+      yield gathered.page(schema);
+      gathered = new GatheredRows();
     }
   }
-  if (rows > 0) yield joinPages(schema, held);
+  if (gathered.rows > 0) yield gathered.page(schema);
 }

@@ -1,6 +1,9 @@
 import { sortRunsMergedMax } from '../limits.js';
 import type { SortedPage, SortedRun } from './spill.js';
 
+/** Slices that a merge hands on together: each step between two asynchronous functions costs as much as many rows. */
+const slicesMax = 1024;
+
 /** Rows `from` to `to` of a page: the unit in which a merge hands rows on without copying them. */
 export interface PageSlice {
   readonly page: SortedPage;
@@ -16,13 +19,14 @@ interface Head {
 }
 
 /**
- * All rows of `runs` in ascending order of time, equal times in the order of the runs. A run is opened when its first
- * row is near, so that the runs of a log that is already in order are read one after another.
+ * All rows of `runs` in ascending order of time, equal times in the order of the runs, in slices that come some at a time.
+ * A run is opened when its first row is near, so that the runs of a log that is already in order are read one after another.
  */
-export async function* mergeRuns(runs: readonly SortedRun[]): AsyncGenerator<PageSlice> {
+export async function* mergeRuns(runs: readonly SortedRun[]): AsyncGenerator<readonly PageSlice[]> {
   const waiting = [...runs].sort((a, b) => a.minMs - b.minMs || a.order - b.order);
   const heads: Head[] = [];
   let nextWaiting = 0;
+  let slices: PageSlice[] = [];
   for (;;) {
     let first = firstHead(heads, null);
     while (nextWaiting < waiting.length) {
@@ -32,20 +36,28 @@ export async function* mergeRuns(runs: readonly SortedRun[]): AsyncGenerator<Pag
       heads.push({ run, page: await run.readPage(0), pageIndex: 0, row: 0 });
       first = firstHead(heads, null);
     }
-    if (first === undefined) return;
-    const second = firstHead(heads, first);
-    let to = first.page.batch.length;
-    if (second !== undefined) {
-      to = rowsBefore(first, to, second.page.timesMs[second.row]!, second.run.order);
-    }
-    if (nextWaiting < waiting.length) {
-      const run = waiting[nextWaiting]!;
-      to = rowsBefore(first, to, run.minMs, run.order);
-    }
-    yield { page: first.page, from: first.row, to };
+    if (first === undefined) break;
+    const to = endOfSlice(heads, first, waiting[nextWaiting]);
+    slices.push({ page: first.page, from: first.row, to });
     first.row = to;
-    if (to === first.page.batch.length) await nextPage(heads, first);
+    const ended = to === first.page.batch.length;
+    // A page is not held on to once its rows have been handed over.
+    if (ended || slices.length === slicesMax) {
+      yield slices;
+      slices = [];
+    }
+    if (ended) await nextPage(heads, first);
   }
+  if (slices.length > 0) yield slices;
+}
+
+/** End of the rows of `first` that come before any row of the other heads and of the run that waits. */
+function endOfSlice(heads: readonly Head[], first: Head, waiting: SortedRun | undefined): number {
+  let to = first.page.batch.length;
+  const second = firstHead(heads, first);
+  if (second !== undefined) to = rowsBefore(first, to, second.page.timesMs[second.row]!, second.run.order);
+  if (waiting !== undefined) to = rowsBefore(first, to, waiting.minMs, waiting.order);
+  return to;
 }
 
 async function nextPage(heads: Head[], head: Head): Promise<void> {
@@ -122,7 +134,7 @@ export function overlap(runs: readonly SortedRun[]): number {
  */
 export async function reduceRuns(
   runs: readonly SortedRun[],
-  write: (slices: AsyncIterable<PageSlice>, order: number) => Promise<SortedRun>,
+  write: (slices: AsyncIterable<readonly PageSlice[]>, order: number) => Promise<SortedRun>,
 ): Promise<readonly SortedRun[]> {
   let current = [...runs].sort((a, b) => a.order - b.order);
   while (overlap(current) > sortRunsMergedMax) {

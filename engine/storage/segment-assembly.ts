@@ -1,5 +1,3 @@
-import { concatBatches, sliceBatch } from '../batch.js';
-import type { RecordBatch } from '../column.js';
 import { dayNumber, hourMs, partitionOfTime } from '../cursor.js';
 import { rowGroupBytesMax, rowGroupRowsMax, segmentRowGroupsMax } from '../limits.js';
 import type { Schema } from '../schema.js';
@@ -9,7 +7,8 @@ import type { Codec, Run, SegmentEntry } from './manifest.js';
 import type { PageSlice } from './merge-runs.js';
 import { SegmentWriter } from './sealed-segment-writer.js';
 import { buildingPath, segmentFile } from './segment-place.js';
-import { batchBytes } from './spill.js';
+import { GatheredRows } from './gathered-rows.js';
+import type { SortedPage } from './spill.js';
 
 /** A segment whose rows are written but have no ordinals yet. */
 interface UnfinishedSegment {
@@ -28,9 +27,7 @@ interface UnfinishedSegment {
  */
 export class SegmentAssembly {
   private readonly segments: UnfinishedSegment[] = [];
-  private slices: PageSlice[] = [];
-  private sliceRows = 0;
-  private sliceBytes = 0;
+  private gathered = new GatheredRows();
   private day = -1;
 
   constructor(
@@ -42,39 +39,40 @@ export class SegmentAssembly {
   ) {}
 
   /** Takes the next rows. They must not come before those already taken. */
-  async add(slice: PageSlice): Promise<void> {
-    const rowBytes = batchBytes(slice.page.batch) / slice.page.batch.length;
-    let from = slice.from;
-    while (from < slice.to) {
-      const day = dayNumber(partitionOfTime(slice.page.timesMs[from]!));
-      if (day !== this.day) {
-        await this.endRowGroup();
-        this.day = day;
+  async add(slices: readonly PageSlice[]): Promise<void> {
+    for (const { page, from, to } of slices) {
+      for (let row = from; row < to;) {
+        const end = this.take(page, row, to);
+        if (end < 0) await this.endRowGroup();
+        else row = end;
       }
-      const room = Math.min(
-        rowGroupRowsMax - this.sliceRows,
-        Math.max(1, Math.floor((rowGroupBytesMax - this.sliceBytes) / rowBytes)),
-      );
-      const to = endOfDay(slice.page.timesMs, from, Math.min(slice.to, from + room), day);
-      this.slices.push({ page: slice.page, from, to });
-      this.sliceRows += to - from;
-      this.sliceBytes += (to - from) * rowBytes;
-      if (this.sliceRows === rowGroupRowsMax || this.sliceBytes >= rowGroupBytesMax - rowBytes)
-        await this.endRowGroup();
-      from = to;
     }
   }
 
+  /** Takes rows as far as the row group goes, and returns where that is; −1 when the row group has to end first. */
+  private take(page: SortedPage, from: number, to: number): number {
+    const { gathered } = this;
+    const day = dayNumber(partitionOfTime(page.timesMs[from]!));
+    if (gathered.rows === 0) this.day = day;
+    const rowBytes = page.bytes / page.batch.length;
+    const room = Math.min(
+      rowGroupRowsMax - gathered.rows,
+      Math.max(gathered.rows === 0 ? 1 : 0, Math.floor((rowGroupBytesMax - gathered.bytes) / rowBytes)),
+    );
+    if (day !== this.day || room === 0) return -1;
+    const end = endOfDay(page.timesMs, from, Math.min(to, from + room), day);
+    gathered.add(page, from, end);
+    return end;
+  }
+
   private async endRowGroup(): Promise<void> {
-    if (this.sliceRows === 0) return;
-    const batch = gather(this.schema, this.slices);
+    if (this.gathered.rows === 0) return;
+    const { batch, timesMs } = this.gathered.page(this.schema);
+    this.gathered = new GatheredRows();
     const segment = await this.segmentOfDay();
     await segment.writer.appendRowGroup(batch.columns, batch.length);
     segment.rowGroups++;
-    for (const { page, from, to } of this.slices) countPartitions(segment.counts, page.timesMs, from, to);
-    this.slices = [];
-    this.sliceRows = 0;
-    this.sliceBytes = 0;
+    countPartitions(segment.counts, timesMs);
   }
 
   private async segmentOfDay(): Promise<UnfinishedSegment> {
@@ -136,11 +134,6 @@ export class SegmentAssembly {
   }
 }
 
-function gather(schema: Schema, slices: readonly PageSlice[]): RecordBatch {
-  const batches = slices.map(({ page, from, to }) => sliceBatch(page.batch, from, to));
-  return batches.length === 1 ? batches[0]! : concatBatches(schema, batches);
-}
-
 /** First row from `from` to `to` that is of a later day than `day`; `to` when there is none. */
 function endOfDay(timesMs: Float64Array, from: number, to: number, day: number): number {
   const endMs = (day + 1) * 24 * hourMs;
@@ -155,13 +148,12 @@ function endOfDay(timesMs: Float64Array, from: number, to: number, day: number):
   return low;
 }
 
-function countPartitions(counts: [number, number][], timesMs: Float64Array, from: number, to: number): void {
-  let row = from;
-  while (row < to) {
+function countPartitions(counts: [number, number][], timesMs: Float64Array): void {
+  for (let row = 0; row < timesMs.length;) {
     const partition = partitionOfTime(timesMs[row]!);
     const endMs = (partition + 1) * hourMs;
     let end = row + 1;
-    while (end < to && timesMs[end]! < endMs) end++;
+    while (end < timesMs.length && timesMs[end]! < endMs) end++;
     addCount(counts, partition, end - row);
     row = end;
   }

@@ -16,6 +16,8 @@ export interface SortedPage {
   readonly batch: RecordBatch;
   /** Ascending; one a row. */
   readonly timesMs: Float64Array;
+  /** Memory of the batch. */
+  readonly bytes: number;
 }
 
 /** Rows in ascending order of time, in pages. `order` breaks ties: the rows of a lower order came first. */
@@ -50,8 +52,8 @@ export function batchBytes(batch: RecordBatch): number {
 }
 
 /** Rows of a page so that it has about `sortedPageBytes`: as many runs as are merged at once must fit in memory. */
-function pageRows(batch: RecordBatch): number {
-  const rowBytes = Math.max(1, batchBytes(batch) / Math.max(1, batch.length));
+function pageRows({ batch, bytes }: SortedPage): number {
+  const rowBytes = Math.max(1, bytes / Math.max(1, batch.length));
   return Math.max(1, Math.min(sortedPageRowsMax, Math.floor(sortedPageBytes / rowBytes)));
 }
 
@@ -81,7 +83,7 @@ export class SpillFile {
     let minMs = Infinity;
     let maxMs = -Infinity;
     for await (const page of pages) {
-      const step = pageRows(page.batch);
+      const step = pageRows(page);
       for (let from = 0; from < page.batch.length; from += step) {
         const to = Math.min(page.batch.length, from + step);
         const bytes = encodePage(sliceBatch(page.batch, from, to), page.timesMs.subarray(from, to));
@@ -207,5 +209,5 @@ function decodePage(page: Uint8Array): SortedPage {
       columns.push({ kind: 'int64', length: rows, values, validity });
     }
   }
-  return { batch: { length: rows, columns }, timesMs };
+  return { batch: { length: rows, columns }, timesMs, bytes: page.length };
 }
