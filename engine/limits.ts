@@ -98,10 +98,9 @@ export const queryTimeoutMsDefault = 60_000;
 /** How often the writer looks for a day that has ended and for files to remove, and a waiting server for the lock. */
 export const maintenanceIntervalMs = 1000;
 
-/** Segments merged at once, the compressed bytes of one row group of each, and their decoded columns in the cache. */
+/** Segments merged at once, and the compressed bytes of one row group of each. */
 export const compactionSegmentsMax = 32;
 export const compactionBytesMax = 64 * 1024 * 1024;
-export const compactionCacheBytes = 16 * 1024 * 1024;
 
 /** A configuration file is read whole; a longer one is a log or an archive that was named by mistake. */
 export const configBytesMax = 1024 * 1024;
@@ -111,3 +110,6 @@ export const verifyPieceBytes = 1024 * 1024;
 
 /** Runs in one exported file: a footer holds them, and scattered matches make a run each. More begin another file. */
 export const exportRunsMax = 256 * 1024;
+
+/** An answer that takes this many rows of a row group leaves its columns out of the cache: it costs more than decoding them. */
+export const bulkRowsMin = 16 * 1024;

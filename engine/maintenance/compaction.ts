@@ -5,7 +5,6 @@ import { dayNumber } from '../cursor.js';
 import { LogstrataError } from '../errors.js';
 import {
   compactionBytesMax,
-  compactionCacheBytes,
   compactionSegmentsMax,
   rowGroupBytesMax,
   rowGroupRowsMax,
@@ -133,7 +132,7 @@ async function rewrite(
   const manifest = state.manifest!;
   const schema = schemaOf(manifest, group[0]!.schemaVersion);
   const id = await committer.begin();
-  const cache = new ColumnCache(compactionCacheBytes);
+  const cache = new ColumnCache(0);
   const replaces = group.map(({ file }) => file);
   const version = group[0]!.schemaVersion;
   const merged = new MergedSegments(directory, state.agent, id, schema, codec, version, replaces);
@@ -186,7 +185,7 @@ class DecodedRowGroups {
       const opened = await rowGroup.open();
       const columns = [];
       for (let field = 0; field < this.schema.fields.length; field++) {
-        columns.push(await opened.column(field, this.counters));
+        columns.push(await opened.column(field, this.counters, 'once'));
       }
       decoded = { batch: { length: rowGroup.rows, columns }, taken: 0 };
       this.open.set(rowGroup, decoded);

@@ -1,5 +1,5 @@
 import { columnBytes } from '../column.js';
-import { rowGroupBytesMax } from '../limits.js';
+import { bulkRowsMin, rowGroupBytesMax } from '../limits.js';
 import type { Schema } from '../schema.js';
 import { jsonColumn, jsonKey } from './json-columns.js';
 import { makeJsonColumns } from './json-lines.js';
@@ -110,10 +110,11 @@ export class Materialiser {
       return known.columns;
     }
     const open = await rowGroup.open();
+    const use = rowsToWrite < bulkRowsMin ? 'again' : 'once';
     const columns = [];
     let bytes = 0;
     for (let field = 0; field < this.#keys.length; field++) {
-      const column = await open.column(field, this.#stats);
+      const column = await open.column(field, this.#stats, use);
       bytes += columnBytes(column);
       columns.push(jsonColumn(this.#keys[field]!, column, rowsToWrite));
     }

@@ -95,7 +95,7 @@ async function rowsOf(matches: Matches, snapshot: Snapshot, pace: Pace): Promise
   const columns: Column[] = [];
   for (let field = 0; field < snapshot.schema.fields.length; field++) {
     await pace.pause();
-    columns.push(await open.column(field, counters));
+    columns.push(await open.column(field, counters, 'once'));
   }
   const { indices, runs } = wantedRows(matches);
   return { batch: takeRows({ length: rowGroup.rows, columns }, indices), runs };

@@ -26,6 +26,12 @@ export interface RowGroup {
   open(): Promise<OpenRowGroup>;
 }
 
+/**
+ * Whether a column is worth keeping in memory for the queries to come. One that is read to write out most of its rows is not: a
+ * long answer would fill the cache with what nobody asks for again.
+ */
+export type ColumnUse = 'again' | 'once';
+
 export interface OpenRowGroup {
   /** Zone map of the schema's field number `field`; null when nothing is known. Already in the type of the current schema. */
   zone(field: number): ZoneMap | null;
@@ -38,7 +44,7 @@ export interface OpenRowGroup {
    * The decoded column of the schema's field number `field`, converted to the current schema: all null where the segment
    * has no such field. Cached within the column cache's bound. Throws `DamageError` on a failed checksum.
    */
-  column(field: number, counters: ReadCounters): Promise<Column>;
+  column(field: number, counters: ReadCounters, use?: ColumnUse): Promise<Column>;
 }
 
 /** What was read, for `Server-Timing`, `--explain` and the tests that assert it. */

@@ -1,4 +1,5 @@
 import { columnBytes, type Column } from '../column.js';
+import type { ColumnUse } from '../scan/snapshot.js';
 
 /** A column, and whether it was in memory already. */
 export interface CachedColumn {
@@ -28,9 +29,9 @@ export class ColumnCache {
 
   /**
    * The column of `key`, from memory or else from `load`. A failure is everybody's who waits, and is not kept. A column
-   * larger than the bound is handed out and not kept.
+   * larger than the bound is handed out and not kept, nor is one that is used once.
    */
-  async get(key: string, load: () => Promise<Column>): Promise<CachedColumn> {
+  async get(key: string, load: () => Promise<Column>, use: ColumnUse = 'again'): Promise<CachedColumn> {
     const kept = this.#columns.get(key);
     if (kept !== undefined) {
       this.#columns.delete(key);
@@ -43,7 +44,7 @@ export class ColumnCache {
     this.#pending.set(key, loading);
     try {
       const column = await loading;
-      this.#keep(key, column);
+      if (use === 'again') this.#keep(key, column);
       return { column, cached: false };
     } finally {
       this.#pending.delete(key);

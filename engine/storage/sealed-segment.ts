@@ -1,6 +1,6 @@
 import type { Column } from '../column.js';
 import { placementField, type Schema } from '../schema.js';
-import type { OpenRowGroup, ReadCounters, RowGroup, ZoneMap } from '../scan/snapshot.js';
+import type { ColumnUse, OpenRowGroup, ReadCounters, RowGroup, ZoneMap } from '../scan/snapshot.js';
 import type { Bounds } from '../parquet/statistics.js';
 import type { ColumnCache } from './column-cache.js';
 import { conversionOf, convertColumn, convertZone, nullColumn, type Conversion } from './convert-column.js';
@@ -103,9 +103,11 @@ export class SealedSegment {
     rowGroup: number,
     variant: string,
     counters: ReadCounters,
+    use: ColumnUse,
     load: () => Promise<Column>,
   ): Promise<Column> {
-    const { column, cached } = await this.#cache.get(`${this.#cachePrefix()}${rowGroup}/${variant}`, load);
+    const key = `${this.#cachePrefix()}${rowGroup}/${variant}`;
+    const { column, cached } = await this.#cache.get(key, load, use);
     if (cached) counters.columnsCached++;
     else counters.columnsDecoded++;
     return column;
@@ -171,16 +173,16 @@ class SealedRowGroup implements OpenRowGroup {
     return this.#segment.withFile((file) => areSet(file, place.offset, probes, counters));
   }
 
-  async column(field: number, counters: ReadCounters): Promise<Column> {
+  async column(field: number, counters: ReadCounters, use: ColumnUse = 'again'): Promise<Column> {
     const source = this.#sources[field]!;
     const { type } = this.#target.fields[field]!;
     const { rows, chunks } = this.#footer.footer.rowGroups[this.#index]!;
     if (source.conversion === 'toNull') {
-      return this.#segment.cached(this.#index, `null-${type}`, counters, () =>
+      return this.#segment.cached(this.#index, `null-${type}`, counters, use, () =>
         Promise.resolve(nullColumn(type, rows)),
       );
     }
-    return this.#segment.cached(this.#index, `${source.field}-${type}`, counters, async () => {
+    return this.#segment.cached(this.#index, `${source.field}-${type}`, counters, use, async () => {
       const column = source.field + 1;
       const chunk = chunks[column]!;
       const bytes = await this.#segment.withFile((file) => readBytes(file, chunk.offset, chunk.bytes));

@@ -8,7 +8,7 @@ import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
 import { answerOf } from '../../model/answer.js';
 import type { Value } from '../../model/dataset.js';
 import { queries } from '../../model/arbitraries.js';
-import { answer, append, load, noon, openOn, schema } from './memory-archive.js';
+import { answer, append, load, noon, openOn, schema, textOf } from './memory-archive.js';
 import { ModelStore } from './model-store.js';
 
 const long = process.env.LOGSTRATA_LONG === '1';
@@ -181,6 +181,30 @@ describe('two loads of the same file at once', () => {
     });
     await sessions[1]!.abort();
     expect(await store.checkpoints()).toMatchObject([{ offset: 20 }]);
+    await archive.close();
+  });
+});
+
+describe('the column cache', () => {
+  it('is not filled by an answer that takes most of a row group', async () => {
+    const archive = await openOn(new MemoryDirectory());
+    const store = await archive.agent('web', schema);
+    const rows = Array.from({ length: 20_000 }, (_, i) => [
+      BigInt(noon - 20_000 + i),
+      200n,
+      null,
+      `line ${i}`,
+    ]);
+    await load(store, rows, 20_000);
+    const read = async (limit: number) => {
+      const scan = await store.scan({ limit, predicates: [] });
+      await textOf(scan.lines);
+      return { decoded: scan.stats.columnsDecoded, cached: scan.stats.columnsCached };
+    };
+    expect(await read(20_000)).toEqual({ decoded: 4, cached: 0 });
+    expect(await read(100)).toEqual({ decoded: 4, cached: 0 });
+    expect(await read(100)).toEqual({ decoded: 0, cached: 4 });
+    expect(await read(20_000)).toEqual({ decoded: 0, cached: 4 });
     await archive.close();
   });
 });
