@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { describe, expect, it } from 'vitest';
+import { addCheckCommand } from '../../server/cli/check.js';
+import { addCompactCommand } from '../../server/cli/compact.js';
+import { addDemoCommand } from '../../server/cli/demo.js';
+import { addExportCommand } from '../../server/cli/export.js';
+import { addLoadCommand } from '../../server/cli/load.js';
+import { addQueryCommand } from '../../server/cli/query.js';
+import { addServeCommand } from '../../server/cli/serve.js';
+import { addStatsCommand } from '../../server/cli/stats.js';
+import { addVerifyCommand } from '../../server/cli/verify.js';
+import { root } from '../tidy/source-files.js';
+import { documentation, fencesOf, proseOf } from './pages.js';
+
+const program = new Command('logstrata');
+for (const add of [
+  addCheckCommand,
+  addCompactCommand,
+  addDemoCommand,
+  addExportCommand,
+  addLoadCommand,
+  addQueryCommand,
+  addServeCommand,
+  addStatsCommand,
+  addVerifyCommand,
+]) {
+  add(program);
+}
+
+const everywhere = ['--agents', '--data', '--config', '--help', '--version'];
+
+/** What stands behind `logstrata` in every command that the pages show. */
+function shownCommands(): { where: string; words: string[] }[] {
+  return documentation().flatMap((page) => {
+    const quoted = [...proseOf(page).matchAll(/`([^`]*)`/g)].map((match) => match[1]!);
+    const fenced = fencesOf(page)
+      .filter(({ language }) => language === '')
+      .flatMap(({ lines }) => lines);
+    return [...quoted, ...fenced].flatMap((line) => {
+      const match = /(?:^|[$|] )(?:npx )?logstrata ((?!version )(?:[a-z]|--[a-z]).*)$/.exec(line);
+      return match === null
+        ? []
+        : [
+            {
+              where: `${page.path}: ${line.trim()}`,
+              words: match[1]!.replace(/'[^']*'|"[^"]*"/g, 'QUOTED').split(/[\s[\]]+/),
+            },
+          ];
+    });
+  });
+}
+
+describe('commands in the documentation', () => {
+  it('are there, with the options that are shown', () => {
+    const shown = shownCommands();
+    expect(shown.length).toBeGreaterThan(25);
+    const problems = shown.flatMap(({ where, words }) => {
+      const [name, ...rest] = words as [string, ...string[]];
+      if (everywhere.includes(name)) return [];
+      const command = program.commands.find((candidate) => candidate.name() === name);
+      if (command === undefined) return [`${where}: there is no command ${name}`];
+      const known = [...command.options.map((option) => option.long), ...everywhere];
+      return rest
+        .filter((word) => word.startsWith('--') && !known.includes(word))
+        .map((word) => `${where}: ${name} has no option ${word}`);
+    });
+    expect(problems).toEqual([]);
+  });
+
+  it('that npm runs are in package.json', () => {
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+      scripts: Record<string, string>;
+    };
+    const named = documentation().flatMap((page) =>
+      [...page.text.matchAll(/npm run (?:--silent )?([a-z:]+)/g)].map((match) => match[1]!),
+    );
+    expect(named.length).toBeGreaterThan(3);
+    expect(named.filter((name) => !(name in scripts))).toEqual([]);
+  });
+});

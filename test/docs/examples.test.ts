@@ -1,0 +1,161 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseAgentFile, readAgents } from '../../agents/agent-file.js';
+import { defaultConfig, parseConfig } from '../../agents/config.js';
+import { describeLine } from '../../agents/describe-line.js';
+import { loadFiles } from '../../agents/load.js';
+import { openArchive } from '../../engine/index.js';
+import type { AgentStore, Archive } from '../../engine/archive.js';
+import { startServer, type RunningServer } from '../../server/server.js';
+import { root } from '../tidy/source-files.js';
+import { documentation, fencesOf } from './pages.js';
+
+/** What the pages show is what happens: requests and answers, agents' files, configuration. */
+
+const nowMs = Date.UTC(2026, 10, 21);
+const pages = documentation();
+const fences = pages.flatMap(fencesOf);
+
+let folder = '';
+let archive: Archive;
+let server: RunningServer;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'logstrata-docs-'));
+  archive = await openArchive(folder, { mode: 'write', role: 'test', now: () => nowMs });
+  const stores = new Map<string, AgentStore>();
+  for (const definition of readAgents(join(root, 'agents')).agents) {
+    const store = await archive.agent(definition.name, definition.schema);
+    const files = [join(root, 'data/samples', `${definition.name}.log`)];
+    const { records } = await loadFiles({ store, definition, files, timezone: 'UTC', now: () => nowMs });
+    expect(records).toBeGreaterThan(0);
+    stores.set(definition.name, store);
+  }
+  server = await startServer({
+    ...defaultConfig.server,
+    listen: { host: '127.0.0.1', port: 0 },
+    transport: 'node',
+    lookup: (name) => stores.get(name),
+    now: () => nowMs,
+    log: () => {},
+  });
+});
+
+afterAll(async () => {
+  await server.close({ timeoutMs: 0 });
+  await archive.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Example {
+  readonly where: string;
+  readonly target: string;
+  /** The answer is cut to this many characters a line. */
+  readonly columns: number | undefined;
+  readonly answer: readonly string[];
+}
+
+/** Every `$ curl '…'` of the pages with the lines behind it. */
+function examples(): Example[] {
+  return fences.flatMap(({ page, line, lines }) =>
+    lines.flatMap((text, i): Example[] => {
+      const match = /^\$ curl (?:-\S+ )*'http:\/\/127\.0\.0\.1:2111([^']*)'(?: \| cut -c1-(\d+))?/.exec(text);
+      if (match === null) return [];
+      const rest = lines.slice(i + 1);
+      const next = rest.findIndex((other) => other.startsWith('$ '));
+      const answer = (next < 0 ? rest : rest.slice(0, next)).filter((other) => other.startsWith('{'));
+      const columns = match[2] === undefined ? undefined : Number(match[2]);
+      return [{ where: `${page.path}:${line + i}`, target: match[1]!, columns, answer }];
+    }),
+  );
+}
+
+describe('requests in the documentation', () => {
+  it('have the answers that are shown', async () => {
+    const shown = examples();
+    expect(shown.length).toBeGreaterThan(12);
+    expect(shown.filter(({ answer }) => answer.length > 0).length).toBeGreaterThan(5);
+    for (const { where, target, columns, answer } of shown) {
+      // An agent that a reader is to make is not there.
+      if (target.includes('/mysite?')) continue;
+      const response = await fetch(server.address + target);
+      const lines = (await response.text()).split('\n').filter((text) => text !== '');
+      if (answer.length > 0) {
+        expect({ where, answer: lines.map((text) => text.slice(0, columns)) }).toEqual({ where, answer });
+      } else {
+        expect({ where, status: response.status }).toEqual({ where, status: 200 });
+      }
+    }
+  });
+
+  it('find something, but where they say that they do not', async () => {
+    const empty: string[] = [];
+    for (const { target } of examples()) {
+      if (target.includes('/mysite?')) continue;
+      const response = await fetch(server.address + target);
+      if ((await response.text()) === '') empty.push(target);
+    }
+    expect(empty).toEqual([
+      '/api/query/nginx?after=079bd7000000006f',
+      '/api/query/nginx?path__like=nowhere-to-be-found',
+    ]);
+  });
+});
+
+describe("agents' files in the documentation", () => {
+  const yaml = fences.filter(({ language, lines }) => language === 'yaml' && lines.includes('file:'));
+
+  it('are right', () => {
+    expect(yaml.length).toBeGreaterThanOrEqual(4);
+    for (const { page, line, lines } of yaml) {
+      const path = `${page.path}-${line}.yaml`.replaceAll('/', '-');
+      expect(parseAgentFile(lines.join('\n'), path).fields.length).toBeGreaterThan(1);
+    }
+  });
+
+  it('make the record that is shown of the line that is shown', () => {
+    const page = pages.find(({ path }) => path === 'docs/agent-file.md')!;
+    const definition = parseAgentFile(fencesOf(page)[1]!.lines.join('\n'), 'shop.yaml');
+    const [, line, fileName] = /The line `([^`]*)` of `([^`]*)` becomes/.exec(page.text)!;
+    const shown = fencesOf(page).find(({ language }) => language === 'json')!.lines[0]!;
+    const described = describeLine(definition, line!, { timezone: 'UTC', now: () => nowMs, fileName });
+    expect(described.outcome).toBe('record');
+    if (described.outcome !== 'record') return;
+    const record = described.fields.map(({ name, value }) => {
+      const text = typeof value === 'bigint' ? String(value) : JSON.stringify(value);
+      return `"${name}":${text}`;
+    });
+    expect(shown).toMatch(/^\{"_cursor":"[0-9a-f]{16}",/);
+    expect(shown.slice(shown.indexOf(',') + 1)).toBe(`${record.join(',')}}`);
+  });
+
+  it('are explained key by key', () => {
+    const page = pages.find(({ path }) => path === 'docs/agent-file.md')!;
+    const keys = ['name', 'type', 'source', 'timestamp', 'template', 'index', 'description', 'path'];
+    for (const key of [...keys, 'format', 'regex', 'rotate', 'retention.period', 'retention.interval']) {
+      expect(page.text).toContain(`\`${key}\``);
+    }
+  });
+});
+
+describe('configuration in the documentation', () => {
+  it('is what the page says of its defaults', () => {
+    const page = pages.find(({ path }) => path === 'docs/configuration.md')!;
+    const { lines } = fencesOf(page).find(({ language }) => language === 'yaml')!;
+    const config = parseConfig(lines.join('\n'), '/srv/config.yaml');
+    expect(config).toEqual({
+      ...defaultConfig,
+      server: { ...defaultConfig.server, corsOrigin: ['https://logs.example.com'] },
+      storage: { path: '/srv/data/store' },
+    });
+  });
+});
+
+it('nothing in the documentation names the machine that it was written on', () => {
+  const texts = pages
+    .filter(({ text }) => /\/(?:root|home|Users)\/|\/tmp\//.test(text))
+    .map(({ path }) => path);
+  expect(texts).toEqual([]);
+});
