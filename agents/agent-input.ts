@@ -94,7 +94,7 @@ function readCaptures(section: YamlSection, key: string, pattern: string): reado
 function readRotation(file: YamlSection, path: string, notes: string[]): Rotation | undefined {
   const section = file.section('rotate', ['method', 'size', 'max_size', 'run']);
   if (section === undefined) return undefined;
-  notes.push(`${path}: file.rotate is read and not used yet: this version rotates no files`);
+  notes.push(`${path}: file.rotate is read and not used: this version rotates no files`);
   const method = section.oneOf('method', ['truncate', 'rename']);
   if (!section.has('method')) section.missing('method', 'truncate or rename');
   const sizeBytes = section.byteSize('size');
@@ -120,7 +120,7 @@ export function readRetention(root: YamlSection, path: string, notes: string[]):
   });
   const intervalMs = section.duration('interval', 1) ?? retentionIntervalDefaultMs;
   if (periodMs === undefined || periodMs === Infinity) return { periodMs: null, intervalMs };
-  notes.push(`${path}: retention is read and not used yet: this version removes no records`);
+  notes.push(`${path}: retention is read and not used: this version removes no records`);
   return { periodMs, intervalMs };
 }
 
@@ -130,7 +130,7 @@ const systemIntervalDefaultMs = 60_000;
 export function readSystem(root: YamlSection, path: string, notes: string[]): SystemInput | undefined {
   const section = root.section('system', ['interval', 'disk', 'net', 'disk_path']);
   if (section === undefined) return undefined;
-  notes.push(`${path}: system is read and not used yet: this version takes no figures of the machine`);
+  notes.push(`${path}: system is read and not used: this version takes no figures of the machine`);
   const intervalMs = section.duration('interval', 1) ?? systemIntervalDefaultMs;
   const disk = section.section('disk', ['path']);
   const olderPath = section.text('disk_path');

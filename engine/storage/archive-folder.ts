@@ -119,7 +119,7 @@ export class ArchiveFolder implements Archive {
   private async becomeWriterOrFollow(): Promise<void> {
     this.lock = await this.neighbours.lock();
     if (this.lock !== undefined) {
-      this.lock.serve(writerOperations((agent) => this.writerOf(agent)));
+      this.lock.serve(writerOperations((agent, schema) => this.writerOf(agent, schema)));
       return;
     }
     const link = await this.writerLink();

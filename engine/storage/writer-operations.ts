@@ -1,10 +1,14 @@
-import { LogstrataError } from '../errors.js';
+import { LogstrataError, isLogstrataError } from '../errors.js';
 import { makeSchema, sameSchema, type Field, type Schema } from '../schema.js';
 import type { AgentWriter } from './agent-writer.js';
 import { decodeBatch } from './batch-codec.js';
 import type { CommitExtras } from './commit.js';
 import type { PartitionCount, Publication } from './committer.js';
+import type { Heads } from './recovery.js';
 import type { ChannelOperations } from './writer-channel.js';
+
+/** What is committed of an agent that the archive does not have. */
+const noHeads: Heads = { manifest: 0, hot: {} };
 
 /**
  * What other processes may ask of the writer. A connection stands for its process: when it ends, however it ends, the units of
@@ -15,7 +19,15 @@ export function writerOperations(
 ): ChannelOperations {
   const writer = (args: unknown) => writerOf((args as { agent: string }).agent);
   return {
-    heads: async (args) => (await writer(args)).heads(),
+    heads: async (args) => {
+      try {
+        return (await writer(args)).heads();
+      } catch (error) {
+        // The agent's first records may be about to come from the process that asks.
+        if (isLogstrataError(error) && error.code === 'not_found') return noHeads;
+        throw error;
+      }
+    },
     open: async (args) => {
       const { agent, schema } = args as { agent: string; schema: { fields: Field[] } };
       const wanted = makeSchema(schema.fields);

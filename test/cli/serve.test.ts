@@ -3,15 +3,22 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { loadUws } from '../../server/uws-binary.js';
 import { freePort, recordsOf, run, start, workFolder } from './process.js';
 
 describe('logstrata serve', () => {
   it('says what it uses, answers, and stops in good order', async () => {
     const folder = workFolder();
     await run(folder, ['load', 'app', 'data/samples/app.log']);
-    for (const transport of ['uws', 'node']) {
+    // uWebSockets.js has no binary for every Node; then `auto` is what takes its place.
+    for (const [asked, transport] of loadUws() === undefined
+      ? [['auto', 'node']]
+      : [
+          ['uws', 'uws'],
+          ['node', 'node'],
+        ]) {
       const port = await freePort();
-      const server = start(folder, ['serve', '--listen', `127.0.0.1:${port}`, '--transport', transport]);
+      const server = start(folder, ['serve', '--listen', `127.0.0.1:${port}`, '--transport', asked!]);
       await server.shows('serving ');
       const response = await fetch(`http://127.0.0.1:${port}/api/query/app?limit=3`);
       expect(recordsOf(await response.text())).toHaveLength(3);
@@ -85,6 +92,18 @@ describe('logstrata serve', () => {
     expect(stored.code).toBe(0);
     expect(await count()).toBe(4000);
     expect(server.child.exitCode).toBeNull();
+  });
+
+  it('stores the records of an agent that came after its start', async () => {
+    const folder = workFolder();
+    const server = start(folder, ['serve', '--listen', `127.0.0.1:${await freePort()}`]);
+    await server.shows('serving ');
+    const agents = join(folder, 'agents');
+    writeFileSync(join(agents, 'later.yaml'), readFileSync(join(agents, 'app.yaml')));
+    const loaded = await run(folder, ['load', 'later', 'data/samples/app.log']);
+    expect(loaded).toMatchObject({ code: 0 });
+    const asked = await run(folder, ['query', 'later', '--limit', '5000']);
+    expect(recordsOf(asked.stdout)).toHaveLength(2000);
   });
 });
 
