@@ -86,8 +86,8 @@ retention: { period: 7d, interval: 1h }
   test('says once which keys are for later', () => {
     const notes = parse(text).notes;
     expect(notes).toHaveLength(2);
-    expect(notes[0]).toContain('file.rotate is read and not used yet');
-    expect(notes[1]).toContain('retention is read and not used yet');
+    expect(notes[0]).toContain('file.rotate is read and not used');
+    expect(notes[1]).toContain('retention is read and not used');
   });
 
   test('of JSON needs no regex and takes any source', () => {
@@ -197,7 +197,7 @@ describe('what the public service accepts', () => {
     expect(whole.schema.fields).toHaveLength(23);
     expect(whole.system).toEqual({ intervalMs: 60_000, disk: { path: '/' }, net: { interface: 'default' } });
     expect(parse('fields: [{name: load, source: la_1, type: float}]\nsystem: {}').fields).toHaveLength(1);
-    expect(agent.notes[0]).toContain('system is read and not used yet');
+    expect(agent.notes[0]).toContain('system is read and not used');
   });
 });
 
