@@ -17,14 +17,23 @@ interface DuckDbModule {
 
 const require = createRequire(join(import.meta.dirname, 'package.json'));
 
+export type DuckDbRow = Record<string, DuckDbValue>;
+
 /** Runs one SQL statement in a fresh in-memory DuckDB and gives its rows. 64-bit integers are bigints. */
-export async function queryDuckDb(sql: string): Promise<Record<string, DuckDbValue>[]> {
+export async function queryDuckDb(sql: string): Promise<DuckDbRow[]> {
+  return (await queryAllDuckDb([sql]))[0]!;
+}
+
+/** The same for several statements in one DuckDB, which takes longer to start than to answer. */
+export async function queryAllDuckDb(statements: readonly string[]): Promise<DuckDbRow[][]> {
   const entry = pathToFileURL(require.resolve('@duckdb/node-api')).href;
   const module = (await import(entry)) as DuckDbModule;
   const instance = await module.DuckDBInstance.create(':memory:');
   const connection = await instance.connect();
   try {
-    return (await connection.runAndReadAll(sql)).getRowObjects();
+    const answers: DuckDbRow[][] = [];
+    for (const sql of statements) answers.push((await connection.runAndReadAll(sql)).getRowObjects());
+    return answers;
   } finally {
     connection.closeSync();
     instance.closeSync();

@@ -1,0 +1,179 @@
+import fc from 'fast-check';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AgentStore, Archive, StoreStats } from '../../engine/archive.js';
+import { formatCursor } from '../../engine/cursor.js';
+import { openArchive } from '../../engine/index.js';
+import type { Query } from '../../engine/scan/query.js';
+import { makeSchema } from '../../engine/schema.js';
+import type { Schema } from '../../engine/schema.js';
+import type { Codec } from '../../engine/storage/manifest.js';
+import { answer, append, load } from '../engine/store/memory-archive.js';
+import { answerOf } from '../model/answer.js';
+import { datasets, predicates, queries, strangeSchema } from '../model/arbitraries.js';
+import type { Value } from '../model/dataset.js';
+import { queryAllDuckDb, queryDuckDb } from './duckdb.js';
+import { isSayable, recordOf, sealed, sqlOf } from './sql-query.js';
+
+const long = process.env.LOGSTRATA_LONG === '1';
+const hourMs = 3_600_000;
+const nowMs = Date.UTC(2025, 2, 1);
+const everything: Query = { limit: 1_000_000, after: undefined, before: undefined, predicates: [] };
+
+/** The schema after a change: two new fields, and another order. */
+const changedSchema = makeSchema([
+  { name: 'extra', type: 'int' },
+  ...strangeSchema.fields.slice().reverse(),
+  { name: 'note', type: 'string' },
+]);
+
+let folder: string;
+let folders = 0;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'logstrata-oracle-'));
+});
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+type Row = readonly Value[];
+
+interface Story {
+  readonly rows: readonly Row[];
+  readonly codec: Codec;
+  readonly seed: number;
+}
+
+/** Rows over some days, of which some are neighbours. */
+const stories: fc.Arbitrary<Story> = fc
+  .record({
+    parts: fc.tuple(...Array.from({ length: 4 }, () => datasets(long ? 100 : 30))),
+    hours: fc.array(fc.nat(80), { minLength: 1, maxLength: 30 }),
+    codec: fc.constantFrom<Codec>('lz4', 'zstd'),
+    seed: fc.nat(),
+  })
+  .map(({ parts, hours, codec, seed }) => {
+    const records = parts.flatMap((part) => part.records);
+    const rows = records.map(({ values: [time, ...others] }, i) => {
+      const hour = BigInt(hours[i % hours.length]! * hourMs);
+      return [time === null ? null : (time as bigint) + hour, ...others];
+    });
+    return { rows, codec, seed };
+  });
+
+/** Does something to the archive's one agent, asks it questions, and closes it, so that all that is replaced is gone. */
+async function asked(
+  place: string,
+  schema: Schema,
+  { codec, seed }: Story,
+  act: (store: AgentStore) => Promise<void>,
+): Promise<{ stats: StoreStats; answers: { query: Query; text: string }[] }> {
+  const archive: Archive = await openArchive(place, { mode: 'write', role: 'test', now: () => nowMs, codec });
+  try {
+    const store = await archive.agent('web', schema);
+    await act(store);
+    const stats = await store.stats();
+    const answers: { query: Query; text: string }[] = [];
+    for (const query of await questions(place, schema, stats, seed))
+      answers.push({ query, text: await answer(store, query) });
+    return { stats, answers };
+  } finally {
+    await archive.close();
+  }
+}
+
+/** Everything, then random queries and single filters, made of values and positions that are there. */
+async function questions(place: string, schema: Schema, stats: StoreStats, seed: number): Promise<Query[]> {
+  const all = stats.segments === 0 ? [] : await queryDuckDb(sqlOf(everything, schema, join(place, 'web')));
+  const dataset = { schema, records: all.map((row) => recordOf(row, schema)) };
+  const drawn = fc.sample(queries(dataset), { seed, numRuns: long ? 40 : 15 });
+  const filters = fc.sample(predicates(dataset), { seed, numRuns: long ? 80 : 40 });
+  return [everything, ...drawn, ...filters.map((each) => ({ ...everything, predicates: [each] }))].map(
+    (query) => ({ ...query, predicates: query.predicates.filter(isSayable) }),
+  );
+}
+
+/** The answers must be DuckDB's, and the figures its own. Returns how many records there are. */
+async function compare(
+  place: string,
+  schema: Schema,
+  { stats, answers }: Awaited<ReturnType<typeof asked>>,
+): Promise<void> {
+  expect(stats.hotRecords).toBe(0);
+  if (stats.segments === 0) {
+    for (const { text } of answers) expect(text).toBe('');
+    return;
+  }
+  const web = join(place, 'web');
+  const statements = answers.map(({ query }) => sqlOf(query, schema, web));
+  const bounds = 'count(*) AS n, min(_cursor) AS low, max(_cursor) AS high';
+  statements.push(`SELECT ${bounds} FROM ${sealed(web)}`);
+  const results = await queryAllDuckDb(statements);
+  for (const [i, { text }] of answers.entries()) {
+    const records = results[i]!.map((row) => recordOf(row, schema));
+    expect(text, statements[i]).toBe(answerOf({ schema, records }, everything));
+  }
+  const [figures] = results.at(-1)!;
+  expect({
+    n: BigInt(stats.records),
+    low: asInteger(stats.firstCursor),
+    high: asInteger(stats.lastCursor),
+  }).toEqual(figures);
+}
+
+function asInteger(cursor: string | null): bigint | null {
+  return cursor === null ? null : BigInt(`0x${cursor}`);
+}
+
+/** The values of the records alone, in an order of their own: what was given must be what is there. */
+function valuesOf(schema: Schema, rows: readonly Row[]): string[] {
+  const position = { partition: 1, ordinal: 1 };
+  return rows.map((values) => answerOf({ schema, records: [{ position, values }] }, everything)).sort();
+}
+
+function withoutCursors(text: string): string[] {
+  const cursor = formatCursor({ partition: 1, ordinal: 1 });
+  const lines = text.split('\n').filter((line) => line !== '');
+  return lines
+    .map((line) => `${line.replace(/^\{"_cursor":"[0-9a-f]{16}"/, `{"_cursor":"${cursor}"`)}\n`)
+    .sort();
+}
+
+describe('the sealed folder, as DuckDB reads it', () => {
+  it('holds what was stored, and answers as the engine does: loaded, compacted, and after a change of the schema', async () => {
+    await fc.assert(
+      fc.asyncProperty(stories, async (story) => {
+        const place = join(folder, String(folders++));
+        const { rows } = story;
+        const third = Math.ceil(rows.length / 3);
+
+        const loaded = await asked(place, strangeSchema, story, async (store) => {
+          await load(store, rows.slice(0, third), 7);
+          await load(store, rows.slice(third, 2 * third));
+        });
+        await compare(place, strangeSchema, loaded);
+        expect(withoutCursors(loaded.answers[0]!.text)).toEqual(
+          valuesOf(strangeSchema, rows.slice(0, 2 * third)),
+        );
+
+        const compacted = await asked(place, strangeSchema, story, async (store) => {
+          await append(store, rows.slice(2 * third), 'live');
+          await store.compact({ codec: story.codec === 'lz4' ? 'zstd' : 'lz4' });
+        });
+        await compare(place, strangeSchema, compacted);
+        expect(withoutCursors(compacted.answers[0]!.text)).toEqual(valuesOf(strangeSchema, rows));
+
+        const old = rows.map((row) => [null, ...[...row].reverse(), null]);
+        const fresh = rows.slice(0, third).map((row, i) => [BigInt(i), ...[...row].reverse(), `note ${i}`]);
+        const changed = await asked(place, changedSchema, story, async (store) => {
+          await load(store, fresh);
+        });
+        await compare(place, changedSchema, changed);
+        expect(withoutCursors(changed.answers[0]!.text)).toEqual(valuesOf(changedSchema, [...old, ...fresh]));
+      }),
+      { numRuns: long ? 200 : 6 },
+    );
+  });
+});

@@ -1,0 +1,102 @@
+import { assertNever } from '../../engine/assert.js';
+import type { Position } from '../../engine/cursor.js';
+import type { CompareOp, Predicate, Query } from '../../engine/scan/query.js';
+import type { Field, FieldType, Schema } from '../../engine/schema.js';
+import type { ModelRecord, Value } from '../model/dataset.js';
+import type { DuckDbRow, DuckDbValue } from './duckdb.js';
+
+/** Ordinals have the low 40 bits of a `_cursor`. */
+const ordinalBits = 40n;
+
+const comparisons: Record<CompareOp, string> = { eq: '=', ne: '<>', gt: '>', gte: '>=', lt: '<', lte: '<=' };
+
+/**
+ * Folds what has an ASCII letter for its simple case folding, the long s and the Kelvin sign with them, and nothing else.
+ * DuckDB's own lower() takes İ to i, which case folding does not.
+ */
+function folded(column: string): string {
+  const letters = 'abcdefghijklmnopqrstuvwxyz';
+  return `translate(${column}, ${text(`${letters.toUpperCase()}ſ\u212a`)}, ${text(`${letters}sk`)})`;
+}
+
+/** Any text, the zero character too, without a thought about quotes. */
+function text(value: string): string {
+  return `decode(unhex('${Buffer.from(value, 'utf8').toString('hex')}'))`;
+}
+
+/** Whether SQL can say it: `like`, `prefix` and `suffix` only with a needle of ASCII. */
+export function isSayable(predicate: Predicate): boolean {
+  return (
+    predicate.kind !== 'string' ||
+    predicate.op === 'exact' ||
+    Buffer.byteLength(predicate.value) === predicate.value.length
+  );
+}
+
+function condition(predicate: Predicate, schema: Schema): string {
+  const { name, type } = schema.fields[predicate.field]!;
+  const column = `"${name}"`;
+  switch (predicate.kind) {
+    case 'int': {
+      const value = `CAST('${predicate.value}' AS BIGINT)`;
+      const compared = type === 'time' ? `make_timestamptz(1000 * ${value})` : value;
+      return `${column} ${comparisons[predicate.op]} ${compared}`;
+    }
+    case 'float':
+      return `${column} ${comparisons[predicate.op]} CAST('${predicate.value}' AS DOUBLE)`;
+    case 'string': {
+      const { op, value } = predicate;
+      if (op === 'exact') return `${column} = ${text(value)}`;
+      const call = { like: 'contains', prefix: 'starts_with', suffix: 'suffix' }[op];
+      return `${call}(${folded(column)}, ${text(value.toLowerCase())})`;
+    }
+    default:
+      return assertNever(predicate);
+  }
+}
+
+function cursorOf(position: Position): string {
+  return `CAST('${(BigInt(position.partition) << ordinalBits) | BigInt(position.ordinal)}' AS UBIGINT)`;
+}
+
+/** The question in SQL, over what is sealed in an agent's folder. Its rows come in the order of the answer. */
+export function sqlOf(query: Query, schema: Schema, folder: string): string {
+  const { after, before, limit, predicates } = query;
+  const conditions = [
+    ...(after === undefined ? [] : [`_cursor::UBIGINT > ${cursorOf(after)}`]),
+    ...(before === undefined ? [] : [`_cursor::UBIGINT < ${cursorOf(before)}`]),
+    ...predicates.map((predicate) => condition(predicate, schema)),
+  ];
+  const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
+  const direction = after === undefined ? 'DESC' : 'ASC';
+  const chosen = `SELECT * FROM ${sealed(folder)} ${where} ORDER BY _cursor ${direction} LIMIT ${limit}`;
+  return `SELECT _cursor, ${schema.fields.map(shown).join(', ')} FROM (${chosen}) ORDER BY _cursor`;
+}
+
+/** Texts in hexadecimal, because DuckDB's door to Node drops a byte order mark at their beginning. */
+function shown({ name, type }: Field): string {
+  const value = type === 'time' ? `epoch_ms("${name}")` : type === 'string' ? `hex("${name}")` : `"${name}"`;
+  return `${value} AS "${name}"`;
+}
+
+/** All sealed segments as one table; those of another schema lack columns, which are null then. */
+export function sealed(folder: string): string {
+  return `read_parquet('${folder}/**/*.parquet', union_by_name = true, hive_partitioning = false)`;
+}
+
+/** A row of such an answer as a record. */
+export function recordOf(row: DuckDbRow, schema: Schema): ModelRecord {
+  const cursor = BigInt.asUintN(64, row._cursor as bigint);
+  const position = {
+    partition: Number(cursor >> ordinalBits),
+    ordinal: Number(cursor & ((1n << ordinalBits) - 1n)),
+  };
+  return { position, values: schema.fields.map(({ name, type }) => valueOf(row[name]!, type)) };
+}
+
+function valueOf(value: DuckDbValue, type: FieldType): Value {
+  if (value === null) return null;
+  const expected = { int: 'bigint', time: 'bigint', float: 'number', string: 'string' }[type];
+  if (typeof value !== expected) throw new Error(`DuckDB gave a ${typeof value} for a field of type ${type}`);
+  return type === 'string' ? Buffer.from(value as string, 'hex').toString('utf8') : (value as Value);
+}
