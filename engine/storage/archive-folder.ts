@@ -1,5 +1,6 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { AgentStore, Archive } from '../archive.js';
-import { LogstrataError } from '../errors.js';
+import { isLogstrataError, LogstrataError } from '../errors.js';
 import {
   columnCacheBytesDefault,
   graceMsDefault,
@@ -12,13 +13,14 @@ import { AgentWriter } from './agent-writer.js';
 import { ColumnCache } from './column-cache.js';
 import type { Committer } from './committer.js';
 import type { Directory } from './directory.js';
+import { Follower } from './follower.js';
 import type { Codec } from './manifest.js';
 import { readNewestManifest } from './manifest-file.js';
 import { openRealDirectory } from './real-directory.js';
 import { cleanUp, readCommitted, type Heads } from './recovery.js';
 import { RemoteCommitter } from './remote-committer.js';
 import { Removals } from './removals.js';
-import { Store, type StoreAccess } from './store.js';
+import { Store } from './store.js';
 import { connectToWriter, lockForWriting, type WriterLink, type WriterLock } from './writer-link.js';
 import { writerOperations } from './writer-operations.js';
 
@@ -40,6 +42,10 @@ export interface OpenOptions {
   readonly onWarning?: (message: string) => void;
 }
 
+/** How often, and how long, a writer that is stopping is asked again until it has gone. */
+const writerRetryMs = 20;
+const writerAttemptsMax = 250;
+
 interface Settings {
   readonly mode: 'write' | 'read';
   readonly role: string;
@@ -53,6 +59,7 @@ interface Settings {
 interface OpenAgent {
   readonly store: Store;
   readonly state: AgentState;
+  readonly follower: Follower;
   writer: AgentWriter | undefined;
   removals: Removals | undefined;
 }
@@ -86,8 +93,15 @@ export class ArchiveFolder implements Archive {
   private readonly cache: ColumnCache;
   private readonly opened = new Map<string, Promise<OpenAgent>>();
   private lock: WriterLock | undefined;
+  /** The lock is being tried for. */
+  private locking: Promise<void> | undefined;
+  /** Other processes can commit through this one. */
+  private serving = false;
+  private takingOver: Promise<void> | undefined;
   private link: WriterLink | undefined;
+  private connecting: Promise<WriterLink | undefined> | undefined;
   private timer: NodeJS.Timeout | undefined;
+  private maintaining: Promise<void> | undefined;
   private closed = false;
 
   constructor(
@@ -119,7 +133,7 @@ export class ArchiveFolder implements Archive {
   private async becomeWriterOrFollow(): Promise<void> {
     this.lock = await this.neighbours.lock();
     if (this.lock !== undefined) {
-      this.lock.serve(writerOperations((agent, schema) => this.writerOf(agent, schema)));
+      this.serve(this.lock);
       return;
     }
     const link = await this.writerLink();
@@ -137,8 +151,30 @@ export class ArchiveFolder implements Archive {
   /** The link to the writer of another process, made anew where it has gone; undefined when there is no writer. */
   private async writerLink(): Promise<WriterLink | undefined> {
     if (this.link?.alive) return this.link;
-    this.link = await this.neighbours.connect();
+    this.connecting ??= this.neighbours.connect().finally(() => {
+      this.connecting = undefined;
+    });
+    this.link = await this.connecting;
     return this.link;
+  }
+
+  /**
+   * Asks the writer of another process; undefined when there is none, or it is this one. One that is stopping refuses, and
+   * has gone soon after: only then it is known who comes after it.
+   */
+  private async askWriter<T>(ask: (link: WriterLink) => Promise<T>): Promise<T | undefined> {
+    for (let attempt = 1; ; attempt++) {
+      const link = this.lock === undefined ? await this.writerLink() : undefined;
+      // The link may be to the lock that this very process has taken meanwhile, which nobody answers for yet.
+      await this.locking?.catch(() => undefined);
+      if (link === undefined || this.lock !== undefined) return undefined;
+      try {
+        return await ask(link);
+      } catch (error) {
+        if (!isLogstrataError(error) || error.code !== 'closed' || attempt === writerAttemptsMax) throw error;
+      }
+      await delay(writerRetryMs);
+    }
   }
 
   async agents(): Promise<string[]> {
@@ -175,16 +211,18 @@ export class ArchiveFolder implements Archive {
     const shown = schema ?? (await this.storedSchema(name));
     const state = new AgentState(this.directory, name, shown, this.cache);
     const { now, codec } = this.settings;
-    const store = new Store({
-      directory: this.directory,
-      state,
-      access: this.following(name, state),
-      now,
-      codec,
-    });
-    const agent: OpenAgent = { store, state, writer: undefined, removals: undefined };
+    const follower = new Follower(this.directory, state, () =>
+      this.askWriter(async (link) => (await link.request('heads', { agent: name })) as Heads),
+    );
+    const access = {
+      follows: true,
+      refresh: () => follower.refresh(),
+      committer: () => this.committer(name, state.schema),
+    };
+    const store = new Store({ directory: this.directory, state, access, now, codec });
+    const agent: OpenAgent = { store, state, follower, writer: undefined, removals: undefined };
     if (this.lock !== undefined) await this.takeOver(agent);
-    else await store.context.access.refresh();
+    else await follower.refresh();
     if (state.damage !== undefined) this.settings.onWarning(`agent ${name}: ${state.damage.message}`);
     return agent;
   }
@@ -204,53 +242,39 @@ export class ArchiveFolder implements Archive {
   private async takeOver(agent: OpenAgent): Promise<void> {
     const { state, store } = agent;
     const { now, graceMs, codec, removalDelayMs } = this.settings;
-    await readCommitted(this.directory, state, () => Promise.resolve(undefined));
-    const removals = new Removals(this.directory, state, removalDelayMs, now);
-    const writer = new AgentWriter(this.directory, state, removals, { now, graceMs, codec });
-    if (state.damage === undefined) {
-      if (state.manifest !== undefined) await cleanUp(this.directory, state.agent, state.manifest);
-      await writer.takeSchema();
-    }
-    agent.writer = writer;
-    agent.removals = removals;
-    store.context.access = {
-      follows: false,
-      refresh: () => Promise.resolve(),
-      committer: () => Promise.resolve(writer),
-    };
+    await agent.follower.end(async () => {
+      await readCommitted(this.directory, state, () => Promise.resolve(undefined));
+      const removals = new Removals(this.directory, state, removalDelayMs, now);
+      const writer = new AgentWriter(this.directory, state, removals, { now, graceMs, codec });
+      if (state.damage === undefined) {
+        if (state.manifest !== undefined) await cleanUp(this.directory, state.agent, state.manifest);
+        await writer.takeSchema();
+      }
+      agent.writer = writer;
+      agent.removals = removals;
+      store.context.access = {
+        follows: false,
+        refresh: () => Promise.resolve(),
+        committer: () => Promise.resolve(writer),
+      };
+    });
   }
 
-  private following(name: string, state: AgentState): StoreAccess {
-    let refreshing: Promise<void> | undefined;
-    const heads = async (): Promise<Heads | undefined> => {
-      const link = await this.writerLink();
-      return link === undefined ? undefined : ((await link.request('heads', { agent: name })) as Heads);
-    };
-    return {
-      follows: true,
-      refresh: () => {
-        refreshing ??= readCommitted(this.directory, state, heads).finally(() => {
-          refreshing = undefined;
-        });
-        return refreshing;
-      },
-      committer: () => this.remoteCommitter(name, state.schema),
-    };
-  }
-
-  private async remoteCommitter(name: string, schema: Schema): Promise<Committer> {
+  /** The writer of another process, or this one where the other has gone. */
+  private async committer(name: string, schema: Schema): Promise<Committer> {
     if (this.settings.mode === 'read') throw new LogstrataError('invalid', 'this archive was opened to read');
-    const link = await this.writerLink();
-    if (link === undefined) {
-      throw new LogstrataError(
-        'closed',
-        `the process that was writing to ${this.location} has gone: run the command again`,
-      );
+    for (let attempt = 1; attempt <= writerAttemptsMax; attempt++) {
+      const remote = await this.askWriter(async (link) => {
+        const opened = (await link.request('open', { agent: name, schema })) as { schemaVersion: number };
+        return new RemoteCommitter(link, name, schema, opened.schemaVersion);
+      });
+      if (remote !== undefined) return remote;
+      await this.tryToBecomeWriter();
+      if (this.lock !== undefined) return this.writerOf(name, schema);
     }
-    const { schemaVersion } = (await link.request('open', { agent: name, schema })) as {
-      schemaVersion: number;
-    };
-    return new RemoteCommitter(link, name, schema, schemaVersion);
+    throw new LogstrataError('locked', `other processes go on taking the lock on ${this.location}`, {
+      path: this.location,
+    });
   }
 
   /** For the requests of other processes. */
@@ -261,11 +285,17 @@ export class ArchiveFolder implements Archive {
     return writer;
   }
 
-  private async maintain(): Promise<void> {
+  private maintain(): Promise<void> {
+    this.maintaining ??= this.maintainOnce().finally(() => {
+      this.maintaining = undefined;
+    });
+    return this.maintaining;
+  }
+
+  private async maintainOnce(): Promise<void> {
     try {
-      if (this.settings.mode === 'write' && this.lock === undefined && this.settings.role === 'serve') {
-        await this.tryToBecomeWriter();
-      }
+      // A server that began while a load was the writer becomes it once that has ended; a load when it has to commit.
+      if (this.settings.mode === 'write' && this.settings.role === 'serve') await this.tryToBecomeWriter();
       if (this.lock === undefined) return;
       for (const opening of this.opened.values()) await (await opening).writer?.maintain();
     } catch (error) {
@@ -273,19 +303,41 @@ export class ArchiveFolder implements Archive {
     }
   }
 
-  /** A server that began while a load was the writer takes the lock over once that has ended. */
-  private async tryToBecomeWriter(): Promise<void> {
-    if (this.link?.alive) return;
-    this.lock = await this.neighbours.lock();
+  /** Takes the lock if no other process has it. What fails behind that is tried again the next time. */
+  private tryToBecomeWriter(): Promise<void> {
+    this.takingOver ??= this.becomeWriter().finally(() => {
+      this.takingOver = undefined;
+    });
+    return this.takingOver;
+  }
+
+  private async becomeWriter(): Promise<void> {
+    if (this.serving || this.link?.alive) return;
+    if (this.lock === undefined) {
+      this.locking = this.takeLock();
+      await this.locking.finally(() => {
+        this.locking = undefined;
+      });
+    }
     if (this.lock === undefined) return;
     for (const opening of this.opened.values()) await this.takeOver(await opening);
-    this.lock.serve(writerOperations((agent, schema) => this.writerOf(agent, schema)));
+    this.serve(this.lock);
+  }
+
+  private async takeLock(): Promise<void> {
+    this.lock = await this.neighbours.lock();
+  }
+
+  private serve(lock: WriterLock): void {
+    this.serving = true;
+    lock.serve(writerOperations((agent, schema) => this.writerOf(agent, schema)));
   }
 
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
     clearInterval(this.timer);
+    await this.maintaining;
     await this.lock?.stopServing();
     for (const opening of this.opened.values()) {
       const agent = await opening.catch(() => undefined);

@@ -1,0 +1,108 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import type { AgentStore, Archive } from '../../engine/archive.js';
+import { openArchive } from '../../engine/index.js';
+import type { Value } from '../model/dataset.js';
+import { answer, append, load, schema } from '../engine/store/memory-archive.js';
+import { between, seededRandom } from '../model/random.js';
+import { range } from './numbered-log.js';
+
+const long = process.env.LOGSTRATA_LONG === '1';
+const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000);
+const nowMs = Date.UTC(2026, 10, 20, 12);
+
+async function folder(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'logstrata-succession-'));
+  onTestFinished(() => rm(path, { recursive: true, force: true }));
+  return path;
+}
+
+interface Opened {
+  readonly archive: Archive;
+  readonly store: AgentStore;
+  readonly warnings: string[];
+}
+
+async function open(path: string, role: string): Promise<Opened> {
+  const warnings: string[] = [];
+  const archive = await openArchive(path, {
+    mode: 'write',
+    role,
+    now: () => nowMs,
+    onWarning: (message) => warnings.push(message),
+  });
+  return { archive, store: await archive.agent('web', schema), warnings };
+}
+
+function rows(from: number, count: number): Value[][] {
+  return range(from, from + count).map((n) => [BigInt(nowMs - (n % 50) * 60_000), BigInt(n), null, 'x']);
+}
+
+/** The numbers that a query answers, ascending. */
+async function numbers(store: AgentStore): Promise<number[]> {
+  const text = await answer(store);
+  return [...text.matchAll(/"status":(\d+)/g)].map((match) => Number(match[1])).sort((a, b) => a - b);
+}
+
+it(`whoever comes after a writer that ends answers every query right, at any moment (seed ${seed})`, async () => {
+  const random = seededRandom(seed);
+  for (let round = 0; round < (long ? 100 : 6); round++) {
+    const path = await folder();
+    const writer = await open(path, 'load');
+    const server = await open(path, 'serve');
+    const count = 20_000;
+    for (let n = 0; n < count; n += 5000) await append(writer.store, rows(n, 5000), 'live');
+    // What the server has not read yet is read by its queries and by its taking over: within the second that follows.
+    await writer.archive.close();
+    const deadlineMs = performance.now() + 1500;
+    await new Promise((resolve) => setTimeout(resolve, between(random, 0, 1000)));
+    while (performance.now() < deadlineMs) {
+      const answers = await Promise.all([answer(server.store), answer(server.store, { limit: 3 })]);
+      expect(answers.map((text) => text.split('\n').length - 1)).toEqual([count, 3]);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await append(server.store, rows(count, 10), 'live');
+    expect(await numbers(server.store)).toEqual(range(0, count + 10));
+    expect(server.warnings).toEqual([]);
+    await server.archive.close();
+  }
+});
+
+it(`writers end and others go on in their place, while queries see every commit once (seed ${seed})`, async () => {
+  const random = seededRandom(seed);
+  const path = await folder();
+  const writers = [await open(path, 'load'), await open(path, 'load')];
+  const reader = await openArchive(path, { mode: 'read', role: 'query', now: () => nowMs });
+  const store = await reader.agent('web', schema);
+  let isOver = false;
+  const asking = (async () => {
+    for (let seen = 0; !isOver;) {
+      const found = await numbers(store);
+      expect(found).toEqual(range(0, found.length));
+      expect(found.length).toBeGreaterThanOrEqual(seen);
+      seen = found.length;
+    }
+  })();
+  asking.catch(() => (isOver = true));
+  let next = 0;
+  for (let step = 0; step < (long ? 1000 : 60) && !isOver; step++) {
+    const count = between(random, 1, 20);
+    const { store: committing } = writers[between(random, 0, writers.length)]!;
+    if (random() < 0.3) await load(committing, rows(next, count));
+    else await append(committing, rows(next, count), 'live');
+    next += count;
+    if (random() < 0.7) continue;
+    // Sometimes the one that holds the lock, and the others find that out when they commit.
+    const [ended] = writers.splice(between(random, 0, writers.length), 1);
+    await ended!.archive.close();
+    writers.push(await open(path, 'load'));
+  }
+  isOver = true;
+  await asking;
+  expect(await numbers(store)).toEqual(range(0, next));
+  expect((await store.verify()).damages).toEqual([]);
+  for (const { archive } of writers) await archive.close();
+  await reader.close();
+});
