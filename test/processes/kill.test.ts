@@ -1,0 +1,101 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { between, seededRandom } from '../model/random.js';
+import { run, start } from '../cli/process.js';
+import { allNumbers, numbersFolder, range, serveNumbers, until, writeNumbers } from './numbered-log.js';
+
+const long = process.env.LOGSTRATA_LONG === '1';
+const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000);
+
+/** Units of work that have begun in the store and not ended. */
+function building(folder: string): string[] {
+  try {
+    return readdirSync(join(folder, 'data/store/numbers/building'));
+  } catch {
+    return [];
+  }
+}
+
+/** Every file of the agent, as far as it is for records or rejected lines. */
+function storedFiles(folder: string): string[] {
+  const names = readdirSync(join(folder, 'data/store/numbers'), { recursive: true, encoding: 'utf8' });
+  return names.filter((name) => statSync(join(folder, 'data/store/numbers', name)).isFile());
+}
+
+it(`kill -9 of the server that others commit through loses nothing and repeats nothing (seed ${seed})`, async () => {
+  const random = seededRandom(seed);
+  const folder = numbersFolder();
+  const perFile = 4000;
+  let next = 0;
+  let served = await serveNumbers(folder);
+  for (let round = 0; round < (long ? 60 : 2); round++) {
+    const sides = [0, 1].map(() =>
+      range(0, 3).map(() => writeNumbers(folder, `${next}.log`, next, (next += perFile))),
+    );
+    const loads = sides.map((files) => start(folder, ['load', 'numbers', ...files]));
+    await until(() => building(folder).length > 0, 'a load has begun');
+    await delay(between(random, 0, 250));
+    served.process.child.kill('SIGKILL');
+    // A load whose writer is killed ends with a word, or goes on by itself; it does not hang.
+    for (const { finished } of loads) {
+      const { code, stderr } = await finished;
+      expect([0, 1]).toContain(code);
+      expect(stderr).not.toMatch(/\n\s+at /);
+    }
+    served = await serveNumbers(folder);
+    const before = await allNumbers(served);
+    expect(new Set(before).size).toBe(before.length);
+    expect(before.length % perFile).toBe(0);
+    for (const files of sides) await run(folder, ['load', 'numbers', ...files]);
+    expect(await allNumbers(served)).toEqual(range(0, next));
+  }
+  expect(building(folder)).toEqual([]);
+  const { code, stderr } = await run(folder, ['verify', 'numbers']);
+  expect(`${code} ${stderr}`).toBe('0 ');
+});
+
+it(`kill -9 of a load leaves nothing of its file, and the others go on (seed ${seed})`, async () => {
+  const random = seededRandom(seed);
+  const folder = numbersFolder();
+  const small = 2000;
+  const large = 150_000;
+  let next = 0;
+  const served = await serveNumbers(folder);
+  for (let round = 0; round < (long ? 60 : 2); round++) {
+    const largeFile = writeNumbers(folder, `large-${round}.log`, next, next + large);
+    const smallFiles = range(0, 3).map((i) =>
+      writeNumbers(
+        folder,
+        `small-${round}-${i}.log`,
+        next + large + i * small,
+        next + large + (i + 1) * small,
+      ),
+    );
+    const killed = start(folder, ['load', 'numbers', largeFile]);
+    const other = start(folder, ['load', 'numbers', ...smallFiles]);
+    await until(() => building(folder).length > 0, 'a load has begun');
+    await delay(between(random, 0, 600));
+    killed.child.kill('SIGKILL');
+    await killed.finished;
+    expect(await other.finished).toMatchObject({ code: 0 });
+    // What it built goes while the server runs, and what it had moved into place before it was published.
+    await until(() => building(folder).length === 0, 'what was being built is removed');
+    const verified = await run(folder, ['verify', 'numbers']);
+    expect(`${verified.code} ${verified.stdout} ${verified.stderr}`).toMatch(/^0 ok .* $/s);
+    const found = new Set(await allNumbers(served));
+    const ofLarge = range(next, next + large).filter((n) => found.has(n)).length;
+    expect([0, large]).toContain(ofLarge);
+    for (const n of range(next + large, next + large + 3 * small)) expect(found.has(n)).toBe(true);
+
+    await run(folder, ['load', 'numbers', largeFile]);
+    next += large + 3 * small;
+    expect(await allNumbers(served)).toEqual(range(0, next));
+  }
+  const { segments } = JSON.parse((await run(folder, ['stats', 'numbers', '--json'])).stdout) as {
+    segments: number;
+  };
+  expect(storedFiles(folder).filter((name) => name.endsWith('.parquet'))).toHaveLength(segments);
+  expect(readFileSync(join(folder, 'data/store/.writer'), 'utf8')).toContain('"role":"serve"');
+});

@@ -1,0 +1,90 @@
+import { expect, it } from 'vitest';
+import { start, run } from '../cli/process.js';
+import {
+  allNumbers,
+  numberLines,
+  numbersFolder,
+  range,
+  serveNumbers,
+  writeNumbers,
+  type Numbered,
+  type Served,
+} from './numbered-log.js';
+
+const long = process.env.LOGSTRATA_LONG === '1';
+const there = 20_000;
+const filesLoaded = long ? 20 : 2;
+const recordsPerFile = 5000;
+const recordsStreamed = 70_000;
+
+interface Walk {
+  readonly direction: 'after' | 'before';
+  readonly limit: number;
+  readonly filter: string;
+  readonly matches: (n: number) => boolean;
+}
+
+const walks: readonly Walk[] = [
+  { direction: 'after', limit: 1000, filter: '', matches: () => true },
+  { direction: 'before', limit: 1777, filter: '', matches: () => true },
+  { direction: 'after', limit: 500, filter: '&source__exact=there&n__lt=4000', matches: (n) => n < 4000 },
+  { direction: 'before', limit: 333, filter: '&n__gte=15000', matches: (n) => n >= 15_000 },
+];
+
+/** All pages, as the interface's rules 3 and 4 lead from one to the next. */
+async function walk(served: Served, { direction, limit, filter }: Walk): Promise<Numbered[]> {
+  const seen: Numbered[] = [];
+  let at = direction === 'after' ? '&after=0000000000000000' : '';
+  for (;;) {
+    const page = await served.ask(`limit=${limit}${at}${filter}`);
+    if (page.length === 0) return seen;
+    const cursors = page.map(({ cursor }) => cursor);
+    expect(cursors).toEqual([...cursors].sort());
+    seen.push(...page);
+    at = direction === 'after' ? `&after=${cursors.at(-1)!}` : `&before=${cursors[0]!}`;
+  }
+}
+
+function check(seen: readonly Numbered[], { direction, matches }: Walk): void {
+  const cursors = seen.map(({ cursor }) => cursor);
+  expect(new Set(cursors).size).toBe(cursors.length);
+  const numbers = seen.map(({ n }) => n);
+  expect(new Set(numbers).size).toBe(numbers.length);
+  expect(numbers.filter((n) => n < there).sort((a, b) => a - b)).toEqual(range(0, there).filter(matches));
+  if (direction === 'after') expect(cursors).toEqual([...cursors].sort());
+}
+
+it('page walks over HTTP see each record that was there once, while others load files and a stream', async () => {
+  const folder = numbersFolder();
+  await run(folder, ['load', 'numbers', writeNumbers(folder, 'there', 0, there)]);
+  const served = await serveNumbers(folder);
+
+  let next = there;
+  const files = Array.from({ length: filesLoaded }, (_, i) => {
+    const path = writeNumbers(folder, `${i}.log`, next, next + recordsPerFile);
+    next += recordsPerFile;
+    return path;
+  });
+  const stream = start(folder, ['load', 'numbers', '-']);
+  let loading = true;
+  const loads = (async () => {
+    for (const file of files) {
+      expect((await run(folder, ['load', 'numbers', file])).code).toBe(0);
+      stream.child.stdin.write(numberLines(next, next + recordsStreamed / filesLoaded, 'stream'));
+      next += recordsStreamed / filesLoaded;
+    }
+    stream.child.stdin.end();
+    expect((await stream.finished).code).toBe(0);
+    expect((await run(folder, ['compact', 'numbers'])).code).toBe(0);
+  })().finally(() => (loading = false));
+
+  let walked = 0;
+  for (; loading; walked++) {
+    const each = walks[walked % walks.length]!;
+    check(await walk(served, each), each);
+  }
+  await loads;
+  expect(walked).toBeGreaterThanOrEqual(walks.length);
+  for (const each of walks) check(await walk(served, each), each);
+  expect(await allNumbers(served)).toEqual(range(0, next));
+});
