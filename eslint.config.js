@@ -1,7 +1,7 @@
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist', 'node_modules', '**/node_modules', 'data', 'coverage'] },
+  { ignores: ['dist', 'node_modules', '**/node_modules', 'data', 'coverage', 'engine/kernels/assembly'] },
   ...tseslint.configs.recommended,
   {
     files: ['**/*.ts'],

@@ -89,6 +89,12 @@ export const channelConnectionsMax = 1000;
  */
 export const pageBytesMax = rowGroupBytesMax + 2 * valueBytesMax + 16 * rowGroupRowsMax;
 
+/**
+ * The memory that a thread's kernels copy their arguments to. Two pages of the largest size fit, compressed and not;
+ * a call that wants more runs without kernels.
+ */
+export const kernelScratchBytesMax = 256 * 1024 * 1024;
+
 /** How late a live record may be before it counts as history, unless configured otherwise. */
 export const graceMsDefault = 3_600_000;
 

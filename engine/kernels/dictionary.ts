@@ -9,7 +9,8 @@
  */
 const rowsWithoutRepeatMax = 16384;
 
-function tableBits(entriesMax: number): number {
+/** Bits of the number of a table's slots: at least twice as many as entries. */
+export function tableBits(entriesMax: number): number {
   return Math.max(4, 33 - Math.clz32(entriesMax));
 }
 

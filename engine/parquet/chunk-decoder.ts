@@ -1,7 +1,9 @@
 import type { BytesColumn, Column, PlainColumn, Validity } from '../column.js';
 import { bitmapBytes } from '../column.js';
-import { codeBits, largestCode, unpackCodes } from '../kernels/bit-packing.js';
-import { decodeDelta } from '../kernels/delta.js';
+import { codeBits, largestCode } from '../kernels/bit-packing.js';
+import { unpackCodes } from '../kernels/simd/bit-packing.js';
+import { decodeDelta } from '../kernels/simd/delta.js';
+import { decodePlainStrings } from '../kernels/simd/plain-strings.js';
 import { spreadCodes, spreadOffsets, spreadWords } from '../kernels/spread.js';
 import { decodeLevels } from '../kernels/validity.js';
 import { dictionaryEntriesMax, pageBytesMax } from '../limits.js';
@@ -115,30 +117,12 @@ function decodePlain(page: PageValues): PlainColumn {
 
 function decodePlainBytes(page: PageValues): BytesColumn {
   const { bytes: source, present, rows } = page;
-  const end = source.length;
   const offsets = new Uint32Array(rows + 1);
-  const bytes = new Uint8Array(Math.max(0, end - present * 4));
-  const view = new DataView(source.buffer, source.byteOffset, end);
-  let from = 0;
-  let at = 0;
-  for (let row = 0; row < present; row++) {
-    if (end - from < 4) throw new FormatError('strings that end early', page.at);
-    const length = view.getUint32(from, true);
-    from += 4;
-    if (length > end - from || length > bytes.length - at)
-      throw new FormatError('a string that does not fit', page.at);
-    if (length > copyLoopBytesMax) bytes.set(source.subarray(from, from + length), at);
-    else for (let k = 0; k < length; k++) bytes[at + k] = source[from + k]!;
-    from += length;
-    at += length;
-    offsets[row + 1] = at;
-  }
-  if (from !== end) throw new FormatError('bytes behind the last string', page.at);
+  const bytes = new Uint8Array(Math.max(0, source.length - present * 4));
+  if (decodePlainStrings(source, present, bytes, offsets) < 0)
+    throw new FormatError('strings that do not fill their page', page.at);
   return { kind: 'bytes', length: rows, offsets, bytes, validity: null };
 }
-
-/** Bytes that a loop copies faster than a call of `set` on a fresh view. */
-const copyLoopBytesMax = 64;
 
 function decodeDeltaValues(page: PageValues): PlainColumn {
   if (page.content === 'string' || page.content === 'float')

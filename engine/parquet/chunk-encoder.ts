@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib';
 import { assert } from '../assert.js';
 import { plainColumn } from '../batch.js';
 import type { BytesColumn, Column, PlainColumn } from '../column.js';
-import { encodeDelta } from '../kernels/delta.js';
+import { encodeDelta } from '../kernels/simd/delta.js';
 import { encodeLevels, levelBytesMax } from '../kernels/validity.js';
 import type { Compress } from './compression.js';
 import { encoding } from './format.js';

@@ -1,6 +1,7 @@
 import * as zlib from 'node:zlib';
 import * as zstdWasm from '@bokuweb/zstd-wasm';
-import { lz4BytesMax, lz4Compress, lz4Decompress, lz4TableEntries } from '../kernels/lz4.js';
+import { lz4BytesMax, lz4TableEntries } from '../kernels/lz4.js';
+import { lz4Compress, lz4Decompress } from '../kernels/simd/lz4.js';
 import type { Codec } from '../storage/manifest.js';
 
 /** Compresses pages. The result is valid until the next call. */

@@ -1,9 +1,13 @@
 import { assert } from '../assert.js';
 import type { BytesColumn, DictionaryColumn, PlainColumn } from '../column.js';
 import { dictionaryEntriesMax, rowGroupRowsMax } from '../limits.js';
-import { codeBits, packCodes } from '../kernels/bit-packing.js';
-import { deltaBytesMax, encodeDelta } from '../kernels/delta.js';
-import { numberBytes, numberWords, renumberCodes } from '../kernels/dictionary.js';
+import { codeBits } from '../kernels/bit-packing.js';
+import { deltaBytesMax } from '../kernels/delta.js';
+import { renumberCodes } from '../kernels/dictionary.js';
+import { packCodes } from '../kernels/simd/bit-packing.js';
+import { encodeDelta } from '../kernels/simd/delta.js';
+import { numberBytes, numberWords } from '../kernels/simd/dictionary.js';
+import { encodePlainStrings } from '../kernels/simd/plain-strings.js';
 import { copyBytes } from '../utf8.js';
 import { halvesOf } from './present-values.js';
 
@@ -86,20 +90,7 @@ export function encodePlain(column: PlainColumn, rows: number, target: Uint8Arra
     target.set(new Uint8Array(values.buffer, values.byteOffset, rows * 8));
     return rows * 8;
   }
-  const { offsets, bytes } = column;
-  let at = 0;
-  for (let row = 0; row < rows; row++) {
-    const start = offsets[row]!;
-    const end = offsets[row + 1]!;
-    const length = end - start;
-    target[at] = length & 255;
-    target[at + 1] = (length >>> 8) & 255;
-    target[at + 2] = (length >>> 16) & 255;
-    target[at + 3] = length >>> 24;
-    copyBytes(bytes, start, end, target, at + 4);
-    at += 4 + length;
-  }
-  return at;
+  return encodePlainStrings(column.bytes, column.offsets, rows, target);
 }
 
 /** DELTA_LENGTH_BYTE_ARRAY: all lengths, then all bytes. Returns the end. */

@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib';
 import type { BytesColumn } from '../column.js';
-import { addGrams, fillOf, halveBitmap, isAscii, needleBits } from '../kernels/grams.js';
+import { fillOf, halveBitmap, isAscii, needleBits } from '../kernels/grams.js';
+import { addGrams } from '../kernels/simd/grams.js';
 import { foldedBytesMax, foldRange } from '../scan/fold.js';
 
 /**

@@ -1,0 +1,90 @@
+// Dictionary codes as bits: see ../bit-packing.ts, the twin.
+
+/**
+ * Packs `count` codes of `codeBytes` bytes each (1 or 2) with `width` bits each (1 to 16), filled up with zeros to a
+ * multiple of eight codes. Eight bytes of slack behind the target are written. Returns the bytes of the packed codes.
+ */
+export function packCodes(codes: usize, codeBytes: u32, count: u32, width: u32, target: usize): u32 {
+  const bytes = ((count + 7) >>> 3) * width;
+  if (width == 8 && codeBytes == 1) {
+    memory.copy(target, codes, count);
+    memory.fill(target + count, 0, bytes - count);
+    return bytes;
+  }
+  let pending: u64 = 0;
+  let bits: u32 = 0;
+  let at = target;
+  for (let i: u32 = 0; i < count; i++) {
+    const code = codeBytes == 1 ? <u64>load<u8>(codes + i) : <u64>load<u16>(codes + ((<usize>i) << 1));
+    pending |= code << bits;
+    bits += width;
+    if (bits >= 32) {
+      store<u32>(at, <u32>pending);
+      at += 4;
+      pending >>= 32;
+      bits -= 32;
+    }
+  }
+  for (const end = target + bytes; at < end; at++) {
+    store<u8>(at, <u8>pending);
+    pending >>= 8;
+  }
+  return bytes;
+}
+
+/** For each of the eight codes of a group, the bytes it lies in and the shift that aligns it at bit 7. */
+function fillWindows(width: u32, laneBytes: u32, windows: usize): void {
+  for (let k: u32 = 0; k < 8; k++) {
+    const bit = k * width;
+    const lane = windows + k * laneBytes;
+    for (let j: u32 = 0; j < laneBytes; j++) store<u8>(lane + j, <u8>((bit >>> 3) + j));
+    const factor = (<u32>1) << (7 - (bit & 7));
+    if (laneBytes == 2) store<u16>(lane + 32, <u16>factor);
+    else store<u32>(lane + 32, factor);
+  }
+}
+
+/** A code, aligned at bit 7 of its 32-bit lane. */
+function lanes(group: v128, bytes: v128, factors: v128, mask: v128): v128 {
+  return v128.and(i32x4.shr_u(i32x4.mul(i8x16.swizzle(group, bytes), factors), 7), mask);
+}
+
+/**
+ * Unpacks `count` codes of `width` bits (1 to 8) to bytes. Up to 32 bytes of slack behind both sides are touched;
+ * `windows` has 64 bytes.
+ */
+export function unpackCodes8(source: usize, count: u32, width: u32, target: usize, windows: usize): void {
+  fillWindows(width, 2, windows);
+  const first = v128.load(windows);
+  const second = i8x16.add(first, i8x16.splat(<i8>width));
+  const factors = v128.load(windows, 32);
+  const mask = i16x8.splat(<i16>(((<u32>1) << width) - 1));
+  for (let i: u32 = 0; i < count; i += 16) {
+    const group = v128.load(source);
+    const low = v128.and(i16x8.shr_u(i16x8.mul(i8x16.swizzle(group, first), factors), 7), mask);
+    const high = v128.and(i16x8.shr_u(i16x8.mul(i8x16.swizzle(group, second), factors), 7), mask);
+    v128.store(target, i8x16.narrow_i16x8_u(low, high));
+    source += width << 1;
+    target += 16;
+  }
+}
+
+/** Like `unpackCodes8`, for widths of 1 to 16 and 16-bit codes. */
+export function unpackCodes16(source: usize, count: u32, width: u32, target: usize, windows: usize): void {
+  fillWindows(width, 4, windows);
+  const first = v128.load(windows);
+  const second = v128.load(windows, 16);
+  const firstFactors = v128.load(windows, 32);
+  const secondFactors = v128.load(windows, 48);
+  const mask = i32x4.splat((1 << width) - 1);
+  for (let i: u32 = 0; i < count; i += 8) {
+    const group = v128.load(source);
+    const codes = i16x8.narrow_i32x4_u(
+      lanes(group, first, firstFactors, mask),
+      lanes(group, second, secondFactors, mask),
+    );
+    v128.store(target, codes);
+    source += width;
+    target += 16;
+  }
+}

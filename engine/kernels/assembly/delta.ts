@@ -1,0 +1,173 @@
+// DELTA_BINARY_PACKED for 64-bit integers: see ../delta.ts, the twin, which writes the same bytes.
+
+const blockValues: u32 = 128;
+const miniblocks: u32 = 4;
+const miniblockValues: u32 = 32;
+
+function writeVarint(at: usize, value: u64): usize {
+  while (value >= 128) {
+    store<u8>(at++, <u8>(value | 128));
+    value >>= 7;
+  }
+  store<u8>(at, <u8>value);
+  return at + 1;
+}
+
+function zigzag(value: i64): u64 {
+  return <u64>((value << 1) ^ (value >> 63));
+}
+
+function unzigzag(bits: u64): i64 {
+  return (<i64>(bits >>> 1)) ^ -(<i64>(bits & 1));
+}
+
+/** Packs the 32 words at `words`, each below 2^width. The bytes behind the target are overwritten. */
+function packMiniblock(words: usize, width: u32, target: usize): void {
+  if (width <= 32) {
+    let pending: u64 = 0;
+    let bits: u32 = 0;
+    for (let k: u32 = 0; k < miniblockValues; k++) {
+      pending |= load<u64>(words + (k << 3)) << bits;
+      bits += width;
+      if (bits >= 32) {
+        store<u32>(target, <u32>pending);
+        target += 4;
+        pending >>= 32;
+        bits -= 32;
+      }
+    }
+    return;
+  }
+  memory.fill(target, 0, ((<usize>width) << 2) + 8);
+  let bit: u32 = 0;
+  for (let k: u32 = 0; k < miniblockValues; k++) {
+    const word = load<u64>(words + (k << 3));
+    const at = target + (bit >>> 3);
+    const shift = bit & 7;
+    store<u64>(at, load<u64>(at) | (word << shift));
+    if (shift + width > 64) store<u8>(at, <u8>(word >>> (64 - shift)), 8);
+    bit += width;
+  }
+}
+
+/** The deltas of values[0, count) to `deltas`, filled up to a block with their minimum, which is returned. */
+function writeDeltas(values: usize, count: u32, deltas: usize): i64 {
+  let minimum = i64.MAX_VALUE;
+  let before = load<i64>(values - 8);
+  for (let k: u32 = 0; k < count; k++) {
+    const value = load<i64>(values + (k << 3));
+    const delta = value - before;
+    before = value;
+    store<i64>(deltas + (k << 3), delta);
+    if (delta < minimum) minimum = delta;
+  }
+  for (let k = count; k < blockValues; k++) store<i64>(deltas + (k << 3), minimum);
+  return minimum;
+}
+
+/**
+ * Encodes `count` values to `target`, which has `deltaBytesMax(count)` bytes and 64 of slack; `deltas` has 1 KiB. Returns
+ * the number of bytes written.
+ */
+export function encodeDelta(values: usize, count: u32, target: usize, deltas: usize): u32 {
+  let at = writeVarint(target, blockValues);
+  at = writeVarint(at, miniblocks);
+  at = writeVarint(at, count);
+  at = writeVarint(at, count == 0 ? 0 : zigzag(load<i64>(values)));
+  for (let first: u32 = 1; first < count; first += blockValues) {
+    const inBlock = min<u32>(blockValues, count - first);
+    const minimum = writeDeltas(values + ((<usize>first) << 3), inBlock, deltas);
+    at = writeVarint(at, zigzag(minimum));
+    const widthsAt = at;
+    at += miniblocks;
+    for (let m: u32 = 0; m < miniblocks; m++) {
+      const words = deltas + m * miniblockValues * 8;
+      let ones: u64 = 0;
+      for (let k: u32 = 0; k < miniblockValues; k++) {
+        const rest = <u64>(load<i64>(words + (k << 3)) - minimum);
+        store<u64>(words + (k << 3), rest);
+        ones |= rest;
+      }
+      const width = 64 - <u32>clz(ones);
+      store<u8>(widthsAt + m, <u8>width);
+      if (width == 0) continue;
+      packMiniblock(words, width, at);
+      at += width << 2;
+    }
+  }
+  return <u32>(at - target);
+}
+
+/** What `readVarint` has read, and the address behind it: 0 when there was no varint of 64 bits. */
+let varint: u64 = 0;
+
+function readVarint(at: usize, end: usize): usize {
+  let bits: u64 = 0;
+  for (let shift: u64 = 0; shift < 70; shift += 7) {
+    if (at >= end) return 0;
+    const byte = <u64>load<u8>(at++);
+    // The tenth byte has room for one bit.
+    if (shift == 63 && (byte & 127) > 1) return 0;
+    bits |= (byte & 127) << shift;
+    if (byte < 128) {
+      varint = bits;
+      return at;
+    }
+  }
+  return 0;
+}
+
+function unpackMiniblock(at: usize, width: u32, minimum: i64, count: u32, values: usize): void {
+  let value = load<i64>(values - 8);
+  const mask = width == 64 ? <u64>-1 : ((<u64>1) << width) - 1;
+  let bit: u32 = 0;
+  for (let k: u32 = 0; k < count; k++) {
+    const from = at + (bit >>> 3);
+    const shift = <u64>(bit & 7);
+    let word = load<u64>(from) >>> shift;
+    if (width > 56 && shift != 0) word |= (<u64>load<u8>(from, 8)) << (64 - shift);
+    value += minimum + <i64>(word & mask);
+    store<i64>(values + (k << 3), value);
+    bit += width;
+  }
+}
+
+/**
+ * Decodes exactly `count` values from source[0, sourceBytes), which slack follows, to `values`. Returns the number of
+ * bytes read, or -1 when the input is malformed.
+ */
+export function decodeDelta(source: usize, sourceBytes: u32, values: usize, count: u32): i32 {
+  const end = source + sourceBytes;
+  let at = readVarint(source, end);
+  if (at == 0 || varint != blockValues) return -1;
+  at = readVarint(at, end);
+  if (at == 0 || varint != miniblocks) return -1;
+  at = readVarint(at, end);
+  if (at == 0 || varint != count) return -1;
+  at = readVarint(at, end);
+  if (at == 0) return -1;
+  if (count == 0) return <i32>(at - source);
+  store<i64>(values, unzigzag(varint));
+  for (let first: u32 = 1; first < count; first += blockValues) {
+    at = readVarint(at, end);
+    if (at == 0 || end - at < miniblocks) return -1;
+    const minimum = unzigzag(varint);
+    const widthsAt = at;
+    at += miniblocks;
+    for (let m: u32 = 0; m < miniblocks; m++) {
+      const row = first + m * miniblockValues;
+      if (row >= count) break;
+      const width = <u32>load<u8>(widthsAt + m);
+      if (width > 64 || <usize>(width << 2) > end - at) return -1;
+      unpackMiniblock(
+        at,
+        width,
+        minimum,
+        min<u32>(miniblockValues, count - row),
+        values + ((<usize>row) << 3),
+      );
+      at += width << 2;
+    }
+  }
+  return <i32>(at - source);
+}

@@ -1,0 +1,122 @@
+// Hashed bitmaps of the grams of strings: see ../grams.ts, the twin, whose hashes these are bit for bit.
+
+const lastPrime: u32 = 0x9e3779b1;
+const olderPrime: u32 = 0x85ebca6b;
+const finalPrime: u32 = 0xc2b2ae35;
+
+/** Copies bytes with their ASCII letters in lower case, in steps of 16; both sides have slack. */
+export function foldAscii(source: usize, length: usize, target: usize): void {
+  const firstLetter = i8x16.splat(0x41);
+  const letters = i8x16.splat(26);
+  const caseBit = i8x16.splat(0x20);
+  for (let k: usize = 0; k < length; k += 16) {
+    const bytes = v128.load(source + k);
+    const isUpper = i8x16.lt_u(i8x16.sub(bytes, firstLetter), letters);
+    v128.store(target + k, v128.or(bytes, v128.and(isUpper, caseBit)));
+  }
+}
+
+function setBit(bitmap: usize, bit: u32): void {
+  const word = bitmap + ((<usize>(bit >>> 5)) << 2);
+  store<u32>(word, load<u32>(word) | ((<u32>1) << (bit & 31)));
+}
+
+/** Sets the bits of two grams, the halves of `pair`: one move out of a vector serves both. */
+function setPair(bitmap: usize, pair: u64): void {
+  setBit(bitmap, <u32>pair);
+  setBit(bitmap, <u32>(pair >>> 32));
+}
+
+/** Marks two trigrams in a map of one byte for each bit: a store alone is cheaper than a bit that is read first. */
+function markPair(map: usize, pair: u64): void {
+  store<u8>(map + <usize>(<u32>pair), 0xff);
+  store<u8>(map + <usize>(pair >>> 32), 0xff);
+}
+
+function addOne(
+  at: usize,
+  gramBytes: u32,
+  gramShift: i32,
+  grams: usize,
+  trigramShift: i32,
+  trigramMap: usize,
+): void {
+  const older = gramBytes == 6 ? <u32>load<u16>(at) : gramBytes == 5 ? <u32>load<u8>(at) : 0;
+  const last = load<u32>(at + gramBytes - 4);
+  const mixed = (last * lastPrime) ^ (older * olderPrime);
+  setBit(grams, ((mixed ^ (mixed >>> 15)) * finalPrime) >>> gramShift);
+  store<u8>(trigramMap + (((last >>> 8) * lastPrime) >>> trigramShift), 0xff);
+}
+
+/** Where the bytes before the last four of four neighbouring grams stand; 255 selects a zero. */
+function olderBytes(gramBytes: u32): v128 {
+  const none = i8x16.splat(-1);
+  if (gramBytes == 6) return i8x16(0, 1, -1, -1, 1, 2, -1, -1, 2, 3, -1, -1, 3, 4, -1, -1);
+  return gramBytes == 5 ? i8x16(0, -1, -1, -1, 1, -1, -1, -1, 2, -1, -1, -1, 3, -1, -1, -1) : none;
+}
+
+/**
+ * Sets the bits of all grams of `gramBytes` bytes (4 to 6) in the strings of `rows` rows, whose offsets are relative to
+ * `bytes`, all in lower case and followed by slack; marks all trigrams in `trigramMap`, a byte for each bit of theirs.
+ * Shifts are 32 minus the bits of a bitmap.
+ */
+export function addGrams(
+  bytes: usize,
+  offsets: usize,
+  rows: u32,
+  gramBytes: u32,
+  gramShift: u32,
+  grams: usize,
+  trigramShift: u32,
+  trigramMap: usize,
+): void {
+  const olderAt = olderBytes(gramBytes);
+  const lastFactor = i32x4.splat(lastPrime);
+  const olderFactor = i32x4.splat(olderPrime);
+  const finalFactor = i32x4.splat(finalPrime);
+  let start = bytes + load<u32>(offsets);
+  for (let row: u32 = 0; row < rows; row++) {
+    const end = bytes + load<u32>(offsets + ((<usize>row) << 2), 4);
+    const length = <u32>(end - start);
+    // The trigrams that end before the first gram does.
+    for (let k: u32 = 0; k + 4 <= gramBytes && k + 3 <= length; k++) {
+      const trigram = load<u32>(start + k) & 0xffffff;
+      store<u8>(trigramMap + ((trigram * lastPrime) >>> trigramShift), 0xff);
+    }
+    if (length >= gramBytes + 3) {
+      const lastFour = end - gramBytes - 3;
+      let at = start;
+      while (true) {
+        // `last` of the gram that begins at byte 0 is the four bytes behind its first `gramBytes` - 4.
+        const text = v128.load(at + gramBytes - 4);
+        const last = i8x16.shuffle(text, text, 0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6);
+        const older = i8x16.swizzle(v128.load(at), olderAt);
+        const trigrams = i32x4.shr_u(i32x4.mul(i32x4.shr_u(last, 8), lastFactor), trigramShift);
+        markPair(trigramMap, i64x2.extract_lane(trigrams, 0));
+        markPair(trigramMap, i64x2.extract_lane(trigrams, 1));
+        let mixed = v128.xor(i32x4.mul(last, lastFactor), i32x4.mul(older, olderFactor));
+        mixed = v128.xor(mixed, i32x4.shr_u(mixed, 15));
+        const bits = i32x4.shr_u(i32x4.mul(mixed, finalFactor), gramShift);
+        setPair(grams, i64x2.extract_lane(bits, 0));
+        setPair(grams, i64x2.extract_lane(bits, 1));
+        if (at == lastFour) break;
+        // A bit that is set twice is set: the last four grams may have been there already.
+        at = min<usize>(at + 4, lastFour);
+      }
+    } else {
+      for (let at = start; at + gramBytes <= end; at++) {
+        addOne(at, gramBytes, gramShift, grams, trigramShift, trigramMap);
+      }
+    }
+    start = end;
+  }
+}
+
+/** Adds a map of a byte (0 or 255) for each bit to a bitmap of 2^bits bits, at least 16. */
+export function addMap(map: usize, bits: u32, bitmap: usize): void {
+  const end = (<usize>1) << bits;
+  for (let bit: usize = 0; bit < end; bit += 16) {
+    const at = bitmap + (bit >>> 3);
+    store<u16>(at, load<u16>(at) | (<u16>i8x16.bitmask(v128.load(map + bit))));
+  }
+}

@@ -1,0 +1,12 @@
+// The exports of kernels.wasm. Each kernel works on addresses of the memory that it was given; ../wasm.ts calls them.
+export { lz4Compress, lz4Decompress, lz4TableBytes } from './lz4';
+export { addGrams, addMap, foldAscii } from './grams';
+export { numberBytes, numberWords } from './dictionary';
+export { packCodes, unpackCodes8, unpackCodes16 } from './bit-packing';
+export { encodeDelta, decodeDelta } from './delta';
+export { encodePlain, decodePlain } from './plain-strings';
+
+/** Where the kernels' own data ends: the first byte of the memory that callers may use. */
+export function scratchBase(): usize {
+  return __heap_base;
+}

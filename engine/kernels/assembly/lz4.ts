@@ -1,0 +1,205 @@
+// The LZ4 block format (https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md): see ../lz4.ts, the twin.
+import { copyLoose } from './copy';
+
+const hashBits: u32 = 14;
+const hashPrime: u32 = 2654435761;
+const matchBytesMin: u32 = 4;
+const offsetMax: u32 = 65535;
+const lastLiteralBytes: u32 = 5;
+const lastMatchDistance: u32 = 12;
+/** Copies may pass the end of what they copy by this much; nearer to a buffer's end they go byte by byte. */
+const overrunBytes: usize = 64;
+
+/** Bytes of the hash table that `lz4Compress` works on. */
+export function lz4TableBytes(): u32 {
+  return 4 << hashBits;
+}
+
+function slotOf(table: usize, sequence: u32): usize {
+  return table + ((<usize>((sequence * hashPrime) >>> (32 - hashBits))) << 2);
+}
+
+/** How many bytes from `a` and `b` on are equal, of at most `limit`. Eight bytes at a time are read, within the limit. */
+function equalBytes(a: usize, b: usize, limit: u32): u32 {
+  let length: u32 = 0;
+  while (length + 8 <= limit) {
+    const difference = load<u64>(a + length) ^ load<u64>(b + length);
+    if (difference != 0) return length + ((<u32>ctz(difference)) >>> 3);
+    length += 8;
+  }
+  while (length < limit && load<u8>(a + length) == load<u8>(b + length)) length++;
+  return length;
+}
+
+function writeLength(target: usize, rest: u32): usize {
+  while (rest >= 255) {
+    store<u8>(target++, 255);
+    rest -= 255;
+  }
+  store<u8>(target, <u8>rest);
+  return target + 1;
+}
+
+function writeLiterals(target: usize, source: usize, literals: u32, matchNibble: u32): usize {
+  if (literals < 15) {
+    store<u8>(target, <u8>((literals << 4) | matchNibble));
+    v128.store(target + 1, v128.load(source));
+    return target + 1 + literals;
+  }
+  store<u8>(target, <u8>(0xf0 | matchNibble));
+  target = writeLength(target + 1, literals - 15);
+  copyLoose(target, source, literals);
+  return target + literals;
+}
+
+/**
+ * Compresses source[0, length) to `target`, which has room for `lz4BytesMax(length)` bytes; both are followed by 64
+ * bytes of slack. `table` has `lz4TableBytes()`. Returns the number of bytes written.
+ */
+export function lz4Compress(source: usize, length: u32, target: usize, table: usize): u32 {
+  memory.fill(table, 0, <usize>lz4TableBytes());
+  const startEnd = length > lastMatchDistance ? length - lastMatchDistance : 0;
+  const matchEnd = length - lastLiteralBytes;
+  let at = target;
+  let anchor: u32 = 0;
+  let i: u32 = 1;
+  // Grows with each miss, so that what does not compress is passed over ever faster.
+  let misses: u32 = 64;
+  while (i < startEnd) {
+    const sequence = load<u32>(source + i);
+    const slot = slotOf(table, sequence);
+    let match = load<u32>(slot);
+    store<u32>(slot, i);
+    if (i - match > offsetMax || load<u32>(source + match) != sequence) {
+      i += misses++ >>> 6;
+      continue;
+    }
+    misses = 64;
+    let matched: u32 =
+      matchBytesMin +
+      equalBytes(source + i + matchBytesMin, source + match + matchBytesMin, matchEnd - i - matchBytesMin);
+    while (i > anchor && match > 0 && load<u8>(source + i - 1) == load<u8>(source + match - 1)) {
+      i--;
+      match--;
+      matched++;
+    }
+    const extra = matched - matchBytesMin;
+    at = writeLiterals(at, source + anchor, i - anchor, min<u32>(extra, 15));
+    store<u16>(at, <u16>(i - match));
+    at += 2;
+    if (extra >= 15) at = writeLength(at, extra - 15);
+    i += matched;
+    anchor = i;
+    if (i < startEnd) store<u32>(slotOf(table, load<u32>(source + i - 2)), i - 2);
+  }
+  return <u32>(writeLiterals(at, source + anchor, length - anchor, 0) - target);
+}
+
+/** The bytes of a length that does not fit its nibble end before this address, where the next byte is read. */
+let lengthEnd: usize = 0;
+
+/** The rest of a length from `source` on, or -1 when it does not end before `end`. */
+function readLength(source: usize, end: usize): i64 {
+  let rest: i64 = 0;
+  while (source < end) {
+    const byte = load<u8>(source++);
+    rest += byte;
+    if (byte != 255) {
+      lengthEnd = source;
+      return rest;
+    }
+  }
+  return -1;
+}
+
+/** A match that repeats less than eight bytes: once some periods stand there, they are repeated eight bytes at a time. */
+function copyPeriod(target: usize, offset: usize, length: usize): void {
+  let distance = offset;
+  while (distance < 8) distance += offset;
+  let k: usize = 0;
+  for (; k < distance; k++) store<u8>(target + k, load<u8>(target + k - offset));
+  for (; k < length; k += 8) store<u64>(target + k, load<u64>(target + k - distance));
+}
+
+function copyMatch(target: usize, offset: usize, length: usize, room: usize): void {
+  const from = target - offset;
+  if (room < length + overrunBytes) {
+    // A match that overlaps itself repeats what it has just written, so that it can't be moved as a whole.
+    for (let k: usize = 0; k < length; k++) store<u8>(target + k, load<u8>(from + k));
+    return;
+  }
+  if (offset < 8) {
+    copyPeriod(target, offset, length);
+    return;
+  }
+  let k: usize = 0;
+  if (offset >= 32) {
+    do {
+      v128.store(target + k, v128.load(from + k));
+      v128.store(target + k, v128.load(from + k, 16), 16);
+      k += 32;
+    } while (k < length);
+  } else if (offset >= 16) {
+    do {
+      v128.store(target + k, v128.load(from + k));
+      k += 16;
+    } while (k < length);
+  } else {
+    do {
+      store<u64>(target + k, load<u64>(from + k));
+      k += 8;
+    } while (k < length);
+  }
+}
+
+/**
+ * Decompresses source[0, sourceBytes) to target[0, length). Returns the number of bytes written, or -1 when the input is
+ * malformed or does not fit; never writes outside the target, whatever the input. The source is followed by 64 bytes of
+ * slack.
+ */
+export function lz4Decompress(source: usize, sourceBytes: u32, target: usize, length: u32): i32 {
+  const end = source + sourceBytes;
+  const targetEnd = target + length;
+  let s = source;
+  let d = target;
+  while (s < end) {
+    const token = <u32>load<u8>(s++);
+    let literals = <i64>(token >>> 4);
+    if (literals == 15) {
+      const rest = readLength(s, end);
+      if (rest < 0) return -1;
+      literals += rest;
+      s = lengthEnd;
+    }
+    const room = targetEnd - d;
+    if (literals > <i64>(end - s) || literals > <i64>room) return -1;
+    if (room >= <usize>literals + overrunBytes) copyLoose(d, s, <usize>literals);
+    else memory.copy(d, s, <usize>literals);
+    s += <usize>literals;
+    d += <usize>literals;
+    if (s == end) return <i32>(d - target);
+    if (end - s < 2) return -1;
+    const offset = <usize>load<u16>(s);
+    s += 2;
+    if (offset == 0 || offset > d - target) return -1;
+    let matched = <i64>(token & 15);
+    // Most matches are short and not near: two copies without a loop.
+    if (matched != 15 && offset >= 16 && targetEnd - d >= 18 + overrunBytes) {
+      v128.store(d, v128.load(d - offset));
+      store<u16>(d, load<u16>(d - offset, 16), 16);
+      d += <usize>matched + 4;
+      continue;
+    }
+    if (matched == 15) {
+      const rest = readLength(s, end);
+      if (rest < 0) return -1;
+      matched += rest;
+      s = lengthEnd;
+    }
+    matched += matchBytesMin;
+    if (matched > <i64>(targetEnd - d)) return -1;
+    copyMatch(d, offset, <usize>matched, targetEnd - d);
+    d += <usize>matched;
+  }
+  return -1;
+}

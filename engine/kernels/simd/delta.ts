@@ -1,0 +1,36 @@
+import * as plain from '../delta.js';
+import { openScratch } from '../scratch.js';
+
+/** Below this many values a call and its copies cost more than the plain twin. */
+const kernelValuesMin = 64;
+/** Bytes of the deltas of a block. */
+const deltasBytes = 128 * 8;
+
+/** Four numbers of ten bytes: more than our writer takes, but nobody says that they are as short as can be. */
+const headerBytesMax = 40;
+
+/** As the twin. */
+export function encodeDelta(values: BigInt64Array, count: number, target: Uint8Array, at: number): number {
+  const bytesMax = plain.deltaBytesMax(count);
+  const scratch = count < kernelValuesMin ? null : openScratch(count * 8 + bytesMax + deltasBytes);
+  if (scratch === null) return plain.encodeDelta(values, count, target, at);
+  const valuesAt = scratch.place(values, 0, count);
+  const targetAt = scratch.room(bytesMax);
+  const written = scratch.kernels.encodeDelta(valuesAt, count, targetAt, scratch.room(deltasBytes));
+  scratch.take(targetAt, target, at, written);
+  return at + written;
+}
+
+/** As the twin. */
+export function decodeDelta(source: Uint8Array, at: number, values: BigInt64Array, count: number): number {
+  // The deltas of strings' lengths stand before the strings, which need not be copied.
+  const end = Math.min(source.length, at + headerBytesMax + plain.deltaBytesMax(count));
+  const scratch = count < kernelValuesMin ? null : openScratch(count * 8 + end - at);
+  if (scratch === null) return plain.decodeDelta(source, at, values, count);
+  const valuesAt = scratch.room(count * 8);
+  const sourceAt = scratch.place(source, at, end);
+  const read = scratch.kernels.decodeDelta(sourceAt, end - at, valuesAt, count);
+  if (read < 0) return -1;
+  scratch.take(valuesAt, values, 0, count);
+  return at + read;
+}

@@ -1,0 +1,50 @@
+import * as plain from '../grams.js';
+import { openScratch } from '../scratch.js';
+
+/** Below this a call and the copies of the bitmaps cost more than the plain twin. */
+const kernelBytesMin = 4096;
+
+/** As the twin. */
+export function addGrams(
+  bytes: Uint8Array,
+  offsets: Uint32Array,
+  from: number,
+  to: number,
+  gramBytes: number,
+  gramBits: number,
+  grams: Int32Array,
+  trigramBits: number,
+  trigrams: Int32Array,
+): void {
+  const start = offsets[from]!;
+  const length = offsets[to]! - start;
+  const scratch =
+    length < kernelBytesMin
+      ? null
+      : openScratch(length + (to - from + 1) * 4 + grams.byteLength + trigrams.byteLength * 9);
+  if (scratch === null) {
+    plain.addGrams(bytes, offsets, from, to, gramBytes, gramBits, grams, trigramBits, trigrams);
+    return;
+  }
+  const { kernels } = scratch;
+  const bytesAt = scratch.place(bytes, start, offsets[to]!);
+  const offsetsAt = scratch.place(offsets, from, to + 1);
+  const gramsAt = scratch.place(grams, 0, grams.length);
+  const trigramsAt = scratch.place(trigrams, 0, trigrams.length);
+  const mapAt = scratch.clear(2 ** trigramBits);
+  kernels.foldAscii(bytesAt, length, bytesAt);
+  // Offsets stay as they are: the address that they count from is that of the text they belong to.
+  kernels.addGrams(
+    bytesAt - start,
+    offsetsAt,
+    to - from,
+    gramBytes,
+    32 - gramBits,
+    gramsAt,
+    32 - trigramBits,
+    mapAt,
+  );
+  kernels.addMap(mapAt, trigramBits, trigramsAt);
+  scratch.take(gramsAt, grams, 0, grams.length);
+  scratch.take(trigramsAt, trigrams, 0, trigrams.length);
+}

@@ -1,0 +1,44 @@
+import * as plain from '../plain-strings.js';
+import { openScratch } from '../scratch.js';
+
+/** Below this many rows a call and its copies cost more than the plain twin. */
+const kernelRowsMin = 64;
+
+/** As the twin. */
+export function encodePlainStrings(
+  bytes: Uint8Array,
+  offsets: Uint32Array,
+  rows: number,
+  target: Uint8Array,
+): number {
+  const start = offsets[0]!;
+  const end = offsets[rows]!;
+  const sizeBytes = 2 * (end - start) + rows * 8 + 4;
+  const scratch = rows < kernelRowsMin ? null : openScratch(sizeBytes);
+  if (scratch === null) return plain.encodePlainStrings(bytes, offsets, rows, target);
+  const offsetsAt = scratch.place(offsets, 0, rows + 1);
+  const bytesAt = scratch.place(bytes, start, end) - start;
+  const targetAt = scratch.room(end - start + rows * 4);
+  const written = scratch.kernels.encodePlain(bytesAt, offsetsAt, rows, targetAt);
+  scratch.take(targetAt, target, 0, written);
+  return written;
+}
+
+/** As the twin. */
+export function decodePlainStrings(
+  source: Uint8Array,
+  count: number,
+  bytes: Uint8Array,
+  offsets: Uint32Array,
+): number {
+  const scratch = count < kernelRowsMin ? null : openScratch(source.length * 2 + count * 4 + 4);
+  if (scratch === null) return plain.decodePlainStrings(source, count, bytes, offsets);
+  const sourceAt = scratch.place(source, 0, source.length);
+  const bytesAt = scratch.room(source.length);
+  const offsetsAt = scratch.room(count * 4 + 4);
+  const written = scratch.kernels.decodePlain(sourceAt, source.length, count, bytesAt, offsetsAt);
+  if (written < 0) return -1;
+  scratch.take(bytesAt, bytes, 0, written);
+  scratch.take(offsetsAt, offsets, 0, count + 1);
+  return written;
+}

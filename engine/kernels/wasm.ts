@@ -1,0 +1,106 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { assert } from '../assert.js';
+
+/**
+ * The exports of kernels.wasm, which `assembly/` describes. Addresses are offsets into the memory that the instance was
+ * made with; counts are unsigned, results signed 32-bit integers.
+ */
+export interface Kernels {
+  scratchBase(): number;
+  lz4TableBytes(): number;
+  lz4Compress(source: number, length: number, target: number, table: number): number;
+  lz4Decompress(source: number, sourceBytes: number, target: number, length: number): number;
+  foldAscii(source: number, length: number, target: number): void;
+  addGrams(
+    bytes: number,
+    offsets: number,
+    rows: number,
+    gramBytes: number,
+    gramShift: number,
+    grams: number,
+    trigramShift: number,
+    trigramMap: number,
+  ): void;
+  addMap(map: number, bits: number, bitmap: number): void;
+  numberBytes(
+    bytes: number,
+    offsets: number,
+    count: number,
+    entriesMax: number,
+    codes: number,
+    firstRows: number,
+    table: number,
+    tableBits: number,
+  ): number;
+  numberWords(
+    values: number,
+    count: number,
+    entriesMax: number,
+    codes: number,
+    firstRows: number,
+    table: number,
+    tableBits: number,
+  ): number;
+  packCodes(codes: number, codeBytes: number, count: number, width: number, target: number): number;
+  unpackCodes8(source: number, count: number, width: number, target: number, windows: number): void;
+  unpackCodes16(source: number, count: number, width: number, target: number, windows: number): void;
+  encodeDelta(values: number, count: number, target: number, deltas: number): number;
+  decodeDelta(source: number, sourceBytes: number, values: number, count: number): number;
+  encodePlain(bytes: number, offsets: number, rows: number, target: number): number;
+  decodePlain(source: number, sourceBytes: number, count: number, bytes: number, offsets: number): number;
+}
+
+/** A memory that kernels work on. Growing it detaches its buffer, and so every view of it. */
+export interface KernelMemory {
+  readonly buffer: ArrayBuffer;
+  /** Adds pages of 64 KiB; throws RangeError when there is no room for them. */
+  grow(pages: number): number;
+}
+
+/** What is used of the WebAssembly JavaScript API: its types come with the browser's, which Node has no use for. */
+interface WebAssemblyApi {
+  readonly Memory: new (bounds: { initial: number; maximum: number }) => KernelMemory;
+  readonly Module: new (bytes: Uint8Array) => object;
+  readonly Instance: new (
+    module: object,
+    imports: { env: { memory: KernelMemory } },
+  ) => { readonly exports: Readonly<Record<string, unknown>> };
+  validate(bytes: Uint8Array): boolean;
+}
+
+const api = (globalThis as unknown as { WebAssembly?: WebAssemblyApi }).WebAssembly;
+
+/** The largest memory that 32-bit addresses reach. */
+export const memoryPagesMax = 65536;
+export const memoryPageBytes = 65536;
+
+/** Built code has the kernels beside it; code that runs from its sources has them where they are built to. */
+const places = [
+  join(import.meta.dirname, 'kernels.wasm'),
+  join(import.meta.dirname, '../../dist/engine/kernels/kernels.wasm'),
+];
+
+function compileKernels(): object | null {
+  if (api === undefined || process.env['LOGSTRATA_KERNELS'] === 'plain') return null;
+  const path = places.find((place) => existsSync(place));
+  if (path === undefined) return null;
+  const bytes = readFileSync(path);
+  // A machine without the SIMD instructions can't run them.
+  return api.validate(bytes) ? new api.Module(bytes) : null;
+}
+
+let compiled: object | null | undefined;
+
+/** A memory and the kernels over it. Null where they can't run, or are switched off by LOGSTRATA_KERNELS=plain. */
+export function instantiateKernels(
+  pages: number,
+  pagesMax: number,
+): { kernels: Kernels; memory: KernelMemory } | null {
+  if (compiled === undefined) compiled = compileKernels();
+  if (compiled === null || api === undefined) return null;
+  const memory = new api.Memory({ initial: pages, maximum: pagesMax });
+  const { exports } = new api.Instance(compiled, { env: { memory } });
+  assert(typeof exports['scratchBase'] === 'function', 'kernels.wasm exports its kernels');
+  return { kernels: exports as unknown as Kernels, memory };
+}

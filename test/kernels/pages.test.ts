@@ -1,0 +1,366 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import * as plainPacking from '../../engine/kernels/bit-packing.js';
+import * as plainDelta from '../../engine/kernels/delta.js';
+import * as plainDictionary from '../../engine/kernels/dictionary.js';
+import * as plainGrams from '../../engine/kernels/grams.js';
+import * as plainLz4 from '../../engine/kernels/lz4.js';
+import * as plainStrings from '../../engine/kernels/plain-strings.js';
+import * as simdPacking from '../../engine/kernels/simd/bit-packing.js';
+import * as simdDelta from '../../engine/kernels/simd/delta.js';
+import * as simdDictionary from '../../engine/kernels/simd/dictionary.js';
+import * as simdGrams from '../../engine/kernels/simd/grams.js';
+import * as simdLz4 from '../../engine/kernels/simd/lz4.js';
+import * as simdStrings from '../../engine/kernels/simd/plain-strings.js';
+import { stringColumns, stringsOf } from './strings.js';
+
+const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 300;
+/** Bytes around a target that nothing may write to. */
+const guard = 0xa5;
+
+function guarded(sizeBytes: number): Uint8Array {
+  return new Uint8Array(sizeBytes + 96).fill(guard);
+}
+
+function expectGuard(bytes: Uint8Array, from: number): void {
+  expect(bytes.subarray(from).every((byte) => byte === guard)).toBe(true);
+}
+
+/** Bytes that repeat themselves here and there, near and far, in periods of every length. */
+const compressible = fc
+  .array(fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 40 }), fc.nat({ max: 300 })), { maxLength: 60 })
+  .map((pieces) =>
+    Uint8Array.from(
+      pieces.flatMap(([piece, times]) => Array.from({ length: 1 + times }, () => [...piece]).flat()),
+    ),
+  );
+
+describe('LZ4', () => {
+  const table = new Int32Array(plainLz4.lz4TableEntries);
+  const sources = fc.oneof(compressible, fc.uint8Array({ minLength: 200, maxLength: 3000 }));
+
+  it('reads what the twin writes and the other way round, and writes nowhere else', () => {
+    fc.assert(
+      fc.property(sources, (source) => {
+        for (const [writer, reader] of [
+          [simdLz4, plainLz4],
+          [plainLz4, simdLz4],
+          [simdLz4, simdLz4],
+        ] as const) {
+          const bytesMax = plainLz4.lz4BytesMax(source.length);
+          const target = guarded(bytesMax);
+          const written = writer.lz4Compress(source, target, table);
+          expect(written).toBeLessThanOrEqual(bytesMax);
+          expectGuard(target, bytesMax);
+          const back = guarded(source.length);
+          expect(reader.lz4Decompress(target.subarray(0, written), back, source.length)).toBe(source.length);
+          expect(Buffer.compare(back.subarray(0, source.length), source)).toBe(0);
+          expectGuard(back, source.length);
+        }
+      }),
+      { numRuns },
+    );
+  });
+
+  it('reads a period of every length and every remainder of the buffer', () => {
+    for (let period = 1; period <= 70; period++) {
+      for (let length = 256; length < 330; length += 3) {
+        const source = Uint8Array.from({ length }, (_, i) => ((i % period) * 73) & 255);
+        const target = new Uint8Array(plainLz4.lz4BytesMax(length));
+        const written = plainLz4.lz4Compress(source, target, table);
+        const back = new Uint8Array(length);
+        expect(simdLz4.lz4Decompress(target.subarray(0, written), back, length)).toBe(length);
+        expect(Buffer.compare(back, source)).toBe(0);
+      }
+    }
+  });
+
+  it('finds matches at the largest distance and none beyond', () => {
+    for (const distance of [65535, 65536, 70_000]) {
+      const source = new Uint8Array(distance + 200);
+      for (let i = 0; i < source.length; i++) source[i] = Math.imul(i % distance, 2654435761) >>> 13;
+      const target = new Uint8Array(plainLz4.lz4BytesMax(source.length));
+      const written = simdLz4.lz4Compress(source, target, table);
+      const back = new Uint8Array(source.length);
+      expect(plainLz4.lz4Decompress(target.subarray(0, written), back, back.length)).toBe(back.length);
+      expect(Buffer.compare(back, source)).toBe(0);
+    }
+  });
+
+  it('says of damaged input what the twin says', () => {
+    const damage = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1, maxLength: 4 });
+    fc.assert(
+      fc.property(sources, damage, fc.nat(20), (source, changes, cut) => {
+        const target = new Uint8Array(plainLz4.lz4BytesMax(source.length));
+        const written = plainLz4.lz4Compress(source, target, table);
+        const block = target.slice(0, Math.max(0, written - cut));
+        for (const [at, byte] of changes) if (block.length > 0) block[at % block.length] = byte;
+        const length = Math.max(256, source.length);
+        const back = guarded(length);
+        const wanted = new Uint8Array(length);
+        const read = plainLz4.lz4Decompress(block, wanted, length);
+        expect(simdLz4.lz4Decompress(block, back, length)).toBe(read);
+        if (read > 0) expect(Buffer.compare(back.subarray(0, read), wanted.subarray(0, read))).toBe(0);
+        expectGuard(back, length);
+      }),
+      { numRuns: numRuns * 3 },
+    );
+  });
+
+  it('falls back to the twin beyond the bound of its memory', () => {
+    const length = 150 * 1024 * 1024;
+    const block = new Uint8Array(length);
+    const target = new Uint8Array(plainLz4.lz4BytesMax(length));
+    const written = simdLz4.lz4Compress(block, target, table);
+    expect(written).toBeLessThan(length / 200);
+    expect(simdLz4.lz4Decompress(target.subarray(0, written), block, length)).toBe(length);
+  });
+});
+
+describe('gram filters', () => {
+  it('set the bits that the twin sets', () => {
+    const shapes = fc.tuple(fc.constantFrom(4, 5, 6), fc.constantFrom(10, 13, 20), fc.constantFrom(10, 16));
+    fc.assert(
+      fc.property(stringColumns, shapes, fc.nat(), (strings, shape, cut) => {
+        const { rows, bytes, offsets } = strings;
+        const [gramBytes, gramBits, trigramBits] = shape;
+        const from = rows === 0 ? 0 : cut % rows;
+        const wanted = {
+          grams: new Int32Array(2 ** (gramBits - 5)),
+          trigrams: new Int32Array(2 ** (trigramBits - 5)),
+        };
+        // What is there already stays.
+        wanted.grams[0] = 5;
+        wanted.trigrams[1] = -7;
+        const got = { grams: wanted.grams.slice(), trigrams: wanted.trigrams.slice() };
+        for (const [functions, { grams, trigrams }] of [
+          [plainGrams, wanted],
+          [simdGrams, got],
+        ] as const) {
+          functions.addGrams(bytes, offsets, from, rows, gramBytes, gramBits, grams, trigramBits, trigrams);
+        }
+        expect(Buffer.compare(new Uint8Array(got.grams.buffer), new Uint8Array(wanted.grams.buffer))).toBe(0);
+        expect(
+          Buffer.compare(new Uint8Array(got.trigrams.buffer), new Uint8Array(wanted.trigrams.buffer)),
+        ).toBe(0);
+      }),
+      { numRuns },
+    );
+  });
+});
+
+describe('dictionaries', () => {
+  it('number strings as the twin does', () => {
+    fc.assert(
+      fc.property(
+        stringColumns,
+        fc.constantFrom(1, 5, 100, 65536),
+        ({ rows, bytes, offsets }, entriesMax) => {
+          const wanted = { codes: new Uint16Array(rows), firstRows: new Uint32Array(entriesMax) };
+          const got = { codes: new Uint16Array(rows), firstRows: new Uint32Array(entriesMax) };
+          const distinct = plainDictionary.numberBytes(
+            bytes,
+            offsets,
+            rows,
+            entriesMax,
+            wanted.codes,
+            wanted.firstRows,
+          );
+          expect(simdDictionary.numberBytes(bytes, offsets, rows, entriesMax, got.codes, got.firstRows)).toBe(
+            distinct,
+          );
+          if (distinct < 0) return;
+          expect(got.codes).toEqual(wanted.codes);
+          expect(got.firstRows.subarray(0, distinct)).toEqual(wanted.firstRows.subarray(0, distinct));
+        },
+      ),
+      { numRuns },
+    );
+  });
+
+  it('number words as the twin does', () => {
+    const words = fc.oneof(
+      fc.bigInt({ min: -9n, max: 9n }),
+      fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+    );
+    fc.assert(
+      fc.property(
+        fc.array(words, { maxLength: 80 }),
+        fc.nat(30),
+        fc.constantFrom(3, 65536),
+        (some, times, entriesMax) => {
+          const values = BigInt64Array.from(Array.from({ length: times + 1 }, () => some).flat());
+          const halves = new Int32Array(values.buffer);
+          const rows = values.length;
+          const wanted = { codes: new Uint16Array(rows), firstRows: new Uint32Array(entriesMax) };
+          const got = { codes: new Uint16Array(rows), firstRows: new Uint32Array(entriesMax) };
+          const distinct = plainDictionary.numberWords(
+            halves,
+            rows,
+            entriesMax,
+            wanted.codes,
+            wanted.firstRows,
+          );
+          expect(simdDictionary.numberWords(halves, rows, entriesMax, got.codes, got.firstRows)).toBe(
+            distinct,
+          );
+          if (distinct < 0) return;
+          expect(got.codes).toEqual(wanted.codes);
+          expect(got.firstRows.subarray(0, distinct)).toEqual(wanted.firstRows.subarray(0, distinct));
+        },
+      ),
+      { numRuns },
+    );
+  });
+
+  it('give up a column of ids as early as the twin, and number 65536 values', () => {
+    const ids = stringsOf(Array.from({ length: 20_000 }, (_, i) => Buffer.from(`id${i}`)));
+    const codes = new Uint16Array(65536);
+    const firstRows = new Uint32Array(65536);
+    expect(simdDictionary.numberBytes(ids.bytes, ids.offsets, ids.rows, 65536, codes, firstRows)).toBe(-1);
+    const halves = new Int32Array(2 * 65536);
+    for (let row = 1; row < 65536; row++) halves[2 * row] = row - 1;
+    expect(simdDictionary.numberWords(halves, 65536, 65536, codes, firstRows)).toBe(65535);
+    expect([codes[0], codes[1], codes[2], codes[65535], firstRows[1]]).toEqual([0, 0, 1, 65534, 2]);
+  });
+});
+
+describe('codes as bits', () => {
+  it('pack and unpack as the twin, in every width and length', () => {
+    for (let width = 1; width <= 16; width++) {
+      for (const count of [0, 1, 7, 8, 255, 256, 257, 263, 264, 271, 272, 300, 1000, 4097]) {
+        const codes = Uint16Array.from({ length: count }, (_, i) => (i * 40503) & ((1 << width) - 1));
+        const bytes = Math.ceil(count / 8) * width;
+        const wanted = guarded(bytes);
+        const got = guarded(bytes);
+        expect(simdPacking.packCodes(codes, count, width, got, 3)).toBe(
+          plainPacking.packCodes(codes, count, width, wanted, 3),
+        );
+        expect(Buffer.compare(got, wanted)).toBe(0);
+        if (width <= 8) {
+          const narrow = new Uint8Array(count + 9).fill(guard);
+          simdPacking.packCodes(Uint8Array.from(codes), count, width, got.fill(guard), 3);
+          expect(Buffer.compare(got, wanted)).toBe(0);
+          simdPacking.unpackCodes(got, 3, count, width, narrow, 5);
+          expect([...narrow.subarray(5, 5 + count)]).toEqual([...codes]);
+          expect([...narrow.subarray(0, 5), ...narrow.subarray(5 + count)]).toEqual(
+            Array<number>(9).fill(guard),
+          );
+        }
+        const wide = new Uint16Array(count + 9).fill(guard);
+        simdPacking.unpackCodes(got, 3, count, width, wide, 5);
+        expect([...wide.subarray(5, 5 + count)]).toEqual([...codes]);
+        expect([...wide.subarray(0, 5), ...wide.subarray(5 + count)]).toEqual(Array<number>(9).fill(guard));
+      }
+    }
+  });
+});
+
+describe('deltas', () => {
+  const far = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
+  const steps = fc.array(
+    fc.oneof(
+      fc.bigInt({ min: 0n, max: 40n }),
+      fc.bigInt({ min: -(2n ** 33n), max: 2n ** 33n }),
+      fc.bigInt({ min: -(2n ** 58n), max: 2n ** 58n }),
+      far,
+    ),
+    { maxLength: 400 },
+  );
+  const columns = fc
+    .tuple(
+      far,
+      fc.oneof(steps, fc.array(fc.bigInt({ min: -3n, max: 200n }), { minLength: 100, maxLength: 400 })),
+    )
+    .map(([first, deltas]) => {
+      let value = first;
+      return BigInt64Array.from([
+        first,
+        ...deltas.map((delta) => (value = BigInt.asIntN(64, value + delta))),
+      ]);
+    });
+
+  it('are written byte for byte as the twin writes them, and read back', () => {
+    fc.assert(
+      fc.property(columns, (values) => {
+        const bytesMax = plainDelta.deltaBytesMax(values.length);
+        const wanted = guarded(bytesMax);
+        const got = guarded(bytesMax);
+        const end = plainDelta.encodeDelta(values, values.length, wanted, 2);
+        expect(simdDelta.encodeDelta(values, values.length, got, 2)).toBe(end);
+        expect(Buffer.compare(got, wanted)).toBe(0);
+        const back = new BigInt64Array(values.length);
+        expect(simdDelta.decodeDelta(got, 2, back, values.length)).toBe(end);
+        expect(back).toEqual(values);
+      }),
+      { numRuns },
+    );
+  });
+
+  it('that are damaged are told as the twin tells them', () => {
+    const damage = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1, maxLength: 3 });
+    fc.assert(
+      fc.property(columns, damage, fc.nat(40), (values, changes, cut) => {
+        const target = new Uint8Array(plainDelta.deltaBytesMax(values.length));
+        const end = plainDelta.encodeDelta(values, values.length, target, 0);
+        const damaged = target.slice(0, Math.max(1, end - cut));
+        for (const [at, byte] of changes) damaged[at % damaged.length] = byte;
+        const wanted = new BigInt64Array(values.length);
+        const got = new BigInt64Array(values.length);
+        const read = plainDelta.decodeDelta(damaged, 0, wanted, values.length);
+        expect(simdDelta.decodeDelta(damaged, 0, got, values.length)).toBe(read);
+        if (read >= 0) expect(got).toEqual(wanted);
+      }),
+      { numRuns },
+    );
+  });
+});
+
+describe('PLAIN strings', () => {
+  it('are written and read as the twin does', () => {
+    fc.assert(
+      fc.property(stringColumns, ({ rows, bytes, offsets }) => {
+        const bytesMax = offsets[rows]! - offsets[0]! + 4 * rows;
+        const wanted = guarded(bytesMax);
+        const got = guarded(bytesMax);
+        expect(simdStrings.encodePlainStrings(bytes, offsets, rows, got)).toBe(
+          plainStrings.encodePlainStrings(bytes, offsets, rows, wanted),
+        );
+        expect(Buffer.compare(got, wanted)).toBe(0);
+        const back = { bytes: new Uint8Array(bytesMax - 4 * rows), offsets: new Uint32Array(rows + 1) };
+        const source = got.subarray(0, bytesMax);
+        expect(simdStrings.decodePlainStrings(source, rows, back.bytes, back.offsets)).toBe(
+          back.bytes.length,
+        );
+        expect(Buffer.compare(back.bytes, bytes.subarray(offsets[0], offsets[rows]))).toBe(0);
+        expect(back.offsets).toEqual(offsets.map((offset) => offset - offsets[0]!));
+      }),
+      { numRuns },
+    );
+  });
+
+  it('that are damaged are told as the twin tells them', () => {
+    fc.assert(
+      fc.property(
+        stringColumns,
+        fc.nat(),
+        fc.nat(255),
+        fc.integer({ min: -5, max: 5 }),
+        (strings, at, byte, off) => {
+          const { rows, bytes, offsets } = strings;
+          const encoded = new Uint8Array(offsets[rows]! - offsets[0]! + 4 * rows);
+          plainStrings.encodePlainStrings(bytes, offsets, rows, encoded);
+          if (encoded.length > 0) encoded[at % encoded.length] = byte;
+          const count = Math.max(0, rows + off);
+          const room = Math.max(0, encoded.length - 4 * count);
+          const wanted = { bytes: new Uint8Array(room), offsets: new Uint32Array(count + 1) };
+          const got = { bytes: new Uint8Array(room), offsets: new Uint32Array(count + 1) };
+          const read = plainStrings.decodePlainStrings(encoded, count, wanted.bytes, wanted.offsets);
+          expect(simdStrings.decodePlainStrings(encoded, count, got.bytes, got.offsets)).toBe(read);
+          if (read >= 0) expect(got).toEqual(wanted);
+        },
+      ),
+      { numRuns },
+    );
+  });
+});
