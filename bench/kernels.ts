@@ -2,7 +2,9 @@
 import { cpus } from 'node:os';
 import { measureCase, type KernelCase } from './kernel-case.js';
 import { webColumns } from './kernel-columns.js';
+import { KernelMemory } from './kernel-memory.js';
 import { pageKernelCases } from './page-kernels.js';
+import { scanKernelCases } from './scan-kernels.js';
 
 const usage = `Usage: npm run --silent bench:kernels -- [options]
 
@@ -17,6 +19,9 @@ function fail(message: string): never {
   process.stderr.write(`kernels: ${message}\n\n${usage}`);
   process.exit(2);
 }
+
+/** A row group's columns, each once, and what the scan makes of them. */
+const kernelMemoryBytes = 64 * 1024 * 1024;
 
 interface Options {
   rows: number;
@@ -49,9 +54,11 @@ function copyCase(bytes: Uint8Array): KernelCase {
 
 const options = readOptions(process.argv.slice(2));
 const columns = webColumns(options.rows);
-const cases = [copyCase(columns.message.bytes), ...pageKernelCases(columns)].filter(({ name }) =>
-  name.includes(options.only),
-);
+const cases = [
+  copyCase(columns.message.bytes),
+  ...pageKernelCases(columns),
+  ...scanKernelCases(columns, new KernelMemory(kernelMemoryBytes)),
+].filter(({ name }) => name.includes(options.only));
 const lines = [
   `${cpus()[0]?.model ?? 'unknown processor'}, Node ${process.version}, ${options.rows} rows, GB/s`,
   '',

@@ -33,6 +33,18 @@ export function andRange(bits: Uint8Array, other: Uint8Array, from: number, to: 
   for (let i = from >> 3; i < end; i++) bits[i]! &= other[i]!;
 }
 
+/** Adds to `bits` the rows of [from, to) that are set in `other`; `from` is a multiple of 8. */
+export function orRange(bits: Uint8Array, other: Uint8Array, from: number, to: number): void {
+  const end = (to + 7) >> 3;
+  for (let i = from >> 3; i < end; i++) bits[i]! |= other[i]!;
+}
+
+/** Removes from `bits` the rows of [from, to) that are set in `other`; `from` is a multiple of 8. */
+export function andNotRange(bits: Uint8Array, other: Uint8Array, from: number, to: number): void {
+  const end = (to + 7) >> 3;
+  for (let i = from >> 3; i < end; i++) bits[i]! &= ~other[i]!;
+}
+
 /** How many rows of [from, to) are set. */
 export function countRange(bits: Uint8Array, from: number, to: number): number {
   if (from >= to) return 0;

@@ -49,6 +49,53 @@ export interface Kernels {
   decodeDelta(source: number, sourceBytes: number, values: number, count: number): number;
   encodePlain(bytes: number, offsets: number, rows: number, target: number): number;
   decodePlain(source: number, sourceBytes: number, count: number, bytes: number, offsets: number): number;
+  selectInt64(
+    values: number,
+    from: number,
+    to: number,
+    low: bigint,
+    high: bigint,
+    flip: number,
+    out: number,
+  ): void;
+  selectFloat64(
+    values: number,
+    from: number,
+    to: number,
+    low: number,
+    high: number,
+    flip: number,
+    out: number,
+  ): void;
+  andRange(bits: number, other: number, from: number, to: number): void;
+  orRange(bits: number, other: number, from: number, to: number): void;
+  andNotRange(bits: number, other: number, from: number, to: number): void;
+  countRange(bits: number, from: number, to: number): number;
+  listFirst(bits: number, from: number, to: number, most: number, rows: number): number;
+  listLast(bits: number, from: number, to: number, most: number, rows: number): number;
+  selectCodes8(codes: number, wanted: number, from: number, to: number, out: number): void;
+  selectCodes16(codes: number, wanted: number, from: number, to: number, out: number): void;
+  selectContaining(
+    bytes: number,
+    offsets: number,
+    from: number,
+    to: number,
+    needle: number,
+    length: number,
+    first: number,
+    second: number,
+    out: number,
+  ): number;
+  selectAffix(
+    bytes: number,
+    offsets: number,
+    from: number,
+    to: number,
+    needle: number,
+    length: number,
+    kind: number,
+    out: number,
+  ): void;
 }
 
 /** A memory that kernels work on. Growing it detaches its buffer, and so every view of it. */

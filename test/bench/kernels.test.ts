@@ -1,11 +1,15 @@
 import { expect, it } from 'vitest';
 import { measureCase } from '../../bench/kernel-case.js';
 import { webColumns } from '../../bench/kernel-columns.js';
+import { KernelMemory } from '../../bench/kernel-memory.js';
 import { pageKernelCases } from '../../bench/page-kernels.js';
+import { scanKernelCases } from '../../bench/scan-kernels.js';
 
 it('the kernel bench times every case on results that agree', () => {
-  const cases = pageKernelCases(webColumns(3000));
-  expect(cases.length).toBeGreaterThan(15);
+  const columns = webColumns(3000);
+  const memory = new KernelMemory(16 * 1024 * 1024);
+  const cases = [...pageKernelCases(columns), ...scanKernelCases(columns, memory)];
+  expect(cases.length).toBeGreaterThan(30);
   for (const kernelCase of cases) {
     const rates = measureCase(kernelCase, true);
     expect([rates.name, rates.plain > 0, rates.kernel > 0]).toEqual([kernelCase.name, true, true]);

@@ -5,6 +5,10 @@ export { numberBytes, numberWords } from './dictionary';
 export { packCodes, unpackCodes8, unpackCodes16 } from './bit-packing';
 export { encodeDelta, decodeDelta } from './delta';
 export { encodePlain, decodePlain } from './plain-strings';
+export { selectInt64, selectFloat64 } from './compare';
+export { andRange, orRange, andNotRange, countRange, listFirst, listLast } from './bitmap';
+export { selectCodes8, selectCodes16 } from './dictionary-select';
+export { selectContaining, selectAffix } from './substring';
 
 /** Where the kernels' own data ends: the first byte of the memory that callers may use. */
 export function scratchBase(): usize {

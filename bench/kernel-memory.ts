@@ -1,0 +1,41 @@
+import { instantiateKernels, memoryPageBytes, type Kernels } from '../engine/kernels/wasm.js';
+
+type TypedArray = Uint8Array | Uint16Array | Int32Array | Uint32Array | BigInt64Array | Float64Array;
+
+const slackBytes = 64;
+
+/** A memory of kernels that columns lie in, as those of the buffer pool will. */
+export class KernelMemory {
+  readonly kernels: Kernels;
+  readonly #bytes: Uint8Array;
+  #at: number;
+
+  constructor(sizeBytes: number) {
+    const pages = Math.ceil(sizeBytes / memoryPageBytes);
+    const instance = instantiateKernels(pages, pages);
+    if (instance === null)
+      throw new Error('there are no kernels to be timed: build them, on a machine with SIMD');
+    this.kernels = instance.kernels;
+    this.#bytes = new Uint8Array(instance.memory.buffer);
+    this.#at = Math.ceil(instance.kernels.scratchBase() / slackBytes) * slackBytes;
+  }
+
+  /** The address of a new buffer. */
+  room(sizeBytes: number): number {
+    const at = this.#at;
+    this.#at = (Math.ceil((at + sizeBytes) / slackBytes) + 1) * slackBytes;
+    return at;
+  }
+
+  /** The address of a copy of `source`. */
+  place(source: TypedArray): number {
+    const at = this.room(source.byteLength);
+    this.#bytes.set(new Uint8Array(source.buffer, source.byteOffset, source.byteLength), at);
+    return at;
+  }
+
+  /** What lies at an address: a view. */
+  view(at: number, sizeBytes: number): Uint8Array {
+    return this.#bytes.subarray(at, at + sizeBytes);
+  }
+}

@@ -1,0 +1,82 @@
+// Dictionary codes through a set of entries, into a bitmap: see ../dictionary-select.ts, the twin.
+
+function sixteenOf(wanted: usize): u16 {
+  return <u16>i8x16.bitmask(i8x16.ne(v128.load(wanted), i8x16.splat(0)));
+}
+
+/** A bit for each of the 128 entries whose bytes are at `wanted`. */
+function setOf(wanted: usize): v128 {
+  return i16x8(
+    sixteenOf(wanted),
+    sixteenOf(wanted + 16),
+    sixteenOf(wanted + 32),
+    sixteenOf(wanted + 48),
+    sixteenOf(wanted + 64),
+    sixteenOf(wanted + 80),
+    sixteenOf(wanted + 96),
+    sixteenOf(wanted + 112),
+  );
+}
+
+/** A bit for each of the sixteen codes at `at`: whether `low` (entries up to 127) or `high` has it. */
+function membersOf(at: usize, low: v128, high: v128): u32 {
+  const bitOfCode = i8x16(1, 2, 4, 8, 16, 32, 64, -128, 1, 2, 4, 8, 16, 32, 64, -128);
+  const codes = v128.load(at);
+  const byteOfCode = i8x16.shr_u(codes, 3);
+  const byte = v128.or(
+    i8x16.swizzle(low, byteOfCode),
+    i8x16.swizzle(high, i8x16.sub(byteOfCode, i8x16.splat(16))),
+  );
+  const bit = i8x16.swizzle(bitOfCode, v128.and(codes, i8x16.splat(7)));
+  return i8x16.bitmask(i8x16.ne(v128.and(byte, bit), i8x16.splat(0)));
+}
+
+/**
+ * Selects the rows of [from, to) whose 8-bit code has a byte other than 0 at `wanted`, which has 256 of them. `from` is a
+ * multiple of 8. The bits of these rows at `out` are overwritten, those up to the end of the last byte with 0.
+ */
+export function selectCodes8(codes: usize, wanted: usize, from: u32, to: u32, out: usize): void {
+  const low = setOf(wanted);
+  const high = setOf(wanted + 128);
+  out += from >>> 3;
+  let row = from;
+  for (; row + 32 <= to; row += 32) {
+    const at = codes + row;
+    store<u32>(out, membersOf(at, low, high) | (membersOf(at + 16, low, high) << 16));
+    out += 4;
+  }
+  for (; row < to; row += 8) {
+    const rows = min<u32>(8, to - row);
+    let bits: u32 = 0;
+    for (let k: u32 = 0; k < rows; k++)
+      bits |= (<u32>(load<u8>(wanted + load<u8>(codes + row + k)) != 0)) << k;
+    store<u8>(out++, <u8>bits);
+  }
+}
+
+/** Like `selectCodes8`, for 16-bit codes; the bytes at `wanted` are 1 or 0, and one for each entry is enough. */
+export function selectCodes16(codes: usize, wanted: usize, from: u32, to: u32, out: usize): void {
+  out += from >>> 3;
+  let at = codes + ((<usize>from) << 1);
+  let row = from;
+  for (; row + 8 <= to; row += 8) {
+    const first = load<u64>(at);
+    const second = load<u64>(at, 8);
+    const bits =
+      (<u32>load<u8>(wanted + <usize>(first & 0xffff))) |
+      ((<u32>load<u8>(wanted + <usize>((first >>> 16) & 0xffff))) << 1) |
+      ((<u32>load<u8>(wanted + <usize>((first >>> 32) & 0xffff))) << 2) |
+      ((<u32>load<u8>(wanted + <usize>(first >>> 48))) << 3) |
+      ((<u32>load<u8>(wanted + <usize>(second & 0xffff))) << 4) |
+      ((<u32>load<u8>(wanted + <usize>((second >>> 16) & 0xffff))) << 5) |
+      ((<u32>load<u8>(wanted + <usize>((second >>> 32) & 0xffff))) << 6) |
+      ((<u32>load<u8>(wanted + <usize>(second >>> 48))) << 7);
+    store<u8>(out++, <u8>bits);
+    at += 16;
+  }
+  if (row < to) {
+    let bits: u32 = 0;
+    for (let k: u32 = 0; row + k < to; k++) bits |= (<u32>load<u8>(wanted + load<u16>(at + (k << 1)))) << k;
+    store<u8>(out, <u8>bits);
+  }
+}

@@ -1,0 +1,166 @@
+// Strings of a column's bytes compared with a needle: see ../substring.ts, the twin, and ../simd/needle.ts, which lays the
+// needle out: its bytes in lower case; for each a byte that is 0x20 where it is an ASCII letter whose case does not count,
+// else 0; for each 0xff; each of the three filled up with zeros to a stride, a multiple of 16, at least 16.
+
+function strideOf(length: u32): u32 {
+  return max<u32>(16, (length + 15) & ~15);
+}
+
+/** Bytes of candidates that `selectContaining` has compared. */
+let comparedBytes: u32 = 0;
+/** A search that has compared this much more than it has passed is better done by the twin, whose time is linear. */
+const comparedBytesSlack: u32 = 65536;
+const comparedBytesPerByte: u32 = 4;
+
+/** Whether the needle stands at `at`. Up to fifteen bytes behind it are read. */
+function standsAt(at: usize, needle: usize, stride: u32): bool {
+  for (let k: usize = 0; k < stride; k += 16) {
+    const folded = v128.or(v128.load(at + k), v128.load(needle + stride + k));
+    const mask = v128.load(needle + stride + stride + k);
+    if (v128.any_true(v128.and(v128.xor(folded, v128.load(needle + k)), mask))) {
+      comparedBytes += <u32>k;
+      return false;
+    }
+  }
+  comparedBytes += stride;
+  return true;
+}
+
+/** The row of [row, to) that holds the byte at `at`; gallops from `row`, since hits come in ascending order. */
+function rowAt(offsets: usize, row: u32, to: u32, at: u32): u32 {
+  let low = row;
+  let step: u32 = 1;
+  while (low + step < to && load<u32>(offsets + ((<usize>(low + step)) << 2)) <= at) {
+    low += step;
+    step <<= 1;
+  }
+  let high = min<u32>(low + step, to);
+  while (high - low > 1) {
+    const middle = (low + high) >>> 1;
+    if (load<u32>(offsets + ((<usize>middle) << 2)) <= at) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Of the bytes at `at`, which are `byte`; `fold` is 0x20 for letters of either case. */
+function bytesLike(at: usize, byte: v128, fold: v128): v128 {
+  return i8x16.eq(v128.or(v128.load(at), fold), byte);
+}
+
+/**
+ * Selects the rows of [from, to) that contain the needle, of `length` bytes. `first` and `second` are the places in it of
+ * the two bytes that are rarest. Returns the number of rows, or -1 when the text is so periodic that the twin is faster.
+ * Offsets are relative to `bytes`; slack follows. `from` is a multiple of 8; bits at `out` are overwritten.
+ */
+export function selectContaining(
+  bytes: usize,
+  offsets: usize,
+  from: u32,
+  to: u32,
+  needle: usize,
+  length: u32,
+  first: u32,
+  second: u32,
+  out: usize,
+): i32 {
+  memory.fill(out + (from >>> 3), 0, ((to + 7) >>> 3) - (from >>> 3));
+  const stride = strideOf(length);
+  const start = load<u32>(offsets + ((<usize>from) << 2));
+  const end = load<u32>(offsets + ((<usize>to) << 2));
+  if (end - start < length) return 0;
+  // The needle can begin before this place.
+  const placesEnd = end - length + 1;
+  const firstByte = v128.load8_splat(needle + first);
+  const secondByte = v128.load8_splat(needle + second);
+  const firstFold = v128.load8_splat(needle + stride + first);
+  const secondFold = v128.load8_splat(needle + stride + second);
+  comparedBytes = 0;
+  let rows: i32 = 0;
+  let row = from;
+  let rowEnd = load<u32>(offsets + ((<usize>row) << 2), 4);
+  let at = start;
+  while (at < placesEnd) {
+    const a = bytes + at + first;
+    const b = bytes + at + second;
+    const e0 = v128.and(bytesLike(a, firstByte, firstFold), bytesLike(b, secondByte, secondFold));
+    const e1 = v128.and(bytesLike(a + 16, firstByte, firstFold), bytesLike(b + 16, secondByte, secondFold));
+    const e2 = v128.and(bytesLike(a + 32, firstByte, firstFold), bytesLike(b + 32, secondByte, secondFold));
+    const e3 = v128.and(bytesLike(a + 48, firstByte, firstFold), bytesLike(b + 48, secondByte, secondFold));
+    let next = at + 64;
+    if (!v128.any_true(v128.or(v128.or(e0, e1), v128.or(e2, e3)))) {
+      at = next;
+      continue;
+    }
+    let places =
+      (<u64>((<u32>i8x16.bitmask(e0)) | ((<u32>i8x16.bitmask(e1)) << 16))) |
+      ((<u64>((<u32>i8x16.bitmask(e2)) | ((<u32>i8x16.bitmask(e3)) << 16))) << 32);
+    while (places != 0) {
+      const place = at + <u32>ctz(places);
+      if (place >= placesEnd) return rows;
+      places &= places - 1;
+      if (!standsAt(bytes + place, needle, stride)) continue;
+      if (place >= rowEnd) {
+        row = rowAt(offsets, row + 1, to, place);
+        rowEnd = load<u32>(offsets + ((<usize>row) << 2), 4);
+      }
+      // A place that crosses the end of its row is none.
+      if (rowEnd - place < length) continue;
+      const byte = out + (row >>> 3);
+      store<u8>(byte, load<u8>(byte) | (<u8>((<u32>1) << (row & 7))));
+      rows++;
+      // One place is enough for a row.
+      if (rowEnd >= next) {
+        next = rowEnd;
+        break;
+      }
+      places &= (<u64>-1) << (rowEnd - at);
+    }
+    if (comparedBytes > comparedBytesSlack + comparedBytesPerByte * (at - start)) return -1;
+    at = next;
+  }
+  return rows;
+}
+
+/** Which rows `selectAffix` selects. */
+const atEnd: u32 = 1;
+const whole: u32 = 2;
+
+/**
+ * Selects the rows of [from, to) that begin with the needle (`kind` 0), end with it (1) or are it (2). Offsets are relative
+ * to `bytes`; slack follows. `from` is a multiple of 8; the bits of the rows at `out` are overwritten.
+ */
+export function selectAffix(
+  bytes: usize,
+  offsets: usize,
+  from: u32,
+  to: u32,
+  needle: usize,
+  length: u32,
+  kind: u32,
+  out: usize,
+): void {
+  const stride = strideOf(length);
+  const firstBytes = v128.load(needle);
+  const firstFolds = v128.load(needle + stride);
+  const firstMask = v128.load(needle + stride + stride);
+  out += from >>> 3;
+  let start = load<u32>(offsets + ((<usize>from) << 2));
+  for (let row = from; row < to; row += 8) {
+    const rows = min<u32>(8, to - row);
+    let bits: u32 = 0;
+    for (let k: u32 = 0; k < rows; k++) {
+      const end = load<u32>(offsets + ((<usize>(row + k)) << 2), 4);
+      const rowBytes = end - start;
+      const isLength = kind == whole ? rowBytes == length : rowBytes >= length;
+      // A row that is too short is compared with what follows it, to no effect, sooner than branched on.
+      const at = bytes + (kind == atEnd && isLength ? end - length : start);
+      const difference = v128.and(v128.xor(v128.or(v128.load(at), firstFolds), firstBytes), firstMask);
+      let isHit = isLength && !v128.any_true(difference);
+      if (isHit && stride > 16) isHit = standsAt(at, needle, stride);
+      bits |= (<u32>isHit) << k;
+      start = end;
+    }
+    store<u8>(out++, <u8>bits);
+  }
+}

@@ -1,0 +1,67 @@
+import { instantiateKernels, type Kernels } from '../../engine/kernels/wasm.js';
+
+type TypedArray = Uint8Array | Uint16Array | Int32Array | Uint32Array | BigInt64Array | Float64Array;
+
+/** What kernels may touch behind a buffer. */
+const slackBytes = 64;
+const guard = 0xa5;
+
+/**
+ * A memory of kernels, filled with a pattern that nobody expects, from an address on that may lie beyond 2 GiB. Buffers
+ * begin at odd places, so that no kernel may count on alignment.
+ */
+export class TestMemory {
+  readonly kernels: Kernels;
+  readonly bytes: Uint8Array;
+  readonly #base: number;
+  #at: number;
+
+  /** Null where the machine does not give that much memory. */
+  static create(base: number, sizeBytes: number): TestMemory | null {
+    const pages = Math.ceil((base + sizeBytes) / 65536);
+    try {
+      const instance = instantiateKernels(pages, pages);
+      if (instance === null) throw new Error('the kernels have not been built: npm run build');
+      const bytes = new Uint8Array(instance.memory.buffer);
+      return new TestMemory(
+        instance.kernels,
+        bytes,
+        Math.max(base, instance.kernels.scratchBase()),
+        sizeBytes,
+      );
+    } catch (error) {
+      if (error instanceof RangeError) return null;
+      throw error;
+    }
+  }
+
+  private constructor(kernels: Kernels, bytes: Uint8Array, base: number, sizeBytes: number) {
+    this.kernels = kernels;
+    this.bytes = bytes;
+    this.#base = base;
+    this.#at = base;
+    bytes.fill(guard, base, Math.min(bytes.length, base + sizeBytes));
+  }
+
+  /** Frees every buffer. */
+  reset(): void {
+    this.bytes.fill(guard, this.#base, this.#at);
+    this.#at = this.#base;
+  }
+
+  room(sizeBytes: number): number {
+    const at = this.#at + 1;
+    this.#at = at + sizeBytes + slackBytes;
+    return at;
+  }
+
+  place(source: TypedArray): number {
+    const at = this.room(source.byteLength);
+    this.bytes.set(new Uint8Array(source.buffer, source.byteOffset, source.byteLength), at);
+    return at;
+  }
+
+  take(at: number, sizeBytes: number): Uint8Array {
+    return this.bytes.slice(at, at + sizeBytes);
+  }
+}

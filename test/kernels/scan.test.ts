@@ -1,0 +1,294 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import * as bitmap from '../../engine/kernels/bitmap.js';
+import { selectFloat64, selectInt64, selectInt64Wide } from '../../engine/kernels/compare.js';
+import { selectCodes } from '../../engine/kernels/dictionary-select.js';
+import { affixEnd, affixStart, affixWhole, kernelNeedle } from '../../engine/kernels/simd/needle.js';
+import {
+  asciiFold,
+  buildSearchTables,
+  selectContaining,
+  selectEqual,
+  selectPrefix,
+  selectSuffix,
+} from '../../engine/kernels/substring.js';
+import { TestMemory } from './memory.js';
+import { stringColumns, stringsOf, type Strings } from './strings.js';
+
+const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 400;
+const memory = TestMemory.create(0, 4 * 1024 * 1024)!;
+const guard = 0xa5;
+
+/** A bitmap that is overwritten: its bytes outside the rows [from, to) must stay. */
+function outBits(rows: number): Uint8Array {
+  return new Uint8Array(((rows + 7) >> 3) + 9).fill(guard);
+}
+
+/** Rows [from, to) of a column, `from` a multiple of 8. */
+function rangeOf(rows: number, a: number, b: number): [from: number, to: number] {
+  const [low, high] = [a % (rows + 1), b % (rows + 1)].sort((x, y) => x - y) as [number, number];
+  return [low & ~7, high];
+}
+
+const longs = fc.oneof(
+  fc.bigInt({ min: -4n, max: 4n }),
+  fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+  fc.constantFrom(-(2n ** 63n), 2n ** 63n - 1n, 2n ** 53n, 2n ** 32n, -1n),
+);
+const doubles = fc.oneof(
+  fc.double({ noNaN: true }),
+  fc.constantFrom(0, -0, 1, -1, Infinity, -Infinity, Number.MIN_VALUE),
+);
+const flips = fc.constantFrom(0, 0xff);
+
+function half(value: bigint): { high: number; low: number } {
+  return { high: Number(BigInt.asIntN(32, value >> 32n)), low: Number(BigInt.asUintN(32, value)) };
+}
+
+describe('numbers in a range', () => {
+  it('are the rows of the twin, for integers', () => {
+    fc.assert(
+      fc.property(
+        fc.array(longs, { maxLength: 150 }),
+        longs,
+        longs,
+        flips,
+        fc.nat(),
+        fc.nat(),
+        (values, low, high, flip, a, b) => {
+          memory.reset();
+          const column = BigInt64Array.from(values);
+          const [from, to] = rangeOf(column.length, a, b);
+          const wanted = outBits(column.length);
+          const out = memory.place(wanted);
+          const [l, h] = [half(low), half(high)];
+          const halves = new Int32Array(column.buffer);
+          selectInt64Wide(halves, from, to, l.high, l.low, h.high, h.low, flip, wanted);
+          memory.kernels.selectInt64(memory.place(column), from, to, low, high, flip, out);
+          expect(memory.take(out, wanted.length)).toEqual(wanted);
+        },
+      ),
+      { numRuns },
+    );
+  });
+
+  it('are the rows of the twin, for doubles', () => {
+    fc.assert(
+      fc.property(
+        fc.array(doubles, { maxLength: 150 }),
+        doubles,
+        doubles,
+        flips,
+        fc.nat(),
+        fc.nat(),
+        (values, low, high, flip, a, b) => {
+          memory.reset();
+          const column = Float64Array.from(values);
+          const [from, to] = rangeOf(column.length, a, b);
+          const wanted = outBits(column.length);
+          const out = memory.place(wanted);
+          selectFloat64(column, from, to, low, high, flip, wanted);
+          memory.kernels.selectFloat64(memory.place(column), from, to, low, high, flip, out);
+          expect(memory.take(out, wanted.length)).toEqual(wanted);
+        },
+      ),
+      { numRuns },
+    );
+  });
+
+  it('are found beyond 2 GiB', () => {
+    const far = TestMemory.create(2 ** 31 + 12_345, 64 * 1024);
+    // A machine that does not give so much has no such addresses either.
+    if (far === null) return;
+    const column = BigInt64Array.from({ length: 1000 }, (_, row) => BigInt((row * 7919) % 1000));
+    const wanted = outBits(1000);
+    const out = far.place(wanted);
+    selectInt64(new Int32Array(column.buffer), 0, 1000, 100, 300, 0, wanted);
+    far.kernels.selectInt64(far.place(column), 0, 1000, 100n, 300n, 0, out);
+    expect(far.take(out, wanted.length)).toEqual(wanted);
+    const rows = far.room(4000);
+    expect(far.kernels.listLast(out, 0, 1000, 5, rows)).toBe(5);
+    const strings = stringsOf(Array.from({ length: 500 }, (_, row) => Buffer.from(`row ${row} of 500`)));
+    const needle = kernelNeedle(Buffer.from('w 77'), true);
+    const hits = far.place(outBits(500));
+    const [bytesAt, offsetsAt, needleAt] = [
+      far.place(strings.bytes),
+      far.place(strings.offsets),
+      far.place(needle.planes),
+    ];
+    const { length, first, second } = needle;
+    expect(
+      far.kernels.selectContaining(bytesAt, offsetsAt, 0, 500, needleAt, length, first, second, hits),
+    ).toBe(1);
+    expect(far.bytes[hits + (77 >> 3)]).toBe(1 << (77 & 7));
+  });
+});
+
+describe('selections', () => {
+  const bits = fc.oneof(
+    fc.uint8Array({ maxLength: 60 }),
+    fc
+      .array(fc.constantFrom(0, 0, 0, 0, 0, 0, 0, 1, 255), { maxLength: 200 })
+      .map((some) => Uint8Array.from(some)),
+  );
+
+  it('are combined as the twin does', () => {
+    fc.assert(
+      fc.property(bits, bits, fc.nat(), fc.nat(), (one, two, a, b) => {
+        const length = Math.min(one.length, two.length);
+        const [from, to] = rangeOf(length * 8, a, b);
+        for (const name of ['andRange', 'orRange', 'andNotRange'] as const) {
+          memory.reset();
+          const wanted = one.slice();
+          bitmap[name](wanted, two, from, to);
+          const at = memory.place(one);
+          memory.kernels[name](at, memory.place(two), from, to);
+          expect(memory.take(at, one.length)).toEqual(wanted);
+        }
+      }),
+      { numRuns },
+    );
+  });
+
+  it('are counted and listed from either end as the twin does', () => {
+    fc.assert(
+      fc.property(bits, fc.nat(), fc.nat(), fc.nat(40), (some, a, b, most) => {
+        memory.reset();
+        const rows = some.length * 8;
+        const [from, to] = [a % (rows + 1), b % (rows + 1)].sort((x, y) => x - y) as [number, number];
+        const listed = new Uint32Array(rows);
+        const all = [...listed.subarray(0, bitmap.listRange(some, from, to, listed, 0))];
+        const at = memory.place(some);
+        const out = memory.room(4 * most);
+        const { kernels } = memory;
+        expect(kernels.countRange(at, from, to)).toBe(bitmap.countRange(some, from, to));
+        const taken = (count: number): number[] => [
+          ...new Uint32Array(memory.take(out, 4 * most).buffer, 0, count),
+        ];
+        expect(taken(kernels.listFirst(at, from, to, most, out))).toEqual(all.slice(0, most));
+        expect(taken(kernels.listLast(at, from, to, most, out))).toEqual(all.reverse().slice(0, most));
+        expect(memory.bytes[out + 4 * most]).toBe(guard);
+      }),
+      { numRuns },
+    );
+  });
+});
+
+describe('codes through a set', () => {
+  it('select the rows of the twin', () => {
+    const sets = fc.uint8Array({ min: 0, max: 1, minLength: 256, maxLength: 256 });
+    fc.assert(
+      fc.property(
+        fc.array(fc.nat(65535), { maxLength: 150 }),
+        sets,
+        fc.nat(),
+        fc.nat(),
+        (some, set, a, b) => {
+          const [from, to] = rangeOf(some.length, a, b);
+          for (const narrow of [true, false]) {
+            memory.reset();
+            const entries = narrow ? set : Uint8Array.from({ length: 65536 }, (_, i) => set[(i * 31) & 255]!);
+            const codes = narrow ? Uint8Array.from(some) : Uint16Array.from(some);
+            const wanted = outBits(some.length);
+            const out = memory.place(wanted);
+            selectCodes(codes, entries, from, to, wanted);
+            const select = narrow ? memory.kernels.selectCodes8 : memory.kernels.selectCodes16;
+            select(memory.place(codes), memory.place(entries), from, to, out);
+            expect(memory.take(out, wanted.length)).toEqual(wanted);
+          }
+        },
+      ),
+      { numRuns },
+    );
+  });
+});
+
+describe('strings', () => {
+  interface Search {
+    readonly strings: Strings;
+    readonly needle: Uint8Array;
+    readonly from: number;
+    readonly to: number;
+  }
+
+  /** A column and a needle that most often is a part of one of its rows, in either case, or runs on into the next. */
+  const searches: fc.Arbitrary<Search> = fc
+    .tuple(stringColumns, fc.nat(), fc.integer({ min: 1, max: 40 }), fc.nat(), fc.nat(), fc.nat(9))
+    .map(([strings, at, length, a, b, other]) => {
+      const { bytes, rows } = strings;
+      const [from, to] = rangeOf(rows, a, b);
+      const start = bytes.length === 0 ? 0 : at % bytes.length;
+      const found = bytes.slice(start, start + length);
+      const needle = found.length === 0 ? Uint8Array.of(0x61) : found;
+      if (other === 0) needle[needle.length - 1] = 0x07;
+      return { strings, needle, from, to };
+    });
+
+  function kernelBits(
+    { strings, from, to }: Search,
+    needle: Uint8Array,
+    kind: number | null,
+  ): Uint8Array | null {
+    memory.reset();
+    const { kernels } = memory;
+    const wanted = outBits(strings.rows);
+    const out = memory.place(wanted);
+    const { planes, length, first, second } = kernelNeedle(needle, kind !== affixWhole);
+    const needleAt = memory.place(planes);
+    const offsetsAt = memory.place(strings.offsets);
+    const bytesAt = memory.place(strings.bytes);
+    if (kind !== null) kernels.selectAffix(bytesAt, offsetsAt, from, to, needleAt, length, kind, out);
+    else if (kernels.selectContaining(bytesAt, offsetsAt, from, to, needleAt, length, first, second, out) < 0)
+      return null;
+    return memory.take(out, wanted.length);
+  }
+
+  it('that contain, begin with, end with or are the needle are those of the twin', () => {
+    fc.assert(
+      fc.property(searches, (search) => {
+        const { strings, from, to } = search;
+        const { offsets, bytes } = strings;
+        const folded = search.needle.map((byte) => asciiFold[byte]!);
+        const containing = outBits(strings.rows);
+        selectContaining(offsets, bytes, buildSearchTables(folded), from, to, containing);
+        expect(kernelBits(search, folded, null)).toEqual(containing);
+        const prefix = outBits(strings.rows);
+        selectPrefix(offsets, bytes, folded, from, to, prefix);
+        expect(kernelBits(search, folded, affixStart)).toEqual(prefix);
+        const suffix = outBits(strings.rows);
+        selectSuffix(offsets, bytes, folded, from, to, suffix);
+        expect(kernelBits(search, folded, affixEnd)).toEqual(suffix);
+        const equal = outBits(strings.rows);
+        selectEqual(offsets, bytes, search.needle, from, to, equal);
+        expect(kernelBits(search, search.needle, affixWhole)).toEqual(equal);
+      }),
+      { numRuns },
+    );
+  });
+
+  it('are found at every place of a vector, and not across rows', () => {
+    for (let before = 0; before < 140; before++) {
+      const text = `${'x'.repeat(before)}Needle, and more`;
+      const strings = stringsOf([
+        Buffer.from(text),
+        Buffer.from('nee'),
+        Buffer.from('dle'),
+        Buffer.from('needle'),
+      ]);
+      const search = { strings, needle: Buffer.from('needle'), from: 0, to: 4 };
+      expect(kernelBits(search, search.needle, null)?.[0]).toBe(0b1001);
+    }
+  });
+
+  it('are left to the twin where the text is periodic', () => {
+    const strings = stringsOf([new Uint8Array(600_000).fill(0x61)]);
+    const needle = new Uint8Array(4000).fill(0x61);
+    needle[1999] = 0x62;
+    // The rarest bytes tell such a needle apart; one of equal bytes but the masked-out case does not occur.
+    expect(kernelBits({ strings, needle, from: 0, to: 1 }, needle, null)?.[0]).toBe(0);
+    const ab = Buffer.from('ab'.repeat(300_000));
+    const almost = Buffer.from(`${'ab'.repeat(2000)}bb`);
+    const bits = kernelBits({ strings: stringsOf([ab]), needle: almost, from: 0, to: 1 }, almost, null);
+    expect(bits).toBeNull();
+  });
+});
