@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { cpus } from 'node:os';
+import { jsonKernelCases } from './json-kernels.js';
 import { measureCase, type KernelCase } from './kernel-case.js';
 import { webColumns } from './kernel-columns.js';
 import { KernelMemory } from './kernel-memory.js';
@@ -20,7 +21,7 @@ function fail(message: string): never {
   process.exit(2);
 }
 
-/** A row group's columns, each once, and what the scan makes of them. */
+/** A row group's columns, each twice, and what the scan makes of them. */
 const kernelMemoryBytes = 64 * 1024 * 1024;
 
 interface Options {
@@ -54,10 +55,12 @@ function copyCase(bytes: Uint8Array): KernelCase {
 
 const options = readOptions(process.argv.slice(2));
 const columns = webColumns(options.rows);
+const memory = new KernelMemory(kernelMemoryBytes);
 const cases = [
   copyCase(columns.message.bytes),
   ...pageKernelCases(columns),
-  ...scanKernelCases(columns, new KernelMemory(kernelMemoryBytes)),
+  ...scanKernelCases(columns, memory),
+  ...jsonKernelCases(columns, memory),
 ].filter(({ name }) => name.includes(options.only));
 const lines = [
   `${cpus()[0]?.model ?? 'unknown processor'}, Node ${process.version}, ${options.rows} rows, GB/s`,

@@ -96,6 +96,18 @@ export interface Kernels {
     kind: number,
     out: number,
   ): void;
+  jsonEnd(): number;
+  writeJsonRows(
+    columns: number,
+    columnCount: number,
+    fixedBytes: number,
+    rows: number,
+    from: number,
+    to: number,
+    cursorOfRow0: bigint,
+    at: number,
+    atMax: number,
+  ): number;
 }
 
 /** A memory that kernels work on. Growing it detaches its buffer, and so every view of it. */

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { jsonKernelCases } from '../../bench/json-kernels.js';
 import { measureCase } from '../../bench/kernel-case.js';
 import { webColumns } from '../../bench/kernel-columns.js';
 import { KernelMemory } from '../../bench/kernel-memory.js';
@@ -8,7 +9,11 @@ import { scanKernelCases } from '../../bench/scan-kernels.js';
 it('the kernel bench times every case on results that agree', () => {
   const columns = webColumns(3000);
   const memory = new KernelMemory(16 * 1024 * 1024);
-  const cases = [...pageKernelCases(columns), ...scanKernelCases(columns, memory)];
+  const cases = [
+    ...pageKernelCases(columns),
+    ...scanKernelCases(columns, memory),
+    ...jsonKernelCases(columns, memory),
+  ];
   expect(cases.length).toBeGreaterThan(30);
   for (const kernelCase of cases) {
     const rates = measureCase(kernelCase, true);

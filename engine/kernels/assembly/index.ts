@@ -9,6 +9,7 @@ export { selectInt64, selectFloat64 } from './compare';
 export { andRange, orRange, andNotRange, countRange, listFirst, listLast } from './bitmap';
 export { selectCodes8, selectCodes16 } from './dictionary-select';
 export { selectContaining, selectAffix } from './substring';
+export { jsonEnd, writeJsonRows } from './json-rows';
 
 /** Where the kernels' own data ends: the first byte of the memory that callers may use. */
 export function scratchBase(): usize {
