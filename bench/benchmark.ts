@@ -1,0 +1,131 @@
+import { mkdirSync } from 'node:fs';
+import { checkAnswers, timeSides } from './comparison.js';
+import { measureHttp } from './http/measure-http.js';
+import { describeLoading, installPeers, loadSides, type LoadedSide } from './loading.js';
+import { describeMachine } from './machine.js';
+import type { BenchOptions } from './options.js';
+import type { Question } from './question.js';
+import { questionsOf } from './questions.js';
+import { prepareSet, setDays, type RecordSet } from './record-set.js';
+import { compareLine, type BenchResult, type ResultLine } from './result.js';
+import { SideClient } from './side-client.js';
+import type { SideName } from './side.js';
+
+/** Gets a sentence about what is being done. */
+export type Say = (what: string) => void;
+
+/**
+ * Runs the benchmark: makes or finds the records, loads them into every side, compares the answers of all sides to every question,
+ * times those that agree, and measures our server. Throws when an answer is wrong: a figure of a wrong answer is worth nothing.
+ */
+export async function runBenchmark(options: BenchOptions, say: Say): Promise<BenchResult> {
+  const startedAt = new Date();
+  const machine = describeMachine();
+  mkdirSync(options.dataFolder, { recursive: true });
+  const missing = installPeers(options);
+  const sets: RecordSet[] = [await prepare('web', options.webRows, options, say)];
+  if (options.appRows > 0) sets.push(await prepare('app', options.appRows, options, say));
+  const lines: ResultLine[] = [];
+  const versions: Record<string, string> = {};
+  for (const set of sets) {
+    const loaded = await loadSides(set, options, missing, say);
+    const questions = questionsOf(set).filter(({ id }) => options.questions?.includes(id) ?? true);
+    lines.push(...(await askQuestions(questions, loaded, versions, options, say)));
+    lines.push(...describeLoading(set, loaded));
+    if (set.name === 'web') lines.push(...(await overHttp(set, loaded, options, say)));
+  }
+  return {
+    format: 'logstrata-bench/1',
+    name: options.name,
+    startedAt: startedAt.toISOString(),
+    seconds: Math.round((Date.now() - startedAt.getTime()) / 100) / 10,
+    machine,
+    settings: {
+      threads: options.threads,
+      cacheBytes: options.cacheBytes,
+      turns: options.turns,
+      httpSeconds: options.httpSeconds,
+    },
+    sets: sets.map(({ name, rows, bytes }) => ({ name, rows, bytes, days: setDays })),
+    versions,
+    missing,
+    lines,
+  };
+}
+
+function prepare(name: RecordSet['name'], rows: number, options: BenchOptions, say: Say): Promise<RecordSet> {
+  let shown = -1;
+  return prepareSet(name, rows, options.dataFolder, (fraction) => {
+    const tenth = Math.floor(fraction * 10);
+    if (tenth > shown) say(`making ${rows.toLocaleString('en-US')} ${name} records: ${tenth}0 %`);
+    shown = Math.max(shown, tenth);
+  });
+}
+
+async function askQuestions(
+  questions: readonly Question[],
+  loaded: readonly LoadedSide[],
+  versions: Record<string, string>,
+  options: BenchOptions,
+  say: Say,
+): Promise<ResultLine[]> {
+  const clients: SideClient[] = [];
+  try {
+    for (const side of loaded) {
+      const client = await SideClient.start(side.options);
+      clients.push(client);
+      versions[client.name] = await client.request({ kind: 'version' });
+      await client.request({ kind: 'open' });
+    }
+    const lines: ResultLine[] = [];
+    for (const question of questions) {
+      say(`asking ${question.id}`);
+      lines.push(await askQuestion(question, clients, options));
+    }
+    return lines;
+  } finally {
+    for (const client of clients) await client.stop();
+  }
+}
+
+async function askQuestion(
+  question: Question,
+  clients: readonly SideClient[],
+  options: BenchOptions,
+): Promise<ResultLine> {
+  const asked: SideClient[] = [];
+  for (const client of clients) if (await client.request({ kind: 'answers', question })) asked.push(client);
+  const { answer, slowestMs } = await checkAnswers(question, asked);
+  const ours: SideName = question.isUnindexed === true ? 'logstrata-unindexed' : 'logstrata';
+  return compareLine({
+    id: question.id,
+    title: question.title,
+    set: question.set,
+    unit: 'ms',
+    isLowerBetter: true,
+    ours,
+    figures: await timeSides(question, asked, slowestMs, options),
+    answer,
+    ...(question.targetMs === undefined ? {} : { target: `≤ ${question.targetMs}` }),
+  });
+}
+
+function overHttp(
+  set: RecordSet,
+  loaded: readonly LoadedSide[],
+  options: BenchOptions,
+  say: Say,
+): Promise<ResultLine[]> {
+  const store = loaded.find(({ options: { side } }) => side === 'logstrata');
+  const newest = questionsOf(set).find(({ id }) => id === 'newest');
+  if (store === undefined || newest === undefined) return Promise.resolve([]);
+  say('measuring HTTP');
+  return measureHttp({
+    storeFolder: store.options.folder,
+    scratchFolder: options.dataFolder,
+    newest,
+    bulkRows: set.probes.bulkRows,
+    turns: Math.min(options.turns, 3),
+    seconds: options.httpSeconds,
+  });
+}

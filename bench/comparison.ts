@@ -1,0 +1,84 @@
+import type { AnswerDigest } from './answer-digest.js';
+import type { Question } from './question.js';
+import type { SideClient } from './side-client.js';
+import type { SideName } from './side.js';
+import { spreadOf, type Spread } from './spread.js';
+
+/** How long a question is asked. */
+export interface Pace {
+  /** Rounds in which every side has its turn, for questions that are answered quickly. */
+  readonly turns: number;
+  /** A turn of a side lasts at least so long, or one run. */
+  readonly turnMs: number;
+}
+
+/** Runs in one turn at most: enough for a median of answers that take microseconds. */
+const runsInTurnMax = 50;
+/** Sides that need this long for one answer get few turns: their spread is small beside it. */
+const slowMs = 1500;
+const turnsWhenSlow = 3;
+const coldTurnsMax = 5;
+
+/** The answers of all sides to a question differ, or are not what the generator knows. */
+export class AnswerMismatch extends Error {}
+
+/**
+ * Asks every side once and compares the answers: as many records, with the same values in the same order. Throws `AnswerMismatch`
+ * when one differs. This is also the sides' warm-up.
+ */
+export async function checkAnswers(
+  question: Question,
+  sides: readonly SideClient[],
+): Promise<{ answer: AnswerDigest; slowestMs: number }> {
+  const answers: [SideName, AnswerDigest][] = [];
+  let slowestMs = 0;
+  for (const side of sides) {
+    const startMs = performance.now();
+    answers.push([side.name, await side.request({ kind: 'check', question })]);
+    slowestMs = Math.max(slowestMs, performance.now() - startMs);
+  }
+  const [first] = answers;
+  if (first === undefined) throw new AnswerMismatch(`no side can be asked "${question.title}"`);
+  const isRight = answers.every(
+    ([, { rows, digest }]) => rows === first[1].rows && digest === first[1].digest,
+  );
+  const isExpected = question.rowsExpected === undefined || first[1].rows === question.rowsExpected;
+  if (!isRight || !isExpected) {
+    const said = answers.map(([name, { rows, digest }]) => `${name}: ${rows} records, digest ${digest}`);
+    const expected =
+      question.rowsExpected === undefined ? '' : ` (${question.rowsExpected} records expected)`;
+    throw new AnswerMismatch(
+      `the answers to "${question.title}" differ or are wrong${expected}:\n  ${said.join('\n  ')}`,
+    );
+  }
+  return { answer: first[1], slowestMs };
+}
+
+/**
+ * Times a question on all sides, in rounds in which each has its turn and another begins each time, so that what else the machine
+ * does falls on all alike. tinybench would run one side to its end before the next, and has no sides in other processes.
+ */
+export async function timeSides(
+  question: Question,
+  sides: readonly SideClient[],
+  slowestMs: number,
+  pace: Pace,
+): Promise<Record<string, Spread>> {
+  const isCold = question.isCold === true;
+  const turns = Math.min(
+    pace.turns,
+    slowestMs >= slowMs ? turnsWhenSlow : pace.turns,
+    isCold ? coldTurnsMax : pace.turns,
+  );
+  const runs = new Map<SideClient, number[]>(sides.map((side) => [side, []]));
+  for (let turn = 0; turn < turns; turn++) {
+    for (let i = 0; i < sides.length; i++) {
+      const side = sides[(i + turn) % sides.length]!;
+      const runsMax = isCold ? 1 : runsInTurnMax;
+      runs
+        .get(side)!
+        .push(...(await side.request({ kind: 'time', question, budgetMs: pace.turnMs, runsMax })));
+    }
+  }
+  return Object.fromEntries(sides.map((side) => [side.name, spreadOf(runs.get(side)!)]));
+}

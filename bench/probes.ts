@@ -1,0 +1,80 @@
+import type { SetName } from './question.js';
+
+/** A record that a question is about. */
+export interface ProbeRecord {
+  readonly seq: number;
+  readonly time: string;
+  /** The value that it alone has: `request_id` of the web set, `trace_id` of the application set. */
+  readonly key: string;
+  readonly message: string;
+}
+
+/** What the questions about a set need to know of its records. Found by reading the file, the same for every run. */
+export interface Probes {
+  readonly middle: ProbeRecord;
+  /** The record after which `bulkRows` records follow that are asked for at once; null: from the first on. */
+  readonly bulkStart: ProbeRecord | null;
+  readonly bulkRows: number;
+  /** A record whose id is searched for. */
+  readonly wanted: ProbeRecord;
+  /** Web: an address that few records have. */
+  readonly rareAddress: string;
+  readonly rareAddressRows: number;
+}
+
+const bulkRowsMax = 1_000_000;
+/** An address with this many records is rare and still worth an answer. */
+const rareRowsWanted = 8;
+
+/** `"key":"text"` and `"key":number` of a line, as they stand there: cheaper than parsing all of it. */
+function textOf(line: string, key: string): string {
+  const found = new RegExp(`"${key}":(?:"((?:[^"\\\\]|\\\\.)*)"|(-?\\d+))`).exec(line);
+  return found?.[1] ?? found?.[2] ?? '';
+}
+
+function probe(name: SetName, seq: number, line: string): ProbeRecord {
+  const { message } = JSON.parse(line) as { message: string };
+  return {
+    seq,
+    time: textOf(line, 'time'),
+    key: textOf(line, name === 'web' ? 'request_id' : 'trace_id'),
+    message,
+  };
+}
+
+/** Reads a set once and picks what its questions are about. */
+export async function pickProbes(name: SetName, lines: AsyncIterable<string>, rows: number): Promise<Probes> {
+  const bulkRows = Math.min(bulkRowsMax, rows);
+  const middleSeq = Math.max(1, Math.floor(rows / 2));
+  const bulkSeq = Math.floor((rows - bulkRows) / 2);
+  const wantedSeq = Math.max(1, Math.floor(rows * 0.37));
+  const addressRows = new Map<string, number>();
+  const picked = new Map<number, ProbeRecord>();
+  let seq = 0;
+  for await (const line of lines) {
+    seq++;
+    if (seq === middleSeq || seq === bulkSeq || seq === wantedSeq) picked.set(seq, probe(name, seq, line));
+    if (name !== 'web') continue;
+    const address = textOf(line, 'remote_addr');
+    addressRows.set(address, (addressRows.get(address) ?? 0) + 1);
+  }
+  if (seq !== rows) throw new Error(`the set ${name} has ${seq} records, not ${rows}`);
+  const [rareAddress, rareAddressRows] = rarest(addressRows);
+  return {
+    middle: picked.get(middleSeq)!,
+    bulkStart: picked.get(bulkSeq) ?? null,
+    bulkRows,
+    wanted: picked.get(wantedSeq)!,
+    rareAddress,
+    rareAddressRows,
+  };
+}
+
+/** The address whose count is nearest to the wanted one; of several, the first in the file. */
+function rarest(counts: ReadonlyMap<string, number>): [string, number] {
+  let best: [string, number] = ['', 0];
+  for (const [address, count] of counts) {
+    if (Math.abs(count - rareRowsWanted) < Math.abs(best[1] - rareRowsWanted)) best = [address, count];
+  }
+  return best;
+}

@@ -1,0 +1,228 @@
+import { setDays, setStartMs, type RecordSet } from './record-set.js';
+import type { Anchor, Filter, Question, SetName } from './question.js';
+import type { ProbeRecord, Probes } from './probes.js';
+
+const dayMs = 86_400_000;
+/** More than any answer that is asked for as a whole; the route's own maximum. */
+const limitWhole = 1_000_000;
+/** Twelve digits that no request id contains: an id has 32 digits of 0-9a-f, and the sets hold no such run (checked: 0 records). */
+const absentId = 'fedcba987654';
+
+function isoDay(timeMs: number): string {
+  return new Date(timeMs).toISOString().slice(0, 10);
+}
+
+function anchorOf(set: SetName, record: ProbeRecord): Anchor {
+  const key: Filter =
+    set === 'web'
+      ? { column: 'request_id', op: 'exact', value: record.key }
+      : { column: 'trace_id', op: 'eq', value: record.key };
+  return { seq: record.seq, key };
+}
+
+function bulkAnchor(set: SetName, { bulkStart }: Probes): Anchor {
+  return bulkStart === null ? { seq: 0, key: null } : anchorOf(set, bulkStart);
+}
+
+/** Searches for an id in `message`: with gram filters, without them, and the first time after opening. */
+function idSearches(probes: Probes): Question[] {
+  const id = probes.wanted.key.slice(8, 20);
+  const search = (
+    value: string,
+    rowsExpected: number,
+  ): Pick<Question, 'set' | 'limit' | 'filters' | 'rowsExpected' | 'isGrep'> => ({
+    set: 'web',
+    limit: 100,
+    filters: [{ column: 'message', op: 'like', value }],
+    rowsExpected,
+    isGrep: true,
+  });
+  const once = search(id, 1);
+  const never = search(absentId, 0);
+  return [
+    { ...once, id: 'id-once', title: '12-digit id that occurs once', targetMs: 25 },
+    { ...never, id: 'id-nowhere', title: '12-digit id that occurs nowhere', targetMs: 25 },
+    {
+      ...once,
+      id: 'id-once-unfiltered',
+      title: '… once, gram filters off',
+      isUnindexed: true,
+      targetMs: 200,
+    },
+    {
+      ...never,
+      id: 'id-nowhere-unfiltered',
+      title: '… nowhere, gram filters off',
+      isUnindexed: true,
+      targetMs: 200,
+    },
+    { ...once, id: 'id-once-cold', title: '… once, cold', isCold: true },
+    {
+      ...once,
+      id: 'id-once-unfiltered-cold',
+      title: '… once, cold, gram filters off',
+      isCold: true,
+      isUnindexed: true,
+    },
+  ];
+}
+
+function status(op: 'eq' | 'gte', value: number): Filter {
+  return { column: 'status', op, value };
+}
+
+function webQuestions({ probes }: RecordSet): Question[] {
+  return [...newestRecords(), ...idSearches(probes), ...filtered(probes), ...pages(probes), ...long(probes)];
+}
+
+function newestRecords(): Question[] {
+  const set = 'web';
+  return [
+    { id: 'newest', title: 'newest 100', set, limit: 100, filters: [], targetMs: 0.5 },
+    {
+      id: 'newest-errors',
+      title: 'newest 100 with status ≥ 500',
+      set,
+      limit: 100,
+      filters: [status('gte', 500)],
+      targetMs: 1,
+    },
+  ];
+}
+
+function filtered(probes: Probes): Question[] {
+  const set = 'web';
+  const middleDayMs = setStartMs + Math.floor(setDays / 2) * dayMs;
+  return [
+    {
+      id: 'common-word',
+      title: 'common word in user_agent, newest 100',
+      set,
+      limit: 100,
+      filters: [{ column: 'user_agent', op: 'like', value: 'chrome' }],
+      targetMs: 0.8,
+    },
+    {
+      id: 'prefix-status-day',
+      title: 'prefix AND status = 404 AND one day',
+      set,
+      limit: 100,
+      filters: [
+        { column: 'path', op: 'prefix', value: '/api/v1/orders' },
+        status('eq', 404),
+        { column: 'time', op: 'since', value: isoDay(middleDayMs) },
+        { column: 'time', op: 'until', value: isoDay(middleDayMs + dayMs) },
+      ],
+      targetMs: 3,
+    },
+    {
+      id: 'rare-address',
+      title: 'exact on a rare address',
+      set,
+      limit: 100,
+      filters: [{ column: 'remote_addr', op: 'exact', value: probes.rareAddress }],
+      rowsExpected: Math.min(100, probes.rareAddressRows),
+      targetMs: 10,
+    },
+  ];
+}
+
+function pages(probes: Probes): Question[] {
+  const set = 'web';
+  const middle = anchorOf(set, probes.middle);
+  return [
+    {
+      id: 'page-after',
+      title: 'page after a cursor in the middle',
+      set,
+      limit: 100,
+      after: middle,
+      filters: [],
+      targetMs: 0.5,
+    },
+    {
+      id: 'page-before',
+      title: 'page before it, status = 404',
+      set,
+      limit: 100,
+      before: middle,
+      filters: [status('eq', 404)],
+      targetMs: 0.9,
+    },
+  ];
+}
+
+/** Questions with many records for an answer. */
+function long(probes: Probes): Question[] {
+  const set = 'web';
+  return [
+    {
+      id: 'three-filters',
+      title: 'three filters, every record looked at, 0.5 % returned',
+      set,
+      limit: limitWhole,
+      isWhole: true,
+      filters: [
+        { column: 'method', op: 'exact', value: 'POST' },
+        status('eq', 200),
+        { column: 'bytes', op: 'gte', value: 7900 },
+      ],
+      targetMs: 60,
+    },
+    {
+      id: 'bulk',
+      title: `${probes.bulkRows.toLocaleString('en-US')} records as JSON Lines`,
+      set,
+      limit: probes.bulkRows,
+      after: bulkAnchor(set, probes),
+      filters: [],
+      rowsExpected: probes.bulkRows,
+      targetMs: 350,
+    },
+  ];
+}
+
+function appQuestions({ probes }: RecordSet): Question[] {
+  const set = 'app';
+  return [
+    { id: 'app-newest', title: 'app: newest 100', set, limit: 100, filters: [] },
+    {
+      id: 'app-errors',
+      title: 'app: newest 100 errors',
+      set,
+      limit: 100,
+      filters: [{ column: 'level', op: 'exact', value: 'error' }],
+    },
+    {
+      id: 'app-name',
+      title: 'app: a name that is not ASCII, in a slow record',
+      set,
+      limit: 100,
+      filters: [
+        { column: 'message', op: 'like', value: 'ReNée' },
+        { column: 'duration', op: 'gte', value: 200 },
+      ],
+    },
+    {
+      id: 'app-trace',
+      title: 'app: one trace_id',
+      set,
+      limit: 100,
+      filters: [{ column: 'trace_id', op: 'eq', value: probes.wanted.key }],
+      rowsExpected: 1,
+    },
+    {
+      id: 'app-page-after',
+      title: 'app: page after a cursor in the middle',
+      set,
+      limit: 100,
+      after: anchorOf(set, probes.middle),
+      filters: [],
+    },
+  ];
+}
+
+/** The questions about a set. */
+export function questionsOf(set: RecordSet): Question[] {
+  return set.name === 'web' ? webQuestions(set) : appQuestions(set);
+}

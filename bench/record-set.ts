@@ -1,0 +1,141 @@
+import { createReadStream, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { appRecordLines } from './app-records.js';
+import { pickProbes, type Probes } from './probes.js';
+import type { SetColumn, SetName } from './question.js';
+import { webRecordAsJson, webRecords, type RecordOptions } from './web-records.js';
+
+const column = (
+  name: string,
+  kind: SetColumn['kind'],
+  nullable = false,
+  source: string = name,
+): SetColumn => ({ name, source, kind, nullable });
+
+/** The fields of each set, as `bench/agents` has them. */
+export const columnsOf: Readonly<Record<SetName, readonly SetColumn[]>> = {
+  web: [
+    column('time', 'time'),
+    column('remote_addr', 'text'),
+    column('remote_user', 'word', true),
+    column('method', 'word'),
+    column('path', 'text'),
+    column('status', 'int'),
+    column('bytes', 'int'),
+    column('request_time', 'float'),
+    column('referer', 'word', true),
+    column('user_agent', 'word'),
+    column('request_id', 'text'),
+    column('message', 'text'),
+  ],
+  app: [
+    column('time', 'time'),
+    column('level', 'word'),
+    column('service', 'word'),
+    column('trace_id', 'int'),
+    column('duration', 'float', false, 'duration_ms'),
+    column('context', 'text'),
+    column('message', 'text'),
+  ],
+};
+
+/** Days that the records of a set are spread over. */
+export const setDays = 30;
+/** The first day of every set. Fixed, so that the same options give the same bytes. */
+export const setStartMs = Date.UTC(2026, 9, 20);
+const seed = 1;
+/** A change of the generator makes files of an older one useless: count this up with it. */
+const generatorVersion = 1;
+const pieceChars = 1024 * 1024;
+
+/** A set of records as a file of JSON lines, and what the questions about it need to know. */
+export interface RecordSet {
+  readonly name: SetName;
+  /** JSON Lines, each with its number in the set as `seq`, which we leave out and peers have for a `_cursor`. */
+  readonly path: string;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly probes: Probes;
+}
+
+function* linesOf(name: SetName, options: RecordOptions): Generator<string> {
+  let seq = 0;
+  switch (name) {
+    case 'web':
+      for (const record of webRecords(options)) yield numbered(++seq, webRecordAsJson(record));
+      return;
+    case 'app':
+      for (const line of appRecordLines(options)) yield numbered(++seq, line);
+      return;
+  }
+}
+
+function numbered(seq: number, line: string): string {
+  return `{"seq":${seq},${line.slice(1)}\n`;
+}
+
+/**
+ * The set of `rows` records in `folder`: made now, or found there from an earlier run. Calls `onProgress` with the share that
+ * is written.
+ */
+export async function prepareSet(
+  name: SetName,
+  rows: number,
+  folder: string,
+  onProgress: (fraction: number) => void,
+): Promise<RecordSet> {
+  const path = join(folder, `${name}-${rows}.jsonl`);
+  const notePath = `${path}.note.json`;
+  if (existsSync(notePath)) {
+    const note = JSON.parse(readFileSync(notePath, 'utf8')) as RecordSet & { generatorVersion: number };
+    if (note.generatorVersion === generatorVersion && existsSync(path)) return { ...note, path };
+    rmSync(notePath);
+  }
+  const bytes = await writeLines(`${path}.new`, name, rows, onProgress);
+  const probes = await pickProbes(name, readLines(`${path}.new`), rows);
+  renameSync(`${path}.new`, path);
+  const set: RecordSet = { name, path, rows, bytes, probes };
+  // Written last: a file without its note is one that an interrupted run left behind.
+  writeFileSync(notePath, JSON.stringify({ generatorVersion, ...set, path: undefined }));
+  return set;
+}
+
+async function writeLines(
+  path: string,
+  name: SetName,
+  rows: number,
+  onProgress: (fraction: number) => void,
+): Promise<number> {
+  const file = await open(path, 'w');
+  let bytes = 0;
+  let written = 0;
+  let piece = '';
+  try {
+    const flush = async (): Promise<void> => {
+      const encoded = Buffer.from(piece, 'utf8');
+      await file.writeFile(encoded);
+      bytes += encoded.length;
+      piece = '';
+      onProgress(written / rows);
+    };
+    for (const line of linesOf(name, { rows, startMs: setStartMs, days: setDays, seed })) {
+      piece += line;
+      written++;
+      if (piece.length >= pieceChars) await flush();
+    }
+    await flush();
+  } finally {
+    await file.close();
+  }
+  return bytes;
+}
+
+/** The lines of a file, without their ends. */
+export function readLines(path: string): AsyncIterable<string> {
+  return createInterface({
+    input: createReadStream(path, { highWaterMark: 1024 * 1024 }),
+    crlfDelay: Infinity,
+  });
+}

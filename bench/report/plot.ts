@@ -1,0 +1,100 @@
+import type { BenchResult, ResultLine } from '../result.js';
+import { formatAdvantage } from './figures.js';
+
+const rowHeight = 22;
+const titleWidth = 330;
+const plotWidth = 520;
+const labelWidth = 190;
+const top = 64;
+const bottom = 34;
+const colours = { ahead: '#2f7d4f', behind: '#b5483a', grid: '#d8d8d8', axis: '#555', text: '#222' };
+
+function escapeXml(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
+}
+
+interface Scale {
+  readonly low: number;
+  readonly high: number;
+  /** Pixels from the left for an advantage. */
+  x(advantage: number): number;
+}
+
+/** A logarithmic axis of whole decades that holds every bar and 1. */
+function scaleFor(advantages: readonly number[]): Scale {
+  const low = Math.min(-1, Math.floor(Math.log10(Math.min(1, ...advantages))));
+  const high = Math.max(1, Math.ceil(Math.log10(Math.max(1, ...advantages))));
+  const x = (advantage: number): number =>
+    titleWidth + ((Math.log10(advantage) - low) / (high - low)) * plotWidth;
+  return { low, high, x };
+}
+
+function text(x: number, y: number, content: string, attributes = ''): string {
+  return `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" ${attributes}>${escapeXml(content)}</text>`;
+}
+
+function grid(scale: Scale, height: number): string[] {
+  const parts: string[] = [];
+  for (let power = scale.low; power <= scale.high; power++) {
+    const x = scale.x(10 ** power).toFixed(1);
+    const isOne = power === 0;
+    const stroke = isOne ? colours.axis : colours.grid;
+    parts.push(
+      `<line x1="${x}" y1="${top - 6}" x2="${x}" y2="${height - bottom}" stroke="${stroke}" stroke-width="${isOne ? 1.5 : 1}"/>`,
+      text(scale.x(10 ** power), height - bottom + 16, `${10 ** power}×`, 'text-anchor="middle"'),
+    );
+  }
+  return parts;
+}
+
+function bar(line: ResultLine, row: number, scale: Scale): string[] {
+  const y = top + row * rowHeight;
+  const title = text(titleWidth - 10, y + 14, line.title, 'text-anchor="end"');
+  if (line.best === null) return [title, text(scale.x(1) + 6, y + 14, 'no peer', `fill="${colours.axis}"`)];
+  const { advantage, side } = line.best;
+  const from = scale.x(Math.min(1, advantage));
+  const to = scale.x(Math.max(1, advantage));
+  const fill = advantage >= 1 ? colours.ahead : colours.behind;
+  return [
+    title,
+    `<rect x="${from.toFixed(1)}" y="${y + 3}" width="${Math.max(1, to - from).toFixed(1)}" height="${rowHeight - 7}" fill="${fill}"/>`,
+    // Always right of the bar and of the axis, so that it never runs into a title.
+    text(Math.max(to, scale.x(1)) + 6, y + 14, `${formatAdvantage(advantage)} ${side}`),
+  ];
+}
+
+/** The result as an SVG: a bar for each line, to the right of 1 where we are ahead of the best peer, to the left where behind. */
+export function plotResult(result: BenchResult): string {
+  const advantages = result.lines.flatMap(({ best }) => (best === null ? [] : [best.advantage]));
+  const scale = scaleFor(advantages);
+  const width = titleWidth + plotWidth + labelWidth;
+  const height = top + result.lines.length * rowHeight + bottom;
+  const sets = result.sets
+    .map(({ name, rows }) => `${rows.toLocaleString('en-US')} ${name} records`)
+    .join(', ');
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" ` +
+      `font-family="system-ui, sans-serif" font-size="12" fill="${colours.text}">`,
+    `<rect width="${width}" height="${height}" fill="white"/>`,
+    text(
+      16,
+      24,
+      'How many times better than the best peer (logarithmic; right of 1× is ahead)',
+      'font-size="15" font-weight="600"',
+    ),
+    text(
+      16,
+      42,
+      `${sets}; ${result.machine.cpu}, ${result.machine.cores} cores; ${result.startedAt.slice(0, 10)}`,
+      `fill="${colours.axis}"`,
+    ),
+    ...grid(scale, height),
+    ...result.lines.flatMap((line, row) => bar(line, row, scale)),
+    '</svg>',
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,88 @@
+import type { SetColumn } from './question.js';
+import { AnswerReader, type AnswerDigest } from './answer-digest.js';
+import type { Question } from './question.js';
+import { columnsOf } from './record-set.js';
+import { makeSide } from './sides/make-side.js';
+import type { LoadFigures, Side, SideOptions, SideReplies, SideRequest } from './side.js';
+
+/**
+ * The process of one side: it answers the requests of the benchmark (`side-client.ts`), one after the other. So no side shares its
+ * memory, its threads or its crashes with another, and the memory that loading took can be told.
+ */
+async function serve(options: SideOptions): Promise<void> {
+  const side = makeSide(options);
+  const columns = columnsOf[options.set.name];
+  let previous = Promise.resolve();
+  process.on('message', ({ id, request }: { id: number; request: SideRequest }) => {
+    previous = previous.then(async () => {
+      try {
+        process.send?.({ id, reply: await reply(side, columns, request) });
+      } catch (error) {
+        process.send?.({
+          id,
+          failure: error instanceof Error ? (error.stack ?? error.message) : String(error),
+        });
+      }
+    });
+  });
+  process.on('disconnect', () => process.exit(0));
+  process.send?.({ id: 0, reply: null });
+  await previous;
+}
+
+async function reply(
+  side: Side,
+  columns: readonly SetColumn[],
+  request: SideRequest,
+): Promise<SideReplies[keyof SideReplies]> {
+  switch (request.kind) {
+    case 'version':
+      return side.version();
+    case 'load':
+      return load(side);
+    case 'open':
+      await side.open();
+      return null;
+    case 'close':
+      await side.close();
+      return null;
+    case 'answers':
+      return side.answers(request.question);
+    case 'check':
+      return check(side, columns, request.question);
+    case 'time':
+      return time(side, request.question, request.budgetMs, request.runsMax);
+  }
+}
+
+async function load(side: Side): Promise<LoadFigures> {
+  const startMs = performance.now();
+  await side.load();
+  const seconds = (performance.now() - startMs) / 1000;
+  // In KiB by the documentation of Node. Asked for before anything else is done.
+  const rssBytes = process.resourceUsage().maxRSS * 1024;
+  return { seconds, rssBytes, bytes: await side.bytesOnDisk() };
+}
+
+async function check(side: Side, columns: readonly SetColumn[], question: Question): Promise<AnswerDigest> {
+  const reader = new AnswerReader(columns);
+  await side.ask(question, (piece) => reader.take(piece));
+  return reader.end();
+}
+
+async function time(side: Side, question: Question, budgetMs: number, runsMax: number): Promise<number[]> {
+  const runs: number[] = [];
+  const beginMs = performance.now();
+  do {
+    if (question.isCold === true) {
+      await side.close();
+      await side.open();
+    }
+    const startMs = performance.now();
+    await side.ask(question);
+    runs.push(performance.now() - startMs);
+  } while (runs.length < runsMax && performance.now() - beginMs < budgetMs);
+  return runs;
+}
+
+await serve(JSON.parse(process.argv[2] ?? '{}') as SideOptions);

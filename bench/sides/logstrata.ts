@@ -1,0 +1,128 @@
+import { join } from 'node:path';
+import { readAgentFile } from '../../agents/agent-file.js';
+import type { AgentDefinition } from '../../agents/definition.js';
+import { loadFiles } from '../../agents/load.js';
+import { openArchive, type AgentStore, type Archive } from '../../engine/index.js';
+import { parseQueryRequest } from '../../server/request.js';
+import { packageRoot, packageVersion } from '../../server/cli/package-root.js';
+import type { Anchor, Question } from '../question.js';
+import type { Side, SideOptions } from '../side.js';
+import { folderBytes } from './folder-size.js';
+
+const timezone = 'UTC';
+/** The route's own bounds. */
+const limitMax = 1_000_000;
+const limitDefault = 100;
+/** Before every record. */
+const cursorZero = '0000000000000000';
+
+/** Logstrata in the process: the engine's door, behind the reader of the route's query string. */
+export class LogstrataSide implements Side {
+  private readonly definition: AgentDefinition;
+  private readonly cursors = new Map<number, string>();
+  private archive: Archive | undefined;
+  private store: AgentStore | undefined;
+
+  constructor(private readonly options: SideOptions) {
+    const agent = options.side === 'logstrata-unindexed' ? `${options.set.name}_unindexed` : options.set.name;
+    this.definition = readAgentFile(join(packageRoot(), 'bench/agents', `${agent}.yaml`));
+  }
+
+  version(): Promise<string> {
+    return Promise.resolve(`Logstrata ${packageVersion()}`);
+  }
+
+  async load(): Promise<void> {
+    await this.open();
+    const summary = await loadFiles({
+      store: this.opened(),
+      definition: this.definition,
+      files: [this.options.set.path],
+      codec: this.options.side === 'logstrata-zstd' ? 'zstd' : 'lz4',
+      timezone,
+      now: Date.now,
+    });
+    await this.close();
+    const failure = summary.stopped ?? summary.files[0]?.error;
+    if (failure instanceof Error) throw failure;
+    if (summary.records !== this.options.set.rows) {
+      throw new Error(
+        `${summary.records} records loaded, ${summary.rejected} rejected, of ${this.options.set.rows}`,
+      );
+    }
+  }
+
+  bytesOnDisk(): Promise<number> {
+    return folderBytes(this.options.folder);
+  }
+
+  async open(): Promise<void> {
+    // As its writer, as a server is: a reader would look for a newer manifest before each answer.
+    this.archive = await openArchive(this.options.folder, {
+      mode: 'write',
+      role: 'bench',
+      cacheBytes: this.options.cacheBytes,
+    });
+    this.store = await this.archive.agent(this.definition.name, this.definition.schema);
+  }
+
+  answers(question: Question): boolean {
+    const isUnindexed = question.isUnindexed === true;
+    // The ZSTD store differs in what decoding costs, so it is asked what has to decode.
+    if (this.options.side === 'logstrata-zstd') return question.isCold === true && !isUnindexed;
+    return isUnindexed === (this.options.side === 'logstrata-unindexed');
+  }
+
+  async ask(question: Question, take?: (piece: Uint8Array | string) => void): Promise<void> {
+    const after = await this.cursorOf(question.after);
+    const before = await this.cursorOf(question.before);
+    return this.answer(rawQuery(question, after, before), take);
+  }
+
+  async close(): Promise<void> {
+    await this.archive?.close();
+    this.archive = undefined;
+    this.store = undefined;
+  }
+
+  private opened(): AgentStore {
+    if (this.store === undefined) throw new Error('the archive is not open');
+    return this.store;
+  }
+
+  private async answer(raw: string, take: ((piece: Uint8Array) => void) | undefined): Promise<void> {
+    const { schema } = this.definition;
+    const query = parseQueryRequest(raw, { schema, now: Date.now(), timezone, limitMax, limitDefault });
+    const scan = await this.opened().scan(query);
+    for await (const piece of scan.lines) take?.(piece);
+  }
+
+  /** The `_cursor` of the record that a question pages from. Found once, before anything is timed. */
+  private async cursorOf(anchor: Anchor | undefined): Promise<string | undefined> {
+    if (anchor === undefined) return undefined;
+    if (anchor.key === null) return cursorZero;
+    const known = this.cursors.get(anchor.seq);
+    if (known !== undefined) return known;
+    const { column, op, value } = anchor.key;
+    let text = '';
+    await this.answer(`${column}__${op}=${encodeURIComponent(value)}&limit=2`, (piece) => {
+      text += Buffer.from(piece).toString('utf8');
+    });
+    const found = [...text.matchAll(/"_cursor":"([0-9a-f]{16})"/g)];
+    if (found.length !== 1) throw new Error(`${found.length} records have ${column} ${value}, not one`);
+    const cursor = found[0]![1]!;
+    this.cursors.set(anchor.seq, cursor);
+    return cursor;
+  }
+}
+
+/** The question as the query string of the route. */
+export function rawQuery(question: Question, after?: string, before?: string): string {
+  const pieces = question.filters.map(
+    ({ column, op, value }) => `${column}__${op}=${encodeURIComponent(value)}`,
+  );
+  pieces.push(`limit=${question.limit}`);
+  if (after !== undefined) pieces.push(`after=${after}`);
+  if (before !== undefined) pieces.push(`before=${before}`);
+  return pieces.join('&');
+}

@@ -1,0 +1,26 @@
+import type { Side, SideOptions } from '../side.js';
+import { ClickHouseSide } from './clickhouse.js';
+import { DuckDbSide } from './duckdb.js';
+import { LogstrataSide } from './logstrata.js';
+import { RipgrepSide } from './ripgrep.js';
+import { SqliteSide } from './sqlite.js';
+
+/** The side of that name. Nothing of it is opened or loaded yet. */
+export function makeSide(options: SideOptions): Side {
+  switch (options.side) {
+    case 'logstrata':
+    case 'logstrata-unindexed':
+    case 'logstrata-zstd':
+      return new LogstrataSide(options);
+    case 'duckdb':
+    case 'duckdb-parquet':
+      return new DuckDbSide(options);
+    case 'clickhouse':
+    case 'clickhouse-zstd':
+      return new ClickHouseSide(options);
+    case 'sqlite':
+      return new SqliteSide(options);
+    case 'ripgrep':
+      return new RipgrepSide(options);
+  }
+}

@@ -1,0 +1,100 @@
+import { assertNever } from '../../engine/assert.js';
+import type { Filter, Question, SetColumn } from '../question.js';
+
+/** How a database says what the standard leaves open. */
+export interface Dialect {
+  /** A text as a literal. */
+  text(value: string): string;
+  /** A moment as a literal that compares with the time column. */
+  time(timeMs: number): string;
+  /** Whether the column contains the text, whatever the case: in the fastest way that gives the right answer. */
+  like(column: SetColumn, value: string): string;
+  prefix(column: SetColumn, value: string): string;
+  suffix(column: SetColumn, value: string): string;
+}
+
+const comparisons = { eq: '=', gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
+
+function condition(filter: Filter, columns: readonly SetColumn[], dialect: Dialect): string {
+  const column = columns.find(({ name }) => name === filter.column);
+  if (column === undefined) throw new Error(`there is no column ${filter.column}`);
+  const { name } = column;
+  const text = String(filter.value);
+  switch (filter.op) {
+    case 'eq':
+    case 'gt':
+    case 'gte':
+    case 'lt':
+    case 'lte':
+      return `${name} ${comparisons[filter.op]} ${text}`;
+    case 'since':
+      return `${name} >= ${dialect.time(Date.parse(text))}`;
+    case 'until':
+      return `${name} < ${dialect.time(Date.parse(text))}`;
+    case 'exact':
+      return `${name} = ${dialect.text(text)}`;
+    case 'like':
+      return dialect.like(column, text);
+    case 'prefix':
+      return dialect.prefix(column, text);
+    case 'suffix':
+      return dialect.suffix(column, text);
+    default:
+      return assertNever(filter.op);
+  }
+}
+
+/** The parts of a question in SQL. */
+export interface SqlQuestion {
+  /** `WHERE …`, or nothing. */
+  readonly where: string;
+  readonly direction: 'ASC' | 'DESC';
+  /** `LIMIT n`, or nothing where the conditions bound the answer. */
+  readonly limit: string;
+}
+
+/**
+ * The parts of a question. A page of many records after a cursor without filters is a range of cursors, since a peer's cursors
+ * have no gaps: what somebody who knows his table would write, and much cheaper than the first n of a sort.
+ */
+export function sqlQuestion(
+  question: Question,
+  columns: readonly SetColumn[],
+  dialect: Dialect,
+): SqlQuestion {
+  const { after, before, filters, limit } = question;
+  const isRange = after !== undefined && filters.length === 0;
+  const conditions = [
+    ...(after === undefined ? [] : [`_cursor > ${after.seq}`]),
+    ...(isRange ? [`_cursor <= ${after.seq + limit}`] : []),
+    ...(before === undefined ? [] : [`_cursor < ${before.seq}`]),
+    ...filters.map((filter) => condition(filter, columns, dialect)),
+  ];
+  const isBounded = isRange || question.isWhole === true;
+  return {
+    where: conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`,
+    direction: after === undefined && !isBounded ? 'DESC' : 'ASC',
+    limit: isBounded ? '' : `LIMIT ${limit}`,
+  };
+}
+
+/**
+ * Selects the records of an answer from `table`, in ascending order: `_cursor` and `shown`. Those of a descending search are
+ * turned round.
+ */
+export function selectRecords(parts: SqlQuestion, table: string, shown: string): string {
+  const { where, direction, limit } = parts;
+  if (direction === 'ASC') return `SELECT _cursor, ${shown} FROM ${table} ${where} ORDER BY _cursor ${limit}`;
+  const chosen = `SELECT * FROM ${table} ${where} ORDER BY _cursor DESC ${limit}`;
+  return `SELECT _cursor, ${shown} FROM (${chosen}) AS chosen ORDER BY _cursor`;
+}
+
+/** Escapes the characters that mean something in LIKE, for `ESCAPE '\'`. */
+export function escapeLike(value: string): string {
+  return value.replace(/[\\%_]/g, '\\$&');
+}
+
+/** A text between quotes, with its own quotes doubled. */
+export function quoteText(value: string): string {
+  return `'${value.replaceAll("'", "''")}'`;
+}

@@ -1,0 +1,133 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { BenchResult } from '../../bench/result.js';
+
+const root = join(import.meta.dirname, '../..');
+const command = join(root, 'dist/bench/run.js');
+const folder = mkdtempSync(join(tmpdir(), 'logstrata-bench-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const questionIds = [
+  'newest',
+  'newest-errors',
+  'id-once',
+  'id-nowhere',
+  'id-once-unfiltered',
+  'id-nowhere-unfiltered',
+  'id-once-cold',
+  'id-once-unfiltered-cold',
+  'common-word',
+  'prefix-status-day',
+  'rare-address',
+  'page-after',
+  'page-before',
+  'three-filters',
+  'bulk',
+];
+const otherIds = ['load', 'load-memory', 'size-lz4', 'size-zstd', 'http-newest', 'http-bulk'];
+const appIds = ['app-newest', 'app-errors', 'app-name', 'app-trace', 'app-page-after'];
+const appOtherIds = ['app-load', 'app-load-memory', 'app-size-lz4', 'app-size-zstd'];
+
+describe('a tiny run of the benchmark', () => {
+  const out = join(folder, 'tiny');
+  let result: BenchResult;
+  let printed = '';
+  beforeAll(async () => {
+    if (!existsSync(command)) throw new Error('the benchmark is not built: run "npm run build" first');
+    // DuckDB is there when the tests run, because their own oracle is; nothing else may be fetched by a test.
+    const args = [command, '--tiny', '--no-install', '--data', join(folder, 'data'), '--out', out];
+    printed = (await promisify(execFile)(process.execPath, args)).stdout;
+    result = JSON.parse(readFileSync(`${out}.json`, 'utf8')) as BenchResult;
+  }, 100_000);
+
+  it('has every line, in the order of the record', () => {
+    expect(result.lines.map(({ id }) => id)).toEqual([
+      ...questionIds,
+      ...otherIds,
+      ...appIds,
+      ...appOtherIds,
+    ]);
+  });
+
+  it('has a figure of ours and of a peer in every line, and says who is ahead', () => {
+    for (const line of result.lines) {
+      expect(line.figures[line.ours]?.median, line.id).toBeGreaterThan(0);
+      const peers = Object.keys(line.figures).filter((side) => !side.startsWith('logstrata'));
+      expect(peers.length, line.id).toBeGreaterThan(0);
+      expect(peers, line.id).toContain(line.best?.side);
+      expect(line.best?.advantage, line.id).toBeGreaterThan(0);
+    }
+  });
+
+  it('asked DuckDB, its table and its Parquet file, for every answer that we gave', () => {
+    expect(result.missing).toEqual([]);
+    for (const line of result.lines.filter(({ id }) => [...questionIds, ...appIds].includes(id))) {
+      expect(Object.keys(line.figures), line.id).toContain('duckdb');
+      expect(line.answer?.digest, line.id).toMatch(/^[0-9a-f]{32}$/);
+    }
+    expect(Object.keys(result.lines[0]!.figures)).toContain('duckdb-parquet');
+    expect(result.versions['duckdb']).toMatch(/^DuckDB v\d/);
+  });
+
+  it('asked questions that have answers', () => {
+    const rows = new Map(result.lines.map(({ id, answer }) => [id, answer?.rows ?? -1]));
+    expect(rows.get('newest')).toBe(100);
+    expect(rows.get('id-once')).toBe(1);
+    expect(rows.get('id-nowhere')).toBe(0);
+    expect(rows.get('page-after')).toBe(100);
+    expect(rows.get('bulk')).toBe(20_000);
+    for (const id of ['newest-errors', 'common-word', 'page-before', 'three-filters', 'app-name']) {
+      expect(rows.get(id), id).toBeGreaterThan(0);
+    }
+  });
+
+  it('says where it ran and prints every line', () => {
+    expect(result.format).toBe('logstrata-bench/1');
+    expect(result.machine.cores).toBeGreaterThan(0);
+    expect(result.sets.map(({ name, rows }) => [name, rows])).toEqual([
+      ['web', 20_000],
+      ['app', 5_000],
+    ]);
+    const report = readFileSync(`${out}.md`, 'utf8');
+    for (const { title } of result.lines) {
+      expect(printed).toContain(title);
+      expect(report).toContain(title);
+    }
+  });
+
+  it('draws every line', () => {
+    const plot = readFileSync(`${out}.svg`, 'utf8');
+    expect(plot).toMatch(/^<svg [^>]*>/);
+    expect(plot.match(/<rect /g)).toHaveLength(1 + result.lines.length);
+    expect(plot).not.toMatch(/NaN|Infinity|undefined/);
+  });
+});
+
+describe('the command line of the benchmark', () => {
+  const run = (...args: string[]): { status: number | null; stdout: string; stderr: string } =>
+    spawnSync(process.execPath, [command, ...args], { encoding: 'utf8' });
+
+  it('refuses what makes no sense with a sentence and exit code 2', () => {
+    for (const [args, said] of [
+      [['--peers', 'oracle'], '--peers knows duckdb, clickhouse, sqlite, ripgrep, not "oracle"'],
+      [['--rows', '-5'], '--rows'],
+      [['--quick', '--tiny'], '--quick and --tiny exclude each other'],
+      [['--queries', 'newest,nothing'], 'nothing'],
+      [['--fast'], '--fast'],
+    ] as const) {
+      const { status, stderr } = run(...args);
+      expect(stderr).toContain(said);
+      expect(status).toBe(2);
+    }
+  });
+
+  it('shows its options', () => {
+    const { status, stdout } = run('--help');
+    expect(status).toBe(0);
+    expect(stdout).toContain('--quick');
+  });
+});
