@@ -3,6 +3,7 @@
  * expression of a log line.
  */
 export { openArchive, type OpenOptions } from './storage/archive-folder.js';
+export { WorkerPool, workersDefault } from './workers/worker-pool.js';
 export type {
   AgentStore,
   AppendResult,

@@ -49,7 +49,7 @@ export const ordinalMax = 2 ** 40 - 1;
 export const partitionMax = 2 ** 24 - 1;
 
 /** Rows of a sorted run that loading holds in memory before it puts runs aside on disk. */
-export const sortMemoryBytesMax = 64 * 1024 * 1024;
+export const sortMemoryBytesMax = 32 * 1024 * 1024;
 
 /** Sorted runs merged at once; more are first merged into fewer, so that their pages fit in memory together. */
 export const sortRunsMergedMax = 64;
@@ -119,3 +119,16 @@ export const exportRunsMax = 256 * 1024;
 
 /** An answer that takes this many rows of a row group leaves its columns out of the cache: it costs more than decoding them. */
 export const bulkRowsMin = 16 * 1024;
+
+/** Worker threads taken unless configured otherwise: beyond these, what remains for one thread to do is the limit. */
+export const workersDefaultMax = 8;
+
+/** Worker threads of one process: each may hold a row group decoded and encoded. */
+export const workersMax = 64;
+
+/** Smaller row groups, and files, are done by the thread that asks: beginning another one would take longer. */
+export const workerRowsMin = 4096;
+export const workerFileBytesMin = 2 * 1024 * 1024;
+
+/** Buffers for encoding row groups up to this size stay for the next one; those of larger ones are freed. */
+export const encoderKeptBytesMax = 48 * 1024 * 1024;

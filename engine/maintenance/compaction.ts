@@ -12,11 +12,14 @@ import {
 } from '../limits.js';
 import type { ReadCounters, RowGroup } from '../scan/snapshot.js';
 import type { Schema } from '../schema.js';
+import { InOrder } from '../workers/in-order.js';
+import type { WorkerPool } from '../workers/worker-pool.js';
 import { runsOfSegment, schemaOf, type AgentState } from '../storage/agent-state.js';
 import { ColumnCache } from '../storage/column-cache.js';
 import { compareRuns } from '../storage/committed-values.js';
 import type { Committer } from '../storage/committer.js';
 import type { Directory } from '../storage/directory.js';
+import { encodeOnPool } from '../storage/encode-task.js';
 import { noCounters, type Codec, type Manifest, type Run, type SegmentEntry } from '../storage/manifest.js';
 import { SealedSegment } from '../storage/sealed-segment.js';
 import { SegmentWriter } from '../storage/sealed-segment-writer.js';
@@ -29,6 +32,7 @@ export interface CompactionContext {
   readonly state: AgentState;
   readonly committer: Committer;
   readonly codec: Codec;
+  readonly workers: WorkerPool;
   readonly refresh: () => Promise<void>;
 }
 
@@ -125,17 +129,18 @@ function choose(group: readonly SegmentEntry[], codec: Codec): SegmentEntry[] | 
 }
 
 async function rewrite(
-  { directory, state, committer, codec }: CompactionContext,
+  context: CompactionContext,
   group: readonly SegmentEntry[],
   signal: AbortSignal | undefined,
 ): Promise<void> {
+  const { directory, state, committer } = context;
   const manifest = state.manifest!;
   const schema = schemaOf(manifest, group[0]!.schemaVersion);
   const id = await committer.begin();
   const cache = new ColumnCache(0);
   const replaces = group.map(({ file }) => file);
   const version = group[0]!.schemaVersion;
-  const merged = new MergedSegments(directory, state.agent, id, schema, codec, version, replaces);
+  const merged = new MergedSegments(context, id, schema, version, replaces);
   const sources: SealedSegment[] = [];
   try {
     const runs = [];
@@ -207,16 +212,17 @@ class MergedSegments {
   private rowGroups = 0;
   private writer: SegmentWriter | undefined;
   private path = '';
+  private readonly encoding: InOrder;
 
   constructor(
-    private readonly directory: Directory,
-    private readonly agent: string,
+    private readonly context: CompactionContext,
     private readonly id: string,
     private readonly schema: Schema,
-    private readonly codec: Codec,
     private readonly schemaVersion: number,
     private readonly replaces: readonly string[],
-  ) {}
+  ) {
+    this.encoding = new InOrder(context.workers.depth);
+  }
 
   async add(batch: RecordBatch, partition: number, firstOrdinal: number): Promise<void> {
     let from = 0;
@@ -241,12 +247,17 @@ class MergedSegments {
 
   private async endRowGroup(): Promise<void> {
     if (this.pendingRows === 0) return;
+    const { schema, pending } = this;
+    const { directory, state, codec, workers } = this.context;
     if (this.writer === undefined) {
-      this.path = buildingPath(this.agent, this.id, this.entries.length);
-      this.writer = await SegmentWriter.create(this.directory, this.path, this.schema, { codec: this.codec });
+      this.path = buildingPath(state.agent, this.id, this.entries.length);
+      this.writer = await SegmentWriter.create(directory, this.path, schema, { codec });
     }
-    const rows = concatBatches(this.schema, this.pending);
-    await this.writer.appendRowGroup(rows.columns, rows.length);
+    const { writer } = this;
+    await this.encoding.add(
+      () => encodeOnPool(workers, schema, codec, concatBatches(schema, pending)),
+      (encoded) => writer.writeRowGroup(encoded),
+    );
     this.rowGroups++;
     this.pending = [];
     this.pendingRows = 0;
@@ -256,10 +267,12 @@ class MergedSegments {
 
   private async endSegment(): Promise<void> {
     if (this.writer === undefined) return;
+    await this.encoding.drain();
     const written = await this.writer.finish(this.runs, this.schemaVersion);
     this.writer = undefined;
     const file = segmentFile(this.id, this.entries.length, this.runs[0]!.partition);
-    await moveIntoPlace(this.directory, this.agent, this.path, file);
+    const { directory, state } = this.context;
+    await moveIntoPlace(directory, state.agent, this.path, file);
     this.entries.push({ ...written, file, schemaVersion: this.schemaVersion, replaces: this.replaces });
     this.runs = [];
     this.segmentRows = 0;
@@ -273,6 +286,7 @@ class MergedSegments {
   }
 
   async abort(): Promise<void> {
+    this.encoding.drop();
     await this.writer?.abort();
   }
 }

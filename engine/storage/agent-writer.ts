@@ -5,6 +5,7 @@ import { assertOrdinalsLeft, partitionOfTime } from '../cursor.js';
 import { LogstrataError } from '../errors.js';
 import { hotBytesMax, hotRowsMax, reservationMsMax } from '../limits.js';
 import type { Schema } from '../schema.js';
+import type { WorkerPool } from '../workers/worker-pool.js';
 import { currentVersion, type AgentState, type HotFile } from './agent-state.js';
 import type { CommitExtras } from './commit.js';
 import {
@@ -32,6 +33,7 @@ export interface WriterOptions {
   readonly now: () => number;
   readonly graceMs: number;
   readonly codec: Codec;
+  readonly workers: WorkerPool;
 }
 
 interface Unit {
@@ -398,7 +400,8 @@ export class AgentWriter implements Committer {
     const id = await this.begin();
     try {
       const { agent } = this.state;
-      const segments = await sealHotFiles(this.directory, agent, id, files, this.options.codec);
+      const { codec, workers } = this.options;
+      const segments = await sealHotFiles({ directory: this.directory, agent, id, codec, workers }, files);
       const manifest = this.state.manifest!;
       await this.publishNext({ segments: [...manifest.segments, ...segments], hot: [] });
       this.unit(id).published = true;

@@ -8,6 +8,7 @@ import {
   queryTimeoutMsDefault,
 } from '../limits.js';
 import { isAgentName, type Schema } from '../schema.js';
+import { WorkerPool, workersDefault } from '../workers/worker-pool.js';
 import { AgentState } from './agent-state.js';
 import { AgentWriter } from './agent-writer.js';
 import { ColumnCache } from './column-cache.js';
@@ -34,6 +35,8 @@ export interface OpenOptions {
   readonly codec?: Codec;
   /** Bound on the decoded columns kept in memory. */
   readonly cacheBytes?: number;
+  /** Threads that encode row groups; the caller closes it. By default the archive has a pool of its own. */
+  readonly workers?: WorkerPool;
   /** How late a live record may be before it counts as history. */
   readonly graceMs?: number;
   /** Removed files stay this long for the readers of other processes: the longest query time. */
@@ -91,6 +94,8 @@ export interface Neighbours {
 export class ArchiveFolder implements Archive {
   private readonly settings: Settings;
   private readonly cache: ColumnCache;
+  private readonly workers: WorkerPool;
+  private readonly ownWorkers: WorkerPool | undefined;
   private readonly opened = new Map<string, Promise<OpenAgent>>();
   private lock: WriterLock | undefined;
   /** The lock is being tried for. */
@@ -117,6 +122,8 @@ export class ArchiveFolder implements Archive {
       onWarning: () => {},
       ...options,
     };
+    this.ownWorkers = options.workers === undefined ? new WorkerPool(workersDefault()) : undefined;
+    this.workers = options.workers ?? this.ownWorkers!;
     this.cache = new ColumnCache(options.cacheBytes ?? columnCacheBytesDefault);
   }
 
@@ -211,6 +218,7 @@ export class ArchiveFolder implements Archive {
     const shown = schema ?? (await this.storedSchema(name));
     const state = new AgentState(this.directory, name, shown, this.cache);
     const { now, codec } = this.settings;
+    const { workers } = this;
     const follower = new Follower(this.directory, state, () =>
       this.askWriter(async (link) => (await link.request('heads', { agent: name })) as Heads),
     );
@@ -219,7 +227,7 @@ export class ArchiveFolder implements Archive {
       refresh: () => follower.refresh(),
       committer: () => this.committer(name, state.schema),
     };
-    const store = new Store({ directory: this.directory, state, access, now, codec });
+    const store = new Store({ directory: this.directory, state, access, now, codec, workers });
     const agent: OpenAgent = { store, state, follower, writer: undefined, removals: undefined };
     if (this.lock !== undefined) await this.takeOver(agent);
     else await follower.refresh();
@@ -242,10 +250,11 @@ export class ArchiveFolder implements Archive {
   private async takeOver(agent: OpenAgent): Promise<void> {
     const { state, store } = agent;
     const { now, graceMs, codec, removalDelayMs } = this.settings;
+    const { workers } = this;
     await agent.follower.end(async () => {
       await readCommitted(this.directory, state, () => Promise.resolve(undefined));
       const removals = new Removals(this.directory, state, removalDelayMs, now);
-      const writer = new AgentWriter(this.directory, state, removals, { now, graceMs, codec });
+      const writer = new AgentWriter(this.directory, state, removals, { now, graceMs, codec, workers });
       if (state.damage === undefined) {
         if (state.manifest !== undefined) await cleanUp(this.directory, state.agent, state.manifest);
         await writer.takeSchema();
@@ -347,5 +356,6 @@ export class ArchiveFolder implements Archive {
     }
     await this.link?.close();
     await this.lock?.release();
+    await this.ownWorkers?.close();
   }
 }

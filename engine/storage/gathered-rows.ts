@@ -57,6 +57,12 @@ export class GatheredRows {
     return slices.length === 1 ? slices[0]! : concatBatches(schema, slices);
   }
 
+  /** The same rows in memory of their own, which `batch` may share with the pages. */
+  copy(schema: Schema): RecordBatch {
+    const batch = this.batch(schema);
+    return this.pageOf.length === 1 ? concatBatches(schema, [batch]) : batch;
+  }
+
   private pick(schema: Schema): RecordBatch {
     const firstRows: number[] = [];
     let rows = 0;

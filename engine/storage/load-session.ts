@@ -3,6 +3,7 @@ import type { RecordBatch } from '../column.js';
 import { LogstrataError } from '../errors.js';
 import { rowGroupBytesMax, rowGroupRowsMax, sortMemoryBytesMax } from '../limits.js';
 import type { Schema } from '../schema.js';
+import type { WorkerPool } from '../workers/worker-pool.js';
 import type { CommitExtras, LoadOptions, LoadResult, LoadSession, RejectedLine } from './commit.js';
 import { buildingFolder, type Committer } from './committer.js';
 import type { Directory } from './directory.js';
@@ -21,6 +22,7 @@ export interface LoadContext {
   readonly committer: Committer;
   readonly now: () => number;
   readonly codec: Codec;
+  readonly workers: WorkerPool;
 }
 
 /**
@@ -100,14 +102,14 @@ export class LoadUnit implements LoadSession {
 
   private async endRun(): Promise<void> {
     if (this.pendingRows === 0) return;
-    const page = sortPage(joinPages(this.schema, this.pending));
+    const pages = ascendAll(this.pending) ? this.pending : [sortPage(joinPages(this.schema, this.pending))];
     const order = this.runs.length;
     if (this.memoryBytes + this.pendingBytes <= sortMemoryBytesMax) {
       this.memoryBytes += this.pendingBytes;
-      this.runs.push(memoryRun(page, order));
+      this.runs.push(memoryRun(pages, order));
     } else {
       this.spill ??= await SpillFile.create(this.context.directory, `${this.folder}/runs`);
-      this.runs.push(await this.spill.writeRun([page], order));
+      this.runs.push(await this.spill.writeRun(pages, order));
     }
     this.pending = [];
     this.pendingRows = 0;
@@ -120,8 +122,8 @@ export class LoadUnit implements LoadSession {
   ): Promise<LoadResult> {
     this.assertOpen();
     this.state = 'committing';
-    const { committer, directory, agent } = this.context;
-    const assembly = new SegmentAssembly(directory, agent, this.id, this.schema, this.codec);
+    const { committer, directory, agent, workers } = this.context;
+    const assembly = new SegmentAssembly(directory, agent, this.id, this.schema, this.codec, workers);
     this.assembly = assembly;
     await this.endRun();
     await this.mergeInto(assembly, onProgress);
@@ -221,6 +223,13 @@ export function sortPage(page: SortedPage): SortedPage {
   const sorted = new Float64Array(batch.length);
   for (let i = 0; i < order.length; i++) sorted[i] = timesMs[order[i]!]!;
   return { batch: takeRows(batch, order), timesMs: sorted, bytes: page.bytes };
+}
+
+function ascendAll(pages: readonly SortedPage[]): boolean {
+  return pages.every((page, i) => {
+    const before = pages[i - 1]?.timesMs;
+    return ascends(page.timesMs) && (before === undefined || before.at(-1)! <= page.timesMs[0]!);
+  });
 }
 
 function ascends(times: Float64Array): boolean {

@@ -3,9 +3,12 @@ import type { RecordBatch } from '../column.js';
 import { dayNumber } from '../cursor.js';
 import { rowGroupBytesMax, rowGroupRowsMax } from '../limits.js';
 import type { Schema } from '../schema.js';
+import { InOrder } from '../workers/in-order.js';
+import type { WorkerPool } from '../workers/worker-pool.js';
 import type { HotFile } from './agent-state.js';
 import { compareRuns, type OrdinalRun } from './committed-values.js';
 import type { Directory } from './directory.js';
+import { encodeOnPool } from './encode-task.js';
 import type { Codec, HotEntry, Run, SegmentEntry } from './manifest.js';
 import { batchBytes } from './spill.js';
 import { SegmentWriter } from './sealed-segment-writer.js';
@@ -20,28 +23,42 @@ export function hotEntriesForManifest(files: readonly HotFile[], open: HotFile |
   }));
 }
 
-/** Writes the rows of hot files as sealed segments, sorted by position, one a day and schema version, in their final place. */
+export interface SealContext {
+  readonly directory: Directory;
+  readonly agent: string;
+  /** The unit of work that the segments are built in. */
+  readonly id: string;
+  readonly codec: Codec;
+  readonly workers: WorkerPool;
+}
+
+/**
+ * Writes the rows of hot files as sealed segments, sorted by position, one a day and schema version, in their final place.
+ * Row groups are encoded on the threads of the pool, because whoever answers queries meanwhile must not wait for that.
+ */
 export async function sealHotFiles(
-  directory: Directory,
-  agent: string,
-  id: string,
+  { directory, agent, id, codec, workers }: SealContext,
   files: readonly HotFile[],
-  codec: Codec,
 ): Promise<SegmentEntry[]> {
   const entries: SegmentEntry[] = [];
   for (const version of new Set(files.map((hot) => hot.entry.schemaVersion))) {
     const same = files.filter((hot) => hot.entry.schemaVersion === version);
     const { schema } = same[0]!;
-    const { batch, runs } = sortedRows(schema, same);
+    const { batch, order, runs } = rowsInOrder(schema, same);
     const groupRows = rowsOfRowGroup(batch);
     for (const day of daysOf(runs)) {
       const path = buildingPath(agent, id, entries.length);
       const writer = await SegmentWriter.create(directory, path, schema, { codec });
       try {
+        const encoding = new InOrder(workers.depth);
         for (let from = day.fromRow; from < day.toRow; from += groupRows) {
-          const rows = sliceBatch(batch, from, Math.min(day.toRow, from + groupRows));
-          await writer.appendRowGroup(rows.columns, rows.length);
+          const rows = order.subarray(from, Math.min(day.toRow, from + groupRows));
+          await encoding.add(
+            () => encodeOnPool(workers, schema, codec, copyRows(schema, batch, rows)),
+            (encoded) => writer.writeRowGroup(encoded),
+          );
         }
+        await encoding.drain();
         const written = await writer.finish(day.runs, version);
         const file = segmentFile(id, entries.length, day.runs[0]!.partition);
         await moveIntoPlace(directory, agent, path, file);
@@ -65,8 +82,18 @@ function rowsOfRowGroup(batch: RecordBatch): number {
   return Math.max(1, Math.min(rowGroupRowsMax, Math.floor(rowGroupBytesMax / rowBytes)));
 }
 
-/** All rows of hot files in the order of their positions, with their runs. */
-function sortedRows(schema: Schema, files: readonly HotFile[]): { batch: RecordBatch; runs: OrdinalRun[] } {
+/** The rows at `order` in memory of their own. Records that came in the order of their positions are copied as they stand. */
+function copyRows(schema: Schema, batch: RecordBatch, order: Uint32Array): RecordBatch {
+  const first = order[0]!;
+  for (let i = 1; i < order.length; i++) if (order[i] !== first + i) return takeRows(batch, order);
+  return concatBatches(schema, [sliceBatch(batch, first, first + order.length)]);
+}
+
+/** All rows of hot files, their order by position, and their runs in that order. */
+function rowsInOrder(
+  schema: Schema,
+  files: readonly HotFile[],
+): { batch: RecordBatch; order: Uint32Array; runs: OrdinalRun[] } {
   const batches: RecordBatch[] = [];
   const placed: { run: OrdinalRun; row: number }[] = [];
   let base = 0;
@@ -79,8 +106,8 @@ function sortedRows(schema: Schema, files: readonly HotFile[]): { batch: RecordB
   const order = new Uint32Array(base);
   let at = 0;
   for (const { run, row } of placed) for (let i = 0; i < run.rows; i++) order[at++] = row + i;
-  const all = batches.length === 1 ? batches[0]! : concatBatches(schema, batches);
-  return { batch: takeRows(all, order), runs: placed.map(({ run }) => run) };
+  const batch = batches.length === 1 ? batches[0]! : concatBatches(schema, batches);
+  return { batch, order, runs: placed.map(({ run }) => run) };
 }
 
 function daysOf(runs: readonly OrdinalRun[]): { fromRow: number; toRow: number; runs: Run[] }[] {

@@ -1,6 +1,5 @@
 import { crc32 } from 'node:zlib';
 import { assert } from '../assert.js';
-import { plainColumn } from '../batch.js';
 import type { Column } from '../column.js';
 import { rowGroupRowsMax, segmentRowGroupsMax } from '../limits.js';
 import { ChunkEncoder, type EncodedChunk } from '../parquet/chunk-encoder.js';
@@ -8,12 +7,12 @@ import { openCompressor } from '../parquet/compression.js';
 import { cursorColumn, type ChunkPlace, type FileColumn } from '../parquet/footer.js';
 import { writeFooter } from '../parquet/footer-writer.js';
 import { magic, tailBytes } from '../parquet/format.js';
-import { presentValues } from '../parquet/present-values.js';
-import { placementField, type Field, type Schema } from '../schema.js';
+import { placementField, type Schema } from '../schema.js';
 import { fillCursors } from './cursor-column.js';
 import type { Directory, WritableFile } from './directory.js';
-import { buildGramFilter } from './gram-filter.js';
+import type { GramFilter } from './gram-filter.js';
 import type { Codec, Run, SegmentEntry } from './manifest.js';
+import { encodeRowGroup, type EncodedRowGroup } from './row-group-encoder.js';
 import { writeMetadata, type GramFilterPlace } from './segment-metadata.js';
 
 export interface SegmentWriterOptions {
@@ -95,27 +94,20 @@ export class SegmentWriter {
 
   /** Writes 1 to `rowGroupRowsMax` rows, without their positions. The columns are those of the schema, in its order. */
   async appendRowGroup(columns: readonly Column[], rows: number): Promise<void> {
+    await this.writeRowGroup(encodeRowGroup(await this.#openEncoder(), this.#schema, columns, rows));
+  }
+
+  /** Writes a row group that was encoded for this segment's schema and codec. */
+  async writeRowGroup({ rows, chunks, gramFilters }: EncodedRowGroup): Promise<void> {
     assert(this.#state === 'writing', 'a finished segment takes no more rows');
-    assert(rows >= 1 && rows <= rowGroupRowsMax, `a row group has 1 to ${rowGroupRowsMax} rows, not ${rows}`);
     assert(
       this.#rowGroups.length < segmentRowGroupsMax,
       `a segment has at most ${segmentRowGroupsMax} row groups`,
     );
-    assert(columns.length === this.#schema.fields.length, 'a row group has a column for each field');
-    const encoder = await this.#openEncoder();
-    const chunks: StoredChunk[] = [];
-    const withGrams: number[] = [];
-    for (const [i, field] of this.#schema.fields.entries()) {
-      const column = columns[i]!;
-      assert(column.length === rows, `column "${field.name}" has ${column.length} rows instead of ${rows}`);
-      assertKind(column, field);
-      const chunk = encoder.encode(column, field.type === 'time' ? 'ascending' : 'any', true);
-      chunks.push(await this.#writeChunk(chunk));
-      const isDictionary = chunk.dictionaryPageBytes > 0;
-      if (field.type === 'string' && !isDictionary && chunk.nullCount < rows) withGrams.push(i);
-    }
-    for (const field of withGrams) await this.#writeGramFilter(field, columns[field]!);
-    this.#rowGroups.push({ rows, chunks });
+    const stored: StoredChunk[] = [];
+    for (const chunk of chunks) stored.push(await this.#writeChunk(chunk));
+    for (const { field, filter } of gramFilters) await this.#writeGramFilter(field, filter);
+    this.#rowGroups.push({ rows, chunks: stored });
   }
 
   async #writeChunk(chunk: EncodedChunk): Promise<StoredChunk> {
@@ -135,11 +127,7 @@ export class SegmentWriter {
     return { place, checksum };
   }
 
-  async #writeGramFilter(field: number, column: Column): Promise<void> {
-    const present = plainColumn(presentValues(column));
-    assert(present.kind === 'bytes', 'only strings have grams');
-    const filter = buildGramFilter(present, this.#schema.fields[field]!.index);
-    if (filter === null) return;
+  async #writeGramFilter(field: number, filter: GramFilter): Promise<void> {
     const { gramBytes, gramBits, trigramBits, bytes } = filter;
     const rowGroup = this.#rowGroups.length;
     this.#gramFilters.push({ rowGroup, field, offset: this.#position, gramBytes, gramBits, trigramBits });
@@ -286,10 +274,4 @@ function atMost(value: bigint): number {
   const nearest = Number(value);
   if (BigInt(nearest) <= value) return nearest;
   return nearest - Math.abs(nearest) * Number.EPSILON;
-}
-
-function assertKind(column: Column, field: Field): void {
-  const { kind } = column.kind === 'dictionary' ? column.values : column;
-  const expected = field.type === 'string' ? 'bytes' : field.type === 'float' ? 'float64' : 'int64';
-  assert(kind === expected, `column "${field.name}" is ${kind}, expected ${expected}`);
 }

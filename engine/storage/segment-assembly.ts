@@ -1,18 +1,23 @@
 import { dayNumber, hourMs, partitionOfTime } from '../cursor.js';
 import { rowGroupBytesMax, rowGroupRowsMax, segmentRowGroupsMax } from '../limits.js';
 import type { Schema } from '../schema.js';
+import { InOrder } from '../workers/in-order.js';
+import type { WorkerPool } from '../workers/worker-pool.js';
 import type { PartitionCount, PartitionStart } from './committer.js';
 import type { Directory } from './directory.js';
+import { encodeOnPool } from './encode-task.js';
 import type { Codec, Run, SegmentEntry } from './manifest.js';
 import type { PageSlice } from './merge-runs.js';
+import type { EncodedRowGroup } from './row-group-encoder.js';
 import { SegmentWriter } from './sealed-segment-writer.js';
 import { buildingPath, segmentFile } from './segment-place.js';
 import { GatheredRows } from './gathered-rows.js';
 import type { SortedPage } from './spill.js';
 
-/** A segment whose rows are written but have no ordinals yet. */
+/** A segment whose rows are encoded or written but have no ordinals yet. */
 interface UnfinishedSegment {
-  readonly writer: SegmentWriter;
+  /** Undefined until the first row group is written. */
+  writer: SegmentWriter | undefined;
   readonly path: string;
   readonly day: number;
   /** Rows of each partition, ascending. */
@@ -23,12 +28,14 @@ interface UnfinishedSegment {
 /**
  * Cuts rows that ascend by time into row groups and segments: a row group ends at its bounds and with its day, a segment
  * with its day and at `segmentRowGroupsMax`. Segments stay without their `_cursor` columns and footers until the
- * ordinals are known.
+ * ordinals are known. Row groups are encoded on the threads of the pool and written in order.
  */
 export class SegmentAssembly {
   private readonly segments: UnfinishedSegment[] = [];
   private gathered = new GatheredRows();
   private day = -1;
+  private readonly encoding: InOrder;
+  private written: UnfinishedSegment | undefined;
 
   constructor(
     private readonly directory: Directory,
@@ -36,7 +43,10 @@ export class SegmentAssembly {
     private readonly unit: string,
     private readonly schema: Schema,
     private readonly codec: Codec,
-  ) {}
+    private readonly workers: WorkerPool,
+  ) {
+    this.encoding = new InOrder(workers.depth);
+  }
 
   /** Takes the next rows. They must not come before those already taken. */
   async add(slices: readonly PageSlice[]): Promise<void> {
@@ -66,31 +76,50 @@ export class SegmentAssembly {
   }
 
   private async endRowGroup(): Promise<void> {
-    if (this.gathered.rows === 0) return;
-    const { batch, timesMs } = this.gathered.page(this.schema);
+    const { gathered, schema, codec, workers } = this;
+    if (gathered.rows === 0) return;
     this.gathered = new GatheredRows();
-    const segment = await this.segmentOfDay();
-    await segment.writer.appendRowGroup(batch.columns, batch.length);
+    const segment = this.segmentOfDay();
     segment.rowGroups++;
-    countPartitions(segment.counts, timesMs);
+    countPartitions(segment.counts, gathered.timesMs());
+    // The rows are put together only once there is room, so that no more of them are in memory than are worked on.
+    await this.encoding.add(
+      () =>
+        encodeOnPool(
+          workers,
+          schema,
+          codec,
+          workers.threads === 0 ? gathered.batch(schema) : gathered.copy(schema),
+        ),
+      (encoded) => this.write(segment, encoded),
+    );
   }
 
-  private async segmentOfDay(): Promise<UnfinishedSegment> {
+  private segmentOfDay(): UnfinishedSegment {
     const last = this.segments.at(-1);
     if (last !== undefined && last.day === this.day && last.rowGroups < segmentRowGroupsMax) return last;
-    // Only the segment being written keeps its file open: a sparse agent's file may hold years of days.
-    if (last !== undefined) await last.writer.pause();
     const path = buildingPath(this.agent, this.unit, this.segments.length);
-    const writer = await SegmentWriter.create(this.directory, path, this.schema, { codec: this.codec });
-    const segment: UnfinishedSegment = { writer, path, day: this.day, counts: [], rowGroups: 0 };
+    const segment: UnfinishedSegment = { writer: undefined, path, day: this.day, counts: [], rowGroups: 0 };
     this.segments.push(segment);
     return segment;
+  }
+
+  private async write(segment: UnfinishedSegment, encoded: EncodedRowGroup): Promise<void> {
+    if (segment.writer === undefined) {
+      // Only the segment being written keeps its file open: a sparse agent's file may hold years of days.
+      await this.written?.writer?.pause();
+      const { directory, schema, codec } = this;
+      segment.writer = await SegmentWriter.create(directory, segment.path, schema, { codec });
+      this.written = segment;
+    }
+    await segment.writer.writeRowGroup(encoded);
   }
 
   /** Writes the rest of the rows. No more can be added. */
   async flush(): Promise<void> {
     await this.endRowGroup();
-    await this.segments.at(-1)?.writer.pause();
+    await this.encoding.drain();
+    await this.written?.writer?.pause();
   }
 
   /** Records of each partition over all segments, ascending. */
@@ -121,7 +150,7 @@ export class SegmentAssembly {
         next.set(partition, firstOrdinal + rows);
         firstRow += rows;
       }
-      const written = await segment.writer.finish(runs, schemaVersion);
+      const written = await segment.writer!.finish(runs, schemaVersion);
       const file = segmentFile(this.unit, finished.length, segment.counts[0]![0]);
       finished.push({ entry: { ...written, file, schemaVersion, replaces: [] }, path: segment.path });
     }
@@ -130,7 +159,8 @@ export class SegmentAssembly {
 
   /** Closes what is open. The files stay for the folder's removal. */
   async abort(): Promise<void> {
-    for (const segment of this.segments) await segment.writer.abort();
+    this.encoding.drop();
+    for (const segment of this.segments) await segment.writer?.abort();
   }
 }
 

@@ -18,6 +18,7 @@ import type { Query } from '../scan/query.js';
 import { resumeScan } from '../scan/resume.js';
 import type { Snapshot } from '../scan/snapshot.js';
 import type { Schema } from '../schema.js';
+import type { WorkerPool } from '../workers/worker-pool.js';
 import type { AgentState } from './agent-state.js';
 import type { CommitExtras, LoadOptions, LoadSession } from './commit.js';
 import type { Committer } from './committer.js';
@@ -42,6 +43,7 @@ export interface StoreContext {
   access: StoreAccess;
   readonly now: () => number;
   readonly codec: Codec;
+  readonly workers: WorkerPool;
 }
 
 /** The engine's side of `AgentStore`: ties state, commits, scans and maintenance together. */
@@ -78,16 +80,17 @@ export class Store implements AgentStore {
   }
 
   async beginLoad(options: LoadOptions = {}): Promise<LoadSession> {
-    const { directory, now, codec } = this.context;
+    const { directory, now, codec, workers } = this.context;
     const committer = await this.context.access.committer();
-    return LoadUnit.begin({ directory, agent: this.name, committer, now, codec }, options);
+    return LoadUnit.begin({ directory, agent: this.name, committer, now, codec, workers }, options);
   }
 
   async compact(options: CompactOptions = {}): Promise<CompactResult> {
-    const { directory, state, codec, access } = this.context;
+    const { directory, state, access, workers } = this.context;
+    const codec = options.codec ?? this.context.codec;
     const committer = await access.committer();
     const refresh = () => this.context.access.refresh();
-    return compactAgent({ directory, state, committer, codec: options.codec ?? codec, refresh }, options);
+    return compactAgent({ directory, state, committer, codec, workers, refresh }, options);
   }
 
   async verify(options: VerifyOptions = {}): Promise<VerifyReport> {

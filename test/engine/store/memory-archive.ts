@@ -4,6 +4,7 @@ import type { CommitExtras } from '../../../engine/storage/commit.js';
 import type { Directory } from '../../../engine/storage/directory.js';
 import { batchFromRows } from '../../../engine/rows.js';
 import { makeSchema } from '../../../engine/schema.js';
+import { WorkerPool } from '../../../engine/workers/worker-pool.js';
 import type { Query } from '../../../engine/scan/query.js';
 import type { Value } from '../../model/dataset.js';
 
@@ -17,11 +18,17 @@ export const schema = makeSchema([
 /** 2026-11-20 12:00:00 UTC. */
 export const noon = Date.UTC(2026, 10, 20, 12);
 
+const noThreads = new WorkerPool(0);
+
 /** An archive on any directory, as its one writer: a directory in memory has no other processes. */
-export async function openOn(directory: Directory, now: () => number = () => noon): Promise<ArchiveFolder> {
+export async function openOn(
+  directory: Directory,
+  now: () => number = () => noon,
+  workers: WorkerPool = noThreads,
+): Promise<ArchiveFolder> {
   const archive = new ArchiveFolder(
     directory,
-    { mode: 'write', role: 'test', now, removalDelayMs: 0 },
+    { mode: 'write', role: 'test', now, removalDelayMs: 0, workers },
     {
       lock: () =>
         Promise.resolve({

@@ -1,0 +1,165 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { DamageError, LogstrataError } from '../../../engine/errors.js';
+import { InOrder } from '../../../engine/workers/in-order.js';
+import type { Task } from '../../../engine/workers/task.js';
+import { WorkerPool } from '../../../engine/workers/worker-pool.js';
+import { root } from '../../tidy/source-files.js';
+
+interface Job {
+  readonly kind: 'where' | 'double' | 'limit' | 'damage' | 'bug' | 'exit' | 'wait';
+  readonly values?: Float64Array;
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'logstrata-workers-'));
+const file = join(folder, 'task.mjs');
+const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href;
+writeFileSync(
+  file,
+  `import { threadId } from 'node:worker_threads';
+import { DamageError, LogstrataError } from '${built('engine/errors.js')}';
+export async function work({ kind, values }) {
+  if (kind === 'limit') throw new LogstrataError('limit', 'too much', { path: 'a/b', offset: 17 });
+  if (kind === 'damage') throw new DamageError('bad bytes', { path: 'c', offset: 3, rowGroup: 2, column: 'x' });
+  if (kind === 'bug') throw new TypeError('a bug of ours');
+  if (kind === 'exit') process.exit(3);
+  if (kind === 'wait') await new Promise((resolve) => setTimeout(resolve, 3_600_000));
+  if (kind === 'double') {
+    const doubled = values.map((value) => value * 2);
+    return { result: doubled, transfer: [doubled.buffer] };
+  }
+  return { result: threadId, transfer: [] };
+}
+`,
+);
+
+const task: Task<Job, unknown> = {
+  module: pathToFileURL(file),
+  work: ({ kind }) => ({ result: `${kind} here`, transfer: [] }),
+};
+
+const pools: WorkerPool[] = [];
+
+function poolOf(threads: number): WorkerPool {
+  const pool = new WorkerPool(threads);
+  pools.push(pool);
+  return pool;
+}
+
+afterEach(async () => {
+  for (const pool of pools.splice(0)) await pool.close();
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe('a worker pool', () => {
+  it('does jobs on its threads, no more of them than it may have, and moves the memory', async () => {
+    const pool = poolOf(2);
+    const ids = await Promise.all(Array.from({ length: 9 }, () => pool.run(task, { kind: 'where' })));
+    expect(new Set(ids).size).toBe(2);
+    expect(ids).not.toContain(0);
+    const values = new Float64Array([1, 2.5, -3]);
+    expect(await pool.run(task, { kind: 'double', values }, [values.buffer])).toEqual(
+      new Float64Array([2, 5, -6]),
+    );
+    expect(values.length).toBe(0);
+  });
+
+  it('reuses a thread that is idle', async () => {
+    const pool = poolOf(4);
+    const first = await pool.run(task, { kind: 'where' });
+    expect(await pool.run(task, { kind: 'where' })).toBe(first);
+  });
+
+  it('without threads does jobs where it is asked', async () => {
+    expect(await poolOf(0).run(task, { kind: 'where' })).toBe('where here');
+  });
+
+  it('throws what the task throws: expected failures as what they are, bugs with the place in the thread', async () => {
+    const pool = poolOf(1);
+    const limit = await pool.run(task, { kind: 'limit' }).catch((error: unknown) => error);
+    expect(limit).toBeInstanceOf(LogstrataError);
+    expect(limit).toMatchObject({ code: 'limit', message: 'too much', path: 'a/b', offset: 17 });
+    const damage = await pool.run(task, { kind: 'damage' }).catch((error: unknown) => error);
+    expect(damage).toBeInstanceOf(DamageError);
+    expect(damage).toMatchObject({ code: 'damaged', path: 'c', offset: 3, rowGroup: 2, column: 'x' });
+    const bug = await pool.run(task, { kind: 'bug' }).catch((error: unknown) => error);
+    expect(bug).not.toBeInstanceOf(LogstrataError);
+    expect(bug).toMatchObject({ message: 'a bug of ours' });
+    expect((bug as Error).stack).toContain('task.mjs');
+    expect(await pool.run(task, { kind: 'where' })).toBeGreaterThan(0);
+  });
+
+  it('fails the jobs of a thread that ends, and begins another', async () => {
+    const pool = poolOf(1);
+    const lost = pool.run(task, { kind: 'exit' });
+    const behind = pool.run(task, { kind: 'where' });
+    await expect(lost).rejects.toThrow('ended with code 3');
+    await expect(behind).rejects.toThrow('ended with code 3');
+    expect(await pool.run(task, { kind: 'where' })).toBeGreaterThan(0);
+  });
+
+  it('that is closed fails what is under way, and takes nothing more', async () => {
+    const pool = poolOf(1);
+    const waiting = pool.run(task, { kind: 'wait' });
+    const failure = expect(waiting).rejects.toMatchObject({ code: 'closed' });
+    await pool.close();
+    await failure;
+    await expect(pool.run(task, { kind: 'where' })).rejects.toMatchObject({ code: 'closed' });
+  });
+
+  it('does not keep the process alive once its jobs are done', async () => {
+    const script = `import { WorkerPool } from '${built('engine/workers/worker-pool.js')}';
+const task = { module: new URL('${task.module.href}'), work: () => ({}) };
+console.log(await new WorkerPool(2).run(task, { kind: 'where' }));`;
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script]);
+    expect(stdout).toBe('1\n');
+  });
+});
+
+describe('work in order', () => {
+  it('is consumed as it was begun, whichever is done first, and never more is under way than may be', async () => {
+    for (const depth of [0, 1, 3]) {
+      const order = new InOrder(depth);
+      const consumed: number[] = [];
+      let underWay = 0;
+      let most = 0;
+      for (let i = 0; i < 20; i++) {
+        const start = async (): Promise<number> => {
+          most = Math.max(most, ++underWay);
+          for (let turn = 0; turn < (i * 7) % 5; turn++) await Promise.resolve();
+          return i;
+        };
+        const consume = async (result: number): Promise<void> => {
+          await Promise.resolve();
+          underWay--;
+          consumed.push(result);
+        };
+        await order.add(start, consume);
+      }
+      await order.drain();
+      expect(consumed).toEqual(Array.from({ length: 20 }, (_, i) => i));
+      expect(most).toBe(Math.max(1, depth));
+    }
+  });
+
+  it('tells a failure when its turn comes, and consumes nothing that was dropped', async () => {
+    const order = new InOrder(3);
+    const consumed: number[] = [];
+    const consume = (result: number): Promise<void> => {
+      consumed.push(result);
+      return Promise.resolve();
+    };
+    await order.add(() => Promise.resolve(1), consume);
+    await order.add(() => Promise.reject(new Error('the second')), consume);
+    await order.add(() => Promise.resolve(3), consume);
+    await expect(order.drain()).rejects.toThrow('the second');
+    order.drop();
+    await order.drain();
+    expect(consumed).toEqual([1]);
+  });
+});
