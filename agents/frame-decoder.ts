@@ -22,6 +22,23 @@ export class RejectedLines {
     this.ends.push(tooLong ? start + lineBytesMax : end);
   };
 
+  /** Keeps an overlong line, which may be the rest of one that was stored. Returns where the frame ends. */
+  addLong(frame: Frame & { kind: 'long' }, continuesLine: boolean): number {
+    this.reasons.push(continuesLine ? continuationReason : longLineReason(frame.lengthBytes));
+    this.starts.push(0);
+    this.ends.push(frame.bytes.length);
+    return frameEnd(frame);
+  }
+
+  /** Keeps the rest of a line whose beginning was stored, at `start` of bytes[start, end). Returns where the next begins. */
+  addRest(bytes: Uint8Array, start: number, end: number): number {
+    const lineFeed = bytes.subarray(start, end).indexOf(0x0a);
+    const lineEnd = lineFeed < 0 ? end : start + lineFeed;
+    const textEnd = lineEnd > start && bytes[lineEnd - 1] === 0x0d ? lineEnd - 1 : lineEnd;
+    if (textEnd > start) this.add(continuationReason, start, textEnd);
+    return Math.min(end, lineEnd + 1);
+  }
+
   clear(): void {
     this.reasons.length = 0;
     this.starts.length = 0;
@@ -61,32 +78,20 @@ export class FrameDecoder {
    * `rejected` are those of `frame.bytes`.
    */
   decode(frame: Frame, at: number, rejected: RejectedLines): number {
-    if (frame.kind === 'long') return this.rejectLong(frame, rejected);
+    if (frame.kind === 'long') {
+      const end = rejected.addLong(frame, this.continuesLine);
+      this.continuesLine = false;
+      return end;
+    }
     let from = at;
     if (this.continuesLine) {
-      from = this.rejectRest(frame.bytes, from, frame.end, rejected);
+      this.continuesLine = false;
+      from = rejected.addRest(frame.bytes, from, frame.end);
       if (from === frame.end) return from;
     }
     const reached = this.decoder.decode(frame.bytes, from, frame.end, this.builder, rejected.add);
     assert(reached > from || this.builder.full, 'the decoder took no line');
     return reached;
-  }
-
-  private rejectLong(frame: Frame & { kind: 'long' }, rejected: RejectedLines): number {
-    rejected.reasons.push(this.continuesLine ? continuationReason : longLineReason(frame.lengthBytes));
-    rejected.starts.push(0);
-    rejected.ends.push(frame.bytes.length);
-    this.continuesLine = false;
-    return frameEnd(frame);
-  }
-
-  private rejectRest(bytes: Uint8Array, start: number, end: number, rejected: RejectedLines): number {
-    this.continuesLine = false;
-    const lineFeed = bytes.subarray(start, end).indexOf(0x0a);
-    const lineEnd = lineFeed < 0 ? end : start + lineFeed;
-    const textEnd = lineEnd > start && bytes[lineEnd - 1] === 0x0d ? lineEnd - 1 : lineEnd;
-    if (textEnd > start) rejected.add(continuationReason, start, textEnd);
-    return Math.min(end, lineEnd + 1);
   }
 }
 

@@ -1,17 +1,21 @@
 import { resolve } from 'node:path';
 import type { AgentStore } from '../engine/archive.js';
-import { BatchBuilder } from '../engine/batch-builder.js';
+import type { RecordBatch } from '../engine/column.js';
 import { LogstrataError } from '../engine/errors.js';
+import { workerFileBytesMin } from '../engine/limits.js';
+import { unpackBatch } from '../engine/packed-batch.js';
 import type { LoadSession } from '../engine/storage/commit.js';
 import { checkpointKey } from '../engine/storage/committed-values.js';
 import type { Checkpoint } from '../engine/storage/manifest.js';
+import { InOrder } from '../engine/workers/in-order.js';
+import type { WorkerPool } from '../engine/workers/worker-pool.js';
+import { decodeOnPool, type DecodedLines, type DecodeSettings } from './decode-task.js';
 import type { AgentDefinition } from './definition.js';
 import { fileCaptures } from './file-captures.js';
-import { FrameDecoder, frameEnd, frameStart, RejectedLines } from './frame-decoder.js';
+import { frameEnd, frameStart, RejectedLines } from './frame-decoder.js';
 import { LineFramer, type Frame } from './line-framing.js';
 import { shellWord, shownLine } from './line-text.js';
 import type { LoadProgress } from './load-report.js';
-import { createRecordDecoder } from './record-decoder.js';
 import { SourceError } from './source-error.js';
 import { headIdentity, openAtKnownEnd, type PositionedSource } from './source-identity.js';
 
@@ -24,6 +28,8 @@ export interface ReadSettings {
   /** The clock, in milliseconds since the epoch. */
   readonly now: () => number;
   readonly signal?: AbortSignal | undefined;
+  /** Threads that decode lines; without, the caller's own does. */
+  readonly workers?: WorkerPool | undefined;
 }
 
 /** Counts of one file while it is read, and what is known of it. */
@@ -93,11 +99,25 @@ export async function readFileInto(settings: ReadSettings, job: FileJob): Promis
   }
 }
 
+/** Lines on their way to a decoder, and where they came from. */
+interface Lines {
+  readonly bytes: Uint8Array;
+  readonly start: number;
+  readonly end: number;
+  /** Content offset of `bytes[0]`. */
+  readonly base: number;
+}
+
+let sourcesRead = 0;
+
 class FileReading {
   private readonly framer: LineFramer;
-  private readonly builder: BatchBuilder;
-  private readonly decoder: FrameDecoder;
-  private readonly rejected = new RejectedLines();
+  private readonly decoding: InOrder;
+  private readonly decode: DecodeSettings;
+  private readonly workers: WorkerPool | null;
+  /** Buffers that came back from the threads, at most as many as were under way. */
+  private readonly spare: Uint8Array[] = [];
+  private continuesLine: boolean;
   private lastTimeMs: number | null;
   private endsInLine: boolean;
   private firstRejection: { readonly reason: string; readonly line: Uint8Array } | null = null;
@@ -107,17 +127,20 @@ class FileReading {
     private readonly job: FileJob,
     private readonly source: PositionedSource,
   ) {
-    const { definition, timezone, now } = settings;
+    const { definition, timezone, workers } = settings;
     const { known, content, reader } = source;
     const captures = definition.file
       ? fileCaptures(definition.file.namePattern, job.path)
       : new Map<string, string>();
     this.framer = new LineFramer(content, content.offset);
-    this.builder = new BatchBuilder(definition.schema);
-    const decoder = createRecordDecoder(definition, { captures, timezone, now });
-    this.decoder = new FrameDecoder(decoder, this.builder, known?.endsInLine ?? false);
+    this.decode = { key: sourcesRead++, definition, captures, timezone };
+    const small = reader.fileBytes < workerFileBytesMin;
+    this.workers = small || workers === undefined || workers.threads === 0 ? null : workers;
+    // Two frames a thread: one is decoded, and one waits while another's records are stored.
+    this.decoding = new InOrder(2 * (this.workers?.threads ?? 0));
     this.lastTimeMs = known?.lastTimeMs ?? null;
     this.endsInLine = known?.endsInLine ?? false;
+    this.continuesLine = this.endsInLine;
     job.tally.fileBytes = reader.fileBytes;
     job.tally.continuedAt = known?.offset ?? null;
   }
@@ -138,11 +161,9 @@ class FileReading {
       onProgress('reading', fractionRead(tally));
       if (frame.kind === 'tail') break;
     }
-    await this.flush();
+    await this.decoding.drain();
     await reader.requireUnchanged(head);
     tally.fileBytesRead = content.bytesTaken;
-    tally.unreadableValues = this.decoder.counters.unreadableValues;
-    tally.replacedBytes = this.decoder.counters.replacedBytes;
     if (tally.records + tally.rejected === 0) {
       return { outcome: known === null ? 'empty' : 'known', head, checkpoint: null };
     }
@@ -150,35 +171,76 @@ class FileReading {
     return { outcome: 'new', head, checkpoint: this.checkpoint() };
   }
 
+  /** Has a frame decoded and its records stored; with threads, both while the next frames are read. */
   private async decodeFrame(frame: Frame): Promise<void> {
-    let at = frameStart(frame);
+    const lines = this.linesOf(frame);
+    const rejected = new RejectedLines();
+    let { start } = lines;
+    if (frame.kind === 'long') start = rejected.addLong(frame, this.continuesLine);
+    else if (this.continuesLine) start = rejected.addRest(lines.bytes, lines.start, lines.end);
+    this.continuesLine = false;
+    if (rejected.count > 0) {
+      await this.decoding.drain();
+      await this.keepRejected(lines, rejected);
+    }
+    if (start === lines.end) return;
+    await this.decoding.add(
+      () => this.decodeLines({ ...lines, start }),
+      (decoded) => this.store(lines, decoded),
+    );
+  }
+
+  private linesOf(frame: Frame): Lines {
+    const start = frameStart(frame);
     const end = frameEnd(frame);
-    while (at < end) {
-      at = this.decoder.decode(frame, at, this.rejected);
-      await this.keepRejected(frame);
-      if (this.builder.full) await this.flush();
+    if (this.workers === null) return { bytes: frame.bytes, start, end, base: frame.offset - start };
+    // The framer fills its buffer anew while a thread still reads these lines.
+    const spare = this.spare.pop();
+    const bytes =
+      spare !== undefined && spare.length >= end - start ? spare : new Uint8Array(frame.bytes.length);
+    bytes.set(frame.bytes.subarray(start, end));
+    return { bytes, start: 0, end: end - start, base: frame.offset };
+  }
+
+  private decodeLines({ bytes, start, end }: Lines): Promise<DecodedLines> {
+    const nowMs = this.settings.now();
+    return decodeOnPool(this.workers, { settings: this.decode, nowMs, bytes, start, end });
+  }
+
+  /** Stores what became of lines, and of those that one batch had no room for. */
+  private async store(lines: Lines, first: DecodedLines): Promise<void> {
+    const { tally } = this.job;
+    this.settings.signal?.throwIfAborted();
+    for (let decoded = first; ;) {
+      tally.unreadableValues += decoded.unreadableValues;
+      tally.replacedBytes += decoded.replacedBytes;
+      const { bytes, reached, packed } = decoded;
+      await this.keepRejected({ ...lines, bytes }, decoded.rejected);
+      if (packed !== null) await this.append(unpackBatch(packed, 0));
+      if (reached === lines.end) {
+        if (this.workers !== null) this.spare.push(bytes);
+        return;
+      }
+      decoded = await this.decodeLines({ ...lines, bytes, start: reached });
     }
   }
 
-  private async keepRejected(frame: Frame): Promise<void> {
-    const { rejected, job } = this;
-    if (rejected.count === 0) return;
+  private async keepRejected({ bytes, base }: Lines, rejected: DecodedLines['rejected']): Promise<void> {
+    const { reasons, starts, ends } = rejected;
+    const { job } = this;
+    if (reasons.length === 0) return;
     const session = await job.session();
-    const base = frame.offset - frameStart(frame);
-    for (let i = 0; i < rejected.count; i++) {
-      const reason = rejected.reasons[i]!;
-      const line = frame.bytes.subarray(rejected.starts[i], rejected.ends[i]);
+    for (let i = 0; i < reasons.length; i++) {
+      const reason = reasons[i]!;
+      const line = bytes.subarray(starts[i], ends[i]);
       this.firstRejection ??= { reason, line: line.slice() };
-      await session.reject({ reason, file: job.path, offset: base + rejected.starts[i]!, line });
+      await session.reject({ reason, file: job.path, offset: base + starts[i]!, line });
     }
-    job.tally.rejected += rejected.count;
-    rejected.clear();
+    job.tally.rejected += reasons.length;
   }
 
-  private async flush(): Promise<void> {
-    if (this.builder.rows === 0) return;
+  private async append(batch: RecordBatch): Promise<void> {
     const session = await this.job.session();
-    const batch = this.builder.finish();
     this.lastTimeMs = await session.append(batch, this.job.source, this.lastTimeMs);
     this.job.tally.records += batch.length;
   }

@@ -4,9 +4,10 @@ import type { AgentDefinition } from '../../agents/definition.js';
 import type { LoadFilesOptions } from '../../agents/load.js';
 import { expandFiles } from '../../agents/load-paths.js';
 import type { LoadSummary } from '../../agents/load-report.js';
-import type { AgentStore } from '../../engine/archive.js';
+import type { AgentStore, Archive } from '../../engine/archive.js';
 import type { LogstrataError } from '../../engine/errors.js';
 import type { Codec } from '../../engine/storage/manifest.js';
+import type { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { chooseAgent } from './agent-choice.js';
 import { codecOption } from './codec-option.js';
 import { exitFailed, messageWithPlace, UsageError } from './failure.js';
@@ -18,12 +19,14 @@ import { readSettings } from './settings.js';
 import type { FolderFlags, Settings } from './settings.js';
 import { runStoppable } from './stoppable.js';
 import { printJson, printLines, tell } from './terminal.js';
+import { workersOption } from './workers-option.js';
 
 interface LoadFlags extends FolderFlags {
   readonly again?: boolean;
   readonly merge?: boolean;
   readonly codec?: Codec;
   readonly json?: boolean;
+  readonly workers?: number;
 }
 
 const examples = `
@@ -57,11 +60,26 @@ export async function loadIntoStore(
   definition: AgentDefinition,
   files: readonly string[],
   settings: Settings,
-  options: Pick<LoadFilesOptions, 'again' | 'merge' | 'codec' | 'signal' | 'onEvent'>,
+  options: Pick<LoadFilesOptions, 'again' | 'merge' | 'codec' | 'signal' | 'workers' | 'onEvent'>,
 ): Promise<LoadSummary> {
   const { loadFiles } = await import('../../agents/load.js');
   const { timezone } = settings.config.server;
   return loadFiles({ ...options, store, definition, files, timezone, now: Date.now });
+}
+
+/** Opens the archive with the threads that the user asked for, and ends them with it. */
+async function withWorkers<T>(
+  flags: LoadFlags,
+  settings: Settings,
+  run: (archive: Archive, workers: WorkerPool) => Promise<T>,
+): Promise<T> {
+  const { WorkerPool, workersDefault } = await import('../../engine/index.js');
+  const workers = new WorkerPool(flags.workers ?? workersDefault());
+  try {
+    return await withArchive(settings, 'write', 'load', (archive) => run(archive, workers), workers);
+  } finally {
+    await workers.close();
+  }
 }
 
 async function loadPaths(
@@ -71,7 +89,7 @@ async function loadPaths(
   flags: LoadFlags,
   signal: AbortSignal,
 ): Promise<number> {
-  return withArchive(settings, 'write', 'load', async (archive) => {
+  return withWorkers(flags, settings, async (archive, workers) => {
     const store = await archive.agent(definition.name, definition.schema);
     const display = new LoadDisplay();
     const summary = await loadIntoStore(store, definition, files, settings, {
@@ -79,6 +97,7 @@ async function loadPaths(
       merge: flags.merge,
       codec: flags.codec,
       signal,
+      workers,
       onEvent: (event) => display.show(event),
     });
     display.stop();
@@ -101,7 +120,7 @@ async function loadStandardInput(
   flags: LoadFlags,
   signal: AbortSignal,
 ): Promise<number> {
-  return withArchive(settings, 'write', 'load', async (archive) => {
+  return withWorkers(flags, settings, async (archive) => {
     const store = await archive.agent(definition.name, definition.schema);
     const { loadStream } = await import('../../agents/load-stream.js');
     const progress = startProgress('standard input');
@@ -170,6 +189,7 @@ export function addLoadCommand(program: Command): void {
     .option('--again', 'store files that are known once more')
     .option('--merge', 'sort all files together and store them as one, or not at all')
     .addOption(codecOption('lz4'))
+    .addOption(workersOption())
     .option('--json', 'answer with JSON')
     .addHelpText('after', examples)
     .action(async (agent: string, files: string[], _flags: unknown, command: Command) => {

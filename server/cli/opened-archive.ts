@@ -2,16 +2,18 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { AgentStore, Archive } from '../../engine/archive.js';
 import { LogstrataError } from '../../engine/errors.js';
+import type { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { unknownAgent } from './agent-choice.js';
 import type { Settings } from './settings.js';
 import { tell } from './terminal.js';
 
-/** Opens the data folder, runs `run`, and closes it again whatever happens. `role` is what other processes are told. */
+/** Opens the data folder, runs `run`, and closes it again whatever happens. `role` is what other processes are told; `workers` stay open. */
 export async function withArchive<T>(
   settings: Settings,
   mode: 'read' | 'write',
   role: string,
   run: (archive: Archive) => Promise<T>,
+  workers?: WorkerPool,
 ): Promise<T> {
   // The engine takes longer to load than anything else: help, and refusing what makes no sense, need not wait for it.
   const { openArchive } = await import('../../engine/index.js');
@@ -20,6 +22,7 @@ export async function withArchive<T>(
   const archive = await openArchive(location, {
     mode,
     role,
+    ...(workers === undefined ? {} : { workers }),
     graceMs: settings.config.fileInput.graceMs,
     removalDelayMs: settings.config.server.queryTimeoutMs,
     onWarning: (message) => tell(`logstrata: warning: ${message}`),

@@ -1,0 +1,130 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import type { LoadSummary } from '../../../agents/load-report.js';
+import { openArchive } from '../../../engine/index.js';
+import { lineBytesMax, workerFileBytesMin } from '../../../engine/limits.js';
+import { WorkerPool } from '../../../engine/workers/worker-pool.js';
+import { definitionOf, lineOf, load, nowMs, recordsOf } from './archive.js';
+import { closeAtEnd, temporaryFolder } from './temporary.js';
+
+const pools = [0, 1, 8].map((threads) => new WorkerPool(threads));
+afterAll(async () => {
+  for (const pool of pools) await pool.close();
+});
+
+/** Lines of two days in no order, some of which become no record or lose a value, the last one without its end. */
+function mixedLines(): Buffer {
+  const pieces: Buffer[] = [];
+  for (let i = 0; i < 30_000; i++) {
+    const n = (i * 7919) % 120_000;
+    if (i % 5000 === 17) pieces.push(Buffer.from('nothing\n'));
+    if (i % 7000 === 23) pieces.push(Buffer.from('2026-11-20T10:00:00Z x bytes \xff\xfe\n', 'latin1'));
+    if (i === 15_000) pieces.push(Buffer.alloc(lineBytesMax + 1000, 'x'), Buffer.from('\n'));
+    pieces.push(Buffer.from(lineOf(n)));
+  }
+  return Buffer.concat([...pieces, Buffer.from(lineOf(120_000).trimEnd())]);
+}
+
+async function filesUnder(folder: string, kind: string): Promise<string[]> {
+  const names = await readdir(join(folder, 'app'), { recursive: true });
+  const found: string[] = [];
+  for (const name of names.filter((one) => one.startsWith(kind) && one.includes('.'))) {
+    found.push((await readFile(join(folder, 'app', name))).toString('base64'));
+  }
+  return found.sort();
+}
+
+interface Stored {
+  readonly summaries: readonly LoadSummary[];
+  readonly segments: readonly string[];
+  readonly rejected: readonly string[];
+}
+
+async function stored(workers: WorkerPool, input: string, grown: Buffer): Promise<Stored> {
+  const folder = await temporaryFolder();
+  const archive = await openArchive(folder, { mode: 'write', role: 'load', now: () => nowMs, workers });
+  closeAtEnd(() => archive.close());
+  const store = await archive.agent('app', definitionOf().schema);
+  const whole = mixedLines();
+  await writeFile(input, whole);
+  const summaries = [await load(store, [input], { workers })];
+  // The last line was taken for a whole one; what follows it now is no line of its own.
+  await writeFile(input, Buffer.concat([whole, grown]));
+  summaries.push(await load(store, [input], { workers }));
+  return {
+    summaries,
+    segments: await filesUnder(folder, 'dt='),
+    rejected: await filesUnder(folder, 'rejected'),
+  };
+}
+
+describe('a file that is decoded on threads', () => {
+  it('becomes the same bytes with 0, 1 and 8 of them, rejected lines and counts included', async () => {
+    const input = join(await temporaryFolder(), 'app_web.log');
+    const grown = Buffer.concat([Buffer.from(' and its rest\n'), mixedLines()]);
+    expect(mixedLines().length).toBeGreaterThan(workerFileBytesMin);
+    const [none, ...others] = [
+      await stored(pools[0]!, input, grown),
+      await stored(pools[1]!, input, grown),
+      await stored(pools[2]!, input, grown),
+    ];
+    const counts = ({ summaries }: Stored): unknown =>
+      summaries.map(({ records, rejected, unreadableValues, replacedBytes, files }) => ({
+        records,
+        rejected,
+        unreadableValues,
+        replacedBytes,
+        contentBytes: files[0]!.contentBytes,
+        continuedAt: files[0]!.continuedAt,
+      }));
+    expect(none.summaries[0]).toMatchObject({ records: 30_006, rejected: 7 });
+    expect(none.summaries[1]).toMatchObject({ records: 30_006, rejected: 8 });
+    expect(none.segments.length).toBeGreaterThan(2);
+    for (const other of others) {
+      expect(counts(other)).toEqual(counts(none));
+      expect(other.segments).toEqual(none.segments);
+      expect(other.rejected).toEqual(none.rejected);
+    }
+  });
+
+  it('and is cancelled in the middle leaves nothing, and loads as a whole the next time', async () => {
+    const folder = await temporaryFolder();
+    const input = join(await temporaryFolder(), 'app_web.log');
+    await writeFile(input, mixedLines());
+    const workers = pools[2]!;
+    const archive = await openArchive(folder, { mode: 'write', role: 'load', now: () => nowMs, workers });
+    closeAtEnd(() => archive.close());
+    const store = await archive.agent('app', definitionOf().schema);
+    const stop = new AbortController();
+    const summary = await load(store, [input], {
+      workers,
+      signal: stop.signal,
+      onEvent: (event) => {
+        if (event.kind === 'progress' && event.phase === 'reading') stop.abort();
+      },
+    });
+    expect(summary).toMatchObject({ records: 0, stopped: { code: 'cancelled' }, exitCode: 1 });
+    expect(await recordsOf(store)).toEqual([]);
+    expect(await readdir(join(folder, 'app', 'building')).catch(() => [])).toEqual([]);
+    expect(await load(store, [input], { workers })).toMatchObject({ records: 30_006, exitCode: 0 });
+    expect(await store.verify()).toMatchObject({ damages: [], unnamedFiles: [] });
+  });
+
+  it('whose threads have ended is not stored, and the failure says why', async () => {
+    const folder = await temporaryFolder();
+    const input = join(await temporaryFolder(), 'app_web.log');
+    await writeFile(input, mixedLines());
+    const workers = new WorkerPool(1);
+    await workers.close();
+    const archive = await openArchive(folder, { mode: 'write', role: 'load', now: () => nowMs });
+    closeAtEnd(() => archive.close());
+    const store = await archive.agent('app', definitionOf().schema);
+    expect(await load(store, [input], { workers })).toMatchObject({
+      records: 0,
+      stopped: { code: 'closed' },
+      exitCode: 1,
+    });
+    expect(await recordsOf(store)).toEqual([]);
+  });
+});
