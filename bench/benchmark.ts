@@ -125,7 +125,7 @@ function overHttp(
     scratchFolder: options.dataFolder,
     newest,
     bulkRows: set.probes.bulkRows,
-    turns: Math.min(options.turns, 3),
+    turns: options.turnsWhenSlow,
     seconds: options.httpSeconds,
   });
 }

@@ -8,15 +8,16 @@ import { spreadOf, type Spread } from './spread.js';
 export interface Pace {
   /** Rounds in which every side has its turn, for questions that are answered quickly. */
   readonly turns: number;
+  /** Rounds where one answer takes seconds. */
+  readonly turnsWhenSlow: number;
   /** A turn of a side lasts at least so long, or one run. */
   readonly turnMs: number;
 }
 
 /** Runs in one turn at most: enough for a median of answers that take microseconds. */
 const runsInTurnMax = 50;
-/** Sides that need this long for one answer get few turns: their spread is small beside it. */
+/** From this on a question has few turns: its spread is small beside it. */
 const slowMs = 1500;
-const turnsWhenSlow = 3;
 const coldTurnsMax = 5;
 
 /** The answers of all sides to a question differ, or are not what the generator knows. */
@@ -67,7 +68,7 @@ export async function timeSides(
   const isCold = question.isCold === true;
   const turns = Math.min(
     pace.turns,
-    slowestMs >= slowMs ? turnsWhenSlow : pace.turns,
+    slowestMs >= slowMs ? pace.turnsWhenSlow : pace.turns,
     isCold ? coldTurnsMax : pace.turns,
   );
   const runs = new Map<SideClient, number[]>(sides.map((side) => [side, []]));

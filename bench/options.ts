@@ -16,6 +16,8 @@ export interface BenchOptions {
   /** Ids of the questions to ask; null: all. */
   readonly questions: readonly QuestionId[] | null;
   readonly turns: number;
+  /** Rounds of what takes seconds, HTTP included. */
+  readonly turnsWhenSlow: number;
   readonly turnMs: number;
   readonly threads: number;
   readonly cacheBytes: number;
@@ -50,7 +52,7 @@ export class UsageFailure extends Error {}
 
 type Preset = Pick<
   BenchOptions,
-  'name' | 'webRows' | 'appRows' | 'peers' | 'turns' | 'turnMs' | 'httpSeconds'
+  'name' | 'webRows' | 'appRows' | 'peers' | 'turns' | 'turnsWhenSlow' | 'turnMs' | 'httpSeconds'
 >;
 
 const full: Preset = {
@@ -59,6 +61,7 @@ const full: Preset = {
   appRows: 5_000_000,
   peers: peerNames,
   turns: 7,
+  turnsWhenSlow: 3,
   turnMs: 100,
   httpSeconds: 5,
 };
@@ -69,6 +72,7 @@ const quick: Preset = {
   appRows: 0,
   peers: ['duckdb'],
   turns: 5,
+  turnsWhenSlow: 2,
   httpSeconds: 2,
 };
 const tiny: Preset = {
@@ -77,6 +81,7 @@ const tiny: Preset = {
   appRows: 5_000,
   peers: ['duckdb'],
   turns: 2,
+  turnsWhenSlow: 1,
   turnMs: 1,
   httpSeconds: 0.3,
 };

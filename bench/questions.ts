@@ -45,22 +45,22 @@ function idSearches(probes: Probes): Question[] {
     {
       ...once,
       id: 'id-once-unfiltered',
-      title: '… once, gram filters off',
+      title: 'id that occurs once, gram filters off',
       isUnindexed: true,
       targetMs: 200,
     },
     {
       ...never,
       id: 'id-nowhere-unfiltered',
-      title: '… nowhere, gram filters off',
+      title: 'id that occurs nowhere, gram filters off',
       isUnindexed: true,
       targetMs: 200,
     },
-    { ...once, id: 'id-once-cold', title: '… once, cold', isCold: true },
+    { ...once, id: 'id-once-cold', title: 'id that occurs once, cold', isCold: true },
     {
       ...once,
       id: 'id-once-unfiltered-cold',
-      title: '… once, cold, gram filters off',
+      title: 'id that occurs once, cold, gram filters off',
       isCold: true,
       isUnindexed: true,
     },
@@ -158,7 +158,7 @@ function long(probes: Probes): Question[] {
   return [
     {
       id: 'three-filters',
-      title: 'three filters, every record looked at, 0.5 % returned',
+      title: 'three filters over every record, 0.5 % match',
       set,
       limit: limitWhole,
       isWhole: true,
