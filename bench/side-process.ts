@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from 'node:fs';
 import type { SetColumn } from './question.js';
 import { AnswerReader, type AnswerDigest } from './answer-digest.js';
 import type { Question } from './question.js';
@@ -59,9 +60,18 @@ async function load(side: Side): Promise<LoadFigures> {
   const startMs = performance.now();
   await side.load();
   const seconds = (performance.now() - startMs) / 1000;
-  // In KiB by the documentation of Node. Asked for before anything else is done.
-  const rssBytes = process.resourceUsage().maxRSS * 1024;
+  const rssBytes = largestResidentBytes();
   return { seconds, rssBytes, bytes: await side.bytesOnDisk() };
+}
+
+/**
+ * The largest resident set of this process. On Linux from /proc: what getrusage gives there begins with the memory of the parent,
+ * which holds whole answers at times.
+ */
+function largestResidentBytes(): number {
+  const status = existsSync('/proc/self/status') ? readFileSync('/proc/self/status', 'utf8') : '';
+  const kibibytes = /^VmHWM:\s+(\d+) kB/m.exec(status)?.[1] ?? process.resourceUsage().maxRSS;
+  return Number(kibibytes) * 1024;
 }
 
 async function check(side: Side, columns: readonly SetColumn[], question: Question): Promise<AnswerDigest> {
