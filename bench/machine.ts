@@ -28,6 +28,8 @@ function commitOf(folder: string): string | null {
       'agents',
       'server',
       'bench',
+      // The results of the run before are no change of what is measured.
+      ':!bench/results',
     ]);
     return git(['rev-parse', '--short=12', 'HEAD']) + (changed === '' ? '' : '+');
   } catch {
