@@ -126,6 +126,9 @@ export const workersDefaultMax = 8;
 /** Worker threads of one process: each may hold a row group decoded and encoded. */
 export const workersMax = 64;
 
+/** Jobs of one query or load that no thread has taken: whoever gives them looks a few ahead, so that more are a bug. */
+export const jobsWaitingMax = 4096;
+
 /** Smaller row groups, and files, are done by the thread that asks: beginning another one would take longer. */
 export const workerRowsMin = 4096;
 export const workerFileBytesMin = 2 * 1024 * 1024;

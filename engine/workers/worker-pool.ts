@@ -2,19 +2,16 @@ import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { LogstrataError } from '../errors.js';
 import { workersDefaultMax } from '../limits.js';
+import { JobQueue, type Dispatcher, type WaitingJob } from './job-queue.js';
 import { builtModule, type Task } from './task.js';
 import { errorOf, type Reply, type Request } from './thread-message.js';
 
 const youngGenerationMb = 6;
 
-interface Caller {
-  readonly resolve: (result: unknown) => void;
-  readonly reject: (error: Error) => void;
-}
-
 interface Thread {
   readonly worker: Worker;
-  readonly jobs: Map<number, Caller>;
+  /** The jobs it was handed and has not answered, by their numbers. */
+  readonly jobs: Map<number, WaitingJob>;
 }
 
 /** How many threads a process takes by itself: as many as there are cores, since the main thread mostly waits for them. */
@@ -24,49 +21,92 @@ export function workersDefault(): number {
 
 /**
  * Threads that do tasks. A thread begins when there is a job that no idle one can take, stays for the next, and does not
- * keep the process alive while it has none. The pool holds no queue of its own: whoever gives it jobs bounds how many, by
- * `depth`.
+ * keep the process alive while it has none. Each owner of jobs has a queue, and the queues take turns.
  */
-export class WorkerPool {
+export class WorkerPool implements Dispatcher {
   private readonly started: Thread[] = [];
+  /** Queues with waiting jobs, the one whose turn is next first. */
+  private readonly turns: JobQueue[] = [];
+  private readonly own: JobQueue;
   private nextId = 0;
   private closed = false;
 
   /** @param threads at most; with 0 every task is done by the thread that asks */
-  constructor(readonly threads: number) {}
+  constructor(readonly threads: number) {
+    this.own = new JobQueue(this);
+  }
 
   /** Row groups that one caller has under way: each takes tens of megabytes, so hardly more than there are threads. */
   get depth(): number {
     return this.threads === 0 ? 0 : Math.max(2, this.threads);
   }
 
-  /**
-   * Has a thread do `task` on `job`. The buffers in `transfer` move there: the caller must not use them again. Throws what
-   * the task throws, `limit` when the thread's memory did not suffice, and `closed` when the pool is closed meanwhile.
-   */
-  async run<Job, Result>(
+  /** A queue for the jobs of one owner, whose jobs are dropped when `signal` is aborted. */
+  queue(signal?: AbortSignal): JobQueue {
+    const queue = new JobQueue(this, signal);
+    if (this.closed) queue.end(threadsEnded());
+    return queue;
+  }
+
+  /** As `JobQueue.run`, for whoever loads: those have one queue together. */
+  run<Job, Result>(
     task: Task<Job, Result>,
     job: Job,
     transfer: readonly ArrayBuffer[] = [],
   ): Promise<Result> {
-    if (this.closed) throw new LogstrataError('closed', 'the worker threads have ended');
-    if (this.threads === 0) return (await task.work(job)).result;
-    const thread = this.leastBusy();
-    const id = this.nextId++;
-    return new Promise<Result>((resolve, reject) => {
-      const request: Request = { id, module: task.module.href, job };
-      thread.worker.postMessage(request, transfer);
-      thread.worker.ref();
-      thread.jobs.set(id, { resolve: (result) => resolve(result as Result), reject });
-    });
+    return this.own.run(task, job, transfer);
   }
 
-  private leastBusy(): Thread {
-    let best: Thread | undefined;
-    for (const thread of this.started)
-      if (best === undefined || thread.jobs.size < best.jobs.size) best = thread;
-    if (best !== undefined && (best.jobs.size === 0 || this.started.length === this.threads)) return best;
-    return this.start();
+  /** Gives the job its turn. */
+  announce(queue: JobQueue): void {
+    if (this.closed) queue.end(threadsEnded());
+    if (queue.waiting.length === 1) this.turns.push(queue);
+    this.dispatch();
+  }
+
+  /** Hands out jobs, one of each queue in turn, while there is a thread for them. */
+  private dispatch(): void {
+    for (;;) {
+      const queue = this.turns[0];
+      if (queue === undefined) return;
+      if (queue.waiting.length === 0) {
+        this.turns.shift();
+        continue;
+      }
+      const thread = this.idleThread() ?? this.threadBusyWith(queue);
+      if (thread === undefined) return;
+      this.turns.shift();
+      this.hand(thread, queue.waiting.shift()!);
+      if (queue.waiting.length > 0) this.turns.push(queue);
+    }
+  }
+
+  private idleThread(): Thread | undefined {
+    const idle = this.started.find((thread) => thread.jobs.size === 0);
+    return idle ?? (this.started.length < this.threads ? this.start() : undefined);
+  }
+
+  /**
+   * Where nobody else waits, a thread gets its next job before it has answered the last, so that it need not wait for this
+   * thread: but only one of the same queue, because another's may take long.
+   */
+  private threadBusyWith(queue: JobQueue): Thread | undefined {
+    if (this.turns.length > 1) return undefined;
+    return this.started.find(({ jobs }) => jobs.size === 1 && [...jobs.values()][0]!.queue === queue);
+  }
+
+  private hand(thread: Thread, waiting: WaitingJob): void {
+    const id = this.nextId++;
+    const request: Request = { id, module: waiting.module, job: waiting.job };
+    try {
+      thread.worker.postMessage(request, waiting.transfer);
+    } catch (error) {
+      // What can't be copied is a bug of whoever gave the job, and nobody else's affair.
+      waiting.reject(error as Error);
+      return;
+    }
+    thread.worker.ref();
+    thread.jobs.set(id, waiting);
   }
 
   private start(): Thread {
@@ -77,35 +117,42 @@ export class WorkerPool {
       resourceLimits: { maxYoungGenerationSizeMb: youngGenerationMb },
     });
     const thread: Thread = { worker, jobs: new Map() };
-    worker.on('message', (reply: Reply) => settle(thread, reply));
+    worker.on('message', (reply: Reply) => this.settle(thread, reply));
     worker.on('error', (error) => this.lose(thread, describeLoss(error)));
     worker.on('exit', (code) => this.lose(thread, new Error(`a worker thread ended with code ${code}`)));
     this.started.push(thread);
     return thread;
   }
 
+  private settle(thread: Thread, reply: Reply): void {
+    const waiting = thread.jobs.get(reply.id);
+    if (waiting === undefined) return;
+    thread.jobs.delete(reply.id);
+    if (thread.jobs.size === 0) thread.worker.unref();
+    this.dispatch();
+    if ('failure' in reply) waiting.reject(errorOf(reply.failure));
+    else waiting.resolve(reply.result);
+  }
+
   private lose(thread: Thread, error: Error): void {
     const index = this.started.indexOf(thread);
     if (index >= 0) this.started.splice(index, 1);
-    const reason = this.closed ? new LogstrataError('closed', 'the worker threads have ended') : error;
+    const reason = this.closed ? threadsEnded() : error;
     for (const { reject } of thread.jobs.values()) reject(reason);
     thread.jobs.clear();
+    if (!this.closed) this.dispatch();
   }
 
   /** Ends the threads, and with them the jobs under way. */
   async close(): Promise<void> {
     this.closed = true;
+    for (const queue of [this.own, ...this.turns.splice(0)]) queue.end(threadsEnded());
     await Promise.all([...this.started].map(({ worker }) => worker.terminate()));
   }
 }
 
-function settle(thread: Thread, reply: Reply): void {
-  const caller = thread.jobs.get(reply.id);
-  if (caller === undefined) return;
-  thread.jobs.delete(reply.id);
-  if (thread.jobs.size === 0) thread.worker.unref();
-  if ('failure' in reply) caller.reject(errorOf(reply.failure));
-  else caller.resolve(reply.result);
+function threadsEnded(): LogstrataError {
+  return new LogstrataError('closed', 'the worker threads have ended');
 }
 
 function describeLoss(error: Error): Error {

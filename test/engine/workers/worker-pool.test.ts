@@ -6,14 +6,18 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { DamageError, LogstrataError } from '../../../engine/errors.js';
+import { jobsWaitingMax } from '../../../engine/limits.js';
 import { InOrder } from '../../../engine/workers/in-order.js';
+import type { JobQueue } from '../../../engine/workers/job-queue.js';
 import type { Task } from '../../../engine/workers/task.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';
 import { root } from '../../tidy/source-files.js';
 
 interface Job {
-  readonly kind: 'where' | 'double' | 'limit' | 'damage' | 'bug' | 'exit' | 'wait';
+  readonly kind: 'where' | 'double' | 'limit' | 'damage' | 'bug' | 'exit' | 'wait' | 'hold';
   readonly values?: Float64Array;
+  /** What `hold` waits for. */
+  readonly gate?: Int32Array;
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'logstrata-workers-'));
@@ -23,12 +27,13 @@ writeFileSync(
   file,
   `import { threadId } from 'node:worker_threads';
 import { DamageError, LogstrataError } from '${built('engine/errors.js')}';
-export async function work({ kind, values }) {
+export async function work({ kind, values, gate }) {
   if (kind === 'limit') throw new LogstrataError('limit', 'too much', { path: 'a/b', offset: 17 });
   if (kind === 'damage') throw new DamageError('bad bytes', { path: 'c', offset: 3, rowGroup: 2, column: 'x' });
   if (kind === 'bug') throw new TypeError('a bug of ours');
   if (kind === 'exit') process.exit(3);
   if (kind === 'wait') await new Promise((resolve) => setTimeout(resolve, 3_600_000));
+  if (kind === 'hold') Atomics.wait(gate, 0, 0);
   if (kind === 'double') {
     const doubled = values.map((value) => value * 2);
     return { result: doubled, transfer: [doubled.buffer] };
@@ -42,6 +47,12 @@ const task: Task<Job, unknown> = {
   module: pathToFileURL(file),
   work: ({ kind }) => ({ result: `${kind} here`, transfer: [] }),
 };
+
+/** Lets every `hold` with this gate go on, also those that come later. */
+function open(gate: Int32Array): void {
+  Atomics.store(gate, 0, 1);
+  Atomics.notify(gate, 0);
+}
 
 const pools: WorkerPool[] = [];
 
@@ -110,6 +121,69 @@ describe('a worker pool', () => {
     await pool.close();
     await failure;
     await expect(pool.run(task, { kind: 'where' })).rejects.toMatchObject({ code: 'closed' });
+  });
+
+  it('lets the queues of two owners take turns, whoever came first with however many jobs', async () => {
+    const pool = poolOf(1);
+    const many = pool.queue();
+    const few = pool.queue();
+    const done: string[] = [];
+    const give = (queue: JobQueue, name: string): Promise<unknown> =>
+      queue.run(task, { kind: 'where' }).then(() => done.push(name));
+    const all = ['a0', 'a1', 'a2', 'a3', 'a4'].map((name) => give(many, name));
+    all.push(give(few, 'b0'), give(few, 'b1'), give(pool.queue(), 'c0'));
+    await Promise.all(all);
+    // The thread had a0, and a1 since nobody else was waiting then.
+    expect(done).toEqual(['a0', 'a1', 'a2', 'b0', 'c0', 'a3', 'b1', 'a4']);
+  });
+
+  it('hands a thread no second job of another owner, whose first may take long', async () => {
+    const pool = poolOf(2);
+    const gate = new Int32Array(new SharedArrayBuffer(4));
+    const held = pool.queue().run(task, { kind: 'hold', gate });
+    const other = pool.queue();
+    for (let i = 0; i < 20; i++)
+      await Promise.all([other.run(task, { kind: 'where' }), other.run(task, { kind: 'where' })]);
+    open(gate);
+    await held;
+  });
+
+  it('drops the waiting jobs of an owner that is cancelled, with its own reason, and waits for what has begun', async () => {
+    const pool = poolOf(1);
+    const gate = new Int32Array(new SharedArrayBuffer(4));
+    const abort = new AbortController();
+    const queue = pool.queue(abort.signal);
+    let isHeldDone = false;
+    const held = queue.run(task, { kind: 'hold', gate }).then(() => (isHeldDone = true));
+    const second = queue.run(task, { kind: 'where' });
+    const waiting = queue.run(task, { kind: 'where' });
+    const untouched = pool.queue().run(task, { kind: 'where' });
+    abort.abort(new LogstrataError('timeout', 'the time is over'));
+    await expect(waiting).rejects.toMatchObject({ code: 'timeout' });
+    await expect(queue.run(task, { kind: 'where' })).rejects.toMatchObject({ code: 'timeout' });
+    expect(isHeldDone).toBe(false);
+    open(gate);
+    await Promise.all([held, second, untouched]);
+    await expect(pool.queue(AbortSignal.abort()).run(task, { kind: 'where' })).rejects.toMatchObject({
+      code: 'cancelled',
+    });
+  });
+
+  it('bounds how many jobs wait', async () => {
+    const pool = poolOf(1);
+    const gate = new Int32Array(new SharedArrayBuffer(4));
+    const queue = pool.queue();
+    const jobs = Array.from({ length: jobsWaitingMax + 2 }, () => queue.run(task, { kind: 'hold', gate }));
+    await expect(queue.run(task, { kind: 'where' })).rejects.toMatchObject({ code: 'limit' });
+    open(gate);
+    await Promise.all(jobs);
+  });
+
+  it('rejects a job that can not be copied, and goes on', async () => {
+    const pool = poolOf(1);
+    const values = (() => 1) as unknown as Float64Array;
+    await expect(pool.run(task, { kind: 'double', values })).rejects.toThrow('could not be cloned');
+    expect(await pool.run(task, { kind: 'where' })).toBeGreaterThan(0);
   });
 
   it('does not keep the process alive once its jobs are done', async () => {

@@ -1,0 +1,92 @@
+import { LogstrataError, isLogstrataError } from '../errors.js';
+import { jobsWaitingMax } from '../limits.js';
+import type { Task } from './task.js';
+
+/** A job that no thread has taken yet. */
+export interface WaitingJob {
+  readonly queue: JobQueue;
+  /** Address of the module that exports `work`. */
+  readonly module: string;
+  readonly job: unknown;
+  readonly transfer: readonly ArrayBuffer[];
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Who has the jobs of queues done: the worker pool. */
+export interface Dispatcher {
+  /** At most; with 0 every task is done by the thread that asks. */
+  readonly threads: number;
+  /** Says that the queue has one more job. */
+  announce(queue: JobQueue): void;
+}
+
+/**
+ * The jobs of one query, or of one load. The queues of a pool take turns, job by job, so that one with many jobs does not
+ * hold up one with few.
+ */
+export class JobQueue {
+  /** In the order in which they were given. */
+  readonly waiting: WaitingJob[] = [];
+  readonly #pool: Dispatcher;
+  readonly #signal: AbortSignal | undefined;
+  #ended: Error | undefined;
+
+  /** @param signal when it is aborted, jobs that no thread has taken are dropped */
+  constructor(pool: Dispatcher, signal?: AbortSignal) {
+    this.#pool = pool;
+    this.#signal = signal;
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    if (signal?.aborted === true) this.#onAbort();
+  }
+
+  /** Threads that may do its jobs at once; with 0 the thread that asks does them. */
+  get threads(): number {
+    return this.#pool.threads;
+  }
+
+  /**
+   * Has a thread do `task` on `job`. The buffers in `transfer` move there: the caller must not use them again. Throws what
+   * the task throws, `limit` when too many jobs wait or a thread's memory did not suffice, `cancelled` (or the signal's own
+   * reason, where that is a `LogstrataError`) when it was dropped, and `closed` when the pool is closed meanwhile. A job that
+   * a thread has begun is waited for whatever happens: until then it may write where it was told to.
+   */
+  async run<Job, Result>(
+    task: Task<Job, Result>,
+    job: Job,
+    transfer: readonly ArrayBuffer[] = [],
+  ): Promise<Result> {
+    if (this.#ended !== undefined) throw this.#ended;
+    if (this.#pool.threads === 0) return (await task.work(job)).result;
+    if (this.waiting.length >= jobsWaitingMax) {
+      throw new LogstrataError('limit', `${jobsWaitingMax} jobs wait for the worker threads already`);
+    }
+    return new Promise<Result>((resolve, reject) => {
+      this.waiting.push({
+        queue: this,
+        module: task.module.href,
+        job,
+        transfer,
+        resolve: (result) => resolve(result as Result),
+        reject,
+      });
+      this.#pool.announce(this);
+    });
+  }
+
+  /** Drops the jobs that no thread has taken: they fail with `reason`, and so does what comes later. */
+  end(reason: Error): void {
+    this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.#ended ??= reason;
+    for (const { reject } of this.waiting.splice(0)) reject(reason);
+  }
+
+  readonly #onAbort = (): void => {
+    const reason: unknown = this.#signal?.reason;
+    this.end(
+      isLogstrataError(reason)
+        ? reason
+        : new LogstrataError('cancelled', 'the work was cancelled', { cause: reason }),
+    );
+  };
+}
