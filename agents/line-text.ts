@@ -5,12 +5,14 @@ const controlCharacters = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 /** The beginning of a line as text that a terminal takes for nothing else: control characters are escaped. */
 export function shownLine(line: Uint8Array): string {
-  const text = new TextDecoder().decode(line.subarray(0, shownBytesMax));
+  const cut = line.length > shownBytesMax;
+  // As a stream, so that a character that the cut goes through is left out, and not shown as damage.
+  const text = new TextDecoder().decode(line.subarray(0, shownBytesMax), { stream: cut });
   const escaped = text.replace(controlCharacters, (character) => {
     const code = character.codePointAt(0)!;
     return code < 256 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u{${code.toString(16)}}`;
   });
-  return line.length > shownBytesMax ? `${escaped}… (${line.length} bytes)` : escaped;
+  return cut ? `${escaped}… (${line.length} bytes)` : escaped;
 }
 
 /** The line as one word of a shell, or null when it is too long or has characters that a terminal does not pass on. */

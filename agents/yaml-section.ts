@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { LogstrataError } from '../engine/errors.js';
 import { configBytesMax } from '../engine/limits.js';
+import { fileSystemError, hasSystemCode } from '../engine/storage/file-system-error.js';
 import { byteSizeShape, parseByteSize } from './byte-size.js';
 import { ConfigError, type ConfigProblem } from './config-error.js';
 import { durationShape, parseDuration } from './duration.js';
@@ -33,14 +34,10 @@ export function readConfigText(path: string): string {
   try {
     bytes = readFileSync(path);
   } catch (cause) {
-    const missing = cause instanceof Error && 'code' in cause && cause.code === 'ENOENT';
-    const reason = missing
-      ? 'is not there'
-      : `can't be read: ${cause instanceof Error ? cause.message : String(cause)}`;
-    throw new LogstrataError(missing ? 'not_found' : 'io', `the configuration file ${path} ${reason}`, {
-      path,
-      cause,
-    });
+    if (hasSystemCode(cause, 'ENOENT')) {
+      throw new LogstrataError('not_found', `the configuration file ${path} is not there`, { path, cause });
+    }
+    throw fileSystemError(cause, 'read the configuration file', path);
   }
   const problems = new ProblemList(path);
   if (bytes.length > configBytesMax) {

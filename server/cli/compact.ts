@@ -1,10 +1,11 @@
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { AgentStore, CompactResult } from '../../engine/archive.js';
 import type { Codec } from '../../engine/storage/manifest.js';
 import { codecOption } from './codec-option.js';
 import { exitDone } from './failure.js';
 import { formatBytes, formatCounted } from './figures.js';
-import { storesOf, withArchive } from './opened-archive.js';
+import { requireData, storesOf, withArchive } from './opened-archive.js';
 import { startProgress } from './progress.js';
 import { readSettings } from './settings.js';
 import type { FolderFlags } from './settings.js';
@@ -44,6 +45,7 @@ function describeResult(agent: string, result: CompactResult): string {
 
 async function compact(agent: string | undefined, flags: CompactFlags, signal: AbortSignal): Promise<number> {
   const settings = readSettings(flags);
+  requireData(resolve(settings.dataFolder));
   return withArchive(settings, 'write', 'compact', async (archive) => {
     const results: (CompactResult & { readonly agent: string })[] = [];
     for (const store of await storesOf(archive, agent)) {

@@ -12,7 +12,7 @@ import { formatCounted } from './figures.js';
 import { storesOf, withArchive } from './opened-archive.js';
 import { publishFiles, requireFree } from './output-file.js';
 import { startProgress } from './progress.js';
-import { filterHelp, rawQueryOf } from './query-words.js';
+import { collectBound, filterHelp, rawQueryOf } from './query-words.js';
 import type { QueryBounds } from './query-words.js';
 import { readSettings } from './settings.js';
 import type { FolderFlags, Settings } from './settings.js';
@@ -39,8 +39,7 @@ take several Parquet files: nginx.parquet, nginx-2.parquet, …`;
 
 /** All matching records in ascending order, unless the flags bound them. */
 function readQuery(words: readonly string[], flags: ExportFlags, schema: Schema, settings: Settings): Query {
-  const { limit, after, before } = flags;
-  return parseQueryRequest(rawQueryOf(words, { limit, after, before }), {
+  return parseQueryRequest(rawQueryOf(words, flags), {
     schema,
     now: Date.now(),
     timezone: settings.config.server.timezone,
@@ -127,9 +126,13 @@ export function addExportCommand(program: Command): void {
     .addOption(new Option('--format <name>', 'format').choices(['jsonl', 'parquet']).makeOptionMandatory())
     .option('--output <file>', 'file to write; - is standard output, for jsonl alone (default: -)')
     .option('--force', 'replace the file if it is there')
-    .option('--limit <n>', 'records at most: the newest, or with --after the first (default: all)')
-    .option('--after <cursor>', 'only records after this _cursor')
-    .option('--before <cursor>', 'only records before this _cursor')
+    .option(
+      '--limit <n>',
+      'records at most: the newest, or with --after the first (default: all)',
+      collectBound,
+    )
+    .option('--after <cursor>', 'only records after this _cursor', collectBound)
+    .option('--before <cursor>', 'only records before this _cursor', collectBound)
     .addOption(codecOption('zstd'))
     .addHelpText('after', examples)
     .action(async (agent: string, words: string[], _flags: unknown, command: Command) => {

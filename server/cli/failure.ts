@@ -2,6 +2,7 @@ import { CommanderError } from 'commander';
 import { ConfigError, formatProblem } from '../../agents/config-error.js';
 import { AssertionError } from '../../engine/assert.js';
 import { isLogstrataError } from '../../engine/errors.js';
+import { fileSystemError } from '../../engine/storage/file-system-error.js';
 import { ProblemError } from '../problem.js';
 import { OutputClosedError, tell } from './terminal.js';
 
@@ -51,7 +52,9 @@ export function reportFailure(error: unknown): number {
     return exitFailed;
   }
   if (isSystemError(error)) {
-    tell(`logstrata: ${error.message}`);
+    const { path, syscall = 'use' } = error;
+    const failure = path === undefined ? error : (fileSystemError(error, syscall, path) as Error);
+    tell(`logstrata: ${failure.message}`);
     return exitFailed;
   }
   tell(`logstrata: unexpected error: ${error instanceof Error ? error.message : String(error)}`);

@@ -98,7 +98,8 @@ export function describeFile(file: FileReport): string[] {
       return [`failed   ${why}`, `         nothing of ${file.path} was stored`];
     }
     case 'not_stored':
-      return [`skipped  ${file.path}: not stored, because of another file`];
+      // The reason is told once, at the end: it is the load's, and not this file's.
+      return [`left out ${file.path}: nothing of it was stored`];
     default:
       return assertNever(file.outcome);
   }
@@ -119,7 +120,9 @@ export function describeSummary(summary: LoadSummary, rejectedFolder: string): s
     lines.push('nothing to do: everything is in the archive already');
   }
   if (summary.failed > 0)
-    lines.push(`${formatCounted(summary.failed, 'file')} failed; nothing of them was stored`);
+    lines.push(
+      `${formatCounted(summary.failed, 'file')} failed; nothing of ${summary.failed === 1 ? 'it' : 'them'} was stored`,
+    );
   return lines;
 }
 
@@ -136,11 +139,13 @@ export function describeLosses(
   }
   if (counts.unreadableValues > 0) {
     lines.push(
-      `${formatCounted(counts.unreadableValues, 'value')} did not read as the type of the field and are null`,
+      `${formatCounted(counts.unreadableValues, 'value')} did not read as the type of the field and became null`,
     );
   }
   if (counts.replacedBytes > 0) {
-    lines.push(`${formatCounted(counts.replacedBytes, 'byte sequence')} that were no UTF-8 became U+FFFD`);
+    lines.push(
+      `${formatCounted(counts.replacedBytes, 'byte sequence')} that ${counts.replacedBytes === 1 ? 'was' : 'were'} no UTF-8 became U+FFFD`,
+    );
   }
   return lines;
 }

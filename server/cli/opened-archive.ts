@@ -18,7 +18,7 @@ export async function withArchive<T>(
   // The engine takes longer to load than anything else: help, and refusing what makes no sense, need not wait for it.
   const { openArchive } = await import('../../engine/index.js');
   const location = resolve(settings.dataFolder);
-  if (mode === 'read' && !existsSync(location)) throw noData(location);
+  if (mode === 'read') requireData(location);
   const archive = await openArchive(location, {
     mode,
     role,
@@ -34,9 +34,11 @@ export async function withArchive<T>(
   }
 }
 
-function noData(location: string): LogstrataError {
+/** Throws `not_found` where there is no data folder: what only looks after records must not make one of a mistyped name. */
+export function requireData(location: string): void {
+  if (existsSync(location)) return;
   const message = `the data folder ${location} is not there: load something first, or name another one with --data`;
-  return new LogstrataError('not_found', message, { path: location });
+  throw new LogstrataError('not_found', message, { path: location });
 }
 
 /** The stores that a command is about: the named one, or all that the archive has. Throws `not_found` for a name that it lacks. */

@@ -1,10 +1,22 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { link, rename, rm } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { LogstrataError } from '../../engine/errors.js';
 
-/** Throws `exists` for a file that would be lost, unless `force` says that it may be. */
+/**
+ * Throws `exists` for a file that would be lost, unless `force` says that it may be, and for a folder, which is never
+ * replaced; `not_found` when the folder to write into is not there.
+ */
 export function requireFree(path: string, force: boolean | undefined): void {
-  if (force === true || !existsSync(path)) return;
+  const folder = dirname(resolve(path));
+  if (!existsSync(folder)) {
+    throw new LogstrataError('not_found', `can't write ${path}: the folder ${folder} is not there`, { path });
+  }
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found?.isDirectory() === true) {
+    throw new LogstrataError('exists', `${path} is a folder: name a file in it`, { path });
+  }
+  if (force === true || found === undefined) return;
   throw new LogstrataError('exists', `${path} is there already; --force replaces it`, { path });
 }
 

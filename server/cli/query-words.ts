@@ -1,17 +1,22 @@
 import { UsageError } from './failure.js';
 
-/** The bounds of a query that have options of their own on the command line. */
+/** The bounds of a query that have options of their own on the command line, each as often as it was given. */
 export interface QueryBounds {
-  readonly limit?: string | undefined;
-  readonly after?: string | undefined;
-  readonly before?: string | undefined;
+  readonly limit?: readonly string[];
+  readonly after?: readonly string[];
+  readonly before?: readonly string[];
+}
+
+/** Collects an option that is given again, where Commander would let the last one win: the route refuses both. */
+export function collectBound(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
 }
 
 /**
  * The query string that stands for the words of a command line, `field__op=value` each, with the value as it is (not
  * URL-encoded). So the command line and the route read a query with the same code, and refuse the same ones.
  */
-export function rawQueryOf(words: readonly string[], bounds: QueryBounds): string {
+export function rawQueryOf(words: readonly string[], { limit, after, before }: QueryBounds): string {
   const pieces = words.map((word) => {
     const equals = word.indexOf('=');
     if (equals <= 0) {
@@ -22,8 +27,8 @@ export function rawQueryOf(words: readonly string[], bounds: QueryBounds): strin
     }
     return encodePair(word.slice(0, equals), word.slice(equals + 1));
   });
-  for (const [name, value] of Object.entries(bounds)) {
-    if (value !== undefined) pieces.push(encodePair(name, value as string));
+  for (const [name, values = []] of Object.entries({ limit, after, before })) {
+    for (const value of values) pieces.push(encodePair(name, value));
   }
   return pieces.join('&');
 }

@@ -4,7 +4,7 @@ import { chooseAgent } from './agent-choice.js';
 import { describeQuery, describeStats } from './explain.js';
 import { exitDone } from './failure.js';
 import { withArchive } from './opened-archive.js';
-import { filterHelp, rawQueryOf } from './query-words.js';
+import { collectBound, filterHelp, rawQueryOf } from './query-words.js';
 import type { QueryBounds } from './query-words.js';
 import { readSettings } from './settings.js';
 import type { FolderFlags } from './settings.js';
@@ -34,8 +34,7 @@ async function query(
 ): Promise<number> {
   const settings = readSettings(flags);
   const definition = chooseAgent(settings, agent);
-  const { limit, after, before } = flags;
-  const request = parseQueryRequest(rawQueryOf(words, { limit, after, before }), {
+  const request = parseQueryRequest(rawQueryOf(words, flags), {
     schema: definition.schema,
     now: Date.now(),
     timezone: settings.config.server.timezone,
@@ -60,9 +59,9 @@ export function addQueryCommand(program: Command): void {
     .description('Answers a query on standard output, as the HTTP route does: JSON Lines, oldest first.')
     .argument('<agent>', 'name of the agent')
     .argument('[filters...]', 'field__operator=value')
-    .option('--limit <n>', `records at most (default: ${limitDefault})`)
-    .option('--after <cursor>', 'only records after this _cursor')
-    .option('--before <cursor>', 'only records before this _cursor')
+    .option('--limit <n>', `records at most (default: ${limitDefault})`, collectBound)
+    .option('--after <cursor>', 'only records after this _cursor', collectBound)
+    .option('--before <cursor>', 'only records before this _cursor', collectBound)
     .option('--explain', 'show on standard error how the query was understood and what it cost')
     .addHelpText('after', examples)
     .action(async (agent: string, words: string[], _flags: unknown, command: Command) => {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { StoreStats } from '../../engine/archive.js';
 import { exitDone } from './failure.js';
-import { formatBytes, formatCount, formatTime } from './figures.js';
+import { formatBytes, formatCount, formatCounted, formatTime } from './figures.js';
 import { storesOf, withArchive } from './opened-archive.js';
 import { readSettings } from './settings.js';
 import type { FolderFlags } from './settings.js';
@@ -43,10 +43,10 @@ function details(store: StoreStats): string[] {
       ['cursors', `${store.firstCursor ?? '-'} to ${store.lastCursor ?? '-'}`],
       [
         'sealed',
-        `${formatCount(store.segments)} segments, ${formatCount(store.rowGroups)} row groups, ${formatBytes(store.bytesSealed)}`,
+        `${formatCounted(store.segments, 'segment')}, ${formatCounted(store.rowGroups, 'row group')}, ${formatBytes(store.bytesSealed)}`,
       ],
       ['  of it gram filters', formatBytes(store.bytesGramFilters)],
-      ['hot', `${formatCount(store.hotFiles)} files, ${formatBytes(store.bytesHot)}`],
+      ['hot', `${formatCounted(store.hotFiles, 'file')}, ${formatBytes(store.bytesHot)}`],
       ['rejected lines', `${formatCount(store.counters.rejected)}, ${formatBytes(store.bytesRejected)}`],
       ['unreadable values', formatCount(store.counters.unreadableValues)],
       ['bytes that were no UTF-8', formatCount(store.counters.replacedBytes)],

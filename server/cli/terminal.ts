@@ -1,3 +1,5 @@
+import { fileSystemError, hasSystemCode } from '../../engine/storage/file-system-error.js';
+
 /** Standard output was closed by its reader (`| head`): nobody waits for the rest, and that is no failure. */
 export class OutputClosedError extends Error {
   constructor() {
@@ -14,7 +16,8 @@ export function writeOut(piece: string | Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     process.stdout.write(piece, (error) => {
       if (error === undefined || error === null) resolve();
-      else reject((error as NodeJS.ErrnoException).code === 'EPIPE' ? new OutputClosedError() : error);
+      else if (hasSystemCode(error, 'EPIPE')) reject(new OutputClosedError());
+      else reject(fileSystemError(error, 'write', 'standard output') as Error);
     });
   });
 }

@@ -86,6 +86,7 @@ describe('logstrata load', () => {
     const ended = await run(folder, ['load', 'nginx', 'cut.log.gz', 'data/samples/nginx.log']);
     expect(ended.code).toBe(1);
     expect(ended.stderr).toMatch(/failed {3}.*cut\.log\.gz/);
+    expect(ended.stdout).toContain('1 file failed; nothing of it was stored');
     expect(ended.stderr).toContain('loaded   data/samples/nginx.log: 10,000 records');
     expect(await count(folder, 'nginx')).toBe(10_000);
     // What was cut is a beginning of what is known by now: the whole file brings nothing new.
@@ -141,6 +142,7 @@ describe('logstrata load', () => {
       running.child.kill(signal);
       const ended = await running.finished;
       expect(ended).toMatchObject({ code, signal: null });
+      expect(ended.stderr).toContain('left out big.log: nothing of it was stored');
       expect(ended.stderr).toContain('1 file stored and kept');
       const stats = JSON.parse(
         (await run(folder, ['stats', 'nginx', '--json', '--data', signal])).stdout,

@@ -57,6 +57,14 @@ describe('logstrata stats', () => {
     const one = await run(folder, ['stats', 'nginx']);
     expect(one.stdout).toMatch(/records +10,000 \(0 of them hot\)/);
     expect(one.stdout).toContain('status int');
+    expect(one.stdout).toMatch(/sealed +3 segments, 3 row groups, /);
+    const line =
+      '{"time":"2026-11-17T00:03:05Z","level":"info"}\n{"time":"2026-11-17T00:03:06Z","trace_id":"x"}\n';
+    const loading = await run(folder, ['load', 'app', '-', '--data', 'one'], line);
+    expect(loading.stdout).toContain('1 value did not read as the type of the field and became null');
+    await run(folder, ['compact', '--data', 'one']);
+    const single = await run(folder, ['stats', 'app', '--data', 'one']);
+    expect(single.stdout).toMatch(/sealed +1 segment, 1 row group, /);
     expect((await run(folder, ['stats', 'ngnx'])).stderr).toContain('(did you mean "nginx"?)');
   });
 });

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -43,6 +44,12 @@ describe('wrong usage ends with 2 and says what to type', () => {
     ['a wrong operator', ['query', 'nginx', 'status__like=2'], /status[^]*gte/],
     ['a bad cursor', ['query', 'nginx', '--after', 'abc'], /16 lowercase hexadecimal digits/],
     ['a bad limit', ['query', 'nginx', '--limit', '-1'], /limit/],
+    ['a limit given twice', ['query', 'nginx', '--limit', '1', '--limit', '2'], /"limit" is given twice/],
+    [
+      'a cursor as an option and as a word',
+      ['query', 'nginx', '--after', 'x', 'after=y'],
+      /"after" is given twice/,
+    ],
     ['an unknown codec', ['compact', '--codec', 'snappy'], /lz4, zstd/],
     ['an unknown format', ['export', 'nginx', '--format', 'csv'], /jsonl, parquet/],
     ['an unknown transport', ['serve', '--transport', 'http2'], /auto, uws, node/],
@@ -109,6 +116,9 @@ describe('what the user can mend ends with 1', () => {
     const wrong = await run(folder, ['stats']);
     expect(wrong.code).toBe(1);
     expect(wrong.stderr).toMatch(/config\.yaml:2:3: .*lisen.*listen/);
+    const isFolder = await run(folder, ['stats', '--config', 'agents']);
+    expect(isFolder.code).toBe(1);
+    expect(isFolder.stderr).toContain('agents: it is a folder, a file was expected');
   });
 
   it('a data folder that is not there, which is not made by asking', async () => {
@@ -118,12 +128,38 @@ describe('what the user can mend ends with 1', () => {
       ['stats'],
       ['verify'],
       ['export', 'nginx', '--format', 'jsonl'],
+      ['compact'],
     ]) {
       const ended = await run(folder, [...args, '--data', 'nowhere']);
       expect(ended.code).toBe(1);
       expect(ended.stderr).toContain(`the data folder ${join(folder, 'nowhere')} is not there`);
       expect(existsSync(join(folder, 'nowhere'))).toBe(false);
     }
+  });
+
+  it('an export into a folder that is not there, or under the name of a folder', async () => {
+    const folder = workFolder();
+    await run(folder, ['load', 'app', 'data/samples/app.log']);
+    for (const format of ['jsonl', 'parquet']) {
+      const nowhere = await run(folder, ['export', 'app', '--format', format, '--output', 'nowhere/app.out']);
+      expect(nowhere.code).toBe(1);
+      expect(nowhere.stderr).toContain(
+        `can't write nowhere/app.out: the folder ${join(folder, 'nowhere')} is not there`,
+      );
+      const taken = await run(folder, ['export', 'app', '--format', format, '--output', 'data', '--force']);
+      expect(taken.code).toBe(1);
+      expect(taken.stderr).toContain('data is a folder: name a file in it');
+    }
+  });
+
+  it.runIf(existsSync('/dev/full'))('a full disk behind standard output', async () => {
+    const folder = workFolder();
+    await run(folder, ['load', 'app', 'data/samples/app.log']);
+    const main = join(root, 'dist/server/main.js');
+    const script = `'${process.execPath}' '${main}' query app > /dev/full`;
+    const { status, stderr } = spawnSync('bash', ['-c', script], { cwd: folder, encoding: 'utf8' });
+    expect(stderr).toContain('logstrata: cannot write standard output: the disk is full');
+    expect(status).toBe(1);
   });
 
   it('a data folder that is a file', async () => {

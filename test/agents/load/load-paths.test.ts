@@ -94,6 +94,7 @@ describe('a line in a message', () => {
   test('is cut and can do nothing to a terminal', () => {
     expect(shownLine(Buffer.from('a\tb\x1b[31mred\u202e'))).toBe('a\\x09b\\x1b[31mred\\u{202e}');
     expect(shownLine(Buffer.from('x'.repeat(500)))).toBe(`${'x'.repeat(200)}… (500 bytes)`);
+    expect(shownLine(Buffer.from(`${'x'.repeat(199)}é`))).toBe(`${'x'.repeat(199)}… (201 bytes)`);
   });
 
   test('is one word of a shell', () => {
