@@ -60,6 +60,7 @@ it(`kill -9 during a load loses nothing and repeats nothing (seed ${seed})`, asy
     await run(folder, load);
     expect(await storedIds(folder)).toEqual(expected);
     const verified = await run(folder, ['verify']);
-    expect(`${verified.code} ${verified.stderr}`).toBe('0 ');
+    // Standard error may tell of progress: a busy machine takes seconds.
+    expect(`${verified.code} ${verified.stdout}${verified.stderr}`).toMatch(/^0 ok /);
   }
 });

@@ -52,8 +52,9 @@ it(`kill -9 of the server that others commit through loses nothing and repeats n
     expect(await allNumbers(served)).toEqual(range(0, next));
   }
   expect(building(folder)).toEqual([]);
-  const { code, stderr } = await run(folder, ['verify', 'numbers']);
-  expect(`${code} ${stderr}`).toBe('0 ');
+  // Standard error may tell of progress: a busy machine takes seconds.
+  const { code, stdout, stderr } = await run(folder, ['verify', 'numbers']);
+  expect(`${code} ${stdout}${stderr}`).toMatch(/^0 ok /);
 });
 
 it(`kill -9 of a load leaves nothing of its file, and the others go on (seed ${seed})`, async () => {
@@ -83,7 +84,7 @@ it(`kill -9 of a load leaves nothing of its file, and the others go on (seed ${s
     // What it built goes while the server runs, and what it had moved into place before it was published.
     await until(() => building(folder).length === 0, 'what was being built is removed');
     const verified = await run(folder, ['verify', 'numbers']);
-    expect(`${verified.code} ${verified.stdout} ${verified.stderr}`).toMatch(/^0 ok .* $/s);
+    expect(`${verified.code} ${verified.stdout}${verified.stderr}`).toMatch(/^0 ok /);
     const found = new Set(await allNumbers(served));
     const ofLarge = range(next, next + large).filter((n) => found.has(n)).length;
     expect([0, large]).toContain(ofLarge);
