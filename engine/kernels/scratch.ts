@@ -1,101 +1,135 @@
 import { assert } from '../assert.js';
 import { kernelScratchBytesMax } from '../limits.js';
-import { instantiateKernels, memoryPageBytes, type KernelMemory, type Kernels } from './wasm.js';
+import { alignedBytes, bufferBytes } from './allocator.js';
+import { sharedMemory, type SharedMemory } from './shared-memory.js';
+import type { Kernels } from './wasm.js';
 
-type TypedArray = Uint8Array | Uint16Array | Int32Array | Uint32Array | BigInt64Array | Float64Array;
+export type TypedArray = Uint8Array | Uint16Array | Int32Array | Uint32Array | BigInt64Array | Float64Array;
 
-/** Kernels read and write in vectors, up to this much behind the end of a buffer. */
-const slackBytes = 64;
-/** What slack and alignment add to the buffers of one call, of which there are ten at most. */
-const overheadBytesMax = 10 * 2 * slackBytes;
-const initialBytes = 4 * 1024 * 1024;
+/** What slack and alignment add to the buffers of one call, of which there are twelve at most. */
+const overheadBytesMax = 12 * bufferBytes(1);
+const initialBytes = 1024 * 1024;
 
 /**
- * The kernels with a memory for the arguments of one call at a time: what a call reads is copied in, what it writes is
- * copied out. Addresses are valid until the next `openScratch`.
+ * The kernels with room for the arguments of one call at a time. An array that lies in the kernels' memory is worked on where
+ * it is; of any other, what a call reads is copied in and what it writes is copied out. Addresses are valid until the next
+ * `openScratch`.
  */
 export class Scratch {
   readonly kernels: Kernels;
-  readonly #memory: KernelMemory;
-  readonly #base: number;
-  #bytes: Uint8Array;
-  #at: number;
+  readonly #memory: SharedMemory;
+  #base = 0;
+  #end = 0;
+  #at = 0;
+  /** The scratch alone: a view of all that a memory can hold is not to be had. */
+  #bytes: Uint8Array = new Uint8Array(0);
 
-  constructor(kernels: Kernels, memory: KernelMemory) {
+  constructor(kernels: Kernels, memory: SharedMemory) {
     this.kernels = kernels;
     this.#memory = memory;
-    this.#base = aligned(kernels.scratchBase());
-    this.#at = this.#base;
-    this.#bytes = new Uint8Array(memory.buffer);
+    const { adoptedScratch } = memory;
+    if (adoptedScratch !== null) this.#occupy(adoptedScratch.address, adoptedScratch.bytes);
   }
 
   /** Frees every buffer and makes room for buffers of `sizeBytes` together; false when there is not as much. */
   open(sizeBytes: number): boolean {
+    const needed = alignedBytes(sizeBytes) + overheadBytesMax;
+    if (this.#base + needed > this.#end && !this.#enlarge(needed)) return false;
     this.#at = this.#base;
-    const needed = this.#base + sizeBytes + overheadBytesMax;
-    if (needed <= this.#bytes.length) return true;
-    if (needed > kernelScratchBytesMax) return false;
-    // Doubling keeps the copies that growing may cost few.
-    const wanted = Math.min(kernelScratchBytesMax, Math.max(needed, 2 * this.#bytes.length));
-    try {
-      this.#memory.grow(Math.ceil((wanted - this.#bytes.length) / memoryPageBytes));
-    } catch {
-      return false;
-    }
-    this.#bytes = new Uint8Array(this.#memory.buffer);
     return true;
   }
 
   /** The address of a new buffer, of any content. */
   room(sizeBytes: number): number {
     const at = this.#at;
-    this.#at = aligned(at + sizeBytes) + slackBytes;
-    assert(this.#at <= this.#bytes.length, 'the buffers of a call fit the scratch memory');
+    this.#at = at + bufferBytes(sizeBytes);
+    assert(this.#at <= this.#end, 'the buffers of a call fit the scratch memory');
     return at;
   }
 
   /** The address of a new buffer of zeros. */
   clear(sizeBytes: number): number {
     const at = this.room(sizeBytes);
-    this.#bytes.fill(0, at, at + sizeBytes);
+    this.#bytes.fill(0, at - this.#base, at - this.#base + sizeBytes);
     return at;
+  }
+
+  /** The address of the elements [from, to) of `source`, to be read only. */
+  place(source: TypedArray, from: number, to: number): number {
+    if (this.#memory.holds(source)) return source.byteOffset + from * source.BYTES_PER_ELEMENT;
+    return this.copy(source, from, to);
   }
 
   /** The address of a new buffer with the elements [from, to) of `source`. */
-  place(source: TypedArray, from: number, to: number): number {
+  copy(source: TypedArray, from: number, to: number): number {
     const width = source.BYTES_PER_ELEMENT;
     const at = this.room((to - from) * width);
-    this.#bytes.set(new Uint8Array(source.buffer, source.byteOffset + from * width, (to - from) * width), at);
+    this.#bytes.set(
+      new Uint8Array(source.buffer, source.byteOffset + from * width, (to - from) * width),
+      at - this.#base,
+    );
     return at;
   }
 
-  /** Copies the `count` elements at `address` to `target` from its element `to` on. */
+  /** The address that a kernel writes `count` elements to, which `take` then has at `target` from its element `to` on. */
+  target(target: TypedArray, to: number, count: number): number {
+    const width = target.BYTES_PER_ELEMENT;
+    return this.#memory.holds(target) ? target.byteOffset + to * width : this.room(count * width);
+  }
+
+  /** Copies the `count` elements at `address` to `target` from its element `to` on, unless they lie there. */
   take(address: number, target: TypedArray, to: number, count: number): void {
     const width = target.BYTES_PER_ELEMENT;
+    if (address === target.byteOffset + to * width && this.#memory.holds(target)) return;
     new Uint8Array(target.buffer, target.byteOffset + to * width, count * width).set(
-      this.#bytes.subarray(address, address + count * width),
+      this.#bytes.subarray(address - this.#base, address - this.#base + count * width),
     );
+  }
+
+  /** The bytes of a buffer of this call, for what has to be done to them without a kernel: a view. */
+  view(address: number, sizeBytes: number): Uint8Array {
+    return this.#bytes.subarray(address - this.#base, address - this.#base + sizeBytes);
+  }
+
+  #enlarge(needed: number): boolean {
+    const memory = this.#memory;
+    if (memory.adoptedScratch !== null || needed > kernelScratchBytesMax) return false;
+    // Doubling keeps the times that it is done few.
+    const doubled = Math.max(initialBytes, needed, 2 * this.#bytes.length);
+    const wanted = Math.min(kernelScratchBytesMax, doubled);
+    if (this.#bytes.length > 0) memory.free(this.#base);
+    const address = memory.allocate(wanted) ?? memory.allocate(needed);
+    if (address === null) this.#occupy(0, 0);
+    else this.#occupy(address, memory.sizeOf(address));
+    return address !== null;
+  }
+
+  #occupy(address: number, sizeBytes: number): void {
+    this.#base = address;
+    this.#end = address + sizeBytes;
+    this.#at = address;
+    this.#bytes = new Uint8Array(this.#memory.bufferUpTo(this.#end), address, sizeBytes);
   }
 }
 
-/** Vectors and words are read fastest from multiples of their size. */
-function aligned(address: number): number {
-  return Math.ceil(address / slackBytes) * slackBytes;
-}
-
-let scratch: Scratch | null | undefined;
+let scratch: Scratch | null = null;
+let scratchMemory: SharedMemory | null | undefined;
 
 /**
  * The thread's scratch memory, with room for buffers of `sizeBytes` together. Null where kernels can't run or the bound
  * is passed: then the caller takes the plain twin.
  */
 export function openScratch(sizeBytes: number): Scratch | null {
-  if (scratch === undefined) {
-    const instance = instantiateKernels(
-      initialBytes / memoryPageBytes,
-      kernelScratchBytesMax / memoryPageBytes,
-    );
-    scratch = instance === null ? null : new Scratch(instance.kernels, instance.memory);
+  const memory = sharedMemory();
+  if (memory !== scratchMemory) {
+    scratchMemory = memory;
+    scratch = memory === null || memory.kernels === null ? null : new Scratch(memory.kernels, memory);
   }
   return scratch !== null && scratch.open(sizeBytes) ? scratch : null;
+}
+
+/** What `count` elements of an array take of the scratch memory: nothing where they lie in the kernels' memory. */
+export function scratchBytes(array: TypedArray, count: number): number {
+  const memory = sharedMemory();
+  return memory !== null && memory.holds(array) ? 0 : count * array.BYTES_PER_ELEMENT;
 }

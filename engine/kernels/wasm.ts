@@ -110,16 +110,19 @@ export interface Kernels {
   ): number;
 }
 
-/** A memory that kernels work on. Growing it detaches its buffer, and so every view of it. */
+/**
+ * A memory that kernels work on, which threads can share. Once it has grown, `buffer` is another object, longer, over the same bytes;
+ * views of the older ones stay valid.
+ */
 export interface KernelMemory {
-  readonly buffer: ArrayBuffer;
+  readonly buffer: SharedArrayBuffer;
   /** Adds pages of 64 KiB; throws RangeError when there is no room for them. */
   grow(pages: number): number;
 }
 
 /** What is used of the WebAssembly JavaScript API: its types come with the browser's, which Node has no use for. */
 interface WebAssemblyApi {
-  readonly Memory: new (bounds: { initial: number; maximum: number }) => KernelMemory;
+  readonly Memory: new (bounds: { initial: number; maximum: number; shared: boolean }) => KernelMemory;
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (
     module: object,
@@ -151,15 +154,26 @@ function compileKernels(): object | null {
 
 let compiled: object | null | undefined;
 
-/** A memory and the kernels over it. Null where they can't run, or are switched off by LOGSTRATA_KERNELS=plain. */
+/** A memory of `pages`, which may grow to `pagesMax`; null without WebAssembly. Throws RangeError where the machine has no room. */
+export function createMemory(pages: number, pagesMax: number): KernelMemory | null {
+  return api === undefined ? null : new api.Memory({ initial: pages, maximum: pagesMax, shared: true });
+}
+
+/** The kernels over a memory. Null where they can't run, or are switched off by LOGSTRATA_KERNELS=plain. */
+export function instantiateOver(memory: KernelMemory): Kernels | null {
+  if (compiled === undefined) compiled = compileKernels();
+  if (compiled === null || api === undefined) return null;
+  const { exports } = new api.Instance(compiled, { env: { memory } });
+  assert(typeof exports['scratchBase'] === 'function', 'kernels.wasm exports its kernels');
+  return exports as unknown as Kernels;
+}
+
+/** A memory and the kernels over it. Null where they can't run. */
 export function instantiateKernels(
   pages: number,
   pagesMax: number,
 ): { kernels: Kernels; memory: KernelMemory } | null {
-  if (compiled === undefined) compiled = compileKernels();
-  if (compiled === null || api === undefined) return null;
-  const memory = new api.Memory({ initial: pages, maximum: pagesMax });
-  const { exports } = new api.Instance(compiled, { env: { memory } });
-  assert(typeof exports['scratchBase'] === 'function', 'kernels.wasm exports its kernels');
-  return { kernels: exports as unknown as Kernels, memory };
+  const memory = createMemory(pages, pagesMax);
+  const kernels = memory === null ? null : instantiateOver(memory);
+  return memory === null || kernels === null ? null : { kernels, memory };
 }

@@ -1,10 +1,9 @@
 import { assert } from '../assert.js';
 import { isValid } from '../column.js';
 import type { BytesColumn, Column, DictionaryColumn, Int64Column, PlainColumn } from '../column.js';
-import { andRange } from '../kernels/bitmap.js';
-import { selectFloat64, selectInt64, selectInt64Wide } from '../kernels/compare.js';
-import { selectCodes } from '../kernels/dictionary-select.js';
-import { int64Max, int64Min } from './predicate.js';
+import { andRange, countRange, listRange } from '../kernels/simd/bitmap.js';
+import { selectFloat64, selectInt64 } from '../kernels/simd/compare.js';
+import { selectCodes } from '../kernels/simd/dictionary-select.js';
 import type { PreparedInt, PreparedPredicate } from './predicate.js';
 import { matchString, selectStrings } from './string-search.js';
 
@@ -33,8 +32,6 @@ export function evaluatePlain(
   if (column.validity !== null) andRange(out, column.validity, from, to);
 }
 
-const safeMax = 2n ** 53n - 1n;
-
 function evaluateInt(
   predicate: PreparedInt,
   column: Int64Column,
@@ -43,35 +40,12 @@ function evaluateInt(
   out: Uint8Array,
 ): void {
   const { low, high } = predicate;
-  const flip = predicate.outside ? 0xff : 0;
   if (low > high) {
     // The neighbour of the last integer is none.
     out.fill(0, from >> 3, (to + 7) >> 3);
     return;
   }
-  const { values } = column;
-  const halves = new Int32Array(values.buffer, values.byteOffset, values.length * 2);
-  const lowDouble = low === int64Min ? -Infinity : Number(low);
-  const highDouble = high === int64Max ? Infinity : Number(high);
-  if (isExact(low, lowDouble) && isExact(high, highDouble)) {
-    selectInt64(halves, from, to, lowDouble, highDouble, flip, out);
-    return;
-  }
-  selectInt64Wide(
-    halves,
-    from,
-    to,
-    Number(low >> 32n),
-    Number(low & 0xffff_ffffn),
-    Number(high >> 32n),
-    Number(high & 0xffff_ffffn),
-    flip,
-    out,
-  );
-}
-
-function isExact(bound: bigint, double: number): boolean {
-  return !Number.isFinite(double) || (bound >= -safeMax && bound <= safeMax);
+  selectInt64(column.values, from, to, low, high, predicate.outside ? 0xff : 0, out);
 }
 
 /**
@@ -85,13 +59,13 @@ export function wantedEntries(
   const entries = column.values.length;
   const bits = new Uint8Array((entries + 7) >> 3);
   evaluatePlain(predicate, column.values, 0, entries, bits);
+  const count = countRange(bits, 0, entries);
   // A column without a value still has code 0 in its rows.
   const wanted = new Uint8Array(Math.max(1, entries));
-  let count = 0;
-  for (let i = 0; i < entries; i++) {
-    const bit = (bits[i >> 3]! >> (i & 7)) & 1;
-    wanted[i] = bit;
-    count += bit;
+  if (count > 0) {
+    const matching = new Uint32Array(count);
+    listRange(bits, 0, entries, matching, 0);
+    for (const entry of matching) wanted[entry] = 1;
   }
   return { wanted, count };
 }

@@ -1,4 +1,6 @@
 import { LogstrataError } from '../errors.js';
+import { kernelNeedle } from '../kernels/simd/needle.js';
+import type { KernelNeedle } from '../kernels/simd/needle.js';
 import { buildSearchTables } from '../kernels/substring.js';
 import type { SearchTables } from '../kernels/substring.js';
 import { foldCodePoint, foldNeedle, hasCaseVariants } from './fold.js';
@@ -22,6 +24,8 @@ export interface Needle {
   readonly meetsFoldingToAscii: boolean;
   /** For `like` with a needle that is not empty. */
   readonly tables: SearchTables | null;
+  /** The bytes that are compared, as kernels take them: the raw ones for `exact`, else the folded ones. */
+  readonly kernel: KernelNeedle;
 }
 
 /** Throws `invalid` for text that is no Unicode (a lone surrogate), which no stored value can equal. */
@@ -32,13 +36,15 @@ export function prepareNeedle(op: StringOp, value: string): Needle {
   const characters = Array.from(value, (character) => character.codePointAt(0)!);
   const points = Uint32Array.from(characters, foldCodePoint);
   const folded = foldNeedle(value);
+  const raw = new TextEncoder().encode(value);
   return {
     op,
-    raw: new TextEncoder().encode(value),
+    raw,
     folded,
     points,
     asciiFolding: points.every((point) => point < 0x80 || !hasCaseVariants(point)),
     meetsFoldingToAscii: points.includes(0x6b) || points.includes(0x73),
     tables: op === 'like' && folded.length > 0 ? buildSearchTables(folded) : null,
+    kernel: op === 'exact' ? kernelNeedle(raw, false) : kernelNeedle(folded, true),
   };
 }

@@ -1,6 +1,7 @@
 import type { Column } from '../column.js';
 import { bitmapBytes } from '../column.js';
-import { andRange, countRange, listRange, setRange } from '../kernels/bitmap.js';
+import { setRange } from '../kernels/bitmap.js';
+import { andRange, countRange, listRange } from '../kernels/simd/bitmap.js';
 import type { Schema } from '../schema.js';
 import { evaluateDictionary, evaluatePlain, matchRow, stepEnd, wantedEntries } from './evaluate.js';
 import type { Pace } from './pace.js';

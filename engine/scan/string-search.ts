@@ -1,16 +1,10 @@
 import { assertNever } from '../assert.js';
 import type { BytesColumn } from '../column.js';
 import { setRange } from '../kernels/bitmap.js';
-import {
-  equalAt,
-  findFolded,
-  foldedEqualAt,
-  rowAt,
-  selectContaining,
-  selectEqual,
-  selectPrefix,
-  selectSuffix,
-} from '../kernels/substring.js';
+import { countRange, listRange } from '../kernels/simd/bitmap.js';
+import { kernelNeedle } from '../kernels/simd/needle.js';
+import { selectContaining, selectEqual, selectPrefix, selectSuffix } from '../kernels/simd/substring.js';
+import { buildSearchTables, equalAt, findFolded, foldedEqualAt, rowAt } from '../kernels/substring.js';
 import { foldCodePoint, foldedBytesMax, foldRange, hasFoldingToAscii, pointAt, pointLength } from './fold.js';
 import type { Needle } from './needle.js';
 
@@ -28,7 +22,7 @@ export function selectStrings(
 ): void {
   const { offsets, bytes } = column;
   if (needle.op === 'exact') {
-    selectEqual(offsets, bytes, needle.raw, from, to, out);
+    selectEqual(offsets, bytes, needle.raw, needle.kernel, from, to, out);
   } else if (needle.folded.length === 0) {
     out.fill(0, from >> 3, (to + 7) >> 3);
     setRange(out, from, to);
@@ -68,13 +62,13 @@ function selectByBytes(column: BytesColumn, needle: Needle, from: number, to: nu
   const { offsets, bytes } = column;
   switch (needle.op) {
     case 'exact':
-      return selectEqual(offsets, bytes, needle.raw, from, to, out);
+      return selectEqual(offsets, bytes, needle.raw, needle.kernel, from, to, out);
     case 'prefix':
-      return selectPrefix(offsets, bytes, needle.folded, from, to, out);
+      return selectPrefix(offsets, bytes, needle.folded, needle.kernel, from, to, out);
     case 'suffix':
-      return selectSuffix(offsets, bytes, needle.folded, from, to, out);
+      return selectSuffix(offsets, bytes, needle.folded, needle.kernel, from, to, out);
     case 'like':
-      return selectContaining(offsets, bytes, needle.tables!, from, to, out);
+      return selectContaining(offsets, bytes, needle.tables!, needle.kernel, from, to, out);
     default:
       return assertNever(needle.op);
   }
@@ -97,7 +91,10 @@ function matchByBytes(bytes: Uint8Array, start: number, end: number, needle: Nee
   }
 }
 
-const foldingToAscii = [Buffer.from('\u017f'), Buffer.from('\u212a')];
+const foldingToAscii = ['\u017f', '\u212a'].map((letter) => {
+  const bytes = new TextEncoder().encode(letter);
+  return { tables: buildSearchTables(bytes), needle: kernelNeedle(bytes, false) };
+});
 
 /** Adds the rows that match only because U+017F or U+212A folds to an ASCII letter of the needle. */
 function addRowsFoldingToAscii(
@@ -108,16 +105,13 @@ function addRowsFoldingToAscii(
   out: Uint8Array,
 ): void {
   const { offsets, bytes } = column;
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, offsets[to]);
-  for (const letter of foldingToAscii) {
-    let row = from;
-    let at = text.indexOf(letter, offsets[from]);
-    while (at >= 0) {
-      row = rowAt(offsets, row, to, at);
+  const holding = new Uint8Array((to + 7) >> 3);
+  for (const { tables, needle: letter } of foldingToAscii) {
+    selectContaining(offsets, bytes, tables, letter, from, to, holding);
+    const rows = new Uint32Array(countRange(holding, from, to));
+    listRange(holding, from, to, rows, 0);
+    for (const row of rows) {
       if (matchByPoints(bytes, offsets[row]!, offsets[row + 1]!, needle)) out[row >> 3]! |= 1 << (row & 7);
-      row++;
-      if (row >= to) break;
-      at = text.indexOf(letter, offsets[row]);
     }
   }
 }

@@ -21,6 +21,9 @@ export function encodePlain(bytes: usize, offsets: usize, rows: u32, target: usi
  * its second entry on. Slack follows all of them. Returns the bytes of the strings, or -1 when the input is malformed.
  */
 export function decodePlain(source: usize, sourceBytes: u32, count: u32, bytes: usize, offsets: usize): i32 {
+  if (<u64>sourceBytes < (<u64>count) << 2) return -1;
+  // No more is written than the strings of a well-formed page have.
+  const bytesMax = sourceBytes - (count << 2);
   let rest = sourceBytes;
   let at: u32 = 0;
   store<u32>(offsets, 0);
@@ -28,7 +31,7 @@ export function decodePlain(source: usize, sourceBytes: u32, count: u32, bytes: 
     if (rest < 4) return -1;
     const length = load<u32>(source);
     rest -= 4;
-    if (length > rest) return -1;
+    if (length > rest || length > bytesMax - at) return -1;
     copyLoose(bytes + at, source + 4, length);
     source += 4 + <usize>length;
     rest -= length;

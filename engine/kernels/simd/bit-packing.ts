@@ -1,5 +1,5 @@
 import * as plain from '../bit-packing.js';
-import { openScratch } from '../scratch.js';
+import { openScratch, scratchBytes } from '../scratch.js';
 
 /** Below this many codes a call and its copies cost more than the plain twin. */
 const kernelCodesMin = 256;
@@ -14,9 +14,9 @@ export function packCodes(
 ): number {
   const bytes = Math.ceil(count / 8) * width;
   const codeBytes = codes.BYTES_PER_ELEMENT;
-  const scratch = count < kernelCodesMin ? null : openScratch(count * codeBytes + bytes);
+  const scratch = count < kernelCodesMin ? null : openScratch(scratchBytes(codes, count) + bytes);
   if (scratch === null) return plain.packCodes(codes, count, width, target, at);
-  const targetAt = scratch.room(bytes);
+  const targetAt = scratch.target(target, at, bytes);
   scratch.kernels.packCodes(scratch.place(codes, 0, count), codeBytes, count, width, targetAt);
   scratch.take(targetAt, target, at, bytes);
   return at + bytes;
@@ -34,13 +34,15 @@ export function unpackCodes(
   const bytes = Math.ceil((count * width) / 8);
   const codeBytes = target.BYTES_PER_ELEMENT;
   const isKernels = count >= kernelCodesMin && (codeBytes === 2 || width <= 8);
-  const scratch = isKernels ? openScratch(bytes + count * codeBytes + 64) : null;
+  const scratch = isKernels
+    ? openScratch(scratchBytes(source, bytes) + scratchBytes(target, count) + 64)
+    : null;
   if (scratch === null) {
     plain.unpackCodes(source, at, count, width, target, to);
     return;
   }
   const sourceAt = scratch.place(source, at, at + bytes);
-  const targetAt = scratch.room(count * codeBytes);
+  const targetAt = scratch.target(target, to, count);
   const windows = scratch.room(64);
   if (codeBytes === 1) scratch.kernels.unpackCodes8(sourceAt, count, width, targetAt, windows);
   else scratch.kernels.unpackCodes16(sourceAt, count, width, targetAt, windows);

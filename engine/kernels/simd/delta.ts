@@ -1,5 +1,5 @@
 import * as plain from '../delta.js';
-import { openScratch } from '../scratch.js';
+import { openScratch, scratchBytes } from '../scratch.js';
 
 /** Below this many values a call and its copies cost more than the plain twin. */
 const kernelValuesMin = 64;
@@ -12,7 +12,8 @@ const headerBytesMax = 40;
 /** As the twin. */
 export function encodeDelta(values: BigInt64Array, count: number, target: Uint8Array, at: number): number {
   const bytesMax = plain.deltaBytesMax(count);
-  const scratch = count < kernelValuesMin ? null : openScratch(count * 8 + bytesMax + deltasBytes);
+  const scratch =
+    count < kernelValuesMin ? null : openScratch(scratchBytes(values, count) + bytesMax + deltasBytes);
   if (scratch === null) return plain.encodeDelta(values, count, target, at);
   const valuesAt = scratch.place(values, 0, count);
   const targetAt = scratch.room(bytesMax);
@@ -25,9 +26,12 @@ export function encodeDelta(values: BigInt64Array, count: number, target: Uint8A
 export function decodeDelta(source: Uint8Array, at: number, values: BigInt64Array, count: number): number {
   // The deltas of strings' lengths stand before the strings, which need not be copied.
   const end = Math.min(source.length, at + headerBytesMax + plain.deltaBytesMax(count));
-  const scratch = count < kernelValuesMin ? null : openScratch(count * 8 + end - at);
+  const scratch =
+    count < kernelValuesMin
+      ? null
+      : openScratch(scratchBytes(values, count) + scratchBytes(source, end - at));
   if (scratch === null) return plain.decodeDelta(source, at, values, count);
-  const valuesAt = scratch.room(count * 8);
+  const valuesAt = scratch.target(values, 0, count);
   const sourceAt = scratch.place(source, at, end);
   const read = scratch.kernels.decodeDelta(sourceAt, end - at, valuesAt, count);
   if (read < 0) return -1;

@@ -27,10 +27,11 @@ export function addGrams(
     return;
   }
   const { kernels } = scratch;
-  const bytesAt = scratch.place(bytes, start, offsets[to]!);
+  // It is folded where it lies.
+  const bytesAt = scratch.copy(bytes, start, offsets[to]!);
   const offsetsAt = scratch.place(offsets, from, to + 1);
-  const gramsAt = scratch.place(grams, 0, grams.length);
-  const trigramsAt = scratch.place(trigrams, 0, trigrams.length);
+  const gramsAt = scratch.copy(grams, 0, grams.length);
+  const trigramsAt = scratch.copy(trigrams, 0, trigrams.length);
   const mapAt = scratch.clear(2 ** trigramBits);
   kernels.foldAscii(bytesAt, length, bytesAt);
   // Offsets stay as they are: the address that they count from is that of the text they belong to.

@@ -1,5 +1,5 @@
 import * as plain from '../lz4.js';
-import { openScratch } from '../scratch.js';
+import { openScratch, scratchBytes } from '../scratch.js';
 
 /** Below this a call and its copies cost more than the plain twin. */
 const kernelBytesMin = 256;
@@ -8,7 +8,10 @@ const kernelBytesMin = 256;
 export function lz4Compress(source: Uint8Array, target: Uint8Array, table: Int32Array): number {
   const length = source.length;
   const bytesMax = plain.lz4BytesMax(length);
-  const scratch = length < kernelBytesMin ? null : openScratch(length + bytesMax + plain.lz4TableEntries * 4);
+  const scratch =
+    length < kernelBytesMin
+      ? null
+      : openScratch(scratchBytes(source, length) + bytesMax + plain.lz4TableEntries * 4);
   if (scratch === null) return plain.lz4Compress(source, target, table);
   const { kernels } = scratch;
   const targetAt = scratch.room(bytesMax);
@@ -24,9 +27,12 @@ export function lz4Compress(source: Uint8Array, target: Uint8Array, table: Int32
 
 /** As the twin. */
 export function lz4Decompress(source: Uint8Array, target: Uint8Array, length: number): number {
-  const scratch = length < kernelBytesMin ? null : openScratch(source.length + length);
+  const scratch =
+    length < kernelBytesMin
+      ? null
+      : openScratch(scratchBytes(source, source.length) + scratchBytes(target, length));
   if (scratch === null) return plain.lz4Decompress(source, target, length);
-  const targetAt = scratch.room(length);
+  const targetAt = scratch.target(target, 0, length);
   const sourceAt = scratch.place(source, 0, source.length);
   const written = scratch.kernels.lz4Decompress(sourceAt, source.length, targetAt, length);
   if (written > 0) scratch.take(targetAt, target, 0, written);

@@ -1,5 +1,5 @@
 import * as plain from '../plain-strings.js';
-import { openScratch } from '../scratch.js';
+import { openScratch, scratchBytes } from '../scratch.js';
 
 /** Below this many rows a call and its copies cost more than the plain twin. */
 const kernelRowsMin = 64;
@@ -31,11 +31,19 @@ export function decodePlainStrings(
   bytes: Uint8Array,
   offsets: Uint32Array,
 ): number {
-  const scratch = count < kernelRowsMin ? null : openScratch(source.length * 2 + count * 4 + 4);
+  const bytesMax = Math.max(0, source.length - count * 4);
+  const scratch =
+    count < kernelRowsMin
+      ? null
+      : openScratch(
+          scratchBytes(source, source.length) +
+            scratchBytes(bytes, bytesMax) +
+            scratchBytes(offsets, count + 1),
+        );
   if (scratch === null) return plain.decodePlainStrings(source, count, bytes, offsets);
   const sourceAt = scratch.place(source, 0, source.length);
-  const bytesAt = scratch.room(source.length);
-  const offsetsAt = scratch.room(count * 4 + 4);
+  const bytesAt = scratch.target(bytes, 0, bytesMax);
+  const offsetsAt = scratch.target(offsets, 0, count + 1);
   const written = scratch.kernels.decodePlain(sourceAt, source.length, count, bytesAt, offsetsAt);
   if (written < 0) return -1;
   scratch.take(bytesAt, bytes, 0, written);

@@ -1,0 +1,132 @@
+import { assert } from '../assert.js';
+
+/** Buffers begin at multiples of this, since vectors and words are read fastest from there, … */
+export const alignmentBytes = 64;
+/** … and kernels read and write in vectors, up to this much behind the end of a buffer. */
+export const slackBytes = 64;
+
+/** A size rounded up so that what follows is aligned. */
+export function alignedBytes(sizeBytes: number): number {
+  return Math.ceil(sizeBytes / alignmentBytes) * alignmentBytes;
+}
+
+/** What a buffer of `sizeBytes` takes, with alignment and slack. */
+export function bufferBytes(sizeBytes: number): number {
+  return alignedBytes(sizeBytes) + slackBytes;
+}
+
+/**
+ * Gives out ranges of an address space that grows at its end. The smallest free range that is large enough is taken, and
+ * freed neighbours become one range again, so that what is lost between ranges stays small. It knows addresses only.
+ */
+export class Allocator {
+  /** Free ranges in ascending order; no two of them touch. */
+  readonly #starts: number[] = [];
+  readonly #sizes: number[] = [];
+  readonly #taken = new Map<number, number>();
+  #end: number;
+  #takenBytes = 0;
+
+  /** `base` is the first address, rounded up. There is no room before `extend`. */
+  constructor(base: number) {
+    this.#end = alignedBytes(base);
+  }
+
+  /** First address behind the space. */
+  get end(): number {
+    return this.#end;
+  }
+
+  /** Bytes given out. */
+  get takenBytes(): number {
+    return this.#takenBytes;
+  }
+
+  /** Bytes of the free range that ends where the space does. */
+  get freeAtEndBytes(): number {
+    const last = this.#starts.length - 1;
+    return last >= 0 && this.#starts[last]! + this.#sizes[last]! === this.#end ? this.#sizes[last]! : 0;
+  }
+
+  /** Moves the end of the space up to `end`. */
+  extend(end: number): void {
+    const to = Math.floor(end / alignmentBytes) * alignmentBytes;
+    if (to <= this.#end) return;
+    const start = this.#end;
+    this.#end = to;
+    this.#insert(start, to - start);
+  }
+
+  /** The address of a free range of at least `sizeBytes`, which is the caller's from here on; null when there is none. */
+  allocate(sizeBytes: number): number | null {
+    const wanted = alignedBytes(Math.max(1, sizeBytes));
+    let best = -1;
+    for (let i = 0; i < this.#sizes.length; i++) {
+      const size = this.#sizes[i]!;
+      if (size >= wanted && (best < 0 || size < this.#sizes[best]!)) best = i;
+    }
+    if (best < 0) return null;
+    const address = this.#starts[best]!;
+    if (this.#sizes[best] === wanted) {
+      this.#starts.splice(best, 1);
+      this.#sizes.splice(best, 1);
+    } else {
+      this.#starts[best]! += wanted;
+      this.#sizes[best]! -= wanted;
+    }
+    this.#taken.set(address, wanted);
+    this.#takenBytes += wanted;
+    return address;
+  }
+
+  /** Bytes of the range at `address`, which was given out. */
+  sizeOf(address: number): number {
+    const size = this.#taken.get(address);
+    assert(size !== undefined, `no range was given out at ${address}`);
+    return size;
+  }
+
+  /** Gives back all but the first `sizeBytes` of the range at `address`. */
+  shrink(address: number, sizeBytes: number): void {
+    const size = this.sizeOf(address);
+    const kept = alignedBytes(Math.max(1, sizeBytes));
+    assert(kept <= size, 'a range only shrinks');
+    if (kept === size) return;
+    this.#taken.set(address, kept);
+    this.#takenBytes -= size - kept;
+    this.#insert(address + kept, size - kept);
+  }
+
+  /** Gives back the range at `address`. */
+  free(address: number): void {
+    const size = this.sizeOf(address);
+    this.#taken.delete(address);
+    this.#takenBytes -= size;
+    this.#insert(address, size);
+  }
+
+  #insert(start: number, size: number): void {
+    let low = 0;
+    let high = this.#starts.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#starts[middle]! < start) low = middle + 1;
+      else high = middle;
+    }
+    const joinsNext = low < this.#starts.length && start + size === this.#starts[low];
+    const joinsBefore = low > 0 && this.#starts[low - 1]! + this.#sizes[low - 1]! === start;
+    if (joinsBefore) {
+      this.#sizes[low - 1]! += size + (joinsNext ? this.#sizes[low]! : 0);
+      if (joinsNext) {
+        this.#starts.splice(low, 1);
+        this.#sizes.splice(low, 1);
+      }
+    } else if (joinsNext) {
+      this.#starts[low] = start;
+      this.#sizes[low]! += size;
+    } else {
+      this.#starts.splice(low, 0, start);
+      this.#sizes.splice(low, 0, size);
+    }
+  }
+}

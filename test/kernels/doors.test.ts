@@ -1,0 +1,193 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import * as plainBitmap from '../../engine/kernels/bitmap.js';
+import { selectCodes as selectPlainCodes } from '../../engine/kernels/dictionary-select.js';
+import { sharedMemory } from '../../engine/kernels/shared-memory.js';
+import * as bitmap from '../../engine/kernels/simd/bitmap.js';
+import { selectFloat64, selectInt64 } from '../../engine/kernels/simd/compare.js';
+import { selectCodes } from '../../engine/kernels/simd/dictionary-select.js';
+import { kernelNeedle } from '../../engine/kernels/simd/needle.js';
+import * as strings from '../../engine/kernels/simd/substring.js';
+import * as plainStrings from '../../engine/kernels/substring.js';
+import { stringsOf } from './strings.js';
+
+const numRuns = process.env.LOGSTRATA_LONG === '1' ? 3000 : 60;
+const rowsMax = 3000;
+
+/** An array as it is, or a copy of it in the kernels' memory: with the doors it must not matter which. */
+type Lay = <T extends Uint8Array | Uint16Array | Uint32Array | BigInt64Array | Float64Array>(array: T) => T;
+const onHeap: Lay = (array) => array;
+
+/** Runs `use` with a `Lay` into the kernels' memory, and gives back what it took. */
+function inMemory(use: (lay: Lay) => void): void {
+  const memory = sharedMemory()!;
+  const taken: number[] = [];
+  try {
+    use((array) => {
+      const address = memory.allocate(array.byteLength + 64)!;
+      taken.push(address);
+      const Constructor = array.constructor as new (
+        buffer: ArrayBufferLike,
+        byteOffset: number,
+        length: number,
+      ) => typeof array;
+      const copy = new Constructor(memory.buffer, address, array.length);
+      (copy as Uint8Array).set(array as Uint8Array);
+      return copy;
+    });
+  } finally {
+    for (const address of taken) memory.free(address);
+  }
+}
+
+/** A range of rows that begins at a multiple of 8. */
+const ranges = fc
+  .tuple(fc.nat(rowsMax), fc.nat(rowsMax))
+  .map(([a, b]) => ({ from: Math.min(a, b) & ~7, to: Math.max(a, b) }));
+
+function both(use: (lay: Lay) => void): void {
+  use(onHeap);
+  inMemory(use);
+}
+
+/** Bits that the rows of the range do not reach must stay. */
+function expectSameBits(got: Uint8Array, wanted: Uint8Array): void {
+  expect(Buffer.compare(got, wanted)).toBe(0);
+}
+
+describe('the doors of the scan kernels', () => {
+  it('compare integers and doubles as naively', () => {
+    const int = fc.oneof(
+      fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+      fc.bigInt({ min: -3n, max: 3n }),
+      fc.constantFrom(-(2n ** 63n), 2n ** 63n - 1n, 2n ** 53n, 2n ** 53n + 1n),
+    );
+    fc.assert(
+      fc.property(
+        fc.array(int, { minLength: 1, maxLength: 40 }),
+        int,
+        int,
+        ranges,
+        fc.boolean(),
+        (some, a, b, { from, to }, outside) => {
+          const ints = BigInt64Array.from({ length: rowsMax }, (_, row) => some[row % some.length]!);
+          const doubles = Float64Array.from(ints, Number);
+          const [low, high] = a < b ? [a, b] : [b, a];
+          both((lay) => {
+            for (const kind of ['int', 'float'] as const) {
+              const out = lay(new Uint8Array((rowsMax + 7) >> 3).fill(0xff));
+              const flip = outside ? 0xff : 0;
+              if (kind === 'int') selectInt64(lay(ints), from, to, low, high, flip, out);
+              else selectFloat64(lay(doubles), from, to, Number(low), Number(high), flip, out);
+              for (let row = from; row < to; row++) {
+                const isWithin =
+                  kind === 'int'
+                    ? ints[row]! >= low && ints[row]! <= high
+                    : doubles[row]! >= Number(low) && doubles[row]! <= Number(high);
+                if (((out[row >> 3]! >> (row & 7)) & 1) !== Number(isWithin !== outside)) {
+                  expect.fail(`row ${row} of ${kind}`);
+                }
+              }
+              expect(out.subarray((to + 7) >> 3).every((byte) => byte === 0xff)).toBe(true);
+            }
+          });
+        },
+      ),
+      { numRuns },
+    );
+  });
+
+  it('look codes up as the twin does', () => {
+    fc.assert(
+      fc.property(
+        ranges,
+        fc.constantFrom(1, 3, 200, 256, 257, 5000),
+        fc.nat(),
+        ({ from, to }, entries, seed) => {
+          const codes = entries <= 256 ? new Uint8Array(rowsMax) : new Uint16Array(rowsMax);
+          for (let row = 0; row < rowsMax; row++) codes[row] = ((row * 7919 + seed) >>> 3) % entries;
+          const wanted = Uint8Array.from({ length: entries }, (_, entry) => Number((entry + seed) % 3 === 0));
+          const expected = new Uint8Array((rowsMax + 7) >> 3);
+          selectPlainCodes(codes, wanted, from, to, expected);
+          both((lay) => {
+            const out = lay(new Uint8Array(expected.length));
+            selectCodes(lay(codes), lay(wanted), from, to, out);
+            expectSameBits(out, expected);
+          });
+        },
+      ),
+      { numRuns },
+    );
+  });
+
+  it('combine, count and list selections as the twins do', () => {
+    const bytes = fc.uint8Array({ minLength: 600, maxLength: 600 });
+    fc.assert(
+      fc.property(bytes, bytes, fc.nat(4800), fc.nat(4800), (a, b, one, other) => {
+        const [from, to] = one < other ? [one, other] : [other, one];
+        const wanted = Uint8Array.from(a);
+        plainBitmap.andRange(wanted, b, from & ~7, to);
+        const wantedRows = new Uint32Array(4800);
+        const wantedCount = plainBitmap.listRange(a, from, to, wantedRows, 3);
+        both((lay) => {
+          const bits = lay(Uint8Array.from(a));
+          bitmap.andRange(bits, lay(b), from & ~7, to);
+          expectSameBits(bits, wanted);
+          expect(bitmap.countRange(lay(a), from, to)).toBe(plainBitmap.countRange(a, from, to));
+          const rows = lay(new Uint32Array(4800));
+          expect(bitmap.listRange(lay(a), from, to, rows, 3)).toBe(wantedCount);
+          expect(rows.subarray(0, wantedCount)).toEqual(wantedRows.subarray(0, wantedCount));
+          const short = new Uint16Array(4800);
+          expect(bitmap.listRange(lay(a), from, to, short, 3)).toBe(wantedCount);
+        });
+      }),
+      { numRuns },
+    );
+  });
+
+  it('search strings as the twins do, where the text is so periodic that they take over too', () => {
+    const texts = fc.array(
+      fc.oneof(
+        fc.string({ unit: fc.constantFrom('a', 'B', 'b', '-', 'é'), maxLength: 40 }),
+        fc.constantFrom('a'.repeat(60), `${'aB'.repeat(30)}c`),
+      ),
+      { minLength: 1, maxLength: 60 },
+    );
+    const needles = fc.oneof(
+      fc.string({ unit: fc.constantFrom('a', 'b', '-', 'é'), minLength: 1, maxLength: 20 }),
+      fc.constantFrom('a'.repeat(30), `${'ab'.repeat(15)}d`),
+    );
+    fc.assert(
+      fc.property(texts, needles, ranges, (some, needle, { from, to }) => {
+        const parts = Array.from({ length: rowsMax }, (_, row) => Buffer.from(some[row % some.length]!));
+        const { bytes, offsets } = stringsOf(parts);
+        const folded = Buffer.from(needle);
+        const tables = plainStrings.buildSearchTables(folded);
+        const caseless = kernelNeedle(folded, true);
+        const exact = kernelNeedle(folded, false);
+        const wanted = (select: (out: Uint8Array) => void): Uint8Array => {
+          const out = new Uint8Array((rowsMax + 7) >> 3);
+          select(out);
+          return out;
+        };
+        const { selectContaining, selectEqual, selectPrefix, selectSuffix } = plainStrings;
+        const expected = [
+          wanted((out) => selectContaining(offsets, bytes, tables, from, to, out)),
+          wanted((out) => selectEqual(offsets, bytes, folded, from, to, out)),
+          wanted((out) => selectPrefix(offsets, bytes, folded, from, to, out)),
+          wanted((out) => selectSuffix(offsets, bytes, folded, from, to, out)),
+        ];
+        both((lay) => {
+          const [o, b] = [lay(offsets), lay(bytes)];
+          const outs = expected.map((bits) => lay(new Uint8Array(bits.length)));
+          strings.selectContaining(o, b, tables, caseless, from, to, outs[0]!);
+          strings.selectEqual(o, b, folded, exact, from, to, outs[1]!);
+          strings.selectPrefix(o, b, folded, caseless, from, to, outs[2]!);
+          strings.selectSuffix(o, b, folded, caseless, from, to, outs[3]!);
+          outs.forEach((out, i) => expectSameBits(out, expected[i]!));
+        });
+      }),
+      { numRuns },
+    );
+  });
+});
