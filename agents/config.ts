@@ -1,6 +1,7 @@
 import { networkInterfaces } from 'node:os';
 import { dirname, resolve } from 'node:path';
-import { graceMsDefault, queryTimeoutMsDefault } from '../engine/limits.js';
+import { graceMsDefault, queryTimeoutMsDefault, zstdAfterMsDefault } from '../engine/limits.js';
+import { durationShape, parseDuration } from './duration.js';
 import { ProblemList, readConfigText, readRootSection, type YamlSection } from './yaml-section.js';
 import { zoneProblem } from './zone.js';
 
@@ -29,6 +30,8 @@ export interface Config {
   readonly storage: {
     /** The data folder: absolute if the file names it, else the default, relative to the working folder. */
     readonly path: string;
+    /** Age of a day at which its segments are rewritten smaller; null for never. */
+    readonly zstdAfterMs: number | null;
   };
   readonly fileInput: {
     /** Lines of a new file to read, counted from its end; 0 reads all. */
@@ -51,7 +54,7 @@ export const defaultConfig: Config = {
     queriesMax: 64,
     queryTimeoutMs: queryTimeoutMsDefault,
   },
-  storage: { path: 'data/store' },
+  storage: { path: 'data/store', zstdAfterMs: zstdAfterMsDefault },
   fileInput: { limit: 0, graceMs: graceMsDefault, flushMs: 250 },
   notes: [],
 };
@@ -127,7 +130,7 @@ function readOrigins(section: YamlSection | undefined): readonly string[] {
 }
 
 function readStorage(root: YamlSection | undefined, path: string, notes: string[]): Config['storage'] {
-  const section = root?.section('storage', ['path', 'sqlite']);
+  const section = root?.section('storage', ['path', 'zstd_after', 'sqlite']);
   if (section?.has('sqlite') === true) {
     notes.push(
       `${path}: storage.sqlite is not used: records are kept in files of our own, below storage.path`,
@@ -135,7 +138,13 @@ function readStorage(root: YamlSection | undefined, path: string, notes: string[
   }
   const folder = section?.text('path');
   if (folder === '') section!.problem(section!.placeOf('path'), 'path must name a folder, not be empty');
-  return { path: folder === undefined ? defaultConfig.storage.path : resolve(dirname(path), folder) };
+  const zstdAfterMs = section?.parsed('zstd_after', `never, or ${durationShape}`, (text) =>
+    text.trim().toLowerCase() === 'never' ? Infinity : parseDuration(text),
+  );
+  return {
+    path: folder === undefined ? defaultConfig.storage.path : resolve(dirname(path), folder),
+    zstdAfterMs: zstdAfterMs === Infinity ? null : (zstdAfterMs ?? defaultConfig.storage.zstdAfterMs),
+  };
 }
 
 function readFileInput(root: YamlSection | undefined, path: string, notes: string[]): Config['fileInput'] {

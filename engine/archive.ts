@@ -63,6 +63,7 @@ export interface AppendResult {
 }
 
 export interface CompactOptions {
+  /** For every segment; by default LZ4, and ZSTD for days that are old enough. */
   readonly codec?: Codec | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((fraction: number) => void) | undefined;
@@ -109,6 +110,8 @@ export interface StoreStats {
   readonly hotRecords: number;
   readonly hotFiles: number;
   readonly bytesSealed: number;
+  /** Bytes of the segments whose codec is ZSTD. */
+  readonly bytesZstd: number;
   readonly bytesHot: number;
   readonly bytesGramFilters: number;
   readonly bytesRejected: number;

@@ -135,3 +135,27 @@ export const workerFileBytesMin = 2 * 1024 * 1024;
 
 /** Buffers for encoding row groups up to this size stay for the next one; those of larger ones are freed. */
 export const encoderKeptBytesMax = 48 * 1024 * 1024;
+
+/**
+ * Segments get ZSTD once their day is this long past, unless configured otherwise: what is asked for again and again is of
+ * the last days and stays LZ4, which decodes several times as fast; what lies longer is read rarely and gets a third smaller.
+ */
+export const zstdAfterMsDefault = 7 * 86_400_000;
+
+/** Smaller segments stay as they are with age: what ZSTD would save of them is a few blocks of the file system. */
+export const zstdBytesMin = 64 * 1024;
+
+/** Segments below a row group that a day keeps: more are merged at once, which costs at most a few row groups. */
+export const smallSegmentsMax = 2;
+
+/**
+ * Larger segments of a day are merged when there are this many of like size, so that a record is rewritten once for each
+ * time that its segment becomes this many times as large: at most twice before a segment is full.
+ */
+export const segmentFanIn = 8;
+
+/** The part of one thread's time, and with it of the disk's, that compaction in the background takes at most. */
+export const backgroundShare = 0.5;
+
+/** How long an agent whose compaction failed in the background is left alone: a full disk does not get better by trying. */
+export const backgroundRetryMs = 60_000;

@@ -23,6 +23,7 @@ export function agentStats(state: AgentState): StoreStats {
       hotRecords: state.hotRowCount,
       hotFiles: hot.length,
       bytesSealed: segments.reduce((sum, segment) => sum + segment.bytes, 0),
+      bytesZstd: segments.reduce((sum, { codec, bytes }) => sum + (codec === 'zstd' ? bytes : 0), 0),
       bytesHot: hot.reduce((sum, file) => sum + file.endBytes, 0),
       bytesGramFilters: segments.reduce((sum, segment) => sum + segment.gramFilterBytes, 0),
       bytesRejected: rejectedBytes(state),

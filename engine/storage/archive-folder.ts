@@ -6,7 +6,9 @@ import {
   graceMsDefault,
   maintenanceIntervalMs,
   queryTimeoutMsDefault,
+  zstdAfterMsDefault,
 } from '../limits.js';
+import { BackgroundCompaction, type BackgroundAgent } from '../maintenance/background.js';
 import { isAgentName, type Schema } from '../schema.js';
 import { WorkerPool, workersDefault } from '../workers/worker-pool.js';
 import { AgentState } from './agent-state.js';
@@ -41,6 +43,10 @@ export interface OpenOptions {
   readonly graceMs?: number;
   /** Removed files stay this long for the readers of other processes: the longest query time. */
   readonly removalDelayMs?: number;
+  /** Age of a day, counted from its end, at which its segments get ZSTD; null for never. */
+  readonly zstdAfterMs?: number | null;
+  /** As the writer, compact by itself, on this many threads (0: on this one). By default it does not. */
+  readonly background?: { readonly threads: 0 | 1 };
   /** Gets a sentence for the operator: damage found, another writer, … */
   readonly onWarning?: (message: string) => void;
 }
@@ -56,6 +62,7 @@ interface Settings {
   readonly codec: Codec;
   readonly graceMs: number;
   readonly removalDelayMs: number;
+  readonly zstdAfterMs: number | null;
   readonly onWarning: (message: string) => void;
 }
 
@@ -96,6 +103,7 @@ export class ArchiveFolder implements Archive {
   private readonly cache: ColumnCache;
   private readonly workers: WorkerPool;
   private readonly ownWorkers: WorkerPool | undefined;
+  private readonly background: BackgroundCompaction | undefined;
   private readonly opened = new Map<string, Promise<OpenAgent>>();
   private lock: WriterLock | undefined;
   /** The lock is being tried for. */
@@ -119,9 +127,12 @@ export class ArchiveFolder implements Archive {
       codec: 'lz4',
       graceMs: graceMsDefault,
       removalDelayMs: queryTimeoutMsDefault,
+      zstdAfterMs: zstdAfterMsDefault,
       onWarning: () => {},
       ...options,
     };
+    if (options.background !== undefined)
+      this.background = new BackgroundCompaction({ directory, ...this.settings, ...options.background });
     this.ownWorkers = options.workers === undefined ? new WorkerPool(workersDefault()) : undefined;
     this.workers = options.workers ?? this.ownWorkers!;
     this.cache = new ColumnCache(options.cacheBytes ?? columnCacheBytesDefault);
@@ -217,7 +228,7 @@ export class ArchiveFolder implements Archive {
   private async openAgent(name: string, schema: Schema | undefined): Promise<OpenAgent> {
     const shown = schema ?? (await this.storedSchema(name));
     const state = new AgentState(this.directory, name, shown, this.cache);
-    const { now, codec } = this.settings;
+    const { now, codec, zstdAfterMs } = this.settings;
     const { workers } = this;
     const follower = new Follower(this.directory, state, () =>
       this.askWriter(async (link) => (await link.request('heads', { agent: name })) as Heads),
@@ -227,7 +238,7 @@ export class ArchiveFolder implements Archive {
       refresh: () => follower.refresh(),
       committer: () => this.committer(name, state.schema),
     };
-    const store = new Store({ directory: this.directory, state, access, now, codec, workers });
+    const store = new Store({ directory: this.directory, state, access, now, codec, zstdAfterMs, workers });
     const agent: OpenAgent = { store, state, follower, writer: undefined, removals: undefined };
     if (this.lock !== undefined) await this.takeOver(agent);
     else await follower.refresh();
@@ -307,9 +318,24 @@ export class ArchiveFolder implements Archive {
       if (this.settings.mode === 'write' && this.settings.role === 'serve') await this.tryToBecomeWriter();
       if (this.lock === undefined) return;
       for (const opening of this.opened.values()) await (await opening).writer?.maintain();
+      this.background?.tick(await this.backgroundAgents());
     } catch (error) {
       this.settings.onWarning(error instanceof Error ? error.message : String(error));
     }
+  }
+
+  private async backgroundAgents(): Promise<BackgroundAgent[]> {
+    const agents: BackgroundAgent[] = [];
+    for (const opening of this.opened.values()) {
+      const { state, writer } = await opening;
+      if (writer !== undefined) agents.push({ state, committer: writer });
+    }
+    return agents;
+  }
+
+  /** Does the next piece of compaction at once, and says whether there was any to do. */
+  async compactNext(): Promise<boolean> {
+    return (await this.background?.runOnce(await this.backgroundAgents())) ?? false;
   }
 
   /** Takes the lock if no other process has it. What fails behind that is tried again the next time. */
@@ -347,6 +373,7 @@ export class ArchiveFolder implements Archive {
     this.closed = true;
     clearInterval(this.timer);
     await this.maintaining;
+    await this.background?.stop();
     await this.lock?.stopServing();
     for (const opening of this.opened.values()) {
       const agent = await opening.catch(() => undefined);

@@ -43,6 +43,8 @@ export interface StoreContext {
   access: StoreAccess;
   readonly now: () => number;
   readonly codec: Codec;
+  /** Age of a day at which its segments get ZSTD; null for never. */
+  readonly zstdAfterMs: number | null;
   readonly workers: WorkerPool;
 }
 
@@ -86,11 +88,9 @@ export class Store implements AgentStore {
   }
 
   async compact(options: CompactOptions = {}): Promise<CompactResult> {
-    const { directory, state, access, workers } = this.context;
-    const codec = options.codec ?? this.context.codec;
-    const committer = await access.committer();
+    const committer = await this.context.access.committer();
     const refresh = () => this.context.access.refresh();
-    return compactAgent({ directory, state, committer, codec, workers, refresh }, options);
+    return compactAgent({ ...this.context, committer, refresh }, options);
   }
 
   async verify(options: VerifyOptions = {}): Promise<VerifyReport> {

@@ -2,7 +2,7 @@ import { Option } from 'commander';
 import type { Codec } from '../../engine/storage/manifest.js';
 
 /** `--codec`, for the commands that write sealed segments or files like them. */
-export function codecOption(byDefault: Codec): Option {
+export function codecOption(byDefault: string): Option {
   const choices: readonly Codec[] = ['lz4', 'zstd'];
   return new Option('--codec <name>', `lz4 (fast to read) or zstd (small) (default: ${byDefault})`).choices(
     choices,

@@ -22,7 +22,8 @@ Examples:
   $ logstrata compact                     all agents
   $ logstrata compact nginx --codec zstd  one agent, as small as it gets
 
-Cursors and answers stay the same. A server on the same data may keep running.`;
+Cursors and answers stay the same. A server on the same data may keep running; it does what pays of this by itself.
+Files that were replaced are removed after the longest query time, so that other tools may see them until then.`;
 
 async function compactStore(
   store: AgentStore,
@@ -64,9 +65,9 @@ export function addCompactCommand(program: Command): void {
   program
     .command('compact')
     .summary('seal what is hot and merge small segments')
-    .description('Seals what is hot and merges small segments, so that queries open fewer files.')
+    .description('Seals what is hot, merges small segments, and gives old ones the smaller codec.')
     .argument('[agent]', 'name of an agent (default: all)')
-    .addOption(codecOption('lz4'))
+    .addOption(codecOption('lz4, and zstd for days older than storage.zstd_after'))
     .option('--json', 'answer with JSON')
     .addHelpText('after', examples)
     .action(async (agent: string | undefined, _flags: unknown, command: Command) => {

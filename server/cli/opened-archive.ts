@@ -25,6 +25,9 @@ export async function withArchive<T>(
     ...(workers === undefined ? {} : { workers }),
     graceMs: settings.config.fileInput.graceMs,
     removalDelayMs: settings.config.server.queryTimeoutMs,
+    zstdAfterMs: settings.config.storage.zstdAfterMs,
+    // Other commands end soon, and must not wait for work that nobody asked for.
+    ...(role === 'serve' ? { background: { threads: 1 } as const } : {}),
     onWarning: (message) => tell(`logstrata: warning: ${message}`),
   });
   try {

@@ -45,6 +45,7 @@ function details(store: StoreStats): string[] {
         'sealed',
         `${formatCounted(store.segments, 'segment')}, ${formatCounted(store.rowGroups, 'row group')}, ${formatBytes(store.bytesSealed)}`,
       ],
+      ['  of it ZSTD', formatBytes(store.bytesZstd)],
       ['  of it gram filters', formatBytes(store.bytesGramFilters)],
       ['hot', `${formatCounted(store.hotFiles, 'file')}, ${formatBytes(store.bytesHot)}`],
       ['rejected lines', `${formatCount(store.counters.rejected)}, ${formatBytes(store.bytesRejected)}`],

@@ -148,7 +148,7 @@ describe('configuration in the documentation', () => {
     expect(config).toEqual({
       ...defaultConfig,
       server: { ...defaultConfig.server, corsOrigin: ['https://logs.example.com'] },
-      storage: { path: '/srv/data/store' },
+      storage: { path: '/srv/data/store', zstdAfterMs: 7 * 86_400_000 },
     });
   });
 });

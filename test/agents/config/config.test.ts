@@ -33,7 +33,7 @@ describe('config.yaml', () => {
         timezone: 'UTC',
         limitMax: 1_000_000,
       },
-      storage: { path: 'data/store' },
+      storage: { path: 'data/store', zstdAfterMs: 7 * 86_400_000 },
       fileInput: { limit: 0, graceMs: 3_600_000, flushMs: 250 },
     });
   });
@@ -47,7 +47,7 @@ server:
   limit_max: 50_000
   queries_max: 4
   query_timeout: 1m30s
-storage: { path: store }
+storage: { path: store, zstd_after: 2d }
 file_input: { limit: 100, grace: 2h, flush: 100ms }
 `;
     expect(parseConfig(text, '/etc/logstrata/config.yaml')).toEqual({
@@ -59,7 +59,7 @@ file_input: { limit: 100, grace: 2h, flush: 100ms }
         queriesMax: 4,
         queryTimeoutMs: 90_000,
       },
-      storage: { path: '/etc/logstrata/store' },
+      storage: { path: '/etc/logstrata/store', zstdAfterMs: 2 * 86_400_000 },
       fileInput: { limit: 100, graceMs: 7_200_000, flushMs: 100 },
       notes: [],
     });
@@ -99,11 +99,18 @@ file_input:
     ['file_input:\n  limit: -1\n', ':2:10: limit must be a whole number from 0'],
     ['file_input:\n  flush: soon\n', ':2:10: flush must be a duration'],
     ['storage:\n  path: ""\n', ':2:9: path must name a folder'],
+    ['storage:\n  zstd_after: soon\n', ':2:15: zstd_after must be never, or a duration'],
     ['agents: []\n', ':1:1: unknown key "agents": the file has server, storage and file_input'],
     ['server: [', 'this is not YAML'],
   ])('%j: %s', (text, expected) => {
     expect(problemsOf(text)).toContain(`config.yaml`);
     expect(problemsOf(text)).toContain(expected);
+  });
+
+  test('can leave old segments as they are', () => {
+    const { storage } = parseConfig('storage: { zstd_after: never }', 'config.yaml');
+    expect(storage.zstdAfterMs).toBeNull();
+    expect(parseConfig('storage: { zstd_after: 0 }', 'config.yaml').storage.zstdAfterMs).toBe(0);
   });
 
   test('is read from a file', () => {

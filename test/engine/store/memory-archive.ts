@@ -1,5 +1,5 @@
 import type { AgentStore } from '../../../engine/archive.js';
-import { ArchiveFolder } from '../../../engine/storage/archive-folder.js';
+import { ArchiveFolder, type OpenOptions } from '../../../engine/storage/archive-folder.js';
 import type { CommitExtras } from '../../../engine/storage/commit.js';
 import type { Directory } from '../../../engine/storage/directory.js';
 import { batchFromRows } from '../../../engine/rows.js';
@@ -25,10 +25,11 @@ export async function openOn(
   directory: Directory,
   now: () => number = () => noon,
   workers: WorkerPool = noThreads,
+  options: Partial<OpenOptions> = {},
 ): Promise<ArchiveFolder> {
   const archive = new ArchiveFolder(
     directory,
-    { mode: 'write', role: 'test', now, removalDelayMs: 0, workers },
+    { mode: 'write', role: 'test', now, removalDelayMs: 0, workers, ...options },
     {
       lock: () =>
         Promise.resolve({
@@ -41,6 +42,11 @@ export async function openOn(
   );
   await archive.start();
   return archive;
+}
+
+/** An archive that compacts by itself whenever `compactNext` is called. */
+export function openCompacting(directory: Directory, now: () => number = () => noon): Promise<ArchiveFolder> {
+  return openOn(directory, now, noThreads, { background: { threads: 0 } });
 }
 
 /** An archive in a process that only reads, when there is no writer. */

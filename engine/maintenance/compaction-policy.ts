@@ -1,0 +1,172 @@
+import { dayNumber, hourMs } from '../cursor.js';
+import {
+  compactionBytesMax,
+  compactionSegmentsMax,
+  rowGroupRowsMax,
+  segmentFanIn,
+  segmentRowGroupsMax,
+  smallSegmentsMax,
+  zstdBytesMin,
+} from '../limits.js';
+import type { Codec, Manifest, SegmentEntry } from '../storage/manifest.js';
+
+/** What compaction goes by. */
+export interface CompactionPolicy {
+  readonly nowMs: number;
+  /** Age of a day, counted from its end, at which its segments get ZSTD; null for never. */
+  readonly zstdAfterMs: number | null;
+  /** Every segment is to have this codec, whatever its age. */
+  readonly codec?: Codec | undefined;
+  /** Whether to leave each day in as few segments as can be (true), or to rewrite no more than pays in the long run. */
+  readonly thorough: boolean;
+}
+
+/** Segments of one day that are to become new ones, in the order of their positions and in `codec`. */
+export interface Rewrite {
+  readonly segments: readonly SegmentEntry[];
+  readonly codec: Codec;
+}
+
+const none: ReadonlySet<string> = new Set();
+
+/**
+ * The next segments to rewrite; undefined when every day is as it should be. Looks at the manifest alone and only proposes.
+ *
+ * @param except files that can't be rewritten
+ */
+export function proposeRewrite(
+  manifest: Manifest,
+  policy: CompactionPolicy,
+  except: ReadonlySet<string> = none,
+): Rewrite | undefined {
+  for (const group of groupsOf(manifest, except)) {
+    const rewrite = proposeFor(group, manifest, policy);
+    if (rewrite !== undefined) return rewrite;
+  }
+  return undefined;
+}
+
+/** Rows of the days that are not as they should be: what there is to do, for showing how far it is. */
+export function rowsToRewrite(manifest: Manifest, policy: CompactionPolicy): number {
+  let rows = 0;
+  for (const group of groupsOf(manifest, none)) {
+    if (proposeFor(group, manifest, policy) === undefined) continue;
+    for (const segment of group) rows += segment.rows;
+  }
+  return rows;
+}
+
+/** Segments of one day and schema version, which alone may be merged. */
+function groupsOf(manifest: Manifest, except: ReadonlySet<string>): SegmentEntry[][] {
+  const groups = new Map<string, SegmentEntry[]>();
+  for (const segment of manifest.segments) {
+    if (except.has(segment.file)) continue;
+    const key = `${dayOf(segment)} ${segment.schemaVersion}`;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [segment]);
+    else group.push(segment);
+  }
+  return [...groups.values()];
+}
+
+function dayOf(segment: SegmentEntry): number {
+  return dayNumber(segment.runs[0]!.partition);
+}
+
+/**
+ * The time that ages count from: the clock, but never beyond the newest position, so that a clock that jumps ahead makes
+ * nothing old.
+ */
+export function ageReferenceMs(manifest: Pick<Manifest, 'highestPartition'>, nowMs: number): number {
+  return Math.min(nowMs, (manifest.highestPartition + 1) * hourMs);
+}
+
+function proposeFor(
+  group: readonly SegmentEntry[],
+  manifest: Manifest,
+  policy: CompactionPolicy,
+): Rewrite | undefined {
+  const endMs = (dayOf(group[0]!) + 1) * 24 * hourMs;
+  const ageMs = ageReferenceMs(manifest, policy.nowMs) - endMs;
+  const aged = policy.zstdAfterMs !== null && ageMs >= policy.zstdAfterMs;
+  const open = group.filter((segment) => !isFull(segment)).sort((a, b) => a.rows - b.rows);
+  const merged = policy.thorough
+    ? atLeastTwo(mergeable(open))
+    : ((aged ? dueForZstd(open) : undefined) ?? crowd(open));
+  if (merged !== undefined) return { segments: merged, codec: codecOf(merged, aged, policy) };
+  const wanted = (segment: SegmentEntry): Codec =>
+    policy.codec ?? (aged && segment.bytes >= zstdBytesMin ? 'zstd' : segment.codec);
+  const other = group.find((segment) => segment.codec !== wanted(segment));
+  return other === undefined ? undefined : { segments: [other], codec: wanted(other) };
+}
+
+/** A segment that large gains nothing by being merged. */
+function isFull(segment: SegmentEntry): boolean {
+  return segment.rowGroupRows.length >= segmentRowGroupsMax / 2;
+}
+
+/** As many of these as may be merged at once, from the first on; the first two always. */
+function mergeable(segments: readonly SegmentEntry[]): SegmentEntry[] {
+  const chosen: SegmentEntry[] = [];
+  let bytes = 0;
+  for (const segment of segments) {
+    const openBytes = segment.bytes / segment.rowGroupRows.length;
+    const isTooMuch = chosen.length === compactionSegmentsMax || bytes + openBytes > compactionBytesMax;
+    if (chosen.length >= 2 && isTooMuch) break;
+    chosen.push(segment);
+    bytes += openBytes;
+  }
+  return chosen;
+}
+
+function atLeastTwo(segments: SegmentEntry[]): SegmentEntry[] | undefined {
+  return segments.length < 2 ? undefined : segments;
+}
+
+/**
+ * The LZ4 segments of a day that is old enough for ZSTD. They have to be rewritten anyway, so they become one, with the ZSTD
+ * segments that are no larger than they are together.
+ */
+function dueForZstd(open: readonly SegmentEntry[]): SegmentEntry[] | undefined {
+  const due = open.filter(({ codec }) => codec === 'lz4');
+  if (due.reduce((sum, { bytes }) => sum + bytes, 0) < zstdBytesMin) return undefined;
+  let rows = due.reduce((sum, segment) => sum + segment.rows, 0);
+  for (const segment of open) {
+    if (segment.codec !== 'zstd' || segment.rows > rows) continue;
+    due.push(segment);
+    rows += segment.rows;
+  }
+  return atLeastTwo(mergeable(due));
+}
+
+/** Segments of like size of which there are too many. */
+function crowd(open: readonly SegmentEntry[]): SegmentEntry[] | undefined {
+  const tiers = new Map<number, SegmentEntry[]>();
+  for (const segment of open) {
+    const tier = tierOf(segment.rows);
+    const same = tiers.get(tier);
+    if (same === undefined) tiers.set(tier, [segment]);
+    else same.push(segment);
+  }
+  for (const [tier, same] of tiers) {
+    if (same.length >= (tier === 0 ? smallSegmentsMax + 1 : segmentFanIn)) return mergeable(same);
+  }
+  return undefined;
+}
+
+/** 0 below a row group; then one more each time that a segment is `segmentFanIn` times as large. */
+function tierOf(rows: number): number {
+  let tier = 0;
+  for (let bound = rowGroupRowsMax; rows >= bound; bound *= segmentFanIn) tier++;
+  return tier;
+}
+
+/** ZSTD with age; else what most of the records have. */
+function codecOf(segments: readonly SegmentEntry[], aged: boolean, policy: CompactionPolicy): Codec {
+  if (policy.codec !== undefined) return policy.codec;
+  const bytes = segments.reduce((sum, segment) => sum + segment.bytes, 0);
+  if (aged && bytes >= zstdBytesMin) return 'zstd';
+  let rows = 0;
+  for (const segment of segments) rows += segment.codec === 'zstd' ? segment.rows : -segment.rows;
+  return rows > 0 ? 'zstd' : 'lz4';
+}

@@ -1,0 +1,24 @@
+import type { SegmentEntry } from '../storage/manifest.js';
+import { openRealDirectory } from '../storage/real-directory.js';
+import { builtModule, type Finished, type Task } from '../workers/task.js';
+import { WorkerPool } from '../workers/worker-pool.js';
+import { rewriteSegments, type RewriteJob } from './rewrite.js';
+
+/** A rewrite in the data folder at `location`. */
+export interface LocatedRewrite {
+  readonly location: string;
+  readonly job: RewriteJob;
+}
+
+/** Rewrites segments: the work of `rewriteTask`. */
+export async function work({ location, job }: LocatedRewrite): Promise<Finished<readonly SegmentEntry[]>> {
+  const directory = await openRealDirectory(location);
+  const result = await rewriteSegments({ directory, workers: new WorkerPool(0) }, job);
+  return { result, transfer: [] };
+}
+
+/** All of a rewrite on one thread, reading and decoding included, so that no query waits for it. */
+export const rewriteTask: Task<LocatedRewrite, readonly SegmentEntry[]> = {
+  module: builtModule(import.meta.url),
+  work,
+};

@@ -1,0 +1,115 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { sliceBatch } from '../batch.js';
+import type { RecordBatch } from '../column.js';
+import { LogstrataError } from '../errors.js';
+import type { ReadCounters, RowGroup, SnapshotRun } from '../scan/snapshot.js';
+import type { Schema } from '../schema.js';
+import { runsOfSegment } from '../storage/agent-state.js';
+import { ColumnCache } from '../storage/column-cache.js';
+import { compareRuns } from '../storage/committed-values.js';
+import type { Directory } from '../storage/directory.js';
+import type { Codec, SegmentEntry } from '../storage/manifest.js';
+import { SealedSegment } from '../storage/sealed-segment.js';
+import type { WorkerPool } from '../workers/worker-pool.js';
+import { MergedSegments } from './merged-segments.js';
+
+/** Segments of one day and schema version to write anew. Plain data, so that a thread can do it. */
+export interface RewriteJob {
+  readonly agent: string;
+  /** The unit of work that the new segments are built in. */
+  readonly id: string;
+  readonly segments: readonly SegmentEntry[];
+  readonly schema: Schema;
+  readonly codec: Codec;
+  /** The part of the time to work in: the rest is spent waiting, after each row group. */
+  readonly share: number;
+}
+
+/** Where a rewrite reads and writes, and who encodes its row groups. */
+export interface RewritePlace {
+  readonly directory: Directory;
+  readonly workers: WorkerPool;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Writes the rows of `segments` that are live, in the order of their positions, as new segments in their final place, where
+ * they count for nothing until a manifest names them. Throws `DamageError`, `cancelled`, `not_found` when a segment has been
+ * replaced and removed meanwhile, and whatever the disk throws. What was written is the unit's to remove then.
+ */
+export async function rewriteSegments(
+  { directory, workers, signal }: RewritePlace,
+  job: RewriteJob,
+): Promise<readonly SegmentEntry[]> {
+  const cache = new ColumnCache(0);
+  const sources: SealedSegment[] = [];
+  const merged = new MergedSegments({ directory, workers, ...job });
+  const pause = pacer(job.share);
+  try {
+    const runs: SnapshotRun[] = [];
+    for (const entry of job.segments) {
+      const path = `${job.agent}/${entry.file}`;
+      const segment = await SealedSegment.open(directory, path, entry, job.schema, cache);
+      sources.push(segment);
+      runs.push(...runsOfSegment(entry, segment.rowGroups(job.schema)));
+    }
+    runs.sort(compareRuns);
+    const rowGroups = new DecodedRowGroups(job.schema, runs);
+    for (const run of runs) {
+      if (signal?.aborted) throw new LogstrataError('cancelled', 'compaction was stopped');
+      const batch = await rowGroups.slice(run.rowGroup, run.firstRow, run.rows);
+      if (await merged.add(batch, run.partition, run.firstOrdinal)) await pause();
+    }
+    return await merged.finish();
+  } finally {
+    await merged.abort();
+    for (const source of sources) await source.close();
+  }
+}
+
+/** Waits so long that the time since the last wait was `share` of all. */
+function pacer(share: number): () => Promise<void> {
+  let since = performance.now();
+  return async () => {
+    const workedMs = performance.now() - since;
+    if (share < 1) await delay(workedMs * (1 / share - 1));
+    since = performance.now();
+  };
+}
+
+/** Row groups decoded whole, each for as long as runs still take rows out of it. */
+class DecodedRowGroups {
+  private readonly open = new Map<RowGroup, RecordBatch>();
+  private readonly rowsLeft = new Map<RowGroup, number>();
+  private readonly counters: ReadCounters = {
+    bytesRead: 0,
+    columnsDecoded: 0,
+    columnsCached: 0,
+    gramPiecesRead: 0,
+  };
+
+  constructor(
+    private readonly schema: Schema,
+    runs: readonly SnapshotRun[],
+  ) {
+    for (const { rowGroup, rows } of runs)
+      this.rowsLeft.set(rowGroup, (this.rowsLeft.get(rowGroup) ?? 0) + rows);
+  }
+
+  async slice(rowGroup: RowGroup, from: number, rows: number): Promise<RecordBatch> {
+    let batch = this.open.get(rowGroup);
+    if (batch === undefined) {
+      const opened = await rowGroup.open();
+      const columns = [];
+      for (let field = 0; field < this.schema.fields.length; field++) {
+        columns.push(await opened.column(field, this.counters, 'once'));
+      }
+      batch = { length: rowGroup.rows, columns };
+      this.open.set(rowGroup, batch);
+    }
+    const left = this.rowsLeft.get(rowGroup)! - rows;
+    this.rowsLeft.set(rowGroup, left);
+    if (left === 0) this.open.delete(rowGroup);
+    return sliceBatch(batch, from, from + rows);
+  }
+}

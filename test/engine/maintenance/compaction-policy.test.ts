@@ -1,0 +1,130 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { proposeRewrite, type CompactionPolicy } from '../../../engine/maintenance/compaction-policy.js';
+import { rowGroupRowsMax, segmentFanIn, smallSegmentsMax } from '../../../engine/limits.js';
+import type { SegmentEntry } from '../../../engine/storage/manifest.js';
+import { manifestOf, rewritten, segmentOf } from './segments.js';
+
+const dayMs = 86_400_000;
+const today = 20_000;
+
+function policyAt(day: number, more: Partial<CompactionPolicy> = {}): CompactionPolicy {
+  return { nowMs: (day + 0.5) * dayMs, zstdAfterMs: 7 * dayMs, thorough: false, ...more };
+}
+
+/** A simulated life: segments come, and what is proposed is done. Counts the records that were rewritten. */
+class Simulation {
+  segments: SegmentEntry[] = [];
+  rowsCommitted = 0;
+  rowsRewritten = 0;
+  jobs = 0;
+
+  commit(day: number, rows: number, of = day): void {
+    this.segments.push(segmentOf(of, rows));
+    this.rowsCommitted += rows;
+    this.settle(day);
+  }
+
+  settle(day: number): void {
+    const highest = Math.max(...this.segments.map((segment) => segment.runs[0]!.partition), day * 24 + 23);
+    for (;;) {
+      const rewrite = proposeRewrite(manifestOf(this.segments, highest), policyAt(day));
+      if (rewrite === undefined) return;
+      this.jobs++;
+      const merged = rewritten(rewrite);
+      this.rowsRewritten += merged.rows;
+      this.segments = [...this.segments.filter((segment) => !rewrite.segments.includes(segment)), merged];
+      expect(this.jobs).toBeLessThan(100_000);
+    }
+  }
+
+  filesOf(day: number): number {
+    return this.segments.filter((segment) => Math.floor(segment.runs[0]!.partition / 24) === day).length;
+  }
+}
+
+describe('what is proposed in the background', () => {
+  it('leaves a quiet agent with two files a day at most, and a year with no more than 800', () => {
+    const life = new Simulation();
+    for (let day = today; day < today + 365; day++) {
+      for (let commit = 0; commit < 24; commit++) life.commit(day, 42);
+      life.commit(day, 3, day - 1);
+    }
+    for (let day = today; day < today + 365; day++) expect(life.filesOf(day)).toBeLessThanOrEqual(2);
+    expect(life.segments.length).toBeLessThanOrEqual(800);
+  });
+
+  it('rewrites a record at most three times at ten million records a day, and merges what lies long', () => {
+    const life = new Simulation();
+    const days = 12;
+    for (let day = today; day < today + days; day++) {
+      for (let rows = 0; rows < 10_000_000; rows += rowGroupRowsMax) life.commit(day, rowGroupRowsMax);
+    }
+    expect(life.rowsRewritten / life.rowsCommitted).toBeLessThanOrEqual(3);
+    expect(life.filesOf(today)).toBeLessThanOrEqual(4);
+    expect(life.filesOf(today + days - 1)).toBeLessThanOrEqual(3 * segmentFanIn);
+    for (const { codec, runs } of life.segments) {
+      expect(codec).toBe(Math.floor(runs[0]!.partition / 24) <= today + days - 9 ? 'zstd' : 'lz4');
+    }
+  });
+
+  it('comes to an end, with bounded files a day, whatever was committed', () => {
+    const commits = fc.array(
+      fc.record({ day: fc.nat(12), rows: fc.oneof(fc.integer({ min: 1, max: 500 }), fc.nat(3_000_000)) }),
+      { maxLength: 80 },
+    );
+    fc.assert(
+      fc.property(commits, (list) => {
+        const life = new Simulation();
+        for (const { day, rows } of list) life.commit(today + 12, rows + 1, today + day);
+        for (let day = today; day <= today + 12; day++) {
+          const open = life.segments.filter(
+            (segment) => Math.floor(segment.runs[0]!.partition / 24) === day && segment.rows < 2_000_000,
+          );
+          expect(open.length).toBeLessThanOrEqual(smallSegmentsMax + 3 * (segmentFanIn - 1));
+        }
+      }),
+    );
+  });
+
+  it('gives ZSTD to days of that age, counted from the lower of the clock and the newest position', () => {
+    const old = segmentOf(today - 8, 50_000);
+    const young = segmentOf(today - 7, 50_000);
+    const newest = segmentOf(today, 50_000, {}, 12);
+    const manifest = manifestOf([old, young, newest]);
+    expect(proposeRewrite(manifest, policyAt(today))).toEqual({ segments: [old], codec: 'zstd' });
+    // A clock that has jumped ahead makes nothing older.
+    expect(proposeRewrite(manifest, policyAt(today + 300))).toEqual({ segments: [old], codec: 'zstd' });
+    expect(proposeRewrite(manifest, policyAt(today - 5))).toBeUndefined();
+    expect(proposeRewrite(manifest, policyAt(today, { zstdAfterMs: null }))).toBeUndefined();
+    expect(proposeRewrite(manifest, policyAt(today), new Set([old.file]))).toBeUndefined();
+  });
+
+  it('leaves a segment that is too small to gain, and never turns ZSTD back', () => {
+    const small = segmentOf(today - 30, 500);
+    const dense = segmentOf(today, 50_000, { codec: 'zstd' });
+    expect(proposeRewrite(manifestOf([small, dense]), policyAt(today))).toBeUndefined();
+  });
+
+  it('merges neither days nor schema versions with one another', () => {
+    const segments = [0, 1, 2, 3, 4, 5].map((i) =>
+      segmentOf(today - (i % 2), 10, { schemaVersion: 1 + (i % 3) }),
+    );
+    expect(proposeRewrite(manifestOf(segments), policyAt(today))).toBeUndefined();
+    const third = [...segments, segmentOf(today, 10), segmentOf(today, 10)];
+    const { segments: merged } = proposeRewrite(manifestOf(third), policyAt(today))!;
+    expect(merged.map(({ schemaVersion }) => schemaVersion)).toEqual([1, 1, 1]);
+  });
+});
+
+describe('what `compact` proposes', () => {
+  it('leaves one segment a day that is not full, and the codec that was asked for in all', () => {
+    const segments = [segmentOf(today, 10), segmentOf(today, 70_000), segmentOf(today, 3_000_000)];
+    const thorough = policyAt(today, { thorough: true });
+    const merge = proposeRewrite(manifestOf(segments), thorough)!;
+    expect(merge.segments).toEqual([segments[0], segments[1]]);
+    const left = [segments[2]!, rewritten(merge)];
+    expect(proposeRewrite(manifestOf(left), thorough)).toBeUndefined();
+    expect(proposeRewrite(manifestOf(left), { ...thorough, codec: 'zstd' })).toMatchObject({ codec: 'zstd' });
+  });
+});
