@@ -48,11 +48,20 @@ export const ordinalMax = 2 ** 40 - 1;
 /** Partitions have 24 bits: hours since the epoch, up to the year 3883. */
 export const partitionMax = 2 ** 24 - 1;
 
-/** Rows of a sorted run that loading holds in memory before it puts runs aside on disk. */
+/**
+ * Rows that loading holds in memory until it knows their order: those that came last, and sorted runs before they are put
+ * aside on disk.
+ */
 export const sortMemoryBytesMax = 32 * 1024 * 1024;
 
 /** Sorted runs merged at once; more are first merged into fewer, so that their pages fit in memory together. */
 export const sortRunsMergedMax = 64;
+
+/**
+ * Rows of a load that belong before what it has written already. Up to this many get segments of their own, and each may cut
+ * a run of positions in two, which footers and the manifest list; beyond it, everything is sorted before it is written again.
+ */
+export const lateRowsMax = 4096;
 
 /** A page of a run put aside, in bytes and rows: `sortRunsMergedMax` of them are in memory while runs are merged. */
 export const sortedPageBytes = 1024 * 1024;

@@ -19,7 +19,6 @@ import { checkpointKey, type OrdinalRun } from './committed-values.js';
 import type { Directory } from './directory.js';
 import { HotSegmentWriter, type HotBatchMeta } from './hot-segment-file.js';
 import { hotEntriesForManifest, sealHotFiles } from './seal.js';
-import { sortPage } from './load-session.js';
 import { publishManifest, readNewestManifest } from './manifest-file.js';
 import type { Codec, HotEntry, Manifest, RejectedEntry } from './manifest.js';
 import { Mutex } from './mutex.js';
@@ -27,6 +26,7 @@ import { livePartition, placementTimes } from './placement.js';
 import type { Heads } from './recovery.js';
 import { RejectedFile } from './rejected-file.js';
 import { namedFiles, type Removals } from './removals.js';
+import { sortPage } from './sorted-page.js';
 import { batchBytes } from './spill.js';
 
 export interface WriterOptions {

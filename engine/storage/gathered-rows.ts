@@ -1,6 +1,8 @@
 import { concatBatches, sliceBatch, takeRows } from '../batch.js';
 import type { RecordBatch } from '../column.js';
+import { sortMemoryBytesMax } from '../limits.js';
 import type { Schema } from '../schema.js';
+import type { PageSlice } from './merge-runs.js';
 import type { SortedPage } from './spill.js';
 
 /** Below this many rows a slice, rows are picked one by one: each slice would make a view of every column. */
@@ -86,4 +88,28 @@ export class GatheredRows {
   page(schema: Schema): SortedPage {
     return { batch: this.batch(schema), timesMs: this.timesMs(), bytes: this.byteCount };
   }
+}
+
+/** Puts merged slices together as pages of at most `rowsMax` rows. A page that stays whole is handed on as it is. */
+export async function* mergedPages(
+  schema: Schema,
+  merged: AsyncIterable<readonly PageSlice[]>,
+  rowsMax: number,
+): AsyncGenerator<SortedPage> {
+  let gathered = new GatheredRows();
+  for await (const slices of merged) {
+    for (const { page, from, to } of slices) {
+      if (gathered.rows > 0 && isFull(gathered, to - from, rowsMax)) {
+        yield gathered.page(schema);
+        gathered = new GatheredRows();
+      }
+      if (gathered.rows === 0 && to - from === page.batch.length) yield page;
+      else gathered.add(page, from, to);
+    }
+  }
+  if (gathered.rows > 0) yield gathered.page(schema);
+}
+
+function isFull(gathered: GatheredRows, rowsMore: number, rowsMax: number): boolean {
+  return gathered.rows + rowsMore > rowsMax || gathered.bytes >= sortMemoryBytesMax;
 }

@@ -1,20 +1,23 @@
-import { concatBatches, takeRows } from '../batch.js';
+import { concatBatches, sliceBatch } from '../batch.js';
 import type { RecordBatch } from '../column.js';
 import { LogstrataError } from '../errors.js';
-import { rowGroupBytesMax, rowGroupRowsMax, sortMemoryBytesMax } from '../limits.js';
+import { lateRowsMax, rowGroupRowsMax } from '../limits.js';
 import type { Schema } from '../schema.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import type { CommitExtras, LoadOptions, LoadResult, LoadSession, RejectedLine } from './commit.js';
 import { buildingFolder, type Committer } from './committer.js';
 import type { Directory } from './directory.js';
+import { ExternalSort } from './external-sort.js';
 import type { Codec, RejectedEntry, SegmentEntry } from './manifest.js';
-import { mergeRuns, reduceRuns, type PageSlice } from './merge-runs.js';
 import { placementTimes } from './placement.js';
+import { runOfSegments } from './read-back.js';
 import { RejectedFile } from './rejected-file.js';
-import { SegmentAssembly } from './segment-assembly.js';
-import { GatheredRows } from './gathered-rows.js';
+import { SegmentAssembly, type AssemblyContext } from './segment-assembly.js';
 import { moveIntoPlace } from './segment-place.js';
-import { batchBytes, memoryRun, SpillFile, type SortedPage, type SortedRun } from './spill.js';
+import { SortWindow } from './sort-window.js';
+import { rowsBefore, slicePage, sortPage } from './sorted-page.js';
+import { batchBytes, type SortedPage, type SortedRun } from './spill.js';
+import { StreamedTimes } from './streamed-times.js';
 
 export interface LoadContext {
   readonly directory: Directory;
@@ -26,21 +29,22 @@ export interface LoadContext {
 }
 
 /**
- * An external sort that ends in sealed segments. Batches gather into sorted runs of a row group's size; runs beyond
- * `sortMemoryBytesMax` go to a file; `commit` merges them into segments and publishes those in one manifest.
+ * A sort that ends in sealed segments. As long as rows come nearly in order of time, as those of logs do, a window puts them
+ * in order and row groups are written while the rest is still being read. Rows that belong before what was written go
+ * through an external sort: few of them get segments of their own, and once there are many everything is sorted
+ * externally, with what was written read back. `commit` publishes the segments in one manifest.
  */
 export class LoadUnit implements LoadSession {
   readonly schema: Schema;
   private readonly folder: string;
-  private readonly codec: Codec;
   private readonly previousMs = new Map<number, number>();
-  private pending: SortedPage[] = [];
-  private pendingRows = 0;
-  private pendingBytes = 0;
-  private readonly runs: SortedRun[] = [];
-  private memoryBytes = 0;
-  private spill: SpillFile | undefined;
-  private assembly: SegmentAssembly | undefined;
+  private readonly assemblyContext: AssemblyContext;
+  private readonly sort: ExternalSort;
+  private readonly times: StreamedTimes;
+  private readonly assemblies: SegmentAssembly[] = [];
+  /** Null once too many rows came late. */
+  private window: SortWindow | null;
+  private lateCount = 0;
   private rejectedFile: RejectedFile | undefined;
   private recordCount = 0;
   private state: 'open' | 'committing' | 'ended' = 'open';
@@ -50,9 +54,15 @@ export class LoadUnit implements LoadSession {
     private readonly id: string,
     options: LoadOptions,
   ) {
-    this.schema = context.committer.schema;
-    this.folder = buildingFolder(context.agent, id);
-    this.codec = options.codec ?? context.codec;
+    const { directory, agent, committer, workers } = context;
+    const { schema } = committer;
+    this.schema = schema;
+    this.folder = buildingFolder(agent, id);
+    const codec = options.codec ?? context.codec;
+    this.assemblyContext = { directory, agent, unit: id, schema, codec, workers };
+    this.sort = new ExternalSort(directory, `${this.folder}/runs`, schema);
+    this.times = new StreamedTimes(() => this.sort.spill());
+    this.window = new SortWindow(schema);
   }
 
   static async begin(context: LoadContext, options: LoadOptions = {}): Promise<LoadUnit> {
@@ -80,14 +90,39 @@ export class LoadUnit implements LoadSession {
     const lastTimeMs = timesMs[batch.length - 1]!;
     this.previousMs.set(source, lastTimeMs);
     this.recordCount += batch.length;
-    const bytes = batchBytes(batch);
-    if (this.pendingRows + batch.length > rowGroupRowsMax || this.pendingBytes + bytes > rowGroupBytesMax) {
-      await this.endRun();
-    }
-    this.pending.push({ batch, timesMs, bytes });
-    this.pendingRows += batch.length;
-    this.pendingBytes += bytes;
+    await this.take(sortPage({ batch, timesMs, bytes: batchBytes(batch) }));
     return lastTimeMs;
+  }
+
+  private async take(page: SortedPage): Promise<void> {
+    const { window } = this;
+    if (window === null) return this.sort.add(page);
+    const late = rowsBefore(page.timesMs, window.releasedMs);
+    const rows = page.batch.length;
+    if (late > 0) await this.sort.add(copyOfRows(this.schema, page, late));
+    if (late < rows) window.add(late === 0 ? page : slicePage(page, late, rows));
+    this.lateCount += late;
+    if (this.lateCount > lateRowsMax) {
+      // What is in the window came before all that is to come, and has no time in common with what came late.
+      for (const waiting of await window.releaseAll()) await this.sort.add(waiting);
+      this.window = null;
+    } else if (window.isFull) {
+      await this.write(await window.release());
+    }
+  }
+
+  /** Writes pages that come next in order of time. */
+  private async write(pages: readonly SortedPage[]): Promise<void> {
+    for (const page of pages) {
+      await this.assembly().add([{ page, from: 0, to: page.batch.length }]);
+    }
+  }
+
+  private assembly(): SegmentAssembly {
+    if (this.assemblies.length === 0) {
+      this.assemblies.push(new SegmentAssembly(this.assemblyContext, 0, this.times));
+    }
+    return this.assemblies.at(-1)!;
   }
 
   async reject(line: RejectedLine): Promise<void> {
@@ -100,33 +135,14 @@ export class LoadUnit implements LoadSession {
     if (this.state !== 'open') throw new LogstrataError('closed', 'this load has ended');
   }
 
-  private async endRun(): Promise<void> {
-    if (this.pendingRows === 0) return;
-    const pages = ascendAll(this.pending) ? this.pending : [sortPage(joinPages(this.schema, this.pending))];
-    const order = this.runs.length;
-    if (this.memoryBytes + this.pendingBytes <= sortMemoryBytesMax) {
-      this.memoryBytes += this.pendingBytes;
-      this.runs.push(memoryRun(pages, order));
-    } else {
-      this.spill ??= await SpillFile.create(this.context.directory, `${this.folder}/runs`);
-      this.runs.push(await this.spill.writeRun(pages, order));
-    }
-    this.pending = [];
-    this.pendingRows = 0;
-    this.pendingBytes = 0;
-  }
-
   async commit(
     extras: Pick<CommitExtras, 'checkpoints' | 'counters'>,
     onProgress: (fraction: number) => void = () => {},
   ): Promise<LoadResult> {
     this.assertOpen();
     this.state = 'committing';
-    const { committer, directory, agent, workers } = this.context;
-    const assembly = new SegmentAssembly(directory, agent, this.id, this.schema, this.codec, workers);
-    this.assembly = assembly;
-    await this.endRun();
-    await this.mergeInto(assembly, onProgress);
+    const { committer, directory, agent } = this.context;
+    const assembly = await this.assemble(onProgress);
     await this.rejectedFile?.sync();
     const counts = assembly.partitionCounts();
     const starts = await committer.reserve(this.id, counts);
@@ -154,16 +170,41 @@ export class LoadUnit implements LoadSession {
     return result;
   }
 
-  private async mergeInto(assembly: SegmentAssembly, onProgress: (fraction: number) => void): Promise<void> {
-    const { directory } = this.context;
-    const runs = await reduceRuns(this.runs, async (slices, order) => {
-      this.spill ??= await SpillFile.create(directory, `${this.folder}/runs`);
-      return this.spill.writeRun(pagesOf(this.schema, slices), order);
-    });
-    this.runs.length = 0;
+  /** Writes what is still to be written: all but the ordinals. */
+  private async assemble(onProgress: (fraction: number) => void): Promise<SegmentAssembly> {
+    if (this.window !== null) {
+      if (this.sort.isEmpty) this.times.end();
+      await this.write(await this.window.releaseAll());
+      if (!this.sort.isEmpty) {
+        await this.assembly().beginLate();
+        await this.mergeInto(this.assembly(), undefined, onProgress);
+      }
+    } else {
+      const written = await this.readBack();
+      const assembly = new SegmentAssembly(this.assemblyContext, this.assembly().files);
+      this.assemblies.push(assembly);
+      await this.mergeInto(assembly, written, onProgress);
+    }
+    await this.assembly().flush();
+    onProgress(1);
+    return this.assembly();
+  }
+
+  /** What was written, as a run of the sort. */
+  private async readBack(): Promise<SortedRun> {
+    const { directory, committer } = this.context;
+    const segments = await this.assembly().finishAside(committer.schemaVersion);
+    return runOfSegments(directory, this.schema, segments, this.times);
+  }
+
+  private async mergeInto(
+    assembly: SegmentAssembly,
+    written: SortedRun | undefined,
+    onProgress: (fraction: number) => void,
+  ): Promise<void> {
     let rows = 0;
     let told = 0;
-    for await (const slices of mergeRuns(runs)) {
+    for await (const slices of this.sort.sorted(written)) {
       await assembly.add(slices);
       for (const { from, to } of slices) rows += to - from;
       if (rows - told >= rowGroupRowsMax) {
@@ -171,8 +212,6 @@ export class LoadUnit implements LoadSession {
         onProgress(rows / this.recordCount);
       }
     }
-    await assembly.flush();
-    onProgress(1);
   }
 
   private async placeRejected(): Promise<RejectedEntry[]> {
@@ -186,70 +225,20 @@ export class LoadUnit implements LoadSession {
 
   async abort(): Promise<void> {
     if (this.state === 'ended') return;
-    await this.assembly?.abort();
+    for (const assembly of this.assemblies) await assembly.abort();
     await this.rejectedFile?.close();
     await this.end();
   }
 
   private async end(): Promise<void> {
     this.state = 'ended';
-    await this.spill?.close();
+    await this.sort.close();
     await this.context.committer.end(this.id);
   }
 }
 
-function joinPages(schema: Schema, pages: readonly SortedPage[]): SortedPage {
-  if (pages.length === 1) return pages[0]!;
-  const batch = concatBatches(
-    schema,
-    pages.map((page) => page.batch),
-  );
-  const timesMs = new Float64Array(batch.length);
-  let at = 0;
-  for (const page of pages) {
-    timesMs.set(page.timesMs, at);
-    at += page.timesMs.length;
-  }
-  return { batch, timesMs, bytes: batchBytes(batch) };
-}
-
-/** Sorts rows by time; equal times stay in their order. Logs are mostly in order already, which costs one look. */
-export function sortPage(page: SortedPage): SortedPage {
-  const { timesMs, batch } = page;
-  if (ascends(timesMs)) return page;
-  const order = new Uint32Array(batch.length);
-  for (let i = 0; i < order.length; i++) order[i] = i;
-  order.sort((a, b) => timesMs[a]! - timesMs[b]! || a - b);
-  const sorted = new Float64Array(batch.length);
-  for (let i = 0; i < order.length; i++) sorted[i] = timesMs[order[i]!]!;
-  return { batch: takeRows(batch, order), timesMs: sorted, bytes: page.bytes };
-}
-
-function ascendAll(pages: readonly SortedPage[]): boolean {
-  return pages.every((page, i) => {
-    const before = pages[i - 1]?.timesMs;
-    return ascends(page.timesMs) && (before === undefined || before.at(-1)! <= page.timesMs[0]!);
-  });
-}
-
-function ascends(times: Float64Array): boolean {
-  for (let i = 1; i < times.length; i++) if (times[i]! < times[i - 1]!) return false;
-  return true;
-}
-
-/** Gathers slices into pages of a row group's size, so that a merged run is written in pieces worth writing. */
-async function* pagesOf(
-  schema: Schema,
-  merged: AsyncIterable<readonly PageSlice[]>,
-): AsyncGenerator<SortedPage> {
-  let gathered = new GatheredRows();
-  for await (const slices of merged) {
-    for (const { page, from, to } of slices) {
-      gathered.add(page, from, to);
-      if (gathered.rows < rowGroupRowsMax && gathered.bytes < sortMemoryBytesMax) continue;
-      yield gathered.page(schema);
-      gathered = new GatheredRows();
-    }
-  }
-  if (gathered.rows > 0) yield gathered.page(schema);
+/** The first rows of a page in memory of their own: few rows must not hold on to the memory of many. */
+function copyOfRows(schema: Schema, page: SortedPage, rows: number): SortedPage {
+  const batch = concatBatches(schema, [sliceBatch(page.batch, 0, rows)]);
+  return { batch, timesMs: page.timesMs.slice(0, rows), bytes: batchBytes(batch) };
 }

@@ -1,3 +1,4 @@
+import { assert } from '../assert.js';
 import { dayNumber, hourMs, partitionOfTime } from '../cursor.js';
 import { rowGroupBytesMax, rowGroupRowsMax, segmentRowGroupsMax } from '../limits.js';
 import type { Schema } from '../schema.js';
@@ -6,13 +7,25 @@ import type { WorkerPool } from '../workers/worker-pool.js';
 import type { PartitionCount, PartitionStart } from './committer.js';
 import type { Directory } from './directory.js';
 import { encodeOnPool } from './encode-task.js';
+import { placeRuns } from './late-rows.js';
 import type { Codec, Run, SegmentEntry } from './manifest.js';
 import type { PageSlice } from './merge-runs.js';
 import type { EncodedRowGroup } from './row-group-encoder.js';
-import { SegmentWriter } from './sealed-segment-writer.js';
+import { SegmentWriter, type WrittenSegment } from './sealed-segment-writer.js';
 import { buildingPath, segmentFile } from './segment-place.js';
 import { GatheredRows } from './gathered-rows.js';
 import type { SortedPage } from './spill.js';
+import type { StreamedTimes } from './streamed-times.js';
+
+export interface AssemblyContext {
+  readonly directory: Directory;
+  readonly agent: string;
+  /** The unit of work that the segments are built in. */
+  readonly unit: string;
+  readonly schema: Schema;
+  readonly codec: Codec;
+  readonly workers: WorkerPool;
+}
 
 /** A segment whose rows are encoded or written but have no ordinals yet. */
 interface UnfinishedSegment {
@@ -36,16 +49,25 @@ export class SegmentAssembly {
   private day = -1;
   private readonly encoding: InOrder;
   private written: UnfinishedSegment | undefined;
+  /** Segments from here on hold late rows; −1 while there are none. */
+  private lateFrom = -1;
+  private readonly after: number[] = [];
 
+  /**
+   * @param firstFile number of the first file in the unit's folder
+   * @param times where the placement times of the rows are put aside; null when nobody will ask for them
+   */
   constructor(
-    private readonly directory: Directory,
-    private readonly agent: string,
-    private readonly unit: string,
-    private readonly schema: Schema,
-    private readonly codec: Codec,
-    private readonly workers: WorkerPool,
+    private readonly context: AssemblyContext,
+    private readonly firstFile = 0,
+    private times: StreamedTimes | null = null,
   ) {
-    this.encoding = new InOrder(workers.depth);
+    this.encoding = new InOrder(context.workers.depth);
+  }
+
+  /** Files that were begun. */
+  get files(): number {
+    return this.segments.length;
   }
 
   /** Takes the next rows. They must not come before those already taken. */
@@ -76,12 +98,16 @@ export class SegmentAssembly {
   }
 
   private async endRowGroup(): Promise<void> {
-    const { gathered, schema, codec, workers } = this;
+    const { gathered } = this;
+    const { schema, codec, workers } = this.context;
     if (gathered.rows === 0) return;
     this.gathered = new GatheredRows();
     const segment = this.segmentOfDay();
     segment.rowGroups++;
-    countPartitions(segment.counts, gathered.timesMs());
+    const timesMs = gathered.timesMs();
+    countPartitions(segment.counts, timesMs);
+    if (this.lateFrom >= 0) await this.placeLate(timesMs);
+    else await this.times?.add(timesMs);
     // The rows are put together only once there is room, so that no more of them are in memory than are worked on.
     await this.encoding.add(
       () =>
@@ -95,10 +121,16 @@ export class SegmentAssembly {
     );
   }
 
+  private async placeLate(timesMs: Float64Array): Promise<void> {
+    assert(this.times !== null, 'late rows are placed among rows whose times were put aside');
+    for (const count of await this.times.countBefore(timesMs)) this.after.push(count);
+  }
+
   private segmentOfDay(): UnfinishedSegment {
-    const last = this.segments.at(-1);
+    const last = this.segments.length === this.lateFrom ? undefined : this.segments.at(-1);
     if (last !== undefined && last.day === this.day && last.rowGroups < segmentRowGroupsMax) return last;
-    const path = buildingPath(this.agent, this.unit, this.segments.length);
+    const { agent, unit } = this.context;
+    const path = buildingPath(agent, unit, this.firstFile + this.segments.length);
     const segment: UnfinishedSegment = { writer: undefined, path, day: this.day, counts: [], rowGroups: 0 };
     this.segments.push(segment);
     return segment;
@@ -108,11 +140,20 @@ export class SegmentAssembly {
     if (segment.writer === undefined) {
       // Only the segment being written keeps its file open: a sparse agent's file may hold years of days.
       await this.written?.writer?.pause();
-      const { directory, schema, codec } = this;
+      const { directory, schema, codec } = this.context;
       segment.writer = await SegmentWriter.create(directory, segment.path, schema, { codec });
       this.written = segment;
     }
     await segment.writer.writeRowGroup(encoded);
+  }
+
+  /**
+   * Writes the rest of the rows. What is added from now on are late rows: they ascend among themselves, each comes behind
+   * those of the others that have the same time, and they get segments of their own.
+   */
+  async beginLate(): Promise<void> {
+    await this.endRowGroup();
+    this.lateFrom = this.segments.length;
   }
 
   /** Writes the rest of the rows. No more can be added. */
@@ -124,11 +165,12 @@ export class SegmentAssembly {
 
   /** Records of each partition over all segments, ascending. */
   partitionCounts(): PartitionCount[] {
-    const total: [number, number][] = [];
+    const total = new Map<number, number>();
     for (const segment of this.segments) {
-      for (const [partition, rows] of segment.counts) addCount(total, partition, rows);
+      for (const [partition, rows] of segment.counts)
+        total.set(partition, (total.get(partition) ?? 0) + rows);
     }
-    return total;
+    return [...total].sort(([a], [b]) => a - b);
   }
 
   /**
@@ -139,20 +181,35 @@ export class SegmentAssembly {
     starts: readonly PartitionStart[],
     schemaVersion: number,
   ): Promise<{ entry: SegmentEntry; path: string }[]> {
-    const next = new Map(starts);
+    const { segments, lateFrom, after } = this;
+    const counts = segments.map((segment) => segment.counts);
+    const split = lateFrom < 0 ? counts.length : lateFrom;
+    const placed = placeRuns(counts.slice(0, split), counts.slice(split), after, starts);
+    const runs = [...placed.inTime, ...placed.late];
     const finished: { entry: SegmentEntry; path: string }[] = [];
-    for (const segment of this.segments) {
+    for (const [i, segment] of segments.entries()) {
+      const written = await segment.writer!.finish(runs[i]!, schemaVersion);
+      const file = segmentFile(this.context.unit, i, segment.counts[0]![0]);
+      finished.push({ entry: { ...written, file, schemaVersion, replaces: [] }, path: segment.path });
+    }
+    return finished;
+  }
+
+  /**
+   * Ends the segments under ordinals that mean nothing, so that they can be read and their rows be put into others. They are
+   * never published.
+   */
+  async finishAside(schemaVersion: number): Promise<{ written: WrittenSegment; path: string }[]> {
+    await this.flush();
+    const finished: { written: WrittenSegment; path: string }[] = [];
+    for (const { writer, path, counts } of this.segments) {
       const runs: Run[] = [];
       let firstRow = 0;
-      for (const [partition, rows] of segment.counts) {
-        const firstOrdinal = next.get(partition)!;
-        runs.push({ partition, firstOrdinal, firstRow, rows });
-        next.set(partition, firstOrdinal + rows);
+      for (const [partition, rows] of counts) {
+        runs.push({ partition, firstOrdinal: 1, firstRow, rows });
         firstRow += rows;
       }
-      const written = await segment.writer!.finish(runs, schemaVersion);
-      const file = segmentFile(this.unit, finished.length, segment.counts[0]![0]);
-      finished.push({ entry: { ...written, file, schemaVersion, replaces: [] }, path: segment.path });
+      finished.push({ written: await writer!.finish(runs, schemaVersion), path });
     }
     return finished;
   }

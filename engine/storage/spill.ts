@@ -119,7 +119,26 @@ export class SpillFile {
     return this.scratch.subarray(0, bytes);
   }
 
+  /** Writes placement times alone, and returns where. */
+  async writeTimes(timesMs: Float64Array): Promise<number> {
+    const offset = this.position;
+    const { buffer, byteOffset, byteLength } = timesMs;
+    await this.file.write(offset, new Uint8Array(buffer, byteOffset, byteLength));
+    this.position += byteLength;
+    return offset;
+  }
+
+  /** What `writeTimes` wrote at `offset`. */
+  async readTimes(offset: number, rows: number): Promise<Float64Array> {
+    const { buffer, byteOffset } = await this.readBytes({ offset, bytes: rows * 8 });
+    return new Float64Array(buffer, byteOffset, rows);
+  }
+
   private async readPage(place: { offset: number; bytes: number }): Promise<SortedPage> {
+    return decodePage(await this.readBytes(place));
+  }
+
+  private async readBytes(place: { offset: number; bytes: number }): Promise<Uint8Array> {
     this.reader ??= await this.directory.openRead(this.path);
     const bytes = await this.reader.read(place.offset, place.bytes);
     if (bytes.length !== place.bytes) {
@@ -128,7 +147,7 @@ export class SpillFile {
         offset: place.offset,
       });
     }
-    return decodePage(bytes);
+    return bytes;
   }
 
   async close(): Promise<void> {
