@@ -138,6 +138,16 @@ export const workersMax = 64;
 /** Jobs of one query or load that no thread has taken: whoever gives them looks a few ahead, so that more are a bug. */
 export const jobsWaitingMax = 4096;
 
+/** Gram filters asked in one job, at least where there are as many: a probe takes microseconds, a job tens of them. */
+export const probesOfJobMin = 8;
+
+/** Files that a worker thread keeps open, and how long without use: far below what a process may have by default. */
+export const openFilesMax = 64;
+export const openFilesIdleMs = 5000;
+
+/** Row groups that a scan looks at ahead of the one whose rows it takes: each waits for its turn with a bitmap at most. */
+export const rowGroupsAheadMax = 64;
+
 /** Smaller row groups, and files, are done by the thread that asks: beginning another one would take longer. */
 export const workerRowsMin = 4096;
 export const workerFileBytesMin = 2 * 1024 * 1024;

@@ -1,18 +1,17 @@
 import type { Scan, ScanOptions } from '../archive.js';
 import { assert } from '../assert.js';
-import { answerBytesMax, rowGroupRowsMax } from '../limits.js';
+import { answerBytesMax } from '../limits.js';
+import type { WorkerPool } from '../workers/worker-pool.js';
+import { Finder } from './finder.js';
 import { JsonLines } from './json-lines.js';
 import { Materialiser } from './materialise.js';
-import type { Matches } from './materialise.js';
 import { Pace, throwIfAborted } from './pace.js';
-import { planScan, scanUnits } from './plan.js';
-import type { ScanPlan, ScanUnit } from './plan.js';
+import { planScan } from './plan.js';
 import { preparePredicates } from './predicate.js';
 import type { Query, ScanStats } from './query.js';
+import { QueryThreads } from './query-threads.js';
 import { RowGroupFilter } from './row-group-filter.js';
-import { compactSelection, countSelected } from './selection.js';
-import type { Selection } from './selection.js';
-import type { RowGroup, Snapshot } from './snapshot.js';
+import type { Snapshot } from './snapshot.js';
 
 /** Nothing has been done yet. */
 export function newScanStats(): ScanStats {
@@ -35,6 +34,12 @@ export function newScanStats(): ScanStats {
   };
 }
 
+/** How a scan is to be done, beside what its caller may choose. */
+export interface ScanSettings extends ScanOptions {
+  /** Threads that read and search; without them everything is done by the thread that asks. */
+  readonly workers?: WorkerPool | undefined;
+}
+
 /**
  * Starts a query on a snapshot, which is the scan's from here on: it is released when the answer has ended, has failed,
  * is ended early (`return` of the iterator, also before its first `next`), or when the signal is aborted. A caller that
@@ -43,7 +48,7 @@ export function newScanStats(): ScanStats {
  * Errors come from `lines`: `invalid` for a query that does not fit the schema, `cancelled` (or the signal's own reason,
  * where that is a `LogstrataError`), and whatever reading the row groups throws. Nothing is read before the first `next`.
  */
-export function executeScan(snapshot: Snapshot, query: Query, options: ScanOptions = {}): Scan {
+export function executeScan(snapshot: Snapshot, query: Query, options: ScanSettings = {}): Scan {
   const stats = newScanStats();
   return { stats, lines: new ScanLines(snapshot, query, options, stats) };
 }
@@ -53,15 +58,17 @@ class ScanLines implements AsyncIterableIterator<Uint8Array> {
   readonly #snapshot: Snapshot;
   readonly #pieces: AsyncGenerator<Uint8Array>;
   readonly #signal: AbortSignal | undefined;
+  readonly #threads: QueryThreads | null;
   /** Calls of `next` and `return` that have not returned. */
   #pending = 0;
   #isReleased = false;
   #isTaken = false;
 
-  constructor(snapshot: Snapshot, query: Query, options: ScanOptions, stats: ScanStats) {
+  constructor(snapshot: Snapshot, query: Query, options: ScanSettings, stats: ScanStats) {
     this.#snapshot = snapshot;
     this.#signal = options.signal;
-    this.#pieces = answer(snapshot, query, options, stats);
+    this.#threads = QueryThreads.of(options.workers, this.#signal);
+    this.#pieces = answer(snapshot, query, options, stats, this.#threads);
     if (this.#signal?.aborted === true) this.#release();
     else this.#signal?.addEventListener('abort', this.#onAbort);
   }
@@ -115,7 +122,10 @@ class ScanLines implements AsyncIterableIterator<Uint8Array> {
     if (this.#isReleased) return;
     this.#isReleased = true;
     this.#signal?.removeEventListener('abort', this.#onAbort);
-    this.#snapshot.release();
+    this.#threads?.end();
+    const underWay = this.#threads?.underWay() ?? null;
+    if (underWay === null) this.#snapshot.release();
+    else void underWay.then(() => this.#snapshot.release());
   }
 }
 
@@ -124,6 +134,7 @@ async function* answer(
   query: Query,
   options: ScanOptions,
   stats: ScanStats,
+  threads: QueryThreads | null,
 ): AsyncGenerator<Uint8Array> {
   throwIfAborted(options.signal);
   const predicates = preparePredicates(query, snapshot.schema);
@@ -133,7 +144,8 @@ async function* answer(
   stats.runs = plan.end - plan.first;
   stats.rowGroups = plan.shares.size;
   const pace = new Pace(options.signal);
-  const finder = new Finder(plan, new RowGroupFilter(snapshot.schema, predicates, stats, pace), pace, stats);
+  const filter = new RowGroupFilter(snapshot.schema, predicates, { stats, pace, threads });
+  const finder = new Finder(plan, filter, { stats, pace, threads });
   stats.selectMs += performance.now() - startMs;
   const lines = new JsonLines(options.pieceBytes ?? answerBytesMax);
   const materialiser = new Materialiser(snapshot.schema, lines, stats, pace);
@@ -148,73 +160,4 @@ async function* answer(
   }
   const rest = lines.take();
   if (rest !== null) yield rest;
-}
-
-/** Walks the units of a plan for their matches. */
-export class Finder {
-  readonly #plan: ScanPlan;
-  readonly #filter: RowGroupFilter;
-  readonly #pace: Pace;
-  readonly #stats: ScanStats;
-  /** Selections of row groups that have further units. */
-  readonly #selections = new Map<RowGroup, Selection>();
-
-  constructor(plan: ScanPlan, filter: RowGroupFilter, pace: Pace, stats: ScanStats) {
-    this.#plan = plan;
-    this.#filter = filter;
-    this.#pace = pace;
-    this.#stats = stats;
-  }
-
-  /** The first `limit` matches, as they are found. */
-  async *first(limit: number): AsyncGenerator<Matches> {
-    let left = limit;
-    for (const unit of scanUnits(this.#plan)) {
-      const selection = await this.#select(unit);
-      const take = Math.min(left, countSelected(selection, unit.ranges));
-      if (take === 0) continue;
-      yield { unit, selection, skip: 0, take };
-      left -= take;
-      if (left === 0) return;
-    }
-  }
-
-  /** The last `limit` matches, newest unit first. */
-  async last(limit: number): Promise<Matches[]> {
-    const found: Matches[] = [];
-    let left = limit;
-    for (const unit of scanUnits(this.#plan)) {
-      const selection = await this.#select(unit);
-      const count = countSelected(selection, unit.ranges);
-      if (count === 0) continue;
-      const take = Math.min(left, count);
-      found.push({
-        unit,
-        selection: compactSelection(selection, unit.ranges, count),
-        skip: count - take,
-        take,
-      });
-      left -= take;
-      if (left === 0) break;
-    }
-    return found;
-  }
-
-  async #select(unit: ScanUnit): Promise<Selection> {
-    const { rowGroup } = unit;
-    const share = this.#plan.shares.get(rowGroup);
-    assert(share !== undefined, 'the plan has a share for every unit');
-    await this.#pace.pause();
-    const startMs = performance.now();
-    let selection = this.#selections.get(rowGroup);
-    if (selection === undefined) {
-      assert(rowGroup.rows <= rowGroupRowsMax, `${rowGroup.file} has a row group of ${rowGroup.rows} rows`);
-      selection = await this.#filter.select(rowGroup, share);
-    }
-    share.units--;
-    if (share.units > 0) this.#selections.set(rowGroup, selection);
-    else this.#selections.delete(rowGroup);
-    this.#stats.selectMs += performance.now() - startMs;
-    return selection;
-  }
 }

@@ -1,7 +1,7 @@
-import type { Scan, ScanOptions } from '../archive.js';
+import type { Scan } from '../archive.js';
 import { parseCursor, type Position } from '../cursor.js';
 import { isLogstrataError } from '../errors.js';
-import { executeScan } from './execute.js';
+import { executeScan, type ScanSettings } from './execute.js';
 import type { Query, ScanStats } from './query.js';
 import type { Snapshot } from './snapshot.js';
 
@@ -15,7 +15,7 @@ const attemptsMax = 10;
 export async function resumeScan(
   takeSnapshot: () => Promise<Snapshot>,
   query: Query,
-  options: ScanOptions,
+  options: ScanSettings,
 ): Promise<Scan> {
   const snapshot = await takeSnapshot();
   // Later records are no part of this answer, whenever it is continued.
@@ -29,7 +29,7 @@ async function* resumingLines(
   takeSnapshot: () => Promise<Snapshot>,
   query: Query,
   end: Position,
-  options: ScanOptions,
+  options: ScanSettings,
 ): AsyncGenerator<Uint8Array> {
   let scan = first;
   let given = 0;

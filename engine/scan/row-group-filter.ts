@@ -8,6 +8,7 @@ import type { Pace } from './pace.js';
 import type { RowGroupShare } from './plan.js';
 import type { PreparedPredicate } from './predicate.js';
 import type { ScanStats } from './query.js';
+import type { QueryThreads } from './query-threads.js';
 import type { Selection } from './selection.js';
 import type { OpenRowGroup, RowGroup } from './snapshot.js';
 import { prunedByTime, zoneVerdict } from './zone-pruning.js';
@@ -27,6 +28,27 @@ const numericCost = 2;
 /** Below one row in this many, strings are compared row by row instead of as one text. */
 const sparseShare = 64;
 
+/** What the parts of one scan have in common. */
+export interface ScanWork {
+  readonly stats: ScanStats;
+  readonly pace: Pace;
+  /** Null where everything is done by the thread that asks. */
+  readonly threads: QueryThreads | null;
+}
+
+/** A row group that is being looked at. */
+export interface Looking {
+  /** The matching rows. What threads don't do is done when it is asked for. */
+  selection(): Promise<Selection>;
+}
+
+/** A row group whose columns have to be read to know which rows match. */
+interface Undecided {
+  readonly kind: 'undecided';
+  readonly open: OpenRowGroup;
+  readonly predicates: Observed[];
+}
+
 /**
  * Finds the rows of row groups that match all predicates: what costs least and excludes most is asked first, and nothing
  * is read any more once no row is left.
@@ -37,8 +59,9 @@ export class RowGroupFilter {
   readonly #observed: readonly Observed[];
   readonly #stats: ScanStats;
   readonly #pace: Pace;
+  readonly #threads: QueryThreads | null;
 
-  constructor(schema: Schema, predicates: readonly PreparedPredicate[], stats: ScanStats, pace: Pace) {
+  constructor(schema: Schema, predicates: readonly PreparedPredicate[], { stats, pace, threads }: ScanWork) {
     this.#schema = schema;
     this.#predicates = predicates;
     this.#observed = predicates.map((predicate) => ({
@@ -49,10 +72,33 @@ export class RowGroupFilter {
     }));
     this.#stats = stats;
     this.#pace = pace;
+    this.#threads = threads;
   }
 
-  /** The matching rows of the share. Bits outside the share are 0; `all` means all rows of the share. */
-  async select(rowGroup: RowGroup, share: RowGroupShare): Promise<Selection> {
+  /**
+   * Begins to look for the matching rows of the share. Bits outside the share are 0; `all` means all rows of the share.
+   * A failure is told by `selection`, which may never be asked for.
+   */
+  look(rowGroup: RowGroup, share: RowGroupShare): Looking {
+    const pruning = this.#prune(rowGroup);
+    pruning.catch(() => {});
+    this.#threads?.track(pruning);
+    let selection: Promise<Selection> | undefined;
+    return { selection: () => (selection ??= this.#decide(pruning, rowGroup.rows, share)) };
+  }
+
+  async #decide(
+    pruning: Promise<Selection | Undecided>,
+    rows: number,
+    share: RowGroupShare,
+  ): Promise<Selection> {
+    const pruned = await pruning;
+    if (pruned.kind !== 'undecided') return pruned;
+    return this.#evaluate(pruned.open, rows, share, pruned.predicates);
+  }
+
+  /** What can be said without a column. */
+  async #prune(rowGroup: RowGroup): Promise<Selection | Undecided> {
     const stats = this.#stats;
     if (prunedByTime(rowGroup, this.#predicates, this.#schema)) {
       stats.rowGroupsPrunedByTime++;
@@ -62,7 +108,7 @@ export class RowGroupFilter {
       stats.rowGroupsScanned++;
       return { kind: 'all' };
     }
-    const open = await rowGroup.open();
+    const open = await rowGroup.open(this.#threads);
     const undecided: Observed[] = [];
     for (const observed of this.#observed) {
       const verdict = zoneVerdict(observed.predicate, open.zone(observed.predicate.field));
@@ -80,7 +126,7 @@ export class RowGroupFilter {
       stats.rowGroupsScanned++;
       return { kind: 'all' };
     }
-    return this.#evaluate(open, rowGroup.rows, share, undecided);
+    return { kind: 'undecided', open, predicates: undecided };
   }
 
   /** Asks the gram filters, the longest needle first: it has the most grams to be missed. */

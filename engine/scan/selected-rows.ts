@@ -4,7 +4,8 @@ import type { Position } from '../cursor.js';
 import { isLogstrataError } from '../errors.js';
 import type { Run } from '../storage/manifest.js';
 import { addRun } from '../storage/seal.js';
-import { Finder, newScanStats } from './execute.js';
+import { newScanStats } from './execute.js';
+import { Finder } from './finder.js';
 import type { Matches } from './materialise.js';
 import { Pace } from './pace.js';
 import { planScan } from './plan.js';
@@ -67,14 +68,9 @@ async function* rowsOfSnapshot(
     const predicates = preparePredicates(query, snapshot.schema);
     if (query.limit === 0) return;
     const plan = planScan(snapshot.runs, query);
-    const stats = newScanStats();
     const pace = new Pace(signal);
-    const finder = new Finder(
-      plan,
-      new RowGroupFilter(snapshot.schema, predicates, stats, pace),
-      pace,
-      stats,
-    );
+    const work = { stats: newScanStats(), pace, threads: null };
+    const finder = new Finder(plan, new RowGroupFilter(snapshot.schema, predicates, work), work);
     if (plan.direction === 'forward') {
       for await (const matches of finder.first(query.limit)) yield await rowsOf(matches, snapshot, pace);
       return;

@@ -1,5 +1,6 @@
 import type { Column } from '../column.js';
 import type { Schema } from '../schema.js';
+import type { QueryThreads } from './query-threads.js';
 
 /**
  * Bounds of a column chunk. Pruning may keep too much and never drops a match: a missing bound means "may match".
@@ -22,8 +23,11 @@ export interface RowGroup {
   /** Bounds of the placement field that the manifest gives without opening the file; null when unknown. */
   readonly timeMinMs: number | null;
   readonly timeMaxMs: number | null;
-  /** Reads and checks the segment's footer (cached). Throws `DamageError` when it, or this row group, is damaged. */
-  open(): Promise<OpenRowGroup>;
+  /**
+   * Reads and checks the segment's footer (cached). Throws `DamageError` when it, or this row group, is damaged. Files are then
+   * read by the threads where there are any and they can.
+   */
+  open(threads?: QueryThreads | null): Promise<OpenRowGroup>;
 }
 
 /**

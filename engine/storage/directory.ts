@@ -8,6 +8,8 @@
 export interface Directory {
   /** Where the folder is, for messages: an absolute path, or a name in memory. */
   readonly location: string;
+  /** Where the file system has `path`, for threads that read it by themselves. Not there for what only this thread can read. */
+  absolutePath?(path: string): string;
   /** Names of the files and folders in `path`, sorted; empty when `path` is not there. */
   list(path: string): Promise<string[]>;
   /** Creates `path` and its parents where missing, durably. */

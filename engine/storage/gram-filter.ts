@@ -24,6 +24,8 @@ export interface GramFilter extends GramFilterShape {
 /** What a probe reads at once: a page of memory, so that few bytes are read and checked for a bit. */
 export const pieceBytes = 4096;
 const checksumBytes = 4;
+/** Bytes of a piece on disk, at most. */
+export const pieceStoredBytesMax = pieceBytes + checksumBytes;
 
 /** 512 KiB: more would be a tenth of the largest columns, and no longer lie in the processor's cache while it is built. */
 const gramBitsMax = 22;
@@ -41,6 +43,8 @@ const trigramFillWanted = 0.25;
 const fillMax = 0.9;
 /** Without a wish from the configuration, a filter may cost this share of the column's bytes. */
 const costShareMax = 1 / 20;
+/** A bitmap has 2^n bits: where the half would be too full, one that is so much over its share still beats having none. */
+const costOverMax = 1.5;
 /** Gram lengths whose possible values are taken to more than this share tell random ids apart no more. */
 const occupancyMax = 0.5;
 /** Rows that choose the length of the grams, in strides over the row group. */
@@ -72,7 +76,7 @@ export function buildGramFilter(column: BytesColumn, wanted: boolean | undefined
   if (wanted === undefined) {
     const budgetBytes = contentBytes * costShareMax - trigrams.byteLength;
     grams = shrink(grams, fillHalved, budgetBytes);
-    if (grams.byteLength > budgetBytes || fillOf(grams) > fillMax) return null;
+    if (grams.byteLength > budgetBytes * costOverMax || fillOf(grams) > fillMax) return null;
   }
   return {
     gramBytes,

@@ -134,11 +134,11 @@ class RealDirectory implements Directory {
   }
 
   async link(from: string, to: string): Promise<void> {
-    await this.#run('link', to, (absolute) => fs.link(this.#absolute(from), absolute));
+    await this.#run('link', to, (absolute) => fs.link(this.absolutePath(from), absolute));
   }
 
   async rename(from: string, to: string): Promise<void> {
-    await this.#run('rename', from, (absolute) => fs.rename(absolute, this.#absolute(to)));
+    await this.#run('rename', from, (absolute) => fs.rename(absolute, this.absolutePath(to)));
   }
 
   async remove(path: string): Promise<void> {
@@ -164,7 +164,7 @@ class RealDirectory implements Directory {
     return this.#run('read the size of', path, async (absolute) => (await fs.stat(absolute)).size);
   }
 
-  #absolute(path: string): string {
+  absolutePath(path: string): string {
     return join(this.location, ...pathParts(path));
   }
 
@@ -183,7 +183,7 @@ class RealDirectory implements Directory {
   }
 
   async #run<T>(action: string, path: string, work: (absolute: string) => Promise<T>): Promise<T> {
-    const absolute = this.#absolute(path);
+    const absolute = this.absolutePath(path);
     try {
       return await work(absolute);
     } catch (error) {

@@ -1,11 +1,12 @@
 import type { Column } from '../column.js';
 import { placementField, type Schema } from '../schema.js';
+import type { QueryThreads } from '../scan/query-threads.js';
 import type { ColumnUse, OpenRowGroup, ReadCounters, RowGroup, ZoneMap } from '../scan/snapshot.js';
 import type { Bounds } from '../parquet/statistics.js';
 import type { ColumnCache } from './column-cache.js';
 import { conversionOf, convertColumn, convertZone, nullColumn, type Conversion } from './convert-column.js';
 import type { Directory, ReadableFile } from './directory.js';
-import { checkedPiece, isBitSet, planProbes, type GramProbe } from './gram-filter.js';
+import { GramProbing } from './gram-probing.js';
 import type { SegmentEntry } from './manifest.js';
 import {
   decodeCheckedChunk,
@@ -83,7 +84,8 @@ export class SealedSegment {
       hot: false,
       timeMinMs: hasTimes ? this.#entry.timeMinMs : null,
       timeMaxMs: hasTimes ? this.#entry.timeMaxMs : null,
-      open: async () => new SealedRowGroup(this, await this.footer(), index, target, sources),
+      open: async (threads = null) =>
+        new SealedRowGroup(this, await this.footer(), index, target, sources, threads),
     }));
   }
 
@@ -113,6 +115,11 @@ export class SealedSegment {
     return column;
   }
 
+  /** Absolute, where other threads can read the file. */
+  get absolutePath(): string | undefined {
+    return this.#directory.absolutePath?.(this.#path);
+  }
+
   withFile<T>(use: (file: ReadableFile) => Promise<T>): Promise<T> {
     return withFile(this.#directory, this.#path, use);
   }
@@ -135,6 +142,7 @@ class SealedRowGroup implements OpenRowGroup {
   readonly #index: number;
   readonly #target: Schema;
   readonly #sources: readonly FieldSource[];
+  readonly #threads: QueryThreads | null;
 
   constructor(
     segment: SealedSegment,
@@ -142,12 +150,14 @@ class SealedRowGroup implements OpenRowGroup {
     index: number,
     target: Schema,
     sources: readonly FieldSource[],
+    threads: QueryThreads | null,
   ) {
     this.#segment = segment;
     this.#footer = footer;
     this.#index = index;
     this.#target = target;
     this.#sources = sources;
+    this.#threads = threads;
   }
 
   zone(field: number): ZoneMap | null {
@@ -168,9 +178,14 @@ class SealedRowGroup implements OpenRowGroup {
     );
     // Numbers that are read as text have no filter, nor has what a dictionary answers exactly.
     if (place === undefined || source.conversion !== 'none') return true;
-    const probes = planProbes(place, folded);
-    if (probes.length === 0) return true;
-    return this.#segment.withFile((file) => areSet(file, place.offset, probes, counters));
+    const probing = new GramProbing(place, folded, 0);
+    if (probing.wanted() === null) return true;
+    const path = this.#segment.absolutePath;
+    if (this.#threads !== null && path !== undefined) {
+      const { offset, gramBytes, gramBits, trigramBits } = place;
+      return this.#threads.mayContain({ path, offset, gramBytes, gramBits, trigramBits }, folded, counters);
+    }
+    return this.#segment.withFile((file) => probe(file, place.offset, probing, counters));
   }
 
   async column(field: number, counters: ReadCounters, use: ColumnUse = 'again'): Promise<Column> {
@@ -194,27 +209,20 @@ class SealedRowGroup implements OpenRowGroup {
   }
 }
 
-/** Whether all bits are set, as far as pieces of the filter at `offset` can be read; stops at the first that is not. */
-async function areSet(
+/** Reads the pieces of the filter at `offset` that are wanted; returns whether it allows for the needle. */
+async function probe(
   file: ReadableFile,
   offset: number,
-  probes: readonly GramProbe[],
+  probing: GramProbing,
   counters: ReadCounters,
 ): Promise<boolean> {
-  const bitmaps = new Map<number, Uint8Array | null>();
-  for (const { piece, bit } of probes) {
-    let bitmap = bitmaps.get(piece.offset);
-    if (bitmap === undefined) {
-      const stored = await file.read(offset + piece.offset, piece.storedBytes);
-      counters.gramPiecesRead++;
-      counters.bytesRead += stored.length;
-      bitmap = checkedPiece(stored, piece);
-      bitmaps.set(piece.offset, bitmap);
-    }
-    // A damaged piece can't rule anything out: the answer stays right, and `verify` reports it.
-    if (bitmap !== null && !isBitSet(bitmap, bit)) return false;
+  for (let piece = probing.wanted(); piece !== null; piece = probing.wanted()) {
+    const stored = await file.read(offset + piece.offset, piece.storedBytes);
+    counters.gramPiecesRead++;
+    counters.bytesRead += stored.length;
+    probing.take(piece, stored);
   }
-  return true;
+  return probing.mayContain;
 }
 
 /** Bounds as the scan compares them. */

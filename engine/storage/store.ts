@@ -66,8 +66,9 @@ export class Store implements AgentStore {
   }
 
   async scan(query: Query, options: ScanOptions = {}): Promise<Scan> {
-    if (!this.context.access.follows) return executeScan(await this.snapshot(), query, options);
-    return resumeScan(() => this.snapshot(), query, options);
+    const settings = { ...options, workers: this.context.workers };
+    if (!this.context.access.follows) return executeScan(await this.snapshot(), query, settings);
+    return resumeScan(() => this.snapshot(), query, settings);
   }
 
   async checkpoints(): Promise<readonly Checkpoint[]> {

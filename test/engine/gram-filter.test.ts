@@ -6,6 +6,7 @@ import { foldNeedle } from '../../engine/scan/fold.js';
 import type { OpenRowGroup } from '../../engine/scan/snapshot.js';
 import type { Schema } from '../../engine/schema.js';
 import { buildGramFilter, checkedPiece, gramPieces } from '../../engine/storage/gram-filter.js';
+import { GramProbing } from '../../engine/storage/gram-probing.js';
 import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
 import { fileBytes, noReads, openSegment, sealBatches } from '../parquet/segment-sample.js';
 
@@ -180,6 +181,40 @@ describe('a gram filter', () => {
     expect(await bytes(words, true)).toBe(0);
     const { open } = await sealed(words, true);
     expect(await open.mayContain(0, foldNeedle('not there'), noReads())).toBe(true);
+  });
+
+  test('is kept for a message with an id, however many rows there are', () => {
+    for (const rows of [15_000, 25_000, 41_000, 44_000, 50_000]) {
+      const texts = Array.from(
+        { length: rows },
+        (_, i) =>
+          `GET /api/v1/prices/${i % 9999} answered 200 in 0.${i % 877} s by 10.0.1.10:8080, request ${hexDigits(i, 32)}`,
+      );
+      expect(buildGramFilter(bytesOf(texts), undefined), `${rows} rows`).not.toBe(null);
+    }
+  });
+
+  test('is asked for what has ruled out the last row group first', () => {
+    const filter = buildGramFilter(bytesOf(accessLines(20_000)), true)!;
+    const piecesOf = (probing: GramProbing): number => {
+      let pieces = 0;
+      for (let piece = probing.wanted(); piece !== null; piece = probing.wanted()) {
+        const { offset, storedBytes } = piece;
+        probing.take(piece, filter.bytes.subarray(offset, offset + storedBytes));
+        pieces++;
+      }
+      return pieces;
+    };
+    const needle = foldNeedle(`"GET /api/v1/items/17 HTTP/1.1" 200 zqxj`);
+    const first = new GramProbing(filter, needle, 0);
+    expect(piecesOf(first)).toBeGreaterThan(5);
+    expect(first.mayContain).toBe(false);
+    const second = new GramProbing(filter, needle, first.missed);
+    expect(piecesOf(second)).toBe(1);
+    expect(second.mayContain).toBe(false);
+    const there = new GramProbing(filter, foldNeedle(accessLines(1)[0]!), 3);
+    piecesOf(there);
+    expect(there.mayContain).toBe(true);
   });
 
   test('rules nothing out where it is damaged', async () => {

@@ -23,13 +23,14 @@ export function sampleRuns(rows: number, runRows = 1000): Run[] {
   return runs;
 }
 
-/** Seals batches, one row group each, as the file `path`. */
+/** Seals batches, one row group each, as the file `path`, with the positions of `runs` or some. */
 export async function sealBatches(
   directory: Directory,
   path: string,
   schema: Schema,
   batches: readonly RecordBatch[],
   codec: Codec,
+  runs?: readonly Run[],
 ): Promise<SegmentEntry> {
   const writer = await SegmentWriter.create(directory, path, schema, { codec });
   let rows = 0;
@@ -37,7 +38,7 @@ export async function sealBatches(
     await writer.appendRowGroup(batch.columns, batch.length);
     rows += batch.length;
   }
-  const written = await writer.finish(sampleRuns(rows), 1);
+  const written = await writer.finish(runs ?? sampleRuns(rows), 1);
   return { ...written, file: path, schemaVersion: 1, replaces: [] };
 }
 

@@ -1,0 +1,109 @@
+import { setImmediate } from 'node:timers/promises';
+import { LogstrataError } from '../errors.js';
+import { probesOfJobMin } from '../limits.js';
+import { probeTask, type GramFilterFile } from '../storage/probe-task.js';
+import type { JobQueue } from '../workers/job-queue.js';
+import type { WorkerPool } from '../workers/worker-pool.js';
+import type { ReadCounters } from './snapshot.js';
+
+interface Question {
+  readonly filter: GramFilterFile;
+  readonly counters: ReadCounters;
+  readonly answer: (mayContain: boolean) => void;
+  readonly fail: (error: unknown) => void;
+}
+
+/** The questions about one needle that have come since the last were asked. */
+interface Gathered {
+  readonly needle: Uint8Array;
+  /** The probe that ruled out a row group last. */
+  first: number;
+  questions: Question[];
+}
+
+/**
+ * The worker threads as one query uses them: for whatever may wait for the disk or takes longer than a moment. Its jobs take
+ * turns with those of others.
+ */
+export class QueryThreads {
+  readonly #queue: JobQueue;
+  readonly #needles = new Map<Uint8Array, Gathered>();
+  #isAsking = false;
+
+  /** Work that was begun ahead, whether or not anybody will take it. */
+  readonly #underWay = new Set<Promise<unknown>>();
+
+  private constructor(pool: WorkerPool, signal: AbortSignal | undefined) {
+    this.#queue = pool.queue(signal);
+  }
+
+  /** Null where the pool has no threads. */
+  static of(pool: WorkerPool | undefined, signal: AbortSignal | undefined): QueryThreads | null {
+    return pool === undefined || pool.threads === 0 ? null : new QueryThreads(pool, signal);
+  }
+
+  get count(): number {
+    return this.#queue.threads;
+  }
+
+  /**
+   * Whether a gram filter allows for the needle. What is asked in one turn of the event loop is asked together, because a probe
+   * takes far less time than handing over a job.
+   */
+  mayContain(filter: GramFilterFile, needle: Uint8Array, counters: ReadCounters): Promise<boolean> {
+    return new Promise<boolean>((answer, fail) => {
+      let gathered = this.#needles.get(needle);
+      if (gathered === undefined) {
+        gathered = { needle, first: 0, questions: [] };
+        this.#needles.set(needle, gathered);
+      }
+      gathered.questions.push({ filter, counters, answer, fail });
+      if (this.#isAsking) return;
+      this.#isAsking = true;
+      void this.#askGathered();
+    });
+  }
+
+  async #askGathered(): Promise<void> {
+    await setImmediate();
+    this.#isAsking = false;
+    for (const gathered of this.#needles.values()) {
+      const { questions } = gathered;
+      gathered.questions = [];
+      const each = Math.max(probesOfJobMin, Math.ceil(questions.length / this.count));
+      for (let from = 0; from < questions.length; from += each)
+        void this.#ask(gathered, questions.slice(from, from + each));
+    }
+  }
+
+  async #ask(gathered: Gathered, questions: readonly Question[]): Promise<void> {
+    try {
+      const { needle, first } = gathered;
+      const filters = questions.map(({ filter }) => filter);
+      const answers = await this.#queue.run(probeTask, { needle, first, filters });
+      gathered.first = answers.first;
+      const { counters } = questions[0]!;
+      counters.gramPiecesRead += answers.gramPiecesRead;
+      counters.bytesRead += answers.bytesRead;
+      questions.forEach(({ answer }, i) => answer(answers.mayContain[i]!));
+    } catch (error) {
+      for (const { fail } of questions) fail(error);
+    }
+  }
+
+  /** Remembers work that uses the query's files, for whoever must know when they are free. */
+  track(work: Promise<unknown>): void {
+    const ended: Promise<unknown> = work.catch(() => undefined).finally(() => this.#underWay.delete(ended));
+    this.#underWay.add(ended);
+  }
+
+  /** Resolves when all that was begun is done; null when nothing is under way. */
+  underWay(): Promise<unknown> | null {
+    return this.#underWay.size === 0 ? null : Promise.all(this.#underWay);
+  }
+
+  /** Drops what no thread has begun: nobody waits for it any more. */
+  end(): void {
+    this.#queue.end(new LogstrataError('cancelled', 'the query has ended'));
+  }
+}

@@ -1,0 +1,140 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { executeScan } from '../../engine/scan/execute.js';
+import type { Query, ScanStats } from '../../engine/scan/query.js';
+import { makeSchema } from '../../engine/schema.js';
+import type { Directory } from '../../engine/storage/directory.js';
+import { openRealDirectory } from '../../engine/storage/real-directory.js';
+import { WorkerPool } from '../../engine/workers/worker-pool.js';
+import { answerOf } from '../model/answer.js';
+import { datasets, queries } from '../model/arbitraries.js';
+import type { Dataset } from '../model/dataset.js';
+import { storeSnapshot, type StoredLayout, type StoredSnapshot } from './stored-snapshot.js';
+
+const runs = process.env.LOGSTRATA_LONG === '1' ? 2000 : 60;
+
+const folder = mkdtempSync(join(tmpdir(), 'logstrata-scan-'));
+const pools = [0, 1, 8].map((threads) => new WorkerPool(threads));
+const [inline, single, several] = pools as [WorkerPool, WorkerPool, WorkerPool];
+let directory: Directory;
+let files = 0;
+
+beforeAll(async () => {
+  directory = await openRealDirectory(folder);
+});
+afterAll(async () => {
+  for (const pool of pools) await pool.close();
+  rmSync(folder, { recursive: true });
+});
+
+function store(dataset: Dataset, layout: Partial<StoredLayout> = {}): Promise<StoredSnapshot> {
+  const whole: StoredLayout = {
+    segments: 2,
+    stretch: 1000,
+    rowGroupRows: 100,
+    hotRecords: 0,
+    codec: 'lz4',
+    ...layout,
+  };
+  return storeSnapshot(directory, `set-${files++}`, dataset, whole);
+}
+
+async function ask(
+  snapshot: StoredSnapshot,
+  query: Query,
+  workers: WorkerPool,
+): Promise<{ text: string; stats: ScanStats }> {
+  const { lines, stats } = executeScan(snapshot, query, { workers });
+  const pieces: Uint8Array[] = [];
+  for await (const piece of lines) pieces.push(piece);
+  return { text: Buffer.concat(pieces).toString('utf8'), stats };
+}
+
+const schema = makeSchema([
+  { name: 'time', type: 'time' },
+  { name: 'level', type: 'string' },
+  { name: 'message', type: 'string', index: true },
+]);
+
+/** `rows` records, in order; each message has its number, spelled so that it occurs in no other. */
+function numbered(rows: number): Dataset {
+  return {
+    schema,
+    records: Array.from({ length: rows }, (_, i) => ({
+      position: { partition: 482136, ordinal: i + 1 },
+      values: [
+        BigInt(1_735_689_600_000 + i),
+        i % 100 === 7 ? 'error' : 'info',
+        `request ${(i * 2654435761) % 4294967296} of 10.0.0.${i % 200} is no. ${i} done`,
+      ],
+    })),
+  };
+}
+
+const like = (value: string) => ({ kind: 'string', field: 2, op: 'like', value }) as const;
+const level = (value: string) => ({ kind: 'string', field: 1, op: 'exact', value }) as const;
+
+describe('a scan with threads', () => {
+  it('answers as the model does, byte for byte, with 0, 1 and 8 of them, sealed and hot', async () => {
+    const layouts: fc.Arbitrary<StoredLayout> = fc.record({
+      segments: fc.integer({ min: 1, max: 3 }),
+      stretch: fc.constantFrom(1, 7, 1000),
+      rowGroupRows: fc.constantFrom(3, 8, 20, 64),
+      hotRecords: fc.constantFrom(0, 10, 1000),
+      codec: fc.constantFrom('lz4' as const, 'zstd' as const),
+    });
+    const cases = datasets(120).chain((dataset) =>
+      fc.tuple(fc.constant(dataset), layouts, fc.array(queries(dataset), { minLength: 1, maxLength: 6 })),
+    );
+    await fc.assert(
+      fc.asyncProperty(cases, async ([dataset, layout, asked]) => {
+        for (const workers of pools) {
+          // Stored anew, so that each number of threads finds nothing decoded.
+          const snapshot = await store(dataset, layout);
+          for (const query of asked)
+            expect((await ask(snapshot, query, workers)).text).toBe(answerOf(dataset, query));
+          await vacant(snapshot, asked.length);
+        }
+      }),
+      { numRuns: runs },
+    );
+  }, 600_000);
+
+  it('asks the gram filters that the one thread asks, and reads as few pieces', async () => {
+    const dataset = numbered(6000);
+    const query = { limit: 10, predicates: [like(`is no. 1234 done`)] };
+    const alone = await ask(await store(dataset), query, inline);
+    expect(alone.text).toBe(answerOf(dataset, query));
+    expect(alone.stats.rowGroupsPrunedByGram).toBeGreaterThan(50);
+    for (const workers of [single, several]) {
+      const { text, stats } = await ask(await store(dataset), query, workers);
+      expect(text).toBe(alone.text);
+      expect(stats.rowGroupsPrunedByGram).toBe(alone.stats.rowGroupsPrunedByGram);
+      expect(stats.rowGroupsScanned).toBe(alone.stats.rowGroupsScanned);
+      expect(stats.columnsDecoded).toBe(alone.stats.columnsDecoded);
+      expect(stats.gramPiecesRead).toBe(alone.stats.gramPiecesRead);
+      expect(stats.bytesRead).toBe(alone.stats.bytesRead);
+    }
+  });
+
+  it('looks at one row group for what that one answers, and at twice as many as it needs otherwise', async () => {
+    const dataset = numbered(6000);
+    const newest = { limit: 50, predicates: [like('request')] };
+    const one = await ask(await store(dataset), newest, several);
+    expect(one.text).toBe(answerOf(dataset, newest));
+    expect(one.stats).toMatchObject({ rowGroupsScanned: 1, columnsDecoded: 3 });
+    const far = { limit: 10, predicates: [level('error')] };
+    const ten = await ask(await store(dataset), far, several);
+    expect(ten.text).toBe(answerOf(dataset, far));
+    expect(ten.stats.rowGroupsScanned).toBeGreaterThanOrEqual(10);
+    expect(ten.stats.rowGroupsScanned).toBeLessThanOrEqual(21);
+  });
+});
+
+/** Resolves when every scan of the snapshot has released it, which what was begun ahead may hold up for a moment. */
+async function vacant(snapshot: StoredSnapshot, scans: number): Promise<void> {
+  await expect.poll(() => snapshot.released()).toBe(scans);
+}
