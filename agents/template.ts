@@ -9,8 +9,16 @@ export type FieldSource = (name: string) => string | undefined;
 export interface Template {
   /** The parsed fields that it mentions, each once. */
   readonly fields: readonly string[];
+  /** What it is made of when it is but texts with fields between them. */
+  readonly flat: FlatTemplate | undefined;
   /** A field that is missing is the empty string. */
   render(get: FieldSource): string;
+}
+
+/** The usual template: texts with fields between them, `texts` being one longer than `names`. */
+export interface FlatTemplate {
+  readonly texts: readonly string[];
+  readonly names: readonly string[];
 }
 
 /**
@@ -21,17 +29,12 @@ export interface Template {
 export function compileTemplate(text: string): Template {
   const { nodes, fields, variables } = parseTemplate(lexTemplate(text));
   const flat = flatten(nodes);
-  if (flat !== undefined) return { fields, render: (get) => renderFlat(flat, get) };
+  if (flat !== undefined) return { fields, flat, render: (get) => renderFlat(flat, get) };
   return {
     fields,
+    flat,
     render: (get) => renderNodes(nodes, { get, variables: new Array<TemplateValue>(variables) }),
   };
-}
-
-/** The usual template: texts with fields between them, `texts` being one longer than `names`. */
-interface FlatTemplate {
-  readonly texts: readonly string[];
-  readonly names: readonly string[];
 }
 
 function flatten(nodes: readonly TemplateNode[]): FlatTemplate | undefined {

@@ -59,6 +59,11 @@ export class BatchBuilder {
     this.#count.rows++;
   }
 
+  /** Ends `count` rows at once; columns not set are null. */
+  endRows(count: number): void {
+    this.#count.rows += count;
+  }
+
   /** Drops what was set since the last `endRow`. */
   cancelRow(): void {
     for (const column of this.#columns) column.cancelRow();

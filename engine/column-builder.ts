@@ -27,6 +27,15 @@ class ValidityBuilder {
     this.bits[row >> 3]! &= ~(1 << (row & 7));
   }
 
+  /** Says of the rows from `row` on what `presence` says from `from` to `to`; all of them are present where it is null. */
+  append(presence: Uint8Array | null, from: number, to: number, row: number, rows: number): void {
+    if (this.bits === null && presence === null) return;
+    for (let i = from; i < to; i++, row++) {
+      if (presence !== null && presence[i] === 0) this.setNull(row, rows);
+      else if (this.bits !== null) this.bits[row >> 3]! |= 1 << (row & 7);
+    }
+  }
+
   grow(rows: number): void {
     if (this.bits !== null) this.bits = grownBytes(this.bits, bitmapBytes(rows));
   }
@@ -108,6 +117,19 @@ export class IntColumnBuilder {
     this.#rowsSet = row + 1;
   }
 
+  /**
+   * Sets rows `row`, `row + 1`, … to the values from `from` to `to`, whose halves are `halves`, but to null where `presence` is 0.
+   * None of them may have been set.
+   */
+  appendRows(halves: Int32Array, presence: Uint8Array | null, from: number, to: number, row: number): void {
+    const rows = row + to - from;
+    if (rows > this.#rowsMax) this.#grow(rows);
+    this.#setNulls(row);
+    this.#halves.set(halves.subarray(2 * from, 2 * to), 2 * row);
+    this.#validity.append(presence, from, to, row, this.#rowsMax);
+    this.#rowsSet = rows;
+  }
+
   cancelRow(): void {
     const row = this.#count.rows;
     if (this.#rowsSet <= row) return;
@@ -135,9 +157,9 @@ export class IntColumnBuilder {
     if (this.#rowsSet < row) this.#rowsSet = row;
   }
 
-  #grow(): void {
+  #grow(rows = this.#count.rows + 1): void {
     const halves = this.#halves;
-    this.#rowsMax = Math.max(firstRows, this.#rowsMax * 2, this.#count.rows + 1);
+    this.#rowsMax = Math.max(firstRows, this.#rowsMax * 2, rows);
     this.#halves = new Int32Array(2 * this.#rowsMax);
     this.#halves.set(halves);
     this.#validity.grow(this.#rowsMax);
@@ -182,6 +204,16 @@ export class FloatColumnBuilder {
     this.#rowsSet = row + 1;
   }
 
+  /** As that of an `IntColumnBuilder`; values must be finite. */
+  appendRows(values: Float64Array, presence: Uint8Array | null, from: number, to: number, row: number): void {
+    const rows = row + to - from;
+    if (rows > this.#rowsMax) this.#grow(rows);
+    this.#setNulls(row);
+    this.#values.set(values.subarray(from, to), row);
+    this.#validity.append(presence, from, to, row, this.#rowsMax);
+    this.#rowsSet = rows;
+  }
+
   cancelRow(): void {
     const row = this.#count.rows;
     if (this.#rowsSet <= row) return;
@@ -212,9 +244,9 @@ export class FloatColumnBuilder {
     if (this.#rowsSet < row) this.#rowsSet = row;
   }
 
-  #grow(): void {
+  #grow(rows = this.#count.rows + 1): void {
     const values = this.#values;
-    this.#rowsMax = Math.max(firstRows, this.#rowsMax * 2, this.#count.rows + 1);
+    this.#rowsMax = Math.max(firstRows, this.#rowsMax * 2, rows);
     this.#values = new Float64Array(this.#rowsMax);
     this.#values.set(values);
     this.#validity.grow(this.#rowsMax);
@@ -312,6 +344,29 @@ export class StringColumnBuilder {
     if (bits !== null) bits[row >> 3]! |= 1 << (row & 7);
   }
 
+  /** As that of an `IntColumnBuilder`; value i is bytes[offsets[i], offsets[i + 1]), which must be UTF-8. */
+  appendRows(
+    bytes: Uint8Array,
+    offsets: Uint32Array,
+    presence: Uint8Array | null,
+    from: number,
+    to: number,
+    row: number,
+  ): void {
+    const rows = row + to - from;
+    if (rows > this.#rowsMax) this.#growRows(rows);
+    this.#setNulls(row);
+    const start = offsets[from]!;
+    const at = this.#offsets[row]!;
+    const end = at + offsets[to]! - start;
+    if (end > this.#bytes.length) this.#growBytes(end);
+    this.#bytes.set(bytes.subarray(start, offsets[to]), at);
+    const target = this.#offsets;
+    for (let i = from + 1, next = row + 1; i <= to; i++, next++) target[next] = offsets[i]! - start + at;
+    this.#validity.append(presence, from, to, row, this.#rowsMax);
+    this.#rowsSet = rows;
+  }
+
   cancelRow(): void {
     if (this.#rowsSet > this.#count.rows) this.#rowsSet = this.#count.rows;
   }
@@ -342,9 +397,9 @@ export class StringColumnBuilder {
     if (this.#rowsSet < row) this.#rowsSet = row;
   }
 
-  #growRows(): void {
+  #growRows(rows = this.#count.rows + 1): void {
     const offsets = this.#offsets;
-    this.#rowsMax = Math.max(firstRows, this.#rowsMax * 2, this.#count.rows + 1);
+    this.#rowsMax = Math.max(firstRows, this.#rowsMax * 2, rows);
     this.#offsets = new Uint32Array(this.#rowsMax + 1);
     this.#offsets.set(offsets);
     this.#validity.grow(this.#rowsMax);

@@ -108,6 +108,66 @@ export interface Kernels {
     at: number,
     atMax: number,
   ): number;
+  buildKeyTable(keys: number, count: number, table: number, mask: number): void;
+  jsonSlotsBytes(): number;
+  splitJsonLines(
+    text: number,
+    from: number,
+    to: number,
+    isText: number,
+    keys: number,
+    table: number,
+    mask: number,
+    slots: number,
+    fields: number,
+    lines: number,
+    states: number,
+    spans: number,
+    linesMax: number,
+  ): number;
+  readNumbers(
+    text: number,
+    spans: number,
+    stride: number,
+    count: number,
+    states: number,
+    digitsMax: number,
+    values: number,
+    presence: number,
+    unreadable: number,
+  ): number;
+  readTimes(
+    text: number,
+    spans: number,
+    stride: number,
+    count: number,
+    states: number,
+    format: number,
+    values: number,
+    presence: number,
+  ): number;
+  gatherField(
+    text: number,
+    spans: number,
+    stride: number,
+    count: number,
+    states: number,
+    target: number,
+    offsets: number,
+    presence: number,
+  ): number;
+  gatherPieces(
+    text: number,
+    spans: number,
+    stride: number,
+    count: number,
+    states: number,
+    pieces: number,
+    pieceCount: number,
+    valueBytesMax: number,
+    target: number,
+    offsets: number,
+  ): void;
 }
 
 /**

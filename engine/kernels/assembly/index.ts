@@ -10,6 +10,10 @@ export { andRange, orRange, andNotRange, countRange, listFirst, listLast } from 
 export { selectCodes8, selectCodes16 } from './dictionary-select';
 export { selectContaining, selectAffix } from './substring';
 export { jsonEnd, writeJsonRows } from './json-rows';
+export { buildKeyTable, jsonSlotsBytes, splitJsonLines } from './json-lines';
+export { readNumbers } from './span-values';
+export { readTimes } from './span-times';
+export { gatherField, gatherPieces } from './span-strings';
 
 /** Where the kernels' own data ends: the first byte of the memory that callers may use. */
 export function scratchBase(): usize {

@@ -1,0 +1,108 @@
+// Fields of lines read as numbers, a column at a time: see line-spans.ts. What the kernels can't read, or what does not read, makes
+// the line odd, but for texts that are no number in a common way, which are null and counted.
+import { kindAbsent, kindNumber, kindShift, kindText, lengthMask, lineOdd, lineTaken } from './line-spans';
+
+/** `presence` of a row, and what `readSpan` answers in its place. */
+const isNull: u32 = 0;
+const isPresent: u32 = 1;
+const isUnreadable: u32 = 2;
+const isOdd: u32 = 3;
+
+/** Decimal digits that a double holds exactly, whatever they are. */
+const exactDigits: u32 = 15;
+
+const powersOfTen = memory.data<f64>([
+  1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+]);
+
+/** What a text without digits is: a dash and nothing are what logs write for no number. */
+function withoutDigits(at: usize, length: u32): u32 {
+  return length == 0 || (length == 1 && load<u8>(at) == 0x2d) ? isUnreadable : isOdd;
+}
+
+/** Reads at most `digitsMax` decimal digits and a minus sign, stores them at `target`. */
+function readInt(at: usize, length: u32, digitsMax: u32, target: usize): u32 {
+  const end = at + length;
+  let first = at;
+  const isNegative = length > 0 && load<u8>(at) == 0x2d;
+  if (isNegative) first++;
+  const digits = <u32>(end - first);
+  if (digits == 0 || digits > digitsMax) return withoutDigits(at, length);
+  let value: u64 = 0;
+  for (let i = first; i < end; i++) {
+    const digit = <u32>load<u8>(i) - 0x30;
+    if (digit > 9) return isOdd;
+    value = value * 10 + digit;
+  }
+  store<i64>(target, isNegative ? -(<i64>value) : <i64>value);
+  return isPresent;
+}
+
+/** Reads a decimal of few digits without an exponent: they and the power of ten are exact, so that one division rounds correctly. */
+function readFloat(at: usize, length: u32, target: usize): u32 {
+  const end = at + length;
+  let i = at;
+  const isNegative = length > 0 && load<u8>(at) == 0x2d;
+  if (isNegative) i++;
+  let value: u64 = 0;
+  let digits: u32 = 0;
+  let point: u32 = 0xffffffff;
+  if (end - i > exactDigits + 1) return isOdd;
+  for (; i < end; i++) {
+    const digit = <u32>load<u8>(i) - 0x30;
+    if (digit <= 9) {
+      value = value * 10 + digit;
+      digits++;
+    } else if (digit == 0xfffffffe && point == 0xffffffff) {
+      point = digits;
+    } else {
+      return isOdd;
+    }
+  }
+  if (digits == 0) return withoutDigits(at, length);
+  if (digits > exactDigits) return isOdd;
+  let size = <f64>value;
+  if (point != 0xffffffff) size /= load<f64>(powersOfTen + ((<usize>(digits - point)) << 3));
+  store<f64>(target, isNegative ? -size : size);
+  return isPresent;
+}
+
+/**
+ * Reads a field of the lines taken as integers of at most `digitsMax` digits (0: as doubles) to `values`. Sets `presence` of
+ * each row to 1, or 0 for null, and adds to `unreadable` of rows whose text is no number. Returns how many are null.
+ */
+export function readNumbers(
+  text: usize,
+  spans: usize,
+  stride: u32,
+  count: u32,
+  states: usize,
+  digitsMax: u32,
+  values: usize,
+  presence: usize,
+  unreadable: usize,
+): u32 {
+  let nulls: u32 = 0;
+  for (let row: u32 = 0; row < count; row++, spans += <usize>stride, values += 8) {
+    store<u64>(values, 0);
+    if (load<u8>(states + row) != lineTaken) continue;
+    const word = load<u32>(spans, 4);
+    const kind = word >> kindShift;
+    let answer = isOdd;
+    if (kind == kindAbsent) {
+      answer = isNull;
+    } else if (kind == kindText || kind == kindNumber) {
+      const at = text + load<u32>(spans);
+      const length = word & lengthMask;
+      answer = digitsMax == 0 ? readFloat(at, length, values) : readInt(at, length, digitsMax, values);
+    }
+    store<u8>(presence + row, answer == isPresent ? 1 : 0);
+    if (answer == isPresent) continue;
+    nulls++;
+    if (answer == isOdd) store<u8>(states + row, lineOdd);
+    if (answer != isUnreadable) continue;
+    const counter = unreadable + ((<usize>row) << 1);
+    store<u16>(counter, load<u16>(counter) + 1);
+  }
+  return nulls;
+}

@@ -1,0 +1,321 @@
+import { assert } from '../../assert.js';
+import { valueBytesMax } from '../../limits.js';
+import { openScratch, type Scratch } from '../scratch.js';
+
+/** Part of a string: a field of the line, or bytes that are always the same. */
+export type StringPiece = number | Uint8Array;
+
+/** How a column is made of a line's fields, which are numbered. */
+export type ColumnPlan =
+  | { readonly kind: 'int'; readonly field: number; readonly digitsMax: number }
+  | { readonly kind: 'float'; readonly field: number }
+  | { readonly kind: 'time'; readonly field: number; readonly format: keyof typeof timeFormats }
+  /** Null where the line lacks the field. */
+  | { readonly kind: 'string'; readonly field: number }
+  /** Never null: what the line lacks is empty. */
+  | { readonly kind: 'pieces'; readonly pieces: readonly StringPiece[] };
+
+/** How lines are taken apart, and the columns that their fields make. */
+export interface LinesPlan {
+  /** Wanted keys in UTF-8, by field, no two alike. */
+  readonly keys: readonly Uint8Array[];
+  readonly columns: readonly ColumnPlan[];
+}
+
+/** Values of one column, for each line that was taken; rows of the others hold anything. */
+export type LinesColumn =
+  | { readonly kind: 'int'; readonly halves: Int32Array; presence: Uint8Array | null }
+  | { readonly kind: 'float'; readonly values: Float64Array; presence: Uint8Array | null }
+  | {
+      readonly kind: 'string';
+      readonly bytes: Uint8Array;
+      readonly offsets: Uint32Array;
+      presence: Uint8Array | null;
+    };
+
+/** What a field of a line is: absent, a text, a number or another value of JSON, or a text with escapes that are not resolved. */
+export const SpanKind = { absent: 0, text: 1, number: 2, other: 3, escaped: 4 } as const;
+export const spanKindShift = 28;
+export const spanLengthMask = 0x0fff_ffff;
+
+/** The state of a line that is in the columns, and of one that is not. */
+export const lineTaken = 0;
+export const lineOdd = 1;
+
+/** Formats of times, as the kernel `readTimes` numbers them. */
+const timeFormats = { rfc3339: 0, common: 1, unix: 2 } as const;
+
+/** Text that is worked on at once, so that it stays in a core's cache from one kernel to the next. */
+const windowBytesMax = 512 * 1024;
+/** Bytes of spans, of which a line has one for each field, and lines of a batch however few fields they have. */
+const spansBytesMax = 4 * 1024 * 1024;
+const batchLinesMax = 16 * 1024;
+const batchLinesMin = 16;
+const spanBytes = 8;
+const lineFeed = 0x0a;
+/** What slack and alignment add to each buffer. */
+const bufferOverheadBytes = 128;
+
+/** Where in the kernels' memory a column is made. */
+interface ColumnPlace {
+  readonly plan: ColumnPlan;
+  readonly values: number;
+  readonly offsets: number;
+  readonly presence: number;
+  readonly pieces: number;
+}
+
+/**
+ * Takes lines apart by kernels and makes columns of their fields, a window of text and a batch of lines at a time. A line that
+ * the kernels don't take is said to be odd; its twin is the decoder of single lines in `agents/`, which takes every line.
+ *
+ * Between `open` and the last look at a batch no other kernel may be called, since all share one memory.
+ */
+export class LineColumns {
+  /** Lines of the batch. */
+  count = 0;
+  /** For each line of the batch whether it was taken. */
+  states: Uint8Array = new Uint8Array(0);
+  /** For each line of the batch two words: where it begins in the window, and where its line feed stands. */
+  lines: Uint32Array = new Uint32Array(0);
+  /** For each line of the batch and each field two words: where it begins in the window; its kind and length. */
+  spans: Uint32Array = new Uint32Array(0);
+  /** The columns of the plan. */
+  columns: LinesColumn[] = [];
+  /** Whether kernels can run here, as far as is known. */
+  usable = true;
+
+  readonly #plan: LinesPlan;
+  readonly #linesMax: number;
+  readonly #tableMask: number;
+  #scratch: Scratch | null = null;
+  #places: ColumnPlace[] = [];
+  #unreadable: Uint16Array = new Uint16Array(0);
+  #hasUnreadable = false;
+  #isText = false;
+  #textAt = 0;
+  #keysAt = 0;
+  #tableAt = 0;
+  #slotsAt = 0;
+  #linesAt = 0;
+  #statesAt = 0;
+  #spansAt = 0;
+  #unreadableAt = 0;
+  /** Positions in the window. */
+  #from = 0;
+  #to = 0;
+
+  constructor(plan: LinesPlan) {
+    this.#plan = plan;
+    const rowBytes = Math.max(1, plan.keys.length) * spanBytes;
+    this.#linesMax = Math.max(batchLinesMin, Math.min(batchLinesMax, Math.floor(spansBytesMax / rowBytes)));
+    let slots = 16;
+    while (slots < plan.keys.length * 4) slots *= 2;
+    this.#tableMask = slots - 1;
+  }
+
+  /**
+   * Begins a window at bytes[start, …), of whole lines before `end`, the last of which may lack its line feed. `isText` says
+   * that all of it is UTF-8. Returns where the window ends: `start` where the kernels can't take it, or its first line.
+   */
+  open(bytes: Uint8Array, start: number, end: number, isText: boolean): number {
+    let windowEnd = end;
+    if (end - start > windowBytesMax) {
+      const head = bytes.subarray(start, start + windowBytesMax);
+      windowEnd = start + head.lastIndexOf(lineFeed) + 1;
+    }
+    const size = windowEnd - start;
+    if (size === 0) return start;
+    this.#scratch = openScratch(this.#sizeBytes(size));
+    if (this.#scratch === null) {
+      this.usable = false;
+      return start;
+    }
+    const scratch = this.#scratch;
+    this.#textAt = scratch.copy(bytes, start, windowEnd);
+    // The scan of a last line ends here.
+    scratch.view(this.#textAt + size, 1)[0] = lineFeed;
+    this.#from = 0;
+    this.#to = size;
+    this.#isText = isText;
+    this.#placeKeys(scratch);
+    const lines = this.#linesMax;
+    const fields = this.#plan.keys.length;
+    this.#linesAt = scratch.room(lines * 8);
+    this.#statesAt = scratch.room(lines);
+    this.#spansAt = scratch.room(lines * fields * spanBytes);
+    this.#unreadableAt = scratch.room(lines * 2);
+    this.#unreadable = words16(scratch, this.#unreadableAt, lines);
+    this.#places = this.#plan.columns.map((plan) => placeColumn(scratch, plan, size, lines));
+    return windowEnd;
+  }
+
+  /** Makes the next batch of the window. False when there is no line left. */
+  next(): boolean {
+    const scratch = this.#scratch;
+    assert(scratch !== null, 'a window has been opened');
+    if (this.#from >= this.#to) return false;
+    const { kernels } = scratch;
+    const fields = this.#plan.keys.length;
+    this.count = kernels.splitJsonLines(
+      this.#textAt,
+      this.#from,
+      this.#to,
+      this.#isText ? 1 : 0,
+      this.#keysAt,
+      this.#tableAt,
+      this.#tableMask,
+      this.#slotsAt,
+      fields,
+      this.#linesAt,
+      this.#statesAt,
+      this.#spansAt,
+      this.#linesMax,
+    );
+    const { count } = this;
+    this.lines = words32(scratch, this.#linesAt, count * 2);
+    this.#from = this.lines[count * 2 - 1]! + 1;
+    this.states = scratch.view(this.#statesAt, count);
+    this.spans = words32(scratch, this.#spansAt, count * fields * 2);
+    this.#unreadable.fill(0, 0, count);
+    this.#hasUnreadable = false;
+    this.columns = this.#places.map((place) => this.#makeColumn(scratch, place));
+    return true;
+  }
+
+  /** How many values of the lines [from, to), all of them taken, did not read as their type and are null. */
+  unreadableIn(from: number, to: number): number {
+    if (!this.#hasUnreadable) return 0;
+    let sum = 0;
+    for (let line = from; line < to; line++) sum += this.#unreadable[line]!;
+    return sum;
+  }
+
+  #sizeBytes(textBytes: number): number {
+    const { keys, columns } = this.#plan;
+    const lines = this.#linesMax;
+    let size = textBytes + lines * (8 + 1 + 2 + keys.length * spanBytes) + 10 * bufferOverheadBytes;
+    size += (this.#tableMask + 1) * 4 + 64 * 1024;
+    for (const key of keys) size += key.length + 12 + bufferOverheadBytes;
+    for (const plan of columns) size += columnBytesMax(plan, textBytes, lines);
+    return size;
+  }
+
+  #placeKeys(scratch: Scratch): void {
+    const { keys } = this.#plan;
+    const words = new Uint32Array(keys.length * 3);
+    keys.forEach((key, field) =>
+      words.set([scratch.place(key, 0, key.length), key.length, field], field * 3),
+    );
+    this.#keysAt = scratch.place(words, 0, words.length);
+    this.#tableAt = scratch.room((this.#tableMask + 1) * 4);
+    this.#slotsAt = scratch.room(scratch.kernels.jsonSlotsBytes());
+    scratch.kernels.buildKeyTable(this.#keysAt, keys.length, this.#tableAt, this.#tableMask);
+  }
+
+  #makeColumn(scratch: Scratch, place: ColumnPlace): LinesColumn {
+    const { plan, values, presence } = place;
+    if (plan.kind === 'string' || plan.kind === 'pieces') return this.#gather(scratch, place);
+    const stride = this.#plan.keys.length * spanBytes;
+    const at = this.#spansAt + plan.field * spanBytes;
+    const { kernels } = scratch;
+    const { count } = this;
+    const [text, states] = [this.#textAt, this.#statesAt];
+    let nulls: number;
+    if (plan.kind === 'time') {
+      const format = timeFormats[plan.format];
+      nulls = kernels.readTimes(text, at, stride, count, states, format, values, presence);
+    } else {
+      const digitsMax = plan.kind === 'int' ? plan.digitsMax : 0;
+      const unreadable = this.#unreadableAt;
+      nulls = kernels.readNumbers(text, at, stride, count, states, digitsMax, values, presence, unreadable);
+      if (nulls > 0) this.#hasUnreadable = true;
+    }
+    const bytes = scratch.view(values, count * 8);
+    const present = nulls === 0 ? null : scratch.view(presence, count);
+    if (plan.kind === 'float') {
+      const doubles = new Float64Array(bytes.buffer, bytes.byteOffset, count);
+      return { kind: 'float', values: doubles, presence: present };
+    }
+    return {
+      kind: 'int',
+      halves: new Int32Array(bytes.buffer, bytes.byteOffset, count * 2),
+      presence: present,
+    };
+  }
+
+  #gather(scratch: Scratch, { plan, values, offsets, presence, pieces }: ColumnPlace): LinesColumn {
+    const stride = this.#plan.keys.length * spanBytes;
+    const { kernels } = scratch;
+    const { count } = this;
+    const [text, states, spans] = [this.#textAt, this.#statesAt, this.#spansAt];
+    let nulls = 0;
+    if (plan.kind === 'string') {
+      const at = spans + plan.field * spanBytes;
+      nulls = kernels.gatherField(text, at, stride, count, states, values, offsets, presence);
+    } else if (plan.kind === 'pieces') {
+      const many = plan.pieces.length;
+      kernels.gatherPieces(text, spans, stride, count, states, pieces, many, valueBytesMax, values, offsets);
+    }
+    const ends = words32(scratch, offsets, count + 1);
+    return {
+      kind: 'string',
+      bytes: scratch.view(values, ends[count]!),
+      offsets: ends,
+      presence: nulls === 0 ? null : scratch.view(presence, count),
+    };
+  }
+}
+
+/** Bytes that the values of a column can take, but for numbers. */
+function stringBytesMax(plan: ColumnPlan, textBytes: number, lines: number): number {
+  if (plan.kind === 'string') return textBytes;
+  if (plan.kind !== 'pieces') return 0;
+  let size = 0;
+  for (const piece of plan.pieces) size += typeof piece === 'number' ? textBytes : piece.length * lines;
+  return size;
+}
+
+function columnBytesMax(plan: ColumnPlan, textBytes: number, lines: number): number {
+  const buffers = 4 * bufferOverheadBytes;
+  if (plan.kind !== 'string' && plan.kind !== 'pieces') return lines * 9 + buffers;
+  let size = stringBytesMax(plan, textBytes, lines) + lines * 5 + 4 + buffers;
+  if (plan.kind === 'string') return size;
+  for (const piece of plan.pieces) {
+    size += 12 + (typeof piece === 'number' ? 0 : piece.length + bufferOverheadBytes);
+  }
+  return size;
+}
+
+function placeColumn(scratch: Scratch, plan: ColumnPlan, textBytes: number, lines: number): ColumnPlace {
+  if (plan.kind !== 'string' && plan.kind !== 'pieces') {
+    return { plan, values: scratch.room(lines * 8), offsets: 0, presence: scratch.room(lines), pieces: 0 };
+  }
+  const pieces = plan.kind === 'pieces' ? placePieces(scratch, plan.pieces) : 0;
+  return {
+    plan,
+    values: scratch.room(stringBytesMax(plan, textBytes, lines)),
+    offsets: scratch.room((lines + 1) * 4),
+    presence: scratch.room(lines),
+    pieces,
+  };
+}
+
+function placePieces(scratch: Scratch, pieces: readonly StringPiece[]): number {
+  const words = new Uint32Array(pieces.length * 3);
+  pieces.forEach((piece, i) => {
+    const isField = typeof piece === 'number';
+    words.set(isField ? [piece, 0, 0] : [scratch.place(piece, 0, piece.length), piece.length, 1], i * 3);
+  });
+  return scratch.place(words, 0, words.length);
+}
+
+function words16(scratch: Scratch, at: number, count: number): Uint16Array {
+  const { buffer, byteOffset } = scratch.view(at, count * 2);
+  return new Uint16Array(buffer, byteOffset, count);
+}
+
+function words32(scratch: Scratch, at: number, count: number): Uint32Array {
+  const { buffer, byteOffset } = scratch.view(at, count * 4);
+  return new Uint32Array(buffer, byteOffset, count);
+}
