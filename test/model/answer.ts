@@ -60,7 +60,8 @@ function holdsCompare(op: CompareOp, value: bigint | number, wanted: bigint | nu
   }
 }
 
-function holdsString(op: StringOp, value: string, wanted: string): boolean {
+/** Whether a string passes a filter, as `semantics.md` defines it: by an escaped JavaScript `/…/iu`. */
+export function holdsString(op: StringOp, value: string, wanted: string): boolean {
   const literal = wanted.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
   switch (op) {
     case 'exact':
