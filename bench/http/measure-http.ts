@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageRoot } from '../../server/cli/package-root.js';
+import { loadUws } from '../../server/uws-binary.js';
 import type { Question } from '../question.js';
 import { compareLine, type ResultLine } from '../result.js';
 import { rawQuery } from '../sides/logstrata.js';
@@ -34,7 +35,7 @@ interface HttpCase {
 }
 
 /**
- * Measures our server beside the bare transport that sends the same bytes, both in processes of their own, in turns. Only where
+ * Measures our server beside bare transports that send the same bytes, each in a process of its own, in turns. Only where
  * the bodies were found to be equal is anything timed.
  */
 export async function measureHttp(plan: HttpPlan): Promise<ResultLine[]> {
@@ -83,21 +84,26 @@ async function bodyOf(url: URL): Promise<Buffer> {
   return Buffer.from(await response.arrayBuffer());
 }
 
+/** All that could be the fastest; uWebSockets.js where it has a binary. */
+async function startBareServers(bodyPath: string): Promise<ServerProcess[]> {
+  const kinds = loadUws() === undefined ? ['net'] : ['net', 'uws'];
+  const script = join(packageRoot(), 'dist/bench/http/bare-server.js');
+  return Promise.all(kinds.map((kind) => ServerProcess.start(script, [kind, bodyPath])));
+}
+
 async function measureCase(wanted: HttpCase, server: ServerProcess, plan: HttpPlan): Promise<ResultLine> {
   const ours = new URL(`/api/query/web?${wanted.query}`, server.origin);
   const body = await bodyOf(ours);
   const bodyPath = join(plan.scratchFolder, `${wanted.id}.jsonl`);
   writeFileSync(bodyPath, body);
-  const bareServer = await ServerProcess.start(join(packageRoot(), 'dist/bench/http/bare-server.js'), [
-    bodyPath,
-  ]);
+  const bareServers = await startBareServers(bodyPath);
   try {
-    const bare = new URL('/', bareServer.origin);
-    if (!body.equals(await bodyOf(bare))) throw new Error('the bare transport sends other bytes');
-    const figures: [string, URL, number[]][] = [
-      ['logstrata', ours, []],
-      ['bare transport', bare, []],
-    ];
+    const figures: [string, URL, number[]][] = [['logstrata', ours, []]];
+    for (const { origin, transport } of bareServers) {
+      const bare = new URL('/', origin);
+      if (!body.equals(await bodyOf(bare))) throw new Error('the bare transport sends other bytes');
+      figures.push([`bare ${transport}`, bare, []]);
+    }
     for (let turn = 0; turn < plan.turns; turn++) {
       for (let i = 0; i < figures.length; i++) {
         const [, url, rates] = figures[(i + turn) % figures.length]!;
@@ -122,7 +128,7 @@ async function measureCase(wanted: HttpCase, server: ServerProcess, plan: HttpPl
       target: wanted.target,
     });
   } finally {
-    await bareServer.stop();
+    for (const bareServer of bareServers) await bareServer.stop();
     rmSync(bodyPath, { force: true });
   }
 }

@@ -1,5 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+
+/** Linux counts the time of a process in these, whatever its clock's own pace. */
+const ticksPerSecond = 100;
 
 /** A server in a process of its own. */
 export class ServerProcess {
@@ -7,7 +11,7 @@ export class ServerProcess {
     private readonly child: ChildProcess,
     /** `http://host:port` */
     readonly origin: string,
-    /** `uws` or `node`. */
+    /** The name that it prints. */
     readonly transport: string,
   ) {}
 
@@ -27,6 +31,18 @@ export class ServerProcess {
       child.once('exit', (code) => reject(new Error(`${script} ended with ${code}:\n${printed}`)));
     });
     return announced;
+  }
+
+  /** Processor time that it has taken so far, in seconds; NaN where the system does not tell. */
+  get cpuSeconds(): number {
+    try {
+      const stat = readFileSync(`/proc/${this.child.pid}/stat`, 'latin1');
+      // The name of the program stands in brackets and may hold blanks; behind it user and system time are fields 12 and 13.
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+    } catch {
+      return NaN;
+    }
   }
 
   /** Ends it, and waits until it has. */

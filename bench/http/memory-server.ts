@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs';
+import type { AgentStore, Scan } from '../../engine/archive.js';
+import { newScanStats } from '../../engine/scan/execute.js';
+import { answerBytesMax } from '../../engine/limits.js';
+import { makeSchema } from '../../engine/schema.js';
+import { startServer, type TransportChoice } from '../../server/server.js';
+
+/**
+ * Our server over a store that answers at once from memory, so that what is measured is the HTTP side alone.
+ * `memory-server.js TRANSPORT FILE`; prints its address.
+ */
+function memoryStore(body: Uint8Array): AgentStore {
+  async function* lines(): AsyncGenerator<Uint8Array> {
+    for (let at = 0; at < body.length; at += answerBytesMax) yield body.subarray(at, at + answerBytesMax);
+  }
+  const store = {
+    name: 'web',
+    schema: makeSchema([
+      { name: 'time', type: 'time' },
+      { name: 'status', type: 'int' },
+      { name: 'message', type: 'string' },
+    ]),
+    scan: (): Promise<Scan> => Promise.resolve({ lines: lines(), stats: newScanStats() }),
+  };
+  return store as unknown as AgentStore;
+}
+
+const [transport, path = ''] = process.argv.slice(2);
+const store = memoryStore(readFileSync(path));
+const server = await startServer({
+  listen: { host: '127.0.0.1', port: 0 },
+  transport: transport as TransportChoice,
+  lookup: (agent) => (agent === 'web' ? store : undefined),
+  timezone: 'UTC',
+  limitMax: 10_000_000,
+  queriesMax: 1000,
+  queryTimeoutMs: 60_000,
+  now: Date.now,
+  log: (message) => process.stderr.write(`${message}\n`),
+});
+process.stdout.write(`serving  ${server.address}/  (${server.transport})\n`);
+process.once('SIGTERM', () => void server.close({ timeoutMs: 0 }).then(() => process.exit(0)));
