@@ -50,7 +50,10 @@ export interface ScanOptions {
 }
 
 export interface Scan {
-  /** The answer as JSON Lines, in pieces of whole lines. Read once. Ending early (return, or the signal) stops the work. */
+  /**
+   * The answer as JSON Lines, in pieces of whole lines. Read once. Ending early (return, or the signal) stops the work. A piece is
+   * its reader's own: its memory is not written to again, so that it can go to a socket from where it lies.
+   */
   readonly lines: AsyncIterable<Uint8Array>;
   readonly stats: ScanStats;
 }

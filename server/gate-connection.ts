@@ -1,23 +1,14 @@
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
-import { LogstrataError } from '../engine/errors.js';
-import {
-  headTimeoutMs,
-  idleTimeoutMs,
-  pipelinedBytesMax,
-  socketWriteBytesMax,
-  stallTimeoutMs,
-} from './http-limits.js';
+import { clientGone } from './client-gone.js';
+import { headTimeoutMs, idleTimeoutMs, socketWriteBytesMax, stallTimeoutMs } from './http-limits.js';
 import { ProblemError } from './problem.js';
 import { closeGently } from './raw-response.js';
-import { checkHead, takeHead } from './request-head.js';
-import type { CheckedHead } from './request-head.js';
+import { RequestReader } from './request-reader.js';
+import type { ReadRequest } from './request-reader.js';
 
 /** A request that uWebSockets.js is to answer: checked, or refused with a problem that closes the connection. */
-export interface Exchange {
-  readonly request: CheckedHead | ProblemError;
-  /** The method is HEAD: the answer has no body. */
-  readonly isHead: boolean;
+export interface Exchange extends ReadRequest {
   readonly connection: GateConnection;
 }
 
@@ -40,14 +31,15 @@ export class GateConnection {
   readonly #client: Socket;
   readonly #door: GateDoor;
   #inner: Socket | undefined;
-  /** What the client has sent beyond the request that is being answered. */
-  #pending: Buffer = Buffer.alloc(0);
+  readonly #reader: RequestReader;
   /** Number of the request that is being answered. */
   #exchange: number | undefined;
   /** The client's kernel has not taken the relay's buffer yet, which holds so many bytes. */
   #isDraining = false;
   #drainingBytes = 0;
   #isClosing = false;
+  /** An answer has been handed over whole, and its bytes are on their way to the client. */
+  #isSettling = false;
   #headTimer: NodeJS.Timeout | undefined;
   /** Bytes that the answer under way has been given, and those that the client's kernel has taken. */
   #givenBytes = 0;
@@ -57,6 +49,7 @@ export class GateConnection {
   constructor(client: Socket, door: GateDoor) {
     this.#client = client;
     this.#door = door;
+    this.#reader = new RequestReader(door.methods);
     client.setNoDelay(true);
     client.on('data', (chunk: Buffer) => this.#onData(chunk));
     // A client that has closed its side is gone, as for node:http: what is under way for it is cancelled.
@@ -73,6 +66,11 @@ export class GateConnection {
     this.#givenBytes = this.#relayedBytes;
   }
 
+  /** Notes `bytes` more of the answer, without a wait. */
+  note(bytes: number): void {
+    this.#givenBytes += bytes;
+  }
+
   /** Notes `bytes` more of the answer, and resolves when there is room for the next. Rejects `cancelled` when the client is gone. */
   async give(bytes: number): Promise<void> {
     this.#givenBytes += bytes;
@@ -86,9 +84,18 @@ export class GateConnection {
   /** The answer has been handed over whole. With `closes`, both connections are closed once it has passed through. */
   finishAnswer(closes: boolean): void {
     this.#endExchange();
-    if (!closes) this.#advance();
-    // When the server stops, a request that is there already is still told so; then the connection closes.
-    if (closes || (this.#door.isStopping && this.#exchange === undefined)) this.#closeBehind();
+    this.#isSettling = true;
+    if (closes) this.#closeBehind();
+    else this.#settle();
+  }
+
+  /** The next request is taken when the client's kernel has the answer before it: what a client does not read must not pile up. */
+  #settle(): void {
+    if (!this.#isSettling || this.#isClosing || this.#relayedBytes < this.#givenBytes) return;
+    this.#isSettling = false;
+    this.#advance();
+    // When the server stops, a request that is there already was still told so; then the connection closes.
+    if (this.#door.isStopping && this.#exchange === undefined) this.#closeBehind();
     else this.#rearm();
   }
 
@@ -105,7 +112,8 @@ export class GateConnection {
 
   /** Closes a connection that waits for a request. One that is answering closes behind the answer. */
   stop(): void {
-    if (this.#exchange === undefined && !this.#isDraining && !this.#isClosing) this.#client.end();
+    const isWaiting = this.#exchange === undefined && !this.#isSettling;
+    if (isWaiting && !this.#isDraining && !this.#isClosing) this.#client.end();
   }
 
   destroy(): void {
@@ -114,39 +122,29 @@ export class GateConnection {
 
   #onData(chunk: Buffer): void {
     if (this.#isClosing) return;
-    this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
-    if (this.#exchange === undefined) this.#advance();
+    this.#reader.push(chunk);
+    if (this.#exchange === undefined && !this.#isSettling) this.#advance();
     // While an answer is under way we keep reading, to learn when the client goes away, but not without bound.
-    else if (this.#pending.length > pipelinedBytesMax) this.#client.pause();
+    else if (this.#reader.isFull) this.#client.pause();
   }
 
   /** Takes the next request, if it is there. */
   #advance(): void {
     this.#client.resume();
     if (this.#client.destroyed || this.#isClosing) return;
-    let isHead = false;
-    try {
-      const taken = takeHead(this.#pending);
-      if (taken === undefined) {
-        this.#awaitHead();
-        return;
-      }
-      this.#endHeadTimer();
-      isHead = taken.head.method === 'HEAD';
-      this.#pending = this.#pending.subarray(taken.length);
-      this.#forward(checkHead(taken.head, this.#door.methods), isHead);
-    } catch (error) {
-      if (!(error instanceof ProblemError)) throw error;
-      this.#isClosing = true;
-      this.#pending = Buffer.alloc(0);
-      this.#endHeadTimer();
-      // Through uWebSockets.js too: an earlier answer may still be on its way, and must stay the earlier one.
-      this.#forward(error, isHead);
+    const next = this.#reader.next();
+    if (next === undefined) {
+      this.#awaitHead();
+      return;
     }
+    this.#endHeadTimer();
+    if (next.request instanceof ProblemError) this.#isClosing = true;
+    // A problem goes through uWebSockets.js too: an earlier answer may still be on its way, and must stay the earlier one.
+    this.#forward(next);
   }
 
   #awaitHead(): void {
-    if (this.#pending.length === 0) this.#endHeadTimer();
+    if (!this.#reader.hasBegun) this.#endHeadTimer();
     else this.#headTimer ??= setTimeout(() => this.#client.destroy(), headTimeoutMs);
   }
 
@@ -156,11 +154,11 @@ export class GateConnection {
   }
 
   /** uWebSockets.js gets the number of the request alone: its own parser keeps silent about, or cuts, what the gate must answer. */
-  #forward(request: CheckedHead | ProblemError, isHead: boolean): void {
-    this.#exchange = this.#door.open({ request, isHead, connection: this });
+  #forward(next: ReadRequest): void {
+    this.#exchange = this.#door.open({ ...next, connection: this });
     this.#rearm();
     this.#inner ??= this.#connectInner();
-    const method = isHead ? 'HEAD' : 'GET';
+    const method = next.isHead ? 'HEAD' : 'GET';
     this.#inner.write(`${method} /${this.#exchange} HTTP/1.1\r\nHost: gate\r\n\r\n`, 'latin1');
   }
 
@@ -205,6 +203,7 @@ export class GateConnection {
       this.#waiter.resolve();
       this.#waiter = undefined;
     }
+    this.#settle();
   }
 
   #hasRoom(): boolean {
@@ -234,9 +233,4 @@ export class GateConnection {
     this.#waiter?.reject(clientGone());
     this.#waiter = undefined;
   }
-}
-
-/** Why work for a client ends whose connection is closed. */
-export function clientGone(): LogstrataError {
-  return new LogstrataError('cancelled', 'the client has gone away');
 }

@@ -24,12 +24,21 @@ export const headTimeoutMs = 10_000;
 /** A connection without a request is closed after this time; uWebSockets.js would do so after 8 to 12 s by itself. */
 export const idleTimeoutMs = 5_000;
 
+/** How often the connections on node:net are looked through for those: a timer for each would cost more than the request. */
+export const sweepIntervalMs = 500;
+
 /** A client that takes not one byte of its answer for this long is gone. A slow one that takes a little is not. */
 export const stallTimeoutMs = 120_000;
 
 /** After a refusal we read on, for so long and so much, so that the client gets to read why before a reset reaches it. */
 export const lingerTimeoutMs = 1_000;
 export const lingerBytesMax = 1024 * 1024;
+
+/**
+ * A first piece up to this length is not sent before the scan was asked for the next: where there is none, the answer has a
+ * Content-Length. Beyond it another piece is likely, and the client should not wait for it.
+ */
+export const shortAnswerBytesMax = 128 * 1024;
 
 /** One write to a socket, and what may be under way to it besides: the pace of a slow client reaches the scan through it. */
 export const socketWriteBytesMax = 64 * 1024;

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { assert } from '../engine/assert.js';
-import { clientGone } from './gate-connection.js';
+import { clientGone } from './client-gone.js';
 import {
   connectionsMax,
   headersBytesMax,
@@ -24,14 +24,17 @@ import {
   headersRefusal,
   lineRefusal,
   methodRefusal,
+  parseHeaderLines,
+  readHeaders,
   refusal,
   takeHead,
   targetRefusal,
+  versionRefusal,
 } from './request-head.js';
 import type { CheckedHead } from './request-head.js';
 import type { ResponseHead, Transport, TransportOptions, TransportResponse } from './transport.js';
 
-/** The route on node:http, for wherever uWebSockets.js has no binary. */
+/** The route on node:http: Node's own parser instead of ours. */
 export class NodeTransport implements Transport {
   readonly name = 'node';
   readonly #options: TransportOptions;
@@ -104,10 +107,10 @@ export class NodeTransport implements Transport {
     let head: CheckedHead;
     try {
       const { method, url, httpVersion, rawHeaders } = request;
-      head = checkHead(
-        { method: method!, target: url!, version: httpVersion, rawHeaders },
-        this.#options.methods,
-      );
+      const line = { method: method!, target: url!, version: httpVersion };
+      // An old version is refused as such, whatever its headers are.
+      if (httpVersion !== '1.1') throw versionRefusal(httpVersion);
+      head = checkHead(line, readHeaders(rawHeaders), this.#options.methods);
     } catch (error) {
       if (!(error instanceof ProblemError)) throw error;
       const problem = error;
@@ -159,7 +162,8 @@ export class NodeTransport implements Transport {
     if (error.code === 'HPE_INVALID_URL') return targetRefusal();
     try {
       const taken = takeHead(packet);
-      if (taken !== undefined) checkHead(taken.head, this.#options.methods);
+      if (taken !== undefined)
+        checkHead(taken.line, readHeaders(parseHeaderLines(taken.headers)), this.#options.methods);
     } catch (problem) {
       if (problem instanceof ProblemError) return problem;
       throw problem;
@@ -232,7 +236,10 @@ class NodeResponse implements TransportResponse {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #isStopping: () => boolean;
-  readonly #abort = new AbortController();
+  #isGone = false;
+  #whenGone: (() => void) | undefined;
+  /** Ends the wait of a write. */
+  #fail: (() => void) | undefined;
   #closesBehind = false;
 
   constructor(request: IncomingMessage, response: ServerResponse, isStopping: () => boolean) {
@@ -240,14 +247,22 @@ class NodeResponse implements TransportResponse {
     this.#response = response;
     this.#isStopping = isStopping;
     response.on('close', () => {
-      if (!response.writableFinished) this.#abort.abort(clientGone());
+      if (response.writableFinished) return;
+      this.#isGone = true;
+      this.#fail?.();
+      this.#whenGone?.();
     });
     // Without a listener a failed write would end the process; `close` follows in any case.
     response.on('error', () => undefined);
   }
 
-  get gone(): AbortSignal {
-    return this.#abort.signal;
+  get isGone(): boolean {
+    return this.#isGone;
+  }
+
+  whenGone(call: () => void): void {
+    this.#whenGone = call;
+    if (this.#isGone) call();
   }
 
   closesBehind(): void {
@@ -255,7 +270,7 @@ class NodeResponse implements TransportResponse {
   }
 
   send(head: ResponseHead, body: Uint8Array | null): void {
-    if (this.#abort.signal.aborted) return;
+    if (this.#isGone) return;
     assert(!this.#response.headersSent, 'a response is sent once');
     this.#writeHead(head, body?.length);
     if (body !== null && this.#request.method !== 'HEAD') this.#response.write(body);
@@ -265,16 +280,14 @@ class NodeResponse implements TransportResponse {
 
   async write(head: ResponseHead, piece: Uint8Array): Promise<void> {
     for (let offset = 0; offset < piece.length; offset += socketWriteBytesMax) {
-      if (this.#abort.signal.aborted) throw clientGone();
+      if (this.#isGone) throw clientGone();
       if (!this.#response.headersSent) this.#writeHead(head, undefined);
       const slice = piece.subarray(offset, offset + socketWriteBytesMax);
       // The callback comes when the kernel has the bytes: only then are they no more the caller's.
       await new Promise<void>((resolve, reject) => {
-        const fail = (): void => reject(clientGone());
-        this.#abort.signal.addEventListener('abort', fail, { once: true });
+        this.#fail = () => reject(clientGone());
         this.#response.write(slice, (error) => {
-          this.#abort.signal.removeEventListener('abort', fail);
-          if (error) fail();
+          if (error) this.#fail?.();
           else resolve();
         });
       });
@@ -282,7 +295,7 @@ class NodeResponse implements TransportResponse {
   }
 
   end(): void {
-    if (!this.#abort.signal.aborted) this.#response.end();
+    if (!this.#isGone) this.#response.end();
   }
 
   break(): void {

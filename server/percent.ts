@@ -21,6 +21,7 @@ function hexDigit(byte: number): number {
  * target with U+FFFD in place of raw bytes that are not UTF-8, so a raw U+FFFD counts as such; escaped, it is itself.
  */
 export function percentDecode(text: string, plusIsBlank: boolean, what: string, parameter?: string): string {
+  if (isPlain(text)) return text;
   if (text.includes('\uFFFD')) throw new ProblemError(400, `${what} is not valid UTF-8`, { parameter });
   const bytes = encoder.encode(text);
   let length = 0;
@@ -44,6 +45,15 @@ export function percentDecode(text: string, plusIsBlank: boolean, what: string, 
       cause,
     });
   }
+}
+
+/** Only ASCII that stands for itself: nearly every key and value. */
+function isPlain(text: string): boolean {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === percent || code === plus || code > 0x7e) return false;
+  }
+  return true;
 }
 
 function badEscape(bytes: Uint8Array, at: number, what: string, parameter: string | undefined): ProblemError {

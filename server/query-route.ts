@@ -2,10 +2,11 @@ import type { AgentStore } from '../engine/archive.js';
 import { isLogstrataError } from '../engine/errors.js';
 import type { Query } from '../engine/scan/query.js';
 import { acceptsGzip } from './accept-encoding.js';
+import { clientGone } from './client-gone.js';
 import { corsHeaders, preflightHeaders, withVary } from './cors.js';
 import type { CorsOrigin } from './cors.js';
 import { gzipped } from './gzip.js';
-import { socketWriteBytesMax } from './http-limits.js';
+import { shortAnswerBytesMax } from './http-limits.js';
 import { ProblemError, problemOf } from './problem.js';
 import { sendProblem } from './problem-response.js';
 import type { QuerySlots } from './query-slots.js';
@@ -39,35 +40,41 @@ export function routeMethods(corsOrigin: CorsOrigin): readonly string[] {
 export class QueryRoute {
   readonly #options: RouteOptions;
   readonly #slots: QuerySlots;
+  readonly #heads: AnswerHeads;
 
   constructor(options: RouteOptions, slots: QuerySlots) {
     this.#options = options;
     this.#slots = slots;
+    this.#heads = new AnswerHeads(options.corsOrigin);
   }
 
   /** Answers one request. Never rejects: what fails is answered, or breaks the connection, and is logged when it is ours. */
   async answer(request: TransportRequest, response: TransportResponse): Promise<void> {
-    const cors = corsHeaders(this.#options.corsOrigin, request.header('origin'));
     try {
       this.#slots.assertOpen();
       if (request.method === 'OPTIONS') {
-        response.send(
-          { status: 204, headers: { ...cors, ...preflightHeaders(routeMethods(this.#options.corsOrigin)) } },
-          null,
-        );
+        response.send({ status: 204, headers: this.#preflight(request) }, null);
         return;
       }
       const { store, query } = this.#read(request);
       const packs = acceptsGzip(request.header('accept-encoding'));
-      const head = { status: 200, headers: { ...withVary(cors, 'Accept-Encoding'), ...answerHeaders } };
+      const head = this.#heads.of(request.header('origin'));
       if (request.method === 'HEAD') response.send(packs ? packed(head) : head, null);
       else await this.#run(store, query, head, packs, response);
     } catch (error) {
-      if (response.gone.aborted) return;
+      if (response.isGone) return;
       const problem = problemOf(error);
       this.#logOurs(problem, error);
-      sendProblem(response, problem, withVary(cors, 'Accept-Encoding'));
+      sendProblem(response, problem, withVary(this.#cors(request), 'Accept-Encoding'));
     }
+  }
+
+  #cors(request: TransportRequest): Record<string, string> {
+    return corsHeaders(this.#options.corsOrigin, request.header('origin'));
+  }
+
+  #preflight(request: TransportRequest): Record<string, string> {
+    return { ...this.#cors(request), ...preflightHeaders(routeMethods(this.#options.corsOrigin)) };
   }
 
   #read(request: TransportRequest): { store: AgentStore; query: Query } {
@@ -94,23 +101,20 @@ export class QueryRoute {
     response: TransportResponse,
   ): Promise<void> {
     const release = this.#slots.take();
-    const abort = new AbortController();
-    const leave = (): void => abort.abort(response.gone.reason);
-    if (response.gone.aborted) leave();
-    else response.gone.addEventListener('abort', leave, { once: true });
-    const pieces = new TimedPieces(abort, this.#options.queryTimeoutMs);
+    const pieces = new TimedPieces(this.#options.queryTimeoutMs);
+    response.whenGone(() => pieces.interrupt(clientGone()));
     const startMs = performance.now();
     try {
       const scan = await pieces.start((signal) => store.scan(query, { signal }));
       const first = await pieces.next();
       const timing = serverTiming(scan.stats, performance.now() - startMs);
-      const timed = { ...head, headers: { ...head.headers, 'Server-Timing': timing } };
+      const timed = { status: head.status, headers: { ...head.headers, 'Server-Timing': timing } };
       if (first === undefined) response.send(timed, new Uint8Array(0));
       else await this.#stream(pieces, first, timed, packs, response);
     } finally {
-      response.gone.removeEventListener('abort', leave);
       // A scan that does not stop at once keeps its slot, but nobody waits for it.
-      void pieces.close().then(release);
+      if (pieces.isDone) release();
+      else void pieces.close().then(release);
     }
   }
 
@@ -126,7 +130,7 @@ export class QueryRoute {
       if (packs) await streamPacked(pieces, first, packed(head), response);
       else await streamPlain(pieces, first, head, response);
     } catch (error) {
-      if (!response.gone.aborted) this.#options.log(`an answer was broken off: ${describeFailure(error)}`);
+      if (!response.isGone) this.#options.log(`an answer was broken off: ${describeFailure(error)}`);
       response.break();
     }
   }
@@ -143,6 +147,26 @@ function describeFailure(error: unknown): string {
 }
 
 const answerHeaders = { 'Content-Type': 'application/x-ndjson', 'Cache-Control': 'no-store' };
+
+/** The heads of answers, of which there is one for all where CORS is off. */
+class AnswerHeads {
+  readonly #corsOrigin: CorsOrigin;
+  readonly #common: ResponseHead | undefined;
+
+  constructor(corsOrigin: CorsOrigin) {
+    this.#corsOrigin = corsOrigin;
+    if (Object.keys(corsHeaders(corsOrigin, undefined)).length === 0) this.#common = this.#make(undefined);
+  }
+
+  of(origin: string | undefined): ResponseHead {
+    return this.#common ?? this.#make(origin);
+  }
+
+  #make(origin: string | undefined): ResponseHead {
+    const cors = withVary(corsHeaders(this.#corsOrigin, origin), 'Accept-Encoding');
+    return { status: 200, headers: { ...cors, ...answerHeaders } };
+  }
+}
 
 function packed(head: ResponseHead): ResponseHead {
   return { ...head, headers: { ...head.headers, 'Content-Encoding': 'gzip' } };
@@ -169,34 +193,27 @@ async function streamPlain(
   head: ResponseHead,
   response: TransportResponse,
 ): Promise<void> {
-  if (first.length > socketWriteBytesMax) {
-    await response.write(head, first);
-  } else {
-    // A copy, because the scan may use the piece's memory again when it is asked for the next.
-    const small = Uint8Array.from(first);
-    const next = pieces.next();
-    if (await endsAtOnce(next)) {
-      response.send(head, small);
+  let following: Promise<Uint8Array | undefined> | undefined;
+  if (first.length <= shortAnswerBytesMax) {
+    following = pieces.next();
+    if (await endsAtOnce(following)) {
+      response.send(head, first);
       return;
     }
-    await response.write(head, small);
-    const piece = await next;
-    if (piece !== undefined) await response.write(head, piece);
   }
-  for (let piece = await pieces.next(); piece !== undefined; piece = await pieces.next()) {
-    await response.write(head, piece);
-  }
+  await response.write(head, first);
+  let piece = await (following ?? pieces.next());
+  for (; piece !== undefined; piece = await pieces.next()) await response.write(head, piece);
   response.end();
 }
 
-/** Whether an answer is known to be over by the time that the event loop comes round: then its length can be told. */
-async function endsAtOnce(next: Promise<Uint8Array | undefined>): Promise<boolean> {
-  const later = Symbol('later');
-  const turn = new Promise<typeof later>((resolve) => setImmediate(() => resolve(later)));
-  try {
-    return (await Promise.race([next, turn])) === undefined;
-  } catch {
-    // The caller learns of the failure when it awaits the piece itself.
-    return false;
-  }
+/** Whether an answer is known to be over before anything else happens in the process: then its length can be told. */
+function endsAtOnce(next: Promise<Uint8Array | undefined>): Promise<boolean> {
+  return new Promise((resolve) => {
+    // The caller learns of a failure when it awaits the piece itself.
+    const goOn = (): void => resolve(false);
+    next.then((piece) => resolve(piece === undefined), goOn);
+    // Promises that are settled come first, then this.
+    process.nextTick(goOn);
+  });
 }

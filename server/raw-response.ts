@@ -25,7 +25,9 @@ export function rawProblem(problem: ProblemError, isHead: boolean): Buffer {
  */
 export function closeGently(socket: Socket, words?: Buffer): void {
   let dropped = 0;
-  const timer = setTimeout(() => socket.destroy(), lingerTimeoutMs);
+  let timer: NodeJS.Timeout | undefined;
+  // From when all has been handed to the kernel: until then a slow client takes its own time.
+  socket.on('finish', () => (timer = setTimeout(() => socket.destroy(), lingerTimeoutMs)));
   socket.on('close', () => clearTimeout(timer));
   socket.on('end', () => socket.destroy());
   socket.on('data', (chunk: Buffer) => {

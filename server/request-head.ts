@@ -2,15 +2,31 @@ import { headersBytesMax, headersMax, requestLineBytesMax } from './http-limits.
 import { ProblemError } from './problem.js';
 import type { TransportRequest } from './transport.js';
 
-/** A request's head as it was sent, before anything but its form has been checked. */
-export interface RawHead {
+/** A request line as it was sent, before anything but its form has been checked. */
+export interface RequestLine {
   readonly method: string;
   /** One character a byte, all of them printable ASCII. */
   readonly target: string;
   /** `1.1`, …; `0.9` when the line names none. */
   readonly version: string;
-  /** Names and values by turns, in the order of the head, names as they were sent. */
-  readonly rawHeaders: readonly string[];
+}
+
+/** A request's head as it was sent. */
+export interface TakenHead {
+  readonly line: RequestLine;
+  /** The header lines, without the empty one behind them. */
+  readonly headers: string;
+  /** Bytes of the head, up to the request that follows. */
+  readonly length: number;
+}
+
+/** A request's headers. They say nothing of the request itself, and are mostly the same for all of a connection. */
+export interface Headers {
+  /** Values by name in lowercase; of several lines joined. */
+  readonly values: ReadonlyMap<string, string>;
+  /** The client asks for the connection to be closed behind the response. */
+  readonly closes: boolean;
+  readonly hasBody: boolean;
 }
 
 export interface CheckedHead extends TransportRequest {
@@ -67,7 +83,7 @@ export function targetRefusal(): ProblemError {
  * Throws a `ProblemError` (400, 414, 431, 505) as soon as the bytes so far can't become a head that we answer: for an old
  * version when its line ends.
  */
-export function takeHead(bytes: Buffer): { readonly head: RawHead; readonly length: number } | undefined {
+export function takeHead(bytes: Buffer): TakenHead | undefined {
   // RFC 9112, section 2.2: an empty line before the request line is to be ignored.
   const start = bytes.length >= 2 && bytes[0] === 0x0d && bytes[1] === 0x0a ? 2 : 0;
   const lineEnd = bytes.indexOf(0x0a, start);
@@ -86,7 +102,7 @@ export function takeHead(bytes: Buffer): { readonly head: RawHead; readonly leng
   if (headersBytes > headersBytesMax) throw headersRefusal();
   if (end < 0) return undefined;
   const text = end === lineEnd - 1 ? '' : bytes.toString('latin1', lineEnd + 1, end);
-  return { head: { ...line, rawHeaders: parseHeaderLines(text) }, length: end + headerEnd.length };
+  return { line, headers: text, length: end + headerEnd.length };
 }
 
 function checkUnendedLine(line: string): void {
@@ -96,7 +112,7 @@ function checkUnendedLine(line: string): void {
   if (line.length > requestLineBytesMax) throw lineRefusal();
 }
 
-function parseRequestLine(line: string): Omit<RawHead, 'rawHeaders'> {
+function parseRequestLine(line: string): RequestLine {
   const match = line.endsWith('\r') ? requestLinePattern.exec(line.slice(0, -1)) : null;
   if (match === null) {
     const version = / HTTP\/(\d+(?:\.\d+)?)\r?$/.exec(line)?.[1];
@@ -108,7 +124,10 @@ function parseRequestLine(line: string): Omit<RawHead, 'rawHeaders'> {
   return { method: method!, target: target!, version: version ?? '0.9' };
 }
 
-function parseHeaderLines(text: string): string[] {
+/**
+ * Takes header lines apart: names and values by turns. Throws a `ProblemError`: 400 for a malformed one, 431 for too many.
+ */
+export function parseHeaderLines(text: string): string[] {
   if (text === '') return [];
   const lines = text.split('\r\n');
   if (lines.length > headersMax) throw headersRefusal();
@@ -132,32 +151,43 @@ function hasControl(value: string): boolean {
 }
 
 /**
- * What a complete head asks for. Throws a `ProblemError`: 505 for another version, 400 for a bad head or a request with a
- * body, 405 for a method that is not in `methods`, 414 and 431 beyond the bounds. All of them close the connection.
+ * Reads headers, given as names and values by turns. Throws a `ProblemError`: 400 where Host is missing or there twice, 431 beyond
+ * the bounds.
  */
-export function checkHead(head: RawHead, methods: readonly string[]): CheckedHead {
-  if (head.version !== '1.1') throw versionRefusal(head.version);
-  if (head.method.length + head.target.length > requestLineBytesMax) throw lineRefusal();
-  if (head.rawHeaders.length > 2 * headersMax) throw headersRefusal();
-  const headers = new Map<string, string>();
+export function readHeaders(rawHeaders: readonly string[]): Headers {
+  if (rawHeaders.length > 2 * headersMax) throw headersRefusal();
+  const values = new Map<string, string>();
   let bytes = 0;
-  for (let i = 0; i + 1 < head.rawHeaders.length; i += 2) {
-    const name = head.rawHeaders[i]!.toLowerCase();
-    const value = head.rawHeaders[i + 1]!;
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!.toLowerCase();
+    const value = rawHeaders[i + 1]!;
     bytes += name.length + value.length + 4;
-    if (name === 'host' && headers.has(name)) throw refusal(400, 'the header Host is given twice');
-    headers.set(name, headers.has(name) ? `${headers.get(name)}, ${value}` : value);
+    const before = values.get(name);
+    if (name === 'host' && before !== undefined) throw refusal(400, 'the header Host is given twice');
+    values.set(name, before === undefined ? value : `${before}, ${value}`);
   }
   if (bytes > headersBytesMax) throw headersRefusal();
-  if (!headers.has('host')) throw refusal(400, 'the header Host is missing, which HTTP/1.1 requires');
-  if (!methods.includes(head.method)) throw methodRefusal(head.method, methods);
-  if (hasBody(headers))
+  if (!values.has('host')) throw refusal(400, 'the header Host is missing, which HTTP/1.1 requires');
+  return { values, closes: asksToClose(values), hasBody: hasBody(values) };
+}
+
+/**
+ * What a complete head asks for. Throws a `ProblemError`: 505 for another version, 400 for a bad target or a request with a
+ * body, 405 for a method that is not in `methods`, 414 beyond the bound. All of them close the connection.
+ */
+export function checkHead(line: RequestLine, headers: Headers, methods: readonly string[]): CheckedHead {
+  if (line.version !== '1.1') throw versionRefusal(line.version);
+  if (line.method.length + line.target.length > requestLineBytesMax) throw lineRefusal();
+  if (!methods.includes(line.method)) throw methodRefusal(line.method, methods);
+  if (headers.hasBody)
     throw refusal(400, 'a request with a body is not answered: put the query into the URL');
+  const { rawPath, rawQuery } = splitTarget(line.target);
   return {
-    ...splitTarget(head.target),
-    method: head.method,
-    header: (name) => headers.get(name),
-    closes: asksToClose(headers),
+    method: line.method,
+    rawPath,
+    rawQuery,
+    closes: headers.closes,
+    header: (name) => headers.values.get(name),
   };
 }
 

@@ -2,6 +2,7 @@ import type { AgentStore } from '../engine/archive.js';
 import { LogstrataError } from '../engine/errors.js';
 import type { CorsOrigin } from './cors.js';
 import { formatAddress } from './listen.js';
+import { NetTransport } from './net-transport.js';
 import { NodeTransport } from './node-transport.js';
 import { QueryRoute, routeMethods } from './query-route.js';
 import { QuerySlots } from './query-slots.js';
@@ -9,7 +10,7 @@ import type { Transport, TransportName, TransportOptions } from './transport.js'
 import { loadUws } from './uws-binary.js';
 import { UwsTransport } from './uws-transport.js';
 
-/** `auto`: uWebSockets.js where it has a binary for this machine, else node:http. */
+/** `auto`: the fastest, which is `net` everywhere. */
 export type TransportChoice = 'auto' | TransportName;
 
 export interface ServerOptions {
@@ -68,13 +69,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 }
 
 function chooseTransport(choice: TransportChoice, options: TransportOptions): Transport {
+  if (choice === 'auto' || choice === 'net') return new NetTransport(options);
   if (choice === 'node') return new NodeTransport(options);
   const uws = loadUws();
   if (uws !== undefined) return new UwsTransport(uws, options);
-  if (choice === 'auto') return new NodeTransport(options);
   throw new LogstrataError(
     'unsupported',
-    `uWebSockets.js has no binary for Node ${process.versions.node} on ${process.platform} ${process.arch}; use the transport "node" or "auto"`,
+    `uWebSockets.js has no binary for Node ${process.versions.node} on ${process.platform} ${process.arch}; use the transport "net" or "node"`,
   );
 }
 

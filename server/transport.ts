@@ -1,5 +1,5 @@
 /**
- * The transport port: all that the route asks of an HTTP server. One test suite runs on both implementations.
+ * The transport port: all that the route asks of an HTTP server. One test suite runs on all implementations.
  *
  * A transport checks the heads of requests itself (`request-head.ts`): the handler sees only HTTP/1.1 requests of an
  * allowed method, without a body, one after another on each connection.
@@ -17,7 +17,8 @@ export interface Transport {
   destroy(): Promise<void>;
 }
 
-export type TransportName = 'uws' | 'node';
+/** `net`: our own server on node:net. `uws`: uWebSockets.js behind a gate. `node`: node:http. */
+export type TransportName = 'net' | 'uws' | 'node';
 
 export interface TransportRequest {
   /** `GET`, `HEAD` or `OPTIONS`: one of the methods that the transport was told to allow. */
@@ -39,16 +40,18 @@ export interface ResponseHead {
 
 /** Answers one request: either `send`, or `write` any number of times and then `end`, or `break`. */
 export interface TransportResponse {
-  /** Aborted when the client has gone away before the response has ended. */
-  readonly gone: AbortSignal;
+  /** The client has gone away before the response has ended. */
+  readonly isGone: boolean;
+  /** Calls `call`, the last one given, when the client goes away before the response has ended; at once where it has. */
+  whenGone(call: () => void): void;
   /**
    * A response in one go, with its Content-Length. For `HEAD` only the head is sent; `null` is a response without
-   * a Content-Length as well (204, or a `HEAD` whose body is not known).
+   * a Content-Length as well (204, or a `HEAD` whose body is not known). The body's bytes are the transport's from here on.
    */
   send(head: ResponseHead, body: Uint8Array | null): void;
   /**
-   * A part of the body. The head goes with the first. Resolves when the bytes are the transport's own and the client keeps
-   * pace: at most `socketWriteBytesMax` bytes or so wait on our side. Rejects `cancelled` when the client is gone.
+   * A part of the body. The head goes with the first. Resolves when the bytes have been handed to the kernel or copied and the
+   * client keeps pace: no more than this piece waits on our side. Rejects `cancelled` when the client is gone.
    */
   write(head: ResponseHead, piece: Uint8Array): Promise<void>;
   /** Ends a body that `write` began. */

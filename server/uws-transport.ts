@@ -1,11 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { HttpResponse, TemplatedApp } from 'uWebSockets.js';
 import { assert } from '../engine/assert.js';
 import { LogstrataError } from '../engine/errors.js';
 import { Gate } from './gate.js';
-import { clientGone } from './gate-connection.js';
+import { clientGone } from './client-gone.js';
 import type { Exchange } from './gate-connection.js';
 import { socketWriteBytesMax } from './http-limits.js';
 import { ProblemError, reasonPhrase } from './problem.js';
@@ -16,6 +16,28 @@ import type { Uws } from './uws-binary.js';
 /** Its types leave out what the binary has: the end of all listening and all connections. */
 interface ClosableApp extends TemplatedApp {
   close(): void;
+}
+
+/** Folders of gates are named by their process, so that one that was killed leaves nothing for good. */
+const folderPrefix = 'logstrata-gate-';
+
+/** Removes the folders of processes that are gone. One that can't be removed is another user's. */
+async function removeAbandonedFolders(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    const owner = /^logstrata-gate-(\d+)-/.exec(name)?.[1];
+    if (owner === undefined || isRunning(Number(owner))) continue;
+    await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => undefined);
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // A process of another user is there, too.
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
 }
 
 /** The route on uWebSockets.js, behind its gate. */
@@ -33,8 +55,9 @@ export class UwsTransport implements Transport {
   }
 
   async listen(host: string | undefined, port: number): Promise<number> {
+    await removeAbandonedFolders();
     // mkdtemp gives the folder to this user alone, and with it the socket.
-    this.#folder = await mkdtemp(join(tmpdir(), 'logstrata-'));
+    this.#folder = await mkdtemp(join(tmpdir(), `${folderPrefix}${process.pid}-`));
     const gate = new Gate(join(this.#folder, 'gate'), this.#options.methods);
     this.#gate = gate;
     try {
@@ -89,7 +112,8 @@ class UwsResponse implements TransportResponse {
   readonly #response: HttpResponse;
   readonly #exchange: Exchange;
   readonly #gate: Gate;
-  readonly #abort = new AbortController();
+  #isGone = false;
+  #whenGone: (() => void) | undefined;
   #isBegun = false;
   #isEnded = false;
   #closesBehind = false;
@@ -101,8 +125,9 @@ class UwsResponse implements TransportResponse {
     this.#gate = gate;
     response.onAborted(() => {
       this.#isEnded = true;
-      this.#abort.abort(clientGone());
+      this.#isGone = true;
       this.#writable?.();
+      this.#whenGone?.();
     });
     response.onWritable(() => {
       this.#writable?.();
@@ -110,8 +135,13 @@ class UwsResponse implements TransportResponse {
     });
   }
 
-  get gone(): AbortSignal {
-    return this.#abort.signal;
+  get isGone(): boolean {
+    return this.#isGone;
+  }
+
+  whenGone(call: () => void): void {
+    this.#whenGone = call;
+    if (this.#isGone) call();
   }
 
   send(head: ResponseHead, body: Uint8Array | null): void {
@@ -122,6 +152,7 @@ class UwsResponse implements TransportResponse {
     this.#response.cork(() => {
       this.#writeHead(head, closes);
       if (body !== null && !this.#exchange.isHead) {
+        this.#exchange.connection.note(body.length);
         this.#response.end(body);
         return;
       }

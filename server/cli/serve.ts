@@ -50,6 +50,7 @@ function readListen(text: string): ListenAddress {
 export function transportOption(): Option {
   return new Option('--transport <name>', 'HTTP implementation (default: auto)').choices([
     'auto',
+    'net',
     'uws',
     'node',
   ]);

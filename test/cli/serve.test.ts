@@ -10,13 +10,12 @@ describe('logstrata serve', () => {
   it('says what it uses, answers, and stops in good order', async () => {
     const folder = workFolder();
     await run(folder, ['load', 'app', 'data/samples/app.log']);
-    // uWebSockets.js has no binary for every Node; then `auto` is what takes its place.
-    for (const [asked, transport] of loadUws() === undefined
-      ? [['auto', 'node']]
-      : [
-          ['uws', 'uws'],
-          ['node', 'node'],
-        ]) {
+    for (const [asked, transport] of [
+      ['auto', 'net'],
+      ['node', 'node'],
+      // uWebSockets.js has no binary for every Node.
+      ...(loadUws() === undefined ? [] : [['uws', 'uws']]),
+    ]) {
       const port = await freePort();
       const server = start(folder, ['serve', '--listen', `127.0.0.1:${port}`, '--transport', asked!]);
       await server.shows('serving ');

@@ -346,6 +346,34 @@ describe.each(transports)('on %s', (transport) => {
     wire.socket.destroy();
   });
 
+  it('takes each request of a connection by its own headers', async () => {
+    const { address } = await serve(transport, two());
+    const wire = await Wire.open(address);
+    const gzip = `${host}Accept-Encoding: gzip\r\n`;
+    for (const headers of [host, gzip, gzip, host, `${host}Connection: close\r\n`])
+      wire.send(`GET /api/query/nginx HTTP/1.1\r\n${headers}\r\n`);
+    await wire.closed();
+    const responses = await wire.responses(5);
+    expect(responses.map((response) => response.headers.get('content-encoding'))).toEqual([
+      undefined,
+      'gzip',
+      'gzip',
+      undefined,
+      undefined,
+    ]);
+    expect(responses.at(-1)!.headers.get('connection')).toBe('close');
+  });
+
+  it('says when it has answered', async () => {
+    const { address } = await serve(transport, two());
+    const beforeMs = Date.now();
+    for (const target of ['/api/query/nginx', '/nowhere']) {
+      const date = (await ask(address, target)).headers.get('date')!;
+      expect(date).toMatch(/^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/);
+      expect(Math.abs(Date.parse(date) - beforeMs)).toBeLessThan(10_000);
+    }
+  });
+
   it('closes behind the answer when it is asked to', async () => {
     const { address } = await serve(transport, two());
     const { response, wire } = await shout(

@@ -5,8 +5,8 @@ import type { RunningServer, ServerOptions } from '../../server/server.js';
 import type { TransportName } from '../../server/transport.js';
 import { loadUws } from '../../server/uws-binary.js';
 
-/** Both transports, or the one that this machine can run. */
-export const transports: TransportName[] = loadUws() === undefined ? ['node'] : ['uws', 'node'];
+/** All transports that this machine can run. */
+export const transports: TransportName[] = loadUws() === undefined ? ['net', 'node'] : ['net', 'uws', 'node'];
 
 const running: RunningServer[] = [];
 /** What the servers of a test have logged. */

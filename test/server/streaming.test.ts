@@ -167,6 +167,26 @@ describe.each(transports)('on %s', (transport) => {
     expect(await ask(address, '/api/query/nginx?limt=1')).toMatchObject({ status: 400 });
   });
 
+  it('begins no more answers than a client takes that asks ahead and does not read', async () => {
+    const store = new ScriptedStore(() => [piece(1, 100_000)]);
+    const { address } = await serve(transport, store);
+    const wire = await Wire.open(address);
+    wire.socket.pause();
+    const ahead = 600;
+    wire.send(request().repeat(ahead - 1) + request('Connection: close\r\n'));
+    await until(() => store.ended > 0, 'the first answer ended');
+    let before = -1;
+    for (; before !== store.begun; await new Promise((resolve) => setTimeout(resolve, 150)))
+      before = store.begun;
+    // 60 MB would come; the kernel takes some MB.
+    expect(store.begun).toBeLessThan(ahead / 2);
+    wire.socket.resume();
+    await wire.closed();
+    const responses = await wire.responses(ahead);
+    expect(responses).toHaveLength(ahead);
+    expect(responses.every(({ isWhole, body }) => isWhole && body.length === 100_000)).toBe(true);
+  });
+
   it('does not count the time that the client takes against the query', async () => {
     const store = new ScriptedStore(() => pieces(100, 256 * 1024));
     const { address } = await serve(transport, store, { queryTimeoutMs: 1000 });

@@ -1,0 +1,64 @@
+import { createServer } from 'node:net';
+import type { Server } from 'node:net';
+import { connectionsMax, sweepIntervalMs } from './http-limits.js';
+import { listenOn } from './listen.js';
+import { NetConnection } from './net-connection.js';
+import type { NetDoor } from './net-connection.js';
+import type { RequestHandler, Transport, TransportOptions } from './transport.js';
+
+/**
+ * The route on node:net: our own reading of heads and writing of answers, and nothing else. HTTP/1.1 for one route without request
+ * bodies is little, and each general server costs more than it saves (docs/adr).
+ */
+export class NetTransport implements Transport, NetDoor {
+  readonly name = 'net';
+  readonly methods: readonly string[];
+  readonly handler: RequestHandler;
+  isStopping = false;
+  /** The clock for what lasts seconds, read once for all connections at each sweep: asking it for each request costs more. */
+  nowMs = performance.now();
+  /** The value of `Date` (RFC 9110, section 6.6.1), which has whole seconds. */
+  date = '';
+  readonly #server: Server;
+  readonly #connections = new Set<NetConnection>();
+  #sweeper: NodeJS.Timeout | undefined;
+
+  constructor(options: TransportOptions) {
+    this.methods = options.methods;
+    this.handler = options.handler;
+    // A high-water mark of one byte makes every write that the kernel does not take at once wait for `drain`.
+    this.#server = createServer({ allowHalfOpen: true, highWaterMark: 1, noDelay: true }, (socket) => {
+      const connection = new NetConnection(socket, this);
+      this.#connections.add(connection);
+      socket.on('close', () => this.#connections.delete(connection));
+    });
+    this.#server.maxConnections = connectionsMax;
+    this.#server.on('close', () => clearInterval(this.#sweeper));
+  }
+
+  async listen(host: string | undefined, port: number): Promise<number> {
+    const taken = await listenOn(this.#server, host, port);
+    this.#sweep();
+    this.#sweeper = setInterval(() => this.#sweep(), sweepIntervalMs);
+    return taken;
+  }
+
+  #sweep(): void {
+    this.nowMs = performance.now();
+    this.date = new Date().toUTCString();
+    for (const connection of this.#connections) connection.sweep();
+  }
+
+  async stop(): Promise<void> {
+    this.isStopping = true;
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    for (const connection of this.#connections) connection.stop();
+    await closed;
+  }
+
+  async destroy(): Promise<void> {
+    const closed = this.stop();
+    for (const connection of this.#connections) connection.destroy();
+    await closed;
+  }
+}

@@ -1,0 +1,84 @@
+import { expect, it } from 'vitest';
+import { LogstrataError } from '../../engine/errors.js';
+import { TimedPieces } from '../../server/timed-pieces.js';
+import { piece, ScriptedStore } from './scripted-store.js';
+import type { Step } from './scripted-store.js';
+
+const never = new Promise(() => undefined);
+const query = { limit: 10, predicates: [] };
+
+async function begin(
+  limitMs: number,
+  steps: Iterable<Step>,
+): Promise<{ pieces: TimedPieces; store: ScriptedStore }> {
+  const store = new ScriptedStore(() => steps);
+  const pieces = new TimedPieces(limitMs);
+  await pieces.start((signal) => store.scan(query, { signal }));
+  return { pieces, store };
+}
+
+const pass = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+it('gives the pieces and then the end, again and again', async () => {
+  const { pieces } = await begin(1000, [piece(1), piece(2)]);
+  expect(await pieces.next()).toEqual(piece(1));
+  expect(await pieces.next()).toEqual(piece(2));
+  expect(pieces.isDone).toBe(false);
+  expect(await pieces.next()).toBeUndefined();
+  expect(pieces.isDone).toBe(true);
+  expect(await pieces.next()).toBeUndefined();
+});
+
+it('does not count what the reader takes, but still ends a scan that hangs after it', async () => {
+  const { pieces, store } = await begin(30, [piece(1), piece(2), never]);
+  await pieces.next();
+  // Longer than the limit: the timer of the first wait goes off while nobody waits.
+  await pass(80);
+  expect(await pieces.next()).toEqual(piece(2));
+  await pass(80);
+  await expect(pieces.next()).rejects.toMatchObject({ code: 'timeout' });
+  expect(store.lastSignal?.aborted).toBe(true);
+});
+
+it('counts the waits together', async () => {
+  function* steps(): Generator<Step> {
+    for (let number = 1; ; number++) {
+      // Begun when the scan comes to it.
+      yield pass(60);
+      yield piece(number);
+    }
+  }
+  const { pieces } = await begin(100, steps());
+  expect(await pieces.next()).toEqual(piece(1));
+  await expect(pieces.next().then(() => pieces.next())).rejects.toMatchObject({ code: 'timeout' });
+});
+
+it('tells who waits, and who asks later, why it was interrupted', async () => {
+  const gone = new LogstrataError('cancelled', 'gone');
+  const { pieces, store } = await begin(1000, [piece(1), never]);
+  await pieces.next();
+  const waiting = pieces.next();
+  pieces.interrupt(gone);
+  await expect(waiting).rejects.toBe(gone);
+  await expect(pieces.next()).rejects.toBe(gone);
+  await pieces.close();
+  expect(store.ended).toBe(1);
+});
+
+it('interrupts nothing once the scan is over, and gives no scan a signal that was aborted', async () => {
+  const signals: AbortSignal[] = [];
+  for (const isInterrupted of [false, true, false]) {
+    const { pieces, store } = await begin(1000, isInterrupted ? [never] : []);
+    expect(store.lastSignal?.aborted).toBe(false);
+    const next = pieces.next();
+    if (isInterrupted) pieces.interrupt(new LogstrataError('cancelled', 'gone'));
+    await next.catch(() => undefined);
+    if (!isInterrupted) pieces.interrupt(new LogstrataError('cancelled', 'too late'));
+    await pieces.close();
+    expect(store.lastSignal?.aborted).toBe(isInterrupted);
+    signals.push(store.lastSignal!);
+  }
+  // Only that of a scan which ended by itself is used again.
+  expect(signals.slice(2)).not.toContain(signals[1]);
+  expect(signals[1]).toBe(signals[0]);
+});
