@@ -8,8 +8,8 @@ import {
   spanLengthMask,
   type ColumnPlan,
   type LinesColumn,
-  type LinesPlan,
 } from '../engine/kernels/simd/line-columns.js';
+import type { LineSplitter } from '../engine/kernels/simd/line-splitter.js';
 import { rowGroupBytesMax, rowGroupRowsMax } from '../engine/limits.js';
 import type { ParsedLine } from './parsed-line.js';
 import type { FieldWriter, ValueCounters } from './value-writer.js';
@@ -24,7 +24,7 @@ export interface WrittenField {
 }
 
 export interface ColumnarOptions {
-  readonly keys: LinesPlan['keys'];
+  readonly splitter: LineSplitter;
   /** A plan for each field of the agent; null where its writer makes the values. */
   readonly plans: readonly (ColumnPlan | null)[];
   /** The fields without a plan. */
@@ -49,9 +49,12 @@ export class ColumnarDecoder {
   #usable = true;
 
   constructor(private readonly options: ColumnarOptions) {
-    const { keys, plans } = options;
+    const { splitter, plans } = options;
     this.#fields = plans.flatMap((plan, field) => (plan === null ? [] : [field]));
-    this.#columns = new LineColumns({ keys, columns: plans.filter((plan) => plan !== null) });
+    this.#columns = new LineColumns(
+      splitter,
+      plans.filter((plan) => plan !== null),
+    );
     this.#fixedBytes = plans.length * 8;
   }
 
@@ -157,10 +160,10 @@ export class ColumnarDecoder {
 
   /** Sets the fields at `places` to those of a line. False for one whose text does not stand in the line as it is. */
   #fillLine(bytes: Uint8Array, base: number, number: number, places: readonly number[]): boolean {
-    const { line, keys } = this.options;
+    const { line, splitter } = this.options;
     const { spans } = this.#columns;
     for (const place of places) {
-      const at = 2 * (number * keys.length + place);
+      const at = 2 * (number * splitter.fields + place);
       const kind = spans[at + 1]! >>> spanKindShift;
       if (kind === SpanKind.escaped) return false;
       const start = base + spans[at]!;

@@ -72,7 +72,8 @@ export class LinePattern {
   }
 }
 
-function compilePattern(text: string): RE2JS {
+/** Compiles a pattern in Go/RE2 syntax. Throws `invalid` when it is none. */
+export function compilePattern(text: string): RE2JS {
   try {
     return RE2JS.compile(text);
   } catch (error) {

@@ -2,10 +2,14 @@ import { isUtf8 } from 'node:buffer';
 import { assert } from '../engine/assert.js';
 import type { BatchBuilder } from '../engine/batch-builder.js';
 import { LogstrataError } from '../engine/errors.js';
+import { DelimitedLineSplitter } from '../engine/kernels/simd/delimited-lines.js';
+import { JsonLineSplitter } from '../engine/kernels/simd/json-lines.js';
+import type { LineSplitter } from '../engine/kernels/simd/line-splitter.js';
 import { lineBytesMax } from '../engine/limits.js';
 import { planColumn, type FieldOrigin } from './column-plan.js';
 import { ColumnarDecoder } from './columnar-decoder.js';
 import type { AgentDefinition, FileInput } from './definition.js';
+import { delimitedSteps } from './delimited-steps.js';
 import { bindWriters, createFieldWriter, sourcesOf } from './field-writer.js';
 import { JsonLineParser } from './json-decoder.js';
 import { Kind, ParsedLine, type LineParser } from './parsed-line.js';
@@ -102,7 +106,8 @@ class LineDecoder implements RecordDecoder {
     fromLine: readonly string[],
     captures: ReadonlyMap<string, string>,
   ): ColumnarDecoder | null {
-    if (file.format !== 'json') return null;
+    const splitter = createSplitter(file, fromLine);
+    if (splitter === null) return null;
     const originOf = (name: string): FieldOrigin => {
       const text = captures.get(name);
       return text === undefined ? { inLine: fromLine.indexOf(name) } : { text: Buffer.from(text) };
@@ -113,8 +118,7 @@ class LineDecoder implements RecordDecoder {
       const places = sourcesOf(field).map((name) => fromLine.indexOf(name));
       return [{ writer: this.#writers[i]!, places: places.filter((place) => place >= 0) }];
     });
-    const keys = fromLine.map((name) => Buffer.from(name));
-    return new ColumnarDecoder({ keys, plans, written, line: this.#line, counters: this.counters });
+    return new ColumnarDecoder({ splitter, plans, written, line: this.#line, counters: this.counters });
   }
 
   decode(bytes: Uint8Array, start: number, end: number, builder: BatchBuilder, reject: RejectLine): number {
@@ -187,5 +191,17 @@ function createParser(file: FileInput, names: readonly string[]): LineParser {
       return new PlainLineParser(file.regex, names);
     case 'json':
       return new JsonLineParser(names);
+  }
+}
+
+/** What takes many lines apart at once; null for a pattern that needs more than looking for delimiters. */
+function createSplitter(file: FileInput, names: readonly string[]): LineSplitter | null {
+  switch (file.format) {
+    case 'plain': {
+      const steps = delimitedSteps(file.regex ?? '', names);
+      return steps === null ? null : new DelimitedLineSplitter(steps, names.length);
+    }
+    case 'json':
+      return new JsonLineSplitter(names.map((name) => Buffer.from(name)));
   }
 }

@@ -125,6 +125,18 @@ export interface Kernels {
     spans: number,
     linesMax: number,
   ): number;
+  splitDelimitedLines(
+    text: number,
+    from: number,
+    to: number,
+    isText: number,
+    steps: number,
+    fields: number,
+    lines: number,
+    states: number,
+    spans: number,
+    linesMax: number,
+  ): number;
   readNumbers(
     text: number,
     spans: number,

@@ -11,6 +11,7 @@ export { selectCodes8, selectCodes16 } from './dictionary-select';
 export { selectContaining, selectAffix } from './substring';
 export { jsonEnd, writeJsonRows } from './json-rows';
 export { buildKeyTable, jsonSlotsBytes, splitJsonLines } from './json-lines';
+export { splitDelimitedLines } from './delimited-lines';
 export { readNumbers } from './span-values';
 export { readTimes } from './span-times';
 export { gatherField, gatherPieces } from './span-strings';

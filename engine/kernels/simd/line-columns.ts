@@ -1,6 +1,7 @@
 import { assert } from '../../assert.js';
 import { valueBytesMax } from '../../limits.js';
 import { openScratch, type Scratch } from '../scratch.js';
+import { bufferOverheadBytes, type LineSplitter } from './line-splitter.js';
 
 /** Part of a string: a field of the line, or bytes that are always the same. */
 export type StringPiece = number | Uint8Array;
@@ -14,13 +15,6 @@ export type ColumnPlan =
   | { readonly kind: 'string'; readonly field: number }
   /** Never null: what the line lacks is empty. */
   | { readonly kind: 'pieces'; readonly pieces: readonly StringPiece[] };
-
-/** How lines are taken apart, and the columns that their fields make. */
-export interface LinesPlan {
-  /** Wanted keys in UTF-8, by field, no two alike. */
-  readonly keys: readonly Uint8Array[];
-  readonly columns: readonly ColumnPlan[];
-}
 
 /** Values of one column, for each line that was taken; rows of the others hold anything. */
 export type LinesColumn =
@@ -53,9 +47,6 @@ const batchLinesMax = 16 * 1024;
 const batchLinesMin = 16;
 const spanBytes = 8;
 const lineFeed = 0x0a;
-/** What slack and alignment add to each buffer. */
-const bufferOverheadBytes = 128;
-
 /** Where in the kernels' memory a column is made. */
 interface ColumnPlace {
   readonly plan: ColumnPlan;
@@ -85,18 +76,13 @@ export class LineColumns {
   /** Whether kernels can run here, as far as is known. */
   usable = true;
 
-  readonly #plan: LinesPlan;
   readonly #linesMax: number;
-  readonly #tableMask: number;
   #scratch: Scratch | null = null;
   #places: ColumnPlace[] = [];
   #unreadable: Uint16Array = new Uint16Array(0);
   #hasUnreadable = false;
   #isText = false;
   #textAt = 0;
-  #keysAt = 0;
-  #tableAt = 0;
-  #slotsAt = 0;
   #linesAt = 0;
   #statesAt = 0;
   #spansAt = 0;
@@ -105,13 +91,12 @@ export class LineColumns {
   #from = 0;
   #to = 0;
 
-  constructor(plan: LinesPlan) {
-    this.#plan = plan;
-    const rowBytes = Math.max(1, plan.keys.length) * spanBytes;
+  constructor(
+    private readonly splitter: LineSplitter,
+    private readonly plans: readonly ColumnPlan[],
+  ) {
+    const rowBytes = Math.max(1, splitter.fields) * spanBytes;
     this.#linesMax = Math.max(batchLinesMin, Math.min(batchLinesMax, Math.floor(spansBytesMax / rowBytes)));
-    let slots = 16;
-    while (slots < plan.keys.length * 4) slots *= 2;
-    this.#tableMask = slots - 1;
   }
 
   /**
@@ -138,15 +123,15 @@ export class LineColumns {
     this.#from = 0;
     this.#to = size;
     this.#isText = isText;
-    this.#placeKeys(scratch);
+    this.splitter.place(scratch);
     const lines = this.#linesMax;
-    const fields = this.#plan.keys.length;
+    const { fields } = this.splitter;
     this.#linesAt = scratch.room(lines * 8);
     this.#statesAt = scratch.room(lines);
     this.#spansAt = scratch.room(lines * fields * spanBytes);
     this.#unreadableAt = scratch.room(lines * 2);
     this.#unreadable = words16(scratch, this.#unreadableAt, lines);
-    this.#places = this.#plan.columns.map((plan) => placeColumn(scratch, plan, size, lines));
+    this.#places = this.plans.map((plan) => placeColumn(scratch, plan, size, lines));
     return windowEnd;
   }
 
@@ -155,23 +140,17 @@ export class LineColumns {
     const scratch = this.#scratch;
     assert(scratch !== null, 'a window has been opened');
     if (this.#from >= this.#to) return false;
-    const { kernels } = scratch;
-    const fields = this.#plan.keys.length;
-    this.count = kernels.splitJsonLines(
-      this.#textAt,
-      this.#from,
-      this.#to,
-      this.#isText ? 1 : 0,
-      this.#keysAt,
-      this.#tableAt,
-      this.#tableMask,
-      this.#slotsAt,
-      fields,
-      this.#linesAt,
-      this.#statesAt,
-      this.#spansAt,
-      this.#linesMax,
-    );
+    const { fields } = this.splitter;
+    this.count = this.splitter.split(scratch.kernels, {
+      text: this.#textAt,
+      from: this.#from,
+      to: this.#to,
+      isText: this.#isText,
+      lines: this.#linesAt,
+      states: this.#statesAt,
+      spans: this.#spansAt,
+      linesMax: this.#linesMax,
+    });
     const { count } = this;
     this.lines = words32(scratch, this.#linesAt, count * 2);
     this.#from = this.lines[count * 2 - 1]! + 1;
@@ -192,31 +171,18 @@ export class LineColumns {
   }
 
   #sizeBytes(textBytes: number): number {
-    const { keys, columns } = this.#plan;
+    const { splitter, plans } = this;
     const lines = this.#linesMax;
-    let size = textBytes + lines * (8 + 1 + 2 + keys.length * spanBytes) + 10 * bufferOverheadBytes;
-    size += (this.#tableMask + 1) * 4 + 64 * 1024;
-    for (const key of keys) size += key.length + 12 + bufferOverheadBytes;
-    for (const plan of columns) size += columnBytesMax(plan, textBytes, lines);
+    let size = splitter.sizeBytes + textBytes + lines * (8 + 1 + 2 + splitter.fields * spanBytes);
+    size += 5 * bufferOverheadBytes;
+    for (const plan of plans) size += columnBytesMax(plan, textBytes, lines);
     return size;
-  }
-
-  #placeKeys(scratch: Scratch): void {
-    const { keys } = this.#plan;
-    const words = new Uint32Array(keys.length * 3);
-    keys.forEach((key, field) =>
-      words.set([scratch.place(key, 0, key.length), key.length, field], field * 3),
-    );
-    this.#keysAt = scratch.place(words, 0, words.length);
-    this.#tableAt = scratch.room((this.#tableMask + 1) * 4);
-    this.#slotsAt = scratch.room(scratch.kernels.jsonSlotsBytes());
-    scratch.kernels.buildKeyTable(this.#keysAt, keys.length, this.#tableAt, this.#tableMask);
   }
 
   #makeColumn(scratch: Scratch, place: ColumnPlace): LinesColumn {
     const { plan, values, presence } = place;
     if (plan.kind === 'string' || plan.kind === 'pieces') return this.#gather(scratch, place);
-    const stride = this.#plan.keys.length * spanBytes;
+    const stride = this.splitter.fields * spanBytes;
     const at = this.#spansAt + plan.field * spanBytes;
     const { kernels } = scratch;
     const { count } = this;
@@ -245,7 +211,7 @@ export class LineColumns {
   }
 
   #gather(scratch: Scratch, { plan, values, offsets, presence, pieces }: ColumnPlace): LinesColumn {
-    const stride = this.#plan.keys.length * spanBytes;
+    const stride = this.splitter.fields * spanBytes;
     const { kernels } = scratch;
     const { count } = this;
     const [text, states, spans] = [this.#textAt, this.#statesAt, this.#spansAt];
@@ -305,9 +271,9 @@ function placePieces(scratch: Scratch, pieces: readonly StringPiece[]): number {
   const words = new Uint32Array(pieces.length * 3);
   pieces.forEach((piece, i) => {
     const isField = typeof piece === 'number';
-    words.set(isField ? [piece, 0, 0] : [scratch.place(piece, 0, piece.length), piece.length, 1], i * 3);
+    words.set(isField ? [piece, 0, 0] : [scratch.copy(piece, 0, piece.length), piece.length, 1], i * 3);
   });
-  return scratch.place(words, 0, words.length);
+  return scratch.copy(words, 0, words.length);
 }
 
 function words16(scratch: Scratch, at: number, count: number): Uint16Array {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { AgentDefinition } from '../../../agents/definition.js';
 import { createRecordDecoder } from '../../../agents/record-decoder.js';
 import { BatchBuilder } from '../../../engine/batch-builder.js';
+import { JsonLineSplitter } from '../../../engine/kernels/simd/json-lines.js';
 import { LineColumns } from '../../../engine/kernels/simd/line-columns.js';
 import { instantiateKernels } from '../../../engine/kernels/wasm.js';
 import { lineBytesMax, rowGroupRowsMax } from '../../../engine/limits.js';
@@ -198,15 +199,13 @@ describe('many JSON lines at once', () => {
   });
 
   it('are taken by them, also with escapes, nested values and nulls', () => {
-    const columns = new LineColumns({
-      keys: ['text', 'at', 'number'].map((name) => Buffer.from(name)),
-      columns: [
-        { kind: 'string', field: 0 },
-        { kind: 'time', field: 1, format: 'rfc3339' },
-        { kind: 'int', field: 2, digitsMax: 18 },
-        { kind: 'float', field: 2 },
-      ],
-    });
+    const splitter = new JsonLineSplitter(['text', 'at', 'number'].map((name) => Buffer.from(name)));
+    const columns = new LineColumns(splitter, [
+      { kind: 'string', field: 0 },
+      { kind: 'time', field: 1, format: 'rfc3339' },
+      { kind: 'int', field: 2, digitsMax: 18 },
+      { kind: 'float', field: 2 },
+    ]);
     const taken = [
       '{"at":"2026-11-21T12:34:56.789Z","number":12,"text":"good"}',
       '{"number":null,"x":{"y":[1,"\\u0800" ]},"text":"\\"go\\u00f6d\\"\\n"}',
