@@ -76,6 +76,20 @@ export function columnBytes(column: Column): number {
   }
 }
 
+/** The arrays that a column consists of. */
+export function arraysOf(column: Column): ArrayBufferView<ArrayBufferLike>[] {
+  const validity = column.validity === null ? [] : [column.validity];
+  switch (column.kind) {
+    case 'int64':
+    case 'float64':
+      return [column.values, ...validity];
+    case 'bytes':
+      return [column.offsets, column.bytes, ...validity];
+    case 'dictionary':
+      return [column.codes, ...arraysOf(column.values), ...validity];
+  }
+}
+
 // A byte order mark at the beginning of a value is part of it.
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { readAgentFile } from '../../agents/agent-file.js';
 import type { AgentDefinition } from '../../agents/definition.js';
 import { loadFiles } from '../../agents/load.js';
-import { openArchive, type AgentStore, type Archive } from '../../engine/index.js';
+import { openArchive, WorkerPool, type AgentStore, type Archive } from '../../engine/index.js';
 import { parseQueryRequest } from '../../server/request.js';
 import { packageRoot, packageVersion } from '../../server/cli/package-root.js';
 import type { Anchor, Question } from '../question.js';
@@ -20,11 +20,14 @@ const cursorZero = '0000000000000000';
 export class LogstrataSide implements Side {
   private readonly definition: AgentDefinition;
   private readonly cursors = new Map<number, string>();
+  /** Kept while the archive is closed and opened again, as a server keeps its threads when its files have left memory. */
+  private readonly workers: WorkerPool;
   private archive: Archive | undefined;
   private store: AgentStore | undefined;
 
   constructor(private readonly options: SideOptions) {
     const agent = options.side === 'logstrata-unindexed' ? `${options.set.name}_unindexed` : options.set.name;
+    this.workers = new WorkerPool(options.threads);
     this.definition = readAgentFile(join(packageRoot(), 'bench/agents', `${agent}.yaml`));
   }
 
@@ -62,6 +65,7 @@ export class LogstrataSide implements Side {
       mode: 'write',
       role: 'bench',
       cacheBytes: this.options.cacheBytes,
+      workers: this.workers,
     });
     this.store = await this.archive.agent(this.definition.name, this.definition.schema);
   }

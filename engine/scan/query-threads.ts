@@ -1,6 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
+import type { Column } from '../column.js';
 import { LogstrataError } from '../errors.js';
 import { probesOfJobMin } from '../limits.js';
+import { chunkTask, type ChunkJob } from '../storage/chunk-task.js';
 import { probeTask, type GramFilterFile } from '../storage/probe-task.js';
 import type { JobQueue } from '../workers/job-queue.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
@@ -29,6 +31,8 @@ export class QueryThreads {
   readonly #queue: JobQueue;
   readonly #needles = new Map<Uint8Array, Gathered>();
   #isAsking = false;
+  #turnsTaken = 0;
+  readonly #turnsWanted: (() => void)[] = [];
 
   /** Work that was begun ahead, whether or not anybody will take it. */
   readonly #underWay = new Set<Promise<unknown>>();
@@ -62,6 +66,24 @@ export class QueryThreads {
       this.#isAsking = true;
       void this.#askGathered();
     });
+  }
+
+  /** Has a column chunk read and decoded. */
+  readColumn(job: ChunkJob): Promise<Column> {
+    return this.#queue.run(chunkTask, job);
+  }
+
+  /** Calls `use` when fewer than twice as many others as there are threads have been called and not ended. In order. */
+  async inTurn<T>(use: () => Promise<T>): Promise<T> {
+    if (this.#turnsTaken < 2 * this.count) this.#turnsTaken++;
+    else await new Promise<void>((resolve) => this.#turnsWanted.push(resolve));
+    try {
+      return await use();
+    } finally {
+      const next = this.#turnsWanted.shift();
+      if (next === undefined) this.#turnsTaken--;
+      else next();
+    }
   }
 
   async #askGathered(): Promise<void> {

@@ -38,7 +38,7 @@ export interface ScanWork {
 
 /** A row group that is being looked at. */
 export interface Looking {
-  /** The matching rows. What threads don't do is done when it is asked for. */
+  /** The matching rows. Where nothing must be waited for they are looked for only now. */
   selection(): Promise<Selection>;
 }
 
@@ -80,21 +80,21 @@ export class RowGroupFilter {
    * A failure is told by `selection`, which may never be asked for.
    */
   look(rowGroup: RowGroup, share: RowGroupShare): Looking {
-    const pruning = this.#prune(rowGroup);
-    pruning.catch(() => {});
-    this.#threads?.track(pruning);
+    const threads = this.#threads;
+    const evaluate = ({ open, predicates }: Undecided): Promise<Selection> =>
+      this.#evaluate(open, rowGroup.rows, share, predicates);
+    const ahead = this.#prune(rowGroup).then((pruned) => {
+      if (threads === null || pruned.kind !== 'undecided' || isAtHand(pruned)) return pruned;
+      return threads.inTurn(() => evaluate(pruned));
+    });
+    ahead.catch(() => {});
+    threads?.track(ahead);
     let selection: Promise<Selection> | undefined;
-    return { selection: () => (selection ??= this.#decide(pruning, rowGroup.rows, share)) };
-  }
-
-  async #decide(
-    pruning: Promise<Selection | Undecided>,
-    rows: number,
-    share: RowGroupShare,
-  ): Promise<Selection> {
-    const pruned = await pruning;
-    if (pruned.kind !== 'undecided') return pruned;
-    return this.#evaluate(pruned.open, rows, share, pruned.predicates);
+    const decide = async (): Promise<Selection> => {
+      const pruned = await ahead;
+      return pruned.kind === 'undecided' ? evaluate(pruned) : pruned;
+    };
+    return { selection: () => (selection ??= decide()) };
   }
 
   /** What can be said without a column. */
@@ -216,6 +216,11 @@ export class RowGroupFilter {
     andRange(bits, matches, firstRow & ~7, endRow);
     return countRange(bits, firstRow, endRow);
   }
+}
+
+/** Whether every column that may be needed is in memory. */
+function isAtHand({ open, predicates }: Undecided): boolean {
+  return predicates.every(({ predicate }) => open.isAtHand(predicate.field));
 }
 
 /** Lower is asked earlier: cost for each row excluded. */

@@ -44,6 +44,8 @@ export interface OpenRowGroup {
    * no filter. Reads only the pieces of the filter that the needle asks for.
    */
   mayContain(field: number, folded: Uint8Array, counters: ReadCounters): Promise<boolean>;
+  /** Whether the column of the field is in memory, so that nobody need wait for it. */
+  isAtHand(field: number): boolean;
   /**
    * The decoded column of the schema's field number `field`, converted to the current schema: all null where the segment
    * has no such field. Cached within the column cache's bound. Throws `DamageError` on a failed checksum.

@@ -27,6 +27,10 @@ export class ColumnCache {
     return this.#bytes;
   }
 
+  has(key: string): boolean {
+    return this.#columns.has(key);
+  }
+
   /**
    * The column of `key`, from memory or else from `load`. A failure is everybody's who waits, and is not kept. A column
    * larger than the bound is handed out and not kept, nor is one that is used once.

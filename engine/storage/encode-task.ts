@@ -1,4 +1,4 @@
-import type { Column, RecordBatch } from '../column.js';
+import { arraysOf, type RecordBatch } from '../column.js';
 import { encoderKeptBytesMax, workerRowsMin } from '../limits.js';
 import { ChunkEncoder } from '../parquet/chunk-encoder.js';
 import { openCompressor } from '../parquet/compression.js';
@@ -50,17 +50,4 @@ export async function encodeOnPool(
   const job = { schema, codec, batch };
   if (batch.length < workerRowsMin) return (await work(job)).result;
   return pool.run(encodeTask, job, buffersOf(batch.columns.flatMap(arraysOf)));
-}
-
-function arraysOf(column: Column): ArrayBufferView<ArrayBufferLike>[] {
-  const validity = column.validity === null ? [] : [column.validity];
-  switch (column.kind) {
-    case 'int64':
-    case 'float64':
-      return [column.values, ...validity];
-    case 'bytes':
-      return [column.offsets, column.bytes, ...validity];
-    case 'dictionary':
-      return [column.codes, ...arraysOf(column.values), ...validity];
-  }
 }

@@ -122,6 +122,10 @@ class HotRowGroup implements RowGroup, OpenRowGroup {
     return Promise.resolve(true);
   }
 
+  isAtHand(): boolean {
+    return true;
+  }
+
   column(field: number): Promise<Column> {
     let column = this.#taken.get(field);
     if (column === undefined) {

@@ -9,9 +9,10 @@ import type { Directory, ReadableFile } from './directory.js';
 import { GramProbing } from './gram-probing.js';
 import type { SegmentEntry } from './manifest.js';
 import {
-  decodeCheckedChunk,
+  decodeStoredChunk,
   readBytes,
   readSegmentFooter,
+  storedChunk,
   withFile,
   type SegmentFooter,
 } from './segment-file.js';
@@ -108,11 +109,19 @@ export class SealedSegment {
     use: ColumnUse,
     load: () => Promise<Column>,
   ): Promise<Column> {
-    const key = `${this.#cachePrefix()}${rowGroup}/${variant}`;
-    const { column, cached } = await this.#cache.get(key, load, use);
+    const { column, cached } = await this.#cache.get(this.#cacheKey(rowGroup, variant), load, use);
     if (cached) counters.columnsCached++;
     else counters.columnsDecoded++;
     return column;
+  }
+
+  /** Whether the column is in the cache. */
+  isCached(rowGroup: number, variant: string): boolean {
+    return this.#cache.has(this.#cacheKey(rowGroup, variant));
+  }
+
+  #cacheKey(rowGroup: number, variant: string): string {
+    return `${this.#cachePrefix()}${rowGroup}/${variant}`;
   }
 
   /** Absolute, where other threads can read the file. */
@@ -191,21 +200,34 @@ class SealedRowGroup implements OpenRowGroup {
   async column(field: number, counters: ReadCounters, use: ColumnUse = 'again'): Promise<Column> {
     const source = this.#sources[field]!;
     const { type } = this.#target.fields[field]!;
-    const { rows, chunks } = this.#footer.footer.rowGroups[this.#index]!;
+    const { rows } = this.#footer.footer.rowGroups[this.#index]!;
     if (source.conversion === 'toNull') {
-      return this.#segment.cached(this.#index, `null-${type}`, counters, use, () =>
+      return this.#segment.cached(this.#index, this.#variant(field), counters, use, () =>
         Promise.resolve(nullColumn(type, rows)),
       );
     }
-    return this.#segment.cached(this.#index, `${source.field}-${type}`, counters, use, async () => {
-      const column = source.field + 1;
-      const chunk = chunks[column]!;
-      const bytes = await this.#segment.withFile((file) => readBytes(file, chunk.offset, chunk.bytes));
-      counters.bytesRead += bytes.length;
-      const address = { rowGroup: this.#index, column };
-      const decoded = decodeCheckedChunk(bytes, this.#footer, address, this.#segment.path);
+    return this.#segment.cached(this.#index, this.#variant(field), counters, use, async () => {
+      const address = { rowGroup: this.#index, column: source.field + 1 };
+      const chunk = storedChunk(this.#footer, address, this.#segment.path);
+      counters.bytesRead += chunk.bytes;
+      const file = this.#segment.absolutePath;
+      if (this.#threads !== null && file !== undefined)
+        return this.#threads.readColumn({ file, chunk, conversion: source.conversion, type });
+      const bytes = await this.#segment.withFile((open) => readBytes(open, chunk.offset, chunk.bytes));
+      const decoded = decodeStoredChunk(bytes, chunk, this.#footer.decompress);
       return convertColumn(decoded, source.conversion, type);
     });
+  }
+
+  isAtHand(field: number): boolean {
+    return this.#segment.isCached(this.#index, this.#variant(field));
+  }
+
+  /** Tells apart what the chunk of a field is converted to. */
+  #variant(field: number): string {
+    const { field: position, conversion } = this.#sources[field]!;
+    const { type } = this.#target.fields[field]!;
+    return conversion === 'toNull' ? `null-${type}` : `${position}-${type}`;
   }
 }
 

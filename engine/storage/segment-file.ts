@@ -9,7 +9,7 @@ import { FormatError, magic, tailBytes } from '../parquet/format.js';
 import type { Schema } from '../schema.js';
 import type { Directory, ReadableFile } from './directory.js';
 import { gramFilterBytes } from './gram-filter.js';
-import type { SegmentEntry } from './manifest.js';
+import type { Codec, SegmentEntry } from './manifest.js';
 import { readMetadata, type SegmentMetadata } from './segment-metadata.js';
 
 /** What the footer of a segment says, checked against the manifest. */
@@ -37,11 +37,7 @@ export async function withFile<T>(
 export async function readBytes(file: ReadableFile, position: number, length: number): Promise<Uint8Array> {
   const bytes = await file.read(position, length);
   if (bytes.length === length) return bytes;
-  const end = position + bytes.length;
-  throw new DamageError(`the file ends after ${end} bytes, expected ${position + length}`, {
-    path: file.path,
-    offset: end,
-  });
+  throw cutOff(file.path, position + bytes.length, position + length);
 }
 
 /** Reads the footer and compares it with what the manifest says. Throws `DamageError`: the whole segment is lost. */
@@ -112,29 +108,66 @@ export interface ChunkAddress {
   readonly column: number;
 }
 
-/** Checks and decodes the bytes of a column chunk. Throws `DamageError` with its row group and column. */
-export function decodeCheckedChunk(
-  bytes: Uint8Array,
-  segment: SegmentFooter,
+/** A column chunk in its file, and all that decoding it takes: plain data, which another thread can be given. */
+export interface StoredChunk {
+  /** The file, in messages. */
+  readonly path: string;
+  readonly rowGroup: number;
+  /** Name of the column. */
+  readonly name: string;
+  readonly content: ColumnContent;
+  readonly rows: number;
+  readonly codec: Codec;
+  readonly offset: number;
+  readonly bytes: number;
+  /** crc32 of its bytes. */
+  readonly checksum: number;
+}
+
+/** What the footer says of a column chunk. */
+export function storedChunk(
+  { footer, metadata }: SegmentFooter,
   { rowGroup, column }: ChunkAddress,
   path: string,
-): Column {
-  const { name, content } = segment.footer.columns[column]!;
-  const chunk = segment.footer.rowGroups[rowGroup]!.chunks[column]!;
-  const place = { path, offset: chunk.offset, rowGroup, column: name };
-  if (crc32(bytes) !== segment.metadata.checksums[rowGroup]![column]) {
+): StoredChunk {
+  const { name, content } = footer.columns[column]!;
+  const { offset, bytes, rows } = footer.rowGroups[rowGroup]!.chunks[column]!;
+  const checksum = metadata.checksums[rowGroup]![column]!;
+  return { path, rowGroup, name, content, rows, codec: footer.codec, offset, bytes, checksum };
+}
+
+/** Checks and decodes the bytes of a column chunk. Throws `DamageError` with its row group and column. */
+export function decodeStoredChunk(bytes: Uint8Array, chunk: StoredChunk, decompress: Decompress): Column {
+  const { path, rowGroup, name, content, rows, offset, checksum } = chunk;
+  const place = { path, offset, rowGroup, column: name };
+  if (crc32(bytes) !== checksum) {
     throw new DamageError(`column "${name}" of row group ${rowGroup} does not match its checksum`, place);
   }
   try {
-    return decodeChunk(bytes, content, chunk.rows, segment.decompress);
+    return decodeChunk(bytes, content, rows, decompress);
   } catch (error) {
     if (!(error instanceof FormatError)) throw error;
     throw new DamageError(`column "${name}" of row group ${rowGroup} is malformed: ${error.message}`, {
       ...place,
-      offset: chunk.offset + error.offset,
+      offset: offset + error.offset,
       cause: error,
     });
   }
+}
+
+/** As `decodeStoredChunk`, for a chunk of an open segment. */
+export function decodeCheckedChunk(
+  bytes: Uint8Array,
+  segment: SegmentFooter,
+  address: ChunkAddress,
+  path: string,
+): Column {
+  return decodeStoredChunk(bytes, storedChunk(segment, address, path), segment.decompress);
+}
+
+/** What is wrong with a file that ends at `end`, before what was to be read there. */
+export function cutOff(path: string, end: number, expectedEnd: number): DamageError {
+  return new DamageError(`the file ends after ${end} bytes, expected ${expectedEnd}`, { path, offset: end });
 }
 
 /** Whether the file begins with Parquet's magic number; our readers do without it, others don't. */

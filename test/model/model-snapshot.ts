@@ -156,6 +156,10 @@ export class ModelRowGroup implements RowGroup, OpenRowGroup {
     return Promise.resolve(this.#columns[field]!);
   }
 
+  isAtHand(): boolean {
+    return true;
+  }
+
   #missing(): boolean {
     return !this.#isExact && this.#random() < 0.3;
   }

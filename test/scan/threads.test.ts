@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DamageError, LogstrataError } from '../../engine/errors.js';
 import { executeScan } from '../../engine/scan/execute.js';
 import type { Query, ScanStats } from '../../engine/scan/query.js';
 import { makeSchema } from '../../engine/schema.js';
@@ -131,6 +132,68 @@ describe('a scan with threads', () => {
     expect(ten.text).toBe(answerOf(dataset, far));
     expect(ten.stats.rowGroupsScanned).toBeGreaterThanOrEqual(10);
     expect(ten.stats.rowGroupsScanned).toBeLessThanOrEqual(21);
+  });
+});
+
+describe('a scan with threads that fails', () => {
+  const everything = { limit: 10_000, after: { partition: 0, ordinal: 0 }, predicates: [level('error')] };
+
+  it('says what is damaged, as one thread does, and answers what does not need it', async () => {
+    const dataset = numbered(3000);
+    const snapshot = await store(dataset, { segments: 1 });
+    const { footer } = await snapshot.segments[0]!.footer();
+    const { offset } = footer.rowGroups[7]!.chunks[2]!;
+    const path = join(folder, snapshot.segments[0]!.path);
+    const bytes = readFileSync(path);
+    bytes[offset + 20]! ^= 1;
+    writeFileSync(path, bytes);
+    const failures: unknown[] = [];
+    for (const workers of pools) {
+      failures.push(await ask(snapshot, everything, workers).catch((error: unknown) => error));
+      const newest = { limit: 5, predicates: [level('error')] };
+      expect((await ask(snapshot, newest, workers)).text).toBe(answerOf(dataset, newest));
+    }
+    for (const failure of failures) {
+      expect(failure).toBeInstanceOf(DamageError);
+      expect(failure).toMatchObject({ rowGroup: 7, column: 'level', path: snapshot.segments[0]!.path });
+    }
+    await vacant(snapshot, 6);
+  });
+
+  it('tells a file that is gone from one that is damaged', async () => {
+    const snapshot = await store(numbered(300));
+    await ask(snapshot, { limit: 1, predicates: [] }, inline);
+    rmSync(join(folder, snapshot.segments[0]!.path));
+    for (const workers of pools)
+      await expect(ask(snapshot, everything, workers)).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  it('ends when its signal is aborted, and gives the snapshot back once nothing reads it', async () => {
+    for (const workers of pools) {
+      const snapshot = await store(numbered(6000));
+      const abort = new AbortController();
+      const settings = { workers, signal: abort.signal, pieceBytes: 200 };
+      const pieces = executeScan(snapshot, everything, settings).lines[Symbol.asyncIterator]();
+      await pieces.next();
+      const next = pieces.next();
+      abort.abort(new LogstrataError('timeout', 'too long'));
+      await next.catch(() => undefined);
+      await expect(pieces.next()).rejects.toMatchObject({ code: 'timeout' });
+      await vacant(snapshot, 1);
+    }
+  });
+
+  it('gives the snapshot back when it is ended early', async () => {
+    for (const workers of pools) {
+      const snapshot = await store(numbered(6000));
+      const settings = { workers, pieceBytes: 200 };
+      let count = 0;
+      for await (const piece of executeScan(snapshot, everything, settings).lines) {
+        expect(piece.length).toBeGreaterThan(0);
+        if (++count === 10) break;
+      }
+      await vacant(snapshot, 1);
+    }
   });
 });
 
