@@ -12,8 +12,9 @@ export function agentStats(state: AgentState): StoreStats {
     const first = snapshot.runs[0];
     const last = snapshot.runs.at(-1);
     const groups = new Set(snapshot.runs.map((run) => run.rowGroup));
-    const mins = [...groups].flatMap((group) => group.timeMinMs ?? []);
-    const maxs = [...groups].flatMap((group) => group.timeMaxMs ?? []);
+    const hotTimes = hot.flatMap(({ rows }) => rows.timeRangeMs() ?? []);
+    const mins = [...[...groups].flatMap((group) => group.timeMinMs ?? []), ...hotTimes];
+    const maxs = [...[...groups].flatMap((group) => group.timeMaxMs ?? []), ...hotTimes];
     return {
       agent: state.agent,
       manifest: manifest?.number ?? 0,

@@ -2,7 +2,7 @@ import { assert } from '../assert.js';
 import { plainColumn } from '../batch.js';
 import type { Column, RecordBatch } from '../column.js';
 import type { OpenRowGroup, RowGroup, ZoneMap } from '../scan/snapshot.js';
-import type { Field, Schema } from '../schema.js';
+import { placementField, type Field, type Schema } from '../schema.js';
 import { conversionOf, convertColumn, convertZone, nullColumn } from './convert-column.js';
 import { makeGrowingColumn, type GrowingColumn } from './growing-column.js';
 import type { HotRun } from './hot-segment-file.js';
@@ -56,6 +56,14 @@ export class HotRows {
   /** Where the rows stand, in the order of the rows: that of commit, not of position. */
   runs(): Run[] {
     return [...this.#runs];
+  }
+
+  /** Earliest and latest time of the rows by the field that places them, in milliseconds; null where no row has one. */
+  timeRangeMs(): readonly [number, number] | null {
+    const placement = placementField(this.schema);
+    if (placement < 0 || this.#rowCount === 0) return null;
+    const { min, max } = this.#columns[placement]!.zone(this.#rowCount);
+    return typeof min === 'bigint' && typeof max === 'bigint' ? [Number(min), Number(max)] : null;
   }
 
   /** All rows, sharing memory. */

@@ -6,7 +6,7 @@ import { didYouMean, listNames } from '../suggestion.js';
 import type { Settings } from './settings.js';
 
 /** What to say when a name is not among those there are: the nearest of them, and all of them. */
-export function unknownAgent(name: string, known: readonly string[], where: string): LogstrataError {
+function unknownAgent(name: string, known: readonly string[], where: string): LogstrataError {
   const there =
     known.length === 0 ? `There are no agents in ${where}.` : `Agents in ${where}: ${listNames(known)}.`;
   return new LogstrataError(

@@ -41,5 +41,5 @@ export function formatTime(timeMs: number | null): string {
 
 /** Records a second over a span; `-` when the span is too short to tell. */
 export function formatRate(records: number, ms: number): string {
-  return ms < 1 ? '-' : `${formatCount((records * 1000) / ms)} records/s`;
+  return ms < 1 ? '-' : `${formatCounted(Math.round((records * 1000) / ms), 'record')}/s`;
 }

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { AgentStore, Archive } from '../../engine/archive.js';
 import { LogstrataError } from '../../engine/errors.js';
 import type { WorkerPool } from '../../engine/workers/worker-pool.js';
-import { unknownAgent } from './agent-choice.js';
+import { didYouMean, listNames } from '../suggestion.js';
 import type { Settings } from './settings.js';
 import { tell } from './terminal.js';
 
@@ -44,11 +44,18 @@ export function requireData(location: string): void {
   throw new LogstrataError('not_found', message, { path: location });
 }
 
-/** The stores that a command is about: the named one, or all that the archive has. Throws `not_found` for a name that it lacks. */
+/** The stores that a command is about: the named one, or all that the archive has. Throws `not_found` for one without records. */
 export async function storesOf(archive: Archive, name: string | undefined): Promise<AgentStore[]> {
   const known = await archive.agents();
-  if (name !== undefined && !known.includes(name)) throw unknownAgent(name, known, archive.location);
+  if (name !== undefined && !known.includes(name)) throw noRecords(name, known, archive.location);
   const stores: AgentStore[] = [];
   for (const each of name === undefined ? known : [name]) stores.push(await archive.agent(each));
   return stores;
+}
+
+/** Whether there is an agent's file of that name is another matter: nothing was loaded for it. */
+function noRecords(name: string, known: readonly string[], where: string): LogstrataError {
+  const there = known.length === 0 ? 'It is empty' : `There are records of ${listNames(known)}`;
+  const message = `there are no records of an agent ${JSON.stringify(name)} in ${where}${didYouMean(name, known)}. ${there}`;
+  return new LogstrataError('not_found', message);
 }

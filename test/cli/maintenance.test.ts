@@ -62,6 +62,14 @@ describe('logstrata stats', () => {
       '{"time":"2026-11-17T00:03:05Z","level":"info"}\n{"time":"2026-11-17T00:03:06Z","trace_id":"x"}\n';
     const loading = await run(folder, ['load', 'app', '-', '--data', 'one'], line);
     expect(loading.stdout).toContain('1 value did not read as the type of the field and became null');
+    const hot = await run(folder, ['stats', 'app', '--data', 'one']);
+    expect(hot.stdout).toMatch(/records +2 \(2 of them hot\)/);
+    expect(hot.stdout).toMatch(/times \(UTC\) +2026-11-17 00:03:05 to 2026-11-17 00:03:06/);
+    const none = await run(folder, ['stats', 'nginx', '--data', 'one']);
+    expect(none).toMatchObject({ code: 1 });
+    expect(none.stderr).toMatch(
+      /there are no records of an agent "nginx" in .*one\. There are records of app/,
+    );
     await run(folder, ['compact', '--data', 'one']);
     const single = await run(folder, ['stats', 'app', '--data', 'one']);
     expect(single.stdout).toMatch(/sealed +1 segment, 1 row group, /);
