@@ -142,7 +142,7 @@ async function* answer(
   const startMs = performance.now();
   const plan = planScan(snapshot.runs, query);
   stats.runs = plan.end - plan.first;
-  stats.rowGroups = plan.shares.size;
+  stats.rowGroups = plan.rowGroups;
   const pace = new Pace(options.signal);
   const filter = new RowGroupFilter(snapshot.schema, predicates, { stats, pace, threads });
   const finder = new Finder(plan, filter, { stats, pace, threads });

@@ -1,8 +1,8 @@
 import { assert } from '../assert.js';
 import { rowGroupRowsMax, rowGroupsAheadMax } from '../limits.js';
 import type { Matches } from './materialise.js';
-import { scanUnits } from './plan.js';
-import type { RowGroupShare, ScanPlan, ScanUnit } from './plan.js';
+import { scanUnits, shareOf } from './plan.js';
+import type { ScanPlan, ScanUnit } from './plan.js';
 import type { Looking, RowGroupFilter, ScanWork } from './row-group-filter.js';
 import { compactSelection, countSelected } from './selection.js';
 import type { Selection } from './selection.js';
@@ -16,8 +16,8 @@ export class Finder {
   readonly #plan: ScanPlan;
   readonly #filter: RowGroupFilter;
   readonly #work: ScanWork;
-  /** Row groups that are being looked at, or have further units. */
-  readonly #looking = new Map<RowGroup, Looking>();
+  /** Row groups that are being looked at, or have further units, and how many of these are left. */
+  readonly #looking = new Map<RowGroup, { readonly looking: Looking; unitsLeft: number }>();
 
   constructor(plan: ScanPlan, filter: RowGroupFilter, work: ScanWork) {
     this.#plan = plan;
@@ -77,24 +77,23 @@ export class Finder {
   #begin({ rowGroup }: ScanUnit): void {
     if (this.#looking.has(rowGroup)) return;
     assert(rowGroup.rows <= rowGroupRowsMax, `${rowGroup.file} has a row group of ${rowGroup.rows} rows`);
-    this.#looking.set(rowGroup, this.#filter.look(rowGroup, this.#shareOf(rowGroup)));
+    const share = shareOf(this.#plan, rowGroup);
+    this.#looking.set(rowGroup, {
+      looking: this.#filter.look(rowGroup, share),
+      unitsLeft: share.units,
+    });
   }
 
   async #take({ rowGroup }: ScanUnit): Promise<Selection> {
     const { pace, stats } = this.#work;
     await pace.pause();
     const startMs = performance.now();
-    const selection = await this.#looking.get(rowGroup)!.selection();
-    const share = this.#shareOf(rowGroup);
-    share.units--;
-    if (share.units === 0) this.#looking.delete(rowGroup);
+    const begun = this.#looking.get(rowGroup);
+    assert(begun !== undefined, 'a unit is taken after it was begun');
+    const selection = await begun.looking.selection();
+    begun.unitsLeft--;
+    if (begun.unitsLeft === 0) this.#looking.delete(rowGroup);
     stats.selectMs += performance.now() - startMs;
     return selection;
-  }
-
-  #shareOf(rowGroup: RowGroup): RowGroupShare {
-    const share = this.#plan.shares.get(rowGroup);
-    assert(share !== undefined, 'the plan has a share for every unit');
-    return share;
   }
 }

@@ -1,5 +1,6 @@
 import type { Position } from '../cursor.js';
 import type { Query } from './query.js';
+import { runIndexOf } from './run-index.js';
 import type { RowGroup, SnapshotRun } from './snapshot.js';
 
 /** Rows of one row group whose positions are consecutive, clipped to the cursor bounds. */
@@ -19,10 +20,9 @@ export interface ScanUnit {
 
 /** The part of a row group that lies within the cursor bounds, over all of its units. */
 export interface RowGroupShare {
-  firstRow: number;
-  endRow: number;
-  /** Units not yet scanned. */
-  units: number;
+  readonly firstRow: number;
+  readonly endRow: number;
+  readonly units: number;
 }
 
 /** What a query has to look at, and in which direction. Plain data; nothing has been read for it. */
@@ -36,45 +36,53 @@ export interface ScanPlan {
   readonly before: Position | undefined;
   /** Rows within the bounds. */
   readonly rows: number;
-  readonly shares: ReadonlyMap<RowGroup, RowGroupShare>;
+  /** Row groups that reach into the bounds. */
+  readonly rowGroups: number;
   /** Forward: the first matches are wanted, and are written as they are found. Backward: the last ones, newest first. */
   readonly direction: 'forward' | 'backward';
 }
 
 /**
  * Clips the runs to the open interval of the cursors, by binary search. Without `after` the newest matches are wanted;
- * but where the limit can't cut anything off, forward finds the same and needs to keep nothing.
+ * but where the limit can't cut anything off, forward finds the same and needs to keep nothing. The time that this takes does
+ * not grow with the runs, once they are indexed.
  */
 export function planScan(runs: readonly SnapshotRun[], query: Query): ScanPlan {
   const { after, before } = query;
+  const index = runIndexOf(runs);
   const first = after === undefined ? 0 : partition(runs, (run) => endsAtOrBefore(run, after));
   const bound = before === undefined ? runs.length : partition(runs, (run) => startsBefore(run, before));
   const end = Math.max(first, bound);
-  const shares = new Map<RowGroup, RowGroupShare>();
   let rows = 0;
-  let previous: RowGroup | undefined;
-  let share: RowGroupShare | undefined;
-  for (let i = first; i < end; i++) {
-    const run = runs[i]!;
-    const skip = i === first ? rowsUpTo(run, after) : 0;
-    const keep = i === end - 1 ? rowsBefore(run, before) : run.rows;
-    // A cursor can stand in the gap between two bounds of one run, which then has no row to give.
-    if (keep <= skip) continue;
-    rows += keep - skip;
-    if (share === undefined || run.rowGroup !== previous) {
-      share = shares.get(run.rowGroup);
-      if (share === undefined) {
-        share = { firstRow: run.firstRow + skip, endRow: run.firstRow + keep, units: 0 };
-        shares.set(run.rowGroup, share);
-      }
-      share.units++;
-      previous = run.rowGroup;
-    }
-    share.firstRow = Math.min(share.firstRow, run.firstRow + skip);
-    share.endRow = Math.max(share.endRow, run.firstRow + keep);
+  if (first < end) {
+    const skipped = rowsUpTo(runs[first]!, after);
+    const last = runs[end - 1]!;
+    rows = Math.max(0, index.rows(first, end) - skipped - (last.rows - rowsBefore(last, before)));
   }
+  // A cursor can stand in the gap between two bounds of one run, which then has no row to give.
+  const rowGroups = rows === 0 ? 0 : index.rowGroups(first, end);
   const direction = after === undefined && query.limit < rows ? 'backward' : 'forward';
-  return { runs, first, end, after, before, rows, shares, direction };
+  return { runs, first, end, after, before, rows, rowGroups, direction };
+}
+
+/** The part of a row group that lies within the bounds of a plan, and how many units it has there. */
+export function shareOf(plan: ScanPlan, rowGroup: RowGroup): RowGroupShare {
+  const { runs, first, end } = plan;
+  let firstRow = Infinity;
+  let endRow = 0;
+  let units = 0;
+  let previous = -2;
+  for (const i of runIndexOf(runs).runsOf(rowGroup, first, end)) {
+    const run = runs[i]!;
+    const skip = i === first ? rowsUpTo(run, plan.after) : 0;
+    const keep = i === end - 1 ? rowsBefore(run, plan.before) : run.rows;
+    if (keep <= skip) continue;
+    if (i !== previous + 1) units++;
+    previous = i;
+    firstRow = Math.min(firstRow, run.firstRow + skip);
+    endRow = Math.max(endRow, run.firstRow + keep);
+  }
+  return { firstRow, endRow, units };
 }
 
 /** The units of a plan in its direction, made one at a time: a query that stops early pays for what it saw. */
