@@ -9,7 +9,7 @@ import { parseQueryRequest } from '../request.js';
 import { codecOption } from './codec-option.js';
 import { exitDone, UsageError } from './failure.js';
 import { formatCounted } from './figures.js';
-import { storesOf, withArchive } from './opened-archive.js';
+import { storesOf, withWorkers } from './opened-archive.js';
 import { publishFiles, requireFree } from './output-file.js';
 import { startProgress } from './progress.js';
 import { collectBound, filterHelp, rawQueryOf } from './query-words.js';
@@ -18,12 +18,14 @@ import { readSettings } from './settings.js';
 import type { FolderFlags, Settings } from './settings.js';
 import { runStoppable } from './stoppable.js';
 import { tell, writeOut } from './terminal.js';
+import { workersOption } from './workers-option.js';
 
 interface ExportFlags extends FolderFlags, QueryBounds {
   readonly format: 'jsonl' | 'parquet';
   readonly output?: string;
   readonly codec?: Codec;
   readonly force?: boolean;
+  readonly workers?: number;
 }
 
 const examples = `${filterHelp}
@@ -98,7 +100,7 @@ async function exportAgent(
   }
   const settings = readSettings(flags);
   if (output !== '-') requireFree(output, flags.force);
-  return withArchive(settings, 'read', 'export', async (archive) => {
+  return withWorkers(settings, 'read', 'export', flags.workers, async (archive) => {
     const store = (await storesOf(archive, agent))[0]!;
     const query = readQuery(words, flags, store.schema, settings);
     if (output === '-') {
@@ -134,6 +136,7 @@ export function addExportCommand(program: Command): void {
     .option('--after <cursor>', 'only records after this _cursor', collectBound)
     .option('--before <cursor>', 'only records before this _cursor', collectBound)
     .addOption(codecOption('zstd'))
+    .addOption(workersOption('read and search'))
     .addHelpText('after', examples)
     .action(async (agent: string, words: string[], _flags: unknown, command: Command) => {
       const flags = command.optsWithGlobals<ExportFlags>();

@@ -4,16 +4,15 @@ import type { AgentDefinition } from '../../agents/definition.js';
 import type { LoadFilesOptions } from '../../agents/load.js';
 import { expandFiles } from '../../agents/load-paths.js';
 import type { LoadSummary } from '../../agents/load-report.js';
-import type { AgentStore, Archive } from '../../engine/archive.js';
+import type { AgentStore } from '../../engine/archive.js';
 import type { LogstrataError } from '../../engine/errors.js';
 import type { Codec } from '../../engine/storage/manifest.js';
-import type { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { chooseAgent } from './agent-choice.js';
 import { codecOption } from './codec-option.js';
 import { exitFailed, messageWithPlace, UsageError } from './failure.js';
 import { formatBytes, formatCounted, formatRate, formatSpan } from './figures.js';
 import { describeLosses, describeSummary, LoadDisplay } from './load-display.js';
-import { withArchive } from './opened-archive.js';
+import { withWorkers } from './opened-archive.js';
 import { startProgress } from './progress.js';
 import { readSettings } from './settings.js';
 import type { FolderFlags, Settings } from './settings.js';
@@ -67,21 +66,6 @@ export async function loadIntoStore(
   return loadFiles({ ...options, store, definition, files, timezone, now: Date.now });
 }
 
-/** Opens the archive with the threads that the user asked for, and ends them with it. */
-async function withWorkers<T>(
-  flags: LoadFlags,
-  settings: Settings,
-  run: (archive: Archive, workers: WorkerPool) => Promise<T>,
-): Promise<T> {
-  const { WorkerPool, workersDefault } = await import('../../engine/index.js');
-  const workers = new WorkerPool(flags.workers ?? workersDefault());
-  try {
-    return await withArchive(settings, 'write', 'load', (archive) => run(archive, workers), workers);
-  } finally {
-    await workers.close();
-  }
-}
-
 async function loadPaths(
   definition: AgentDefinition,
   files: readonly string[],
@@ -89,7 +73,7 @@ async function loadPaths(
   flags: LoadFlags,
   signal: AbortSignal,
 ): Promise<number> {
-  return withWorkers(flags, settings, async (archive, workers) => {
+  return withWorkers(settings, 'write', 'load', flags.workers, async (archive, workers) => {
     const store = await archive.agent(definition.name, definition.schema);
     const display = new LoadDisplay();
     const summary = await loadIntoStore(store, definition, files, settings, {
@@ -120,7 +104,7 @@ async function loadStandardInput(
   flags: LoadFlags,
   signal: AbortSignal,
 ): Promise<number> {
-  return withWorkers(flags, settings, async (archive) => {
+  return withWorkers(settings, 'write', 'load', flags.workers, async (archive) => {
     const store = await archive.agent(definition.name, definition.schema);
     const { loadStream } = await import('../../agents/load-stream.js');
     const progress = startProgress('standard input');
@@ -189,7 +173,7 @@ export function addLoadCommand(program: Command): void {
     .option('--again', 'store files that are known once more')
     .option('--merge', 'sort all files together and store them as one, or not at all')
     .addOption(codecOption('lz4'))
-    .addOption(workersOption())
+    .addOption(workersOption('parse and write'))
     .option('--json', 'answer with JSON')
     .addHelpText('after', examples)
     .action(async (agent: string, files: string[], _flags: unknown, command: Command) => {

@@ -37,6 +37,23 @@ export async function withArchive<T>(
   }
 }
 
+/** As `withArchive`, with `threads` worker threads that end with it; by default as many as there are cores. */
+export async function withWorkers<T>(
+  settings: Settings,
+  mode: 'read' | 'write',
+  role: string,
+  threads: number | undefined,
+  run: (archive: Archive, workers: WorkerPool) => Promise<T>,
+): Promise<T> {
+  const { WorkerPool, workersDefault } = await import('../../engine/index.js');
+  const workers = new WorkerPool(threads ?? workersDefault());
+  try {
+    return await withArchive(settings, mode, role, (archive) => run(archive, workers), workers);
+  } finally {
+    await workers.close();
+  }
+}
+
 /** Throws `not_found` where there is no data folder: what only looks after records must not make one of a mistyped name. */
 export function requireData(location: string): void {
   if (existsSync(location)) return;

@@ -3,19 +3,21 @@ import { parseQueryRequest } from '../request.js';
 import { chooseAgent } from './agent-choice.js';
 import { describeQuery, describeStats } from './explain.js';
 import { exitDone } from './failure.js';
-import { withArchive } from './opened-archive.js';
+import { withWorkers } from './opened-archive.js';
 import { collectBound, filterHelp, rawQueryOf } from './query-words.js';
 import type { QueryBounds } from './query-words.js';
 import { readSettings } from './settings.js';
 import type { FolderFlags } from './settings.js';
 import { runStoppable } from './stoppable.js';
 import { tell, writeOut } from './terminal.js';
+import { workersOption } from './workers-option.js';
 
 /** Records that a query without a limit answers with, as on the route (`interface.md`). */
 const limitDefault = 100;
 
 interface QueryFlags extends FolderFlags, QueryBounds {
   readonly explain?: boolean;
+  readonly workers?: number;
 }
 
 const examples = `${filterHelp}
@@ -42,7 +44,7 @@ async function query(
     limitDefault: Math.min(limitDefault, settings.config.server.limitMax),
   });
   if (flags.explain === true) describeQuery(request, definition.schema).forEach(tell);
-  return withArchive(settings, 'read', 'query', async (archive) => {
+  return withWorkers(settings, 'read', 'query', flags.workers, async (archive) => {
     const store = await archive.agent(agent, definition.schema);
     const scan = await store.scan(request, { signal });
     for await (const piece of scan.lines) await writeOut(piece);
@@ -63,6 +65,7 @@ export function addQueryCommand(program: Command): void {
     .option('--after <cursor>', 'only records after this _cursor', collectBound)
     .option('--before <cursor>', 'only records before this _cursor', collectBound)
     .option('--explain', 'show on standard error how the query was understood and what it cost')
+    .addOption(workersOption('read and search'))
     .addHelpText('after', examples)
     .action(async (agent: string, words: string[], _flags: unknown, command: Command) => {
       const flags = command.optsWithGlobals<QueryFlags>();

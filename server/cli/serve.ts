@@ -7,7 +7,7 @@ import type { Archive } from '../../engine/archive.js';
 import type { RunningServer, TransportChoice } from '../server.js';
 import { allAgents } from './agent-choice.js';
 import { exitDone } from './failure.js';
-import { withArchive } from './opened-archive.js';
+import { withWorkers } from './opened-archive.js';
 import { describeAgents, openAgents } from './served-agents.js';
 import type { ServedAgent } from './served-agents.js';
 import { readSettings } from './settings.js';
@@ -15,11 +15,13 @@ import type { FolderFlags, Settings } from './settings.js';
 import { runStoppable } from './stoppable.js';
 import type { StopSignals } from './stop-signals.js';
 import { printLines, tell } from './terminal.js';
+import { workersOption } from './workers-option.js';
 
 /** Options of the commands that start a server. */
 export interface ServeFlags extends FolderFlags {
   readonly listen?: ListenAddress;
   readonly transport?: TransportChoice;
+  readonly workers?: number;
 }
 
 /** Longest wait for answers that have begun when the server is told to stop; a second signal ends it at once. */
@@ -121,6 +123,7 @@ export function addServeCommand(program: Command): void {
     .description('Answers GET /api/query/<agent> over HTTP until it is told to stop (SIGINT, SIGTERM).')
     .addOption(listenOption())
     .addOption(transportOption())
+    .addOption(workersOption('read and search'))
     .addHelpText('after', examples)
     .action(async (_flags: unknown, command: Command) => {
       const flags = command.optsWithGlobals<ServeFlags>();
@@ -129,7 +132,7 @@ export function addServeCommand(program: Command): void {
         await printLines(describeFolders(settings));
         // Agents are read before the archive is opened: a broken file must not leave a lock behind, even for a moment.
         allAgents(settings);
-        return withArchive(settings, 'write', 'serve', (archive) =>
+        return withWorkers(settings, 'write', 'serve', flags.workers, (archive) =>
           serveArchive(archive, settings, flags, signals),
         );
       });

@@ -1,9 +1,9 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { workersMax } from '../../engine/limits.js';
 
-/** `--workers`, for the commands that write sealed segments. */
-export function workersOption(): Option {
-  const what = `threads that parse and write, 0 to ${workersMax}; 0 for none (default: the cores, at most 8)`;
+/** `--workers`, for the commands whose threads do what `work` says. */
+export function workersOption(work: 'parse and write' | 'read and search'): Option {
+  const what = `threads that ${work}, 0 to ${workersMax}; 0 for none (default: the cores, at most 8)`;
   return new Option('--workers <n>', what).argParser(readWorkers);
 }
 

@@ -30,11 +30,11 @@ it('gives the same bytes as the route, for the same query', async () => {
     ],
     ['app', ['time__until=2026-11-18 10:00:00', '--limit', '2'], 'time__until=2026-11-18+10:00:00&limit=2'],
   ];
-  for (const [agent, words, query] of cases) {
+  for (const [i, [agent, words, query]] of cases.entries()) {
     const response = await fetch(`http://127.0.0.1:${port}/api/query/${agent}?${query}`);
     expect(response.status).toBe(200);
     const text = await response.text();
-    const ended = await run(folder, ['query', agent, ...words]);
+    const ended = await run(folder, ['query', agent, ...words, '--workers', String(i % 3)]);
     expect(ended.stderr).toBe('');
     expect(ended.code).toBe(0);
     expect(ended.stdout).toBe(text);
