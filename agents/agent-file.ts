@@ -99,7 +99,7 @@ export function parseAgentFile(text: string, path: string): AgentDefinition {
   }
   const root = readRootSection(text, problems, ['fields', 'file', 'retention', 'system']);
   const file = root === undefined ? undefined : readFileInput(root, path, notes);
-  const retention = root === undefined ? undefined : readRetention(root, path, notes);
+  const retention = root === undefined ? undefined : readRetention(root);
   const system = root === undefined ? undefined : readSystem(root, path, notes);
   const reported =
     system === undefined

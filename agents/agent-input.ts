@@ -110,18 +110,17 @@ function readRotation(file: YamlSection, path: string, notes: string[]): Rotatio
 
 const retentionIntervalDefaultMs = 3_600_000;
 
-/** `retention`: checked, and for later. */
-export function readRetention(root: YamlSection, path: string, notes: string[]): Retention | undefined {
-  const section = root.section('retention', ['period', 'interval']);
+/** `retention`: how long records are kept. */
+export function readRetention(root: YamlSection): Retention | undefined {
+  const section = root.section('retention', ['period', 'interval', 'max_bytes']);
   if (section === undefined) return undefined;
   const periodMs = section.parsed('period', `never, or ${durationShape}, and longer than nothing`, (text) => {
     if (text.trim().toLowerCase() === 'never') return Infinity;
     return parseDuration(text) || undefined;
   });
   const intervalMs = section.duration('interval', 1) ?? retentionIntervalDefaultMs;
-  if (periodMs === undefined || periodMs === Infinity) return { periodMs: null, intervalMs };
-  notes.push(`${path}: retention is read and not used: this version removes no records`);
-  return { periodMs, intervalMs };
+  const bytesMax = section.byteSize('max_bytes') ?? null;
+  return { periodMs: periodMs === Infinity ? null : (periodMs ?? null), intervalMs, bytesMax };
 }
 
 const systemIntervalDefaultMs = 60_000;

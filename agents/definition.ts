@@ -58,6 +58,8 @@ export interface Retention {
   readonly periodMs: number | null;
   /** How often to look, in milliseconds. */
   readonly intervalMs: number;
+  /** Bytes on the disk beyond which the oldest records go; null means any number. */
+  readonly bytesMax: number | null;
 }
 
 export type RotationMethod = 'truncate' | 'rename';

@@ -28,6 +28,8 @@ export interface LoadFilesOptions extends ReadSettings {
   /** One unit for all files: their records are sorted together, and become visible together or not at all. */
   readonly merge?: boolean | undefined;
   readonly codec?: Codec | undefined;
+  /** Store records that are older than the agent's retention period too, for that period from now on. */
+  readonly beyondRetention?: boolean | undefined;
   readonly onEvent?: ((event: LoadEvent) => void) | undefined;
 }
 
@@ -50,8 +52,11 @@ class Unit {
   constructor(private readonly options: LoadFilesOptions) {}
 
   readonly session = (): Promise<LoadSession> => {
-    const { store, codec } = this.options;
-    this.begun ??= store.beginLoad(codec === undefined ? {} : { codec });
+    const { store, codec, beyondRetention } = this.options;
+    this.begun ??= store.beginLoad({
+      ...(codec === undefined ? {} : { codec }),
+      ...(beyondRetention === undefined ? {} : { beyondRetention }),
+    });
     return this.begun;
   };
 
@@ -187,10 +192,14 @@ class FilesLoad {
       inputBytes: sum(({ contentBytes }) => contentBytes),
     };
     const last = items.at(-1)!;
-    const result = await session.commit({ checkpoints, counters }, (fraction) =>
-      this.progress(last, 'writing', fraction),
-    );
-    return result.bytesOnDisk;
+    try {
+      const onProgress = (fraction: number) => this.progress(last, 'writing', fraction);
+      return (await session.commit({ checkpoints, counters }, onProgress)).bytesOnDisk;
+    } catch (error) {
+      // What can't be stored because of what is in it says nothing about the other files.
+      if (!isLogstrataError(error) || error.code !== 'invalid') throw error;
+      throw new SourceError('invalid', `${last.path}: ${error.message}`, { path: last.path, cause: error });
+    }
   }
 
   /** Another process may have stored the same lines while we read them: then ours would be there twice. */

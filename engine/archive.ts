@@ -3,7 +3,8 @@ import type { Query, ScanStats } from './scan/query.js';
 import type { Schema } from './schema.js';
 import type { Snapshot } from './scan/snapshot.js';
 import type { CommitExtras, LoadOptions, LoadSession } from './storage/commit.js';
-import type { Checkpoint, Codec, Counters } from './storage/manifest.js';
+import type { RetentionPolicy } from './maintenance/retention-policy.js';
+import type { Checkpoint, Codec, Counters, Retired } from './storage/manifest.js';
 
 /**
  * A data folder. Opened to write, this process holds the folder's lock, or, when another process does, commits
@@ -16,11 +17,17 @@ export interface Archive {
   agents(): Promise<string[]>;
   /**
    * The store of one agent. With `schema` the store takes it as its current one (creating the store, or adding a schema
-   * version, in write mode); without, the store must be there (`not_found`).
+   * version, in write mode); without, the store must be there (`not_found`). Without `retention` its records are kept for
+   * ever, or as long as an earlier call has said.
    */
-  agent(name: string, schema?: Schema): Promise<AgentStore>;
+  agent(name: string, schema?: Schema, retention?: Retention): Promise<AgentStore>;
   /** Finishes commits under way, records the committed length of hot files, releases the lock. */
   close(): Promise<void>;
+}
+
+/** How long records are kept, and how often to look. An archive that is opened with `background` takes them away by itself. */
+export interface Retention extends RetentionPolicy {
+  readonly intervalMs: number;
 }
 
 export interface AgentStore {
@@ -124,5 +131,7 @@ export interface StoreStats {
   readonly lastCursor: string | null;
   readonly sources: number;
   readonly counters: Counters;
+  /** What retention has taken, over the agent's life. */
+  readonly retired: Retired;
   readonly schema: Schema;
 }

@@ -178,3 +178,9 @@ export const backgroundShare = 0.5;
 
 /** How long an agent whose compaction failed in the background is left alone: a full disk does not get better by trying. */
 export const backgroundRetryMs = 60_000;
+
+/**
+ * Records that retention has taken and that still lie in files, as a part of the live ones. With more the background rewrites
+ * the segments that hold most of them, so that the disk never has more than this beyond what is kept.
+ */
+export const retiredShareMax = 1 / 6;

@@ -19,7 +19,7 @@ export interface BackgroundOptions {
   readonly directory: Directory;
   readonly now: () => number;
   readonly zstdAfterMs: number | null;
-  /** 1: rewrites run on a thread of their own, in a folder on the disk. 0: on the thread that asks, in any folder. */
+  /** 1: rewrites run on a thread of their own, in a folder on the disk. 0: on the thread that asks, and only then, in any folder. */
   readonly threads: 0 | 1;
   readonly onWarning: (message: string) => void;
 }
@@ -48,6 +48,11 @@ export class BackgroundCompaction {
 
   constructor(private readonly options: BackgroundOptions) {
     this.workers = new WorkerPool(options.threads);
+  }
+
+  /** Whether it does its work by itself. */
+  get isAlone(): boolean {
+    return this.options.threads > 0;
   }
 
   /** Begins a rewrite if one is due and none is under way. Never fails, and returns at once: for a timer. */

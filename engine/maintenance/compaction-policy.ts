@@ -2,13 +2,14 @@ import { dayNumber, hourMs } from '../cursor.js';
 import {
   compactionBytesMax,
   compactionSegmentsMax,
+  retiredShareMax,
   rowGroupRowsMax,
   segmentFanIn,
   segmentRowGroupsMax,
   smallSegmentsMax,
   zstdBytesMin,
 } from '../limits.js';
-import type { Codec, Manifest, SegmentEntry } from '../storage/manifest.js';
+import { liveRows, type Codec, type Manifest, type SegmentEntry } from '../storage/manifest.js';
 
 /** What compaction goes by. */
 export interface CompactionPolicy {
@@ -43,25 +44,51 @@ export function proposeRewrite(
     const rewrite = proposeFor(group, manifest, policy);
     if (rewrite !== undefined) return rewrite;
   }
-  return undefined;
+  return proposeReclaim(manifest, policy, except);
+}
+
+/**
+ * The segment of whose records retention has taken most, if its file is worth writing anew. Each record that goes for good
+ * costs `1 / retiredShareMax` that are rewritten at most, since no fewer are over in the worst segment than in all.
+ */
+function proposeReclaim(
+  manifest: Manifest,
+  policy: CompactionPolicy,
+  except: ReadonlySet<string>,
+): Rewrite | undefined {
+  let worst: SegmentEntry | undefined;
+  let worstShare = 0;
+  let live = 0;
+  let over = 0;
+  for (const segment of manifest.segments) {
+    const rows = liveRows(segment);
+    live += rows;
+    over += segment.rows - rows;
+    const share = 1 - rows / segment.rows;
+    if (share <= worstShare || except.has(segment.file)) continue;
+    worst = segment;
+    worstShare = share;
+  }
+  if (worst === undefined || (!policy.thorough && over <= live * retiredShareMax)) return undefined;
+  return { segments: [worst], codec: policy.codec ?? worst.codec };
 }
 
 /** Rows of the days that are not as they should be: what there is to do, for showing how far it is. */
 export function rowsToRewrite(manifest: Manifest, policy: CompactionPolicy): number {
   let rows = 0;
   for (const group of groupsOf(manifest, none)) {
-    if (proposeFor(group, manifest, policy) === undefined) continue;
-    for (const segment of group) rows += segment.rows;
+    const isDue = proposeFor(group, manifest, policy) !== undefined;
+    for (const segment of group) if (isDue || liveRows(segment) < segment.rows) rows += segment.rows;
   }
   return rows;
 }
 
-/** Segments of one day and schema version, which alone may be merged. */
+/** Segments of one day and schema version that are kept equally long, which alone may be merged. */
 function groupsOf(manifest: Manifest, except: ReadonlySet<string>): SegmentEntry[][] {
   const groups = new Map<string, SegmentEntry[]>();
   for (const segment of manifest.segments) {
     if (except.has(segment.file)) continue;
-    const key = `${dayOf(segment)} ${segment.schemaVersion}`;
+    const key = `${dayOf(segment)} ${segment.schemaVersion} ${segment.keepUntilMs ?? ''}`;
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [segment]);
     else group.push(segment);

@@ -85,6 +85,7 @@ export async function publishRewrite(
     await committer.publish(id, {
       segments: written,
       removes: segments.map(({ file }) => file),
+      removesLiveFrom: segments.map(({ liveFrom }) => liveFrom ?? null),
       checkpoints: [],
       rejected: [],
       counters: noCounters,
@@ -96,9 +97,8 @@ export async function publishRewrite(
 
 function liveSize(state: AgentState): { segments: number; bytes: number } {
   const segments = state.manifest?.segments ?? [];
-  const hotBytes = state.hot.reduce((sum, hot) => sum + hot.endBytes, 0);
   return {
     segments: segments.length + state.hot.filter((hot) => hot.rows.rowCount > 0).length,
-    bytes: segments.reduce((sum, segment) => sum + segment.bytes, hotBytes),
+    bytes: segments.reduce((sum, segment) => sum + segment.bytes, state.hotBytes),
   };
 }

@@ -84,12 +84,14 @@ export class MergedSegments {
     if (this.writer === undefined) return;
     await this.encoding.drain();
     const { directory, agent, id, segments } = this.target;
-    const { schemaVersion } = segments[0]!;
+    const { schemaVersion, keepUntilMs } = segments[0]!;
+    const kept = keepUntilMs === undefined ? {} : { keepUntilMs };
     const written = await this.writer.finish(this.runs, schemaVersion);
     this.writer = undefined;
     const file = segmentFile(id, this.entries.length, this.runs[0]!.partition);
     await moveIntoPlace(directory, agent, this.path, file);
-    this.entries.push({ ...written, file, schemaVersion, replaces: segments.map((entry) => entry.file) });
+    const replaces = segments.map((entry) => entry.file);
+    this.entries.push({ ...written, file, schemaVersion, replaces, ...kept });
     this.runs = [];
     this.segmentRows = 0;
     this.rowGroups = 0;

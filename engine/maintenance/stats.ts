@@ -1,6 +1,7 @@
 import type { StoreStats } from '../archive.js';
 import { formatCursor } from '../cursor.js';
 import type { AgentState } from '../storage/agent-state.js';
+import { nothingRetired } from '../storage/manifest.js';
 
 /** What is stored of an agent, from its manifest and its hot rows. */
 export function agentStats(state: AgentState): StoreStats {
@@ -25,7 +26,7 @@ export function agentStats(state: AgentState): StoreStats {
       hotFiles: hot.length,
       bytesSealed: segments.reduce((sum, segment) => sum + segment.bytes, 0),
       bytesZstd: segments.reduce((sum, { codec, bytes }) => sum + (codec === 'zstd' ? bytes : 0), 0),
-      bytesHot: hot.reduce((sum, file) => sum + file.endBytes, 0),
+      bytesHot: state.hotBytes,
       bytesGramFilters: segments.reduce((sum, segment) => sum + segment.gramFilterBytes, 0),
       bytesRejected: rejectedBytes(state),
       timeMinMs: mins.length === 0 ? null : mins.reduce((a, b) => Math.min(a, b)),
@@ -41,6 +42,7 @@ export function agentStats(state: AgentState): StoreStats {
       sources: values.checkpoints().length,
       counters: values.counters,
       schema: state.schema,
+      retired: manifest?.retired ?? nothingRetired,
     };
   } finally {
     snapshot.release();

@@ -7,7 +7,15 @@ import { schemaOf, type AgentState } from '../storage/agent-state.js';
 import type { Directory } from '../storage/directory.js';
 import { readHotSegment } from '../storage/hot-segment-file.js';
 import { manifestName, manifestNumbers, readManifestFile } from '../storage/manifest-file.js';
-import type { HotEntry, Manifest, RejectedEntry, Run, SegmentEntry } from '../storage/manifest.js';
+import {
+  liveRows,
+  liveRuns,
+  type HotEntry,
+  type Manifest,
+  type RejectedEntry,
+  type Run,
+  type SegmentEntry,
+} from '../storage/manifest.js';
 import { unnamedFiles } from '../storage/removals.js';
 import { verifySegment, type SegmentDamage } from '../storage/verify-segment.js';
 
@@ -100,7 +108,7 @@ async function verifySealed(
 ): Promise<void> {
   totals.files++;
   totals.bytes += segment.bytes;
-  totals.records += segment.rows;
+  totals.records += liveRows(segment);
   const schema = schemaOf(manifest, segment.schemaVersion);
   for await (const damage of verifySegment(directory, `${agent}/${segment.file}`, segment, schema)) {
     const { offset, rowGroup, column, reason } = damage;
@@ -124,7 +132,7 @@ function lostPositions(segment: SegmentEntry, { costs, rowGroup }: SegmentDamage
     for (let i = 0; i < rowGroup; i++) first += segment.rowGroupRows[i]!;
     end = first + segment.rowGroupRows[rowGroup]!;
   }
-  return segment.runs.flatMap((run) => clipRun(run, first, end));
+  return liveRuns(segment).flatMap((run) => clipRun(run, first, end));
 }
 
 function clipRun(run: Run, first: number, end: number): Damage['positions'] {

@@ -8,7 +8,7 @@ import { CommittedValues, compareRuns } from './committed-values.js';
 import type { Directory } from './directory.js';
 import type { HotBatch } from './hot-segment-file.js';
 import { HotRows } from './hot-rows.js';
-import type { HotEntry, Manifest, RejectedEntry, SegmentEntry } from './manifest.js';
+import { liveRuns, type HotEntry, type Manifest, type RejectedEntry, type SegmentEntry } from './manifest.js';
 import { SealedSegment } from './sealed-segment.js';
 
 /** A hot file and its rows in memory. */
@@ -67,7 +67,12 @@ export class AgentState {
   async takeManifest(manifest: Manifest): Promise<void> {
     const sealed = new Map<string, OpenSegment>();
     for (const entry of manifest.segments) {
-      sealed.set(entry.file, this.sealed.get(entry.file) ?? (await this.openSegment(manifest, entry)));
+      const before = this.sealed.get(entry.file);
+      // The file is the same; what of it is live may have changed.
+      sealed.set(
+        entry.file,
+        before === undefined ? await this.openSegment(manifest, entry) : { ...before, entry },
+      );
     }
     const previousHot = new Map(this.hotFiles.map((hot) => [hot.entry.file, hot]));
     this.hotFiles = manifest.hot.map((entry) => {
@@ -117,6 +122,11 @@ export class AgentState {
   /** Rows that are not sealed yet. */
   get hotRowCount(): number {
     return this.hotFiles.reduce((sum, hot) => sum + hot.rows.rowCount, 0);
+  }
+
+  /** Bytes of the hot files. */
+  get hotBytes(): number {
+    return this.hotFiles.reduce((sum, hot) => sum + hot.endBytes, 0);
   }
 
   hotRejected(): RejectedEntry[] {
@@ -194,12 +204,12 @@ export function currentVersion(manifest: Manifest | undefined, schema: Schema): 
   return last !== undefined && sameSchema(last.schema, schema) ? last.version : undefined;
 }
 
-/** A segment's runs, cut where its row groups are. */
+/** A segment's live runs, cut where its row groups are. */
 export function runsOfSegment(entry: SegmentEntry, rowGroups: readonly RowGroup[]): SnapshotRun[] {
   const result: SnapshotRun[] = [];
   let group = 0;
   let groupStart = 0;
-  for (const run of entry.runs) {
+  for (const run of liveRuns(entry)) {
     let done = 0;
     while (done < run.rows) {
       const row = run.firstRow + done;

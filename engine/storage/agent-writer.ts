@@ -6,6 +6,7 @@ import { LogstrataError } from '../errors.js';
 import { hotBytesMax, hotRowsMax, reservationMsMax } from '../limits.js';
 import type { Schema } from '../schema.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
+import { proposeRetirement, retentionBounds, type RetentionPolicy } from '../maintenance/retention-policy.js';
 import { currentVersion, type AgentState, type HotFile } from './agent-state.js';
 import type { CommitExtras } from './commit.js';
 import {
@@ -20,7 +21,7 @@ import type { Directory } from './directory.js';
 import { HotSegmentWriter, type HotBatchMeta } from './hot-segment-file.js';
 import { hotEntriesForManifest, sealHotFiles } from './seal.js';
 import { publishManifest, readNewestManifest } from './manifest-file.js';
-import type { Codec, HotEntry, Manifest, RejectedEntry } from './manifest.js';
+import { nothingRetired, type Codec, type HotEntry, type Manifest, type RejectedEntry } from './manifest.js';
 import { Mutex } from './mutex.js';
 import { livePartition, placementTimes } from './placement.js';
 import type { Heads } from './recovery.js';
@@ -208,11 +209,14 @@ export class AgentWriter implements Committer {
 
   /** A unit was built on what it knew; that must still hold when it is published. */
   private assertStillTrue(unit: Unit, publication: Publication): void {
-    const live = new Set(this.state.manifest?.segments.map(({ file }) => file));
-    for (const file of publication.removes) {
-      if (!live.has(file))
-        throw new LogstrataError('conflict', `segment ${file} was replaced meanwhile`, { path: file });
-    }
+    const live = new Map(this.state.manifest?.segments.map((entry) => [entry.file, entry.liveFrom ?? null]));
+    publication.removes.forEach((file, i) => {
+      const liveFrom = publication.removesLiveFrom?.[i] ?? null;
+      // What retention has taken since must not come back.
+      if (live.get(file) === liveFrom) return;
+      const what = live.has(file) ? 'lost records to retention' : 'was replaced';
+      throw new LogstrataError('conflict', `segment ${file} ${what} meanwhile`, { path: file });
+    });
     for (const checkpoint of publication.checkpoints) {
       const { continues, path } = checkpoint;
       const gone = continues !== undefined && this.state.values.checkpoint(continues) === undefined;
@@ -266,6 +270,24 @@ export class AgentWriter implements Committer {
     await this.commits.run(async () => {
       if (this.dayHasEnded(this.options.now())) await this.sealAll();
       await this.removals.run('due');
+    });
+  }
+
+  /** Takes the records that are over out of the manifest, in one publication. Queries that have begun keep them. */
+  async retire(policy: RetentionPolicy): Promise<void> {
+    await this.commits.run(async () => {
+      await this.settle();
+      const nowMs = this.options.now();
+      if (this.state.manifest === undefined) return;
+      const { highestPartition } = this.state.values;
+      const newest = () => ({ ...this.state.manifest!, highestPartition });
+      const { byAge, bySize } = retentionBounds(newest(), this.state.hotBytes, policy, nowMs);
+      const isOver = (run: OrdinalRun) => run.partition < Math.max(byAge, bySize);
+      if (this.state.hot.some((hot) => hot.rows.runs().some(isOver))) await this.sealAll();
+      const retirement = proposeRetirement(newest(), this.state.hotBytes, policy, nowMs);
+      if (retirement === undefined) return;
+      await this.publishNext({ segments: retirement.segments, retired: retirement.retired });
+      this.removals.add(retirement.removes);
     });
   }
 
@@ -419,6 +441,8 @@ export class AgentWriter implements Committer {
       agent,
       schemas: [],
       segments: [],
+      ordinalsFrom: 1,
+      retired: nothingRetired,
       ...manifest,
       ...changes,
       rejected: mergeRejected(changes.rejected ?? manifest?.rejected ?? [], this.state.hotRejected()),

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AgentStore, Archive } from '../archive.js';
+import type { AgentStore, Archive, Retention } from '../archive.js';
 import { isLogstrataError, LogstrataError } from '../errors.js';
 import {
   columnCacheBytesDefault,
@@ -45,7 +45,7 @@ export interface OpenOptions {
   readonly removalDelayMs?: number;
   /** Age of a day, counted from its end, at which its segments get ZSTD; null for never. */
   readonly zstdAfterMs?: number | null;
-  /** As the writer, compact by itself, on this many threads (0: on this one). By default it does not. */
+  /** As the writer, compact and retire: by itself, on a thread, with 1; with 0 only when asked (`compactNext`, `retireNow`). */
   readonly background?: { readonly threads: 0 | 1 };
   /** Gets a sentence for the operator: damage found, another writer, … */
   readonly onWarning?: (message: string) => void;
@@ -72,6 +72,8 @@ interface OpenAgent {
   readonly follower: Follower;
   writer: AgentWriter | undefined;
   removals: Removals | undefined;
+  /** When retention is looked at next, by the clock of the process. */
+  nextRetirementMs: number;
 }
 
 /**
@@ -208,7 +210,7 @@ export class ArchiveFolder implements Archive {
     return names;
   }
 
-  async agent(name: string, schema?: Schema): Promise<AgentStore> {
+  async agent(name: string, schema?: Schema, retention?: Retention): Promise<AgentStore> {
     if (this.closed) throw new LogstrataError('closed', `the archive ${this.location} is closed`);
     if (!isAgentName(name)) {
       throw new LogstrataError(
@@ -222,7 +224,9 @@ export class ArchiveFolder implements Archive {
       this.opened.set(name, opening);
       opening.catch(() => this.opened.delete(name));
     }
-    return (await opening).store;
+    const { store } = await opening;
+    if (retention !== undefined) store.context.retention = retention;
+    return store;
   }
 
   private async openAgent(name: string, schema: Schema | undefined): Promise<OpenAgent> {
@@ -238,8 +242,24 @@ export class ArchiveFolder implements Archive {
       refresh: () => follower.refresh(),
       committer: () => this.committer(name, state.schema),
     };
-    const store = new Store({ directory: this.directory, state, access, now, codec, zstdAfterMs, workers });
-    const agent: OpenAgent = { store, state, follower, writer: undefined, removals: undefined };
+    const store = new Store({
+      directory: this.directory,
+      state,
+      access,
+      now,
+      codec,
+      zstdAfterMs,
+      workers,
+      retention: undefined,
+    });
+    const agent: OpenAgent = {
+      store,
+      state,
+      follower,
+      writer: undefined,
+      removals: undefined,
+      nextRetirementMs: 0,
+    };
     if (this.lock !== undefined) await this.takeOver(agent);
     else await follower.refresh();
     if (state.damage !== undefined) this.settings.onWarning(`agent ${name}: ${state.damage.message}`);
@@ -317,11 +337,29 @@ export class ArchiveFolder implements Archive {
       // A server that began while a load was the writer becomes it once that has ended; a load when it has to commit.
       if (this.settings.mode === 'write' && this.settings.role === 'serve') await this.tryToBecomeWriter();
       if (this.lock === undefined) return;
-      for (const opening of this.opened.values()) await (await opening).writer?.maintain();
-      this.background?.tick(await this.backgroundAgents());
+      for (const opening of this.opened.values()) {
+        const agent = await opening;
+        await agent.writer?.maintain();
+        if (this.background?.isAlone === true && performance.now() >= agent.nextRetirementMs)
+          await this.retire(agent);
+      }
+      if (this.background?.isAlone === true) this.background.tick(await this.backgroundAgents());
     } catch (error) {
       this.settings.onWarning(error instanceof Error ? error.message : String(error));
     }
+  }
+
+  /** Takes away what is over, and plans the next look. Does nothing where the records are kept for ever. */
+  private async retire(agent: OpenAgent): Promise<void> {
+    const { retention } = agent.store.context;
+    if (retention === undefined || agent.writer === undefined || agent.state.damage !== undefined) return;
+    agent.nextRetirementMs = performance.now() + retention.intervalMs;
+    await agent.writer.retire(retention);
+  }
+
+  /** Looks at once for records that retention has an end for, in every agent. */
+  async retireNow(): Promise<void> {
+    for (const opening of this.opened.values()) await this.retire(await opening);
   }
 
   private async backgroundAgents(): Promise<BackgroundAgent[]> {

@@ -25,6 +25,8 @@ export interface CommitExtras {
 
 export interface LoadOptions {
   readonly codec?: Codec;
+  /** Store also records that are older than the agent's retention period, for that period from now on. Else they are refused. */
+  readonly beyondRetention?: boolean;
 }
 
 export interface LoadResult {

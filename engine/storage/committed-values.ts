@@ -21,20 +21,22 @@ export interface OrdinalRun {
 export class CommittedValues {
   private readonly next: Map<number, number>;
   private readonly sources: Map<string, Checkpoint>;
+  private readonly ordinalsFrom: number;
   private highest: number;
   private totals: Counters;
 
-  constructor(manifest: Manifest | undefined) {
+  constructor(manifest: Manifest | undefined, ordinalsFrom = manifest?.ordinalsFrom ?? 1) {
     this.next = new Map(manifest?.nextOrdinals ?? []);
     this.sources = new Map(
       (manifest?.checkpoints ?? []).map((checkpoint) => [checkpointKey(checkpoint), checkpoint]),
     );
+    this.ordinalsFrom = ordinalsFrom;
     this.highest = manifest?.highestPartition ?? 0;
     this.totals = manifest?.counters ?? noCounters;
   }
 
   copy(): CommittedValues {
-    const copy = new CommittedValues(undefined);
+    const copy = new CommittedValues(undefined, this.ordinalsFrom);
     for (const [partition, ordinal] of this.next) copy.next.set(partition, ordinal);
     for (const [key, checkpoint] of this.sources) copy.sources.set(key, checkpoint);
     copy.highest = this.highest;
@@ -44,7 +46,7 @@ export class CommittedValues {
 
   /** The ordinal that the next record of `partition` gets. */
   nextOrdinal(partition: number): number {
-    return this.next.get(partition) ?? 1;
+    return Math.max(this.next.get(partition) ?? 1, this.ordinalsFrom);
   }
 
   get highestPartition(): number {
@@ -69,7 +71,7 @@ export class CommittedValues {
 
   applyRuns(runs: readonly OrdinalRun[]): void {
     for (const { partition, firstOrdinal, rows } of runs) {
-      this.next.set(partition, Math.max(this.nextOrdinal(partition), firstOrdinal + rows));
+      this.next.set(partition, Math.max(this.next.get(partition) ?? 1, firstOrdinal + rows));
       this.highest = Math.max(this.highest, partition);
     }
   }

@@ -16,6 +16,8 @@ export interface Publication {
   readonly segments: readonly SegmentEntry[];
   /** Segments that are no longer live: their records are in `segments`. */
   readonly removes: readonly string[];
+  /** For each of these, the first partition that was live in it when it was read; null for all. */
+  readonly removesLiveFrom?: readonly (number | null)[] | undefined;
   readonly checkpoints: readonly Checkpoint[];
   readonly rejected: readonly RejectedEntry[];
   readonly counters: Counters;

@@ -5,7 +5,8 @@ import { lateRowsMax, rowGroupRowsMax } from '../limits.js';
 import type { Schema } from '../schema.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import type { CommitExtras, LoadOptions, LoadResult, LoadSession, RejectedLine } from './commit.js';
-import { buildingFolder, type Committer } from './committer.js';
+import { extendRetention, type Extension } from '../maintenance/retention-policy.js';
+import { buildingFolder, type Committer, type PartitionCount } from './committer.js';
 import type { Directory } from './directory.js';
 import { ExternalSort } from './external-sort.js';
 import type { Codec, RejectedEntry, SegmentEntry } from './manifest.js';
@@ -26,6 +27,10 @@ export interface LoadContext {
   readonly now: () => number;
   readonly codec: Codec;
   readonly workers: WorkerPool;
+  /** The agent's retention period; null for ever. */
+  readonly periodMs: number | null;
+  /** Highest partition that holds a record of the agent, as far as this process knows; 0 for none. */
+  readonly highestPartition: () => number;
 }
 
 /**
@@ -52,7 +57,7 @@ export class LoadUnit implements LoadSession {
   private constructor(
     private readonly context: LoadContext,
     private readonly id: string,
-    options: LoadOptions,
+    private readonly options: LoadOptions,
   ) {
     const { directory, agent, committer, workers } = context;
     const { schema } = committer;
@@ -145,12 +150,14 @@ export class LoadUnit implements LoadSession {
     const assembly = await this.assemble(onProgress);
     await this.rejectedFile?.sync();
     const counts = assembly.partitionCounts();
+    const extension = this.extension(counts);
     const starts = await committer.reserve(this.id, counts);
     const finished = await assembly.finish(starts, committer.schemaVersion);
     const segments: SegmentEntry[] = [];
     for (const { entry, path } of finished) {
       await moveIntoPlace(directory, agent, path, entry.file);
-      segments.push(entry);
+      const isOver = extension !== undefined && entry.runs[0]!.partition < extension.below;
+      segments.push(isOver ? { ...entry, keepUntilMs: extension.keepUntilMs } : entry);
     }
     const rejected = await this.placeRejected();
     await committer.publish(this.id, {
@@ -168,6 +175,13 @@ export class LoadUnit implements LoadSession {
     };
     await this.end();
     return result;
+  }
+
+  private extension(counts: readonly PartitionCount[]): Extension | undefined {
+    const { agent, now, periodMs, highestPartition } = this.context;
+    const beyondRetention = this.options.beyondRetention === true;
+    const loaded = { agent, counts, highestPartition: highestPartition(), nowMs: now(), beyondRetention };
+    return extendRetention(loaded, periodMs);
   }
 
   /** Writes what is still to be written: all but the ordinals. */

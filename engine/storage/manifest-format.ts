@@ -18,14 +18,16 @@ import {
   timeOrNullField,
   type JsonObject,
 } from './checked-json.js';
-import type {
-  Checkpoint,
-  Counters,
-  HotEntry,
-  Manifest,
-  RejectedEntry,
-  Run,
-  SegmentEntry,
+import {
+  nothingRetired,
+  type Checkpoint,
+  type Counters,
+  type HotEntry,
+  type Manifest,
+  type RejectedEntry,
+  type Retired,
+  type Run,
+  type SegmentEntry,
 } from './manifest.js';
 
 /**
@@ -34,7 +36,9 @@ import type {
  * an older program would misread counts the version up; the line stays as it is.
  */
 const manifestMagic = 'logstrata-manifest';
-const manifestVersion = 1;
+const manifestVersion = 2;
+/** Version 1 had no retention and no ordinals that a repair passes over; nothing else differs. */
+const olderVersion = 1;
 const headerPattern = /^logstrata-manifest (\d{1,9}) (\d{1,15}) ([0-9a-f]{8})\n/;
 const headerBytesMax = 64;
 
@@ -62,7 +66,7 @@ export function decodeManifest(bytes: Uint8Array): Manifest {
   if (header[0] !== headerLine(version, json)) {
     throw new DamageError(`its length or its checksum is wrong`, { offset: 0 });
   }
-  if (version !== manifestVersion) {
+  if (version !== manifestVersion && version !== olderVersion) {
     throw new LogstrataError('unsupported', `it has format version ${version}, known is ${manifestVersion}`);
   }
   return readManifest(parseJsonObject(buffer.toString('utf8', header[0].length), 'the manifest'));
@@ -75,6 +79,7 @@ function manifestJson(manifest: Manifest): string {
   return (
     `{"number":${manifest.number},"agent":${JSON.stringify(manifest.agent)},` +
     `"highestPartition":${manifest.highestPartition},\n"counters":${JSON.stringify(manifest.counters)},\n` +
+    `"ordinalsFrom":${manifest.ordinalsFrom},"retired":${JSON.stringify(manifest.retired)},\n` +
     `"schemas":${lines(manifest.schemas)},\n` +
     `"segments":${lines(manifest.segments.map((entry) => ({ ...entry, runs: flattenRuns(entry) })))},\n` +
     `"hot":${lines(manifest.hot)},\n` +
@@ -127,6 +132,18 @@ function readManifest(object: JsonObject): Manifest {
     checkpoints: objectsField(object, 'checkpoints', readCheckpoint),
     rejected: objectsField(object, 'rejected', readRejected),
     counters: readCounters(asObject(object['counters'], 'counters')),
+    ordinalsFrom: object['ordinalsFrom'] === undefined ? 1 : countField(object, 'ordinalsFrom', ordinalMax),
+    retired: object['retired'] === undefined ? nothingRetired : readRetired(object['retired']),
+  };
+}
+
+function readRetired(value: unknown): Retired {
+  const item = asObject(value, 'retired');
+  return {
+    records: countField(item, 'records'),
+    bytes: countField(item, 'bytes'),
+    segments: countField(item, 'segments'),
+    below: countField(item, 'below', partitionMax),
   };
 }
 
@@ -165,6 +182,8 @@ function readSegment(item: JsonObject): SegmentEntry {
     codec: choiceField(item, 'codec', ['lz4', 'zstd']),
     gramFilterBytes: countField(item, 'gramFilterBytes'),
     replaces: listField(item, 'replaces').map((file) => textField({ replaces: file }, 'replaces')),
+    ...(item['liveFrom'] === undefined ? {} : { liveFrom: countField(item, 'liveFrom', partitionMax) }),
+    ...(item['keepUntilMs'] === undefined ? {} : { keepUntilMs: countField(item, 'keepUntilMs') }),
   };
   const last = entry.runs.at(-1);
   const groupRows = entry.rowGroupRows.reduce((sum, rows) => sum + rows, 0);

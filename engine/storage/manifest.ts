@@ -33,6 +33,10 @@ export interface SegmentEntry {
   readonly gramFilterBytes: number;
   /** Files whose records these are now: compaction's inputs, or the hot file that was sealed. */
   readonly replaces: readonly string[];
+  /** First partition whose records are live: retention has taken those before. Absent: all are. */
+  readonly liveFrom?: number | undefined;
+  /** Records that were beyond retention when they were loaded are kept until then (ms). Absent: by their positions. */
+  readonly keepUntilMs?: number | undefined;
 }
 
 export type Codec = 'lz4' | 'zstd';
@@ -94,13 +98,28 @@ export interface Manifest {
   readonly hot: readonly HotEntry[];
   /** Next ordinal of every partition that ever held a record, for ever: `[partition, next]`, ascending. */
   readonly nextOrdinals: readonly (readonly [number, number])[];
+  /** No ordinal below this is given any more, in any partition: a rebuilt manifest does not know which ones were. */
+  readonly ordinalsFrom: number;
   /** Highest partition that ever held a committed record (`w` in semantics.md); 0 for none. */
   readonly highestPartition: number;
   readonly checkpoints: readonly Checkpoint[];
   readonly rejected: readonly RejectedEntry[];
   /** Counts over the agent's life. */
   readonly counters: Counters;
+  /** What retention has taken, over the agent's life. */
+  readonly retired: Retired;
 }
+
+export interface Retired {
+  readonly records: number;
+  /** Of the segments that left as a whole. */
+  readonly bytes: number;
+  readonly segments: number;
+  /** All of them lay in partitions below this one. */
+  readonly below: number;
+}
+
+export const nothingRetired: Retired = { records: 0, bytes: 0, segments: 0, below: 0 };
 
 export interface Counters {
   readonly records: number;
@@ -130,6 +149,17 @@ export function addCounters(a: Counters, b: Counters): Counters {
     replacedBytes: a.replacedBytes + b.replacedBytes,
     inputBytes: a.inputBytes + b.inputBytes,
   };
+}
+
+/** The runs of a segment that are live. */
+export function liveRuns(entry: SegmentEntry): readonly Run[] {
+  const { runs, liveFrom } = entry;
+  return liveFrom === undefined ? runs : runs.filter(({ partition }) => partition >= liveFrom);
+}
+
+/** Records of a segment that are live. */
+export function liveRows(entry: SegmentEntry): number {
+  return liveRuns(entry).reduce((sum, { rows }) => sum + rows, 0);
 }
 
 /** First position of a run's rows; the last is `rows - 1` ordinals on. */

@@ -3,6 +3,7 @@ import type {
   AppendResult,
   CompactOptions,
   CompactResult,
+  Retention,
   Scan,
   ScanOptions,
   StoreStats,
@@ -24,6 +25,9 @@ import type { CommitExtras, LoadOptions, LoadSession } from './commit.js';
 import type { Committer } from './committer.js';
 import type { Directory } from './directory.js';
 import { LoadUnit } from './load-session.js';
+import { placementTimes } from './placement.js';
+import { partitionOfTime } from '../cursor.js';
+import { extendRetention } from '../maintenance/retention-policy.js';
 import type { Checkpoint, Codec } from './manifest.js';
 
 /** How a store comes by its agent's newest state, and by commits: as the writer, through it, or not at all. */
@@ -43,6 +47,8 @@ export interface StoreContext {
   access: StoreAccess;
   readonly now: () => number;
   readonly codec: Codec;
+  /** How long records are kept; undefined for ever. */
+  retention: Retention | undefined;
   /** Age of a day at which its segments get ZSTD; null for never. */
   readonly zstdAfterMs: number | null;
   readonly workers: WorkerPool;
@@ -79,13 +85,38 @@ export class Store implements AgentStore {
   }
 
   async append(batch: RecordBatch, extras: CommitExtras, placement: 'live' | 'load'): Promise<AppendResult> {
-    return (await this.context.access.committer()).append(batch, extras, placement);
+    const committer = await this.context.access.committer();
+    const periodMs = this.context.retention?.periodMs ?? null;
+    if (placement === 'load' && periodMs !== null) this.refuseOver(batch, extras, periodMs);
+    return committer.append(batch, extras, placement);
+  }
+
+  /** Rows of a stream have no segment of their own that could be kept longer than others. */
+  private refuseOver(batch: RecordBatch, extras: CommitExtras, periodMs: number): void {
+    const { state, now } = this.context;
+    const nowMs = now();
+    const timesMs = placementTimes(this.schema, batch, nowMs, extras.previousTimeMs ?? null);
+    const counts = [...timesMs].map((timeMs) => [partitionOfTime(timeMs), 1] as const);
+    const { highestPartition } = state.values;
+    extendRetention({ agent: this.name, counts, highestPartition, nowMs, beyondRetention: false }, periodMs);
   }
 
   async beginLoad(options: LoadOptions = {}): Promise<LoadSession> {
     const { directory, now, codec, workers } = this.context;
     const committer = await this.context.access.committer();
-    return LoadUnit.begin({ directory, agent: this.name, committer, now, codec, workers }, options);
+    const periodMs = this.context.retention?.periodMs ?? null;
+    const highestPartition = () => this.context.state.values.highestPartition;
+    const context = {
+      directory,
+      agent: this.name,
+      committer,
+      now,
+      codec,
+      workers,
+      periodMs,
+      highestPartition,
+    };
+    return LoadUnit.begin(context, options);
   }
 
   async compact(options: CompactOptions = {}): Promise<CompactResult> {

@@ -5,6 +5,7 @@ import type { AgentDefinition, FieldDefinition } from '../../agents/definition.j
 import { chooseAgent, noAgents } from './agent-choice.js';
 import { exitDone, exitFailed, UsageError } from './failure.js';
 import { formatCounted } from './figures.js';
+import { describeRetention } from './retention.js';
 import { readSettings } from './settings.js';
 import type { FolderFlags, Settings } from './settings.js';
 import { formatTable } from './table.js';
@@ -59,6 +60,7 @@ function describeAgent(agent: AgentDefinition): string[] {
   return [
     `${agent.name} (${agent.path}): ${formatCounted(agent.fields.length, 'field')}`,
     ...input,
+    `  keeps ${describeRetention(agent.retention)}`,
     ...table.map((line) => `  ${line}`),
     ...agent.notes.map((note) => `  note: ${note}`),
     '',

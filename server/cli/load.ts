@@ -23,6 +23,7 @@ import { workersOption } from './workers-option.js';
 interface LoadFlags extends FolderFlags {
   readonly again?: boolean;
   readonly merge?: boolean;
+  readonly beyondRetention?: boolean;
   readonly codec?: Codec;
   readonly json?: boolean;
   readonly workers?: number;
@@ -59,7 +60,10 @@ export async function loadIntoStore(
   definition: AgentDefinition,
   files: readonly string[],
   settings: Settings,
-  options: Pick<LoadFilesOptions, 'again' | 'merge' | 'codec' | 'signal' | 'workers' | 'onEvent'>,
+  options: Pick<
+    LoadFilesOptions,
+    'again' | 'merge' | 'beyondRetention' | 'codec' | 'signal' | 'workers' | 'onEvent'
+  >,
 ): Promise<LoadSummary> {
   const { loadFiles } = await import('../../agents/load.js');
   const { timezone } = settings.config.server;
@@ -74,11 +78,12 @@ async function loadPaths(
   signal: AbortSignal,
 ): Promise<number> {
   return withWorkers(settings, 'write', 'load', flags.workers, async (archive, workers) => {
-    const store = await archive.agent(definition.name, definition.schema);
+    const store = await archive.agent(definition.name, definition.schema, definition.retention);
     const display = new LoadDisplay();
     const summary = await loadIntoStore(store, definition, files, settings, {
       again: flags.again,
       merge: flags.merge,
+      beyondRetention: flags.beyondRetention,
       codec: flags.codec,
       signal,
       workers,
@@ -105,7 +110,7 @@ async function loadStandardInput(
   signal: AbortSignal,
 ): Promise<number> {
   return withWorkers(settings, 'write', 'load', flags.workers, async (archive) => {
-    const store = await archive.agent(definition.name, definition.schema);
+    const store = await archive.agent(definition.name, definition.schema, definition.retention);
     const { loadStream } = await import('../../agents/load-stream.js');
     const progress = startProgress('standard input');
     const summary = await loadStream({
@@ -149,7 +154,9 @@ async function load(
           ? '--again'
           : flags.merge === true
             ? '--merge'
-            : undefined;
+            : flags.beyondRetention === true
+              ? '--beyond-retention'
+              : undefined;
     if (wrong !== undefined) throw new UsageError(`standard input (-) does not go together with ${wrong}`);
   }
   const settings = readSettings(flags);
@@ -172,6 +179,7 @@ export function addLoadCommand(program: Command): void {
     .argument('<files...>', 'files or patterns, or -')
     .option('--again', 'store files that are known once more')
     .option('--merge', 'sort all files together and store them as one, or not at all')
+    .option('--beyond-retention', 'store records older than retention.period too, for that long from now')
     .addOption(codecOption('lz4'))
     .addOption(workersOption('parse and write'))
     .option('--json', 'answer with JSON')

@@ -1,6 +1,7 @@
 import type { AgentStore, Archive } from '../../engine/archive.js';
 import type { AgentDefinition } from '../../agents/definition.js';
 import { formatCounted, formatTime } from './figures.js';
+import { describeRetention } from './retention.js';
 
 /** One agent that a server answers for. */
 export interface ServedAgent {
@@ -15,7 +16,7 @@ export async function openAgents(
 ): Promise<Map<string, ServedAgent>> {
   const served = new Map<string, ServedAgent>();
   for (const definition of definitions) {
-    const store = await archive.agent(definition.name, definition.schema);
+    const store = await archive.agent(definition.name, definition.schema, definition.retention);
     served.set(definition.name, { definition, store });
   }
   return served;
@@ -32,6 +33,7 @@ export async function describeAgents(served: ReadonlyMap<string, ServedAgent>): 
         ? ''
         : `, ${formatTime(stats.timeMinMs)} to ${formatTime(stats.timeMaxMs)} UTC`;
     lines.push(`agent    ${definition.name}: ${fields}, ${formatCounted(stats.records, 'record')}${times}`);
+    lines.push(`         keeps ${describeRetention(definition.retention)}`);
     for (const note of definition.notes) lines.push(`note     ${note}`);
   }
   return lines;

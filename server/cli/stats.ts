@@ -49,6 +49,7 @@ function details(store: StoreStats): string[] {
       ['  of it gram filters', formatBytes(store.bytesGramFilters)],
       ['hot', `${formatCounted(store.hotFiles, 'file')}, ${formatBytes(store.bytesHot)}`],
       ['rejected lines', `${formatCount(store.counters.rejected)}, ${formatBytes(store.bytesRejected)}`],
+      ['gone by retention', describeRetired(store.retired)],
       ['unreadable values', formatCount(store.counters.unreadableValues)],
       ['bytes that were no UTF-8', formatCount(store.counters.replacedBytes)],
       ['input', formatBytes(store.counters.inputBytes)],
@@ -57,6 +58,12 @@ function details(store: StoreStats): string[] {
       ...fields.map((field, i): [string, string] => [i === 0 ? 'fields' : '', field]),
     ]),
   ];
+}
+
+function describeRetired({ records, segments, bytes, below }: StoreStats['retired']): string {
+  if (records === 0) return 'nothing';
+  const files = `${formatCounted(segments, 'segment')} of ${formatBytes(bytes)}`;
+  return `${formatCounted(records, 'record')} from before ${formatTime(below * 3_600_000)} UTC, ${files}`;
 }
 
 async function stats(agent: string | undefined, flags: StatsFlags): Promise<number> {

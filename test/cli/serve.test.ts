@@ -56,15 +56,21 @@ describe('logstrata serve', () => {
     expect(second.stderr).toContain(join(folder, 'data/store'));
   });
 
-  it('shows the notes of agent files once', async () => {
+  it('shows how long records are kept, and the notes of agent files once', async () => {
     const folder = workFolder();
     const app = join(folder, 'agents/app.yaml');
-    writeFileSync(app, `${readFileSync(app, 'utf8')}retention: { period: 7d }\n`);
+    writeFileSync(
+      app,
+      `${readFileSync(app, 'utf8').replace('file:', 'file:\n  rotate: { method: truncate, size: 1mb }')}retention: { period: 7d }\n`,
+    );
     const server = start(folder, ['serve', '--listen', `127.0.0.1:${await freePort()}`]);
     await server.shows('serving ');
     server.child.kill('SIGINT');
     const { stdout } = await server.finished;
-    expect(stdout.split('\n').filter((line) => line.includes('retention'))).toHaveLength(1);
+    const lines = stdout.split('\n');
+    expect(lines.filter((line) => line.includes('keeps records for 7 d, looks every 1 h'))).toHaveLength(1);
+    expect(lines.filter((line) => line.includes('there is no retention.period'))).toHaveLength(1);
+    expect(lines.filter((line) => line.includes('file.rotate'))).toHaveLength(1);
   });
 
   it('answers with what is loaded beside it, within a second', async () => {

@@ -1,10 +1,16 @@
+import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DamageError } from '../../engine/errors.js';
 import type { FieldType } from '../../engine/schema.js';
 import type { ReadableFile } from '../../engine/storage/directory.js';
 import { publishManifest, readNewestManifest } from '../../engine/storage/manifest-file.js';
-import { noCounters, type Manifest, type SegmentEntry } from '../../engine/storage/manifest.js';
+import {
+  noCounters,
+  nothingRetired,
+  type Manifest,
+  type SegmentEntry,
+} from '../../engine/storage/manifest.js';
 import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
 
 function segment(index: number): SegmentEntry {
@@ -26,6 +32,7 @@ function segment(index: number): SegmentEntry {
     codec: index % 2 === 0 ? 'lz4' : 'zstd',
     gramFilterBytes: 64,
     replaces: ['hot/é"\n.arrows'],
+    ...(index === 1 ? { liveFrom: 498_702, keepUntilMs: 1_795_305_600_000 } : {}),
   };
 }
 
@@ -54,6 +61,8 @@ function sample(number: number, segments = 2): Manifest {
       [498_702, 5],
     ],
     highestPartition: 498_702,
+    ordinalsFrom: 2 ** 33 + 1,
+    retired: { records: 12, bytes: 345, segments: 1, below: 498_690 },
     checkpoints: [
       {
         headHash: 'ab'.repeat(32),
@@ -168,12 +177,31 @@ describe('publishManifest and readNewestManifest', () => {
     await expect(readNewestManifest(directory, 'nginx')).rejects.toThrow('number 1');
     const newer = await published();
     const text = '{"anything":"else"}';
-    const start = `logstrata-manifest 2 ${text.length} `;
-    const { crc32 } = await import('node:zlib');
+    const start = `logstrata-manifest 3 ${text.length} `;
     const line = `${start}${crc32(text, crc32(start)).toString(16).padStart(8, '0')}\n`;
     const file = await newer.create(newestPath(1));
     await file.write(0, new TextEncoder().encode(line + text));
     await expect(readNewestManifest(newer, 'nginx')).rejects.toMatchObject({ code: 'unsupported' });
+  });
+
+  it('reads the first version, which knew no retention', async () => {
+    const { ordinalsFrom, retired, ...older } = sample(1, 1);
+    const text = JSON.stringify({
+      ...older,
+      segments: older.segments.map((entry) => ({
+        ...entry,
+        runs: entry.runs.flatMap((run) => [run.partition, run.firstOrdinal, run.rows]),
+      })),
+      nextOrdinals: older.nextOrdinals.flat(),
+    });
+    const start = `logstrata-manifest 1 ${Buffer.byteLength(text)} `;
+    const line = `${start}${crc32(text, crc32(start)).toString(16).padStart(8, '0')}\n`;
+    const directory = await published();
+    const file = await directory.create(newestPath(1));
+    await file.write(0, new TextEncoder().encode(line + text));
+    const read = await readNewestManifest(directory, 'nginx');
+    expect(read).toEqual({ ...older, ordinalsFrom: 1, retired: nothingRetired });
+    expect([ordinalsFrom, retired]).not.toEqual([1, nothingRetired]);
   });
 
   it('tells a second writer of the conflict, whichever way it comes in between', async () => {

@@ -70,7 +70,7 @@ retention: { period: 7d, interval: 1h }
         format: 'plain',
       },
       rotate: { method: 'truncate', sizeBytes: 10 * 1024 ** 2, run: 'systemctl reload nginx' },
-      retention: { periodMs: 7 * 86_400_000, intervalMs: 3_600_000 },
+      retention: { periodMs: 7 * 86_400_000, intervalMs: 3_600_000, bytesMax: null },
     });
     expect(agent.fields[2]).not.toHaveProperty('timestamp');
     expect(agent.system).toBeUndefined();
@@ -85,9 +85,8 @@ retention: { period: 7d, interval: 1h }
 
   test('says once which keys are for later', () => {
     const notes = parse(text).notes;
-    expect(notes).toHaveLength(2);
+    expect(notes).toHaveLength(1);
     expect(notes[0]).toContain('file.rotate is read and not used');
-    expect(notes[1]).toContain('retention is read and not used');
   });
 
   test('of JSON needs no regex and takes any source', () => {
@@ -168,6 +167,7 @@ describe('what the public service accepts', () => {
     expect(parse(`fields: [{name: a}]\n${file}retention: { period: ${period} }`).retention).toEqual({
       periodMs,
       intervalMs: 3_600_000,
+      bytesMax: null,
     });
   });
 
@@ -175,6 +175,12 @@ describe('what the public service accepts', () => {
     expect(parse(`fields: [{name: a}]\n${file}retention: { interval: 10m }`).retention).toEqual({
       periodMs: null,
       intervalMs: 600_000,
+      bytesMax: null,
+    });
+    expect(parse(`fields: [{name: a}]\n${file}retention: { max_bytes: 2gb }`).retention).toEqual({
+      periodMs: null,
+      intervalMs: 3_600_000,
+      bytesMax: 2 * 1024 ** 3,
     });
   });
 
@@ -244,6 +250,7 @@ describe('problems', () => {
     ['fields:\n  - name: !secret a\n', ':2:11: the tag "!secret" means nothing here'],
     ['fields: [{name: a}]\nretention: { period: 0 }\n', ':2:22: period must be never, or a duration'],
     ['fields: [{name: a}]\nretention: { interval: -1h }\n', ':2:24: interval must be a duration'],
+    ['fields: [{name: a}]\nretention: { max_bytes: much }\n', ':2:25: max_bytes must be a size such as'],
     [
       'fields: [{name: a}]\ncolour: red\n',
       ':2:1: unknown key "colour": the file has fields, file, retention and system',

@@ -1,5 +1,5 @@
 import type { Manifest, Run, SegmentEntry } from '../../../engine/storage/manifest.js';
-import { noCounters } from '../../../engine/storage/manifest.js';
+import { noCounters, nothingRetired } from '../../../engine/storage/manifest.js';
 import { makeSchema } from '../../../engine/schema.js';
 import { rowGroupRowsMax } from '../../../engine/limits.js';
 import type { Rewrite } from '../../../engine/maintenance/compaction-policy.js';
@@ -56,6 +56,8 @@ export function manifestOf(
     checkpoints: [],
     rejected: [],
     counters: noCounters,
+    ordinalsFrom: 1,
+    retired: nothingRetired,
   };
 }
 

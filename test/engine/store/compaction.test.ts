@@ -128,7 +128,8 @@ describe('compaction in the background', () => {
     const store = await archive.agent('web', schema);
     await fill(store, 1500);
     const before = await answer(store);
-    expect(await compactAll(archive)).toBeGreaterThan(0);
+    // The archive may have begun by itself.
+    await compactAll(archive);
     expect((await store.stats()).bytesZstd).toBeGreaterThan(0);
     expect(await answer(store)).toBe(before);
     for (let i = 0; i < 3; i++) await load(store, rows(3000, oldDay - dayMs, 50 + i));

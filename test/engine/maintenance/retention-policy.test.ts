@@ -1,0 +1,149 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  extendRetention,
+  proposeRetirement,
+  type RetentionPolicy,
+} from '../../../engine/maintenance/retention-policy.js';
+import { proposeRewrite } from '../../../engine/maintenance/compaction-policy.js';
+import { liveRows, type SegmentEntry } from '../../../engine/storage/manifest.js';
+import { manifestOf, rowBytes, segmentOf } from './segments.js';
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+const today = 20_000;
+const forEver: RetentionPolicy = { periodMs: null, bytesMax: null };
+
+/** A segment of `day` with as many records in each of the hours. */
+function spread(
+  day: number,
+  hours: readonly number[],
+  rowsEach: number,
+  more: Partial<SegmentEntry> = {},
+): SegmentEntry {
+  const rows = rowsEach * hours.length;
+  const runs = hours.map((hour, i) => {
+    return { partition: day * 24 + hour, firstOrdinal: 1, firstRow: i * rowsEach, rows: rowsEach };
+  });
+  return { ...segmentOf(day, rows, more), runs };
+}
+
+const allDay = Array.from({ length: 24 }, (_, hour) => hour);
+
+describe('retention', () => {
+  it('takes whole segments, hides the rest of one that is partly over, and keeps all of the others', () => {
+    const segments = [0, 1, 2, 3].map((back) => spread(today - back, allDay, 100));
+    const manifest = manifestOf(segments);
+    const nowMs = (today + 1) * dayMs;
+    const policy = { ...forEver, periodMs: 2.5 * dayMs };
+    const first = proposeRetirement(manifest, 0, policy, nowMs)!;
+    expect(first.removes).toEqual([segments[3]!.file]);
+    expect(first.segments.slice(0, 2)).toEqual(segments.slice(0, 2));
+    expect(first.segments[2]).toEqual({ ...segments[2], liveFrom: (today - 2) * 24 + 12 });
+    expect(first.retired).toEqual({
+      records: 3600,
+      bytes: segments[3]!.bytes,
+      segments: 1,
+      below: (today - 2) * 24 + 12,
+    });
+    const after = { ...manifest, ...first };
+    expect(proposeRetirement(after, 0, policy, nowMs)).toBeUndefined();
+    const later = proposeRetirement(after, 0, { ...forEver, periodMs: 2 * dayMs }, nowMs)!;
+    expect(later.removes).toEqual([segments[2]!.file]);
+    expect(later.retired).toMatchObject({ records: 4800, segments: 2 });
+  });
+
+  it('counts age to the newest position when the clock is ahead of it, and to the clock when that is behind', () => {
+    const manifest = manifestOf([spread(today, allDay, 10), spread(today - 1, allDay, 10)]);
+    const policy = { ...forEver, periodMs: 2 * dayMs };
+    expect(proposeRetirement(manifest, 0, policy, (today + 4000) * dayMs)).toBeUndefined();
+    expect(
+      proposeRetirement(manifest, 0, { ...forEver, periodMs: dayMs }, (today + 4000) * dayMs),
+    ).toBeDefined();
+    expect(proposeRetirement(manifest, 0, { ...forEver, periodMs: dayMs }, today * dayMs)).toBeUndefined();
+  });
+
+  it('by size takes the oldest hours and no more than it must, and never the newest', () => {
+    const manifest = manifestOf([spread(today, [0, 1, 2, 3], 1000), spread(today - 1, [5, 6], 1000)]);
+    const keep = (rows: number, hotBytes = 0) =>
+      proposeRetirement(manifest, hotBytes, { ...forEver, bytesMax: rows * rowBytes }, today * dayMs);
+    expect(keep(6000)).toBeUndefined();
+    expect(keep(5999)).toMatchObject({
+      removes: [],
+      retired: { records: 1000, below: (today - 1) * 24 + 6 },
+    });
+    expect(keep(6000, 1)).toMatchObject({ retired: { records: 1000 } });
+    expect(keep(4000)).toMatchObject({ removes: [manifest.segments[1]!.file], retired: { records: 2000 } });
+    expect(keep(1)).toMatchObject({ retired: { records: 5000, below: today * 24 + 3 } });
+  });
+
+  it('keeps what was loaded beyond it for the period from the load on', () => {
+    const counts = [[(today - 300) * 24, 5] as const, [today * 24, 7] as const];
+    const load = {
+      agent: 'web',
+      counts,
+      highestPartition: 0,
+      nowMs: today * dayMs + 1,
+      beyondRetention: false,
+    };
+    expect(() => extendRetention(load, 7 * dayMs)).toThrow(/5 of 12 records are older.*--beyond-retention/);
+    expect(extendRetention(load, 301 * dayMs)).toBeUndefined();
+    expect(extendRetention(load, null)).toBeUndefined();
+    const extension = extendRetention({ ...load, beyondRetention: true }, 7 * dayMs)!;
+    expect(extension).toEqual({ below: (today - 7) * 24, keepUntilMs: (today + 7) * dayMs + hourMs });
+
+    const old = segmentOf(today - 300, 5, { keepUntilMs: extension.keepUntilMs });
+    const at = (day: number) => {
+      const manifest = manifestOf([old, segmentOf(day, 1)]);
+      return proposeRetirement(manifest, 0, { ...forEver, periodMs: 7 * dayMs }, day * dayMs + 2 * hourMs);
+    };
+    expect(at(today + 6)).toBeUndefined();
+    expect(at(today + 7)).toMatchObject({ removes: [old.file] });
+  });
+
+  it('takes exactly the records of the hours that are over, whatever segments there are', () => {
+    const segments = fc.array(
+      fc.record({
+        day: fc.integer({ min: 0, max: 9 }),
+        hours: fc
+          .uniqueArray(fc.nat(23), { minLength: 1, maxLength: 6 })
+          .map((all) => all.sort((a, b) => a - b)),
+      }),
+      { maxLength: 20 },
+    );
+    fc.assert(
+      fc.property(segments, fc.integer({ min: 1, max: 240 }), fc.nat(300), (list, periodHours, nowHours) => {
+        const manifest = manifestOf(list.map(({ day, hours }) => spread(today + day, hours, 3)));
+        const nowMs = today * dayMs + nowHours * hourMs + 1;
+        const found = proposeRetirement(manifest, 0, { ...forEver, periodMs: periodHours * hourMs }, nowMs);
+        const newest = Math.max(
+          0,
+          ...manifest.segments.flatMap(({ runs }) => runs.map(({ partition }) => partition)),
+        );
+        const referenceMs = Math.min(nowMs, (newest + 1) * hourMs);
+        let expected = 0;
+        for (const { runs } of manifest.segments)
+          for (const { partition, rows } of runs)
+            if ((partition + 1) * hourMs + periodHours * hourMs > referenceMs) expected += rows;
+        const left = (found?.segments ?? manifest.segments).reduce((sum, entry) => sum + liveRows(entry), 0);
+        expect(left).toBe(expected);
+        expect(found?.segments.every((entry) => liveRows(entry) > 0) ?? true).toBe(true);
+      }),
+    );
+  });
+});
+
+describe('what retention has taken from a file', () => {
+  it('is reclaimed once it is more than a sixth of what is live', () => {
+    const policy = { nowMs: today * dayMs, zstdAfterMs: null, thorough: false };
+    const part = spread(today - 6, allDay, 100, { liveFrom: (today - 6) * 24 + 20 });
+    const days = (count: number) =>
+      [0, 1, 2, 3, 4].slice(0, count).map((back) => spread(today - back, allDay, 100));
+    expect(proposeRewrite(manifestOf([part, ...days(5)]), policy)).toBeUndefined();
+    expect(proposeRewrite(manifestOf([part, ...days(4)]), policy)).toEqual({
+      segments: [part],
+      codec: 'lz4',
+    });
+    expect(proposeRewrite(manifestOf([part, ...days(5)]), { ...policy, thorough: true })).toBeDefined();
+  });
+});

@@ -1,0 +1,207 @@
+import { describe, expect, it } from 'vitest';
+import type { AgentStore, Retention } from '../../../engine/archive.js';
+import { formatCursor, parseCursor } from '../../../engine/cursor.js';
+import { LogstrataError } from '../../../engine/errors.js';
+import type { ArchiveFolder } from '../../../engine/storage/archive-folder.js';
+import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
+import type { CrashMode } from '../../../engine/storage/memory-file.js';
+import { batchFromRows } from '../../../engine/rows.js';
+import type { Value } from '../../model/dataset.js';
+import {
+  answer,
+  append,
+  load,
+  noExtras,
+  noon,
+  openCompacting,
+  openOn,
+  schema,
+  textOf,
+} from './memory-archive.js';
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+const twoDays: Retention = { periodMs: 2 * dayMs, bytesMax: null, intervalMs: hourMs };
+
+/** One record in each hour of the `hours` before `endMs`. */
+function hourly(endMs: number, hours: number): Value[][] {
+  return Array.from({ length: hours }, (_, i) => [
+    BigInt(endMs - (hours - i) * hourMs),
+    1n,
+    null,
+    `hour ${i}`,
+  ]);
+}
+
+const cursorsOf = (text: string): string[] =>
+  text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => line.slice(12, 28));
+
+async function opened(directory: MemoryDirectory, now = () => noon): Promise<[ArchiveFolder, AgentStore]> {
+  const archive = await openCompacting(directory, now);
+  return [archive, await archive.agent('web', schema, twoDays)];
+}
+
+/** Four days of records, half of them beyond the period as soon as the newest is there. */
+async function fill(store: AgentStore): Promise<void> {
+  const rows = hourly(noon, 96);
+  // Each load in its time: none of them is beyond retention when it comes.
+  for (let day = 0; day < 4; day++) await load(store, rows.slice(day * 24, (day + 1) * 24));
+}
+
+async function loadBeyond(store: AgentStore, rows: Value[][], beyondRetention: boolean): Promise<void> {
+  const session = await store.beginLoad({ beyondRetention });
+  try {
+    await session.append(batchFromRows(schema, rows), 0);
+    await session.commit({ checkpoints: [], counters: noExtras.counters });
+  } finally {
+    await session.abort();
+  }
+}
+
+describe('retention', () => {
+  it('answers without what is over, keeps its cursors as places, and gives none of them again', async () => {
+    const directory = new MemoryDirectory();
+    const [archive, store] = await opened(directory);
+    await fill(store);
+    const before = await answer(store);
+    await archive.retireNow();
+    const after = await answer(store);
+    expect(cursorsOf(after)).toEqual(cursorsOf(before).slice(-48));
+    expect(before.endsWith(after)).toBe(true);
+    expect((await store.stats()).retired).toMatchObject({
+      records: 48,
+      below: Math.floor((noon - 2 * dayMs) / hourMs),
+    });
+    const files = (await store.stats()).segments;
+
+    for (const cursor of cursorsOf(before)) {
+      const position = parseCursor(cursor)!;
+      const expected = cursorsOf(before).filter((other) => other > cursor && after.includes(other));
+      expect(cursorsOf(await answer(store, { after: position }))).toEqual(expected);
+      expect(cursorsOf(await answer(store, { before: position, limit: 3 }))).toEqual(
+        cursorsOf(after)
+          .filter((other) => other < cursor)
+          .slice(-3),
+      );
+    }
+    expect(await store.verify()).toMatchObject({ damages: [], records: 48 });
+
+    // What comes for those hours once more gets other ordinals, also after a restart and without the rest of the file.
+    await store.compact();
+    expect((await store.stats()).segments).toBeLessThan(files);
+    expect(await answer(store)).toBe(after);
+    await archive.close();
+    const [again, reopened] = await opened(directory);
+    await loadBeyond(reopened, hourly(noon, 96).slice(0, 3), true);
+    const added = cursorsOf(await answer(reopened)).filter((cursor) => !cursorsOf(after).includes(cursor));
+    expect(added).toHaveLength(3);
+    expect(added.filter((cursor) => cursorsOf(before).includes(cursor))).toEqual([]);
+    expect(parseCursor(added[0]!)!.ordinal).toBe(2);
+    await again.close();
+  });
+
+  it('lets a query that began before it finish, removes the files after that, and is no step back for a walk', async () => {
+    const directory = new MemoryDirectory();
+    const [archive, store] = await opened(directory);
+    await fill(store);
+    const before = await answer(store);
+    const pieces = (await store.scan({ limit: 1000, predicates: [] }, { pieceBytes: 500 })).lines[
+      Symbol.asyncIterator
+    ]();
+    const first = await pieces.next();
+    await archive.retireNow();
+    const rest = await textOf({ [Symbol.asyncIterator]: () => pieces });
+    expect(Buffer.from(first.value as Uint8Array).toString() + rest).toBe(before);
+    await archive.close();
+    const names = (await directory.list('web')).filter((name) => name.startsWith('dt='));
+    const folders = await Promise.all(names.map((name) => directory.list(`web/${name}`)));
+    expect(folders.filter((files) => files.length > 0)).toHaveLength(3);
+  });
+
+  it('seals hot records that are over, and takes them too', async () => {
+    let now = noon;
+    const [archive, store] = await opened(new MemoryDirectory(), () => now);
+    await append(store, hourly(noon, 3), 'live');
+    now += 3 * dayMs;
+    await append(store, hourly(now, 2), 'live');
+    await archive.retireNow();
+    expect(cursorsOf(await answer(store))).toHaveLength(2);
+    await archive.close();
+  });
+
+  it('refuses to load what is over, with its count, or keeps it for its period from then on', async () => {
+    let now = noon;
+    const [archive, store] = await opened(new MemoryDirectory(), () => now);
+    await append(store, hourly(noon, 1), 'live');
+    const old = hourly(noon - 9 * dayMs, 5);
+    await expect(loadBeyond(store, [...old, ...hourly(noon, 1)], false)).rejects.toThrow('5 of 6 records');
+    await expect(append(store, old, 'load')).rejects.toThrow('5 of 5 records');
+    expect(cursorsOf(await answer(store))).toHaveLength(1);
+    expect(await store.verify()).toMatchObject({ damages: [], unnamedFiles: [] });
+
+    await loadBeyond(store, old, true);
+    await archive.retireNow();
+    expect(cursorsOf(await answer(store))).toHaveLength(6);
+    now += dayMs;
+    await append(store, hourly(now, 1), 'live');
+    for (let i = 0; i < 3; i++) await loadBeyond(store, hourly(noon - 9 * dayMs, 1), true);
+    while (await archive.compactNext());
+    await archive.retireNow();
+    expect(cursorsOf(await answer(store))).toHaveLength(10);
+    now += dayMs + 2 * hourMs;
+    await append(store, hourly(now, 1), 'live');
+    await archive.retireNow();
+    // The five go, two days after they came; the three are a day younger; of the live ones, the first has had its time.
+    expect(cursorsOf(await answer(store))).toHaveLength(5);
+    await archive.close();
+  });
+
+  it('does not bring back what it has taken when a compaction read the segment before', async () => {
+    const directory = new MemoryDirectory();
+    const [archive, store] = await opened(directory);
+    const rows = hourly(noon - 12 * hourMs, 72);
+    for (let i = 0; i < 3; i++) await load(store, rows.slice(0, 24));
+    const compacting = archive.compactNext();
+    await load(store, rows.slice(24));
+    await load(store, hourly(noon + 2 * hourMs, 2));
+    await archive.retireNow();
+    await compacting;
+    const live = cursorsOf(await answer(store));
+    const below = formatCursor({ partition: (await store.stats()).retired.below, ordinal: 0 });
+    expect((await store.stats()).retired.records).toBeGreaterThan(0);
+    expect(live.filter((cursor) => cursor < below)).toEqual([]);
+    await archive.close();
+  });
+
+  it('leaves the state before it or the one after when the power goes at any step', async () => {
+    const whole = new MemoryDirectory();
+    const made = await openOn(whole);
+    await fill(await made.agent('web', schema));
+    const before = await answer(await made.agent('web', schema));
+    await made.close();
+    const modes: CrashMode[] = ['lost', 'kept', { seed: 1 }];
+    const after = before.split('\n').slice(48).join('\n');
+    const seen = new Set<string>();
+    for (let step = 1; step < 40; step++) {
+      const directory = whole.crash('kept', { crashAtOperation: step });
+      try {
+        const [archive] = await opened(directory);
+        await archive.retireNow();
+        await archive.close();
+      } catch (error) {
+        if (!(error instanceof LogstrataError)) throw error;
+      }
+      const left = await openOn(directory.crash(modes[step % modes.length]!));
+      const store = await left.agent('web', schema);
+      const found = await answer(store);
+      expect([before, after]).toContain(found);
+      seen.add(found);
+      expect(await store.verify()).toMatchObject({ damages: [], unnamedFiles: [] });
+      await left.close();
+    }
+    expect(seen.size).toBe(2);
+  });
+});
