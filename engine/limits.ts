@@ -33,8 +33,14 @@ export const fieldsMax = 1000;
 /** Strings up to this length get byte statistics in the footer; longer ones would bloat it and prune little. */
 export const statisticsBytesMax = 256;
 
-/** Decoded columns kept in memory unless configured otherwise. */
-export const columnCacheBytesDefault = 256 * 1024 * 1024;
+/** Decoded columns kept in memory, at most: what 32-bit addresses reach, less `kernelScratchBytesMax` and as much again to spare. */
+export const poolBytesMax = 3.5 * 1024 * 1024 * 1024;
+
+/** …and unless configured otherwise, this share of the machine's memory, or of what the process may use of it. */
+export const poolMemoryShareDefault = 1 / 4;
+
+/** Queries that wait for memory of decoded columns. More than a server runs at once; a bound for who embeds the engine. */
+export const poolWaitersMax = 1000;
 
 /** A piece of an answer handed to the caller at once; bounds the memory of a streaming response. */
 export const answerBytesMax = 256 * 1024;

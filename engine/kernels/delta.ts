@@ -181,6 +181,26 @@ export function decodeDelta(source: Uint8Array, at: number, values: BigInt64Arra
   return reader.at;
 }
 
+/**
+ * Decodes the lengths of `count` strings, which stand behind them (DELTA_LENGTH_BYTE_ARRAY) and reach to the end of `source`, to
+ * where each ends: offsets[0] is 0. Returns where the strings begin, or -1 when the input is malformed.
+ */
+export function decodeLengths(source: Uint8Array, count: number, offsets: Uint32Array): number {
+  const lengths = new BigInt64Array(count);
+  const bytesAt = decodeDelta(source, 0, lengths, count);
+  if (bytesAt < 0) return -1;
+  const halves = new Int32Array(lengths.buffer);
+  const bytes = source.length - bytesAt;
+  let end = 0;
+  offsets[0] = 0;
+  for (let row = 0; row < count; row++) {
+    end += halves[2 * row]! >>> 0;
+    if (halves[2 * row + 1] !== 0 || end > bytes) return -1;
+    offsets[row + 1] = end;
+  }
+  return end === bytes ? bytesAt : -1;
+}
+
 function unpackNarrow(
   source: Uint8Array,
   at: number,

@@ -27,13 +27,14 @@ export class Scratch {
   constructor(kernels: Kernels, memory: SharedMemory) {
     this.kernels = kernels;
     this.#memory = memory;
-    const { adoptedScratch } = memory;
-    if (adoptedScratch !== null) this.#occupy(adoptedScratch.address, adoptedScratch.bytes);
   }
 
   /** Frees every buffer and makes room for buffers of `sizeBytes` together; false when there is not as much. */
   open(sizeBytes: number): boolean {
     const needed = alignedBytes(sizeBytes) + overheadBytesMax;
+    const lent = this.#memory.lentScratch;
+    if (lent !== null && (lent.address !== this.#base || lent.address + lent.bytes !== this.#end))
+      this.#occupy(lent.address, lent.bytes);
     if (this.#base + needed > this.#end && !this.#enlarge(needed)) return false;
     this.#at = this.#base;
     return true;
@@ -93,7 +94,7 @@ export class Scratch {
 
   #enlarge(needed: number): boolean {
     const memory = this.#memory;
-    if (memory.adoptedScratch !== null || needed > kernelScratchBytesMax) return false;
+    if (memory.isForeign || needed > kernelScratchBytesMax) return false;
     // Doubling keeps the times that it is done few.
     const doubled = Math.max(initialBytes, needed, 2 * this.#bytes.length);
     const wanted = Math.min(kernelScratchBytesMax, doubled);
@@ -112,8 +113,9 @@ export class Scratch {
   }
 }
 
-let scratch: Scratch | null = null;
-let scratchMemory: SharedMemory | null | undefined;
+const scratches = new WeakMap<SharedMemory, Scratch>();
+let latest: SharedMemory | null = null;
+let latestScratch: Scratch | null = null;
 
 /**
  * The thread's scratch memory, with room for buffers of `sizeBytes` together. Null where kernels can't run or the bound
@@ -121,11 +123,20 @@ let scratchMemory: SharedMemory | null | undefined;
  */
 export function openScratch(sizeBytes: number): Scratch | null {
   const memory = sharedMemory();
-  if (memory !== scratchMemory) {
-    scratchMemory = memory;
-    scratch = memory === null || memory.kernels === null ? null : new Scratch(memory.kernels, memory);
+  if (memory !== latest) {
+    latest = memory;
+    latestScratch = memory === null ? null : scratchOf(memory);
   }
-  return scratch !== null && scratch.open(sizeBytes) ? scratch : null;
+  return latestScratch !== null && latestScratch.open(sizeBytes) ? latestScratch : null;
+}
+
+function scratchOf(memory: SharedMemory): Scratch | null {
+  let scratch = scratches.get(memory);
+  if (scratch === undefined && memory.kernels !== null) {
+    scratch = new Scratch(memory.kernels, memory);
+    scratches.set(memory, scratch);
+  }
+  return scratch ?? null;
 }
 
 /** What `count` elements of an array take of the scratch memory: nothing where they lie in the kernels' memory. */

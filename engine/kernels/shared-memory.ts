@@ -1,5 +1,5 @@
 import { kernelScratchBytesMax } from '../limits.js';
-import { Allocator, alignedBytes, bufferBytes } from './allocator.js';
+import { Allocator, alignedBytes } from './allocator.js';
 import {
   createMemory,
   instantiateOver,
@@ -15,10 +15,13 @@ export interface ScratchPlace {
   readonly bytes: number;
 }
 
-/** A memory as a message to another thread. */
-export interface MemoryHandle {
+/** A range of a memory as a message to another thread. */
+export interface MemoryRange {
   readonly memory: KernelMemory;
-  readonly scratch: ScratchPlace;
+  /** Tells the memories of one thread apart. */
+  readonly memoryId: number;
+  readonly address: number;
+  readonly sizeBytes: number;
 }
 
 /** The kernels' own data ends before this where there are no kernels to ask. */
@@ -28,6 +31,8 @@ const growthBytes = 4 * 1024 * 1024;
 /** The whole address space. */
 const addressBytesMax = memoryPagesMax * memoryPageBytes;
 
+let nextId = 0;
+
 /**
  * The memory that a thread's kernels work on, with the kernels over it. It is shared: threads that were handed it see the
  * same bytes, and growing it detaches nothing. Only the thread that made it allocates.
@@ -36,8 +41,10 @@ export class SharedMemory {
   readonly memory: KernelMemory;
   /** Null where kernels can't run, or are switched off: the memory is there all the same. */
   readonly kernels: Kernels | null;
-  /** Set where another thread allocates. */
-  readonly adoptedScratch: ScratchPlace | null;
+  /** Where another thread allocates: the place that it has lent this one. */
+  lentScratch: ScratchPlace | null = null;
+  readonly isForeign: boolean;
+  readonly id = nextId++;
   readonly #allocator: Allocator;
   /** Every buffer that the memory has had: views of the older ones stay valid, and lie in it just as well. */
   readonly #buffers = new Set<ArrayBufferLike>();
@@ -45,14 +52,14 @@ export class SharedMemory {
   /** Bytes that may be allocated, scratch included. */
   #boundBytes = kernelScratchBytesMax;
 
-  constructor(memory: KernelMemory, adoptedScratch: ScratchPlace | null = null) {
+  constructor(memory: KernelMemory, isForeign = false) {
     this.memory = memory;
     this.kernels = instantiateOver(memory);
-    this.adoptedScratch = adoptedScratch;
+    this.isForeign = isForeign;
     this.#buffer = memory.buffer;
     this.#buffers.add(this.#buffer);
     this.#allocator = new Allocator(this.kernels?.scratchBase() ?? ownBytesDefault);
-    if (adoptedScratch === null) this.#allocator.extend(this.#buffer.byteLength);
+    if (!isForeign) this.#allocator.extend(this.#buffer.byteLength);
   }
 
   /** The newest buffer: all addresses that were given out lie in it. */
@@ -108,11 +115,9 @@ export class SharedMemory {
     return this.#allocator.sizeOf(address);
   }
 
-  /** What another thread needs to see this memory; its scratch, of `scratchBytes`, is given back by `free`. Null without room. */
-  handle(scratchBytes: number): MemoryHandle | null {
-    const bytes = bufferBytes(scratchBytes);
-    const address = this.allocate(bytes);
-    return address === null ? null : { memory: this.memory, scratch: { address, bytes } };
+  /** What another thread needs to work on a range. */
+  rangeAt(address: number, sizeBytes: number): MemoryRange {
+    return { memory: this.memory, memoryId: this.id, address, sizeBytes };
   }
 
   #grow(pages: number): boolean {
@@ -128,6 +133,7 @@ export class SharedMemory {
 }
 
 let own: SharedMemory | null | undefined;
+const foreign = new Map<number, SharedMemory>();
 
 /** The memory of this thread, made when it is first asked for. Null on a machine that has no WebAssembly. */
 export function sharedMemory(): SharedMemory | null {
@@ -138,8 +144,28 @@ export function sharedMemory(): SharedMemory | null {
   return own;
 }
 
-/** Makes the memory of another thread this thread's. Views that were made over its own stay valid, and are copied to be worked on. */
-export function adoptMemory(handle: MemoryHandle): SharedMemory {
-  own = new SharedMemory(handle.memory, handle.scratch);
-  return own;
+/** The memory of the thread that gave this one a range of it. */
+export function foreignMemory({ memory, memoryId }: MemoryRange): SharedMemory {
+  let known = foreign.get(memoryId);
+  if (known === undefined) {
+    known = new SharedMemory(memory, true);
+    foreign.set(memoryId, known);
+  }
+  return known;
+}
+
+/**
+ * Calls `use` while the kernels of this thread work on a foreign memory, with the scratch that its owner has lent. What does
+ * not fit there runs without kernels.
+ */
+export function workingOn<T>(memory: SharedMemory, scratch: ScratchPlace, use: () => T): T {
+  const before = own;
+  own = memory;
+  memory.lentScratch = scratch;
+  try {
+    return use();
+  } finally {
+    own = before;
+    memory.lentScratch = null;
+  }
 }

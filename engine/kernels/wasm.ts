@@ -45,8 +45,10 @@ export interface Kernels {
   packCodes(codes: number, codeBytes: number, count: number, width: number, target: number): number;
   unpackCodes8(source: number, count: number, width: number, target: number, windows: number): void;
   unpackCodes16(source: number, count: number, width: number, target: number, windows: number): void;
+  largestCode(codes: number, codeBytes: number, count: number): number;
   encodeDelta(values: number, count: number, target: number, deltas: number): number;
   decodeDelta(source: number, sourceBytes: number, values: number, count: number): number;
+  addLengths(lengths: number, count: number, sizeBytes: number, offsets: number): number;
   encodePlain(bytes: number, offsets: number, rows: number, target: number): number;
   decodePlain(source: number, sourceBytes: number, count: number, bytes: number, offsets: number): number;
   selectInt64(

@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sliceBatch } from '../batch.js';
+import { ColumnLease } from '../scan/column-lease.js';
 import type { RecordBatch } from '../column.js';
 import { LogstrataError } from '../errors.js';
 import type { ReadCounters, RowGroup, SnapshotRun } from '../scan/snapshot.js';
 import type { Schema } from '../schema.js';
 import { runsOfSegment } from '../storage/agent-state.js';
-import { ColumnCache } from '../storage/column-cache.js';
+import { BufferPool } from '../storage/buffer-pool.js';
 import { compareRuns } from '../storage/committed-values.js';
 import type { Directory } from '../storage/directory.js';
 import type { Codec, SegmentEntry } from '../storage/manifest.js';
@@ -41,7 +42,8 @@ export async function rewriteSegments(
   { directory, workers, signal }: RewritePlace,
   job: RewriteJob,
 ): Promise<readonly SegmentEntry[]> {
-  const cache = new ColumnCache(0);
+  // Row groups are read once, and their rows held on to for as long as that takes: on the heap.
+  const pool = new BufferPool(0);
   const sources: SealedSegment[] = [];
   const merged = new MergedSegments({ directory, workers, ...job });
   const pause = pacer(job.share);
@@ -49,7 +51,7 @@ export async function rewriteSegments(
     const runs: SnapshotRun[] = [];
     for (const entry of job.segments) {
       const path = `${job.agent}/${entry.file}`;
-      const segment = await SealedSegment.open(directory, path, entry, job.schema, cache);
+      const segment = await SealedSegment.open(directory, path, entry, job.schema, pool);
       sources.push(segment);
       runs.push(...runsOfSegment(entry, segment.rowGroups(job.schema)));
     }
@@ -100,10 +102,8 @@ class DecodedRowGroups {
     let batch = this.open.get(rowGroup);
     if (batch === undefined) {
       const opened = await rowGroup.open();
-      const columns = [];
-      for (let field = 0; field < this.schema.fields.length; field++) {
-        columns.push(await opened.column(field, this.counters, 'once'));
-      }
+      const fields = this.schema.fields.map((_, field) => field);
+      const columns = await opened.columns(fields, this.counters, new ColumnLease(), 'once');
       batch = { length: rowGroup.rows, columns };
       this.open.set(rowGroup, batch);
     }

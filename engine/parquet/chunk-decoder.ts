@@ -1,21 +1,26 @@
 import type { BytesColumn, Column, PlainColumn, Validity } from '../column.js';
 import { bitmapBytes } from '../column.js';
-import { codeBits, largestCode } from '../kernels/bit-packing.js';
-import { unpackCodes } from '../kernels/simd/bit-packing.js';
-import { decodeDelta } from '../kernels/simd/delta.js';
+import { bufferBytes } from '../kernels/allocator.js';
+import { codeBits } from '../kernels/bit-packing.js';
+import { largestCode, unpackCodes } from '../kernels/simd/bit-packing.js';
+import { decodeDelta, decodeLengths } from '../kernels/simd/delta.js';
 import { decodePlainStrings } from '../kernels/simd/plain-strings.js';
 import { spreadCodes, spreadOffsets, spreadWords } from '../kernels/spread.js';
 import { decodeLevels } from '../kernels/validity.js';
 import { dictionaryEntriesMax, pageBytesMax } from '../limits.js';
+import { heapSpace, type ColumnSpace } from './column-space.js';
 import type { Decompress } from './compression.js';
-import type { ColumnContent } from './footer.js';
+import type { ChunkPlace, ColumnContent } from './footer.js';
 import { encoding, FormatError } from './format.js';
 import { readPageHeader, type DataPageHeader } from './page-header.js';
 import { halvesOf } from './present-values.js';
 
-/** The values of a page without nulls, at the front of arrays that have room for the rows of the chunk. */
-interface PageValues {
+/** The values of a page as they are stored, without nulls. */
+interface StoredValues {
   readonly bytes: Uint8Array;
+  readonly isCompressed: boolean;
+  /** Of the values, decompressed. */
+  readonly length: number;
   readonly content: ColumnContent;
   readonly present: number;
   readonly rows: number;
@@ -23,26 +28,62 @@ interface PageValues {
   readonly at: number;
 }
 
+/** What the pages of a chunk are decoded with. */
+interface Decoding {
+  readonly decompress: Decompress;
+  readonly space: ColumnSpace;
+}
+
+/** Arrays of a column: codes or offsets, values, their offsets, validity. */
+const arraysMax = 4;
+
+/** Scratch memory of the kernels that decode a chunk of `rows` rows where it lies, and small change. */
+export function decodingScratchBytes(rows: number): number {
+  return rows * 8 + 4096;
+}
+
+/** The bytes of the working space that hold a chunk while it is decoded, and the scratch memory that may take. */
+export function readingBytesMax(chunk: ChunkPlace): number {
+  return bufferBytes(chunk.bytes) + bufferBytes(decodingScratchBytes(chunk.rows));
+}
+
+/** The most bytes that reading and decoding a chunk asks of its space, those that only decoding needs included. */
+export function decodingBytesMax(chunk: ChunkPlace, content: ColumnContent): number {
+  const { rows, uncompressedBytes } = chunk;
+  const isDictionary = chunk.dictionaryPageBytes > 0;
+  const isString = content === 'string';
+  const perRowBytes = isDictionary ? 2 : isString ? 4 : 8;
+  // Values of numbers are what they are on disk or, as deltas, more: eight bytes each.
+  const valuesBytes = isDictionary || isString ? uncompressedBytes : 0;
+  const columnBytes =
+    (rows + 1) * perRowBytes + valuesBytes + bitmapBytes(rows) + arraysMax * bufferBytes(64);
+  // The pages of the dictionary and of the codes, or the one page of values.
+  return columnBytes + readingBytesMax(chunk) + uncompressedBytes + 2 * bufferBytes(64);
+}
+
 /**
- * Decodes a column chunk of `rows` rows, whose checksum has been compared. Throws `FormatError` for what is malformed;
- * never reads or writes outside its buffers.
+ * Decodes a column chunk of `rows` rows, whose checksum has been compared, into `space`. Throws `FormatError` for what is
+ * malformed; never reads or writes outside its buffers. The column shares no memory with the chunk.
  */
 export function decodeChunk(
   chunk: Uint8Array,
   content: ColumnContent,
   rows: number,
   decompress: Decompress,
+  space: ColumnSpace = heapSpace,
 ): Column {
+  const decoding = { decompress, space };
   let page = readPageHeader(chunk, 0);
   let entries: PlainColumn | null = null;
   if (page.header.kind === 'dictionary') {
     const { header, bodyAt } = page;
     if (header.entries > dictionaryEntriesMax)
       throw new FormatError(`a dictionary of ${header.entries} entries`, 0);
-    const body = chunk.subarray(bodyAt, bodyAt + header.bytes);
-    const bytes = decompressed(body, header.uncompressedBytes, decompress, bodyAt);
+    const bytes = chunk.subarray(bodyAt, bodyAt + header.bytes);
+    const length = header.uncompressedBytes;
     const count = header.entries;
-    entries = decodePlain({ bytes, content, present: count, rows: count, at: bodyAt });
+    const stored = { bytes, isCompressed: true, length, content, present: count, rows: count, at: bodyAt };
+    entries = decodePlain(stored, decoding);
     page = readPageHeader(chunk, bodyAt + header.bytes);
   }
   const { header, bodyAt } = page;
@@ -50,26 +91,38 @@ export function decodeChunk(
   if (header.rows !== rows) throw new FormatError(`a page of ${header.rows} rows, expected ${rows}`, bodyAt);
   if (bodyAt + header.bytes !== chunk.length)
     throw new FormatError('bytes behind the last page', bodyAt + header.bytes);
-  const { validity, present } = readLevels(chunk, bodyAt, header, content);
-  const valuesAt = bodyAt + header.levelBytes;
-  const stored = chunk.subarray(valuesAt, chunk.length);
-  const bytes = header.compressed
-    ? decompressed(stored, header.uncompressedBytes - header.levelBytes, decompress, valuesAt)
-    : stored;
-  const values = { bytes, content, present, rows, at: valuesAt };
+  const { validity, present } = readLevels(chunk, bodyAt, header, content, space);
+  const at = bodyAt + header.levelBytes;
+  const bytes = chunk.subarray(at, chunk.length);
+  const isCompressed = header.compressed;
+  const length = isCompressed ? header.uncompressedBytes - header.levelBytes : bytes.length;
+  const stored = { bytes, isCompressed, length, content, present, rows, at };
   if (header.encoding === encoding.rleDictionary) {
-    if (entries === null) throw new FormatError('codes without a dictionary', valuesAt);
-    return decodeCodes(values, entries, validity);
+    if (entries === null) throw new FormatError('codes without a dictionary', at);
+    return decodeCodes(stored, decoding, entries, validity);
   }
-  if (entries !== null) throw new FormatError('a dictionary without codes', valuesAt);
-  return withNulls(decodeValues(values, header.encoding), validity, present);
+  if (entries !== null) throw new FormatError('a dictionary without codes', at);
+  return withNulls(decodeValues(stored, header.encoding, decoding), validity, present);
 }
 
-function decompressed(bytes: Uint8Array, length: number, decompress: Decompress, at: number): Uint8Array {
-  if (length > pageBytesMax) throw new FormatError(`a page that claims ${length} bytes`, at);
-  const result = decompress(bytes, length);
-  if (result === null) throw new FormatError(`a page that does not decompress to ${length} bytes`, at);
-  return result;
+/** Writes the values to `target`, which is as long as they are. */
+function fill(stored: StoredValues, target: Uint8Array, decompress: Decompress): void {
+  if (!stored.isCompressed) target.set(stored.bytes);
+  else if (!decompress(stored.bytes, target))
+    throw new FormatError(`a page that does not decompress to ${stored.length} bytes`, stored.at);
+}
+
+/** The values, for as long as the chunk is decoded. */
+function valuesOf(stored: StoredValues, { decompress, space }: Decoding): Uint8Array {
+  if (!stored.isCompressed) return stored.bytes;
+  checkClaim(stored);
+  const target = space.working(stored.length);
+  fill(stored, target, decompress);
+  return target;
+}
+
+function checkClaim({ length, at }: StoredValues): void {
+  if (length < 0 || length > pageBytesMax) throw new FormatError(`a page that claims ${length} bytes`, at);
 }
 
 function readLevels(
@@ -77,89 +130,93 @@ function readLevels(
   at: number,
   header: DataPageHeader,
   content: ColumnContent,
+  space: ColumnSpace,
 ): { validity: Validity; present: number } {
   const { rows } = header;
   if (content === 'cursor') {
     if (header.levelBytes !== 0) throw new FormatError('levels in a column without nulls', at);
     return { validity: null, present: rows };
   }
-  const bits = new Uint8Array(bitmapBytes(rows));
+  const sizeBytes = bitmapBytes(rows);
+  const bits = header.nullCount === 0 ? new Uint8Array(sizeBytes) : space.uint8(sizeBytes).fill(0);
   const present = decodeLevels(chunk, at, at + header.levelBytes, rows, bits);
   if (present !== rows - header.nullCount)
     throw new FormatError('levels that do not match the count of nulls', at);
   return { validity: present === rows ? null : bits, present };
 }
 
-function decodeValues(values: PageValues, valueEncoding: number): PlainColumn {
+function decodeValues(stored: StoredValues, valueEncoding: number, decoding: Decoding): PlainColumn {
   switch (valueEncoding) {
     case encoding.plain:
-      return decodePlain(values);
+      return decodePlain(stored, decoding);
     case encoding.deltaBinaryPacked:
-      return decodeDeltaValues(values);
+      return decodeDeltaValues(stored, decoding);
     case encoding.deltaLengthByteArray:
-      return decodeDeltaLengths(values);
+      return decodeDeltaLengths(stored, decoding);
     default:
-      throw new FormatError(`unknown encoding ${valueEncoding}`, values.at);
+      throw new FormatError(`unknown encoding ${valueEncoding}`, stored.at);
   }
 }
 
-function decodePlain(page: PageValues): PlainColumn {
-  const { bytes, present, rows } = page;
-  if (page.content === 'string') return decodePlainBytes(page);
-  if (bytes.length !== present * 8)
-    throw new FormatError(`${bytes.length} bytes for ${present} numbers`, page.at);
-  const values = page.content === 'float' ? new Float64Array(rows) : new BigInt64Array(rows);
-  new Uint8Array(values.buffer).set(bytes);
+function decodePlain(stored: StoredValues, decoding: Decoding): PlainColumn {
+  const { present, rows, length } = stored;
+  if (stored.content === 'string') return decodePlainBytes(stored, decoding);
+  if (length !== present * 8) throw new FormatError(`${length} bytes for ${present} numbers`, stored.at);
+  const { space } = decoding;
+  const values = stored.content === 'float' ? space.float64(rows) : space.int64(rows);
+  fill(stored, new Uint8Array(values.buffer, values.byteOffset, length), decoding.decompress);
   return values instanceof Float64Array
     ? { kind: 'float64', length: rows, values, validity: null }
     : { kind: 'int64', length: rows, values, validity: null };
 }
 
-function decodePlainBytes(page: PageValues): BytesColumn {
-  const { bytes: source, present, rows } = page;
-  const offsets = new Uint32Array(rows + 1);
-  const bytes = new Uint8Array(Math.max(0, source.length - present * 4));
+function decodePlainBytes(stored: StoredValues, decoding: Decoding): BytesColumn {
+  const { present, rows } = stored;
+  const source = valuesOf(stored, decoding);
+  const offsets = decoding.space.uint32(rows + 1);
+  const bytes = decoding.space.uint8(Math.max(0, source.length - present * 4));
   if (decodePlainStrings(source, present, bytes, offsets) < 0)
-    throw new FormatError('strings that do not fill their page', page.at);
+    throw new FormatError('strings that do not fill their page', stored.at);
   return { kind: 'bytes', length: rows, offsets, bytes, validity: null };
 }
 
-function decodeDeltaValues(page: PageValues): PlainColumn {
-  if (page.content === 'string' || page.content === 'float')
-    throw new FormatError('deltas of no integers', page.at);
-  const values = new BigInt64Array(page.rows);
-  if (decodeDelta(page.bytes, 0, values, page.present) !== page.bytes.length) {
-    throw new FormatError('malformed deltas', page.at);
+function decodeDeltaValues(stored: StoredValues, decoding: Decoding): PlainColumn {
+  if (stored.content === 'string' || stored.content === 'float')
+    throw new FormatError('deltas of no integers', stored.at);
+  const source = valuesOf(stored, decoding);
+  const values = decoding.space.int64(stored.rows);
+  if (decodeDelta(source, 0, values, stored.present) !== source.length) {
+    throw new FormatError('malformed deltas', stored.at);
   }
-  return { kind: 'int64', length: page.rows, values, validity: null };
+  return { kind: 'int64', length: stored.rows, values, validity: null };
 }
 
-function decodeDeltaLengths(page: PageValues): PlainColumn {
-  if (page.content !== 'string') throw new FormatError('lengths of no strings', page.at);
-  const lengths = new BigInt64Array(page.present);
-  const bytesAt = decodeDelta(page.bytes, 0, lengths, page.present);
-  if (bytesAt < 0) throw new FormatError('malformed lengths', page.at);
-  const bytes = page.bytes.subarray(bytesAt);
-  const halves = halvesOf(lengths);
-  const offsets = new Uint32Array(page.rows + 1);
-  let end = 0;
-  for (let row = 0; row < page.present; row++) {
-    const length = halves[2 * row]! >>> 0;
-    end += length;
-    if (halves[2 * row + 1] !== 0 || end > bytes.length)
-      throw new FormatError('a string that does not fit', page.at);
-    offsets[row + 1] = end;
-  }
-  if (end !== bytes.length) throw new FormatError('bytes behind the last string', page.at);
-  return { kind: 'bytes', length: page.rows, offsets, bytes, validity: null };
+/** The strings stand in the page one behind another, as the column has them: the page is decompressed to its place. */
+function decodeDeltaLengths(stored: StoredValues, { decompress, space }: Decoding): PlainColumn {
+  if (stored.content !== 'string') throw new FormatError('lengths of no strings', stored.at);
+  checkClaim(stored);
+  const page = space.uint8(stored.length);
+  fill(stored, page, decompress);
+  const offsets = space.uint32(stored.rows + 1);
+  const bytesAt = decodeLengths(page, stored.present, offsets);
+  if (bytesAt < 0) throw new FormatError('lengths that are not those of the strings', stored.at);
+  const bytes = page.subarray(bytesAt);
+  return { kind: 'bytes', length: stored.rows, offsets, bytes, validity: null };
 }
 
 /** Decodes the RLE/bit-packing hybrid behind the width of the codes. */
-function decodeCodes(page: PageValues, entries: PlainColumn, validity: Validity): Column {
-  const { bytes, present, rows } = page;
+function decodeCodes(
+  page: StoredValues,
+  decoding: Decoding,
+  entries: PlainColumn,
+  validity: Validity,
+): Column {
+  const { present, rows } = page;
+  const { space } = decoding;
+  const bytes = valuesOf(page, decoding);
   const width = bytes[0] ?? -1;
   if (width !== codeBits(entries.length)) throw new FormatError(`codes of ${width} bits`, page.at);
-  const codes = entries.length <= 256 ? new Uint8Array(rows) : new Uint16Array(rows);
+  const codes = entries.length <= 256 ? space.uint8(rows) : space.uint16(rows);
   let at = 1;
   let row = 0;
   while (row < present) {

@@ -7,8 +7,8 @@ import type { Codec } from '../storage/manifest.js';
 /** Compresses pages. The result is valid until the next call. */
 export type Compress = (bytes: Uint8Array) => Uint8Array;
 
-/** Decompresses a page to exactly `length` bytes; null when the input is malformed or of another length. */
-export type Decompress = (bytes: Uint8Array, length: number) => Uint8Array | null;
+/** Decompresses a page that fills `target` exactly; false when the input is malformed or of another length. */
+export type Decompress = (bytes: Uint8Array, target: Uint8Array) => boolean;
 
 /** Higher levels make random ids larger, and cost ten times the time for 8 % of the rest. */
 const zstdLevelDefault = 1;
@@ -69,22 +69,24 @@ export async function openDecompressor(codec: Codec): Promise<Decompress> {
   return codec === 'lz4' ? decompressLz4 : decompressZstd;
 }
 
-function decompressLz4(bytes: Uint8Array, length: number): Uint8Array | null {
-  const target = new Uint8Array(length);
-  return lz4Decompress(bytes, target, length) === length ? target : null;
+function decompressLz4(bytes: Uint8Array, target: Uint8Array): boolean {
+  return lz4Decompress(bytes, target, target.length) === target.length;
 }
 
-function decompressZstd(bytes: Uint8Array, length: number): Uint8Array | null {
+function decompressZstd(bytes: Uint8Array, target: Uint8Array): boolean {
+  const { length } = target;
   // The WASM build allocates what the frame claims, so the claim is checked first.
-  if (zstdContentBytes(bytes) !== length) return null;
+  if (zstdContentBytes(bytes) !== length) return false;
   try {
-    const target =
+    const content =
       nodeZstd === null
         ? zstdWasm.decompress(bytes)
         : nodeZstd.zstdDecompressSync(bytes, { maxOutputLength: Math.max(1, length) });
-    return target.length === length ? target : null;
+    if (content.length !== length) return false;
+    target.set(content);
+    return true;
   } catch {
-    return null;
+    return false;
   }
 }
 

@@ -144,19 +144,24 @@ async function* answer(
   stats.runs = plan.end - plan.first;
   stats.rowGroups = plan.rowGroups;
   const pace = new Pace(options.signal);
-  const filter = new RowGroupFilter(snapshot.schema, predicates, { stats, pace, threads });
-  const finder = new Finder(plan, filter, { stats, pace, threads });
-  stats.selectMs += performance.now() - startMs;
   const lines = new JsonLines(options.pieceBytes ?? answerBytesMax);
   const materialiser = new Materialiser(snapshot.schema, lines, stats, pace);
-  if (plan.direction === 'forward') {
-    for await (const matches of finder.first(query.limit)) yield* materialiser.write(matches);
-  } else {
-    const newest = await finder.last(query.limit);
-    // Each is let go once it is written, so that a long answer gives memory back as it proceeds.
-    for (let matches = newest.pop(); matches !== undefined; matches = newest.pop()) {
-      yield* materialiser.write(matches);
+  const onWait = (): void => materialiser.close();
+  const filter = new RowGroupFilter(snapshot.schema, predicates, { stats, pace, threads, onWait });
+  const finder = new Finder(plan, filter, { stats, pace, threads });
+  stats.selectMs += performance.now() - startMs;
+  try {
+    if (plan.direction === 'forward') {
+      for await (const matches of finder.first(query.limit)) yield* materialiser.write(matches);
+    } else {
+      const newest = await finder.last(query.limit);
+      // Each is let go once it is written, so that a long answer gives memory back as it proceeds.
+      for (let matches = newest.pop(); matches !== undefined; matches = newest.pop()) {
+        yield* materialiser.write(matches);
+      }
     }
+  } finally {
+    materialiser.close();
   }
   const rest = lines.take();
   if (rest !== null) yield rest;

@@ -1,6 +1,7 @@
-import { columnBytes } from '../column.js';
+import { columnBytes, type Column } from '../column.js';
 import { bulkRowsMin, rowGroupBytesMax } from '../limits.js';
 import type { Schema } from '../schema.js';
+import { ColumnLease } from './column-lease.js';
 import { jsonColumn, jsonKey } from './json-columns.js';
 import { makeJsonColumns } from './json-lines.js';
 import type { JsonColumns, JsonLines } from './json-lines.js';
@@ -9,7 +10,7 @@ import type { RowRange, ScanUnit } from './plan.js';
 import type { ScanStats } from './query.js';
 import { listSelected } from './selection.js';
 import type { Selection } from './selection.js';
-import type { RowGroup } from './snapshot.js';
+import type { ColumnUse, RowGroup } from './snapshot.js';
 
 /** Matches of one unit that the answer has: `take` of them, after the first `skip`. */
 export interface Matches {
@@ -22,23 +23,29 @@ export interface Matches {
 interface Material {
   readonly columns: JsonColumns;
   readonly bytes: number;
+  readonly lease: ColumnLease;
 }
 
 /**
  * Writes matches out as lines. Columns are asked for only here and only for row groups that have a match. The last few row
- * groups are held on to, because the runs of two segments can alternate row by row.
+ * groups are held on to, because the runs of two segments can alternate row by row; but only until a piece is handed out: a
+ * caller that takes its time must not keep others from the memory. Whoever made it calls `close`.
  */
 export class Materialiser {
   readonly #keys: readonly Uint8Array[];
+  readonly #fields: readonly number[];
   readonly #lines: JsonLines;
   readonly #stats: ScanStats;
   readonly #pace: Pace;
   /** In the order of their last use. */
   readonly #held = new Map<RowGroup, Material>();
   #heldBytes = 0;
+  /** Row groups whose columns the statistics have. */
+  readonly #counted = new WeakSet<RowGroup>();
   #rows = new Uint32Array(1024);
 
   constructor(schema: Schema, lines: JsonLines, stats: ScanStats, pace: Pace) {
+    this.#fields = schema.fields.map((_, field) => field);
     this.#keys = schema.fields.map((field) => jsonKey(field.name));
     this.#lines = lines;
     this.#stats = stats;
@@ -49,7 +56,8 @@ export class Materialiser {
   async *write(matches: Matches): AsyncGenerator<Uint8Array> {
     const stats = this.#stats;
     let startMs = performance.now();
-    const columns = await this.#columnsOf(matches.unit.rowGroup, matches.take);
+    const { rowGroup } = matches.unit;
+    let columns = await this.#columnsOf(rowGroup, matches.take);
     let { skip, take } = matches;
     for (const range of matches.unit.ranges) {
       if (take === 0) break;
@@ -64,9 +72,13 @@ export class Materialiser {
         if (next === to) break;
         const piece = this.#lines.take();
         stats.writeMs += performance.now() - startMs;
-        if (piece !== null) yield piece;
+        if (piece !== null) {
+          this.close();
+          yield piece;
+        }
         await this.#pace.pause();
         startMs = performance.now();
+        columns = await this.#columnsOf(rowGroup, matches.take);
       }
     }
     stats.writeMs += performance.now() - startMs;
@@ -109,23 +121,50 @@ export class Materialiser {
       this.#held.set(rowGroup, known);
       return known.columns;
     }
-    const open = await rowGroup.open();
     const use = rowsToWrite < bulkRowsMin ? 'again' : 'once';
-    const columns = [];
-    let bytes = 0;
-    for (let field = 0; field < this.#keys.length; field++) {
-      const column = await open.column(field, this.#stats, use);
-      bytes += columnBytes(column);
-      columns.push(jsonColumn(this.#keys[field]!, column, rowsToWrite));
+    const lease = new ColumnLease({ signal: this.#pace.signal, onWait: () => this.close() });
+    try {
+      const columns = await this.#read(rowGroup, lease, use);
+      const bytes = columns.reduce((sum, column) => sum + columnBytes(column), 0);
+      this.#makeRoomFor(bytes);
+      const written = columns.map((column, field) => jsonColumn(this.#keys[field]!, column, rowsToWrite));
+      const material = { columns: makeJsonColumns(written), bytes, lease };
+      this.#held.set(rowGroup, material);
+      this.#heldBytes += bytes;
+      return material.columns;
+    } catch (error) {
+      lease.release();
+      throw error;
     }
-    for (const [other, material] of this.#held) {
+  }
+
+  /** What was let go between two pieces and is still there is not counted a second time. */
+  async #read(rowGroup: RowGroup, lease: ColumnLease, use: ColumnUse): Promise<Column[]> {
+    const open = await rowGroup.open();
+    const stats = this.#stats;
+    const { columnsCached } = stats;
+    const columns = await open.columns(this.#fields, stats, lease, use);
+    if (this.#counted.has(rowGroup)) stats.columnsCached = columnsCached;
+    this.#counted.add(rowGroup);
+    return columns;
+  }
+
+  #makeRoomFor(bytes: number): void {
+    for (const rowGroup of this.#held.keys()) {
       if (this.#heldBytes + bytes <= rowGroupBytesMax) break;
-      this.#held.delete(other);
-      this.#heldBytes -= material.bytes;
+      this.#forget(rowGroup);
     }
-    const material = { columns: makeJsonColumns(columns), bytes };
-    this.#held.set(rowGroup, material);
-    this.#heldBytes += bytes;
-    return material.columns;
+  }
+
+  /** Gives back what takes memory from others; what is written after that is read again. */
+  close(): void {
+    for (const [rowGroup, { lease }] of this.#held) if (!lease.isEmpty) this.#forget(rowGroup);
+  }
+
+  #forget(rowGroup: RowGroup): void {
+    const material = this.#held.get(rowGroup)!;
+    this.#held.delete(rowGroup);
+    this.#heldBytes -= material.bytes;
+    material.lease.release();
   }
 }

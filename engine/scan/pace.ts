@@ -21,6 +21,11 @@ export class Pace {
     this.#signal = signal;
   }
 
+  /** Ends the scan when it is aborted. */
+  get signal(): AbortSignal | undefined {
+    return this.#signal;
+  }
+
   /** Whether a `pause` is due. */
   get due(): boolean {
     return this.#signal?.aborted === true || performance.now() - this.#resumedMs > workMsMax;

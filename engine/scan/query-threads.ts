@@ -1,8 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Column } from '../column.js';
+import { columnAt, layoutEnd } from '../column-layout.js';
 import { LogstrataError } from '../errors.js';
 import { probesOfJobMin } from '../limits.js';
+import { RangeSpace, type ColumnSpace } from '../parquet/column-space.js';
 import { chunkTask, type ChunkJob } from '../storage/chunk-task.js';
+import { pooledChunkTask } from '../storage/pooled-chunk-task.js';
 import { probeTask, type GramFilterFile } from '../storage/probe-task.js';
 import type { JobQueue } from '../workers/job-queue.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
@@ -68,9 +71,14 @@ export class QueryThreads {
     });
   }
 
-  /** Has a column chunk read and decoded. */
-  readColumn(job: ChunkJob): Promise<Column> {
-    return this.#queue.run(chunkTask, job);
+  /** Has a column chunk read and decoded into `space`. */
+  async readColumn(job: ChunkJob, space: ColumnSpace): Promise<Column> {
+    if (!(space instanceof RangeSpace)) return this.#queue.run(chunkTask, job);
+    const { memory, address, sizeBytes } = space;
+    const range = memory.rangeAt(address, sizeBytes);
+    const { layout, columnBytes } = await this.#queue.run(pooledChunkTask, { ...job, range });
+    space.filled(columnBytes);
+    return columnAt(memory.bufferUpTo(layoutEnd(layout)), layout);
   }
 
   /** Calls `use` when fewer than twice as many others as there are threads have been called and not ended. In order. */

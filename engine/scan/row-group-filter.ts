@@ -1,8 +1,9 @@
-import type { Column } from '../column.js';
+import type { Column, PlainColumn } from '../column.js';
 import { bitmapBytes } from '../column.js';
 import { setRange } from '../kernels/bitmap.js';
 import { andRange, countRange, listRange } from '../kernels/simd/bitmap.js';
 import type { Schema } from '../schema.js';
+import { withLease } from './column-lease.js';
 import { evaluateDictionary, evaluatePlain, matchRow, stepEnd, wantedEntries } from './evaluate.js';
 import type { Pace } from './pace.js';
 import type { RowGroupShare } from './plan.js';
@@ -34,6 +35,8 @@ export interface ScanWork {
   readonly pace: Pace;
   /** Null where everything is done by the thread that asks. */
   readonly threads: QueryThreads | null;
+  /** Called before a wait for memory: gives back what the scan holds. */
+  readonly onWait?: (() => void) | undefined;
 }
 
 /** A row group that is being looked at. */
@@ -60,8 +63,11 @@ export class RowGroupFilter {
   readonly #stats: ScanStats;
   readonly #pace: Pace;
   readonly #threads: QueryThreads | null;
+  readonly #onWait: (() => void) | undefined;
 
-  constructor(schema: Schema, predicates: readonly PreparedPredicate[], { stats, pace, threads }: ScanWork) {
+  constructor(schema: Schema, predicates: readonly PreparedPredicate[], work: ScanWork) {
+    const { stats, pace, threads } = work;
+    this.#onWait = work.onWait;
     this.#schema = schema;
     this.#predicates = predicates;
     this.#observed = predicates.map((predicate) => ({
@@ -158,23 +164,15 @@ export class RowGroupFilter {
     undecided.sort((a, b) => rank(a) - rank(b));
     for (const observed of undecided) {
       await this.#pace.pause();
-      const column = await open.column(observed.predicate.field, stats);
       const before = left;
-      observed.cost = costOf(observed.predicate, column);
-      if (column.kind === 'dictionary') {
-        const { wanted, count } = wantedEntries(observed.predicate, column);
-        if (count === 0) {
-          left = 0;
-        } else {
-          byDictionaryOnly = false;
-          evaluateDictionary(column, wanted, firstRow & ~7, endRow, matches);
-          andRange(bits, matches, firstRow & ~7, endRow);
-          left = countRange(bits, firstRow, endRow);
-        }
-      } else {
-        byDictionaryOnly = false;
-        left = await this.#narrow(observed.predicate, column, share, left, bits, matches);
-      }
+      // Each column is let go when it has been evaluated: nothing is held while the next one waits for memory.
+      const verdict = await withLease({ signal: this.#pace.signal, onWait: this.#onWait }, async (lease) => {
+        const [column] = await open.columns([observed.predicate.field], stats, lease);
+        observed.cost = costOf(observed.predicate, column!);
+        return this.#narrow(observed.predicate, column!, share, left, bits, matches);
+      });
+      left = verdict.left;
+      if (!verdict.byDictionary) byDictionaryOnly = false;
       observed.rowsSeen += before;
       observed.rowsPassed += left;
       if (left === 0) break;
@@ -187,10 +185,36 @@ export class RowGroupFilter {
     return left === 0 ? { kind: 'none' } : { kind: 'bits', bits };
   }
 
-  /** Clears the bits of the rows of a plain column that don't match; returns how many of the `left` rows are left. */
+  /**
+   * Clears the bits of the rows that don't match; returns how many of the `left` rows are left, and whether a dictionary
+   * alone has said that it is none.
+   */
   async #narrow(
     predicate: PreparedPredicate,
-    column: Exclude<Column, { kind: 'dictionary' }>,
+    column: Column,
+    share: RowGroupShare,
+    left: number,
+    bits: Uint8Array,
+    matches: Uint8Array,
+  ): Promise<{ left: number; byDictionary: boolean }> {
+    if (column.kind !== 'dictionary') {
+      return {
+        left: await this.#narrowPlain(predicate, column, share, left, bits, matches),
+        byDictionary: false,
+      };
+    }
+    const { wanted, count } = wantedEntries(predicate, column);
+    if (count === 0) return { left: 0, byDictionary: true };
+    const { firstRow, endRow } = share;
+    evaluateDictionary(column, wanted, firstRow & ~7, endRow, matches);
+    andRange(bits, matches, firstRow & ~7, endRow);
+    return { left: countRange(bits, firstRow, endRow), byDictionary: false };
+  }
+
+  /** The same for a plain column. */
+  async #narrowPlain(
+    predicate: PreparedPredicate,
+    column: PlainColumn,
     share: RowGroupShare,
     left: number,
     bits: Uint8Array,

@@ -1,9 +1,10 @@
 import { takeRows } from '../batch.js';
-import type { Column, RecordBatch } from '../column.js';
+import type { RecordBatch } from '../column.js';
 import type { Position } from '../cursor.js';
 import { isLogstrataError } from '../errors.js';
 import type { Run } from '../storage/manifest.js';
 import { addRun } from '../storage/seal.js';
+import { withLease } from './column-lease.js';
 import { newScanStats } from './execute.js';
 import { Finder } from './finder.js';
 import type { Matches } from './materialise.js';
@@ -88,13 +89,13 @@ async function rowsOf(matches: Matches, snapshot: Snapshot, pace: Pace): Promise
   const { rowGroup } = matches.unit;
   const open = await rowGroup.open();
   const counters = { bytesRead: 0, columnsDecoded: 0, columnsCached: 0, gramPiecesRead: 0 };
-  const columns: Column[] = [];
-  for (let field = 0; field < snapshot.schema.fields.length; field++) {
-    await pace.pause();
-    columns.push(await open.column(field, counters, 'once'));
-  }
+  const fields = snapshot.schema.fields.map((_, field) => field);
   const { indices, runs } = wantedRows(matches);
-  return { batch: takeRows({ length: rowGroup.rows, columns }, indices), runs };
+  return withLease({ signal: pace.signal }, async (lease) => {
+    await pace.pause();
+    const columns = await open.columns(fields, counters, lease, 'once');
+    return { batch: takeRows({ length: rowGroup.rows, columns }, indices), runs };
+  });
 }
 
 /** The rows that an answer takes from one unit, and the positions they stand at. */

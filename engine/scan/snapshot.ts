@@ -1,5 +1,6 @@
 import type { Column } from '../column.js';
 import type { Schema } from '../schema.js';
+import type { ColumnLease } from './column-lease.js';
 import type { QueryThreads } from './query-threads.js';
 
 /**
@@ -31,8 +32,8 @@ export interface RowGroup {
 }
 
 /**
- * Whether a column is worth keeping in memory for the queries to come. One that is read to write out most of its rows is not: a
- * long answer would fill the cache with what nobody asks for again.
+ * Whether a column is worth keeping in memory for the queries to come. One that is read to write out most of its rows is the
+ * first to go when room is wanted: a long answer would fill the memory with what nobody asks for again.
  */
 export type ColumnUse = 'again' | 'once';
 
@@ -47,10 +48,16 @@ export interface OpenRowGroup {
   /** Whether the column of the field is in memory, so that nobody need wait for it. */
   isAtHand(field: number): boolean;
   /**
-   * The decoded column of the schema's field number `field`, converted to the current schema: all null where the segment
-   * has no such field. Cached within the column cache's bound. Throws `DamageError` on a failed checksum.
+   * The decoded columns of the schema's fields of these numbers, converted to the current schema: all null where the segment
+   * has no such field. They may be read until `lease` is released. Waits, holding none, while there is
+   * no memory for them. Throws `DamageError` on a failed checksum.
    */
-  column(field: number, counters: ReadCounters, use?: ColumnUse): Promise<Column>;
+  columns(
+    fields: readonly number[],
+    counters: ReadCounters,
+    lease: ColumnLease,
+    use?: ColumnUse,
+  ): Promise<Column[]>;
 }
 
 /** What was read, for `Server-Timing`, `--explain` and the tests that assert it. */

@@ -3,7 +3,7 @@ import type { Schema } from '../schema.js';
 import { sameSchema } from '../schema.js';
 import type { RowGroup, Snapshot, SnapshotRun } from '../scan/snapshot.js';
 import { assert } from '../assert.js';
-import type { ColumnCache } from './column-cache.js';
+import type { BufferPool } from './buffer-pool.js';
 import { CommittedValues, compareRuns } from './committed-values.js';
 import type { Directory } from './directory.js';
 import type { HotBatch } from './hot-segment-file.js';
@@ -50,7 +50,7 @@ export class AgentState {
     readonly agent: string,
     /** What snapshots show: the current schema, whatever the files were written with. */
     readonly schema: Schema,
-    private readonly cache: ColumnCache,
+    private readonly pool: BufferPool,
   ) {
     this.values = new CommittedValues(undefined);
   }
@@ -98,7 +98,7 @@ export class AgentState {
   private async openSegment(manifest: Manifest, entry: SegmentEntry): Promise<OpenSegment> {
     const schema = schemaOf(manifest, entry.schemaVersion);
     const path = `${this.agent}/${entry.file}`;
-    const segment = await SealedSegment.open(this.directory, path, entry, schema, this.cache);
+    const segment = await SealedSegment.open(this.directory, path, entry, schema, this.pool);
     return { entry, segment, rowGroups: segment.rowGroups(this.schema) };
   }
 

@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { AgentStore, Archive, Retention } from '../archive.js';
 import { isLogstrataError, LogstrataError } from '../errors.js';
 import {
-  columnCacheBytesDefault,
   graceMsDefault,
   maintenanceIntervalMs,
   queryTimeoutMsDefault,
@@ -13,7 +12,7 @@ import { isAgentName, type Schema } from '../schema.js';
 import { WorkerPool, workersDefault } from '../workers/worker-pool.js';
 import { AgentState } from './agent-state.js';
 import { AgentWriter } from './agent-writer.js';
-import { ColumnCache } from './column-cache.js';
+import { BufferPool, poolBytesDefault } from './buffer-pool.js';
 import type { Committer } from './committer.js';
 import type { Directory } from './directory.js';
 import { Follower } from './follower.js';
@@ -35,7 +34,7 @@ export interface OpenOptions {
   /** The clock, in milliseconds. */
   readonly now?: () => number;
   readonly codec?: Codec;
-  /** Bound on the decoded columns kept in memory. */
+  /** Bound on the decoded columns kept in memory; the default is a quarter of it, and more than 3.5 GiB can't be reached. */
   readonly cacheBytes?: number;
   /** Threads that encode row groups; the caller closes it. By default the archive has a pool of its own. */
   readonly workers?: WorkerPool;
@@ -102,7 +101,7 @@ export interface Neighbours {
 /** An archive on any directory: `openArchive` for a real one, tests for those in memory. */
 export class ArchiveFolder implements Archive {
   private readonly settings: Settings;
-  private readonly cache: ColumnCache;
+  private readonly pool: BufferPool;
   private readonly workers: WorkerPool;
   private readonly ownWorkers: WorkerPool | undefined;
   private readonly background: BackgroundCompaction | undefined;
@@ -137,7 +136,7 @@ export class ArchiveFolder implements Archive {
       this.background = new BackgroundCompaction({ directory, ...this.settings, ...options.background });
     this.ownWorkers = options.workers === undefined ? new WorkerPool(workersDefault()) : undefined;
     this.workers = options.workers ?? this.ownWorkers!;
-    this.cache = new ColumnCache(options.cacheBytes ?? columnCacheBytesDefault);
+    this.pool = new BufferPool(options.cacheBytes ?? poolBytesDefault());
   }
 
   get location(): string {
@@ -231,7 +230,7 @@ export class ArchiveFolder implements Archive {
 
   private async openAgent(name: string, schema: Schema | undefined): Promise<OpenAgent> {
     const shown = schema ?? (await this.storedSchema(name));
-    const state = new AgentState(this.directory, name, shown, this.cache);
+    const state = new AgentState(this.directory, name, shown, this.pool);
     const { now, codec, zstdAfterMs } = this.settings;
     const { workers } = this;
     const follower = new Follower(this.directory, state, () =>
@@ -419,6 +418,7 @@ export class ArchiveFolder implements Archive {
       await agent?.removals?.run('now');
       await agent?.state.close();
     }
+    this.pool.close();
     await this.link?.close();
     await this.lock?.release();
     await this.ownWorkers?.close();

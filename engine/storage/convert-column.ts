@@ -8,6 +8,7 @@ import type {
   PlainColumn,
   Validity,
 } from '../column.js';
+import { bufferBytes } from '../kernels/allocator.js';
 import type { ZoneMap } from '../scan/snapshot.js';
 import type { FieldType } from '../schema.js';
 
@@ -102,6 +103,14 @@ function textColumn(column: Int64Column | Float64Column): BytesColumn {
     offsets[row + 1] = at;
   }
   return { kind: 'bytes', length, offsets, bytes: bytes.slice(0, at), validity: column.validity };
+}
+
+/**
+ * The most bytes of memory that a converted column of `rows` rows takes: the texts of its values, where they end, codes of a
+ * dictionary with as many entries, and bitmaps.
+ */
+export function conversionBytesMax(rows: number): number {
+  return (rows + 1) * (decimalBytesMax + 4 + 2) + 2 * bitmapBytes(rows) + 6 * bufferBytes(64);
 }
 
 /** A column in which every row is null. */

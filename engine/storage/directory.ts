@@ -42,6 +42,8 @@ export interface ReadableFile {
    * it starts at an 8-byte aligned offset of its ArrayBuffer.
    */
   read(position: number, length: number): Promise<Uint8Array>;
+  /** Reads to `target`, which may lie in a shared memory. Returns the bytes read: fewer than it has only when the file ends there. */
+  readInto(position: number, target: Uint8Array): Promise<number>;
   close(): Promise<void>;
 }
 

@@ -134,13 +134,17 @@ class HotRowGroup implements RowGroup, OpenRowGroup {
     return true;
   }
 
-  column(field: number): Promise<Column> {
+  columns(fields: readonly number[]): Promise<Column[]> {
+    return Promise.resolve(fields.map((field) => this.#column(field)));
+  }
+
+  #column(field: number): Column {
     let column = this.#taken.get(field);
     if (column === undefined) {
       column = this.#take(this.sources[field]!);
       this.#taken.set(field, column);
     }
-    return Promise.resolve(column);
+    return column;
   }
 
   #take({ field, stored }: Source): Column {

@@ -274,6 +274,12 @@ class MemoryHandle implements ReadableFile, WritableFile {
     return this.#directory.readFile(this.#open(), position, length);
   }
 
+  async readInto(position: number, target: Uint8Array): Promise<number> {
+    const bytes = this.#directory.readFile(this.#open(), position, target.length);
+    target.set(bytes);
+    return bytes.length;
+  }
+
   async write(position: number, bytes: Uint8Array): Promise<void> {
     this.#directory.writeFile(this.path, this.#open(), position, bytes);
   }

@@ -34,14 +34,14 @@ class RealFile implements ReadableFile, WritableFile {
           ? length
           : Math.min(length, Math.max(0, (await handle.stat()).size - position));
       const bytes = new Uint8Array(wanted);
-      let done = 0;
-      while (done < wanted) {
-        const { bytesRead } = await handle.read(bytes, done, wanted - done, position + done);
-        if (bytesRead === 0) break;
-        done += bytesRead;
-      }
+      const done = await readAll(handle, position, bytes);
       return done === wanted ? bytes : bytes.subarray(0, done);
     });
+  }
+
+  async readInto(position: number, target: Uint8Array): Promise<number> {
+    const handle = this.#open();
+    return this.#run('read', () => readAll(handle, position, target));
   }
 
   async write(position: number, bytes: Uint8Array): Promise<void> {
@@ -90,6 +90,17 @@ class RealFile implements ReadableFile, WritableFile {
       throw fileSystemError(error, action, this.#absolute, offset);
     }
   }
+}
+
+/** Reads until `target` is full or the file ends. */
+async function readAll(handle: FileHandle, position: number, target: Uint8Array): Promise<number> {
+  let done = 0;
+  while (done < target.length) {
+    const { bytesRead } = await handle.read(target, done, target.length - done, position + done);
+    if (bytesRead === 0) break;
+    done += bytesRead;
+  }
+  return done;
 }
 
 class RealDirectory implements Directory {

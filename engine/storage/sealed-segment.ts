@@ -1,16 +1,26 @@
 import type { Column } from '../column.js';
+import type { ColumnLease } from '../scan/column-lease.js';
 import { placementField, type Schema } from '../schema.js';
 import type { QueryThreads } from '../scan/query-threads.js';
 import type { ColumnUse, OpenRowGroup, ReadCounters, RowGroup, ZoneMap } from '../scan/snapshot.js';
+import { decodingBytesMax, readingBytesMax } from '../parquet/chunk-decoder.js';
+import type { ColumnSpace } from '../parquet/column-space.js';
 import type { Bounds } from '../parquet/statistics.js';
-import type { ColumnCache } from './column-cache.js';
-import { conversionOf, convertColumn, convertZone, nullColumn, type Conversion } from './convert-column.js';
+import type { BufferPool, ColumnRequest } from './buffer-pool.js';
+import {
+  conversionBytesMax,
+  conversionOf,
+  convertZone,
+  nullColumn,
+  type Conversion,
+} from './convert-column.js';
+import { copyColumn } from './copy-column.js';
 import type { Directory, ReadableFile } from './directory.js';
 import { GramProbing } from './gram-probing.js';
 import type { SegmentEntry } from './manifest.js';
 import {
-  decodeStoredChunk,
-  readBytes,
+  decodeConverted,
+  readBytesInto,
   readSegmentFooter,
   storedChunk,
   withFile,
@@ -33,7 +43,7 @@ export class SealedSegment {
   readonly #path: string;
   readonly #entry: SegmentEntry;
   readonly #schema: Schema;
-  readonly #cache: ColumnCache;
+  readonly #pool: BufferPool;
   #footer: Promise<SegmentFooter> | undefined;
 
   private constructor(
@@ -41,13 +51,13 @@ export class SealedSegment {
     path: string,
     entry: SegmentEntry,
     schema: Schema,
-    cache: ColumnCache,
+    pool: BufferPool,
   ) {
     this.#directory = directory;
     this.#path = path;
     this.#entry = entry;
     this.#schema = schema;
-    this.#cache = cache;
+    this.#pool = pool;
   }
 
   /** `schema` is the one that the segment was written with. Nothing is read yet, so damage shows when it is needed. */
@@ -56,9 +66,9 @@ export class SealedSegment {
     path: string,
     entry: SegmentEntry,
     schema: Schema,
-    cache: ColumnCache,
+    pool: BufferPool,
   ): Promise<SealedSegment> {
-    return Promise.resolve(new SealedSegment(directory, path, entry, schema, cache));
+    return Promise.resolve(new SealedSegment(directory, path, entry, schema, pool));
   }
 
   get path(): string {
@@ -101,27 +111,31 @@ export class SealedSegment {
     return this.#footer;
   }
 
-  /** A column through the cache. `variant` tells apart what the same chunk is converted to. */
-  async cached(
+  /** Columns of a row group through the pool: `requests` has their keys within the row group. */
+  async pin(
     rowGroup: number,
-    variant: string,
+    requests: readonly ColumnRequest[],
     counters: ReadCounters,
+    lease: ColumnLease,
     use: ColumnUse,
-    load: () => Promise<Column>,
-  ): Promise<Column> {
-    const { column, cached } = await this.#cache.get(this.#cacheKey(rowGroup, variant), load, use);
-    if (cached) counters.columnsCached++;
-    else counters.columnsDecoded++;
-    return column;
+  ): Promise<Column[]> {
+    const prefix = `${this.#poolPrefix()}${rowGroup}/`;
+    const keyed = requests.map((request) => ({ ...request, key: prefix + request.key }));
+    const pinned = await this.#pool.pin(keyed, use, lease);
+    for (const { cached } of pinned) {
+      if (cached) counters.columnsCached++;
+      else counters.columnsDecoded++;
+    }
+    return pinned.map(({ column }) => column);
   }
 
-  /** Whether the column is in the cache. */
-  isCached(rowGroup: number, variant: string): boolean {
-    return this.#cache.has(this.#cacheKey(rowGroup, variant));
+  openFile(): Promise<ReadableFile> {
+    return this.#directory.openRead(this.#path);
   }
 
-  #cacheKey(rowGroup: number, variant: string): string {
-    return `${this.#cachePrefix()}${rowGroup}/${variant}`;
+  /** Whether the column of a key within the row group is in the pool. */
+  isPooled(rowGroup: number, key: string): boolean {
+    return this.#pool.has(`${this.#poolPrefix()}${rowGroup}/${key}`);
   }
 
   /** Absolute, where other threads can read the file. */
@@ -136,11 +150,11 @@ export class SealedSegment {
   /** Gives back what the segment holds in memory. The file stays. */
   close(): Promise<void> {
     this.#footer = undefined;
-    this.#cache.evict(this.#cachePrefix());
+    this.#pool.evict(this.#poolPrefix());
     return Promise.resolve();
   }
 
-  #cachePrefix(): string {
+  #poolPrefix(): string {
     return `${this.#directory.location}/${this.#path}/`;
   }
 }
@@ -197,30 +211,60 @@ class SealedRowGroup implements OpenRowGroup {
     return this.#segment.withFile((file) => probe(file, place.offset, probing, counters));
   }
 
-  async column(field: number, counters: ReadCounters, use: ColumnUse = 'again'): Promise<Column> {
+  async columns(
+    fields: readonly number[],
+    counters: ReadCounters,
+    lease: ColumnLease,
+    use: ColumnUse = 'again',
+  ): Promise<Column[]> {
+    // One opened file serves all columns that have to be read.
+    const reading = new SharedFile(this.#segment);
+    try {
+      const requests = fields.map((field) => this.#request(field, counters, reading));
+      return await this.#segment.pin(this.#index, requests, counters, lease, use);
+    } finally {
+      await reading.close();
+    }
+  }
+
+  #request(field: number, counters: ReadCounters, reading: SharedFile): ColumnRequest {
     const source = this.#sources[field]!;
     const { type } = this.#target.fields[field]!;
     const { rows } = this.#footer.footer.rowGroups[this.#index]!;
     if (source.conversion === 'toNull') {
-      return this.#segment.cached(this.#index, this.#variant(field), counters, use, () =>
-        Promise.resolve(nullColumn(type, rows)),
-      );
+      return {
+        key: this.#variant(field),
+        sizeBytes: conversionBytesMax(rows),
+        load: (space) => Promise.resolve(copyColumn(nullColumn(type, rows), space)),
+      };
     }
-    return this.#segment.cached(this.#index, this.#variant(field), counters, use, async () => {
-      const address = { rowGroup: this.#index, column: source.field + 1 };
-      const chunk = storedChunk(this.#footer, address, this.#segment.path);
+    const { conversion } = source;
+    const address = { rowGroup: this.#index, column: source.field + 1 };
+    const chunk = storedChunk(this.#footer, address, this.#segment.path);
+    const load = async (space: ColumnSpace): Promise<Column> => {
       counters.bytesRead += chunk.bytes;
       const file = this.#segment.absolutePath;
       if (this.#threads !== null && file !== undefined)
-        return this.#threads.readColumn({ file, chunk, conversion: source.conversion, type });
-      const bytes = await this.#segment.withFile((open) => readBytes(open, chunk.offset, chunk.bytes));
-      const decoded = decodeStoredChunk(bytes, chunk, this.#footer.decompress);
-      return convertColumn(decoded, source.conversion, type);
-    });
+        return this.#threads.readColumn({ file, chunk, conversion, type }, space);
+      const bytes = space.working(chunk.bytes);
+      await reading.use((open) => readBytesInto(open, chunk.offset, bytes));
+      return decodeConverted(bytes, chunk, { conversion, type }, this.#footer.decompress, space);
+    };
+    return { key: this.#variant(field), sizeBytes: this.#sizeBytesMax(field), load };
+  }
+
+  /** The most bytes of memory that reading a field takes. */
+  #sizeBytesMax(field: number): number {
+    const source = this.#sources[field]!;
+    const { rows, chunks } = this.#footer.footer.rowGroups[this.#index]!;
+    const chunk = chunks[source.field + 1]!;
+    const { content } = this.#footer.footer.columns[source.field + 1]!;
+    if (source.conversion === 'none') return decodingBytesMax(chunk, content);
+    return conversionBytesMax(rows) + readingBytesMax(chunk);
   }
 
   isAtHand(field: number): boolean {
-    return this.#segment.isCached(this.#index, this.#variant(field));
+    return this.#segment.isPooled(this.#index, this.#variant(field));
   }
 
   /** Tells apart what the chunk of a field is converted to. */
@@ -228,6 +272,26 @@ class SealedRowGroup implements OpenRowGroup {
     const { field: position, conversion } = this.#sources[field]!;
     const { type } = this.#target.fields[field]!;
     return conversion === 'toNull' ? `null-${type}` : `${position}-${type}`;
+  }
+}
+
+/** A segment's file, opened when it is first read and closed when all that read it have done so. */
+class SharedFile {
+  readonly #segment: SealedSegment;
+  #opening: Promise<ReadableFile> | undefined;
+
+  constructor(segment: SealedSegment) {
+    this.#segment = segment;
+  }
+
+  async use<T>(read: (file: ReadableFile) => Promise<T>): Promise<T> {
+    this.#opening ??= this.#segment.openFile();
+    return read(await this.#opening);
+  }
+
+  async close(): Promise<void> {
+    const file = await this.#opening?.catch(() => undefined);
+    await file?.close();
   }
 }
 

@@ -2,11 +2,14 @@ import { crc32 } from 'node:zlib';
 import type { Column } from '../column.js';
 import { DamageError, LogstrataError } from '../errors.js';
 import { decodeChunk } from '../parquet/chunk-decoder.js';
+import { heapSpace, type ColumnSpace } from '../parquet/column-space.js';
 import { openDecompressor, type Decompress } from '../parquet/compression.js';
 import { cursorColumn, type ColumnContent, type Footer } from '../parquet/footer.js';
 import { readFooter } from '../parquet/footer-reader.js';
 import { FormatError, magic, tailBytes } from '../parquet/format.js';
-import type { Schema } from '../schema.js';
+import type { FieldType, Schema } from '../schema.js';
+import { convertColumn, type Conversion } from './convert-column.js';
+import { copyColumn } from './copy-column.js';
 import type { Directory, ReadableFile } from './directory.js';
 import { gramFilterBytes } from './gram-filter.js';
 import type { Codec, SegmentEntry } from './manifest.js';
@@ -38,6 +41,12 @@ export async function readBytes(file: ReadableFile, position: number, length: nu
   const bytes = await file.read(position, length);
   if (bytes.length === length) return bytes;
   throw cutOff(file.path, position + bytes.length, position + length);
+}
+
+/** Reads as many bytes at `position` as `target` has. Throws `DamageError` when the file ends before. */
+export async function readBytesInto(file: ReadableFile, position: number, target: Uint8Array): Promise<void> {
+  const done = await file.readInto(position, target);
+  if (done < target.length) throw cutOff(file.path, position + done, position + target.length);
 }
 
 /** Reads the footer and compares it with what the manifest says. Throws `DamageError`: the whole segment is lost. */
@@ -136,15 +145,20 @@ export function storedChunk(
   return { path, rowGroup, name, content, rows, codec: footer.codec, offset, bytes, checksum };
 }
 
-/** Checks and decodes the bytes of a column chunk. Throws `DamageError` with its row group and column. */
-export function decodeStoredChunk(bytes: Uint8Array, chunk: StoredChunk, decompress: Decompress): Column {
+/** Checks the bytes of a column chunk and decodes them into `space`. Throws `DamageError` with its row group and column. */
+export function decodeStoredChunk(
+  bytes: Uint8Array,
+  chunk: StoredChunk,
+  decompress: Decompress,
+  space: ColumnSpace = heapSpace,
+): Column {
   const { path, rowGroup, name, content, rows, offset, checksum } = chunk;
   const place = { path, offset, rowGroup, column: name };
   if (crc32(bytes) !== checksum) {
     throw new DamageError(`column "${name}" of row group ${rowGroup} does not match its checksum`, place);
   }
   try {
-    return decodeChunk(bytes, content, rows, decompress);
+    return decodeChunk(bytes, content, rows, decompress, space);
   } catch (error) {
     if (!(error instanceof FormatError)) throw error;
     throw new DamageError(`column "${name}" of row group ${rowGroup} is malformed: ${error.message}`, {
@@ -153,6 +167,18 @@ export function decodeStoredChunk(bytes: Uint8Array, chunk: StoredChunk, decompr
       cause: error,
     });
   }
+}
+
+/** As `decodeStoredChunk`, converted to what the field is now. */
+export function decodeConverted(
+  bytes: Uint8Array,
+  chunk: StoredChunk,
+  { conversion, type }: { readonly conversion: Conversion; readonly type: FieldType },
+  decompress: Decompress,
+  space: ColumnSpace,
+): Column {
+  if (conversion === 'none') return decodeStoredChunk(bytes, chunk, decompress, space);
+  return copyColumn(convertColumn(decodeStoredChunk(bytes, chunk, decompress), conversion, type), space);
 }
 
 /** As `decodeStoredChunk`, for a chunk of an open segment. */

@@ -8,13 +8,12 @@ import { HotRows } from '../../engine/storage/hot-rows.js';
 import { datasets, strangeSchema } from '../model/arbitraries.js';
 import { makeColumn } from '../model/model-column.js';
 import { seededRandom } from '../model/random.js';
-
-const counters = { bytesRead: 0, columnsDecoded: 0, columnsCached: 0, gramPiecesRead: 0 };
+import { columnOf, noReads } from '../parquet/segment-sample.js';
 
 async function rowsOf(rowGroup: RowGroup, fields: number): Promise<Value[][]> {
   const open = await rowGroup.open();
   const columns: Column[] = [];
-  for (let field = 0; field < fields; field++) columns.push(await open.column(field, counters));
+  for (let field = 0; field < fields; field++) columns.push(await columnOf(open, field));
   return valuesOf({ length: rowGroup.rows, columns });
 }
 
@@ -56,7 +55,7 @@ describe('HotRows', () => {
             hot.append(batch, runs);
             row += records.length;
             const rowGroup = hot.rowGroup(strangeSchema, row);
-            if (size % 2 === 0) await (await rowGroup.open()).column(0, counters);
+            if (size % 2 === 0) await columnOf(await rowGroup.open(), 0);
             snapshots.push({ rowGroup, rows: row });
           }
           const all = dataset.records.slice(0, row);
@@ -91,7 +90,7 @@ describe('HotRows', () => {
         expect(present).toContain(zone.min);
         expect(present).toContain(zone.max);
       }
-      const { validity } = await open.column(field, counters);
+      const { validity } = await columnOf(open, field);
       expect(validity === null).toBe(zone.nullCount === 0);
       if (validity === null) continue;
       expect(validity.length).toBe(bitmapBytes(rows.length));
@@ -158,7 +157,7 @@ describe('HotRows', () => {
     const open = await rowGroup.open();
     expect(open.zone(1)).toMatchObject({ nullCount: 3, rows: 3 });
     expect(open.zone(2)).toBeNull();
-    expect(await open.mayContain(0, new Uint8Array(3), counters)).toBe(true);
+    expect(await open.mayContain(0, new Uint8Array(3), noReads())).toBe(true);
     expect(await rowsOf(hot.rowGroup(stored, 2), 3)).toEqual(rows.slice(0, 2));
     expect((await hot.rowGroup(stored, 2).open()).zone(0)).toBeNull();
   });

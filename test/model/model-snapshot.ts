@@ -149,11 +149,13 @@ export class ModelRowGroup implements RowGroup, OpenRowGroup {
     );
   }
 
-  column(field: number, counters: ReadCounters): Promise<Column> {
-    if (this.fieldsRead.has(field)) counters.columnsCached++;
-    else counters.columnsDecoded++;
-    this.fieldsRead.add(field);
-    return Promise.resolve(this.#columns[field]!);
+  columns(fields: readonly number[], counters: ReadCounters): Promise<Column[]> {
+    for (const field of fields) {
+      if (this.fieldsRead.has(field)) counters.columnsCached++;
+      else counters.columnsDecoded++;
+      this.fieldsRead.add(field);
+    }
+    return Promise.resolve(fields.map((field) => this.#columns[field]!));
   }
 
   isAtHand(): boolean {

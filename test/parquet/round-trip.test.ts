@@ -7,7 +7,7 @@ import type { FieldType, Schema } from '../../engine/schema.js';
 import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
 import type { Codec } from '../../engine/storage/manifest.js';
 import { verifySegment } from '../../engine/storage/verify-segment.js';
-import { noReads, openSegment, sealBatches } from './segment-sample.js';
+import { columnOf, openSegment, sealBatches } from './segment-sample.js';
 
 const long = process.env.LOGSTRATA_LONG === '1';
 const types: readonly FieldType[] = ['int', 'float', 'string', 'time'];
@@ -28,7 +28,7 @@ async function readBack(
   const groups: Column[][] = [];
   for (const rowGroup of segment.rowGroups(of)) {
     const open = await rowGroup.open();
-    groups.push(await Promise.all(of.fields.map((_, field) => open.column(field, noReads()))));
+    groups.push(await Promise.all(of.fields.map((_, field) => columnOf(open, field))));
   }
   return groups;
 }

@@ -1,13 +1,16 @@
 import { positionToInt64 } from '../../engine/cursor.js';
 import type { Value } from '../../engine/rows.js';
-import type { RecordBatch } from '../../engine/column.js';
+import { heapSpace } from '../../engine/parquet/column-space.js';
+import { ColumnLease } from '../../engine/scan/column-lease.js';
+import type { Column, RecordBatch } from '../../engine/column.js';
 import type { Schema } from '../../engine/schema.js';
-import { ColumnCache } from '../../engine/storage/column-cache.js';
+import { BufferPool } from '../../engine/storage/buffer-pool.js';
+import { copyColumn } from '../../engine/storage/copy-column.js';
 import type { Directory } from '../../engine/storage/directory.js';
 import type { Codec, Run, SegmentEntry } from '../../engine/storage/manifest.js';
 import { SealedSegment } from '../../engine/storage/sealed-segment.js';
 import { SegmentWriter } from '../../engine/storage/sealed-segment-writer.js';
-import type { ReadCounters } from '../../engine/scan/snapshot.js';
+import type { OpenRowGroup, ReadCounters } from '../../engine/scan/snapshot.js';
 
 /** Hour of 2026-01-01T00:00Z. */
 export const samplePartition = 490896;
@@ -46,9 +49,9 @@ export function openSegment(
   directory: Directory,
   entry: SegmentEntry,
   schema: Schema,
-  cache = new ColumnCache(1 << 28),
+  pool = new BufferPool(1 << 28),
 ): Promise<SealedSegment> {
-  return SealedSegment.open(directory, entry.file, entry, schema, cache);
+  return SealedSegment.open(directory, entry.file, entry, schema, pool);
 }
 
 export function noReads(): ReadCounters {
@@ -117,4 +120,19 @@ export function mixedRows(rows: number, seed = 1): Value[][] {
     i % 5 === 0 ? null : 1767225600000 - i,
     'same',
   ]);
+}
+
+/** One column, as it is read and with arrays of its own. */
+export async function columnOf(
+  open: OpenRowGroup,
+  field: number,
+  counters: ReadCounters = noReads(),
+): Promise<Column> {
+  const lease = new ColumnLease();
+  try {
+    const [column] = await open.columns([field], counters, lease);
+    return copyColumn(column!, heapSpace);
+  } finally {
+    lease.release();
+  }
 }

@@ -88,3 +88,29 @@ export function unpackCodes16(source: usize, count: u32, width: u32, target: usi
     target += 16;
   }
 }
+
+/** The largest of `count` codes of `codeBytes` bytes each (1 or 2); 0 when there is none. */
+export function largestCode(codes: usize, codeBytes: u32, count: u32): u32 {
+  const end = codes + <usize>count * codeBytes;
+  let largest = i8x16.splat(0);
+  let rest: u32 = 0;
+  if (codeBytes == 1) {
+    for (; codes + 16 <= end; codes += 16) largest = i8x16.max_u(largest, v128.load(codes));
+    for (; codes < end; codes++) rest = max<u32>(rest, load<u8>(codes));
+    // The even and the odd bytes, as 16-bit lanes.
+    largest = i16x8.max_u(v128.and(largest, i16x8.splat(255)), i16x8.shr_u(largest, 8));
+  } else {
+    for (; codes + 16 <= end; codes += 16) largest = i16x8.max_u(largest, v128.load(codes));
+    for (; codes < end; codes += 2) rest = max<u32>(rest, load<u16>(codes));
+  }
+  // Halves are laid on each other until two lanes have seen all.
+  largest = i16x8.max_u(
+    largest,
+    i8x16.shuffle(largest, largest, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7),
+  );
+  largest = i16x8.max_u(
+    largest,
+    i8x16.shuffle(largest, largest, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3),
+  );
+  return max<u32>(rest, max<u32>(i16x8.extract_lane_u(largest, 0), i16x8.extract_lane_u(largest, 1)));
+}

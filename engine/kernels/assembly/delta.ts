@@ -171,3 +171,21 @@ export function decodeDelta(source: usize, sourceBytes: u32, values: usize, coun
   }
   return <i32>(at - source);
 }
+
+/**
+ * Where strings of `count` lengths end, one behind another: to `offsets`, whose first entry is 0. Returns false when they are
+ * not `sizeBytes` together.
+ */
+export function addLengths(lengths: usize, count: u32, sizeBytes: u32, offsets: usize): bool {
+  let end: u64 = 0;
+  store<u32>(offsets, 0);
+  for (let row: u32 = 0; row < count; row++) {
+    const length = load<u64>(lengths + ((<usize>row) << 3));
+    // A length below 0 is a large one here.
+    if (length > sizeBytes) return false;
+    end += length;
+    if (end > sizeBytes) return false;
+    store<u32>(offsets + ((<usize>row) << 2), <u32>end, 4);
+  }
+  return end == sizeBytes;
+}

@@ -2,8 +2,8 @@
 export { lz4Compress, lz4Decompress, lz4TableBytes } from './lz4';
 export { addGrams, addMap, foldAscii } from './grams';
 export { numberBytes, numberWords } from './dictionary';
-export { packCodes, unpackCodes8, unpackCodes16 } from './bit-packing';
-export { encodeDelta, decodeDelta } from './delta';
+export { largestCode, packCodes, unpackCodes8, unpackCodes16 } from './bit-packing';
+export { addLengths, encodeDelta, decodeDelta } from './delta';
 export { encodePlain, decodePlain } from './plain-strings';
 export { selectInt64, selectFloat64 } from './compare';
 export { andRange, orRange, andNotRange, countRange, listFirst, listLast } from './bitmap';

@@ -48,3 +48,10 @@ export function unpackCodes(
   else scratch.kernels.unpackCodes16(sourceAt, count, width, targetAt, windows);
   scratch.take(targetAt, target, to, count);
 }
+
+/** As the twin. */
+export function largestCode(codes: Uint8Array | Uint16Array, count: number): number {
+  const scratch = count < kernelCodesMin ? null : openScratch(scratchBytes(codes, count));
+  if (scratch === null) return plain.largestCode(codes, count);
+  return scratch.kernels.largestCode(scratch.place(codes, 0, count), codes.BYTES_PER_ELEMENT, count);
+}

@@ -38,3 +38,21 @@ export function decodeDelta(source: Uint8Array, at: number, values: BigInt64Arra
   scratch.take(valuesAt, values, 0, count);
   return at + read;
 }
+
+/** As the twin. */
+export function decodeLengths(source: Uint8Array, count: number, offsets: Uint32Array): number {
+  // The strings behind the lengths need not be copied.
+  const deltaEnd = Math.min(source.length, headerBytesMax + plain.deltaBytesMax(count));
+  const scratch =
+    count < kernelValuesMin
+      ? null
+      : openScratch(count * 8 + scratchBytes(source, deltaEnd) + scratchBytes(offsets, count + 1));
+  if (scratch === null) return plain.decodeLengths(source, count, offsets);
+  const lengthsAt = scratch.room(count * 8);
+  const offsetsAt = scratch.target(offsets, 0, count + 1);
+  const bytesAt = scratch.kernels.decodeDelta(scratch.place(source, 0, deltaEnd), deltaEnd, lengthsAt, count);
+  if (bytesAt < 0) return -1;
+  if (scratch.kernels.addLengths(lengthsAt, count, source.length - bytesAt, offsetsAt) === 0) return -1;
+  scratch.take(offsetsAt, offsets, 0, count + 1);
+  return bytesAt;
+}

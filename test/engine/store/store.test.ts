@@ -185,8 +185,8 @@ describe('two loads of the same file at once', () => {
   });
 });
 
-describe('the column cache', () => {
-  it('is not filled by an answer that takes most of a row group', async () => {
+describe('the columns of a long answer', () => {
+  it('stay while there is room, counted once however many pieces it takes', async () => {
     const archive = await openOn(new MemoryDirectory());
     const store = await archive.agent('web', schema);
     const rows = Array.from({ length: 20_000 }, (_, i) => [
@@ -202,9 +202,8 @@ describe('the column cache', () => {
       return { decoded: scan.stats.columnsDecoded, cached: scan.stats.columnsCached };
     };
     expect(await read(20_000)).toEqual({ decoded: 4, cached: 0 });
-    expect(await read(100)).toEqual({ decoded: 4, cached: 0 });
-    expect(await read(100)).toEqual({ decoded: 0, cached: 4 });
     expect(await read(20_000)).toEqual({ decoded: 0, cached: 4 });
+    expect(await read(100)).toEqual({ decoded: 0, cached: 4 });
     await archive.close();
   });
 });

@@ -1,0 +1,52 @@
+/** What goes with a lease while there is no room in memory. */
+export interface LeaseOptions {
+  /** Ends a wait for memory. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called before waiting for memory: the holder gives back every other lease, since whoever waits must hold nothing. */
+  readonly onWait?: (() => void) | undefined;
+}
+
+/**
+ * Holds columns in memory while a query reads them: what was read under a lease may be overwritten once it is released. Whoever
+ * makes one releases it in `finally`.
+ */
+export class ColumnLease {
+  readonly signal: AbortSignal | undefined;
+  readonly onWait: (() => void) | undefined;
+  #releases: (() => void)[] = [];
+
+  constructor(options: LeaseOptions = {}) {
+    this.signal = options.signal;
+    this.onWait = options.onWait;
+  }
+
+  /** Whether it holds nothing that could be overwritten. */
+  get isEmpty(): boolean {
+    return this.#releases.length === 0;
+  }
+
+  /** Adds what is to be done at the release. */
+  add(release: () => void): void {
+    this.#releases.push(release);
+  }
+
+  /** Gives everything back. May be called again. */
+  release(): void {
+    const releases = this.#releases;
+    this.#releases = [];
+    for (const release of releases) release();
+  }
+}
+
+/** Calls `use` with a lease that is released when it has ended, whatever happens. */
+export async function withLease<T>(
+  options: LeaseOptions,
+  use: (lease: ColumnLease) => Promise<T>,
+): Promise<T> {
+  const lease = new ColumnLease(options);
+  try {
+    return await use(lease);
+  } finally {
+    lease.release();
+  }
+}

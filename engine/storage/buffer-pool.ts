@@ -1,0 +1,362 @@
+import { totalmem } from 'node:os';
+import { assert } from '../assert.js';
+import type { Column } from '../column.js';
+import { isLogstrataError, LogstrataError } from '../errors.js';
+import { alignedBytes } from '../kernels/allocator.js';
+import { sharedMemory, type SharedMemory } from '../kernels/shared-memory.js';
+import { poolBytesMax, poolMemoryShareDefault, poolWaitersMax } from '../limits.js';
+import { heapSpace, RangeSpace, type ColumnSpace } from '../parquet/column-space.js';
+import { ColumnLease } from '../scan/column-lease.js';
+import { throwIfAborted } from '../scan/pace.js';
+import type { ColumnUse } from '../scan/snapshot.js';
+
+/** Bytes of a pool of which nothing else is said: a share of the memory that this process may use. */
+export function poolBytesDefault(): number {
+  // Where nothing constrains the process, this is 0 or larger than any memory.
+  const constrainedBytes = process.constrainedMemory();
+  const memoryBytes = constrainedBytes > 0 ? Math.min(constrainedBytes, totalmem()) : totalmem();
+  return Math.min(poolBytesMax, Math.floor(memoryBytes * poolMemoryShareDefault));
+}
+
+/** A column that a query needs, and how to come by it. */
+export interface ColumnRequest {
+  readonly key: string;
+  /** The most bytes that `load` asks of its space. */
+  readonly sizeBytes: number;
+  /** Decodes the column into `space`. */
+  load(space: ColumnSpace): Promise<Column>;
+}
+
+/** A column, and whether it was in memory already, or on its way there. */
+export interface PinnedColumn {
+  readonly column: Column;
+  readonly cached: boolean;
+}
+
+interface Entry {
+  readonly key: string;
+  readonly address: number;
+  /** What the column takes of the memory; while it is decoded, what that takes too. */
+  bytes: number;
+  /** Leases that hold it, and its decoding. */
+  pins: number;
+  column: Promise<Column>;
+  /** No longer to be found under its key: freed when nobody uses it. */
+  isGone: boolean;
+}
+
+/** What a request has come by. */
+interface Taken {
+  readonly column: Promise<Column>;
+  readonly cached: boolean;
+}
+
+/** The failure of a decoding that another caller began, by that caller's own end. */
+class OthersError extends Error {}
+
+interface Waiter {
+  /** Whether it has what it waited for. */
+  readonly attempt: () => boolean;
+}
+
+/**
+ * Decoded columns of sealed segments in the memory that the kernels work on, up to a bound in bytes. A column stays while a
+ * lease pins it; of the others the least recently used go first, and before them those that were used once. Requests for a
+ * column that is being decoded wait for that one decoding.
+ *
+ * The columns of a call are reserved all together or not at all, and whoever waits for room holds none: so nobody waits for
+ * somebody who waits. What the whole bound could not hold is decoded aside, on the heap, and not kept.
+ */
+export class BufferPool {
+  readonly #bytesMax: number;
+  readonly #memory: SharedMemory | null;
+  readonly #entries = new Map<string, Entry>();
+  /** The same entries in the order of their last use. */
+  readonly #used: Readonly<Record<ColumnUse, Set<Entry>>> = { once: new Set(), again: new Set() };
+  /** Decodings that go on outside the memory. */
+  readonly #aside = new Map<string, Promise<Column>>();
+  readonly #waiters: Waiter[] = [];
+  #bytes = 0;
+  #pinnedBytes = 0;
+  #isWaking = false;
+  #isClosed = false;
+
+  /** `bytesMax` beyond what addresses reach is cut to that. */
+  constructor(bytesMax: number, memory: SharedMemory | null = sharedMemory()) {
+    this.#bytesMax = Math.min(bytesMax, poolBytesMax);
+    this.#memory = memory;
+    memory?.addBound(this.#bytesMax);
+  }
+
+  /** Bytes of the memory that columns take. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Bytes of columns that leases hold. */
+  get pinnedBytes(): number {
+    return this.#pinnedBytes;
+  }
+
+  /**
+   * The columns of the requests, in their order; they stay as they are until the lease is released; after a failure it holds none of them.
+   * A failure of one is everybody's who waits for it, and is not kept. Throws `limit` when too many queries wait for memory.
+   */
+  async pin(requests: readonly ColumnRequest[], use: ColumnUse, lease: ColumnLease): Promise<PinnedColumn[]> {
+    for (;;) {
+      const own = new ColumnLease({ signal: lease.signal, onWait: lease.onWait });
+      try {
+        const pinned = await this.#pinAll(requests, use, own);
+        if (!own.isEmpty) lease.add(() => own.release());
+        return pinned;
+      } catch (error) {
+        own.release();
+        // Who began the decoding has been cancelled: that is not this caller's end.
+        const isOthers = error instanceof OthersError && lease.signal?.aborted !== true;
+        if (!isOthers) throw error instanceof OthersError ? error.cause : error;
+      }
+    }
+  }
+
+  async #pinAll(
+    requests: readonly ColumnRequest[],
+    use: ColumnUse,
+    lease: ColumnLease,
+  ): Promise<PinnedColumn[]> {
+    // Who needs no room need not queue for it.
+    const isKept = requests.every(({ key }) => this.#entries.has(key));
+    const taken =
+      (this.#waiters.length === 0 || isKept ? this.#take(requests, use, lease) : null) ??
+      (await this.#wait(requests, use, lease));
+    // All are waited for, so that none is still being written when the lease is released.
+    const results = await Promise.allSettled(taken.map(({ column }) => column));
+    return results.map((result, i) => {
+      const { cached } = taken[i]!;
+      if (result.status === 'fulfilled') return { column: result.value, cached };
+      const { reason } = result as { reason: unknown };
+      const isEnded = isLogstrataError(reason) && (reason.code === 'cancelled' || reason.code === 'timeout');
+      throw cached && isEnded ? new OthersError('the decoding was cancelled', { cause: reason }) : reason;
+    });
+  }
+
+  /** Whether the column of a key is in memory, or on its way there. */
+  has(key: string): boolean {
+    return this.#entries.has(key);
+  }
+
+  /** Forgets the columns whose key begins with `prefix`; those in use are freed after that. */
+  evict(prefix: string): void {
+    for (const entry of this.#entries.values()) if (entry.key.startsWith(prefix)) this.#drop(entry);
+    this.#wake();
+  }
+
+  /** Forgets everything. Nothing is kept from here on. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.evict('');
+    this.#memory?.addBound(-this.#bytesMax);
+  }
+
+  /** Reserves and pins all that is asked for; null when there is no room before somebody releases a lease. */
+  #take(requests: readonly ColumnRequest[], use: ColumnUse, lease: ColumnLease): Taken[] | null {
+    const held = new Set<Entry>();
+    const missing = new Map<string, ColumnRequest>();
+    for (const request of requests) {
+      const entry = this.#entries.get(request.key);
+      if (entry !== undefined) held.add(entry);
+      else if (!this.#aside.has(request.key)) missing.set(request.key, request);
+    }
+    for (const entry of held) this.#pin(entry);
+    const addresses = this.#reserve([...missing.values()], held);
+    if (addresses === 'wait') {
+      for (const entry of held) this.#unpin(entry);
+      return null;
+    }
+    for (const entry of held) {
+      if (use === 'again') this.#touch(entry);
+      lease.add(() => this.#unpin(entry));
+    }
+    [...missing.values()].forEach((request, i) => {
+      if (addresses === 'aside') this.#loadAside(request);
+      else this.#loadInto(request, addresses[i]!, use, lease);
+    });
+    return requests.map(({ key }) => {
+      const column = this.#entries.get(key)?.column ?? this.#aside.get(key);
+      return { column: column!, cached: !missing.has(key) };
+    });
+  }
+
+  /**
+   * Addresses for all of the requests; `wait` when leases of others have to be released first, `aside` when the bound, or
+   * the machine, has no room for them beside what the caller holds.
+   */
+  #reserve(requests: readonly ColumnRequest[], held: ReadonlySet<Entry>): number[] | 'wait' | 'aside' {
+    if (requests.length === 0) return [];
+    const wantedBytes = requests.reduce((sum, { sizeBytes }) => sum + alignedBytes(sizeBytes), 0);
+    let heldBytes = 0;
+    for (const entry of held) heldBytes += entry.bytes;
+    if (this.#isClosed || heldBytes + wantedBytes > this.#bytesMax) return 'aside';
+    if (this.#pinnedBytes + wantedBytes > this.#bytesMax) return 'wait';
+    const addresses: number[] = [];
+    for (const { sizeBytes } of requests) {
+      const address = this.#allocate(sizeBytes);
+      if (address === null) {
+        for (const other of addresses) this.#free(other);
+        return this.#pinnedBytes > heldBytes ? 'wait' : 'aside';
+      }
+      addresses.push(address);
+    }
+    return addresses;
+  }
+
+  #allocate(sizeBytes: number): number | null {
+    const memory = this.#memory;
+    if (memory === null) return null;
+    for (;;) {
+      if (this.#bytes + alignedBytes(sizeBytes) <= this.#bytesMax) {
+        const address = memory.allocate(sizeBytes);
+        if (address !== null) {
+          this.#bytes += memory.sizeOf(address);
+          return address;
+        }
+      }
+      const victim = this.#unpinned();
+      if (victim === undefined) return null;
+      this.#drop(victim);
+    }
+  }
+
+  #free(address: number): void {
+    this.#bytes -= this.#memory!.sizeOf(address);
+    this.#memory!.free(address);
+  }
+
+  /** What is to go first. */
+  #unpinned(): Entry | undefined {
+    for (const entries of [this.#used.once, this.#used.again]) {
+      for (const entry of entries) if (entry.pins === 0) return entry;
+    }
+    return undefined;
+  }
+
+  #loadInto(request: ColumnRequest, address: number, use: ColumnUse, lease: ColumnLease): void {
+    const memory = this.#memory!;
+    const { key } = request;
+    const bytes = memory.sizeOf(address);
+    const space = new RangeSpace(memory, address, bytes);
+    const column = request.load(space);
+    const entry: Entry = { key, address, bytes, pins: 0, column, isGone: false };
+    this.#entries.set(key, entry);
+    this.#used[use].add(entry);
+    this.#pin(entry);
+    lease.add(() => this.#unpin(entry));
+    // While it is written, its memory must stay whoever lets go of it.
+    this.#pin(entry);
+    const settle = (isLoaded: boolean): void => {
+      if (isLoaded) this.#shrink(entry, space.columnBytes);
+      else this.#drop(entry);
+      this.#unpin(entry);
+    };
+    column.then(
+      () => settle(true),
+      () => settle(false),
+    );
+  }
+
+  #loadAside(request: ColumnRequest): void {
+    const { key } = request;
+    const column = request.load(heapSpace);
+    this.#aside.set(key, column);
+    const settle = (): void => void this.#aside.delete(key);
+    column.then(settle, settle);
+  }
+
+  /** Gives back what only the decoding needed. */
+  #shrink(entry: Entry, columnBytes: number): void {
+    this.#memory!.shrink(entry.address, columnBytes);
+    const freedBytes = entry.bytes - this.#memory!.sizeOf(entry.address);
+    entry.bytes -= freedBytes;
+    this.#bytes -= freedBytes;
+    this.#pinnedBytes -= freedBytes;
+  }
+
+  #pin(entry: Entry): void {
+    if (entry.pins === 0) this.#pinnedBytes += entry.bytes;
+    entry.pins++;
+  }
+
+  #unpin(entry: Entry): void {
+    entry.pins--;
+    assert(entry.pins >= 0, 'a lease is released once');
+    if (entry.pins > 0) return;
+    this.#pinnedBytes -= entry.bytes;
+    if (entry.isGone) this.#free(entry.address);
+    this.#wake();
+  }
+
+  /** Makes an entry the last to go. */
+  #touch(entry: Entry): void {
+    this.#used.once.delete(entry);
+    this.#used.again.delete(entry);
+    this.#used.again.add(entry);
+  }
+
+  #drop(entry: Entry): void {
+    if (entry.isGone) return;
+    entry.isGone = true;
+    this.#entries.delete(entry.key);
+    this.#used.once.delete(entry);
+    this.#used.again.delete(entry);
+    if (entry.pins === 0) this.#free(entry.address);
+  }
+
+  /** Waits its turn for room, holding nothing. */
+  #wait(requests: readonly ColumnRequest[], use: ColumnUse, lease: ColumnLease): Promise<Taken[]> {
+    lease.onWait?.();
+    if (this.#waiters.length >= poolWaitersMax) {
+      throw new LogstrataError(
+        'limit',
+        `${poolWaitersMax} queries wait for memory already: give the cache more than ${this.#bytesMax} bytes (--cache), or ask less at once`,
+      );
+    }
+    const { signal } = lease;
+    return new Promise((resolve, reject) => {
+      const onAbort = (): void => {
+        const place = this.#waiters.indexOf(waiter);
+        if (place >= 0) this.#waiters.splice(place, 1);
+        try {
+          throwIfAborted(signal);
+        } catch (error) {
+          reject(error as Error);
+        }
+        this.#wake();
+      };
+      const waiter: Waiter = {
+        attempt: () => {
+          const taken = this.#take(requests, use, lease);
+          if (taken === null) return false;
+          signal?.removeEventListener('abort', onAbort);
+          resolve(taken);
+          return true;
+        },
+      };
+      this.#waiters.push(waiter);
+      if (signal?.aborted === true) onAbort();
+      else signal?.addEventListener('abort', onAbort);
+      // What the caller itself has just given back may be enough.
+      this.#wake();
+    });
+  }
+
+  /** Lets those who wait try again, the first one first. */
+  #wake(): void {
+    if (this.#isWaking) return;
+    this.#isWaking = true;
+    try {
+      while (this.#waiters.length > 0 && this.#waiters[0]!.attempt()) this.#waiters.shift();
+    } finally {
+      this.#isWaking = false;
+    }
+  }
+}

@@ -1,0 +1,231 @@
+import { setImmediate } from 'node:timers/promises';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Column } from '../../engine/column.js';
+import { SharedMemory } from '../../engine/kernels/shared-memory.js';
+import { createMemory } from '../../engine/kernels/wasm.js';
+import type { ColumnSpace } from '../../engine/parquet/column-space.js';
+import { ColumnLease } from '../../engine/scan/column-lease.js';
+import { BufferPool, poolBytesDefault, type ColumnRequest } from '../../engine/storage/buffer-pool.js';
+
+const numRuns = process.env.LOGSTRATA_LONG === '1' ? 2000 : 150;
+
+function newMemory(): SharedMemory {
+  return new SharedMemory(createMemory(1, 4096)!);
+}
+
+/** A column of `rows` integers that are all `value`. */
+function fill(space: ColumnSpace, rows: number, value: bigint): Column {
+  const values = space.int64(rows);
+  values.fill(value);
+  return { kind: 'int64', length: rows, values, validity: null };
+}
+
+/** A request for a column that tells by its values whose it is; `working` bytes are only needed while it is made. */
+function request(key: string, rows: number, working = 0, made?: (key: string) => void): ColumnRequest {
+  return {
+    key,
+    sizeBytes: rows * 8 + working + 4 * 128,
+    load: async (space) => {
+      made?.(key);
+      space.working(working).fill(0xee);
+      await setImmediate();
+      return fill(space, rows, valueOf(key));
+    },
+  };
+}
+
+function valueOf(key: string): bigint {
+  return BigInt(Buffer.from(key).reduce((sum, byte) => sum * 31 + byte, 7));
+}
+
+function isWhole(column: Column, key: string): boolean {
+  return column.kind === 'int64' && column.values.every((value) => value === valueOf(key));
+}
+
+type Step =
+  | { readonly kind: 'pin'; readonly keys: readonly number[]; readonly use: 'once' | 'again' }
+  | { readonly kind: 'release'; readonly pick: number }
+  | { readonly kind: 'evict'; readonly key: number }
+  | { readonly kind: 'turn' };
+
+const keyCount = 12;
+const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.oneof(
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        kind: fc.constant('pin' as const),
+        keys: fc.array(fc.nat(keyCount - 1), { minLength: 1, maxLength: 4 }),
+        use: fc.constantFrom('once' as const, 'again' as const),
+      }),
+    },
+    { weight: 4, arbitrary: fc.record({ kind: fc.constant('release' as const), pick: fc.nat() }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({ kind: fc.constant('evict' as const), key: fc.nat(keyCount - 1) }),
+    },
+    { weight: 4, arbitrary: fc.record({ kind: fc.constant('turn' as const) }) },
+  ),
+  { maxLength: 60 },
+);
+
+/** Rows of the column of each key: some of them larger than the pool. */
+const rowsOf = fc.array(fc.constantFrom(0, 1, 100, 700, 900, 2000, 9000), {
+  minLength: keyCount,
+  maxLength: keyCount,
+});
+
+interface Held {
+  readonly lease: ColumnLease;
+  readonly keys: readonly string[];
+  columns: readonly Column[];
+}
+
+describe('the buffer pool', () => {
+  test('keeps its bound, never overwrites what is pinned, lets everybody through, and leaks nothing', async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, rowsOf, fc.integer({ min: 0, max: 40_000 }), async (list, rows, bytesMax) => {
+        const memory = newMemory();
+        const pool = new BufferPool(bytesMax, memory);
+        const held: Held[] = [];
+        const waiting = new Set<Promise<void>>();
+        const check = (): void => {
+          expect(pool.bytes).toBeLessThanOrEqual(bytesMax);
+          expect(pool.pinnedBytes).toBeLessThanOrEqual(pool.bytes);
+          for (const { keys, columns } of held)
+            columns.forEach((column, i) => expect(isWhole(column, keys[i]!)).toBe(true));
+        };
+        for (const step of list) {
+          if (step.kind === 'pin') {
+            const keys = step.keys.map((key) => `k${key}`);
+            const lease = new ColumnLease();
+            const requests = keys.map((key, i) => request(key, rows[step.keys[i]!]!, 64 * (i % 3)));
+            const pinning = pool.pin(requests, step.use, lease).then((pinned) => {
+              held.push({ lease, keys, columns: pinned.map(({ column }) => column) });
+            });
+            const tracked = pinning.finally(() => waiting.delete(tracked));
+            waiting.add(tracked);
+          } else if (step.kind === 'release' && held.length > 0) {
+            held.splice(step.pick % held.length, 1)[0]!.lease.release();
+          } else if (step.kind === 'evict') {
+            pool.evict(`k${step.key}`);
+          } else {
+            await setImmediate();
+          }
+          check();
+        }
+        // Whoever waits needs no more than that others release, one after another.
+        for (let turns = 0; waiting.size > 0; turns++) {
+          expect(turns).toBeLessThan(1000);
+          held.shift()?.lease.release();
+          await setImmediate();
+          check();
+        }
+        for (const { lease } of held) lease.release();
+        expect(pool.pinnedBytes).toBe(0);
+        pool.close();
+        expect(pool.bytes).toBe(0);
+        expect(memory.takenBytes).toBe(0);
+      }),
+      { numRuns },
+    );
+  });
+
+  test('forgets what was used longest ago, and before that what was used once', async () => {
+    const pool = new BufferPool(4 * 1500, newMemory());
+    const made: string[] = [];
+    const use = async (key: string, how: 'once' | 'again' = 'again'): Promise<void> => {
+      const lease = new ColumnLease();
+      await pool.pin([request(key, 100, 0, (one) => made.push(one))], how, lease);
+      lease.release();
+    };
+    // Each takes 1312 bytes while it is made, and 896 after that.
+    for (const key of ['a', 'b', 'c', 'd']) await use(key);
+    await use('a');
+    for (const key of ['x', 'y', 'z']) await use(key, 'once');
+    expect(made).toEqual(['a', 'b', 'c', 'd', 'x', 'y', 'z']);
+    made.length = 0;
+    for (const key of ['a', 'b', 'c', 'd']) await use(key);
+    expect(made).toEqual([]);
+    for (const key of ['e', 'f', 'g']) await use(key);
+    made.length = 0;
+    await use('d');
+    await use('a');
+    expect(made).toEqual(['a']);
+    pool.close();
+  });
+
+  test('waits for others with nothing in hand, in the order of asking, and ends a wait with its signal', async () => {
+    const pool = new BufferPool(20_000, newMemory());
+    const first = new ColumnLease();
+    await pool.pin([request('first', 2000)], 'again', first);
+    const order: string[] = [];
+    let letGo = 0;
+    const abort = new AbortController();
+    const ask = async (key: string, signal?: AbortSignal): Promise<void> => {
+      const lease = new ColumnLease({ signal, onWait: () => letGo++ });
+      try {
+        await pool.pin([request(key, 2000)], 'again', lease);
+        order.push(key);
+      } finally {
+        lease.release();
+      }
+    };
+    const second = ask('second');
+    const gone = ask('gone', abort.signal);
+    const third = ask('third');
+    // What is there already needs no room, and so no turn.
+    const same = new ColumnLease();
+    expect((await pool.pin([request('first', 2000)], 'again', same))[0]!.cached).toBe(true);
+    same.release();
+    expect(letGo).toBe(3);
+    abort.abort();
+    await expect(gone).rejects.toMatchObject({ code: 'cancelled' });
+    expect(order).toEqual([]);
+    first.release();
+    await Promise.all([second, third]);
+    expect(order).toEqual(['second', 'third']);
+    pool.close();
+  });
+
+  test('decodes aside what it could never hold, once for all who ask at a time', async () => {
+    const memory = newMemory();
+    const pool = new BufferPool(1000, memory);
+    const made: string[] = [];
+    const leases = [new ColumnLease(), new ColumnLease()];
+    const [one, other] = await Promise.all(
+      leases.map((lease) => pool.pin([request('large', 1000, 0, (key) => made.push(key))], 'again', lease)),
+    );
+    expect(one![0]!.column).toBe(other![0]!.column);
+    expect(memory.holds((one![0]!.column as Column & { kind: 'int64' }).values)).toBe(false);
+    expect([made, pool.bytes, leases[0]!.isEmpty]).toEqual([['large'], 0, true]);
+    await pool.pin([request('large', 1000, 0, (key) => made.push(key))], 'again', leases[0]!);
+    expect(made).toEqual(['large', 'large']);
+    pool.close();
+  });
+
+  test('does not keep a failure, which is that of all who wait for it', async () => {
+    const memory = newMemory();
+    const pool = new BufferPool(1 << 20, memory);
+    const failing: ColumnRequest = {
+      key: 'a',
+      sizeBytes: 1000,
+      load: () => Promise.reject(new Error('no')),
+    };
+    const leases = [new ColumnLease(), new ColumnLease()];
+    const both = leases.map((lease) => pool.pin([request('b', 10), failing], 'again', lease));
+    for (const result of await Promise.allSettled(both)) expect(result.status).toBe('rejected');
+    for (const lease of leases) lease.release();
+    const lease = new ColumnLease();
+    expect(await pool.pin([request('a', 10)], 'again', lease)).toMatchObject([{ cached: false }]);
+    lease.release();
+    pool.close();
+    expect(memory.takenBytes).toBe(0);
+  });
+
+  test('takes a share of the memory unless told otherwise', () => {
+    expect(poolBytesDefault()).toBeGreaterThan(0);
+    expect(poolBytesDefault()).toBeLessThanOrEqual(3.5 * 2 ** 30);
+  });
+});
