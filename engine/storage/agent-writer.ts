@@ -144,11 +144,11 @@ export class AgentWriter implements Committer {
       throw error;
     }
     unit.release = release;
+    // Keeps the process alive, which may have nothing else to do than to wait for another one's unit: sockets do not.
     unit.timer = setTimeout(() => {
       unit.expired = true;
       this.releaseUnit(unit);
     }, reservationMsMax);
-    unit.timer.unref();
     return counts.map(([partition, records]) => {
       const next = this.state.values.nextOrdinal(partition);
       assertOrdinalsLeft(partition, next, records);

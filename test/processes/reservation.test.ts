@@ -1,0 +1,57 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, it, onTestFinished } from 'vitest';
+import { connectToWriter } from '../../engine/storage/writer-link.js';
+import { root, workFolder } from '../cli/process.js';
+
+/** A writer that has nothing to do but to wait, once it commits, for the unit that holds the ordinals. */
+const writer = `
+const { openArchive } = await import(process.argv[1] + '/engine/index.js');
+const { batchFromRows } = await import(process.argv[1] + '/engine/rows.js');
+const { makeSchema } = await import(process.argv[1] + '/engine/schema.js');
+const schema = makeSchema([{ name: 'n', type: 'int' }]);
+const archive = await openArchive(process.cwd(), { mode: 'write', role: 'load' });
+const store = await archive.agent('numbers', schema);
+const session = await store.beginLoad();
+await session.append(batchFromRows(schema, [[1n]]), 0);
+console.log('ready');
+await new Promise((resolve) => process.stdin.once('data', resolve));
+process.stdin.destroy();
+console.log('committing');
+const counters = { unreadableValues: 0, replacedBytes: 0, inputBytes: 0 };
+const { records } = await session.commit({ checkpoints: [], counters });
+await archive.close();
+console.log('stored ' + records);
+`;
+
+it('a writer waits for the unit of another process, with nothing else to do, and then commits', async () => {
+  const folder = workFolder();
+  const args = ['--input-type=module', '-e', writer, join(root, 'dist')];
+  const child = spawn(process.execPath, args, { cwd: folder, stdio: ['pipe', 'pipe', 'inherit'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+  const ended = once(child, 'close');
+  const shows = async (text: string): Promise<void> => {
+    while (!output.includes(text)) await once(child.stdout, 'data');
+  };
+
+  await shows('ready');
+  const link = (await connectToWriter(folder))!;
+  const id = await link.request('begin', { agent: 'numbers' });
+  await link.request('reserve', { agent: 'numbers', id, counts: [[1, 1]] });
+  child.stdin.write('go\n');
+  await shows('committing');
+  // A process that nothing keeps ends as soon as it has nothing to do.
+  for (let i = 0; i < 200; i++) {
+    await link.request('heads', { agent: 'numbers' });
+    await turn();
+  }
+  expect(output).not.toContain('stored');
+  await link.request('end', { agent: 'numbers', id });
+  await link.close();
+  expect(await ended).toEqual([0, null]);
+  expect(output).toContain('stored 1');
+});
