@@ -1,5 +1,4 @@
 import { BatchBuilder } from '../engine/batch-builder.js';
-import { packBatch, packedBytes } from '../engine/packed-batch.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../engine/workers/task.js';
 import type { WorkerPool } from '../engine/workers/worker-pool.js';
 import type { AgentDefinition } from './definition.js';
@@ -67,12 +66,7 @@ export function work({ settings, nowMs, bytes, start, end }: DecodeJob): Finishe
   const before = { ...decoder.counters };
   const rejected = new RejectedLines();
   const reached = decoder.decode(bytes, start, end, builder, rejected.add);
-  const batch = builder.finish();
-  let packed: Uint8Array | null = null;
-  if (batch.length > 0) {
-    packed = new Uint8Array(packedBytes(batch));
-    packBatch(batch, packed, 0);
-  }
+  const packed = builder.finishPacked();
   const { reasons, starts, ends } = rejected;
   const result: DecodedLines = {
     bytes,

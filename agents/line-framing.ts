@@ -1,3 +1,4 @@
+import { assert } from '../engine/assert.js';
 import { lineBytesMax } from '../engine/limits.js';
 import { SourceError } from './source-error.js';
 
@@ -43,8 +44,8 @@ export interface LongFrame {
 
 export type Frame = LinesFrame | TailFrame | LongFrame;
 
-/** Content gathered in one frame when there is more to come: what one call of a decoder works on. */
-const frameBytes = 512 * 1024;
+/** Content gathered in one frame when there is more to come: what one job of a decoder works on, so long that its trip to a thread and back does not count. */
+const frameBytes = 2 * 1024 * 1024;
 
 /** Room for a longest line and a piece behind it. */
 const bufferBytes = lineBytesMax + frameBytes;
@@ -56,7 +57,7 @@ const lineFeed = 0x0a;
  * UTF-8 at the very beginning is left out; UTF-16 is refused.
  */
 export class LineFramer {
-  private readonly buffer = new Uint8Array(bufferBytes);
+  private buffer: Uint8Array = new Uint8Array(bufferBytes);
   private from = 0;
   private to = 0;
   private piece: Uint8Array | null = null;
@@ -92,6 +93,19 @@ export class LineFramer {
   /** Content offset behind everything that was handed out. */
   get contentOffset(): number {
     return this.offset;
+  }
+
+  /**
+   * Leaves the buffer of the frame that `next` returned last to the caller, and goes on in `other`, if given, which is another
+   * that was left so.
+   */
+  leaveBuffer(other: Uint8Array = new Uint8Array(bufferBytes)): void {
+    assert(other.length === bufferBytes, 'a buffer to go on in was left before');
+    const kept = this.buffer.subarray(this.from, this.to);
+    other.set(kept);
+    this.from = 0;
+    this.to = kept.length;
+    this.buffer = other;
   }
 
   /** Takes the tail frame that `next` returned last: the content ends behind it. */

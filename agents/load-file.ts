@@ -193,13 +193,12 @@ class FileReading {
   private linesOf(frame: Frame): Lines {
     const start = frameStart(frame);
     const end = frameEnd(frame);
-    if (this.workers === null) return { bytes: frame.bytes, start, end, base: frame.offset - start };
-    // The framer fills its buffer anew while a thread still reads these lines.
-    const spare = this.spare.pop();
-    const bytes =
-      spare !== undefined && spare.length >= end - start ? spare : new Uint8Array(frame.bytes.length);
-    bytes.set(frame.bytes.subarray(start, end));
-    return { bytes, start: 0, end: end - start, base: frame.offset };
+    const base = frame.offset - start;
+    if (this.workers === null || frame.kind === 'long') return { bytes: frame.bytes, start, end, base };
+    // What goes to a thread is gone from here; the framer still needs a tail, which it keeps or not.
+    if (frame.kind === 'tail') return { bytes: frame.bytes.slice(0, end), start, end, base };
+    this.framer.leaveBuffer(this.spare.pop());
+    return { bytes: frame.bytes, start, end, base };
   }
 
   private decodeLines({ bytes, start, end }: Lines): Promise<DecodedLines> {

@@ -8,6 +8,7 @@ import {
 } from './column-builder.js';
 import type { ColumnBuilder } from './column-builder.js';
 import { rowGroupBytesMax, rowGroupRowsMax } from './limits.js';
+import { packBatch, packedBytes } from './packed-batch.js';
 import type { Schema } from './schema.js';
 
 /**
@@ -71,9 +72,27 @@ export class BatchBuilder {
 
   /** The ended rows as a batch. A row that was begun and not ended is dropped. */
   finish(): RecordBatch {
+    const batch = this.#view();
+    for (const column of this.#columns) column.drop();
+    return batch;
+  }
+
+  /** As `finish`, packed, so that the next batch is built in the same arrays; null when there are no rows. */
+  finishPacked(): Uint8Array | null {
+    const batch = this.#view();
+    let packed: Uint8Array | null = null;
+    if (batch.length > 0) {
+      packed = new Uint8Array(packedBytes(batch));
+      packBatch(batch, packed, 0);
+    }
+    for (const column of this.#columns) column.clear();
+    return packed;
+  }
+
+  #view(): RecordBatch {
     this.cancelRow();
     const length = this.#count.rows;
-    const columns = this.#columns.map((column) => column.finish());
+    const columns = this.#columns.map((column) => column.view());
     this.#count.rows = 0;
     return { length, columns };
   }

@@ -13,6 +13,8 @@ export type ColumnBuilder = IntColumnBuilder | FloatColumnBuilder | StringColumn
 /** Small enough that an agent with many fields and few records costs little; doubled as rows come. */
 const firstRows = 1024;
 const firstBytes = 16 * 1024;
+/** A string column's bytes that stay for the next batch. */
+const keptBytesMax = 4 * 1024 * 1024;
 
 /**
  * The bitmap of a column under construction. There is none before the first null, because most columns have none;
@@ -138,16 +140,24 @@ export class IntColumnBuilder {
     this.#halves[2 * row + 1] = 0;
   }
 
-  finish(): Int64Column {
+  /** The ended rows. They must be taken before another is set; then `clear` begins anew in the same array, `drop` in another. */
+  view(): Int64Column {
     const length = this.#count.rows;
     while (length > this.#rowsMax) this.#grow();
     this.#setNulls(length);
     const values = new BigInt64Array(this.#halves.buffer, 0, length);
-    const column: Int64Column = { kind: 'int64', length, values, validity: this.#validity.finish(length) };
+    return { kind: 'int64', length, values, validity: this.#validity.finish(length) };
+  }
+
+  clear(): void {
+    this.#halves.fill(0, 0, 2 * this.#rowsSet);
+    this.#rowsSet = 0;
+  }
+
+  drop(): void {
     this.#halves = new Int32Array(0);
     this.#rowsSet = 0;
     this.#rowsMax = 0;
-    return column;
   }
 
   /** Nulls for the rows before `row` that were ended without a value; their slots are 0 already. */
@@ -221,21 +231,24 @@ export class FloatColumnBuilder {
     this.#values[row] = 0;
   }
 
-  finish(): Float64Column {
+  /** As those of an `IntColumnBuilder`. */
+  view(): Float64Column {
     const length = this.#count.rows;
     while (length > this.#rowsMax) this.#grow();
     this.#setNulls(length);
     const values = this.#values.subarray(0, length);
-    const column: Float64Column = {
-      kind: 'float64',
-      length,
-      values,
-      validity: this.#validity.finish(length),
-    };
+    return { kind: 'float64', length, values, validity: this.#validity.finish(length) };
+  }
+
+  clear(): void {
+    this.#values.fill(0, 0, this.#rowsSet);
+    this.#rowsSet = 0;
+  }
+
+  drop(): void {
     this.#values = new Float64Array(0);
     this.#rowsSet = 0;
     this.#rowsMax = 0;
-    return column;
   }
 
   #setNulls(row: number): void {
@@ -371,22 +384,31 @@ export class StringColumnBuilder {
     if (this.#rowsSet > this.#count.rows) this.#rowsSet = this.#count.rows;
   }
 
-  finish(): BytesColumn {
+  /** As those of an `IntColumnBuilder`. */
+  view(): BytesColumn {
     const length = this.#count.rows;
     while (length > this.#rowsMax) this.#growRows();
     this.#setNulls(length);
-    const column: BytesColumn = {
+    return {
       kind: 'bytes',
       length,
       offsets: this.#offsets.subarray(0, length + 1),
       bytes: this.#bytes.subarray(0, this.#offsets[length]),
       validity: this.#validity.finish(length),
     };
+  }
+
+  clear(): void {
+    // What few values filled for once is not held on to.
+    if (this.#bytes.length > keptBytesMax) this.#bytes = new Uint8Array(0);
+    this.#rowsSet = 0;
+  }
+
+  drop(): void {
     this.#offsets = new Uint32Array(1);
     this.#bytes = new Uint8Array(0);
     this.#rowsSet = 0;
     this.#rowsMax = 0;
-    return column;
   }
 
   #setNulls(row: number): void {

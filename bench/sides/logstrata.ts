@@ -44,6 +44,7 @@ export class LogstrataSide implements Side {
       codec: this.options.side === 'logstrata-zstd' ? 'zstd' : 'lz4',
       timezone,
       now: Date.now,
+      workers: this.workers,
     });
     await this.close();
     const failure = summary.stopped ?? summary.files[0]?.error;

@@ -1,6 +1,9 @@
+// Making one costs more than a thousand uses, and a line of progress has several figures.
+const countFormat = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+
 /** A whole number with separators: `1,234,567`. */
 export function formatCount(count: number): string {
-  return count.toLocaleString('en-US', { maximumFractionDigits: 0 });
+  return countFormat.format(count);
 }
 
 /** A count with its noun: `1 record`, `2,000 records`. */

@@ -6,6 +6,7 @@ import { bitmapBytes, columnValue } from '../../engine/column.js';
 import type { Column, RecordBatch } from '../../engine/column.js';
 import type { ColumnBuilder, IntColumnBuilder, StringColumnBuilder } from '../../engine/column-builder.js';
 import { rowGroupBytesMax, rowGroupRowsMax } from '../../engine/limits.js';
+import { unpackBatch } from '../../engine/packed-batch.js';
 import { batchFromRows } from '../../engine/rows.js';
 import type { Value } from '../../engine/rows.js';
 import { makeSchema } from '../../engine/schema.js';
@@ -46,6 +47,35 @@ function expectValidity(column: Column): void {
   });
   expect(ones, 'a bitmap only where there is a null').toBeLessThan(column.length);
 }
+
+it('packs batches in turn, of which none leaves anything to the next', () => {
+  const builder = new BatchBuilder(schema);
+  const fill = (rows: number, text: string): void => {
+    for (let row = 0; row < rows; row++) {
+      (builder.column(0) as IntColumnBuilder).setNumber(row + 1);
+      (builder.column(1) as IntColumnBuilder).setBigInt(-1n);
+      (builder.column(3) as StringColumnBuilder).setString(text);
+      builder.endRow();
+    }
+  };
+  expect(builder.finishPacked()).toBeNull();
+  fill(2000, 'long enough');
+  const first = builder.finishPacked()!;
+  (builder.column(3) as StringColumnBuilder).setString('b');
+  builder.endRow();
+  builder.endRow();
+  const second = unpackBatch(builder.finishPacked()!, 0);
+  expect(rowsOf(second)).toEqual([
+    [null, null, null, 'b'],
+    [null, null, null, null],
+  ]);
+  const [times] = second.columns;
+  // A null takes a slot of 0.
+  expect(times?.kind === 'int64' ? [...times.values] : times?.kind).toEqual([0n, 0n]);
+  const rows = rowsOf(unpackBatch(first, 0));
+  expect(rows.length).toBe(2000);
+  expect(rows[1999]).toEqual([2000n, -1n, null, 'long enough']);
+});
 
 const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
 const rowArbitrary: fc.Arbitrary<Value[]> = fc.tuple(

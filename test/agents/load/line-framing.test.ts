@@ -64,6 +64,27 @@ describe('line frames', () => {
     );
   });
 
+  test('stay as they are in buffers that were left, until these are given back', async () => {
+    const source = pieces(['one\ntw', 'o\nthree\nfo', 'ur\nfive\nsix'].map((text) => Buffer.from(text)));
+    const framer = new LineFramer(source, 0, true);
+    const left: Frame[] = [];
+    let given: Uint8Array | undefined;
+    for (let frame = await framer.next(); frame?.kind === 'lines'; frame = await framer.next()) {
+      framer.leaveBuffer(given);
+      given = undefined;
+      left.push(frame);
+      if (left.length === 2) given = left.shift()!.bytes;
+    }
+    const texts = left.map((frame) =>
+      frame.kind === 'lines'
+        ? Buffer.from(frame.bytes.subarray(frame.start, frame.end)).toString()
+        : frame.kind,
+    );
+    expect(texts).toEqual(['four\nfive\n']);
+    framer.keepTail();
+    expect(source.taken().toString()).toBe('one\ntwo\nthree\nfour\nfive\nsix');
+  });
+
   test('of a live stream come as soon as there is a line; of a file they are filled', async () => {
     const parts = ['one\n', 'two\nthr', 'ee\n'].map((text) => Buffer.from(text));
     const texts = (seen: Seen[]) => seen.map(({ bytes }) => bytes.toString());
