@@ -26,6 +26,9 @@ interface Gathered {
   questions: Question[];
 }
 
+/** Why jobs are dropped whose query is over. Made once: the trace of an error costs more than all else that ends a query. */
+const queryEnded = new LogstrataError('cancelled', 'the query has ended');
+
 /**
  * The worker threads as one query uses them: for whatever may wait for the disk or takes longer than a moment. Its jobs take
  * turns with those of others.
@@ -134,6 +137,6 @@ export class QueryThreads {
 
   /** Drops what no thread has begun: nobody waits for it any more. */
   end(): void {
-    this.#queue.end(new LogstrataError('cancelled', 'the query has ended'));
+    this.#queue.end(queryEnded);
   }
 }
