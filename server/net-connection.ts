@@ -30,7 +30,7 @@ export class NetConnection {
   #isTaking = false;
   #isClosing = false;
   #isDraining = false;
-  /** When the head that is being read has begun, or the last answer has ended. */
+  /** When the head that is being read has begun, or the last answer was taken. */
   #sinceMs: number;
 
   constructor(socket: Socket, door: NetDoor) {
@@ -56,6 +56,7 @@ export class NetConnection {
   /** The answer under way has been handed over whole. */
   finishAnswer(closes: boolean): void {
     this.#answer = undefined;
+    this.#sinceMs = this.door.nowMs;
     if (closes) this.#close();
     else this.#takeRequests();
   }
@@ -93,7 +94,6 @@ export class NetConnection {
     while (this.#answer === undefined && !this.#isClosing && this.socket.writableLength === 0) {
       const next = this.#reader.next();
       if (next === undefined) {
-        this.#sinceMs = this.door.nowMs;
         // When the server stops, a request that is there already was still told so; then the connection closes.
         if (this.door.isStopping) this.#close();
         break;
@@ -116,6 +116,7 @@ export class NetConnection {
     if (!this.#isDraining) return;
     this.#isDraining = false;
     this.socket.setTimeout(0);
+    this.#sinceMs = this.door.nowMs;
     if (this.#answer === undefined) this.#takeRequests();
     else this.#answer.goOn();
   }
