@@ -12,11 +12,11 @@ const overrunBytes: usize = 64;
 
 /** Bytes of the hash table that `lz4Compress` works on. */
 export function lz4TableBytes(): u32 {
-  return 4 << hashBits;
+  return 2 << hashBits;
 }
 
 function slotOf(table: usize, sequence: u32): usize {
-  return table + ((<usize>((sequence * hashPrime) >>> (32 - hashBits))) << 2);
+  return table + ((<usize>((sequence * hashPrime) >>> (32 - hashBits))) << 1);
 }
 
 /** How many bytes from `a` and `b` on are equal, of at most `limit`. Eight bytes at a time are read, within the limit. */
@@ -68,9 +68,11 @@ export function lz4Compress(source: usize, length: u32, target: usize, table: us
   while (i < startEnd) {
     const sequence = load<u32>(source + i);
     const slot = slotOf(table, sequence);
-    let match = load<u32>(slot);
-    store<u32>(slot, i);
-    if (i - match > offsetMax || load<u32>(source + match) != sequence) {
+    // Half of a position is enough, because no match is farther away: then the table stays in the nearest cache.
+    const distance = (i - <u32>load<u16>(slot)) & offsetMax;
+    store<u16>(slot, <u16>i);
+    let match = i - distance;
+    if (load<u32>(source + match) != sequence || distance == 0) {
       i += misses++ >>> 6;
       continue;
     }
@@ -90,7 +92,7 @@ export function lz4Compress(source: usize, length: u32, target: usize, table: us
     if (extra >= 15) at = writeLength(at, extra - 15);
     i += matched;
     anchor = i;
-    if (i < startEnd) store<u32>(slotOf(table, load<u32>(source + i - 2)), i - 2);
+    if (i < startEnd) store<u16>(slotOf(table, load<u32>(source + i - 2)), <u16>(i - 2));
   }
   return <u32>(writeLiterals(at, source + anchor, length - anchor, 0) - target);
 }
