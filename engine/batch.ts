@@ -61,16 +61,20 @@ export function plainColumn(column: Column): PlainColumn {
   return { ...takePlain(column.values, dictionaryIndices(column)), validity: column.validity };
 }
 
-/** The entry of each row; null rows have code 0, which may name no entry and is masked by the validity. */
-function dictionaryIndices(column: DictionaryColumn): Uint32Array {
-  return Uint32Array.from(column.codes.subarray(0, column.length));
+/** The entry of each row; that of a null row is past the last one, so that its slot takes no value of another row. */
+function dictionaryIndices({ codes, validity, values, length }: DictionaryColumn): Uint32Array {
+  const entries = Uint32Array.from(codes.subarray(0, length));
+  if (validity === null) return entries;
+  for (let row = 0; row < length; row++) if (!isValid(validity, row)) entries[row] = values.length;
+  return entries;
 }
 
 function takeColumn(column: Column, indices: Uint32Array): PlainColumn {
   const validity = takeValidity(column.validity, indices);
   if (column.kind !== 'dictionary') return { ...takePlain(column, indices), validity };
+  const all = dictionaryIndices(column);
   const entries = new Uint32Array(indices.length);
-  for (let i = 0; i < indices.length; i++) entries[i] = column.codes[indices[i]!]!;
+  for (let i = 0; i < indices.length; i++) entries[i] = all[indices[i]!]!;
   return { ...takePlain(column.values, entries), validity };
 }
 
@@ -176,7 +180,7 @@ function sliceColumn(column: Column, from: number, to: number): PlainColumn {
         validity,
       };
     case 'dictionary': {
-      const entries = Uint32Array.from(column.codes.subarray(from, to));
+      const entries = dictionaryIndices(column).subarray(from, to);
       return { ...takePlain(column.values, entries), validity };
     }
   }

@@ -21,6 +21,8 @@ export class Scratch {
   #base = 0;
   #end = 0;
   #at = 0;
+  /** Bytes from `#base` on that `keep` gave out. */
+  #kept = 0;
   /** The scratch alone: a view of all that a memory can hold is not to be had. */
   #bytes: Uint8Array = new Uint8Array(0);
 
@@ -35,9 +37,26 @@ export class Scratch {
     const lent = this.#memory.lentScratch;
     if (lent !== null && (lent.address !== this.#base || lent.address + lent.bytes !== this.#end))
       this.#occupy(lent.address, lent.bytes);
-    if (this.#base + needed > this.#end && !this.#enlarge(needed)) return false;
-    this.#at = this.#base;
+    const isFull = this.#base + this.#kept + needed > this.#end;
+    // What is kept can't move, so that there is no enlarging then.
+    if (isFull && (this.#kept > 0 || !this.#enlarge(needed))) return false;
+    this.#at = this.#base + this.#kept;
     return true;
+  }
+
+  /**
+   * A buffer that stays until `release`, over calls whose own buffers take `callBytes` at most; null when there is no room.
+   */
+  keep(sizeBytes: number, callBytes: number): Uint8Array | null {
+    assert(this.#kept === 0, 'one buffer is kept at a time');
+    if (!this.open(bufferBytes(sizeBytes) + callBytes)) return null;
+    const at = this.room(sizeBytes);
+    this.#kept = this.#at - this.#base;
+    return this.view(at, sizeBytes);
+  }
+
+  release(): void {
+    this.#kept = 0;
   }
 
   /** The address of a new buffer, of any content. */
@@ -117,17 +136,13 @@ const scratches = new WeakMap<SharedMemory, Scratch>();
 let latest: SharedMemory | null = null;
 let latestScratch: Scratch | null = null;
 
-/**
- * The thread's scratch memory, with room for buffers of `sizeBytes` together. Null where kernels can't run or the bound
- * is passed: then the caller takes the plain twin.
- */
-export function openScratch(sizeBytes: number): Scratch | null {
+function threadScratch(): Scratch | null {
   const memory = sharedMemory();
   if (memory !== latest) {
     latest = memory;
     latestScratch = memory === null ? null : scratchOf(memory);
   }
-  return latestScratch !== null && latestScratch.open(sizeBytes) ? latestScratch : null;
+  return latestScratch;
 }
 
 function scratchOf(memory: SharedMemory): Scratch | null {
@@ -137,6 +152,33 @@ function scratchOf(memory: SharedMemory): Scratch | null {
     scratches.set(memory, scratch);
   }
   return scratch ?? null;
+}
+
+/**
+ * The thread's scratch memory, with room for buffers of `sizeBytes` together. Null where kernels can't run or the bound
+ * is passed: then the caller takes the plain twin.
+ */
+export function openScratch(sizeBytes: number): Scratch | null {
+  const own = threadScratch();
+  return own !== null && own.open(sizeBytes) ? own : null;
+}
+
+/**
+ * Has `use` work with a buffer of the scratch memory that stays over the calls of kernels, which need not copy what lies in
+ * it. Their own buffers may take `callBytes`; those that need more run without kernels. Null where there is no such buffer.
+ */
+export function withKeptScratch<T>(
+  sizeBytes: number,
+  callBytes: number,
+  use: (kept: Uint8Array | null) => T,
+): T {
+  const own = threadScratch();
+  const kept = own === null ? null : own.keep(sizeBytes, callBytes);
+  try {
+    return use(kept);
+  } finally {
+    own?.release();
+  }
 }
 
 /** What `count` elements of an array take of the scratch memory: nothing where they lie in the kernels' memory. */

@@ -8,6 +8,7 @@ import type { Codec, Run, SegmentEntry } from '../storage/manifest.js';
 import { addRun } from '../storage/seal.js';
 import { SegmentWriter } from '../storage/sealed-segment-writer.js';
 import { buildingPath, moveIntoPlace, segmentFile } from '../storage/segment-place.js';
+import { wholeBatch } from '../storage/row-slices.js';
 import { batchBytes } from '../storage/spill.js';
 import { InOrder } from '../workers/in-order.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
@@ -70,7 +71,7 @@ export class MergedSegments {
     }
     const { writer } = this;
     await this.encoding.add(
-      () => encodeOnPool(workers, schema, codec, concatBatches(schema, pending)),
+      () => encodeOnPool(workers, schema, codec, wholeBatch(concatBatches(schema, pending))),
       (encoded) => writer.writeRowGroup(encoded),
     );
     this.rowGroups++;

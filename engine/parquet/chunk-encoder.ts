@@ -5,6 +5,7 @@ import type { BytesColumn, Column, PlainColumn } from '../column.js';
 import { encodeDelta } from '../kernels/simd/delta.js';
 import { encodeLevels, levelBytesMax } from '../kernels/validity.js';
 import type { Compress } from './compression.js';
+import type { EncodeSpace } from './encode-space.js';
 import { encoding } from './format.js';
 import { writeDataPageHeader, writeDictionaryPageHeader } from './page-header.js';
 import { presentValues } from './present-values.js';
@@ -57,15 +58,33 @@ interface EncodedValues {
 
 /** Encodes column chunks. Keeps a scratch buffer as large as the largest page so far, so one encoder serves one file. */
 export class ChunkEncoder {
-  readonly #compress: Compress;
+  readonly #compressor: Compress;
   #scratch = new Uint8Array(64 * 1024);
+  #space: EncodeSpace | null = null;
 
-  constructor(compress: Compress) {
-    this.#compress = compress;
+  constructor(compressor: Compress) {
+    this.#compressor = compressor;
   }
 
-  /** Encodes the rows of a column. `optional` columns get definition levels; the others must have no nulls. */
-  encode(column: Column, order: ChunkOrder, optional: boolean): EncodedChunk {
+  /**
+   * Encodes the rows of a column. `optional` columns get definition levels; the others must have no nulls. With `space`,
+   * pages are made there.
+   */
+  encode(
+    column: Column,
+    order: ChunkOrder,
+    optional: boolean,
+    space: EncodeSpace | null = null,
+  ): EncodedChunk {
+    this.#space = space;
+    try {
+      return this.#encode(column, order, optional);
+    } finally {
+      this.#space = null;
+    }
+  }
+
+  #encode(column: Column, order: ChunkOrder, optional: boolean): EncodedChunk {
     const rows = column.length;
     const present = presentValues(column);
     const nullCount = rows - present.length;
@@ -143,7 +162,12 @@ export class ChunkEncoder {
     return { header, body, uncompressedBytes: header.length + levels.length + values.bytes.length };
   }
 
+  #compress(bytes: Uint8Array): Uint8Array {
+    return this.#compressor(bytes, this.#space?.packed);
+  }
+
   #room(bytes: number): Uint8Array {
+    if (this.#space !== null && this.#space.page.length >= bytes) return this.#space.page;
     if (this.#scratch.length < bytes) this.#scratch = new Uint8Array(bytes);
     return this.#scratch;
   }

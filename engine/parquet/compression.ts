@@ -4,8 +4,8 @@ import { lz4BytesMax, lz4TableEntries } from '../kernels/lz4.js';
 import { lz4Compress, lz4Decompress } from '../kernels/simd/lz4.js';
 import type { Codec } from '../storage/manifest.js';
 
-/** Compresses pages. The result is valid until the next call. */
-export type Compress = (bytes: Uint8Array) => Uint8Array;
+/** Compresses pages. The result is valid until the next call; it may lie in `room`, where one is given. */
+export type Compress = (bytes: Uint8Array, room?: Uint8Array) => Uint8Array;
 
 /** Decompresses a page that fills `target` exactly; false when the input is malformed or of another length. */
 export type Decompress = (bytes: Uint8Array, target: Uint8Array) => boolean;
@@ -56,8 +56,10 @@ export async function openCompressor(codec: Codec, level: number = zstdLevelDefa
 function lz4Compressor(): Compress {
   const table = new Int32Array(lz4TableEntries);
   let target = new Uint8Array(0);
-  return (bytes) => {
+  return (bytes, room) => {
     const bytesMax = lz4BytesMax(bytes.length);
+    if (room !== undefined && room.length >= bytesMax)
+      return room.subarray(0, lz4Compress(bytes, room, table));
     if (target.length < bytesMax) target = new Uint8Array(bytesMax);
     return target.subarray(0, lz4Compress(bytes, target, table));
   };

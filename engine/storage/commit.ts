@@ -45,7 +45,8 @@ export interface LoadSession {
   readonly schema: Schema;
   /**
    * Takes rows in the order of their source; `source` tells sources apart when their times can't be read. Returns the
-   * placement time of the source's last record, in milliseconds; null when it has none yet.
+   * placement time of the source's last record, in milliseconds; null when it has none yet. The batch's memory is the
+   * load's from then on, and may move to another thread.
    *
    * @param previousTimeMs for a source that goes on from a checkpoint: the placement time of its last stored record
    */

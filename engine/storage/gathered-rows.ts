@@ -1,12 +1,9 @@
-import { concatBatches, sliceBatch, takeRows } from '../batch.js';
 import type { RecordBatch } from '../column.js';
 import { sortMemoryBytesMax } from '../limits.js';
 import type { Schema } from '../schema.js';
 import type { PageSlice } from './merge-runs.js';
+import { gatherBatch, type RowSlices } from './row-slices.js';
 import type { SortedPage } from './spill.js';
-
-/** Below this many rows a slice, rows are picked one by one: each slice would make a view of every column. */
-const sliceRowsMin = 64;
 
 /** Slices of pages, in order, that become one batch. Kept as numbers: runs that interleave row by row give very many. */
 export class GatheredRows {
@@ -51,43 +48,59 @@ export class GatheredRows {
     return times;
   }
 
-  batch(schema: Schema): RecordBatch {
-    if (this.pageOf.length > 1 && this.rowCount / this.pageOf.length < sliceRowsMin) return this.pick(schema);
-    const slices = this.pageOf.map((page, i) =>
-      sliceBatch(this.pages[page]!.batch, this.fromOf[i]!, this.toOf[i]!),
-    );
-    return slices.length === 1 ? slices[0]! : concatBatches(schema, slices);
+  /** The rows where they lie. */
+  slices(): RowSlices {
+    return {
+      rows: this.rowCount,
+      pages: this.pages.map(({ batch }) => batch),
+      pageOf: Uint32Array.from(this.pageOf),
+      fromOf: Uint32Array.from(this.fromOf),
+      toOf: Uint32Array.from(this.toOf),
+    };
   }
 
-  /** The same rows in memory of their own, which `batch` may share with the pages. */
-  copy(schema: Schema): RecordBatch {
-    const batch = this.batch(schema);
-    return this.pageOf.length === 1 ? concatBatches(schema, [batch]) : batch;
-  }
-
-  private pick(schema: Schema): RecordBatch {
-    const firstRows: number[] = [];
-    let rows = 0;
-    for (const page of this.pages) {
-      firstRows.push(rows);
-      rows += page.batch.length;
-    }
-    const order = new Uint32Array(this.rowCount);
-    let at = 0;
-    for (let i = 0; i < this.pageOf.length; i++) {
-      const first = firstRows[this.pageOf[i]!]!;
-      for (let row = this.fromOf[i]!; row < this.toOf[i]!; row++) order[at++] = first + row;
-    }
-    const all = concatBatches(
-      schema,
-      this.pages.map((page) => page.batch),
-    );
-    return takeRows(all, order);
+  /** The rows in memory that nobody else needs: pages that have other rows too are copied. */
+  ownSlices(schema: Schema): RowSlices {
+    const slices = this.slices();
+    const { pages, pageOf, fromOf, toOf } = slices;
+    const slicesOf: number[][] = pages.map(() => []);
+    for (let i = 0; i < pageOf.length; i++) slicesOf[pageOf[i]!]!.push(i);
+    const own = pages.map((page, index) => {
+      const mine = slicesOf[index]!;
+      const rows = mine.reduce((sum, i) => sum + toOf[i]! - fromOf[i]!, 0);
+      if (rows === page.length) return page;
+      const copied = gatherBatch(slicesOfPage(page, rows, mine, fromOf, toOf), schema);
+      let at = 0;
+      for (const i of mine) {
+        const end = at + toOf[i]! - fromOf[i]!;
+        fromOf[i] = at;
+        toOf[i] = end;
+        at = end;
+      }
+      return copied;
+    });
+    return { ...slices, pages: own };
   }
 
   page(schema: Schema): SortedPage {
-    return { batch: this.batch(schema), timesMs: this.timesMs(), bytes: this.byteCount };
+    return { batch: gatherBatch(this.slices(), schema), timesMs: this.timesMs(), bytes: this.byteCount };
   }
+}
+
+function slicesOfPage(
+  page: RecordBatch,
+  rows: number,
+  indices: readonly number[],
+  fromOf: Uint32Array,
+  toOf: Uint32Array,
+): RowSlices {
+  return {
+    rows,
+    pages: [page],
+    pageOf: new Uint32Array(indices.length),
+    fromOf: Uint32Array.from(indices, (i) => fromOf[i]!),
+    toOf: Uint32Array.from(indices, (i) => toOf[i]!),
+  };
 }
 
 /** Puts merged slices together as pages of at most `rowsMax` rows. A page that stays whole is handed on as it is. */

@@ -1,11 +1,14 @@
 import { assert } from '../assert.js';
 import { plainColumn } from '../batch.js';
 import type { Column } from '../column.js';
+import { deltaBytesMax } from '../kernels/delta.js';
 import { rowGroupRowsMax } from '../limits.js';
 import type { ChunkEncoder, EncodedChunk } from '../parquet/chunk-encoder.js';
+import { withEncodeSpace, type EncodeSpace } from '../parquet/encode-space.js';
 import { presentValues } from '../parquet/present-values.js';
 import type { Field, Schema } from '../schema.js';
 import { buildGramFilter, type GramFilter } from './gram-filter.js';
+import { gatherColumn, gatheredBytesMax, type RowSlices } from './row-slices.js';
 
 /** A row group as it is written, but for its `_cursor` chunk. Where it will stand in the file changes nothing in it. */
 export interface EncodedRowGroup {
@@ -22,22 +25,53 @@ export function encodeRowGroup(
   columns: readonly Column[],
   rows: number,
 ): EncodedRowGroup {
-  assert(rows >= 1 && rows <= rowGroupRowsMax, `a row group has 1 to ${rowGroupRowsMax} rows, not ${rows}`);
   assert(columns.length === schema.fields.length, 'a row group has a column for each field');
-  const chunks = schema.fields.map((field, i) => {
-    const column = columns[i]!;
-    assert(column.length === rows, `column "${field.name}" has ${column.length} rows instead of ${rows}`);
-    assertKind(column, field);
-    return encoder.encode(column, field.type === 'time' ? 'ascending' : 'any', true);
+  return joinFields(
+    schema,
+    rows,
+    columns.map((column, i) => encodeField(encoder, schema.fields[i]!, column, rows, null)),
+  );
+}
+
+/** Encodes the rows of slices: each column is put together where it is encoded. */
+export function encodeSlices(encoder: ChunkEncoder, schema: Schema, slices: RowSlices): EncodedRowGroup {
+  const { rows } = slices;
+  const encoded = schema.fields.map((field, i) => {
+    const valueBytes = gatheredBytesMax(slices, i, field.type);
+    return withEncodeSpace(valueBytes, valueBytes + deltaBytesMax(rows), (space) =>
+      encodeField(encoder, field, gatherColumn(slices, i, schema, space.room), rows, space),
+    );
   });
-  const gramFilters = schema.fields.flatMap((field, i) => {
-    const chunk = chunks[i]!;
-    const isDictionary = chunk.dictionaryPageBytes > 0;
-    if (field.type !== 'string' || isDictionary || chunk.nullCount === rows) return [];
-    const filter = gramFilterOf(columns[i]!, field);
-    return filter === null ? [] : [{ field: i, filter }];
-  });
-  return { rows, chunks, gramFilters };
+  return joinFields(schema, rows, encoded);
+}
+
+interface EncodedField {
+  readonly chunk: EncodedChunk;
+  readonly filter: GramFilter | null;
+}
+
+function joinFields(schema: Schema, rows: number, fields: readonly EncodedField[]): EncodedRowGroup {
+  return {
+    rows,
+    chunks: fields.map(({ chunk }) => chunk),
+    gramFilters: fields.flatMap(({ filter }, field) => (filter === null ? [] : [{ field, filter }])),
+  };
+}
+
+function encodeField(
+  encoder: ChunkEncoder,
+  field: Field,
+  column: Column,
+  rows: number,
+  space: EncodeSpace | null,
+): EncodedField {
+  assert(rows >= 1 && rows <= rowGroupRowsMax, `a row group has 1 to ${rowGroupRowsMax} rows, not ${rows}`);
+  assert(column.length === rows, `column "${field.name}" has ${column.length} rows instead of ${rows}`);
+  assertKind(column, field);
+  const chunk = encoder.encode(column, field.type === 'time' ? 'ascending' : 'any', true, space);
+  const isDictionary = chunk.dictionaryPageBytes > 0;
+  const isUnfiltered = field.type !== 'string' || isDictionary || chunk.nullCount === rows;
+  return { chunk, filter: isUnfiltered ? null : gramFilterOf(column, field) };
 }
 
 function gramFilterOf(column: Column, field: Field): GramFilter | null {

@@ -10,6 +10,7 @@ import { compareRuns, type OrdinalRun } from './committed-values.js';
 import type { Directory } from './directory.js';
 import { encodeOnPool } from './encode-task.js';
 import type { Codec, HotEntry, Run, SegmentEntry } from './manifest.js';
+import { wholeBatch } from './row-slices.js';
 import { batchBytes } from './spill.js';
 import { SegmentWriter } from './sealed-segment-writer.js';
 import { buildingPath, moveIntoPlace, segmentFile } from './segment-place.js';
@@ -54,7 +55,7 @@ export async function sealHotFiles(
         for (let from = day.fromRow; from < day.toRow; from += groupRows) {
           const rows = order.subarray(from, Math.min(day.toRow, from + groupRows));
           await encoding.add(
-            () => encodeOnPool(workers, schema, codec, copyRows(schema, batch, rows)),
+            () => encodeOnPool(workers, schema, codec, wholeBatch(copyRows(schema, batch, rows))),
             (encoded) => writer.writeRowGroup(encoded),
           );
         }

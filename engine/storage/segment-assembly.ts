@@ -115,7 +115,7 @@ export class SegmentAssembly {
           workers,
           schema,
           codec,
-          workers.threads === 0 ? gathered.batch(schema) : gathered.copy(schema),
+          workers.threads === 0 ? gathered.slices() : gathered.ownSlices(schema),
         ),
       (encoded) => this.write(segment, encoded),
     );

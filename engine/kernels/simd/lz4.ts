@@ -11,10 +11,12 @@ export function lz4Compress(source: Uint8Array, target: Uint8Array, table: Int32
   const scratch =
     length < kernelBytesMin
       ? null
-      : openScratch(scratchBytes(source, length) + bytesMax + plain.lz4TableEntries * 4);
+      : openScratch(
+          scratchBytes(source, length) + scratchBytes(target, bytesMax) + plain.lz4TableEntries * 4,
+        );
   if (scratch === null) return plain.lz4Compress(source, target, table);
   const { kernels } = scratch;
-  const targetAt = scratch.room(bytesMax);
+  const targetAt = scratch.target(target, 0, bytesMax);
   const written = kernels.lz4Compress(
     scratch.place(source, 0, length),
     length,

@@ -13,12 +13,19 @@ export function encodePlainStrings(
 ): number {
   const start = offsets[0]!;
   const end = offsets[rows]!;
-  const sizeBytes = 2 * (end - start) + rows * 8 + 4;
-  const scratch = rows < kernelRowsMin ? null : openScratch(sizeBytes);
+  const writtenBytes = end - start + rows * 4;
+  const scratch =
+    rows < kernelRowsMin
+      ? null
+      : openScratch(
+          scratchBytes(bytes, end - start) +
+            scratchBytes(offsets, rows + 1) +
+            scratchBytes(target, writtenBytes),
+        );
   if (scratch === null) return plain.encodePlainStrings(bytes, offsets, rows, target);
   const offsetsAt = scratch.place(offsets, 0, rows + 1);
   const bytesAt = scratch.place(bytes, start, end) - start;
-  const targetAt = scratch.room(end - start + rows * 4);
+  const targetAt = scratch.target(target, 0, writtenBytes);
   const written = scratch.kernels.encodePlain(bytesAt, offsetsAt, rows, targetAt);
   scratch.take(targetAt, target, 0, written);
   return written;

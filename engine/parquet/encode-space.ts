@@ -1,0 +1,48 @@
+import { bufferBytes } from '../kernels/allocator.js';
+import { lz4BytesMax } from '../kernels/lz4.js';
+import { withKeptScratch } from '../kernels/scratch.js';
+
+/** What kernels need beside copies of the values while a chunk is encoded: tables, codes, bitmaps. */
+const callBytesMax = 8 * 1024 * 1024;
+
+/**
+ * Memory for encoding one column chunk: for its values, a page of them, and the page compressed. Where it can be had it lies
+ * in the kernels' memory, so that what one step has written the next reads where it is.
+ */
+export class EncodeSpace {
+  /** Room for a page. */
+  readonly page: Uint8Array;
+  /** Room for a page that was compressed. */
+  readonly packed: Uint8Array;
+  readonly #kept: Uint8Array | null;
+  #at = 0;
+
+  constructor(kept: Uint8Array | null, pageBytes: number) {
+    this.#kept = kept;
+    this.page = this.room(pageBytes);
+    this.packed = this.room(lz4BytesMax(pageBytes));
+  }
+
+  /** Memory of any content, at a multiple of 8 bytes in its buffer. */
+  readonly room = (sizeBytes: number): Uint8Array => {
+    const at = this.#at;
+    const end = at + bufferBytes(sizeBytes);
+    if (this.#kept === null || end > this.#kept.length) return new Uint8Array(sizeBytes);
+    this.#at = end;
+    return this.#kept.subarray(at, at + sizeBytes);
+  };
+}
+
+/** Has `encode` work with memory for values of `valueBytes` and pages of `pageBytes`. What it returns must not lie in there. */
+export function withEncodeSpace<T>(
+  valueBytes: number,
+  pageBytes: number,
+  encode: (space: EncodeSpace) => T,
+): T {
+  // The values of a string column are two buffers.
+  const keptBytes = bufferBytes(valueBytes) + 2 * bufferBytes(0) + bufferBytes(pageBytes);
+  const sizeBytes = keptBytes + bufferBytes(lz4BytesMax(pageBytes));
+  return withKeptScratch(sizeBytes, valueBytes + callBytesMax, (kept) =>
+    encode(new EncodeSpace(kept, pageBytes)),
+  );
+}
