@@ -12,6 +12,7 @@ export interface Kernels {
   lz4Compress(source: number, length: number, target: number, table: number): number;
   lz4Decompress(source: number, sourceBytes: number, target: number, length: number): number;
   foldAscii(source: number, length: number, target: number): void;
+  isAscii(at: number, length: number): number;
   addGrams(
     bytes: number,
     offsets: number,

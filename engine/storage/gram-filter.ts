@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import type { BytesColumn } from '../column.js';
-import { fillOf, halveBitmap, isAscii, needleBits } from '../kernels/grams.js';
-import { addGrams } from '../kernels/simd/grams.js';
+import { fillOf, halveBitmap, needleBits } from '../kernels/grams.js';
+import { addGrams, isAscii } from '../kernels/simd/grams.js';
 import { foldedBytesMax, foldRange } from '../scan/fold.js';
 
 /**
@@ -52,6 +52,9 @@ const sampleRows = 2048;
 const sampleStrides = 16;
 const sampleBits = 20;
 
+/** An estimate of the distinct grams may be this many times what there are. */
+const overestimateMax = 1.5;
+
 /** Grams of a needle that are looked up: each reads a piece, and this many decide. */
 const probesMax = 32;
 
@@ -66,10 +69,21 @@ export function buildGramFilter(column: BytesColumn, wanted: boolean | undefined
   const bits = Math.min(gramBitsMax, Math.max(bitsMin, Math.ceil(Math.log2(contentBytes + 1))));
   // The smallest useful bitmap of short values can cost more than it may: then nothing needs to be built.
   if (wanted === undefined && contentBytes * costShareMax < 2 ** bitsMin / 8) return null;
-  const gramBytes = chooseGramBytes(bytes, offsets, column.length);
-  let grams: Int32Array = new Int32Array(2 ** (bits - 5));
+  const { gramBytes, distinct } = chooseGramBytes(bytes, offsets, column.length);
+  if (
+    wanted === undefined &&
+    distinct > overestimateMax * distinctWithin(contentBytes * costShareMax * costOverMax)
+  ) {
+    return null;
+  }
   let trigrams: Int32Array = new Int32Array(2 ** (trigramBitsMax - 5));
-  addGrams(bytes, offsets, 0, column.length, gramBytes, bits, grams, trigramBitsMax, trigrams);
+  const bitsExpected = Math.ceil(Math.log2((distinct * overestimateMax) / distinctPerBit(fillWanted)));
+  let grams: Int32Array = new Int32Array(0);
+  for (const tried of [Math.min(bits, Math.max(bitsMin, bitsExpected)), bits]) {
+    grams = new Int32Array(2 ** (tried - 5));
+    addGrams(bytes, offsets, 0, column.length, gramBytes, tried, grams, trigramBitsMax, trigrams);
+    if (tried === bits || fillOf(grams) <= fillWanted) break;
+  }
   grams = shrink(grams, fillWanted, 0);
   trigrams = shrink(trigrams, trigramFillWanted, 0);
   if (fillOf(trigrams) > fillMax) trigrams = new Int32Array(0);
@@ -115,32 +129,79 @@ function foldedStrings(column: BytesColumn): { bytes: Uint8Array; offsets: Uint3
   return { bytes: folded, offsets: foldedOffsets };
 }
 
+/** Distinct grams for each bit of a bitmap that is filled to `fill`. */
+function distinctPerBit(fill: number): number {
+  return -Math.log(1 - fill);
+}
+
+/** Distinct grams that a filter of at most `sizeBytes` can tell apart. */
+function distinctWithin(sizeBytes: number): number {
+  return 2 ** Math.floor(Math.log2(Math.max(1, sizeBytes * 8))) * distinctPerBit(fillHalved);
+}
+
+interface GramChoice {
+  readonly gramBytes: number;
+  /** About how many distinct grams there are, rather too many than too few. */
+  readonly distinct: number;
+}
+
 /**
  * The shortest grams that are not all there anyway. How many distinct grams a sample has, beside those of 6 bytes, which
  * hardly ever repeat by chance, tells how many possible grams of that length there are, and so which share of them the
  * whole row group takes.
  */
-function chooseGramBytes(bytes: Uint8Array, offsets: Uint32Array, rows: number): number {
-  const longest = distinctInSample(bytes, offsets, rows, 6);
+function chooseGramBytes(bytes: Uint8Array, offsets: Uint32Array, rows: number): GramChoice {
+  const sample = sampleOf(bytes, offsets, rows);
+  const longest = distinctGrams(sample, sample.rows, 6);
   const scale = Math.max(1, rows / sampleRows);
-  for (const gramBytes of [4, 5]) {
-    const distinct = distinctInSample(bytes, offsets, rows, gramBytes);
-    if (1 - Math.exp(-drawsPerGram(distinct / longest) * scale) <= occupancyMax) return gramBytes;
+  let gramBytes = 6;
+  let distinct = longest;
+  for (const shorter of [4, 5]) {
+    const found = distinctGrams(sample, sample.rows, shorter);
+    if (1 - Math.exp(-drawsPerGram(found / longest) * scale) > occupancyMax) continue;
+    gramBytes = shorter;
+    distinct = found;
+    break;
   }
-  return 6;
+  // As new grams came from the first half of the sample to the whole, they go on: ever fewer, so that this is an upper bound.
+  const half = distinctGrams(sample, sample.rows >> 1, gramBytes);
+  const growth = Math.min(1, Math.log2(Math.max(1, distinct / Math.max(1, half))));
+  return { gramBytes, distinct: distinct * (rows / Math.max(1, sample.rows)) ** growth };
 }
 
-function distinctInSample(bytes: Uint8Array, offsets: Uint32Array, rows: number, gramBytes: number): number {
-  const grams = new Int32Array(2 ** (sampleBits - 5));
-  const trigrams = new Int32Array(2 ** (trigramBitsMax - 5));
+interface Sample {
+  readonly bytes: Uint8Array;
+  readonly offsets: Uint32Array;
+  readonly rows: number;
+}
+
+/** Rows in strides over the whole, one behind another. */
+function sampleOf(bytes: Uint8Array, offsets: Uint32Array, rows: number): Sample {
   const stride = Math.ceil(rows / sampleStrides);
   const strideRows = Math.min(stride, sampleRows / sampleStrides);
+  const pieces: Uint8Array[] = [];
+  const ends: number[] = [0];
   for (let from = 0; from < rows; from += stride) {
     const to = Math.min(rows, from + strideRows);
-    addGrams(bytes, offsets, from, to, gramBytes, sampleBits, grams, trigramBitsMax, trigrams);
+    const shift = ends.at(-1)! - offsets[from]!;
+    pieces.push(bytes.subarray(offsets[from], offsets[to]));
+    for (let row = from; row < to; row++) ends.push(offsets[row + 1]! + shift);
   }
+  const content = new Uint8Array(ends.at(-1)!);
+  let at = 0;
+  for (const piece of pieces) {
+    content.set(piece, at);
+    at += piece.length;
+  }
+  return { bytes: content, offsets: Uint32Array.from(ends), rows: ends.length - 1 };
+}
+
+function distinctGrams({ bytes, offsets }: Sample, rows: number, gramBytes: number): number {
+  const grams = new Int32Array(2 ** (sampleBits - 5));
+  const trigrams = new Int32Array(2 ** (trigramBitsMax - 5));
+  addGrams(bytes, offsets, 0, rows, gramBytes, sampleBits, grams, trigramBitsMax, trigrams);
   // Linear counting: the number of distinct values behind the fill of a hashed bitmap.
-  return -(2 ** sampleBits) * Math.log(1 - Math.min(0.999, fillOf(grams)));
+  return 2 ** sampleBits * distinctPerBit(Math.min(0.999, fillOf(grams)));
 }
 
 /** x for which (1 − e^−x) / x, the distinct share of x draws from each possible value, is `share`. */

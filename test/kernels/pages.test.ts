@@ -149,6 +149,22 @@ describe('gram filters', () => {
   });
 });
 
+describe('text', () => {
+  it('is told to be ASCII as the twin tells it, whatever stands behind it', () => {
+    const long = fc.uint8Array({ minLength: 4096, maxLength: 4200, max: 127 });
+    const odd = fc.option(fc.tuple(fc.nat(), fc.integer({ min: 128, max: 255 })));
+    fc.assert(
+      fc.property(long, odd, fc.nat(20), (text, found, cut) => {
+        if (found !== null) text[found[0] % text.length] = found[1];
+        const bytes = text.subarray(cut, text.length - cut);
+        expect(simdGrams.isAscii(bytes)).toBe(plainGrams.isAscii(bytes));
+        expect(simdGrams.isAscii(bytes)).toBe(bytes.every((byte) => byte < 128));
+      }),
+      { numRuns },
+    );
+  });
+});
+
 describe('dictionaries', () => {
   it('number strings as the twin does', () => {
     fc.assert(

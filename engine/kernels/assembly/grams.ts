@@ -16,6 +16,15 @@ export function foldAscii(source: usize, length: usize, target: usize): void {
   }
 }
 
+/** Whether no byte of [at, at + length) is beyond ASCII; slack follows. */
+export function isAscii(at: usize, length: usize): bool {
+  let seen = i8x16.splat(0);
+  const whole = length & ~15;
+  for (let k: usize = 0; k < whole; k += 16) seen = v128.or(seen, v128.load(at + k));
+  const tail = ((<u32>1) << (<u32>(length & 15))) - 1;
+  return ((<u32>i8x16.bitmask(v128.load(at + whole))) & tail) == 0 && i8x16.bitmask(seen) == 0;
+}
+
 function setBit(bitmap: usize, bit: u32): void {
   const word = bitmap + ((<usize>(bit >>> 5)) << 2);
   store<u32>(word, load<u32>(word) | ((<u32>1) << (bit & 31)));

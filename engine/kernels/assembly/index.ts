@@ -1,6 +1,6 @@
 // The exports of kernels.wasm. Each kernel works on addresses of the memory that it was given; ../wasm.ts calls them.
 export { lz4Compress, lz4Decompress, lz4TableBytes } from './lz4';
-export { addGrams, addMap, foldAscii } from './grams';
+export { addGrams, addMap, foldAscii, isAscii } from './grams';
 export { numberBytes, numberWords } from './dictionary';
 export { largestCode, packCodes, unpackCodes8, unpackCodes16 } from './bit-packing';
 export { addLengths, encodeDelta, decodeDelta } from './delta';

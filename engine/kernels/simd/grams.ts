@@ -1,5 +1,5 @@
 import * as plain from '../grams.js';
-import { openScratch } from '../scratch.js';
+import { openScratch, scratchBytes } from '../scratch.js';
 
 /** Below this a call and the copies of the bitmaps cost more than the plain twin. */
 const kernelBytesMin = 4096;
@@ -48,4 +48,12 @@ export function addGrams(
   kernels.addMap(mapAt, trigramBits, trigramsAt);
   scratch.take(gramsAt, grams, 0, grams.length);
   scratch.take(trigramsAt, trigrams, 0, trigrams.length);
+}
+
+/** As the twin. */
+export function isAscii(bytes: Uint8Array): boolean {
+  const { length } = bytes;
+  const scratch = length < kernelBytesMin ? null : openScratch(scratchBytes(bytes, length));
+  if (scratch === null) return plain.isAscii(bytes);
+  return scratch.kernels.isAscii(scratch.place(bytes, 0, length), length) !== 0;
 }
