@@ -1,5 +1,6 @@
 import { assertNever } from '../assert.js';
 import { columnBytes } from '../column.js';
+import { sharedMemory } from '../kernels/shared-memory.js';
 import type { Column, DictionaryColumn, PlainColumn, Validity } from '../column.js';
 import {
   jsonFloat64,
@@ -25,14 +26,17 @@ export function jsonKey(name: string): Uint8Array {
 }
 
 /**
- * A column as the JSON kernel takes it. The entries of a dictionary are rendered beforehand where at least half as many
- * rows are to be written.
+ * A column as the JSON kernel takes it. The entries of a dictionary that no kernel reaches are rendered beforehand where at
+ * least half as many rows are to be written.
  */
 export function jsonColumn(key: Uint8Array, column: Column, rowsToWrite: number): JsonColumn {
   if (column.kind !== 'dictionary') return plainColumn(key, column, column.validity, noCodes);
   // Without an entry every row is null, and its code stands for nothing.
   if (column.values.length === 0) return allNull(key, column);
-  if (rowsToWrite * 2 < column.values.length || !isRenderable(column)) {
+  // A kernel writes an entry about as fast as it copies one that was rendered.
+  const memory = sharedMemory();
+  const isForKernel = memory !== null && memory.kernels !== null && memory.holds(column.codes);
+  if (isForKernel || rowsToWrite * 2 < column.values.length || !isRenderable(column)) {
     return plainColumn(key, column.values, column.validity, column.codes);
   }
   return { ...renderEntries(key, column.values), validity: column.validity ?? noBytes, codes: column.codes };

@@ -1,19 +1,22 @@
 import { fixedLineBytesMax, lineBytesMax, writeJsonRows } from '../kernels/json-rows.js';
 import type { JsonColumn, JsonOutput } from '../kernels/json-rows.js';
+import { bytesToCopy, writeRowsByKernel } from '../kernels/simd/json-rows.js';
 
 /** The columns of one row group, ready to be written. */
 export interface JsonColumns {
   readonly columns: readonly JsonColumn[];
   /** The most bytes of a line without its strings. */
   readonly fixedBytes: number;
+  /** What a kernel's call copies of the columns; null where they don't lie in its memory. */
+  readonly copiedBytes: number | null;
 }
 
 /** Columns of one row group, in the order of the response. */
 export function makeJsonColumns(columns: readonly JsonColumn[]): JsonColumns {
-  return { columns, fixedBytes: fixedLineBytesMax(columns) };
+  return { columns, fixedBytes: fixedLineBytesMax(columns), copiedBytes: bytesToCopy(columns) };
 }
 
-const nothing = new Uint8Array(0);
+const nothing: Uint8Array = new Uint8Array(0);
 
 /**
  * Gathers lines into pieces of at most `pieceBytes`, which begin and end with a line. Only a line that is longer by itself
@@ -45,19 +48,23 @@ export class JsonLines {
     if (output.bytes.length === 0) {
       const lineBytes = lineBytesMax(from.columns, from.fixedBytes, rows[first]!);
       isLong = lineBytes > this.#pieceBytes;
-      output.bytes = new Uint8Array(Math.max(this.#pieceBytes, lineBytes));
+      // Its content is written before it is read, so that it need not be cleared.
+      output.bytes = Buffer.allocUnsafeSlow(Math.max(this.#pieceBytes, lineBytes));
       if (isLong) end = first + 1;
     }
-    const next = writeJsonRows(
-      from.columns,
-      from.fixedBytes,
-      rows,
-      first,
-      end,
-      partition,
-      ordinalOfRow0,
-      output,
-    );
+    const { columns, fixedBytes, copiedBytes } = from;
+    const next =
+      copiedBytes === null
+        ? writeJsonRows(columns, fixedBytes, rows, first, end, partition, ordinalOfRow0, output)
+        : writeRowsByKernel(
+            { columns, fixedBytes, copiedBytes },
+            rows,
+            first,
+            end,
+            partition,
+            ordinalOfRow0,
+            output,
+          );
     // A long line stands alone, and without the room that its escapes might have taken.
     if (isLong) output.bytes = output.bytes.slice(0, output.at);
     return next;

@@ -40,6 +40,8 @@ export class Materialiser {
   /** In the order of their last use. */
   readonly #held = new Map<RowGroup, Material>();
   #heldBytes = 0;
+  /** What was written last. It pins nothing: its arrays are read again only while the same columns are held. */
+  #last: { rowGroup: RowGroup; columns: readonly Column[]; written: JsonColumns } | undefined;
   /** Row groups whose columns the statistics have. */
   readonly #counted = new WeakSet<RowGroup>();
   #rows = new Uint32Array(1024);
@@ -127,8 +129,7 @@ export class Materialiser {
       const columns = await this.#read(rowGroup, lease, use);
       const bytes = columns.reduce((sum, column) => sum + columnBytes(column), 0);
       this.#makeRoomFor(bytes);
-      const written = columns.map((column, field) => jsonColumn(this.#keys[field]!, column, rowsToWrite));
-      const material = { columns: makeJsonColumns(written), bytes, lease };
+      const material = { columns: this.#prepare(rowGroup, columns, rowsToWrite), bytes, lease };
       this.#held.set(rowGroup, material);
       this.#heldBytes += bytes;
       return material.columns;
@@ -147,6 +148,18 @@ export class Materialiser {
     if (this.#counted.has(rowGroup)) stats.columnsCached = columnsCached;
     this.#counted.add(rowGroup);
     return columns;
+  }
+
+  /** The columns as they are written. While they stay in memory, those of the last piece serve for the next. */
+  #prepare(rowGroup: RowGroup, columns: readonly Column[], rowsToWrite: number): JsonColumns {
+    const last = this.#last;
+    if (last?.rowGroup === rowGroup && last.columns.every((column, i) => column === columns[i]))
+      return last.written;
+    const written = makeJsonColumns(
+      columns.map((column, field) => jsonColumn(this.#keys[field]!, column, rowsToWrite)),
+    );
+    this.#last = { rowGroup, columns, written };
+    return written;
   }
 
   #makeRoomFor(bytes: number): void {

@@ -1,5 +1,8 @@
 import { writeJsonRows as writePlainRows } from '../json-rows.js';
 import type { JsonColumn, JsonOutput } from '../json-rows.js';
+import { bufferBytes } from '../allocator.js';
+import { openScratch, scratchBytes } from '../scratch.js';
+import { sharedMemory } from '../shared-memory.js';
 import type { Kernels } from '../wasm.js';
 
 /** Puts an array into the kernels' memory and gives its address. */
@@ -78,4 +81,64 @@ export function writeJsonRows(
     i = next;
   }
   return i;
+}
+
+/** Arrays that may be copied for each call: keys, bitmaps of columns that are null throughout. */
+const copiedBytesMax = 64 * 1024;
+/** Rows of one call, of which a list is copied. */
+const rowsOfCallMax = 4096;
+
+/** Columns that lie in the kernels' memory, all but what is quickly copied. */
+export interface ReachableColumns {
+  readonly columns: readonly JsonColumn[];
+  /** The most bytes of a line without its strings. */
+  readonly fixedBytes: number;
+  /** What `bytesToCopy` has said. */
+  readonly copiedBytes: number;
+}
+
+/** Bytes that each call copies of the columns; null where that is too much, or kernels can't run. */
+export function bytesToCopy(columns: readonly JsonColumn[]): number | null {
+  if ((sharedMemory()?.kernels ?? null) === null) return null;
+  let sizeBytes = bufferBytes(columns.length * wordsPerColumn * 4);
+  for (const { key, validity, codes, halves, doubles, offsets, bytes } of columns) {
+    for (const array of [key, validity, codes, halves, doubles, offsets, bytes]) {
+      const copied = scratchBytes(array, array.length);
+      if (copied > 0) sizeBytes += bufferBytes(copied);
+    }
+  }
+  return sizeBytes <= copiedBytesMax ? sizeBytes : null;
+}
+
+/** As the twin. */
+export function writeRowsByKernel(
+  from: ReachableColumns,
+  rows: Uint32Array,
+  first: number,
+  to: number,
+  partition: number,
+  ordinalOfRow0: number,
+  output: JsonOutput,
+): number {
+  const { columns, fixedBytes, copiedBytes } = from;
+  let next = first;
+  while (next < to) {
+    const end = Math.min(to, next + rowsOfCallMax);
+    const room = output.bytes.length - output.at;
+    const scratch = openScratch(copiedBytes + (end - next) * 4 + room);
+    if (scratch === null) {
+      return writePlainRows(columns, fixedBytes, rows, next, to, partition, ordinalOfRow0, output);
+    }
+    const words = kernelJsonColumns(columns, (array) => scratch.place(array, 0, array.length));
+    const columnsAt = scratch.place(words, 0, words.length);
+    const rowsAt = scratch.place(rows, next, end) - next * 4;
+    const outputAt = scratch.room(room);
+    const lines: JsonOutput = { bytes: scratch.view(outputAt, room), at: 0 };
+    const placed = { kernels: scratch.kernels, columnsAt, rowsAt, outputAt };
+    next = writeJsonRows(placed, columns, fixedBytes, rows, next, end, partition, ordinalOfRow0, lines);
+    output.bytes.set(lines.bytes.subarray(0, lines.at), output.at);
+    output.at += lines.at;
+    if (next < end) break;
+  }
+  return next;
 }
