@@ -1,6 +1,24 @@
 import { createHash, type Hash } from 'node:crypto';
 import { PeekedSource, type ByteSource } from './byte-source.js';
 
+/** Bytes before an offset by which content is recognised that was not hashed as a whole: a few lines, with their times. */
+export const tailBytesMax = 512;
+
+/** The last bytes of content that ended with `tail` and goes on with `bytes`. A copy. */
+export function contentTail(tail: Uint8Array, bytes: Uint8Array): Uint8Array {
+  if (bytes.length >= tailBytesMax) return bytes.slice(bytes.length - tailBytesMax);
+  const kept = tail.subarray(Math.max(0, tail.length + bytes.length - tailBytesMax));
+  const result = new Uint8Array(kept.length + bytes.length);
+  result.set(kept);
+  result.set(bytes, kept.length);
+  return result;
+}
+
+/** SHA-256 in hexadecimal. */
+export function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
 /**
  * The content of a source as identity sees it: the beginning can be looked at, a part can be passed over, and the hash of
  * what was passed over or read is at hand. Whoever reads by `next` says to `hashed` what became part of the archive.
@@ -10,6 +28,7 @@ export class ContentReader {
   private rest: Uint8Array | null = null;
   private readonly hash: Hash = createHash('sha256');
   private position = 0;
+  private tailBytes: Uint8Array = new Uint8Array(0);
 
   constructor(source: ByteSource) {
     this.source = new PeekedSource(source);
@@ -60,10 +79,16 @@ export class ContentReader {
   hashed(bytes: Uint8Array): void {
     this.hash.update(bytes);
     this.position += bytes.length;
+    this.tailBytes = contentTail(this.tailBytes, bytes);
   }
 
   /** SHA-256 of the content up to `offset`, in hexadecimal. */
   digest(): string {
     return this.hash.copy().digest('hex');
+  }
+
+  /** The last bytes before `offset`, at most `tailBytesMax`. */
+  tail(): Uint8Array {
+    return this.tailBytes;
   }
 }

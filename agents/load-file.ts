@@ -9,6 +9,7 @@ import { checkpointKey } from '../engine/storage/committed-values.js';
 import type { Checkpoint } from '../engine/storage/manifest.js';
 import { InOrder } from '../engine/workers/in-order.js';
 import type { WorkerPool } from '../engine/workers/worker-pool.js';
+import { sha256 } from './content-reader.js';
 import { decodeOnPool, type DecodedLines, type DecodeSettings } from './decode-task.js';
 import type { AgentDefinition } from './definition.js';
 import { fileCaptures } from './file-captures.js';
@@ -247,12 +248,16 @@ class FileReading {
   private checkpoint(): Checkpoint {
     const { source, job, endsInLine, lastTimeMs } = this;
     const identity = { ...headIdentity(source.head), contentHash: source.content.digest() };
-    const { known } = source;
+    const { known, reader } = source;
+    // What is followed under another file belongs to that one: two files may have the same content so far.
+    const others = known !== null && known.contentHash === null && known.inode !== reader.inode;
     return {
       ...identity,
+      tailHash: sha256(source.content.tail()),
+      ...(reader.compression === 'none' ? { inode: reader.inode } : {}),
       offset: source.content.offset,
       endsInLine,
-      continues: known === null ? undefined : checkpointKey(known),
+      continues: known === null || others ? undefined : checkpointKey(known),
       path: resolve(job.path),
       lastTimeMs,
       records: (known?.records ?? 0) + job.tally.records,

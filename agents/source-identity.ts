@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
 import type { Checkpoint } from '../engine/storage/manifest.js';
-import { ContentReader } from './content-reader.js';
+import { ContentReader, sha256 } from './content-reader.js';
 import { SourceError } from './source-error.js';
 import { SourceReader } from './source-reader.js';
 
@@ -41,7 +40,7 @@ export function candidatesOf(checkpoints: readonly Checkpoint[], head: Uint8Arra
 /**
  * Opens a file where its archived content ends. The content is hashed from its beginning on, whatever the file's name and
  * compression; the longest checkpoint whose content it has wins. One without a content hash (a collector's) is
- * recognised by its beginning and by the file being at least as long.
+ * recognised by its beginning and by what stands before its offset.
  *
  * A short file can't be told from the beginning of another: once "a" is stored, a file "a b" is the same file grown.
  *
@@ -116,10 +115,7 @@ async function longestMatch(
   return longest;
 }
 
-function isContentOf(checkpoint: Checkpoint, content: ContentReader): boolean {
-  return checkpoint.contentHash === null || checkpoint.contentHash === content.digest();
-}
-
-function sha256(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex');
+function isContentOf({ contentHash, tailHash }: Checkpoint, content: ContentReader): boolean {
+  if (contentHash !== null) return contentHash === content.digest();
+  return tailHash === undefined || tailHash === sha256(content.tail());
 }

@@ -31,6 +31,13 @@ const signatures: readonly Signature[] = [
   { bytes: [0x1f, 0x9d], format: { name: 'compress', unpack: 'uncompress -c' } },
 ];
 
+/** Whether bytes begin like a compressed file that is read. */
+export function isCompressed(head: Uint8Array): boolean {
+  return signatures.some(
+    ({ bytes, format }) => typeof format === 'string' && bytes.every((byte, i) => byte === head[i]),
+  );
+}
+
 /** A source and its content, decompressed where it is compressed. */
 export interface Content {
   readonly compression: Compression;
@@ -109,6 +116,11 @@ export class SourceReader {
     return this.opened.size;
   }
 
+  /** Device and number of the file. */
+  get inode(): string {
+    return inodeOf(this.opened);
+  }
+
   /** What prints the content on a command line. */
   get unpackCommand(): string {
     const name = `'${this.path.replaceAll("'", `'\\''`)}'`;
@@ -166,6 +178,11 @@ export class SourceReader {
   close(): Promise<void> {
     return this.content.close();
   }
+}
+
+/** Device and number of a file, as checkpoints name them. */
+export function inodeOf({ dev, ino }: Pick<Stats, 'dev' | 'ino'>): string {
+  return `${dev}:${ino}`;
 }
 
 function requireRegularFile(stats: Stats, path: string): void {

@@ -21,6 +21,10 @@ export interface Archive {
    * ever, or as long as an earlier call has said.
    */
   agent(name: string, schema?: Schema, retention?: Retention): Promise<AgentStore>;
+  /** What this process answers others that ask for the writer's status, while it is the writer: plain data. */
+  provideStatus(read: () => unknown): void;
+  /** What the writer of the folder says of itself; undefined when there is none, or it says nothing. */
+  writerStatus(): Promise<unknown>;
   /** Finishes commits under way, records the committed length of hot files, releases the lock. */
   close(): Promise<void>;
 }
@@ -39,6 +43,8 @@ export interface AgentStore {
   scan(query: Query, options?: ScanOptions): Promise<Scan>;
   /** Every source's last checkpoint, that of hot batches included. */
   checkpoints(): Promise<readonly Checkpoint[]>;
+  /** The same, with the state that they are of: for `CommitExtras.asOf`. */
+  sources(): Promise<KnownSources>;
   /** Commits rows to the hot segment, durably, in one batch. `live` and `load` differ in where a record is placed. */
   append(batch: RecordBatch, extras: CommitExtras, placement: 'live' | 'load'): Promise<AppendResult>;
   /** Opens a unit of loading. */
@@ -48,6 +54,12 @@ export interface AgentStore {
   /** Reads every byte that the manifest names and compares it with its checksums. */
   verify(options?: VerifyOptions): Promise<VerifyReport>;
   stats(): Promise<StoreStats>;
+}
+
+export interface KnownSources {
+  readonly checkpoints: readonly Checkpoint[];
+  /** The state that they are of. */
+  readonly asOf: number;
 }
 
 export interface ScanOptions {

@@ -11,6 +11,7 @@ export type {
   CompactOptions,
   CompactResult,
   Damage,
+  KnownSources,
   Scan,
   ScanOptions,
   StoreStats,

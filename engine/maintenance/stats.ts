@@ -39,7 +39,7 @@ export function agentStats(state: AgentState): StoreStats {
         last === undefined
           ? null
           : formatCursor({ partition: last.partition, ordinal: last.firstOrdinal + last.rows - 1 }),
-      sources: values.checkpoints().length,
+      sources: values.checkpoints().filter(({ headBytes }) => headBytes > 0).length,
       counters: values.counters,
       schema: state.schema,
       retired: manifest?.retired ?? nothingRetired,

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { AppendResult } from '../archive.js';
+import { assert } from '../assert.js';
 import type { RecordBatch } from '../column.js';
 import { assertOrdinalsLeft, partitionOfTime } from '../cursor.js';
 import { LogstrataError } from '../errors.js';
@@ -8,7 +9,7 @@ import type { Schema } from '../schema.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import { proposeRetirement, retentionBounds, type RetentionPolicy } from '../maintenance/retention-policy.js';
 import { currentVersion, type AgentState, type HotFile } from './agent-state.js';
-import type { CommitExtras } from './commit.js';
+import type { CommitExtras, SourcePart } from './commit.js';
 import {
   buildingFolder,
   type Committer,
@@ -16,18 +17,19 @@ import {
   type PartitionStart,
   type Publication,
 } from './committer.js';
-import { checkpointKey, type OrdinalRun } from './committed-values.js';
+import type { OrdinalRun } from './committed-values.js';
 import type { Directory } from './directory.js';
 import { HotSegmentWriter, type HotBatchMeta } from './hot-segment-file.js';
 import { hotEntriesForManifest, sealHotFiles } from './seal.js';
 import { publishManifest, readNewestManifest } from './manifest-file.js';
 import { nothingRetired, type Codec, type HotEntry, type Manifest, type RejectedEntry } from './manifest.js';
 import { Mutex } from './mutex.js';
-import { livePartition, placementTimes } from './placement.js';
+import { livePartition, partTimes, placementTimes } from './placement.js';
 import type { Heads } from './recovery.js';
 import { RejectedFile } from './rejected-file.js';
 import { namedFiles, type Removals } from './removals.js';
 import { sortPage } from './sorted-page.js';
+import { SourceClaims } from './source-claims.js';
 import { batchBytes } from './spill.js';
 
 export interface WriterOptions {
@@ -38,7 +40,7 @@ export interface WriterOptions {
 }
 
 interface Unit {
-  /** Publications of this writer before the unit began. */
+  /** Commits of sources before the unit began. */
   readonly since: number;
   release: (() => void) | undefined;
   timer: NodeJS.Timeout | undefined;
@@ -66,16 +68,16 @@ export class AgentWriter implements Committer {
   private open: OpenHot | undefined;
   /** A manifest failed to be published, or was and could not be made durable: only the disk knows. */
   private uncertain = false;
-  private publications = 0;
-  /** Which publication a checkpoint came with, for those of this writer's life. */
-  private readonly checkpointPublications = new Map<string, number>();
+  private readonly claims: SourceClaims;
 
   constructor(
     private readonly directory: Directory,
     private readonly state: AgentState,
     private readonly removals: Removals,
     private readonly options: WriterOptions,
-  ) {}
+  ) {
+    this.claims = new SourceClaims(state.manifest?.number ?? 0);
+  }
 
   get schema(): Schema {
     return this.state.schema;
@@ -123,7 +125,7 @@ export class AgentWriter implements Committer {
   async begin(): Promise<string> {
     const id = randomBytes(6).toString('hex');
     this.units.set(id, {
-      since: this.publications,
+      since: this.claims.count,
       release: undefined,
       timer: undefined,
       expired: false,
@@ -197,10 +199,7 @@ export class AgentWriter implements Committer {
         values,
       );
       unit.published = true;
-      this.publications++;
-      for (const checkpoint of publication.checkpoints) {
-        this.checkpointPublications.set(checkpointKey(checkpoint), this.publications);
-      }
+      this.claims.published(publication.checkpoints, this.state.manifest!.number);
       this.removals.add(publication.removes);
     } finally {
       this.releaseUnit(unit);
@@ -217,14 +216,7 @@ export class AgentWriter implements Committer {
       const what = live.has(file) ? 'lost records to retention' : 'was replaced';
       throw new LogstrataError('conflict', `segment ${file} ${what} meanwhile`, { path: file });
     });
-    for (const checkpoint of publication.checkpoints) {
-      const { continues, path } = checkpoint;
-      const gone = continues !== undefined && this.state.values.checkpoint(continues) === undefined;
-      const came = (this.checkpointPublications.get(checkpointKey(checkpoint)) ?? 0) > unit.since;
-      if (gone || came) {
-        throw new LogstrataError('conflict', `${path} was stored by another process meanwhile`, { path });
-      }
-    }
+    this.claims.checkUnit(unit.since, publication.checkpoints, this.state.values);
   }
 
   async end(id: string): Promise<void> {
@@ -242,11 +234,15 @@ export class AgentWriter implements Committer {
   async append(batch: RecordBatch, extras: CommitExtras, placement: 'live' | 'load'): Promise<AppendResult> {
     return this.commits.run(async () => {
       await this.settle();
+      this.claims.checkAppend(extras.asOf, extras.checkpoints, this.state.values);
       const nowMs = this.options.now();
-      const timesMs = placementTimes(this.schema, batch, nowMs, extras.previousTimeMs ?? null);
-      const lastTimeMs = batch.length === 0 ? (extras.previousTimeMs ?? null) : timesMs[batch.length - 1]!;
+      const parts = partsOf(batch, extras);
+      const timesMs = placementTimes(this.schema, batch, nowMs, parts);
+      const lastTimeMs = partTimes(timesMs, parts).at(-1)!;
       const placed =
-        placement === 'load' ? this.placeLoaded(batch, timesMs) : this.placeLive(batch, timesMs, nowMs);
+        placement === 'load'
+          ? this.placeLoaded(batch, timesMs)
+          : this.placeLive(batch, timesMs, nowMs, parts);
       if (batch.length + extras.rejected.length + extras.checkpoints.length === 0) {
         return { records: 0, rejected: 0, lastTimeMs };
       }
@@ -260,6 +256,7 @@ export class AgentWriter implements Committer {
       if (full || this.dayHasEnded(nowMs)) await this.sealAll();
       const open = this.open ?? (await this.openHot(nowMs));
       await this.commitBatch(open, placed.batch, placed.runs, extras);
+      this.claims.appended(extras.checkpoints);
       if (this.state.hotRowCount >= hotRowsMax || open.writer.bytes >= hotBytesMax) await this.sealAll();
       return { records: batch.length, rejected: extras.rejected.length, lastTimeMs };
     });
@@ -305,14 +302,16 @@ export class AgentWriter implements Committer {
     batch: RecordBatch,
     timesMs: Float64Array,
     nowMs: number,
+    parts: readonly SourcePart[],
   ): { batch: RecordBatch; runs: OrdinalRun[] } {
-    const where = {
-      nowMs,
-      highestPartition: this.state.values.highestPartition,
-      graceMs: this.options.graceMs,
-      catchingUp: false,
-    };
-    const partitions = timesMs.map((timeMs) => livePartition(timeMs, where));
+    const { highestPartition } = this.state.values;
+    const { graceMs } = this.options;
+    const partitions = new Float64Array(timesMs.length);
+    let row = 0;
+    for (const { rows, catchingUp } of parts) {
+      const where = { nowMs, highestPartition, graceMs, catchingUp };
+      for (const end = row + rows; row < end; row++) partitions[row] = livePartition(timesMs[row]!, where);
+    }
     // Within a partition records stay in the order of their arrival.
     const sorted = sortPage({ batch, timesMs: partitions, bytes: batchBytes(batch) });
     return { batch: sorted.batch, runs: this.takeOrdinals(sorted.timesMs) };
@@ -476,6 +475,16 @@ export class AgentWriter implements Committer {
   async idle(): Promise<void> {
     await this.commits.run(() => Promise.resolve());
   }
+}
+
+/** The parts of a batch by source: all of it, where the caller names none. */
+function partsOf(batch: RecordBatch, extras: CommitExtras): readonly SourcePart[] {
+  const { parts, previousTimeMs } = extras;
+  if (parts === undefined)
+    return [{ rows: batch.length, previousTimeMs: previousTimeMs ?? null, catchingUp: false }];
+  const rows = parts.reduce((sum, part) => sum + part.rows, 0);
+  assert(rows === batch.length, `the parts of a commit have ${rows} rows of ${batch.length}`);
+  return parts.length > 0 ? parts : [{ rows: 0, previousTimeMs: null, catchingUp: false }];
 }
 
 function mergeRejected(known: readonly RejectedEntry[], hot: readonly RejectedEntry[]): RejectedEntry[] {

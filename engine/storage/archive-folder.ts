@@ -109,6 +109,7 @@ export class ArchiveFolder implements Archive {
   private lock: WriterLock | undefined;
   /** The lock is being tried for. */
   private locking: Promise<void> | undefined;
+  private readStatus: () => unknown = () => undefined;
   /** Other processes can commit through this one. */
   private serving = false;
   private takingOver: Promise<void> | undefined;
@@ -402,7 +403,18 @@ export class ArchiveFolder implements Archive {
 
   private serve(lock: WriterLock): void {
     this.serving = true;
-    lock.serve(writerOperations((agent, schema) => this.writerOf(agent, schema)));
+    const operations = writerOperations((agent, schema) => this.writerOf(agent, schema));
+    const status = (): Promise<unknown> => Promise.resolve(this.readStatus() ?? null);
+    lock.serve({ ...operations, status });
+  }
+
+  provideStatus(read: () => unknown): void {
+    this.readStatus = read;
+  }
+
+  async writerStatus(): Promise<unknown> {
+    if (this.lock !== undefined) return this.readStatus();
+    return (await this.askWriter((link) => link.request('status', {}))) ?? undefined;
   }
 
   async close(): Promise<void> {

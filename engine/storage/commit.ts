@@ -12,6 +12,15 @@ export interface RejectedLine {
   readonly line: Uint8Array;
 }
 
+/** Rows of a commit that come from one source. */
+export interface SourcePart {
+  readonly rows: number;
+  /** Placement time of the record before the first of them in their source; null when there is none. */
+  readonly previousTimeMs: number | null;
+  /** They were read on from a checkpoint, after the service was down: then none is late. */
+  readonly catchingUp: boolean;
+}
+
 /** What goes with records into one commit. */
 export interface CommitExtras {
   /** Checkpoints of the sources, replacing those with the same head. */
@@ -19,6 +28,10 @@ export interface CommitExtras {
   readonly rejected: readonly RejectedLine[];
   /** Placement time of the record before the first of these in their source; null or absent when there is none. */
   readonly previousTimeMs?: number | null;
+  /** Where the rows come from several sources: their parts, in the order of the rows. `previousTimeMs` is not looked at then. */
+  readonly parts?: readonly SourcePart[];
+  /** The `asOf` of the sources that the checkpoints were made from; absent when nobody else reads the same files. */
+  readonly asOf?: number;
   /** What this commit adds, apart from `records` and `rejected`, which the engine counts. */
   readonly counters: Pick<Counters, 'unreadableValues' | 'replacedBytes' | 'inputBytes'>;
 }

@@ -94,12 +94,15 @@ export class CommittedValues {
 
 /**
  * What a source is known by: its beginning and, where the stored content was hashed, all of it, since different files
- * may well begin alike (a banner, a licence, column headings).
+ * may well begin alike (a banner, a licence, column headings). One that is followed is not hashed as a whole: it is known
+ * by its file and by what stands before its offset.
  */
 export function checkpointKey(
-  checkpoint: Pick<Checkpoint, 'headHash' | 'headBytes' | 'contentHash'>,
+  checkpoint: Pick<Checkpoint, 'headHash' | 'headBytes' | 'contentHash' | 'offset' | 'inode' | 'tailHash'>,
 ): string {
-  return `${checkpoint.headBytes}:${checkpoint.headHash}:${checkpoint.contentHash ?? ''}`;
+  const { headBytes, headHash, contentHash, inode } = checkpoint;
+  if (contentHash !== null || inode === undefined) return `${headBytes}:${headHash}:${contentHash ?? ''}`;
+  return `${headBytes}:${headHash}::${inode}:${checkpoint.offset}:${checkpoint.tailHash ?? ''}`;
 }
 
 /** Ascending by position; the runs of live files never share one. */

@@ -91,7 +91,9 @@ export class LoadUnit implements LoadSession {
     this.assertOpen();
     const previous = this.previousMs.get(source) ?? previousTimeMs;
     if (batch.length === 0) return previous;
-    const timesMs = placementTimes(this.schema, batch, this.context.now(), previous);
+    const timesMs = placementTimes(this.schema, batch, this.context.now(), [
+      { rows: batch.length, previousTimeMs: previous },
+    ]);
     const lastTimeMs = timesMs[batch.length - 1]!;
     this.previousMs.set(source, lastTimeMs);
     this.recordCount += batch.length;

@@ -219,6 +219,8 @@ export function readCheckpoint(item: JsonObject): Checkpoint {
     headBytes: countField(item, 'headBytes'),
     offset: countField(item, 'offset'),
     contentHash: textOrNullField(item, 'contentHash'),
+    ...(item['tailHash'] === undefined ? {} : { tailHash: textField(item, 'tailHash') }),
+    ...(item['inode'] === undefined ? {} : { inode: textField(item, 'inode') }),
     endsInLine: flagField(item, 'endsInLine'),
     path: textField(item, 'path'),
     lastTimeMs: timeOrNullField(item, 'lastTimeMs'),

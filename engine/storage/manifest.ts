@@ -66,6 +66,10 @@ export interface Checkpoint {
   readonly offset: number;
   /** SHA-256 (hex) of the content up to `offset`, where it was read in one go; else null. */
   readonly contentHash: string | null;
+  /** SHA-256 (hex) of the last bytes before `offset`, at most `tailBytesMax`; absent where they were not kept. */
+  readonly tailHash?: string | undefined;
+  /** Device and number of the file that was read, `dev:ino`; absent where there was none. */
+  readonly inode?: string | undefined;
   /** The stored content ends inside a line that had no line end yet. */
   readonly endsInLine: boolean;
   /** `checkpointKey` of the checkpoint that this one went on from and takes the place of; absent when it began anew. */

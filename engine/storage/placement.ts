@@ -2,6 +2,7 @@ import type { Column, RecordBatch } from '../column.js';
 import { isValid } from '../column.js';
 import { hourMs, partitionOfTime } from '../cursor.js';
 import { placementField, type Schema } from '../schema.js';
+import type { SourcePart } from './commit.js';
 
 /**
  * Where new records are placed: the rules of `semantics.md`, "Where a new record is placed". A record's
@@ -12,32 +13,56 @@ import { placementField, type Schema } from '../schema.js';
 /**
  * The placement time of each row, in milliseconds.
  *
- * @param previousMs placement time of the record before the first row in its source; null when there is none
+ * @param parts the rows' sources, in the order of the rows, and the placement time of the record before each
  */
 export function placementTimes(
   schema: Schema,
   batch: RecordBatch,
   nowMs: number,
-  previousMs: number | null,
+  parts: readonly Pick<SourcePart, 'rows' | 'previousTimeMs'>[],
 ): Float64Array {
   const times = new Float64Array(batch.length);
   const field = placementField(schema);
   if (field < 0) return times.fill(nowMs);
-  fillPlacementTimes(times, batch.columns[field]!, nowMs, previousMs ?? nowMs);
+  let from = 0;
+  for (const { rows, previousTimeMs } of parts) {
+    const previous = Math.max(1, Math.min(previousTimeMs ?? nowMs, nowMs));
+    fillPlacementTimes(times, from, from + rows, batch.columns[field]!, nowMs, previous);
+    from += rows;
+  }
   return times;
 }
 
-function fillPlacementTimes(times: Float64Array, column: Column, nowMs: number, previousMs: number): void {
-  let previous = Math.max(1, Math.min(previousMs, nowMs));
+/** The placement time of each part's last record; of one without rows that of the record before it. */
+export function partTimes(
+  timesMs: Float64Array,
+  parts: readonly Pick<SourcePart, 'rows' | 'previousTimeMs'>[],
+): (number | null)[] {
+  let end = 0;
+  return parts.map(({ rows, previousTimeMs }) => {
+    end += rows;
+    return rows === 0 ? previousTimeMs : timesMs[end - 1]!;
+  });
+}
+
+function fillPlacementTimes(
+  times: Float64Array,
+  from: number,
+  to: number,
+  column: Column,
+  nowMs: number,
+  previousMs: number,
+): void {
+  let previous = previousMs;
   const plain = column.kind === 'dictionary' ? column.values : column;
   if (plain.kind !== 'int64') {
-    times.fill(previous);
+    times.fill(previous, from, to);
     return;
   }
   const codes = column.kind === 'dictionary' ? column.codes : null;
   // Halves, because reading a BigInt64Array makes a heap object for each row.
   const halves = new Int32Array(plain.values.buffer, plain.values.byteOffset, plain.values.length * 2);
-  for (let row = 0; row < times.length; row++) {
+  for (let row = from; row < to; row++) {
     if (column.validity === null || isValid(column.validity, row)) {
       const at = (codes === null ? row : codes[row]!) * 2;
       const timeMs = halves[at + 1]! * 4294967296 + (halves[at]! >>> 0);

@@ -3,6 +3,7 @@ import type {
   AppendResult,
   CompactOptions,
   CompactResult,
+  KnownSources,
   Retention,
   Scan,
   ScanOptions,
@@ -78,10 +79,14 @@ export class Store implements AgentStore {
   }
 
   async checkpoints(): Promise<readonly Checkpoint[]> {
+    return (await this.sources()).checkpoints;
+  }
+
+  async sources(): Promise<KnownSources> {
     await this.context.access.refresh();
     const { state } = this.context;
     if (state.damage !== undefined) throw state.damage;
-    return state.values.checkpoints();
+    return { checkpoints: state.values.checkpoints(), asOf: state.manifest?.number ?? 0 };
   }
 
   async append(batch: RecordBatch, extras: CommitExtras, placement: 'live' | 'load'): Promise<AppendResult> {
@@ -95,7 +100,8 @@ export class Store implements AgentStore {
   private refuseOver(batch: RecordBatch, extras: CommitExtras, periodMs: number): void {
     const { state, now } = this.context;
     const nowMs = now();
-    const timesMs = placementTimes(this.schema, batch, nowMs, extras.previousTimeMs ?? null);
+    const part = { rows: batch.length, previousTimeMs: extras.previousTimeMs ?? null };
+    const timesMs = placementTimes(this.schema, batch, nowMs, [part]);
     const counts = [...timesMs].map((timeMs) => [partitionOfTime(timeMs), 1] as const);
     const { highestPartition } = state.values;
     extendRetention({ agent: this.name, counts, highestPartition, nowMs, beyondRetention: false }, periodMs);

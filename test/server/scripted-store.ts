@@ -55,6 +55,7 @@ export class ScriptedStore implements AgentStore {
 
   snapshot = unused;
   checkpoints = unused;
+  sources = unused;
   append = unused;
   beginLoad = unused;
   compact = unused;
