@@ -40,6 +40,8 @@ export interface Config {
     readonly graceMs: number;
     /** Longest time from a line to its answer. */
     readonly flushMs: number;
+    /** Silence after which a last line without an end is taken, of a file that nobody writes to any more. */
+    readonly tailTimeoutMs: number;
   };
   /** Sentences to say once at the start: keys that are accepted and not used. */
   readonly notes: readonly string[];
@@ -55,7 +57,7 @@ export const defaultConfig: Config = {
     queryTimeoutMs: queryTimeoutMsDefault,
   },
   storage: { path: 'data/store', zstdAfterMs: zstdAfterMsDefault },
-  fileInput: { limit: 0, graceMs: graceMsDefault, flushMs: 250 },
+  fileInput: { limit: 0, graceMs: graceMsDefault, flushMs: 250, tailTimeoutMs: 5000 },
   notes: [],
 };
 
@@ -149,7 +151,7 @@ function readStorage(root: YamlSection | undefined, path: string, notes: string[
 
 function readFileInput(root: YamlSection | undefined, path: string, notes: string[]): Config['fileInput'] {
   const defaults = defaultConfig.fileInput;
-  const section = root?.section('file_input', ['limit', 'grace', 'flush', 'offsets']);
+  const section = root?.section('file_input', ['limit', 'grace', 'flush', 'tail_timeout', 'offsets']);
   if (section === undefined) return defaults;
   if (section.has('offsets')) {
     notes.push(
@@ -160,5 +162,6 @@ function readFileInput(root: YamlSection | undefined, path: string, notes: strin
     limit: section.integer('limit', { min: 0, max: countMax }) ?? defaults.limit,
     graceMs: section.duration('grace', 0) ?? defaults.graceMs,
     flushMs: section.duration('flush', 1) ?? defaults.flushMs,
+    tailTimeoutMs: section.duration('tail_timeout', 1) ?? defaults.tailTimeoutMs,
   };
 }

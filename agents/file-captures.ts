@@ -2,7 +2,7 @@ import { RE2JS } from 're2js';
 import { basename } from 'node:path';
 
 /** What rotation and compression append to a log's name: `.1`, `-20261120`, `.2026-11-20`, `.gz`, `.zst`, in any number. */
-const nameSuffix = /(?:\.\d{1,9}|[-.]\d{4}-?\d{2}-?\d{2}(?:[-T_.]?\d{2,10})?|\.gz|\.zst|\.zstd)$/i;
+export const nameSuffix = /(?:\.\d{1,9}|[-.]\d{4}-?\d{2}-?\d{2}(?:[-T_.]?\d{2,10})?|\.gz|\.zst|\.zstd)$/i;
 
 /**
  * The fields that a file's name gives: the captures of the agent's name pattern, which must match the whole name, as it

@@ -180,7 +180,7 @@ export class LineFramer {
 }
 
 /** The name of the 16-bit encoding that `head` begins like: by its byte order mark, or as ASCII with every other byte 0. */
-function wideEncoding(head: Uint8Array): 'UTF-16LE' | 'UTF-16BE' | null {
+export function wideEncoding(head: Uint8Array): 'UTF-16LE' | 'UTF-16BE' | null {
   if (head.length < 2) return null;
   if (head[0] === 0xff && head[1] === 0xfe) return 'UTF-16LE';
   if (head[0] === 0xfe && head[1] === 0xff) return 'UTF-16BE';

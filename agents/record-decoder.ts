@@ -36,6 +36,8 @@ export interface RecordDecoder {
    * schema is the agent's, until it is full or the lines are done. Returns the position behind the last line taken.
    */
   decode(bytes: Uint8Array, start: number, end: number, builder: BatchBuilder, reject: RejectLine): number;
+  /** Replaces the values of the fields that the file's name gives, which must be the same fields: for the next file. */
+  useCaptures(captures: ReadonlyMap<string, string>): void;
   /** Counts since the decoder was made. */
   readonly counters: Readonly<ValueCounters>;
 }
@@ -68,14 +70,23 @@ export function createRecordDecoder(
   return new LineDecoder(definition, definition.file, options);
 }
 
+/** Text for which the preparation of decoding many lines at once pays, when the file is another one than before. */
+const columnarBytesMin = 256 * 1024;
+
 class LineDecoder implements RecordDecoder {
   readonly counters: ValueCounters = { unreadableValues: 0, replacedBytes: 0 };
   readonly #parser: LineParser;
-  readonly #columnar: ColumnarDecoder | null;
+  #columnar: ColumnarDecoder | null;
+  /** Makes the columnar decoder for other captures; null where there is none. */
+  readonly #columnarFor: ((captures: ReadonlyMap<string, string>) => ColumnarDecoder | null) | null;
   readonly #line: ParsedLine;
   readonly #writers: readonly FieldWriter[];
   readonly #now: () => number;
   readonly #fields: number;
+  readonly #fromLine: number;
+  readonly #fromName: readonly string[];
+  #captures: ReadonlyMap<string, string>;
+  #columnarIsStale = false;
 
   constructor(definition: AgentDefinition, file: FileInput, options: RecordDecoderOptions) {
     const { captures, timezone } = options;
@@ -85,19 +96,22 @@ class LineDecoder implements RecordDecoder {
     const fromName = wanted.filter((name) => captures.has(name));
     const names = [...fromLine, ...fromName];
     const line = new ParsedLine(names.length);
-    fromName.forEach((name, i) => {
-      const bytes = Buffer.from(captures.get(name)!);
-      line.set(fromLine.length + i, Kind.text, bytes, 0, bytes.length);
-    });
     this.#parser = createParser(file, fromLine);
     this.#line = line;
+    this.#fromLine = fromLine.length;
+    this.#fromName = fromName;
+    this.#setCaptures(captures);
     this.#now = options.now;
     this.#fields = definition.fields.length;
     const writerOptions = { timezone, counters: this.counters };
     const placeOf = (name: string): number => names.indexOf(name);
     this.#writers = definition.fields.map((field) => createFieldWriter(field, placeOf, writerOptions));
-    this.#columnar =
-      options.columnar === false ? null : this.#createColumnar(definition, file, fromLine, captures);
+    this.#captures = captures;
+    this.#columnarFor =
+      options.columnar === false
+        ? null
+        : (current) => this.#createColumnar(definition, file, fromLine, current);
+    this.#columnar = this.#columnarFor?.(captures) ?? null;
   }
 
   #createColumnar(
@@ -121,12 +135,32 @@ class LineDecoder implements RecordDecoder {
     return new ColumnarDecoder({ splitter, plans, written, line: this.#line, counters: this.counters });
   }
 
+  useCaptures(captures: ReadonlyMap<string, string>): void {
+    if (this.#fromName.every((name) => captures.get(name) === this.#captures.get(name))) return;
+    this.#setCaptures(captures);
+    this.#captures = captures;
+    // Its plans hold the captures: it is made anew once there is a text that is worth it.
+    this.#columnar = null;
+    this.#columnarIsStale = true;
+  }
+
+  #setCaptures(captures: ReadonlyMap<string, string>): void {
+    this.#fromName.forEach((name, i) => {
+      const bytes = Buffer.from(captures.get(name)!);
+      this.#line.set(this.#fromLine + i, Kind.text, bytes, 0, bytes.length);
+    });
+  }
+
   decode(bytes: Uint8Array, start: number, end: number, builder: BatchBuilder, reject: RejectLine): number {
     assert(
       builder.schema.fields.length === this.#fields,
       'the batch builder has another schema than the decoder',
     );
     bindWriters(this.#writers, builder, this.#now());
+    if (this.#columnarIsStale && end - start >= columnarBytesMin) {
+      this.#columnar = this.#columnarFor?.(this.#captures) ?? null;
+      this.#columnarIsStale = false;
+    }
     const lines = bytes.subarray(0, end);
     const isText = isUtf8(bytes.subarray(start, end));
     const decodeLine = (from: number, to: number): void =>

@@ -3,13 +3,22 @@ import { join, relative } from 'node:path';
 import type { Command } from 'commander';
 import type { Archive } from '../../engine/archive.js';
 import { allAgents } from './agent-choice.js';
+import { whileCollecting } from './collecting.js';
 import { exitDone } from './failure.js';
 import { formatBytes, formatCounted } from './figures.js';
 import { loadIntoStore } from './load.js';
+import { logLevelOption } from './own-log.js';
 import { withArchive } from './opened-archive.js';
 import { packageRoot } from './package-root.js';
 import { sampleLogs, sampleQueries } from './sample-logs.js';
-import { describeFolders, listenOption, serveAgents, stopWhenTold, transportOption } from './serve.js';
+import {
+  describeFolders,
+  followOption,
+  listenOption,
+  serveAgents,
+  stopWhenTold,
+  transportOption,
+} from './serve.js';
 import type { ServeFlags } from './serve.js';
 import { describeAgents, openAgents } from './served-agents.js';
 import type { ServedAgent } from './served-agents.js';
@@ -75,17 +84,20 @@ async function demo(
   const served = await openAgents(archive, allAgents(settings));
   await printLines(await loadSamples(served, settings, signals));
   await printLines(await describeAgents(served));
-  const server = await serveAgents(served, settings, flags);
-  await printLines([
-    `serving  ${server.address}/api/query/<agent>  (${server.transport})`,
-    '',
-    'Try, in another terminal:',
-    ...curlLines(served, server.address),
-    '',
-    'Ctrl-C stops it.',
-  ]);
-  await stopWhenTold(server, signals);
-  return exitDone;
+  return whileCollecting(archive, served, settings, flags, async (begin) => {
+    const server = await serveAgents(served, settings, flags);
+    begin();
+    await printLines([
+      `serving  ${server.address}/api/query/<agent>  (${server.transport})`,
+      '',
+      'Try, in another terminal:',
+      ...curlLines(served, server.address),
+      '',
+      'Ctrl-C stops it.',
+    ]);
+    await stopWhenTold(server, signals);
+    return exitDone;
+  });
 }
 
 /** `logstrata demo`, which is `npm start`: the shipped samples, served. */
@@ -98,6 +110,8 @@ export function addDemoCommand(program: Command): void {
     )
     .addOption(listenOption())
     .addOption(transportOption())
+    .addOption(followOption())
+    .addOption(logLevelOption())
     .addHelpText('after', examples)
     .action(async (_flags: unknown, command: Command) => {
       const flags = command.optsWithGlobals<ServeFlags>();

@@ -6,8 +6,10 @@ import type { ListenAddress } from '../../agents/config.js';
 import type { Archive } from '../../engine/archive.js';
 import type { RunningServer, TransportChoice } from '../server.js';
 import { allAgents } from './agent-choice.js';
+import { whileCollecting } from './collecting.js';
 import { exitDone } from './failure.js';
 import { withWorkers } from './opened-archive.js';
+import { logLevelOption, type LogLevel } from './own-log.js';
 import { describeAgents, openAgents } from './served-agents.js';
 import type { ServedAgent } from './served-agents.js';
 import { readSettings } from './settings.js';
@@ -22,6 +24,9 @@ export interface ServeFlags extends FolderFlags {
   readonly listen?: ListenAddress;
   readonly transport?: TransportChoice;
   readonly workers?: number;
+  /** Collect the agents' logs meanwhile. */
+  readonly follow: boolean;
+  readonly logLevel: LogLevel;
 }
 
 /** Longest wait for answers that have begun when the server is told to stop; a second signal ends it at once. */
@@ -31,6 +36,7 @@ const examples = `
 Examples:
   $ logstrata serve                            answer on 127.0.0.1:2111, to this machine alone
   $ logstrata serve --listen :2111             to everybody who reaches this machine
+  $ logstrata serve --no-follow                answer what is stored, and collect nothing
   $ logstrata serve --data /var/lib/logstrata --agents /etc/logstrata/agents
   $ curl 'http://127.0.0.1:2111/api/query/nginx?limit=5'`;
 
@@ -56,6 +62,11 @@ export function transportOption(): Option {
     'uws',
     'node',
   ]);
+}
+
+/** `--no-follow`, for the commands that start a server. */
+export function followOption(): Option {
+  return new Option('--no-follow', "don't collect the agents' logs");
 }
 
 /** The folders that a command uses, as absolute paths: the first thing to look at when an answer surprises. */
@@ -109,21 +120,28 @@ async function serveArchive(
 ): Promise<number> {
   const served = await openAgents(archive, allAgents(settings));
   await printLines(await describeAgents(served));
-  const server = await serveAgents(served, settings, flags);
-  await printLines([`serving  ${server.address}/api/query/<agent>  (${server.transport})`]);
-  await stopWhenTold(server, signals);
-  return exitDone;
+  return whileCollecting(archive, served, settings, flags, async (begin) => {
+    const server = await serveAgents(served, settings, flags);
+    begin();
+    await printLines([`serving  ${server.address}/api/query/<agent>  (${server.transport})`]);
+    await stopWhenTold(server, signals);
+    return exitDone;
+  });
 }
 
 /** `logstrata serve`: answers the HTTP route until it is told to stop. */
 export function addServeCommand(program: Command): void {
   program
     .command('serve')
-    .summary('answer queries over HTTP')
-    .description('Answers GET /api/query/<agent> over HTTP until it is told to stop (SIGINT, SIGTERM).')
+    .summary('collect logs and answer queries over HTTP')
+    .description(
+      "Collects the agents' logs and answers GET /api/query/<agent> over HTTP until it is told to stop (SIGINT, SIGTERM).",
+    )
     .addOption(listenOption())
     .addOption(transportOption())
     .addOption(workersOption('read and search'))
+    .addOption(followOption())
+    .addOption(logLevelOption())
     .addHelpText('after', examples)
     .action(async (_flags: unknown, command: Command) => {
       const flags = command.optsWithGlobals<ServeFlags>();

@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
+import type { CollectStatus } from '../../agents/collectors/collect-counts.js';
 import type { StoreStats } from '../../engine/archive.js';
+import type { ServerStatus } from './collecting.js';
 import { exitDone } from './failure.js';
 import { formatBytes, formatCount, formatCounted, formatTime } from './figures.js';
 import { storesOf, withArchive } from './opened-archive.js';
@@ -10,6 +12,11 @@ import { printJson, printLines } from './terminal.js';
 
 interface StatsFlags extends FolderFlags {
   readonly json?: boolean;
+}
+
+/** With what the server of the folder says, where one runs. */
+interface AgentStats extends StoreStats {
+  readonly collecting?: CollectStatus;
 }
 
 const examples = `
@@ -33,7 +40,25 @@ function summaryTable(stats: readonly StoreStats[]): string[] {
   return formatTable(header, rows, [1, 2, 3, 4, 5]);
 }
 
-function details(store: StoreStats): string[] {
+function collectingDetails({ collecting }: AgentStats): [string, string][] {
+  if (collecting === undefined) return [];
+  const { files, lagBytes, records, bytes, rejected, truncations, truncatedBytes, paused } = collecting;
+  const lost = truncatedBytes === 0 ? '' : `, ${formatBytes(truncatedBytes)} lost`;
+  return [
+    ['collecting', paused === null ? `${formatCount(files.length)} files` : `paused: ${paused}`],
+    [
+      '  since start',
+      `${formatCount(records)} records, ${formatBytes(bytes)}, ${formatCount(rejected)} rejected`,
+    ],
+    ['  behind', formatBytes(lagBytes)],
+    ['  cut off', `${formatCount(truncations)} times${lost}`],
+    ...files
+      .filter(({ failure }) => failure !== null)
+      .map(({ failure }): [string, string] => ['  unreadable', failure!]),
+  ];
+}
+
+function details(store: AgentStats): string[] {
   const fields = store.schema.fields.map((field) => `${field.name} ${field.type}`);
   return [
     ...formatPairs([
@@ -55,6 +80,7 @@ function details(store: StoreStats): string[] {
       ['input', formatBytes(store.counters.inputBytes)],
       ['source files known', formatCount(store.sources)],
       ['manifest', formatCount(store.manifest)],
+      ...collectingDetails(store),
       ...fields.map((field, i): [string, string] => [i === 0 ? 'fields' : '', field]),
     ]),
   ];
@@ -69,8 +95,12 @@ function describeRetired({ records, segments, bytes, below }: StoreStats['retire
 async function stats(agent: string | undefined, flags: StatsFlags): Promise<number> {
   const settings = readSettings(flags);
   return withArchive(settings, 'read', 'stats', async (archive) => {
-    const found: StoreStats[] = [];
-    for (const store of await storesOf(archive, agent)) found.push(await store.stats());
+    const status = (await archive.writerStatus()) as ServerStatus | undefined;
+    const found: AgentStats[] = [];
+    for (const store of await storesOf(archive, agent)) {
+      const collecting = status?.collecting?.[store.name];
+      found.push({ ...(await store.stats()), ...(collecting === undefined ? {} : { collecting }) });
+    }
     if (flags.json === true) await printJson(agent === undefined ? found : found[0]);
     else if (agent !== undefined) await printLines(details(found[0]!));
     else if (found.length === 0) await printLines([`no records in ${archive.location} yet`]);

@@ -17,7 +17,8 @@ describe('logstrata serve', () => {
       ...(loadUws() === undefined ? [] : [['uws', 'uws']]),
     ]) {
       const port = await freePort();
-      const server = start(folder, ['serve', '--listen', `127.0.0.1:${port}`, '--transport', asked!]);
+      const args = ['serve', '--no-follow', '--listen', `127.0.0.1:${port}`, '--transport', asked!];
+      const server = start(folder, args);
       await server.shows('serving ');
       const response = await fetch(`http://127.0.0.1:${port}/api/query/app?limit=3`);
       expect(recordsOf(await response.text())).toHaveLength(3);
@@ -76,7 +77,7 @@ describe('logstrata serve', () => {
   it('answers with what is loaded beside it, within a second', async () => {
     const folder = workFolder();
     const port = await freePort();
-    const server = start(folder, ['serve', '--listen', `127.0.0.1:${port}`]);
+    const server = start(folder, ['serve', '--no-follow', '--listen', `127.0.0.1:${port}`]);
     await server.shows('serving ');
     const count = async (): Promise<number> => {
       const response = await fetch(`http://127.0.0.1:${port}/api/query/app?limit=5000`);

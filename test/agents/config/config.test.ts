@@ -48,7 +48,7 @@ server:
   queries_max: 4
   query_timeout: 1m30s
 storage: { path: store, zstd_after: 2d }
-file_input: { limit: 100, grace: 2h, flush: 100ms }
+file_input: { limit: 100, grace: 2h, flush: 100ms, tail_timeout: 8s }
 `;
     expect(parseConfig(text, '/etc/logstrata/config.yaml')).toEqual({
       server: {
@@ -60,7 +60,7 @@ file_input: { limit: 100, grace: 2h, flush: 100ms }
         queryTimeoutMs: 90_000,
       },
       storage: { path: '/etc/logstrata/store', zstdAfterMs: 2 * 86_400_000 },
-      fileInput: { limit: 100, graceMs: 7_200_000, flushMs: 100 },
+      fileInput: { limit: 100, graceMs: 7_200_000, flushMs: 100, tailTimeoutMs: 8000 },
       notes: [],
     });
   });

@@ -1,0 +1,470 @@
+import type { AgentStore } from '../../engine/archive.js';
+import { BatchBuilder } from '../../engine/batch-builder.js';
+import { isLogstrataError, LogstrataError } from '../../engine/errors.js';
+import { checkpointKey } from '../../engine/storage/committed-values.js';
+import type { Checkpoint } from '../../engine/storage/manifest.js';
+import type { WorkerPool } from '../../engine/workers/worker-pool.js';
+import type { AgentDefinition } from '../definition.js';
+import { describeSystemError, SourceError, systemCode } from '../source-error.js';
+import { AgentFiles, type Survey } from './agent-files.js';
+import { CollectTally, type CollectStatus } from './collect-counts.js';
+import type { CollectLog } from './collect-log.js';
+import { identify, type Identity, type TruncatedSource } from './file-identity.js';
+import type { FollowedFile } from './followed-file.js';
+import { commitFrame, type CommitTarget } from './frame-commit.js';
+import { gatherPacked } from './gather-packed.js';
+import { type LineFrame, LineGathering } from './line-gathering.js';
+import type { LogFiles } from './log-files.js';
+import { LogNames } from './log-names.js';
+import type { OpenFiles } from './open-files.js';
+
+export interface CollectorOptions {
+  readonly store: AgentStore;
+  /** An agent with `file`. */
+  readonly definition: AgentDefinition;
+  /** Zone of times that carry none. */
+  readonly timezone: string;
+  /** The clock, in milliseconds. */
+  readonly now: () => number;
+  readonly files: LogFiles;
+  readonly handles: OpenFiles;
+  readonly workers: WorkerPool;
+  readonly log: CollectLog;
+  /** Tells the agents of this process apart. */
+  readonly key: number;
+  /** Lines to take of a file that is there when the agent is followed first; 0 for all. */
+  readonly limitLines: number;
+  /** After this silence a last line without an end is taken, of a file that nobody writes to any more. */
+  readonly tailTimeoutMs: number;
+}
+
+/** What a round has done: nothing, all that there was, or as much as one commit holds. */
+export type Round = 'idle' | 'done' | 'more';
+
+/** What is kept in mind of files that are gone, at most. */
+const rememberedMax = 10_000;
+
+/** A file without a name is let go after this silence: its disk space is only freed then, or its writer has long moved on. */
+const removedQuietMs = 60_000;
+const renamedQuietMs = 600_000;
+
+/** The checkpoint that says since when the agent is followed: that of no content. */
+const firstStartHash = 'followed';
+
+/**
+ * Follows the logs of one agent. Each round takes what the files have gained into one commit, so that nothing is read ahead
+ * of what is stored, and a round that fails leaves everything as it was.
+ */
+export class AgentCollector {
+  readonly name: string;
+  private readonly tally = new CollectTally();
+  private readonly folder: AgentFiles;
+  private readonly target: CommitTarget;
+  private readonly removed = new Set<string>();
+  /** Names that can't be looked at. */
+  private readonly unseen = new Set<string>();
+  private readonly truncated: TruncatedSource[] = [];
+  private checkpoints: readonly Checkpoint[] | null = null;
+  private asOf = 0;
+  private firstStartMs = 0;
+  /** The agent was never followed before this process. */
+  private isFirst = false;
+  private surveys = 0;
+  private turn = 0;
+  /** It was said that file handles are short. */
+  private isShort = false;
+  hasLinks = false;
+  paused: string | null = null;
+
+  constructor(private readonly options: CollectorOptions) {
+    const { definition, files, store, timezone, key, workers, now } = options;
+    if (definition.file === undefined)
+      throw new LogstrataError('invalid', `agent ${definition.name} reads no files`);
+    this.name = definition.name;
+    this.folder = new AgentFiles(files, definition.file.directory, new LogNames(definition.file.namePattern));
+    this.target = { store, settings: { key, definition, timezone }, workers, now, tally: this.tally };
+  }
+
+  get directory(): string {
+    return this.folder.directory;
+  }
+
+  get files(): Iterable<FollowedFile> {
+    return this.folder.byInode.values();
+  }
+
+  /** Something may happen that no change of the folder announces: a retry, a silence that ends, a file without a name. */
+  get waits(): boolean {
+    if (this.unseen.size > 0) return true;
+    for (const file of this.files) {
+      if (file.role === 'waiting' && file.status.sizeBytes > 0) return true;
+      if (file.gone || file.failure !== null || (file.partialBytes > 0 && this.isPutAside(file))) return true;
+    }
+    return false;
+  }
+
+  /** Looks at the folder. Throws Node's errors of reading it. */
+  async survey(): Promise<void> {
+    const { log, now } = this.options;
+    const { appeared, vanished, passedOver, failures, hasLinks } = await this.folder.survey(now());
+    this.tellUnseen(failures);
+    this.hasLinks = hasLinks;
+    if (this.surveys++ === 0) for (const file of appeared) file.wasThere = true;
+    else for (const file of appeared) log.info({ agent: this.name, file: file.path }, 'a log appeared');
+    for (const file of vanished) {
+      const status = await file.handle?.status().catch(() => null);
+      if (status?.links === 0) this.remember(file.inode);
+      log.info(
+        { agent: this.name, file: file.path, lag: file.lagBytes },
+        'a log is no longer under its name',
+      );
+    }
+    if (passedOver > 0)
+      log.error({ agent: this.name, files: passedOver }, 'too many files match: these are not followed');
+  }
+
+  /** Names what can't be looked at, once. */
+  private tellUnseen(failures: Survey['failures']): void {
+    const unseen = new Set(failures.map(({ path }) => path));
+    for (const path of this.unseen) if (!unseen.has(path)) this.unseen.delete(path);
+    for (const { path, error } of failures) {
+      if (this.unseen.has(path) || this.unseen.size >= rememberedMax) continue;
+      this.unseen.add(path);
+      const { message } = describeSystemError(error, path);
+      this.options.log.warn({ agent: this.name, file: path }, message);
+    }
+  }
+
+  /** Looks at names that have changed. Returns false when the whole folder must be looked at. */
+  async touch(names: readonly string[]): Promise<boolean> {
+    for (const name of names) if (!(await this.folder.touch(name, this.options.now()))) return false;
+    return true;
+  }
+
+  /** Takes what is there into one commit. Throws what the storage throws; then everything is looked at anew. */
+  async round(frame: LineFrame): Promise<Round> {
+    try {
+      if (this.checkpoints === null) await this.learn();
+      await this.identifyNew();
+      frame.clear();
+      const isFull = await this.gather(frame);
+      if (frame.lines.length > 0) await commitFrame(this.target, frame);
+      await this.letGo();
+      if (isFull) return 'more';
+      return frame.lines.length > 0 ? 'done' : 'idle';
+    } catch (error) {
+      await this.startOver();
+      throw error;
+    }
+  }
+
+  /**
+   * Notes in the store since when the agent is followed, unless that is known: what rotates from then on is read. Throws
+   * what the storage throws; then it is done later.
+   */
+  async prepare(): Promise<void> {
+    await this.learn();
+  }
+
+  /** Asks the store how far everything is stored. The first time ever, it is noted that the agent is followed from now on. */
+  private async learn(): Promise<void> {
+    const { store, now, definition } = this.options;
+    const { checkpoints, asOf } = await store.sources();
+    const marker = checkpoints.find(
+      ({ headBytes, headHash }) => headBytes === 0 && headHash === firstStartHash,
+    );
+    if (marker === undefined) {
+      this.isFirst = true;
+      this.firstStartMs = now();
+      const { directory, namePattern } = definition.file!;
+      const first: Checkpoint = {
+        headHash: firstStartHash,
+        headBytes: 0,
+        offset: 0,
+        contentHash: null,
+        endsInLine: false,
+        path: `${directory}/${namePattern}`,
+        lastTimeMs: this.firstStartMs,
+        records: 0,
+        rejected: 0,
+      };
+      const counters = { unreadableValues: 0, replacedBytes: 0, inputBytes: 0 };
+      const batch = new BatchBuilder(store.schema).finish();
+      await store.append(batch, { checkpoints: [first], rejected: [], counters }, 'live');
+      return this.learn();
+    }
+    this.firstStartMs = marker.lastTimeMs ?? 0;
+    this.checkpoints = checkpoints;
+    this.asOf = asOf;
+  }
+
+  /** Nothing is known any more of what is stored. */
+  private async startOver(): Promise<void> {
+    this.checkpoints = null;
+    for (const file of this.files) if (file.role !== 'history') await file.forget();
+  }
+
+  private async identifyNew(): Promise<void> {
+    const { now } = this.options;
+    const files = [...this.files].filter(
+      (file) => (file.role === 'new' || file.role === 'waiting') && file.dirty && file.due(now()),
+    );
+    if (files.length === 0) return;
+    // What was committed since they were read is in them too: a copy may have been made of what is followed.
+    const { checkpoints, asOf } = await this.options.store.sources();
+    this.checkpoints = checkpoints;
+    this.asOf = asOf;
+    // Those that are written come first: which generations are copies shows by them.
+    files.sort((a, b) => Number(a.rotated) - Number(b.rotated));
+    for (const file of files) {
+      await this.attempt(file, async () => {
+        file.dirty = false;
+        this.take(file, await this.identityOf(file));
+      });
+    }
+  }
+
+  private async identityOf(file: FollowedFile): Promise<Identity> {
+    const { handles, now, limitLines } = this.options;
+    const handle = await handles.use(file, file.path);
+    const status = await handle.status();
+    if (status.inode !== file.inode) {
+      // The name has passed to another file since.
+      await handles.release(file);
+      return { kind: 'waiting' };
+    }
+    file.status = status;
+    return identify(file, handle, {
+      checkpoints: this.checkpoints!,
+      files: this.files,
+      removed: this.removed,
+      truncated: this.truncated,
+      firstStartMs: this.firstStartMs,
+      limitLines: this.isFirst && file.wasThere ? limitLines : 0,
+      nowMs: now(),
+    });
+  }
+
+  private take(file: FollowedFile, identity: Identity): void {
+    const { kind } = identity;
+    file.role = kind;
+    file.asOf = this.asOf;
+    if (kind === 'follow') {
+      file.position = identity.position;
+      file.dirty = true;
+      file.seenBytes = Math.max(file.status.sizeBytes, identity.position.offset);
+      this.recover(file, identity.known);
+    }
+    if (kind === 'packed') {
+      file.packed = identity.source;
+      file.position = identity.source.position;
+      file.dirty = true;
+      this.recover(file, identity.source.known);
+    }
+  }
+
+  /** A copy gives what was cut off before it was read. */
+  private recover(file: FollowedFile, known: Checkpoint | null): void {
+    if (known === null) return;
+    const source = this.truncated.find(({ key }) => key === checkpointKey(known));
+    if (source === undefined || source.unreadBytes === 0 || known.inode === file.inode) return;
+    const there = file.role === 'packed' ? source.unreadBytes : file.status.sizeBytes - known.offset;
+    const recovered = Math.min(source.unreadBytes, there);
+    source.unreadBytes -= recovered;
+    this.tally.truncatedBytes -= recovered;
+  }
+
+  /** Reads on in every file that may have gained something. Returns whether there is more than the frame holds. */
+  private async gather(frame: LineFrame): Promise<boolean> {
+    const { now } = this.options;
+    const nowMs = now();
+    const ready = [...this.files].filter(
+      (file) => file.position !== null && file.due(nowMs) && (file.dirty || this.mayEndHere(file, nowMs)),
+    );
+    // Each file has its turn to be the first, so that one which fills every frame leaves room for the others.
+    const first = ready.length === 0 ? 0 : this.turn++ % ready.length;
+    let isFull = false;
+    for (let i = 0; i < ready.length; i++) {
+      const file = ready[(first + i) % ready.length]!;
+      await this.attempt(file, async () => {
+        const gathered =
+          file.packed === null ? await this.readOn(file, frame, nowMs) : await gatherPacked(file, frame);
+        if (gathered === 'replaced') await this.startAnew(file, frame);
+        file.dirty = gathered !== 'end';
+        isFull ||= gathered !== 'end';
+      });
+    }
+    return isFull;
+  }
+
+  private async readOn(
+    file: FollowedFile,
+    frame: LineFrame,
+    nowMs: number,
+  ): Promise<'end' | 'full' | 'replaced'> {
+    const handle = await this.options.handles.use(file, file.path);
+    const linesBefore = frame.lines.length;
+    file.busy = true;
+    try {
+      const takePartial = this.mayEndHere(file, nowMs);
+      const gathering = new LineGathering(file, file.position!, handle, frame);
+      const gathered = await gathering.run({ takePartial, nowMs });
+      if (frame.lines.length > linesBefore) file.grownMs = nowMs;
+      return gathered;
+    } finally {
+      file.busy = false;
+    }
+  }
+
+  /** It ends inside a line, and nobody has gone on with it for long. */
+  private mayEndHere(file: FollowedFile, nowMs: number): boolean {
+    if (file.partialBytes === 0 || nowMs - file.silentSinceMs < this.options.tailTimeoutMs) return false;
+    return this.isPutAside(file);
+  }
+
+  /** Nobody is to write to the file any more, as far as names tell: it has none, or that of a generation. */
+  private isPutAside(file: FollowedFile): boolean {
+    if (file.gone) return true;
+    if (!file.rotated) return false;
+    if (!file.name.direct) return true;
+    for (const other of this.files) if (!other.gone && other.name.name === file.name.base) return true;
+    return false;
+  }
+
+  /** The content that was read is no longer there: it was cut off, or the file is another one under the same number. */
+  private async startAnew(file: FollowedFile, frame: LineFrame): Promise<void> {
+    // What was read of it just now is stored first; then it is found out again.
+    if (frame.lines.some((lines) => lines.file === file)) return;
+    const { log } = this.options;
+    const position = file.position!;
+    const unreadBytes = Math.max(0, file.seenBytes - position.offset);
+    this.tally.truncations++;
+    this.tally.truncatedBytes += unreadBytes;
+    this.truncated.push({ base: file.name.base, key: position.key, position, unreadBytes });
+    if (this.truncated.length > rememberedMax) this.truncated.shift();
+    const facts = { agent: this.name, file: file.path, offset: position.offset, unread: unreadBytes };
+    if (unreadBytes > 0) log.warn(facts, 'a log was cut off before all of it was read');
+    else log.info(facts, 'a log begins anew');
+    await file.forget();
+    file.hasStored = false;
+    file.seenBytes = 0;
+  }
+
+  /** Runs what concerns one file. Its own failures are told, and tried again later; the others go on. */
+  private async attempt(file: FollowedFile, run: () => Promise<void>): Promise<void> {
+    const { log, now, handles } = this.options;
+    try {
+      await run();
+      const before = file.succeed();
+      if (before !== null) log.info({ agent: this.name, file: file.path }, 'a log can be read again');
+    } catch (error) {
+      const code = systemCode(error);
+      if (!(error instanceof SourceError) && code === undefined) throw error;
+      await handles.release(file);
+      file.dirty = true;
+      if (code === 'ENOENT' && error !== null) {
+        // Looking at the folder tells where it went.
+        file.fail('it is not there', now());
+        return;
+      }
+      if (code === 'EMFILE' || code === 'ENFILE') {
+        const isNews = file.fail('there are no file handles left', now()) && !this.isShort;
+        this.isShort = true;
+        if (isNews)
+          log.warn(
+            { agent: this.name, file: file.path },
+            `there are too few file handles (ulimit -n) to read all logs at once: they take turns`,
+          );
+        return;
+      }
+      const { message } = error instanceof SourceError ? error : describeSystemError(error, file.path);
+      if (file.fail(message, now())) log.warn({ agent: this.name, file: file.path }, message);
+    }
+  }
+
+  /** Lets go of files that have no name and nothing more to give. */
+  private async letGo(): Promise<void> {
+    const { now, handles, tailTimeoutMs, log } = this.options;
+    for (const file of this.files) {
+      if (file.role === 'done' && file.packed !== null) {
+        await file.packed.close();
+        file.packed = null;
+        file.position = null;
+      }
+      if (file.goneSinceMs === null) continue;
+      const quietMs = now() - Math.max(file.goneSinceMs, file.grownMs);
+      if (file.handle !== null && quietMs >= 0) {
+        if (quietMs < tailTimeoutMs || (file.partialBytes > 0 && file.dirty)) continue;
+        const { links } = await file.handle.status().catch(() => ({ links: 0 }));
+        if (quietMs < Math.max(tailTimeoutMs, links === 0 ? removedQuietMs : renamedQuietMs)) continue;
+        if (links === 0) this.remember(file.inode);
+      } else if (file.lagBytes > 0) {
+        log.warn(
+          { agent: this.name, file: file.path, unread: file.lagBytes },
+          'a log went before all of it was read',
+        );
+      }
+      await handles.release(file);
+      await file.forget();
+      this.folder.byInode.delete(file.inode);
+    }
+  }
+
+  private remember(inode: string): void {
+    this.removed.add(inode);
+    if (this.removed.size > rememberedMax) this.removed.delete(this.removed.values().next().value!);
+  }
+
+  /** Says that nothing can be collected, once for each reason. */
+  pause(error: unknown): void {
+    const { log } = this.options;
+    const message = error instanceof Error ? error.message : String(error);
+    if (isLogstrataError(error) && error.code === 'conflict' && this.paused === null) {
+      log.info({ agent: this.name }, `${message}; reading goes on behind it`);
+      return;
+    }
+    const before = this.paused;
+    this.paused = message;
+    if (before !== null && withoutNumbers(before) === withoutNumbers(message)) return;
+    const code = isLogstrataError(error) ? error.code : (systemCode(error) ?? 'unexpected');
+    log.error(
+      { agent: this.name, code },
+      `collection pauses: ${message}. It goes on by itself when that is over`,
+    );
+  }
+
+  /** Collection goes on. */
+  resume(): void {
+    if (this.paused === null) return;
+    this.options.log.info({ agent: this.name, reason: this.paused }, 'collection goes on');
+    this.paused = null;
+  }
+
+  status(): CollectStatus {
+    const files = [...this.files].map((file) => ({
+      path: file.path,
+      role: file.role,
+      offset: file.position?.offset ?? 0,
+      lagBytes: file.lagBytes,
+      records: file.position?.records ?? 0,
+      rejected: file.position?.rejected ?? 0,
+      failure: file.failure,
+    }));
+    const lagBytes = files.reduce((sum, file) => sum + file.lagBytes, 0);
+    return { ...this.tally.counts(), files, lagBytes, paused: this.paused };
+  }
+
+  /** Lets go of everything. */
+  async close(): Promise<void> {
+    for (const file of this.files) {
+      await this.options.handles.release(file);
+      await file.forget();
+    }
+    this.folder.byInode.clear();
+  }
+}
+
+/** A message without what differs from time to time: the names of temporary files, counts and offsets. */
+function withoutNumbers(message: string): string {
+  return message.replace(/\b[0-9a-f]{6,}\b|\d+/g, '');
+}

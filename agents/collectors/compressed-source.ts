@@ -1,0 +1,108 @@
+import { candidatesOf } from '../source-identity.js';
+import { ContentReader, sha256 } from '../content-reader.js';
+import { headBytesMax } from '../source-identity.js';
+import { LineFramer, type Frame } from '../line-framing.js';
+import { SourceReader } from '../source-reader.js';
+import type { Checkpoint } from '../../engine/storage/manifest.js';
+import { beginning, positionOf, type SourcePosition } from './source-position.js';
+
+/** A compressed generation that is read to its end, once. */
+export class CompressedSource {
+  private held: Frame | null | undefined;
+
+  private constructor(
+    private readonly reader: SourceReader,
+    private readonly content: ContentReader,
+    private readonly framer: LineFramer,
+    /** Where it is read on. */
+    readonly position: SourcePosition,
+    /** The checkpoint it was recognised by; null for none. */
+    readonly known: Checkpoint | null,
+  ) {}
+
+  /** The first bytes of the content. Throws `SourceError`. */
+  static async head(path: string): Promise<Uint8Array> {
+    const reader = await SourceReader.open(path);
+    try {
+      return await new ContentReader(reader.content).head(headBytesMax);
+    } finally {
+      await reader.close();
+    }
+  }
+
+  /** Opens it behind the longest of the checkpoints whose content it has. Throws `SourceError`. */
+  static async open(path: string, checkpoints: readonly Checkpoint[]): Promise<CompressedSource> {
+    let known: Checkpoint | null = null;
+    const first = await openContent(path);
+    try {
+      const before = candidatesOf(checkpoints, first.head);
+      for (const candidate of before) {
+        if ((await first.content.skipTo(candidate.offset, () => {})) < candidate.offset) break;
+        if (matches(candidate, first.content)) known = candidate;
+      }
+      if (first.content.offset === (known?.offset ?? 0)) return new CompressedSource(...parts(first, known));
+    } catch (error) {
+      await first.reader.close();
+      throw error;
+    }
+    await first.reader.close();
+    const again = await openContent(path);
+    try {
+      await again.content.skipTo(known?.offset ?? 0, () => {});
+      return new CompressedSource(...parts(again, known));
+    } catch (error) {
+      await again.reader.close();
+      throw error;
+    }
+  }
+
+  /** The next lines, held until they are taken; null at the end. Throws `SourceError`. */
+  async peek(): Promise<Frame | null> {
+    if (this.held === undefined) {
+      this.held = await this.framer.next();
+      if (this.held?.kind === 'tail') this.framer.keepTail();
+    }
+    return this.held;
+  }
+
+  /** The lines that were looked at are taken. Returns the last bytes of the content up to their end. */
+  take(): Uint8Array {
+    this.held = undefined;
+    return this.content.tail();
+  }
+
+  close(): Promise<void> {
+    return this.reader.close();
+  }
+}
+
+interface OpenContent {
+  readonly reader: SourceReader;
+  readonly content: ContentReader;
+  readonly head: Uint8Array;
+}
+
+async function openContent(path: string): Promise<OpenContent> {
+  const reader = await SourceReader.open(path);
+  try {
+    const content = new ContentReader(reader.content);
+    return { reader, content, head: await content.head(headBytesMax) };
+  } catch (error) {
+    await reader.close();
+    throw error;
+  }
+}
+
+function parts(
+  { reader, content, head }: OpenContent,
+  known: Checkpoint | null,
+): [SourceReader, ContentReader, LineFramer, SourcePosition, Checkpoint | null] {
+  const position =
+    known === null ? { ...beginning, catchingUp: true } : positionOf(known, head, content.tail());
+  return [reader, content, new LineFramer(content, content.offset), position, known];
+}
+
+function matches({ contentHash, tailHash }: Checkpoint, content: ContentReader): boolean {
+  if (tailHash !== undefined) return tailHash === sha256(content.tail());
+  return contentHash !== null && contentHash === content.digest();
+}

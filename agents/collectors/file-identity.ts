@@ -1,0 +1,208 @@
+import { createHash } from 'node:crypto';
+import { checkpointKey } from '../../engine/storage/committed-values.js';
+import type { Checkpoint } from '../../engine/storage/manifest.js';
+import { sha256, tailBytesMax } from '../content-reader.js';
+import { candidatesOf, headBytesMax } from '../source-identity.js';
+import { isCompressed } from '../source-reader.js';
+import { CompressedSource } from './compressed-source.js';
+import type { FollowedFile } from './followed-file.js';
+import type { FileStatus, LogHandle } from './log-files.js';
+import { beginning, positionOf, type SourcePosition } from './source-position.js';
+
+/** What identity looks at beside the file itself. */
+export interface IdentityContext {
+  readonly checkpoints: readonly Checkpoint[];
+  /** The agent's files, this one included. */
+  readonly files: Iterable<FollowedFile>;
+  /** Files that were seen to be removed: what is new under their name is not they. */
+  readonly removed: ReadonlySet<string>;
+  /** Sources that were cut off while they were read. */
+  readonly truncated: readonly TruncatedSource[];
+  /** When the agent was followed first: older generations are history. */
+  readonly firstStartMs: number;
+  /** Lines of a file that was there before; 0 for all. */
+  readonly limitLines: number;
+  readonly nowMs: number;
+}
+
+/** What was known of a source when its content was cut off. */
+export interface TruncatedSource {
+  readonly base: string;
+  readonly key: string | null;
+  readonly position: SourcePosition;
+  /** Bytes that were there and had not been read. */
+  unreadBytes: number;
+}
+
+export type Identity =
+  | { readonly kind: 'follow'; readonly position: SourcePosition; readonly known: Checkpoint | null }
+  | { readonly kind: 'packed'; readonly source: CompressedSource }
+  | { readonly kind: 'done' | 'history' | 'waiting' };
+
+/** A compressed file is taken for whole when it has been left alone for this long: it may still be written. */
+const compressedQuietMs = 2000;
+
+/** File systems keep times in steps of up to two seconds, and Linux takes them from a clock that is some milliseconds late. */
+const timeSlackMs = 2000;
+
+const readPieceBytes = 64 * 1024;
+
+/**
+ * Tells what a file is and where it is to be read on. It goes by the device and number, the beginning of the content, and
+ * what stands before the offset that a checkpoint names; a name only says which files may be copies of one another.
+ * Throws Node's errors of reading, and `SourceError`.
+ */
+export async function identify(
+  file: FollowedFile,
+  handle: LogHandle,
+  context: IdentityContext,
+): Promise<Identity> {
+  const status = await handle.status();
+  // What it is will be seen by its content. A copy that is just being made is empty at first.
+  if (status.sizeBytes === 0) return { kind: 'waiting' };
+  const head = await readAt(handle, 0, Math.min(headBytesMax, status.sizeBytes));
+  if (isCompressed(head)) return identifyCompressed(file, context);
+  const own = candidatesOf(context.checkpoints, head).filter(({ inode }) => inode === file.inode);
+  const ownPosition = await longestMatch(handle, status, head, own);
+  if (ownPosition !== null) return { kind: 'follow', ...ownPosition };
+  // Somebody else has gone on with what it had.
+  if (file.gone && file.hasStored) return { kind: 'done' };
+  if (file.rotated && isCopyOfPresent(file, head, context)) return { kind: 'waiting' };
+  const free = freeCandidates(file, head, context);
+  const position = await longestMatch(handle, status, head, free);
+  if (position !== null) return { kind: 'follow', ...position };
+  if (file.rotated && isShortCopy(file, status, head, free, context)) return { kind: 'done' };
+  if (isHistory(file, status, context)) return { kind: 'history' };
+  const start =
+    context.limitLines === 0
+      ? beginning
+      : await lastLines(handle, status.sizeBytes, head, context.limitLines);
+  // A generation that nobody has followed was written while the service was down.
+  return { kind: 'follow', position: { ...start, catchingUp: file.rotated }, known: null };
+}
+
+async function identifyCompressed(file: FollowedFile, context: IdentityContext): Promise<Identity> {
+  const head = await CompressedSource.head(file.path);
+  const candidates = candidatesOf(context.checkpoints, head);
+  const own = candidates.filter(({ inode }) => inode === file.inode);
+  if (candidates.length === 0 && isHistory(file, file.status, context)) return { kind: 'history' };
+  if (context.nowMs - file.unchangedSinceMs < compressedQuietMs) return { kind: 'waiting' };
+  if (own.length === 0 && isCopyOfPresent(file, head, context)) return { kind: 'waiting' };
+  const known = [...own, ...freeCandidates(file, head, context)];
+  return { kind: 'packed', source: await CompressedSource.open(file.path, known) };
+}
+
+function isHistory(file: FollowedFile, status: FileStatus, context: IdentityContext): boolean {
+  const newest = context.firstStartMs - timeSlackMs;
+  return file.rotated && !file.name.direct && status.modifiedMs < newest;
+}
+
+/** Checkpoints of content like this that no other file goes on from. */
+function freeCandidates(file: FollowedFile, head: Uint8Array, context: IdentityContext): Checkpoint[] {
+  const { removed } = context;
+  const holders = new Map<string, FollowedFile>();
+  for (const other of context.files) if (other !== file) holders.set(other.inode, other);
+  return candidatesOf(context.checkpoints, head).filter((candidate) => {
+    const { inode, offset, headBytes } = candidate;
+    if (inode === undefined || inode === file.inode) return inode === undefined;
+    // A log that begins with the same few lines as one that was removed is no less new for that.
+    if (!file.rotated && removed.has(inode) && headBytes < headBytesMax) return false;
+    const holder = holders.get(inode);
+    if (holder === undefined) return true;
+    if (holder.position !== null) return holder.position.key !== checkpointKey(candidate);
+    return holder.status.sizeBytes < offset;
+  });
+}
+
+/** Whether a file that is still read begins alike: then it is that one's copy, and is looked at when that one has gone. */
+function isCopyOfPresent(file: FollowedFile, head: Uint8Array, context: IdentityContext): boolean {
+  for (const other of context.files) {
+    if (other === file || other.name.base !== file.name.base) continue;
+    if (other.role !== 'follow' || other.position === null) continue;
+    const begun = other.position.head;
+    const bytes = Math.min(begun.length, head.length);
+    if (bytes > 0 && Buffer.compare(begun.subarray(0, bytes), head.subarray(0, bytes)) === 0) return true;
+  }
+  return false;
+}
+
+/** A copy that was made before lines were written which were read: it has nothing new. */
+function isShortCopy(
+  file: FollowedFile,
+  { sizeBytes }: FileStatus,
+  head: Uint8Array,
+  free: readonly Checkpoint[],
+  context: IdentityContext,
+): boolean {
+  if (free.some(({ offset, headBytes }) => headBytes === headBytesMax && offset >= sizeBytes)) return true;
+  return context.truncated.some(({ base, position }) => {
+    if (base !== file.name.base || position.offset < sizeBytes) return false;
+    const begun = position.head;
+    return Buffer.compare(begun.subarray(0, head.length), head.subarray(0, begun.length)) === 0;
+  });
+}
+
+async function longestMatch(
+  handle: LogHandle,
+  { sizeBytes }: FileStatus,
+  head: Uint8Array,
+  candidates: readonly Checkpoint[],
+): Promise<{ position: SourcePosition; known: Checkpoint } | null> {
+  for (const known of candidates.toReversed()) {
+    const { offset } = known;
+    if (offset > sizeBytes) continue;
+    const tailBytes = Math.min(tailBytesMax, offset);
+    const tail = await readAt(handle, offset - tailBytes, tailBytes);
+    if (await isContent(handle, known, tail)) return { position: positionOf(known, head, tail), known };
+  }
+  return null;
+}
+
+async function isContent(handle: LogHandle, known: Checkpoint, tail: Uint8Array): Promise<boolean> {
+  if (known.tailHash !== undefined) return known.tailHash === sha256(tail);
+  if (known.contentHash === null) return false;
+  const hash = createHash('sha256');
+  for (let at = 0; at < known.offset; at += readPieceBytes) {
+    hash.update(await readAt(handle, at, Math.min(readPieceBytes, known.offset - at)));
+  }
+  return known.contentHash === hash.digest('hex');
+}
+
+/** Where the last `lines` whole lines begin. */
+async function lastLines(
+  handle: LogHandle,
+  sizeBytes: number,
+  head: Uint8Array,
+  lines: number,
+): Promise<SourcePosition> {
+  let left = lines;
+  let inLastLine = true;
+  for (let end = sizeBytes; end > 0;) {
+    const start = Math.max(0, end - readPieceBytes);
+    const bytes = await readAt(handle, start, end - start);
+    for (let at = bytes.lastIndexOf(0x0a); at >= 0; at = at === 0 ? -1 : bytes.lastIndexOf(0x0a, at - 1)) {
+      // The first end met is that of the last whole line.
+      if (inLastLine) inLastLine = false;
+      else left--;
+      if (left > 0) continue;
+      const offset = start + at + 1;
+      const tailBytes = Math.min(tailBytesMax, offset);
+      const tail = await readAt(handle, offset - tailBytes, tailBytes);
+      return { ...beginning, offset, head: head.slice(0, offset), tail };
+    }
+    end = start;
+  }
+  return beginning;
+}
+
+/** Bytes of a file, fewer where it ends. */
+async function readAt(handle: LogHandle, position: number, length: number): Promise<Uint8Array> {
+  const bytes = new Uint8Array(length);
+  let filled = 0;
+  while (filled < length) {
+    const read = await handle.read(bytes, filled, length - filled, position + filled);
+    if (read === 0) break;
+    filled += read;
+  }
+  return bytes.subarray(0, filled);
+}

@@ -1,0 +1,36 @@
+import { LineFrame } from './line-gathering.js';
+
+/** The frames of all collectors of a process: agents whose turn it is wait for one, so that memory is bounded. */
+export class FramePool {
+  private readonly spare: LineFrame[] = [];
+  private readonly waiting: ((frame: LineFrame) => void)[] = [];
+  private made = 0;
+
+  constructor(private readonly framesMax: number) {}
+
+  /** Runs `use` with a frame, and takes it back. */
+  async use<T>(use: (frame: LineFrame) => Promise<T>): Promise<T> {
+    const frame = await this.take();
+    try {
+      return await use(frame);
+    } finally {
+      this.giveBack(frame);
+    }
+  }
+
+  private take(): Promise<LineFrame> {
+    const spare = this.spare.pop();
+    if (spare !== undefined) return Promise.resolve(spare);
+    if (this.made < this.framesMax) {
+      this.made++;
+      return Promise.resolve(new LineFrame());
+    }
+    return new Promise((resolve) => this.waiting.push(resolve));
+  }
+
+  private giveBack(frame: LineFrame): void {
+    const next = this.waiting.shift();
+    if (next === undefined) this.spare.push(frame);
+    else next(frame);
+  }
+}

@@ -1,0 +1,214 @@
+import { lineBytesMax } from '../../engine/limits.js';
+import { contentTail, tailBytesMax } from '../content-reader.js';
+import { wideEncoding } from '../line-framing.js';
+import { continuationReason, longLineReason } from '../frame-decoder.js';
+import { SourceError } from '../source-error.js';
+import type { FollowedFile } from './followed-file.js';
+import type { LogHandle } from './log-files.js';
+import type { SourcePosition } from './source-position.js';
+
+/** Lines of one file on their way to a decoder: bytes[start, end) of the frame. */
+export interface GatheredLines {
+  readonly file: FollowedFile;
+  readonly start: number;
+  readonly end: number;
+  /** Content offset of `start`. */
+  readonly offset: number;
+  /** Content bytes that they stand for: more than are kept of an overlong line. */
+  readonly contentBytes: number;
+  /** Why the line is rejected as it is; null for lines to decode. */
+  readonly reason: string | null;
+  /** The content ends here, inside a line. */
+  readonly endsInLine: boolean;
+  /** They begin inside a line whose beginning is stored. */
+  readonly continuesLine: boolean;
+  /** The content's last bytes behind them, where more was passed over than is kept; else null. */
+  readonly tail: Uint8Array | null;
+}
+
+/** Bytes of lines in one commit: what a decoder takes some tens of milliseconds for, and holds a longest line. */
+export const frameBytesMax = 4 * 1024 * 1024;
+
+/** One read of a file. */
+const pieceBytes = 256 * 1024;
+
+/** Room for a piece, or a longest line, behind the bytes by which the place is recognised. */
+const scratchBytes = tailBytesMax + lineBytesMax + pieceBytes;
+
+/** Lines of several files, gathered for one commit. */
+export class LineFrame {
+  readonly lines: GatheredLines[] = [];
+  used = 0;
+  /** Where files are read to before their lines are taken. */
+  readonly scratch = new Uint8Array(scratchBytes);
+  bytes: Uint8Array = new Uint8Array(frameBytesMax);
+
+  get room(): number {
+    return this.bytes.length - this.used;
+  }
+
+  /** Adds content; the caller has seen that there is room. */
+  add(content: Uint8Array, lines: Omit<GatheredLines, 'start' | 'end'>): void {
+    this.bytes.set(content, this.used);
+    this.lines.push({ ...lines, start: this.used, end: this.used + content.length });
+    this.used += content.length;
+  }
+
+  clear(): void {
+    this.lines.length = 0;
+    this.used = 0;
+    // A thread that failed has not given them back.
+    if (this.bytes.length === 0) this.bytes = new Uint8Array(frameBytesMax);
+  }
+}
+
+/** What reading a file on has led to: its end, more to come, no room left, or another content than the one that was read. */
+export type Gathered = 'end' | 'full' | 'replaced';
+
+export interface GatherOptions {
+  /** A last line without an end is taken. */
+  readonly takePartial: boolean;
+  readonly nowMs: number;
+}
+
+const lineFeed = 0x0a;
+
+const wholeLines = { reason: null, endsInLine: false, tail: null };
+
+/** Reads the whole lines behind a file's position into a frame. The position itself stays: nothing is stored yet. */
+export class LineGathering {
+  private offset: number;
+  private tail: Uint8Array;
+  private endsInLine: boolean;
+  private readonly scratch: Uint8Array;
+
+  constructor(
+    private readonly file: FollowedFile,
+    position: SourcePosition,
+    private readonly handle: LogHandle,
+    private readonly frame: LineFrame,
+  ) {
+    this.scratch = frame.scratch;
+    this.offset = position.offset;
+    this.tail = position.tail;
+    this.endsInLine = position.endsInLine;
+  }
+
+  /** Throws Node's errors of reading, and `SourceError` for text that is not read. */
+  async run(options: GatherOptions): Promise<Gathered> {
+    for (let wanted = pieceBytes; ;) {
+      const content = await this.read(wanted);
+      if (content === null) return 'replaced';
+      this.file.seenBytes = this.offset + content.length;
+      if (this.offset === 0) requireEightBitText(content, this.file.path);
+      const atEnd = content.length < wanted;
+      const whole = content.lastIndexOf(lineFeed) + 1;
+      if (whole > 0) {
+        if (!this.take(content.subarray(0, whole))) return 'full';
+        wanted = pieceBytes;
+      }
+      const rest = content.length - whole;
+      if (rest > lineBytesMax) {
+        const taken = await this.takeLongLine();
+        if (taken !== 'line') return taken;
+      } else if (atEnd) {
+        return this.reachEnd(content.subarray(whole), options);
+      } else if (whole === 0) {
+        wanted = lineBytesMax + pieceBytes;
+      }
+    }
+  }
+
+  /** Up to `wanted` bytes from the offset on; null when what stands before it is not what was read there. */
+  private async read(wanted: number): Promise<Uint8Array | null> {
+    const { tail, scratch } = this;
+    const position = this.offset - tail.length;
+    const length = tail.length + wanted;
+    let filled = 0;
+    while (filled < length) {
+      const read = await this.handle.read(scratch, filled, length - filled, position + filled);
+      if (read === 0) break;
+      filled += read;
+    }
+    if (filled < tail.length) return null;
+    if (Buffer.compare(scratch.subarray(0, tail.length), tail) !== 0) return null;
+    return scratch.subarray(tail.length, filled);
+  }
+
+  /** Takes whole lines, or those of them that there is room for; false when those are not all. */
+  private take(lines: Uint8Array): boolean {
+    const { room } = this.frame;
+    const fitting = lines.length <= room ? lines.length : lines.subarray(0, room).lastIndexOf(lineFeed) + 1;
+    if (fitting > 0) this.add(lines.subarray(0, fitting), fitting);
+    return fitting === lines.length;
+  }
+
+  private add(
+    content: Uint8Array,
+    contentBytes: number,
+    { reason, endsInLine, tail }: Pick<GatheredLines, 'reason' | 'endsInLine' | 'tail'> = wholeLines,
+  ): void {
+    const { file, offset, endsInLine: continuesLine } = this;
+    this.frame.add(content, { file, offset, contentBytes, reason, endsInLine, continuesLine, tail });
+    this.tail = tail ?? contentTail(this.tail, content);
+    this.offset += contentBytes;
+    this.endsInLine = endsInLine;
+    file.partialBytes = 0;
+    file.scannedTo = 0;
+  }
+
+  private reachEnd(rest: Uint8Array, { takePartial, nowMs }: GatherOptions): Gathered {
+    const { file } = this;
+    if (rest.length !== file.partialBytes) {
+      file.partialBytes = rest.length;
+      file.partialSinceMs = nowMs;
+      return 'end';
+    }
+    if (rest.length === 0 || !takePartial) return 'end';
+    if (rest.length > this.frame.room) return 'full';
+    this.add(rest, rest.length, { ...wholeLines, endsInLine: true });
+    return 'end';
+  }
+
+  /** Looks for the end of a line that is too long. It is taken when the end is there; only its beginning is kept. */
+  private async takeLongLine(): Promise<Gathered | 'line'> {
+    const { file, frame, scratch } = this;
+    if (frame.room < lineBytesMax) return 'full';
+    const beginning = scratch.slice(this.tail.length, this.tail.length + lineBytesMax);
+    let at = Math.max(file.scannedTo, this.offset + lineBytesMax);
+    for (;;) {
+      const read = await this.handle.read(scratch, 0, pieceBytes, at);
+      if (read === 0) {
+        file.scannedTo = at;
+        file.seenBytes = at;
+        return 'end';
+      }
+      const lineEnd = scratch.subarray(0, read).indexOf(lineFeed);
+      if (lineEnd < 0) {
+        at += read;
+        continue;
+      }
+      const lengthBytes = at + lineEnd - this.offset;
+      const behind = at + lineEnd + 1;
+      const tail = await this.bytesBefore(behind);
+      const reason = this.endsInLine ? continuationReason : longLineReason(lengthBytes);
+      this.add(beginning, behind - this.offset, { reason, endsInLine: false, tail });
+      return 'line';
+    }
+  }
+
+  private async bytesBefore(position: number): Promise<Uint8Array> {
+    const tail = new Uint8Array(Math.min(tailBytesMax, position));
+    await this.handle.read(tail, 0, tail.length, position - tail.length);
+    return tail;
+  }
+}
+
+function requireEightBitText(content: Uint8Array, path: string): void {
+  const encoding = wideEncoding(content.subarray(0, 64));
+  if (encoding === null) return;
+  throw new SourceError('unsupported', `${path} is ${encoding} text; only UTF-8 is read`, {
+    path,
+    offset: 0,
+  });
+}

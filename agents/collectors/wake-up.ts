@@ -1,0 +1,26 @@
+/** Wakes one sleeper, also one that goes to sleep after the call. */
+export class WakeUp {
+  private called = false;
+  private wake: (() => void) | null = null;
+
+  call(): void {
+    this.called = true;
+    this.wake?.();
+  }
+
+  /** Sleeps until it is called, at most `ms`. Returns whether it was called. */
+  async sleep(ms: number): Promise<boolean> {
+    if (!this.called) {
+      let timer: NodeJS.Timeout | undefined;
+      await new Promise<void>((resolve) => {
+        this.wake = resolve;
+        timer = setTimeout(resolve, ms);
+      });
+      clearTimeout(timer);
+      this.wake = null;
+    }
+    const { called } = this;
+    this.called = false;
+    return called;
+  }
+}

@@ -1,0 +1,50 @@
+import { Collection } from '../../agents/collectors/collection.js';
+import type { CollectStatus } from '../../agents/collectors/collect-counts.js';
+import { realLogFiles } from '../../agents/collectors/log-files.js';
+import type { Archive } from '../../engine/archive.js';
+import { WorkerPool, workersDefault } from '../../engine/workers/worker-pool.js';
+import { openLog, type LogLevel } from './own-log.js';
+import type { ServedAgent } from './served-agents.js';
+import type { Settings } from './settings.js';
+
+/** What a server answers other processes that ask how it is. */
+export interface ServerStatus {
+  readonly collecting?: Readonly<Record<string, CollectStatus>>;
+}
+
+/** A thread decodes more than a disk's worth of lines; another one is for the agents beside. */
+const collectThreadsMax = 2;
+
+/** Collects the logs of the agents while `run` runs, from when it calls `begin`. */
+export async function whileCollecting<T>(
+  archive: Archive,
+  served: ReadonlyMap<string, ServedAgent>,
+  { config }: Settings,
+  flags: { readonly follow: boolean; readonly logLevel: LogLevel },
+  run: (begin: () => void) => Promise<T>,
+): Promise<T> {
+  const agents = [...served.values()].filter(({ definition }) => definition.file !== undefined);
+  if (!flags.follow || agents.length === 0) return run(() => {});
+  // Threads of its own: what arrives must not wait for what is sealed, compacted or scanned.
+  const workers = new WorkerPool(Math.min(collectThreadsMax, workersDefault()));
+  const { limit, flushMs, tailTimeoutMs } = config.fileInput;
+  const collection = new Collection({
+    agents,
+    files: realLogFiles,
+    workers,
+    log: await openLog(flags.logLevel),
+    now: Date.now,
+    timezone: config.server.timezone,
+    limitLines: limit,
+    flushMs,
+    tailTimeoutMs,
+  });
+  archive.provideStatus((): ServerStatus => ({ collecting: collection.status() }));
+  await collection.prepare();
+  try {
+    return await run(() => collection.start());
+  } finally {
+    await collection.stop();
+    await workers.close();
+  }
+}

@@ -1,0 +1,28 @@
+import { InvalidArgumentError, Option } from 'commander';
+import type { Logger } from 'pino';
+
+/** How much is said, from everything to nothing. */
+const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+
+export type LogLevel = (typeof logLevels)[number];
+
+/** `--log-level`, for the commands that run for long. */
+export function logLevelOption(): Option {
+  return new Option('--log-level <level>', `least important event to log: ${logLevels.join(', ')}`)
+    .default('info')
+    .argParser((text) => {
+      const level = logLevels.find((each) => each === text.toLowerCase());
+      if (level !== undefined) return level;
+      throw new InvalidArgumentError(`It is one of ${logLevels.join(', ')}.`);
+    });
+}
+
+/** Our own log, on standard error: coloured lines on a terminal, else one JSON object a line. */
+export async function openLog(level: LogLevel): Promise<Logger> {
+  const { pino, destination, stdTimeFunctions } = await import('pino');
+  const options = { level, base: null, timestamp: stdTimeFunctions.isoTime };
+  if (!process.stderr.isTTY) return pino(options, destination({ dest: 2, sync: true }));
+  const { default: pretty } = await import('pino-pretty');
+  const shown = { destination: 2, sync: true, translateTime: 'HH:MM:ss.l', singleLine: true } as const;
+  return pino({ level, base: null }, pretty(shown));
+}

@@ -1,0 +1,211 @@
+import {
+  appendFileSync,
+  copyFileSync,
+  readFileSync,
+  renameSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import type { LogFiles } from '../../agents/collectors/log-files.js';
+import { closeAtEnd, temporaryFolder } from '../agents/load/temporary.js';
+import { faultyFiles } from './faulty-files.js';
+import { FollowedFolder, lineOf, type FollowOptions } from './followed-folder.js';
+
+const long = process.env['LOGSTRATA_LONG'] === '1';
+
+function lines(from: number, to: number): string {
+  let text = '';
+  for (let n = from; n < to; n++) text += `${lineOf(n)}\n`;
+  return text;
+}
+
+function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from }, (_, i) => from + i);
+}
+
+/** Three rotations of two logs, each with something new: what goes wrong in between must change nothing. */
+const linesWritten = 40;
+
+async function history(followed: FollowedFolder, attempt: () => Promise<void>): Promise<void> {
+  const web = followed.path('web.log');
+  writeFileSync(web, lines(0, 5));
+  writeFileSync(followed.path('db.log'), lines(5, 10));
+  await attempt();
+  appendFileSync(web, lines(10, 15));
+  renameSync(web, `${web}.1`);
+  writeFileSync(web, lines(15, 20));
+  await attempt();
+  appendFileSync(web, lines(20, 25));
+  copyFileSync(web, `${web}.2`);
+  truncateSync(web);
+  appendFileSync(web, lines(25, 30));
+  await attempt();
+  writeFileSync(`${web}.1.gz`, gzipSync(readFileSync(`${web}.1`)));
+  unlinkSync(`${web}.1`);
+  appendFileSync(web, `${lines(30, 35)}no record\n`);
+  appendFileSync(followed.path('db.log'), lines(35, linesWritten));
+  await attempt();
+}
+
+/** A folder whose archive fails as told, and which goes on until it has everything. */
+async function withStorageFault(
+  at: number,
+  kind: 'fail' | 'crash' | 'full',
+): Promise<{ numbers: number[]; mutations: number }> {
+  const followed = new FollowedFolder(await temporaryFolder());
+  await followed.start();
+  const base = followed.disk.mutations;
+  if (kind === 'fail') followed.disk.setFaults({ failAtOperation: base + at, seed: at });
+  if (kind === 'crash') followed.disk.setFaults({ crashAtOperation: base + at, seed: at });
+  if (kind === 'full') followed.disk.setFaults({ freeBytes: at * 500, seed: at });
+  const attempt = async (): Promise<void> => {
+    try {
+      await followed.collect();
+    } catch {
+      if (!followed.disk.crashed) return;
+      await followed.crash();
+      await followed.start();
+    }
+  };
+  await history(followed, attempt);
+  followed.disk.setFaults({});
+  if (followed.disk.crashed) {
+    await followed.crash();
+    await followed.start();
+  }
+  await followed.settle();
+  const numbers = await followed.numbers();
+  const mutations = followed.disk.mutations - base;
+  await followed.stop();
+  // A restart shows what the disk has, rather than what the process believes.
+  await followed.start();
+  await followed.settle();
+  expect(await followed.numbers()).toEqual(numbers);
+  await followed.stop();
+  return { numbers, mutations };
+}
+
+describe('of the archive', () => {
+  it.each(['fail', 'crash', 'full'] as const)(
+    'lose and repeat nothing at any operation: %s',
+    async (kind) => {
+      const { numbers, mutations } = await withStorageFault(1_000_000, kind);
+      expect(numbers).toEqual(range(0, linesWritten));
+      expect(mutations).toBeGreaterThan(20);
+      const step = long ? 1 : kind === 'full' ? 3 : 2;
+      for (let at = 1; at <= mutations; at += step) {
+        expect({ at, numbers: (await withStorageFault(at, kind)).numbers }).toEqual({
+          at,
+          numbers: range(0, linesWritten),
+        });
+      }
+    },
+  );
+
+  it('are told once, and when they are over', async () => {
+    const followed = new FollowedFolder(await temporaryFolder());
+    await followed.start();
+    closeAtEnd(() => followed.stop());
+    await followed.collect();
+    followed.disk.setFaults({ freeBytes: 0 });
+    writeFileSync(followed.path('web.log'), lines(0, 3));
+    for (let i = 0; i < 3; i++)
+      await followed.collect().catch((error: unknown) => followed.collector.pause(error));
+    const errors = followed.log.filter(({ level }) => level === 'error');
+    expect(errors).toHaveLength(1);
+    expect(errors[0]).toMatchObject({ facts: { agent: 'app', code: 'disk_full' } });
+    expect(errors[0]!.message).toMatch(/^collection pauses: .*full/);
+    expect(followed.collector.status().paused).toMatch(/full/);
+    expect(await followed.numbers()).toEqual([]);
+    followed.disk.setFaults({});
+    await followed.collect();
+    followed.collector.resume();
+    expect(await followed.numbers()).toEqual([0, 1, 2]);
+    expect(followed.log.at(-1)).toMatchObject({ level: 'info', message: 'collection goes on' });
+  });
+});
+
+describe('of the logs', () => {
+  async function withLogFault(files: LogFiles, options: FollowOptions = {}): Promise<FollowedFolder> {
+    const followed = new FollowedFolder(await temporaryFolder(), { ...options, files });
+    await followed.start();
+    closeAtEnd(() => followed.stop());
+    return followed;
+  }
+
+  it.each(['EIO', 'EMFILE', 'EACCES'])('%s at any call loses and repeats nothing', async (code) => {
+    const count = async (at: number): Promise<number> => {
+      const files = faultyFiles(({ number }) => (number >= at && number < at + 3 ? code : null));
+      const followed = await withLogFault(files);
+      await history(followed, () => followed.collect().catch(() => {}));
+      for (let i = 0; i < 3; i++) {
+        followed.pass(61_000);
+        await followed.collect().catch(() => {});
+      }
+      while (
+        !(await followed.settle().then(
+          () => true,
+          () => false,
+        ))
+      );
+      expect({ at, numbers: await followed.numbers() }).toEqual({ at, numbers: range(0, linesWritten) });
+      return files.calls();
+    };
+    const calls = await count(1_000_000);
+    for (let at = 1; at <= calls; at += long ? 1 : 7) await count(at);
+  });
+
+  it('name a log that may not be read, and stop no other', async () => {
+    let forbidden = true;
+    const files = faultyFiles(({ operation, path }) =>
+      forbidden && operation === 'open' && path.endsWith('web.log') ? 'EACCES' : null,
+    );
+    const followed = await withLogFault(files);
+    writeFileSync(followed.path('web.log'), lines(0, 2));
+    writeFileSync(followed.path('db.log'), lines(2, 4));
+    for (let i = 0; i < 3; i++) {
+      await followed.collect();
+      followed.pass(61_000);
+    }
+    expect(await followed.numbers()).toEqual([2, 3]);
+    const warnings = followed.log.filter(({ level }) => level === 'warn');
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]!.message).toMatch(/web\.log can't be read: user \S+ has no permission/);
+    expect(followed.collector.waits).toBe(true);
+    forbidden = false;
+    await followed.collect();
+    expect(await followed.numbers()).toEqual([0, 1, 2, 3]);
+    expect(followed.log.some(({ message }) => message === 'a log can be read again')).toBe(true);
+  });
+
+  it('leave many files with few handles to take turns', async () => {
+    const names = Array.from(
+      { length: 60 },
+      (_, i) => `x${String.fromCharCode(97 + (i % 26), (97 + i / 26) | 0)}.log`,
+    );
+    let open = 0;
+    const files = faultyFiles(({ operation }) => (operation === 'open' && open >= 20 ? 'EMFILE' : null));
+    const counting: LogFiles = {
+      ...files,
+      open: async (path) => {
+        const handle = await files.open(path);
+        open++;
+        return { ...handle, close: () => (open--, handle.close()) };
+      },
+    };
+    const followed = await withLogFault(counting, { handlesMax: 1000 });
+    for (let round = 0; round < 3; round++) {
+      names.forEach((name, i) =>
+        appendFileSync(followed.path(name), lines(round * 100 + i, round * 100 + i + 1)),
+      );
+      await followed.settle();
+    }
+    expect(await followed.numbers()).toEqual(
+      [0, 1, 2].flatMap((round) => range(round * 100, round * 100 + 60)),
+    );
+    expect(open).toBeLessThanOrEqual(20);
+  });
+});

@@ -1,0 +1,46 @@
+import { realLogFiles, type LogFiles, type LogHandle } from '../../agents/collectors/log-files.js';
+
+/** A call on the logs' file system. */
+export interface LogCall {
+  readonly operation: 'list' | 'status' | 'open' | 'read' | 'handleStatus';
+  readonly path: string;
+  /** Calls so far, this one included. */
+  readonly number: number;
+}
+
+/** The real file system, of which `failure` says what goes wrong: the code of a system error, or null. */
+export function faultyFiles(failure: (call: LogCall) => string | null): LogFiles & { calls(): number } {
+  let number = 0;
+  const attempt = (operation: LogCall['operation'], path: string): void => {
+    const code = failure({ operation, path, number: ++number });
+    if (code !== null)
+      throw Object.assign(new Error(`${code}: ${operation} '${path}'`), { code, syscall: operation });
+  };
+  const handleOf = (path: string, handle: LogHandle): LogHandle => ({
+    status: async () => {
+      attempt('handleStatus', path);
+      return handle.status();
+    },
+    read: async (bytes, at, length, position) => {
+      attempt('read', path);
+      return handle.read(bytes, at, length, position);
+    },
+    close: () => handle.close(),
+  });
+  return {
+    calls: () => number,
+    list: async (folder) => {
+      attempt('list', folder);
+      return realLogFiles.list(folder);
+    },
+    status: async (path) => {
+      attempt('status', path);
+      return realLogFiles.status(path);
+    },
+    open: async (path) => {
+      attempt('open', path);
+      return handleOf(path, await realLogFiles.open(path));
+    },
+    watch: () => null,
+  };
+}

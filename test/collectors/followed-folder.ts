@@ -1,0 +1,187 @@
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { AgentCollector } from '../../agents/collectors/agent-collector.js';
+import type { CollectLog, LogFacts } from '../../agents/collectors/collect-log.js';
+import { LineFrame } from '../../agents/collectors/line-gathering.js';
+import { realLogFiles, type LogFiles } from '../../agents/collectors/log-files.js';
+import { OpenFiles } from '../../agents/collectors/open-files.js';
+import type { AgentDefinition, FileInput } from '../../agents/definition.js';
+import { loadFiles } from '../../agents/load.js';
+import type { LoadSummary } from '../../agents/load-report.js';
+import type { AgentStore } from '../../engine/archive.js';
+import { isLogstrataError } from '../../engine/errors.js';
+import { makeSchema } from '../../engine/schema.js';
+import type { ArchiveFolder } from '../../engine/storage/archive-folder.js';
+import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
+import { WorkerPool } from '../../engine/workers/worker-pool.js';
+import { answer, openOn } from '../engine/store/memory-archive.js';
+
+const fields = [
+  { name: 'time', type: 'time', source: 'time', timestamp: { format: 'rfc3339' } },
+  { name: 'n', type: 'int', source: 'n' },
+  { name: 'text', type: 'string', source: 'text' },
+  { name: 'host', type: 'string', source: 'host' },
+] as const;
+
+/** An agent whose lines read `2026-11-20T10:00:00Z 17 some text`. */
+export function followedAgent(directory: string, file: Partial<FileInput> = {}): AgentDefinition {
+  return {
+    name: 'app',
+    path: 'agents/app.yaml',
+    fields,
+    schema: makeSchema(fields),
+    notes: [],
+    file: {
+      directory,
+      namePattern: '(?P<host>[a-z]+)\\.log',
+      format: 'plain',
+      regex: '^(?P<time>\\S+) (?P<n>\\S+) (?P<text>(?s).*)$',
+      ...file,
+    },
+  };
+}
+
+/** The line of record `n`, without its end. */
+export function lineOf(n: number): string {
+  const time = new Date(Date.UTC(2026, 10, 20) + n * 1000).toISOString().slice(0, 19);
+  return `${time}Z ${n} some text of line ${n}`;
+}
+
+export interface LogLine {
+  readonly level: 'info' | 'warn' | 'error';
+  readonly facts: LogFacts;
+  readonly message: string;
+}
+
+export interface FollowOptions {
+  readonly file?: Partial<FileInput>;
+  readonly files?: LogFiles;
+  readonly limitLines?: number;
+  readonly handlesMax?: number;
+}
+
+const noThreads = new WorkerPool(0);
+const frame = new LineFrame();
+
+/** A folder of logs that is followed into an archive in memory, with a clock of its own. */
+export class FollowedFolder {
+  readonly directory: string;
+  readonly log: LogLine[] = [];
+  disk = new MemoryDirectory();
+  store!: AgentStore;
+  collector!: AgentCollector;
+  private archive: ArchiveFolder | undefined;
+  private skewMs = 0;
+  private key = 0;
+
+  constructor(
+    folder: string,
+    private readonly options: FollowOptions = {},
+  ) {
+    this.directory = join(folder, 'logs');
+    if (!existsSync(this.directory)) mkdirSync(this.directory);
+  }
+
+  readonly now = (): number => Date.now() + this.skewMs;
+
+  get definition(): AgentDefinition {
+    return followedAgent(this.directory, this.options.file);
+  }
+
+  path(name: string): string {
+    return join(this.directory, name);
+  }
+
+  pass(ms: number): void {
+    this.skewMs += ms;
+  }
+
+  /** Starts the service, after a stop or a crash. */
+  async start(): Promise<void> {
+    const { definition, now, options } = this;
+    const files = options.files ?? realLogFiles;
+    this.archive = await openOn(this.disk, now);
+    this.store = await this.archive.agent('app', definition.schema);
+    this.collector = new AgentCollector({
+      store: this.store,
+      definition,
+      timezone: 'UTC',
+      now,
+      files,
+      handles: new OpenFiles(files, options.handlesMax ?? 100),
+      workers: noThreads,
+      log: this.logTo(),
+      key: this.key++,
+      limitLines: options.limitLines ?? 0,
+      tailTimeoutMs: 5000,
+    });
+  }
+
+  private logTo(): CollectLog {
+    const at =
+      (level: LogLine['level']) =>
+      (facts: LogFacts, message: string): void =>
+        void this.log.push({ level, facts, message });
+    return { info: at('info'), warn: at('warn'), error: at('error') };
+  }
+
+  async stop(): Promise<void> {
+    await this.collector.close();
+    await this.archive!.close();
+  }
+
+  /** Cuts the power; what was not durable is gone. */
+  async crash(): Promise<void> {
+    this.disk = this.disk.crash('lost');
+    await this.collector.close();
+  }
+
+  /** One look at the folder, and everything that it shows. */
+  async collect(): Promise<void> {
+    for (let round = 'more'; round === 'more';) {
+      await this.collector.survey();
+      round = await this.round();
+    }
+  }
+
+  /** A load may have been there first; then the collector goes on behind it. */
+  private async round(): Promise<string> {
+    try {
+      return await this.collector.round(frame);
+    } catch (error) {
+      if (isLogstrataError(error) && error.code === 'conflict') return 'more';
+      throw error;
+    }
+  }
+
+  /** Collects until nothing is left that time alone brings out: silences end, copies are recognised. */
+  async settle(): Promise<void> {
+    for (let i = 0; i < 6; i++) {
+      await this.collect();
+      this.pass(i === 4 ? 700_000 : 10_000);
+    }
+    await this.collect();
+  }
+
+  load(name: string): Promise<LoadSummary> {
+    const { store, definition, now } = this;
+    return loadFiles({ store, definition, now, timezone: 'UTC', files: [this.path(name)] });
+  }
+
+  /** Every record, by position. */
+  async records(): Promise<{ n: number; host: string; text: string; time: number; _cursor: string }[]> {
+    const text = await answer(this.store, { limit: 10_000_000, after: { partition: 0, ordinal: 0 } });
+    return text
+      .split('\n')
+      .filter((line) => line !== '')
+      .map(
+        (line) =>
+          JSON.parse(line) as { n: number; host: string; text: string; time: number; _cursor: string },
+      );
+  }
+
+  /** The numbers of all records, sorted. */
+  async numbers(): Promise<number[]> {
+    return (await this.records()).map(({ n }) => n).sort((a, b) => a - b);
+  }
+}

@@ -1,0 +1,324 @@
+import {
+  appendFileSync,
+  copyFileSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { lineBytesMax } from '../../engine/limits.js';
+import { closeAtEnd, temporaryFolder } from '../agents/load/temporary.js';
+import { FollowedFolder, lineOf, type FollowOptions } from './followed-folder.js';
+
+async function follow(options: FollowOptions = {}): Promise<FollowedFolder> {
+  const followed = new FollowedFolder(await temporaryFolder(), options);
+  await followed.start();
+  closeAtEnd(() => followed.stop());
+  return followed;
+}
+
+function lines(from: number, to: number): string {
+  let text = '';
+  for (let n = from; n < to; n++) text += `${lineOf(n)}\n`;
+  return text;
+}
+
+function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from }, (_, i) => from + i);
+}
+
+describe('lines', () => {
+  it('come with the fields of the file name, and once', async () => {
+    const followed = await follow();
+    writeFileSync(followed.path('web.log'), lines(0, 3));
+    writeFileSync(followed.path('db.log'), lines(3, 5));
+    writeFileSync(followed.path('other.txt'), lines(5, 6));
+    await followed.collect();
+    await followed.collect();
+    expect((await followed.records()).map(({ n, host }) => `${host} ${n}`).sort()).toEqual([
+      'db 3',
+      'db 4',
+      'web 0',
+      'web 1',
+      'web 2',
+    ]);
+  });
+
+  it('wait for their end, and are taken without one once the file has gone and is silent', async () => {
+    const followed = await follow();
+    const path = followed.path('web.log');
+    writeFileSync(path, `${lines(0, 1)}${lineOf(1)}`);
+    await followed.settle();
+    expect(await followed.numbers()).toEqual([0]);
+    renameSync(path, followed.path('web.log.1'));
+    await followed.collect();
+    expect(await followed.numbers()).toEqual([0]);
+    await followed.settle();
+    expect(await followed.numbers()).toEqual([0, 1]);
+    appendFileSync(followed.path('web.log.1'), ` that goes on\n${lines(2, 3)}`);
+    await followed.settle();
+    expect(await followed.numbers()).toEqual([0, 1, 2]);
+    expect(followed.collector.status()).toMatchObject({ records: 3, rejected: 1 });
+  });
+
+  it('may end with CRLF, begin with a byte order mark, and hold NUL', async () => {
+    const followed = await follow();
+    writeFileSync(followed.path('web.log'), `\uFEFF${lineOf(0)}\r\n${lineOf(1)}\0x\r\n\r\n`);
+    await followed.collect();
+    expect((await followed.records()).map(({ text }) => text)).toEqual([
+      'some text of line 0',
+      'some text of line 1\0x',
+    ]);
+    expect(followed.collector.status().rejected).toBe(0);
+  });
+
+  it.each([lineBytesMax - 40, lineBytesMax, lineBytesMax + 1, 5 * lineBytesMax])(
+    'of %i more bytes are taken up to the bound, and kept with the reason beyond it',
+    async (length) => {
+      const followed = await follow();
+      const path = followed.path('web.log');
+      const long = `${lineOf(1)} ${'x'.repeat(length)}`;
+      writeFileSync(path, `${lines(0, 1)}${long}`);
+      await followed.collect();
+      expect(await followed.numbers()).toEqual([0]);
+      appendFileSync(path, `\n${lines(2, 4)}`);
+      await followed.collect();
+      const isTooLong = long.length > lineBytesMax;
+      expect(await followed.numbers()).toEqual(isTooLong ? [0, 2, 3] : [0, 1, 2, 3]);
+      expect(followed.collector.status().rejected).toBe(isTooLong ? 1 : 0);
+      await followed.crash();
+      await followed.start();
+      appendFileSync(path, lines(4, 5));
+      await followed.collect();
+      expect(await followed.numbers()).toEqual(isTooLong ? [0, 2, 3, 4] : [0, 1, 2, 3, 4]);
+    },
+  );
+
+  it('fill several commits when there are more than one holds', async () => {
+    const followed = await follow();
+    const count = 70_000;
+    writeFileSync(followed.path('web.log'), lines(0, count));
+    await followed.collect();
+    expect(await followed.numbers()).toEqual(range(0, count));
+    expect(followed.collector.status().commits).toBeGreaterThan(1);
+  });
+
+  it('whose time does not read go where the line before them in their file went', async () => {
+    const followed = await follow();
+    writeFileSync(followed.path('web.log'), `2026-11-01T00:00:00Z 1 old\n`);
+    writeFileSync(followed.path('db.log'), `2026-11-20T00:00:00Z 2 new\n`);
+    await followed.collect();
+    appendFileSync(followed.path('web.log'), `? 3 after the old\n`);
+    appendFileSync(followed.path('db.log'), `? 4 after the new\n`);
+    await followed.collect();
+    const partitions = new Map((await followed.records()).map(({ n, _cursor }) => [n, _cursor.slice(0, 6)]));
+    expect(partitions.get(4)).toBe(partitions.get(2));
+    expect(partitions.get(3)! <= partitions.get(4)!).toBe(true);
+  });
+});
+
+describe('files', () => {
+  it('that begin alike are told apart', async () => {
+    const followed = await follow();
+    const banner = lines(0, 1);
+    for (const name of ['web', 'db', 'mail']) writeFileSync(followed.path(`${name}.log`), banner);
+    await followed.collect();
+    await followed.stop();
+    await followed.start();
+    appendFileSync(followed.path('db.log'), lines(1, 2));
+    await followed.collect();
+    await followed.crash();
+    await followed.start();
+    await followed.collect();
+    expect(await followed.numbers()).toEqual([0, 0, 0, 1]);
+  });
+
+  it('that are made anew with the same first line as one that was removed are new', async () => {
+    const followed = await follow();
+    const path = followed.path('web.log');
+    writeFileSync(path, lines(0, 1));
+    // Without another file beside it, the new one would get the number of the old one.
+    writeFileSync(followed.path('web.log.tmp'), '');
+    await followed.collect();
+    unlinkSync(path);
+    await followed.collect();
+    writeFileSync(path, lines(0, 2));
+    await followed.settle();
+    expect(await followed.numbers()).toEqual([0, 0, 1]);
+  });
+
+  it('are read to their end under the old name, and by their handle once they have none', async () => {
+    const followed = await follow();
+    const path = followed.path('web.log');
+    writeFileSync(path, lines(0, 2));
+    await followed.collect();
+    linkSync(path, followed.path('kept'));
+    unlinkSync(path);
+    appendFileSync(followed.path('kept'), lines(2, 4));
+    writeFileSync(path, lines(4, 6));
+    await followed.collect();
+    expect(await followed.numbers()).toEqual(range(0, 6));
+  });
+
+  it('are followed behind a symbolic link that moves', async () => {
+    const followed = await follow();
+    const folder = await temporaryFolder();
+    writeFileSync(join(folder, 'a'), lines(0, 2));
+    writeFileSync(join(folder, 'b'), lines(2, 4));
+    const link = followed.path('web.log');
+    symlinkSync(join(folder, 'a'), link);
+    await followed.collect();
+    appendFileSync(join(folder, 'a'), lines(4, 6));
+    rmSync(link);
+    symlinkSync(join(folder, 'b'), link);
+    await followed.collect();
+    expect(await followed.numbers()).toEqual(range(0, 6));
+    expect(followed.collector.hasLinks).toBe(true);
+  });
+
+  it('that are older generations when the agent is followed first are history; later ones are read', async () => {
+    const followed = new FollowedFolder(await temporaryFolder());
+    const old = followed.path('web.log.2.gz');
+    writeFileSync(old, gzipSync(lines(100, 110)));
+    followed.pass(60_000);
+    await followed.start();
+    closeAtEnd(() => followed.stop());
+    writeFileSync(followed.path('web.log'), lines(0, 3));
+    await followed.settle();
+    await followed.stop();
+    appendFileSync(followed.path('web.log'), lines(3, 5));
+    renameSync(followed.path('web.log'), followed.path('web.log.1'));
+    writeFileSync(followed.path('web.log-20261121.gz'), gzipSync(lines(5, 9)));
+    writeFileSync(followed.path('web.log'), lines(9, 11));
+    await followed.start();
+    followed.pass(-60_000);
+    await followed.settle();
+    const records = await followed.records();
+    expect(records.map(({ n }) => n).sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 9, 10]);
+  });
+
+  it('are recognised when they were compressed, while the service ran or not', async () => {
+    const followed = await follow();
+    const first = followed.path('web.log.1');
+    writeFileSync(followed.path('web.log'), lines(0, 300));
+    await followed.collect();
+    renameSync(followed.path('web.log'), first);
+    appendFileSync(first, lines(300, 310));
+    writeFileSync(`${first}.gz`, gzipSync(readFileSync(first)));
+    unlinkSync(first);
+    await followed.settle();
+    expect(await followed.numbers()).toEqual(range(0, 310));
+    await followed.stop();
+    renameSync(`${first}.gz`, followed.path('web.log.2.gz'));
+    await followed.start();
+    await followed.settle();
+    expect(await followed.numbers()).toEqual(range(0, 310));
+    expect(followed.collector.status().bytes).toBe(0);
+  });
+
+  it('give their last lines alone where that is asked for, and everything that comes later', async () => {
+    const followed = new FollowedFolder(await temporaryFolder(), { limitLines: 3 });
+    writeFileSync(followed.path('web.log'), `${lines(0, 5000)}2026`);
+    await followed.start();
+    closeAtEnd(() => followed.stop());
+    await followed.collect();
+    expect(await followed.numbers()).toEqual([4997, 4998, 4999]);
+    writeFileSync(followed.path('db.log'), lines(6000, 6010));
+    await followed.collect();
+    await followed.stop();
+    await followed.start();
+    await followed.collect();
+    expect(await followed.numbers()).toEqual([4997, 4998, 4999, ...range(6000, 6010)]);
+  });
+
+  it('in a folder that is not there yet are followed once it is', async () => {
+    const followed = await follow();
+    rmSync(followed.directory, { recursive: true });
+    await followed.collect();
+    mkdirSync(followed.directory);
+    writeFileSync(followed.path('web.log'), lines(0, 2));
+    await followed.collect();
+    expect(await followed.numbers()).toEqual([0, 1]);
+  });
+});
+
+describe('copy and truncate', () => {
+  it('loses nothing that was copied, and repeats nothing', async () => {
+    const followed = await follow();
+    const path = followed.path('web.log');
+    writeFileSync(path, lines(0, 10));
+    await followed.collect();
+    appendFileSync(path, lines(10, 20));
+    copyFileSync(path, `${path}.1`);
+    await followed.settle();
+    appendFileSync(path, '');
+    truncateSync(path);
+    appendFileSync(path, lines(20, 25));
+    await followed.settle();
+    expect(await followed.numbers()).toEqual(range(0, 25));
+    expect(followed.collector.status()).toMatchObject({ truncations: 1, truncatedBytes: 0 });
+  });
+
+  it('counts what was written behind the copy and could not be read', async () => {
+    const followed = await follow();
+    const path = followed.path('web.log');
+    writeFileSync(path, lines(0, 10));
+    await followed.collect();
+    copyFileSync(path, `${path}.1`);
+    appendFileSync(path, lines(10, 12));
+    await followed.collector.survey();
+    truncateSync(path);
+    appendFileSync(path, lines(12, 14));
+    await followed.settle();
+    expect(await followed.numbers()).toEqual([...range(0, 10), 12, 13]);
+    expect(followed.collector.status()).toMatchObject({
+      truncations: 1,
+      truncatedBytes: lines(10, 12).length,
+    });
+    expect(followed.log).toContainEqual({
+      level: 'warn',
+      facts: expect.objectContaining({ file: path, unread: lines(10, 12).length }) as object,
+      message: 'a log was cut off before all of it was read',
+    });
+  });
+
+  it('does not take a copy for new that ends before what was read', async () => {
+    const followed = await follow();
+    const path = followed.path('web.log');
+    writeFileSync(path, lines(0, 10));
+    await followed.collect();
+    copyFileSync(path, `${path}.1`);
+    appendFileSync(path, lines(10, 12));
+    await followed.collect();
+    truncateSync(path);
+    await followed.settle();
+    expect(await followed.numbers()).toEqual(range(0, 12));
+  });
+});
+
+describe('loading', () => {
+  it('and following store no line twice, in either order', async () => {
+    const followed = await follow();
+    const path = followed.path('web.log');
+    writeFileSync(path, lines(0, 50));
+    expect((await followed.load('web.log')).records).toBe(50);
+    appendFileSync(path, lines(50, 60));
+    await followed.collect();
+    expect(await followed.numbers()).toEqual(range(0, 60));
+    appendFileSync(path, lines(60, 70));
+    expect((await followed.load('web.log')).records).toBe(10);
+    appendFileSync(path, lines(70, 80));
+    await followed.collect();
+    expect(await followed.numbers()).toEqual(range(0, 80));
+    const again = await followed.load('web.log');
+    expect(again.files[0]).toMatchObject({ outcome: 'known' });
+  });
+});

@@ -1,0 +1,63 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { temporaryFolder } from '../agents/load/temporary.js';
+import { FollowedFolder } from './followed-folder.js';
+import { LogWriter, type Step } from './log-writer.js';
+
+const long = process.env['LOGSTRATA_LONG'] === '1';
+const runs = long ? 10_000 : 60;
+const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000_000);
+
+const name = fc.constantFrom('web', 'db');
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      kind: fc.constant('write' as const),
+      name,
+      lines: fc.integer({ min: 1, max: 30 }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('partial' as const), name }) },
+  { weight: 6, arbitrary: fc.record({ kind: fc.constant('collect' as const) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('rename' as const),
+      name,
+      late: fc.integer({ min: 0, max: 3 }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('copy' as const), name }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('gzip' as const), name }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('recreate' as const), name }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('leave' as const), name }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('restart' as const), crash: fc.boolean() }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('load' as const), name }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('pass' as const), seconds: fc.constantFrom(1, 3, 30, 90) }),
+  },
+);
+
+it(`stores each line once, whatever happens to the files (seed ${seed})`, async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
+      const followed = new FollowedFolder(await temporaryFolder());
+      try {
+        await followed.start();
+        // From here on the agent is followed: what rotates later is no history.
+        await followed.collect();
+        const writer = new LogWriter(followed);
+        for (const each of steps) await writer.take(each);
+        await writer.finish();
+        const stored = await followed.numbers();
+        expect(stored).toEqual(writer.written);
+      } finally {
+        await followed.stop();
+      }
+    }),
+    { numRuns: runs, seed, endOnFailure: false },
+  );
+});
