@@ -3,6 +3,7 @@ import { cpus } from 'node:os';
 import { jsonKernelCases } from './json-kernels.js';
 import { measureCase, type KernelCase } from './kernel-case.js';
 import { webColumns } from './kernel-columns.js';
+import { lineKernelCases } from './line-kernels.js';
 import { KernelMemory } from './kernel-memory.js';
 import { pageKernelCases } from './page-kernels.js';
 import { scanKernelCases } from './scan-kernels.js';
@@ -61,6 +62,7 @@ const cases = [
   ...pageKernelCases(columns),
   ...scanKernelCases(columns, memory),
   ...jsonKernelCases(columns, memory),
+  ...lineKernelCases(options.rows),
 ].filter(({ name }) => name.includes(options.only));
 const lines = [
   `${cpus()[0]?.model ?? 'unknown processor'}, Node ${process.version}, ${options.rows} rows, GB/s`,

@@ -3,6 +3,7 @@ import { jsonKernelCases } from '../../bench/json-kernels.js';
 import { measureCase } from '../../bench/kernel-case.js';
 import { webColumns } from '../../bench/kernel-columns.js';
 import { KernelMemory } from '../../bench/kernel-memory.js';
+import { lineKernelCases } from '../../bench/line-kernels.js';
 import { pageKernelCases } from '../../bench/page-kernels.js';
 import { scanKernelCases } from '../../bench/scan-kernels.js';
 
@@ -13,6 +14,7 @@ it('the kernel bench times every case on results that agree', () => {
     ...pageKernelCases(columns),
     ...scanKernelCases(columns, memory),
     ...jsonKernelCases(columns, memory),
+    ...lineKernelCases(3000),
   ];
   expect(cases.length).toBeGreaterThan(30);
   for (const kernelCase of cases) {
