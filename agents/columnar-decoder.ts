@@ -46,7 +46,6 @@ export class ColumnarDecoder {
   /** Numbers of the fields that the columns of the plan are. */
   readonly #fields: readonly number[];
   readonly #fixedBytes: number;
-  #usable = true;
 
   constructor(private readonly options: ColumnarOptions) {
     const { splitter, plans } = options;
@@ -58,9 +57,9 @@ export class ColumnarDecoder {
     this.#fixedBytes = plans.length * 8;
   }
 
-  /** Whether kernels can run here. */
+  /** Whether there were kernels and memory for them when they were asked for last. */
   get usable(): boolean {
-    return this.#usable;
+    return this.#columns.usable;
   }
 
   /**
@@ -78,10 +77,7 @@ export class ColumnarDecoder {
     if (end - start < textBytesMin) return start;
     const columns = this.#columns;
     const windowEnd = columns.open(bytes, start, end, isText);
-    if (windowEnd === start) {
-      this.#usable = columns.usable;
-      return start;
-    }
+    if (windowEnd === start) return start;
     while (columns.next()) {
       const taken = this.#takeBatch(bytes, start, builder, decodeLine);
       if (taken < columns.count) return start + columns.lines[2 * taken]!;

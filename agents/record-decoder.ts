@@ -165,14 +165,17 @@ class LineDecoder implements RecordDecoder {
     const isText = isUtf8(bytes.subarray(start, end));
     const decodeLine = (from: number, to: number): void =>
       this.#decodeLine(bytes, from, to, isText, builder, reject);
+    let columnar = this.#columnar;
     let at = start;
     while (at < end && !builder.full) {
-      if (this.#columnar?.usable === true) {
-        const reached = this.#columnar.decode(bytes, at, end, isText, builder, decodeLine);
+      if (columnar !== null) {
+        const reached = columnar.decode(bytes, at, end, isText, builder, decodeLine);
         if (reached > at) {
           at = reached;
           continue;
         }
+        // Memory that is not to be had now may be there for the next lines.
+        if (!columnar.usable) columnar = null;
       }
       const lineFeed = lines.indexOf(0x0a, at);
       const next = lineFeed < 0 ? end : lineFeed + 1;

@@ -73,7 +73,7 @@ export class LineColumns {
   spans: Uint32Array = new Uint32Array(0);
   /** The columns of the plan. */
   columns: LinesColumn[] = [];
-  /** Whether kernels can run here, as far as is known. */
+  /** Whether there were kernels and memory for them when a window was opened last. */
   usable = true;
 
   readonly #linesMax: number;
@@ -112,10 +112,8 @@ export class LineColumns {
     const size = windowEnd - start;
     if (size === 0) return start;
     this.#scratch = openScratch(this.#sizeBytes(size));
-    if (this.#scratch === null) {
-      this.usable = false;
-      return start;
-    }
+    this.usable = this.#scratch !== null;
+    if (this.#scratch === null) return start;
     const scratch = this.#scratch;
     this.#textAt = scratch.copy(bytes, start, windowEnd);
     // The scan of a last line ends here.
