@@ -2,6 +2,7 @@ import { networkInterfaces } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { graceMsDefault, queryTimeoutMsDefault, zstdAfterMsDefault } from '../engine/limits.js';
 import { durationShape, parseDuration } from './duration.js';
+import { byteSizeShape, parseByteSize } from './byte-size.js';
 import { ProblemList, readConfigText, readRootSection, type YamlSection } from './yaml-section.js';
 import { zoneProblem } from './zone.js';
 
@@ -32,6 +33,8 @@ export interface Config {
     readonly path: string;
     /** Age of a day at which its segments are rewritten smaller; null for never. */
     readonly zstdAfterMs: number | null;
+    /** Bound on the decoded columns in memory; null for a share of the machine's. */
+    readonly cacheBytes: number | null;
   };
   readonly fileInput: {
     /** Lines of a new file to read, counted from its end; 0 reads all. */
@@ -56,7 +59,7 @@ export const defaultConfig: Config = {
     queriesMax: 64,
     queryTimeoutMs: queryTimeoutMsDefault,
   },
-  storage: { path: 'data/store', zstdAfterMs: zstdAfterMsDefault },
+  storage: { path: 'data/store', zstdAfterMs: zstdAfterMsDefault, cacheBytes: null },
   fileInput: { limit: 0, graceMs: graceMsDefault, flushMs: 250, tailTimeoutMs: 5000 },
   notes: [],
 };
@@ -132,7 +135,7 @@ function readOrigins(section: YamlSection | undefined): readonly string[] {
 }
 
 function readStorage(root: YamlSection | undefined, path: string, notes: string[]): Config['storage'] {
-  const section = root?.section('storage', ['path', 'zstd_after', 'sqlite']);
+  const section = root?.section('storage', ['path', 'zstd_after', 'cache', 'sqlite']);
   if (section?.has('sqlite') === true) {
     notes.push(
       `${path}: storage.sqlite is not used: records are kept in files of our own, below storage.path`,
@@ -146,6 +149,7 @@ function readStorage(root: YamlSection | undefined, path: string, notes: string[
   return {
     path: folder === undefined ? defaultConfig.storage.path : resolve(dirname(path), folder),
     zstdAfterMs: zstdAfterMs === Infinity ? null : (zstdAfterMs ?? defaultConfig.storage.zstdAfterMs),
+    cacheBytes: section?.parsed('cache', byteSizeShape, parseByteSize) ?? null,
   };
 }
 

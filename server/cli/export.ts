@@ -18,6 +18,7 @@ import { readSettings } from './settings.js';
 import type { FolderFlags, Settings } from './settings.js';
 import { runStoppable } from './stoppable.js';
 import { tell, writeOut } from './terminal.js';
+import { cacheOption } from './cache-option.js';
 import { workersOption } from './workers-option.js';
 
 interface ExportFlags extends FolderFlags, QueryBounds {
@@ -137,6 +138,7 @@ export function addExportCommand(program: Command): void {
     .option('--before <cursor>', 'only records before this _cursor', collectBound)
     .addOption(codecOption('zstd'))
     .addOption(workersOption('read and search'))
+    .addOption(cacheOption())
     .addHelpText('after', examples)
     .action(async (agent: string, words: string[], _flags: unknown, command: Command) => {
       const flags = command.optsWithGlobals<ExportFlags>();

@@ -23,6 +23,7 @@ export async function withArchive<T>(
     mode,
     role,
     ...(workers === undefined ? {} : { workers }),
+    ...(settings.cacheBytes === null ? {} : { cacheBytes: settings.cacheBytes }),
     graceMs: settings.config.fileInput.graceMs,
     removalDelayMs: settings.config.server.queryTimeoutMs,
     zstdAfterMs: settings.config.storage.zstdAfterMs,

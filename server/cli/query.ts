@@ -10,6 +10,7 @@ import { readSettings } from './settings.js';
 import type { FolderFlags } from './settings.js';
 import { runStoppable } from './stoppable.js';
 import { tell, writeOut } from './terminal.js';
+import { cacheOption } from './cache-option.js';
 import { workersOption } from './workers-option.js';
 
 /** Records that a query without a limit answers with, as on the route (`interface.md`). */
@@ -66,6 +67,7 @@ export function addQueryCommand(program: Command): void {
     .option('--before <cursor>', 'only records before this _cursor', collectBound)
     .option('--explain', 'show on standard error how the query was understood and what it cost')
     .addOption(workersOption('read and search'))
+    .addOption(cacheOption())
     .addHelpText('after', examples)
     .action(async (agent: string, words: string[], _flags: unknown, command: Command) => {
       const flags = command.optsWithGlobals<QueryFlags>();

@@ -17,6 +17,7 @@ import type { FolderFlags, Settings } from './settings.js';
 import { runStoppable } from './stoppable.js';
 import type { StopSignals } from './stop-signals.js';
 import { printLines, tell } from './terminal.js';
+import { cacheOption } from './cache-option.js';
 import { workersOption } from './workers-option.js';
 
 /** Options of the commands that start a server. */
@@ -140,6 +141,7 @@ export function addServeCommand(program: Command): void {
     .addOption(listenOption())
     .addOption(transportOption())
     .addOption(workersOption('read and search'))
+    .addOption(cacheOption())
     .addOption(followOption())
     .addOption(logLevelOption())
     .addHelpText('after', examples)

@@ -8,6 +8,8 @@ export interface FolderFlags {
   readonly agents?: string | undefined;
   readonly data?: string | undefined;
   readonly config?: string | undefined;
+  /** Bytes, of the commands that have `--cache`. */
+  readonly cache?: number | undefined;
 }
 
 /** What a command works with: the configuration, and the folders that flags, configuration and defaults agree on. */
@@ -17,6 +19,8 @@ export interface Settings {
   readonly configPath: string | undefined;
   readonly agentsFolder: string;
   readonly dataFolder: string;
+  /** Bound on the decoded columns in memory; null for a share of the machine's. */
+  readonly cacheBytes: number | null;
 }
 
 const configDefault = 'config.yaml';
@@ -35,5 +39,6 @@ export function readSettings(flags: FolderFlags): Settings {
     configPath,
     agentsFolder: flags.agents ?? beside,
     dataFolder: flags.data ?? config.storage.path,
+    cacheBytes: flags.cache ?? config.storage.cacheBytes,
   };
 }

@@ -148,7 +148,7 @@ describe('configuration in the documentation', () => {
     expect(config).toEqual({
       ...defaultConfig,
       server: { ...defaultConfig.server, corsOrigin: ['https://logs.example.com'] },
-      storage: { path: '/srv/data/store', zstdAfterMs: 7 * 86_400_000 },
+      storage: { path: '/srv/data/store', zstdAfterMs: 7 * 86_400_000, cacheBytes: null },
     });
   });
 });

@@ -33,7 +33,7 @@ describe('config.yaml', () => {
         timezone: 'UTC',
         limitMax: 1_000_000,
       },
-      storage: { path: 'data/store', zstdAfterMs: 7 * 86_400_000 },
+      storage: { path: 'data/store', zstdAfterMs: 7 * 86_400_000, cacheBytes: null },
       fileInput: { limit: 0, graceMs: 3_600_000, flushMs: 250 },
     });
   });
@@ -47,7 +47,7 @@ server:
   limit_max: 50_000
   queries_max: 4
   query_timeout: 1m30s
-storage: { path: store, zstd_after: 2d }
+storage: { path: store, zstd_after: 2d, cache: 1.5gb }
 file_input: { limit: 100, grace: 2h, flush: 100ms, tail_timeout: 8s }
 `;
     expect(parseConfig(text, '/etc/logstrata/config.yaml')).toEqual({
@@ -59,7 +59,7 @@ file_input: { limit: 100, grace: 2h, flush: 100ms, tail_timeout: 8s }
         queriesMax: 4,
         queryTimeoutMs: 90_000,
       },
-      storage: { path: '/etc/logstrata/store', zstdAfterMs: 2 * 86_400_000 },
+      storage: { path: '/etc/logstrata/store', zstdAfterMs: 2 * 86_400_000, cacheBytes: 1.5 * 2 ** 30 },
       fileInput: { limit: 100, graceMs: 7_200_000, flushMs: 100, tailTimeoutMs: 8000 },
       notes: [],
     });
@@ -100,6 +100,7 @@ file_input:
     ['file_input:\n  flush: soon\n', ':2:10: flush must be a duration'],
     ['storage:\n  path: ""\n', ':2:9: path must name a folder'],
     ['storage:\n  zstd_after: soon\n', ':2:15: zstd_after must be never, or a duration'],
+    ['storage:\n  cache: much\n', ':2:10: cache must be a size'],
     ['agents: []\n', ':1:1: unknown key "agents": the file has server, storage and file_input'],
     ['server: [', 'this is not YAML'],
   ])('%j: %s', (text, expected) => {
