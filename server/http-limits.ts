@@ -15,7 +15,7 @@ export const pipelinedBytesMax = 64 * 1024;
 /** The same bound where requests are counted: node:http parses ahead what one packet holds. */
 export const pipelinedRequestsMax = 32;
 
-/** Connections at once, each with up to 200 KiB of buffers and, behind the gate, two descriptors; more are closed at once. */
+/** Connections at once. Each may hold a piece of an answer and what was asked ahead, and behind the gate two descriptors; more are closed at once. */
 export const connectionsMax = 2000;
 
 /** A head that has begun must be complete in this time, or the connection is closed: who dribbles holds no socket for ever. */
