@@ -21,7 +21,8 @@ export function isAscii(at: usize, length: usize): bool {
   let seen = i8x16.splat(0);
   const whole = length & ~15;
   for (let k: usize = 0; k < whole; k += 16) seen = v128.or(seen, v128.load(at + k));
-  const tail = ((<u32>1) << (<u32>(length & 15))) - 1;
+  const rest = (<u32>length) & 15;
+  const tail = ((<u32>1) << rest) - 1;
   return ((<u32>i8x16.bitmask(v128.load(at + whole))) & tail) == 0 && i8x16.bitmask(seen) == 0;
 }
 
