@@ -135,6 +135,13 @@ export const exportRunsMax = 256 * 1024;
 /** An answer that takes this many rows of a row group leaves its columns out of the cache: it costs more than decoding them. */
 export const bulkRowsMin = 16 * 1024;
 
+/** Lines that a thread writes in one job, about, and the memory lent to it for that: four pieces of an answer. */
+export const lineJobBytes = 4 * answerBytesMax;
+export const lineScratchBytes = 2 * 1024 * 1024;
+
+/** Such jobs at once, whose lines wait for the client; as many again are written meanwhile. */
+export const lineJobsMax = 8;
+
 /** Worker threads taken unless configured otherwise: beyond these, what remains for one thread to do is the limit. */
 export const workersDefaultMax = 8;
 

@@ -1,10 +1,12 @@
 import type { Scan, ScanOptions } from '../archive.js';
 import { assert } from '../assert.js';
-import { answerBytesMax } from '../limits.js';
+import { answerBytesMax, bulkRowsMin } from '../limits.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
+import { BulkLines } from './bulk-lines.js';
 import { Finder } from './finder.js';
 import { JsonLines } from './json-lines.js';
 import { Materialiser } from './materialise.js';
+import { oneAhead } from './one-ahead.js';
 import { Pace, throwIfAborted } from './pace.js';
 import { planScan } from './plan.js';
 import { preparePredicates } from './predicate.js';
@@ -144,25 +146,30 @@ async function* answer(
   stats.runs = plan.end - plan.first;
   stats.rowGroups = plan.rowGroups;
   const pace = new Pace(options.signal);
-  const lines = new JsonLines(options.pieceBytes ?? answerBytesMax);
-  const materialiser = new Materialiser(snapshot.schema, lines, stats, pace);
+  const { pieceBytes = answerBytesMax } = options;
+  const lines = new JsonLines(pieceBytes);
+  const materialiser = new Materialiser(snapshot.schema, lines, { stats, pace, threads });
   const onWait = (): void => materialiser.close();
-  const filter = new RowGroupFilter(snapshot.schema, predicates, { stats, pace, threads, onWait });
-  const finder = new Finder(plan, filter, { stats, pace, threads });
+  const work = { stats, pace, threads, onWait };
+  const finder = new Finder(plan, new RowGroupFilter(snapshot.schema, predicates, work), work);
+  const bulk = threads === null ? null : new BulkLines(snapshot.schema, pieceBytes, work, threads);
   stats.selectMs += performance.now() - startMs;
-  try {
-    if (plan.direction === 'forward') {
-      for await (const matches of finder.first(query.limit)) yield* materialiser.write(matches);
-    } else {
-      const newest = await finder.last(query.limit);
-      // Each is let go once it is written, so that a long answer gives memory back as it proceeds.
-      for (let matches = newest.pop(); matches !== undefined; matches = newest.pop()) {
-        yield* materialiser.write(matches);
+  async function* batches(): AsyncGenerator<readonly Uint8Array[]> {
+    for await (const matches of finder.matches(query.limit)) {
+      if (bulk !== null && matches.take >= bulkRowsMin) {
+        const begun = lines.take();
+        if (begun !== null) yield [begun];
+        yield* bulk.write(matches);
+      } else {
+        for await (const piece of materialiser.write(matches)) yield [piece];
       }
     }
+    const rest = lines.take();
+    if (rest !== null) yield [rest];
+  }
+  try {
+    for await (const batch of threads === null ? batches() : oneAhead(batches())) yield* batch;
   } finally {
     materialiser.close();
   }
-  const rest = lines.take();
-  if (rest !== null) yield rest;
 }

@@ -25,6 +25,17 @@ export class Finder {
     this.#work = work;
   }
 
+  /** The matches of an answer of `limit` rows, in its order. */
+  async *matches(limit: number): AsyncGenerator<Matches> {
+    if (this.#plan.direction === 'forward') {
+      yield* this.first(limit);
+      return;
+    }
+    const newest = await this.last(limit);
+    // Each is let go once it is written, so that a long answer gives memory back as it proceeds.
+    for (let matches = newest.pop(); matches !== undefined; matches = newest.pop()) yield matches;
+  }
+
   /** The first `limit` matches, as they are found. */
   async *first(limit: number): AsyncGenerator<Matches> {
     let left = limit;

@@ -16,7 +16,12 @@ export function makeJsonColumns(columns: readonly JsonColumn[]): JsonColumns {
   return { columns, fixedBytes: fixedLineBytesMax(columns), copiedBytes: bytesToCopy(columns) };
 }
 
-const nothing: Uint8Array = new Uint8Array(0);
+/** A piece that is being filled, in memory of its own. */
+interface BegunPiece extends JsonOutput {
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+const nothing = new Uint8Array(0);
 
 /**
  * Gathers lines into pieces of at most `pieceBytes`, which begin and end with a line. Only a line that is longer by itself
@@ -24,7 +29,7 @@ const nothing: Uint8Array = new Uint8Array(0);
  */
 export class JsonLines {
   readonly #pieceBytes: number;
-  readonly #output: JsonOutput = { bytes: nothing, at: 0 };
+  readonly #output: BegunPiece = { bytes: nothing, at: 0 };
 
   constructor(pieceBytes: number) {
     this.#pieceBytes = pieceBytes;
@@ -71,7 +76,7 @@ export class JsonLines {
   }
 
   /** The lines since the last piece; null when there are none. */
-  take(): Uint8Array | null {
+  take(): Uint8Array<ArrayBuffer> | null {
     const { bytes, at } = this.#output;
     if (at === 0) return null;
     this.#output.bytes = nothing;

@@ -8,6 +8,8 @@ import type { JsonColumns, JsonLines } from './json-lines.js';
 import type { Pace } from './pace.js';
 import type { RowRange, ScanUnit } from './plan.js';
 import type { ScanStats } from './query.js';
+import type { QueryThreads } from './query-threads.js';
+import type { ScanWork } from './row-group-filter.js';
 import { listSelected } from './selection.js';
 import type { Selection } from './selection.js';
 import type { ColumnUse, RowGroup } from './snapshot.js';
@@ -36,6 +38,7 @@ export class Materialiser {
   readonly #fields: readonly number[];
   readonly #lines: JsonLines;
   readonly #stats: ScanStats;
+  readonly #threads: QueryThreads | null;
   readonly #pace: Pace;
   /** In the order of their last use. */
   readonly #held = new Map<RowGroup, Material>();
@@ -46,10 +49,11 @@ export class Materialiser {
   readonly #counted = new WeakSet<RowGroup>();
   #rows = new Uint32Array(1024);
 
-  constructor(schema: Schema, lines: JsonLines, stats: ScanStats, pace: Pace) {
+  constructor(schema: Schema, lines: JsonLines, { stats, pace, threads }: ScanWork) {
     this.#fields = schema.fields.map((_, field) => field);
     this.#keys = schema.fields.map((field) => jsonKey(field.name));
     this.#lines = lines;
+    this.#threads = threads;
     this.#stats = stats;
     this.#pace = pace;
   }
@@ -141,7 +145,7 @@ export class Materialiser {
 
   /** What was let go between two pieces and is still there is not counted a second time. */
   async #read(rowGroup: RowGroup, lease: ColumnLease, use: ColumnUse): Promise<Column[]> {
-    const open = await rowGroup.open();
+    const open = await rowGroup.open(this.#threads);
     const stats = this.#stats;
     const { columnsCached } = stats;
     const columns = await open.columns(this.#fields, stats, lease, use);

@@ -9,6 +9,7 @@ import { pooledChunkTask } from '../storage/pooled-chunk-task.js';
 import { probeTask, type GramFilterFile } from '../storage/probe-task.js';
 import type { JobQueue } from '../workers/job-queue.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
+import { linesTask, type LinesJob } from './lines-task.js';
 import type { ReadCounters } from './snapshot.js';
 
 interface Question {
@@ -82,6 +83,11 @@ export class QueryThreads {
     const { layout, columnBytes } = await this.#queue.run(pooledChunkTask, { ...job, range });
     space.filled(columnBytes);
     return columnAt(memory.bufferUpTo(layoutEnd(layout)), layout);
+  }
+
+  /** Has rows written as JSON Lines. */
+  writeLines(job: LinesJob): Promise<readonly Uint8Array[]> {
+    return this.#queue.run(linesTask, job);
   }
 
   /** Calls `use` when fewer than twice as many others as there are threads have been called and not ended. In order. */

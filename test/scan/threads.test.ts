@@ -135,6 +135,48 @@ describe('a scan with threads', () => {
   });
 });
 
+describe('a long answer with threads', () => {
+  const everything = { limit: 100_000, after: { partition: 0, ordinal: 0 }, predicates: [] };
+
+  it('is the same bytes with 0, 1 and 8 of them, in pieces of whole lines', async () => {
+    const dataset = numbered(45_000);
+    const asked: Query[] = [
+      everything,
+      { limit: 30_000, predicates: [] },
+      { limit: 44_000, after: { partition: 482136, ordinal: 777 }, predicates: [like('no. 1')] },
+      { limit: 100_000, predicates: [{ kind: 'string', field: 2, op: 'like', value: '0' }] },
+    ];
+    for (const workers of pools) {
+      const layout = { segments: 2, stretch: 3000, rowGroupRows: 22_000, hotRecords: 18_000 };
+      const snapshot = await store(dataset, layout);
+      for (const query of asked) {
+        for (const pieceBytes of [undefined, 5000]) {
+          const pieces: Uint8Array[] = [];
+          for await (const piece of executeScan(snapshot, query, { workers, pieceBytes }).lines) {
+            expect(piece.at(-1)).toBe(10);
+            expect(piece.length).toBeLessThanOrEqual(pieceBytes ?? 256 * 1024);
+            pieces.push(piece);
+          }
+          expect(Buffer.concat(pieces).toString('utf8') === answerOf(dataset, query)).toBe(true);
+        }
+      }
+      await vacant(snapshot, asked.length * 2);
+    }
+  }, 60_000);
+
+  it('is written ahead of a slow client by a bounded number of pieces', async () => {
+    const snapshot = await store(numbered(44_000), { segments: 1, rowGroupRows: 22_000 });
+    const { lines, stats } = executeScan(snapshot, everything, { workers: single, pieceBytes: 2000 });
+    const pieces = lines[Symbol.asyncIterator]();
+    await pieces.next();
+    const written = await settled(() => stats.rowsReturned);
+    // Two batches of two jobs, of a megabyte each.
+    expect(written).toBeLessThan(40_000);
+    await pieces.return?.();
+    await vacant(snapshot, 1);
+  });
+});
+
 describe('a scan with threads that fails', () => {
   const everything = { limit: 10_000, after: { partition: 0, ordinal: 0 }, predicates: [level('error')] };
 
@@ -196,6 +238,16 @@ describe('a scan with threads that fails', () => {
     }
   });
 });
+
+/** The number once it changes no more. */
+async function settled(number: () => number): Promise<number> {
+  let before = -1;
+  while (before !== number()) {
+    before = number();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  return before;
+}
 
 /** Resolves when every scan of the snapshot has released it, which what was begun ahead may hold up for a moment. */
 async function vacant(snapshot: StoredSnapshot, scans: number): Promise<void> {
