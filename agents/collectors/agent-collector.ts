@@ -284,32 +284,41 @@ export class AgentCollector {
     // Each file has its turn to be the first, so that one which fills every frame leaves room for the others.
     const first = ready.length === 0 ? 0 : this.turn++ % ready.length;
     let isFull = false;
-    for (let i = 0; i < ready.length; i++) {
-      const file = ready[(first + i) % ready.length]!;
-      await this.attempt(file, async () => {
-        const gathered =
-          file.packed === null ? await this.readOn(file, frame, nowMs) : await gatherPacked(file, frame);
-        if (gathered === 'replaced') await this.startAnew(file, frame);
-        file.dirty = gathered !== 'end';
-        isFull ||= gathered !== 'end';
-      });
-    }
+    let next = 0;
+    const lane = async (scratch: Uint8Array): Promise<void> => {
+      while (next < ready.length) {
+        const file = ready[(first + next++) % ready.length]!;
+        await this.attempt(file, async () => {
+          const gathered =
+            file.packed === null
+              ? await this.readOn(file, frame, scratch, nowMs)
+              : await gatherPacked(file, frame);
+          if (gathered === 'replaced') await this.startAnew(file, frame);
+          file.dirty = gathered !== 'end';
+          isFull ||= gathered !== 'end';
+        });
+      }
+    };
+    // All lanes have ended before a failure is passed on: none may add lines to a frame that others use by then.
+    const ended = await Promise.allSettled(frame.scratches.map(lane));
+    for (const result of ended) if (result.status === 'rejected') throw result.reason;
     return isFull;
   }
 
   private async readOn(
     file: FollowedFile,
     frame: LineFrame,
+    scratch: Uint8Array,
     nowMs: number,
   ): Promise<'end' | 'full' | 'replaced'> {
-    const handle = await this.options.handles.use(file, file.path);
     const linesBefore = frame.lines.length;
     file.busy = true;
     try {
+      const handle = await this.options.handles.use(file, file.path);
       const takePartial = this.mayEndHere(file, nowMs);
-      const gathering = new LineGathering(file, file.position!, handle, frame);
+      const gathering = new LineGathering(file, file.position!, handle, frame, scratch);
       const gathered = await gathering.run({ takePartial, nowMs });
-      if (frame.lines.length > linesBefore) file.grownMs = nowMs;
+      if (frame.lines.slice(linesBefore).some((lines) => lines.file === file)) file.grownMs = nowMs;
       return gathered;
     } finally {
       file.busy = false;

@@ -35,12 +35,18 @@ const pieceBytes = 256 * 1024;
 /** Room for a piece, or a longest line, behind the bytes by which the place is recognised. */
 const scratchBytes = tailBytesMax + lineBytesMax + pieceBytes;
 
+/** Files that are read at the same time: Node has four threads for that, and many files are each read for a few lines. */
+const lanesMax = 4;
+
 /** Lines of several files, gathered for one commit. */
 export class LineFrame {
   readonly lines: GatheredLines[] = [];
   used = 0;
-  /** Where files are read to before their lines are taken. */
-  readonly scratch = new Uint8Array(scratchBytes);
+  /** Where files are read to before their lines are taken, one for each that is read at the same time. */
+  readonly scratches: readonly Uint8Array[] = Array.from(
+    { length: lanesMax },
+    () => new Uint8Array(scratchBytes),
+  );
   bytes: Uint8Array = new Uint8Array(frameBytesMax);
 
   get room(): number {
@@ -80,15 +86,14 @@ export class LineGathering {
   private offset: number;
   private tail: Uint8Array;
   private endsInLine: boolean;
-  private readonly scratch: Uint8Array;
 
   constructor(
     private readonly file: FollowedFile,
     position: SourcePosition,
     private readonly handle: LogHandle,
     private readonly frame: LineFrame,
+    private readonly scratch: Uint8Array,
   ) {
-    this.scratch = frame.scratch;
     this.offset = position.offset;
     this.tail = position.tail;
     this.endsInLine = position.endsInLine;
@@ -191,6 +196,7 @@ export class LineGathering {
       const lengthBytes = at + lineEnd - this.offset;
       const behind = at + lineEnd + 1;
       const tail = await this.bytesBefore(behind);
+      if (frame.room < lineBytesMax) return 'full';
       const reason = this.endsInLine ? continuationReason : longLineReason(lengthBytes);
       this.add(beginning, behind - this.offset, { reason, endsInLine: false, tail });
       return 'line';
