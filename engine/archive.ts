@@ -3,6 +3,7 @@ import type { Query, ScanStats } from './scan/query.js';
 import type { Schema } from './schema.js';
 import type { Snapshot } from './scan/snapshot.js';
 import type { CommitExtras, LoadOptions, LoadSession } from './storage/commit.js';
+import type { RepairOptions, RepairReport } from './maintenance/repair.js';
 import type { RetentionPolicy } from './maintenance/retention-policy.js';
 import type { Checkpoint, Codec, Counters, Retired } from './storage/manifest.js';
 
@@ -25,6 +26,13 @@ export interface Archive {
   provideStatus(read: () => unknown): void;
   /** What the writer of the folder says of itself; undefined when there is none, or it says nothing. */
   writerStatus(): Promise<unknown>;
+  /** Agents that have a folder with anything of theirs in it, also where their manifest is lost. Sorted. */
+  folders(): Promise<string[]>;
+  /**
+   * Mends an agent's folder (`repairAgent`), which must not have been opened. Throws `locked` when another process writes here:
+   * what it knows would no longer be so.
+   */
+  repair(name: string, options: RepairOptions): Promise<RepairReport>;
   /** Finishes commits under way, records the committed length of hot files, releases the lock. */
   close(): Promise<void>;
 }

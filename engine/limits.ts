@@ -197,3 +197,12 @@ export const backgroundRetryMs = 60_000;
  * the segments that hold most of them, so that the disk never has more than this beyond what is kept.
  */
 export const retiredShareMax = 1 / 6;
+
+/** The footer of a segment that no manifest describes: 64 row groups of 1000 fields stay below it. */
+export const footerBytesMax = 256 * 1024 * 1024;
+
+/**
+ * A rebuilt manifest goes on at the next multiple of this, above every ordinal that is known: no hour can have taken more
+ * records since (that would be more than a million a second), and 256 of these fit.
+ */
+export const repairOrdinalStep = 2 ** 32;

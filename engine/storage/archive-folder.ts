@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { assert } from '../assert.js';
 import type { AgentStore, Archive, Retention } from '../archive.js';
 import { isLogstrataError, LogstrataError } from '../errors.js';
 import {
@@ -7,6 +9,7 @@ import {
   queryTimeoutMsDefault,
   zstdAfterMsDefault,
 } from '../limits.js';
+import { repairAgent, type RepairOptions, type RepairReport } from '../maintenance/repair.js';
 import { BackgroundCompaction, type BackgroundAgent } from '../maintenance/background.js';
 import { isAgentName, type Schema } from '../schema.js';
 import { WorkerPool, workersDefault } from '../workers/worker-pool.js';
@@ -227,6 +230,31 @@ export class ArchiveFolder implements Archive {
     const { store } = await opening;
     if (retention !== undefined) store.context.retention = retention;
     return store;
+  }
+
+  async folders(): Promise<string[]> {
+    const names: string[] = [];
+    for (const name of await this.directory.list('')) {
+      if (!isAgentName(name)) continue;
+      const isOwn = (file: string): boolean => /^(manifest-|dt=|hot$|rejected$)/.test(file);
+      if ((await this.directory.list(name)).some(isOwn)) names.push(name);
+    }
+    return names;
+  }
+
+  async repair(name: string, options: RepairOptions): Promise<RepairReport> {
+    assert(!this.opened.has(name), 'an agent is repaired before it is opened');
+    const { directory, workers } = this;
+    if (this.lock === undefined) {
+      const holder = this.link?.holder;
+      const who = holder === undefined ? 'another process' : `process ${holder.pid} (${holder.role})`;
+      throw new LogstrataError('locked', `${who} writes to ${this.location}: stop it, and repair then`, {
+        path: this.location,
+      });
+    }
+    const { now, codec } = this.settings;
+    const id = randomBytes(6).toString('hex');
+    return repairAgent({ directory, agent: name, id, now, codec, workers }, options);
   }
 
   private async openAgent(name: string, schema: Schema | undefined): Promise<OpenAgent> {

@@ -74,13 +74,18 @@ export async function unnamedFiles(
   manifest: Manifest,
 ): Promise<string[]> {
   const named = namedFiles(manifest);
-  const unnamed: string[] = [];
+  return (await ownFiles(directory, agent)).filter((file) => !named.has(file));
+}
+
+/** Files of our own making in an agent's folder, named by a manifest or not. */
+export async function ownFiles(directory: Directory, agent: string): Promise<string[]> {
+  const files: string[] = [];
   for (const folder of await directory.list(agent)) {
     if (!ownFolders.test(folder)) continue;
     for (const name of await directory.list(`${agent}/${folder}`)) {
       const file = `${folder}/${name}`;
-      if (ownNames.test(name) && !named.has(file)) unnamed.push(file);
+      if (ownNames.test(name)) files.push(file);
     }
   }
-  return unnamed;
+  return files;
 }

@@ -7,6 +7,7 @@ import { openCompressor } from '../parquet/compression.js';
 import { cursorColumn, type ChunkPlace, type FileColumn } from '../parquet/footer.js';
 import { writeFooter } from '../parquet/footer-writer.js';
 import { magic, tailBytes } from '../parquet/format.js';
+import type { Bounds } from '../parquet/statistics.js';
 import { placementField, type Schema } from '../schema.js';
 import { fillCursors } from './cursor-column.js';
 import type { Directory, WritableFile } from './directory.js';
@@ -218,22 +219,7 @@ export class SegmentWriter {
 
   #timeBounds(): { timeMinMs: number | null; timeMaxMs: number | null } {
     const field = placementField(this.#schema);
-    let min: bigint | null = null;
-    let max: bigint | null = null;
-    if (field >= 0) {
-      for (const { chunks } of this.#rowGroups) {
-        const { bounds } = chunks[field]!.place;
-        if (bounds === null) continue;
-        const low = int64Of(bounds.min);
-        const high = int64Of(bounds.max);
-        if (min === null || low < min) min = low;
-        if (max === null || high > max) max = high;
-      }
-    }
-    return {
-      timeMinMs: min === null ? null : atMost(min),
-      timeMaxMs: max === null ? null : 0 - atMost(-max),
-    };
+    return timeBoundsOf(field < 0 ? [] : this.#rowGroups.map(({ chunks }) => chunks[field]!.place.bounds));
   }
 
   /** Gives the segment up: closes the file and removes it. Does nothing after `finish`. */
@@ -263,6 +249,26 @@ export class SegmentWriter {
     this.#file ??= await this.#directory.openWrite(this.#path);
     return this.#file;
   }
+}
+
+/** What a manifest says of a segment's times, given the bounds of the placement field in each row group. */
+export function timeBoundsOf(rowGroups: readonly (Bounds | null)[]): {
+  timeMinMs: number | null;
+  timeMaxMs: number | null;
+} {
+  let min: bigint | null = null;
+  let max: bigint | null = null;
+  for (const bounds of rowGroups) {
+    if (bounds === null) continue;
+    const low = int64Of(bounds.min);
+    const high = int64Of(bounds.max);
+    if (min === null || low < min) min = low;
+    if (max === null || high > max) max = high;
+  }
+  return {
+    timeMinMs: min === null ? null : atMost(min),
+    timeMaxMs: max === null ? null : 0 - atMost(-max),
+  };
 }
 
 function int64Of(bytes: Uint8Array): bigint {

@@ -72,7 +72,7 @@ export async function storesOf(archive: Archive, name: string | undefined): Prom
 }
 
 /** Whether there is an agent's file of that name is another matter: nothing was loaded for it. */
-function noRecords(name: string, known: readonly string[], where: string): LogstrataError {
+export function noRecords(name: string, known: readonly string[], where: string): LogstrataError {
   const there = known.length === 0 ? 'It is empty' : `There are records of ${listNames(known)}`;
   const message = `there are no records of an agent ${JSON.stringify(name)} in ${where}${didYouMean(name, known)}. ${there}`;
   return new LogstrataError('not_found', message);

@@ -1,4 +1,3 @@
-import { Option } from 'commander';
 import type { Command } from 'commander';
 import type { AgentStore, Damage, VerifyReport } from '../../engine/archive.js';
 import { exitDone, exitFailed, UsageError } from './failure.js';
@@ -13,6 +12,7 @@ import { printJson, printLines } from './terminal.js';
 interface VerifyFlags extends FolderFlags {
   readonly json?: boolean;
   readonly repair?: boolean;
+  readonly yes?: boolean;
 }
 
 const examples = `
@@ -20,8 +20,9 @@ Examples:
   $ logstrata verify          read every byte of every agent
   $ logstrata verify nginx    of one agent
   $ logstrata verify --json   for scripts: an array of reports
+  $ logstrata verify nginx --repair   while no server runs on the same data
 
-Exit code 1 when anything is damaged.`;
+Exit code 1 when anything is damaged; after a repair, when records are lost.`;
 
 /** Positions listed for one damage; the JSON answer has them all. */
 const positionsShownMax = 8;
@@ -68,13 +69,13 @@ async function verifyStore(store: AgentStore, signal: AbortSignal): Promise<Veri
 }
 
 async function verify(agent: string | undefined, flags: VerifyFlags, signal: AbortSignal): Promise<number> {
-  if (flags.repair === true) {
-    throw new UsageError(
-      'this version has no --repair: it finds damage and does not mend it',
-      'Records that "logstrata verify" does not list as lost can still be read with query and export.',
-    );
-  }
   const settings = readSettings(flags);
+  if (flags.repair === true) {
+    const { repair } = await import('./repair.js');
+    return repair(agent, settings, flags, signal);
+  }
+  if (flags.yes === true)
+    throw new UsageError('--yes goes with --repair', 'For example: logstrata verify --repair --yes');
   return withArchive(settings, 'read', 'verify', async (archive) => {
     const reports: (VerifyReport & { readonly agent: string })[] = [];
     for (const store of await storesOf(archive, agent)) {
@@ -96,7 +97,8 @@ export function addVerifyCommand(program: Command): void {
     .description('Reads every byte that belongs to a record and compares it with its checksums.')
     .argument('[agent]', 'name of an agent (default: all)')
     .option('--json', 'answer with JSON')
-    .addOption(new Option('--repair').hideHelp())
+    .option('--repair', 'mend what is damaged: keep all that is whole, put the rest aside, say what is gone')
+    .option('--yes', 'with --repair: take in files that no manifest lists, without asking')
     .addHelpText('after', examples)
     .action(async (agent: string | undefined, _flags: unknown, command: Command) => {
       const flags = command.optsWithGlobals<VerifyFlags>();

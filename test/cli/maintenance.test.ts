@@ -104,6 +104,33 @@ describe('logstrata verify', () => {
   });
 });
 
+describe('logstrata verify --repair', () => {
+  it('brings back all that is whole when the manifest is deleted and a segment damaged', async () => {
+    const folder = loaded();
+    const answer = recordsOf((await run(folder, ['query', 'nginx', '--limit', '10000'])).stdout);
+    const place = join(folder, 'data/store/nginx');
+    for (const name of readdirSync(place)) if (name.startsWith('manifest-')) rmSync(join(place, name));
+    const file = segmentsOf(folder, 'nginx')[1]!;
+    const bytes = readFileSync(file);
+    bytes.fill(0xa5, 100, bytes.length / 2);
+    writeFileSync(file, bytes);
+
+    const asked = await run(folder, ['verify', 'nginx', '--repair']);
+    expect(asked.code).toBe(1);
+    expect(asked.stderr).toContain('--yes');
+    const ended = await run(folder, ['verify', 'nginx', '--repair', '--yes']);
+    expect(ended.code).toBe(1);
+    expect(ended.stdout).toMatch(/rebuilt {2}nginx: the manifest, from the files alone/);
+    expect(ended.stdout).toMatch(/LOST {5}[\d,]+ records?: [0-9a-f]{16} … [0-9a-f]{16}, 2026-11-18 /);
+    expect((await run(folder, ['verify', 'nginx'])).code).toBe(0);
+    const left = recordsOf((await run(folder, ['query', 'nginx', '--limit', '10000'])).stdout);
+    const expected = answer.filter((record) => new Date(record['time'] as number).getUTCDate() !== 18);
+    expect(left).toEqual(expected);
+    expect(left.length).toBeGreaterThan(5000);
+    expect((await run(folder, ['verify', '--repair'])).stdout).toMatch(/ok .*app: nothing to repair/);
+  });
+});
+
 describe('logstrata compact', () => {
   it('seals and merges, and changes no answer', async () => {
     const folder = loaded();

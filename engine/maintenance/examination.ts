@@ -1,0 +1,317 @@
+import { crc32 } from 'node:zlib';
+import { DamageError, isLogstrataError, LogstrataError } from '../errors.js';
+import { partitionOfTime } from '../cursor.js';
+import { sameSchema, type Schema } from '../schema.js';
+import { schemaOf } from '../storage/agent-state.js';
+import type { Directory } from '../storage/directory.js';
+import { scanHotSegment, type HotBatch, type HotDamage } from '../storage/hot-segment-file.js';
+import { manifestName, manifestNumbers, readManifestFile } from '../storage/manifest-file.js';
+import {
+  liveRows,
+  liveRuns,
+  type HotEntry,
+  type Manifest,
+  type RejectedEntry,
+  type Run,
+  type SegmentEntry,
+} from '../storage/manifest.js';
+import { namedFiles, ownFiles } from '../storage/removals.js';
+import { verifySegment, type SegmentDamage } from '../storage/verify-segment.js';
+import type { Coverage } from './coverage.js';
+import { readFoundSegment } from './found-segment.js';
+import { lostDay, lostRun, type LostRecords } from './lost-records.js';
+import type { RepairContext, RepairOptions } from './repair.js';
+
+/** A sealed segment, and what of it is whole. */
+export class Finding {
+  readonly liveRows: number;
+  /** Live runs whose row groups are whole. */
+  readonly wholeRuns: readonly Run[];
+  private readonly lostRuns: readonly Run[];
+
+  constructor(
+    readonly entry: SegmentEntry,
+    readonly schema: Schema,
+    /** Whether a manifest lists it. */
+    readonly listed: boolean,
+    readonly damages: readonly SegmentDamage[],
+  ) {
+    this.liveRows = liveRows(entry);
+    const { whole, lost } = splitRuns(entry, damages);
+    this.wholeRuns = whole;
+    this.lostRuns = lost;
+  }
+
+  get file(): string {
+    return this.entry.file;
+  }
+
+  /** What is lost with the damaged row groups, but for records that lie whole elsewhere. */
+  lostBeyond(coverage: Coverage): LostRecords[] {
+    const reason = this.damages[0]?.reason ?? '';
+    return this.lostRuns
+      .flatMap((run) => coverage.missing(run))
+      .map((run) => lostRun(this.file, reason, run));
+  }
+}
+
+function splitRuns(entry: SegmentEntry, damages: readonly SegmentDamage[]): { whole: Run[]; lost: Run[] } {
+  const isAllLost = damages.some(({ costs }) => costs === 'segment');
+  const lostGroups = new Set(
+    damages.filter(({ costs }) => costs === 'rowGroup').map(({ rowGroup }) => rowGroup),
+  );
+  const whole: Run[] = [];
+  const lost: Run[] = [];
+  let end = 0;
+  entry.rowGroupRows.forEach((rows, group) => {
+    const first = end;
+    end += rows;
+    const into = isAllLost || lostGroups.has(group) ? lost : whole;
+    for (const run of liveRuns(entry)) {
+      const from = Math.max(run.firstRow, first);
+      const to = Math.min(run.firstRow + run.rows, end);
+      const firstOrdinal = run.firstOrdinal + from - run.firstRow;
+      if (from < to) into.push({ partition: run.partition, firstOrdinal, firstRow: from, rows: to - from });
+    }
+  });
+  return { whole, lost };
+}
+
+/** A hot file, and the batches of it that are whole. */
+export interface HotFinding {
+  readonly file: string;
+  readonly listed: boolean;
+  /** As a manifest names it, or would. */
+  readonly entry: HotEntry;
+  readonly schema: Schema;
+  readonly batches: readonly HotBatch[];
+  readonly damages: readonly HotDamage[];
+}
+
+/** Everything there is of an agent. */
+export interface Findings {
+  /** The newest manifest that can be read. */
+  base: Manifest | undefined;
+  /** A manifest has to be made from the files: there is none, or the newest is damaged. */
+  isRebuilt: boolean;
+  /** Nothing is damaged, and nothing is missing. */
+  isWhole: boolean;
+  /** Of the manifests that are there, readable or not; 0 for none. */
+  highestNumber: number;
+  badManifests: string[];
+  schemas: { version: number; schema: Schema }[];
+  segments: Finding[];
+  hot: HotFinding[];
+  /** Records of hot files that stay as they are. */
+  hotRecordsKept: number;
+  rejected: { readonly entry: RejectedEntry; readonly listed: boolean }[];
+  badRejected: { file: string; reason: string }[];
+  /** Files that say nothing about what was in them. */
+  illegible: { file: string; reason: string }[];
+  lost: LostRecords[];
+  highestPartition: number;
+}
+
+/** Reads every manifest, and every byte that belongs, or may belong, to a record. Changes nothing. */
+export async function examine(context: RepairContext, options: RepairOptions): Promise<Findings> {
+  const { directory, agent } = context;
+  const found: Findings = {
+    base: undefined,
+    isRebuilt: false,
+    isWhole: false,
+    highestNumber: 0,
+    badManifests: [],
+    schemas: [],
+    segments: [],
+    hot: [],
+    hotRecordsKept: 0,
+    rejected: [],
+    badRejected: [],
+    illegible: [],
+    lost: [],
+    highestPartition: 0,
+  };
+  await examineManifests(directory, agent, found);
+  found.schemas = [...(found.base?.schemas ?? [])];
+  const files = await filesOf(directory, agent, found);
+  if (files.length === 0 && found.base === undefined)
+    throw new LogstrataError('not_found', `there is nothing of agent "${agent}" in ${directory.location}`, {
+      path: agent,
+    });
+  for (const [i, file] of files.entries()) {
+    if (options.signal?.aborted) throw new LogstrataError('cancelled', 'the repair was stopped');
+    if (file.startsWith('dt=')) await examineSegment(directory, agent, file, found);
+    else if (file.startsWith('rejected/')) await examineRejected(directory, agent, file, found);
+    options.onProgress?.((i + 1) / files.length);
+  }
+  if (options.schema !== undefined && found.schemas.length === 0)
+    found.schemas.push({ version: 1, schema: options.schema });
+  if (found.schemas.length === 0)
+    throw new LogstrataError(
+      'invalid',
+      `no file of agent "${agent}" tells its fields: its file in the agents folder is needed`,
+    );
+  for (const file of files) if (file.startsWith('hot/')) await examineHot(directory, agent, file, found);
+  found.highestPartition = Math.max(
+    found.base?.highestPartition ?? 0,
+    ...files
+      .filter((file) => file.startsWith('dt='))
+      .map((file) => partitionOfTime(lostDay(file, '').fromMs)),
+    ...found.segments.map(({ entry }) => entry.runs.at(-1)!.partition),
+  );
+  for (const { damages, batches } of found.hot)
+    if (!found.isRebuilt && damages.length === 0)
+      for (const { batch } of batches) found.hotRecordsKept += batch.length;
+  found.isWhole =
+    !found.isRebuilt &&
+    found.segments.every(({ damages }) => damages.length === 0) &&
+    found.hot.every(({ damages }) => damages.length === 0) &&
+    found.badRejected.length + found.illegible.length === 0;
+  return found;
+}
+
+async function examineManifests(directory: Directory, agent: string, found: Findings): Promise<void> {
+  const numbers = await manifestNumbers(directory, agent);
+  found.highestNumber = numbers.at(-1) ?? 0;
+  for (const number of numbers.reverse()) {
+    try {
+      found.base ??= await readManifestFile(directory, agent, number);
+    } catch (error) {
+      if (!(error instanceof DamageError)) throw error;
+      found.badManifests.push(manifestName(number));
+    }
+  }
+  found.isRebuilt = found.base?.number !== found.highestNumber || found.base === undefined;
+}
+
+/** What the manifest names; and where it has to be rebuilt, all that might have been named. */
+async function filesOf(directory: Directory, agent: string, found: Findings): Promise<string[]> {
+  const files = new Set(found.base === undefined ? [] : namedFiles(found.base));
+  if (found.isRebuilt) for (const file of await ownFiles(directory, agent)) files.add(file);
+  return [...files].sort();
+}
+
+async function examineSegment(
+  directory: Directory,
+  agent: string,
+  file: string,
+  found: Findings,
+): Promise<void> {
+  const { base } = found;
+  const known = base?.segments.find((entry) => entry.file === file);
+  let entry: SegmentEntry;
+  let schema: Schema;
+  if (known !== undefined) {
+    entry = known;
+    schema = schemaOf(base!, known.schemaVersion);
+  } else {
+    try {
+      const read = await readFoundSegment(directory, agent, file);
+      schema = read.schema;
+      entry = { ...read.entry, schemaVersion: versionOf(found, read.schema, read.entry.schemaVersion) };
+    } catch (error) {
+      if (!(error instanceof DamageError)) throw error;
+      found.illegible.push({ file, reason: error.message });
+      found.lost.push(lostDay(file, error.message));
+      return;
+    }
+  }
+  const damages: SegmentDamage[] = [];
+  for await (const damage of verifySegment(directory, `${agent}/${file}`, entry, schema))
+    damages.push(damage);
+  found.segments.push(new Finding(entry, schema, known !== undefined, damages));
+}
+
+async function isThere(directory: Directory, path: string): Promise<boolean> {
+  try {
+    await directory.size(path);
+    return true;
+  } catch (error) {
+    if (isLogstrataError(error) && error.code === 'not_found') return false;
+    throw error;
+  }
+}
+
+/** The version of a file's schema in the manifest to come: that in the file, unless another schema has it. */
+function versionOf(found: Findings, schema: Schema, wanted: number): number {
+  const same = found.schemas.find((known) => sameSchema(known.schema, schema));
+  if (same !== undefined) return same.version;
+  const isTaken = found.schemas.some(({ version }) => version === wanted);
+  const version = isTaken ? Math.max(...found.schemas.map((known) => known.version)) + 1 : wanted;
+  found.schemas.push({ version, schema });
+  found.schemas.sort((a, b) => a.version - b.version);
+  return version;
+}
+
+async function examineHot(directory: Directory, agent: string, file: string, found: Findings): Promise<void> {
+  const known = found.base?.hot.find((entry) => entry.file === file);
+  if (known !== undefined) {
+    if (found.isRebuilt && !(await isThere(directory, `${agent}/${file}`))) return;
+    await readHot(directory, agent, found, known, schemaOf(found.base!, known.schemaVersion), true);
+    return;
+  }
+  for (const { version, schema } of found.schemas) {
+    const entry = { file, schemaVersion: version, committedBytes: null, foldedBytes: 0, createdMs: 0 };
+    if (await readHot(directory, agent, found, entry, schema, false)) return;
+  }
+  const reason = 'its beginning is damaged, or its fields are none that are known';
+  found.illegible.push({ file, reason });
+  found.lost.push(lostDay(file, reason));
+}
+
+/** Reads a hot file under a schema; false when it is another's. */
+async function readHot(
+  directory: Directory,
+  agent: string,
+  found: Findings,
+  entry: HotEntry,
+  schema: Schema,
+  listed: boolean,
+): Promise<boolean> {
+  const { file, committedBytes } = entry;
+  // A length that an older manifest gives may have been passed since.
+  const length = found.isRebuilt ? null : (committedBytes ?? null);
+  try {
+    const { batches, damages } = await scanHotSegment(directory, `${agent}/${file}`, schema, length);
+    if (!listed && damages.some(({ offset }) => offset === 0)) return false;
+    found.hot.push({ file, listed, entry, schema, batches, damages });
+  } catch (error) {
+    if (!isLogstrataError(error) || error.code !== 'not_found') throw error;
+    const damage = { offset: 0, bytes: 0, reason: 'the file is not there', after: null, before: null };
+    found.hot.push({ file, listed, entry, schema, batches: [], damages: [damage] });
+  }
+  return true;
+}
+
+async function examineRejected(
+  directory: Directory,
+  agent: string,
+  file: string,
+  found: Findings,
+): Promise<void> {
+  const known = found.base?.rejected.find((entry) => entry.file === file);
+  let bytes: Uint8Array;
+  try {
+    const open = await directory.openRead(`${agent}/${file}`);
+    bytes = await open.read(0, await open.size()).finally(() => open.close());
+  } catch (error) {
+    if (!isLogstrataError(error) || error.code !== 'not_found') throw error;
+    found.badRejected.push({ file, reason: 'the file is not there' });
+    return;
+  }
+  if (
+    known !== undefined &&
+    crc32(bytes.subarray(0, known.bytes)) === known.checksum &&
+    bytes.length >= known.bytes
+  ) {
+    found.rejected.push({ entry: known, listed: true });
+  } else if (known !== undefined && !found.isRebuilt) {
+    found.badRejected.push({ file, reason: 'its checksum differs' });
+  } else {
+    const whole = bytes.subarray(0, bytes.lastIndexOf(10) + 1);
+    let lines = 0;
+    for (const byte of whole) if (byte === 10) lines++;
+    const entry = { file, bytes: whole.length, lines, checksum: crc32(whole) };
+    found.rejected.push({ entry, listed: known !== undefined });
+  }
+}

@@ -1,0 +1,93 @@
+import { crc32 } from 'node:zlib';
+import { DamageError, LogstrataError } from '../errors.js';
+import { footerBytesMax } from '../limits.js';
+import { readFooter } from '../parquet/footer-reader.js';
+import { FormatError, magic, tailBytes } from '../parquet/format.js';
+import { placementField, type Schema } from '../schema.js';
+import type { Directory, ReadableFile } from '../storage/directory.js';
+import { gramFilterBytes } from '../storage/gram-filter.js';
+import type { SegmentEntry } from '../storage/manifest.js';
+import { hasMagic, readBytes, withFile } from '../storage/segment-file.js';
+import { readMetadata } from '../storage/segment-metadata.js';
+import { timeBoundsOf } from '../storage/sealed-segment-writer.js';
+
+/** What a segment says of itself, where no manifest does. */
+export interface FoundSegment {
+  readonly entry: SegmentEntry;
+  readonly schema: Schema;
+}
+
+/**
+ * Reads from its footer what a manifest would say of a segment, but for what only a manifest knows: what it replaced, and what
+ * of it retention has taken. Throws `DamageError` for a file whose footer can't be read.
+ *
+ * @param file path under the agent's folder
+ */
+export function readFoundSegment(directory: Directory, agent: string, file: string): Promise<FoundSegment> {
+  return withFile(directory, `${agent}/${file}`, async (open) => {
+    try {
+      return await describe(open, file);
+    } catch (error) {
+      if (!(error instanceof FormatError) && !(error instanceof LogstrataError)) throw error;
+      if (error instanceof LogstrataError && error.code !== 'damaged') throw error;
+      throw new DamageError(`its footer can not be read: ${error.message}`, {
+        path: open.path,
+        cause: error,
+      });
+    }
+  });
+}
+
+async function describe(open: ReadableFile, file: string): Promise<FoundSegment> {
+  const bytes = await open.size();
+  const tail = await readBytes(open, Math.max(0, bytes - tailBytes), tailBytes);
+  if (!hasMagic(tail.subarray(tailBytes - magic.length)))
+    throw new DamageError('it does not end with "PAR1"', {});
+  const structureBytes = new DataView(tail.buffer, tail.byteOffset, tailBytes).getUint32(0, true);
+  const footerBytes = structureBytes + tailBytes;
+  if (footerBytes > Math.min(bytes, footerBytesMax))
+    throw new DamageError(`it claims a footer of ${footerBytes} bytes`, {});
+  const footerOffset = bytes - footerBytes;
+  const stored = await readBytes(open, footerOffset, footerBytes);
+  const footer = readFooter(stored.subarray(0, structureBytes));
+  const { schema, schemaVersion, runs, gramFilters } = readMetadata(footer.keyValues);
+  const placement = placementField(schema);
+  const bounds =
+    placement < 0 ? [] : footer.rowGroups.map((group) => group.chunks[placement + 1]?.bounds ?? null);
+  const entry: SegmentEntry = {
+    file,
+    bytes,
+    rows: footer.rows,
+    rowGroupRows: footer.rowGroups.map(({ rows }) => rows),
+    runs,
+    ...timeBoundsOf(bounds),
+    footerOffset,
+    footerBytes,
+    footerChecksum: crc32(stored),
+    schemaVersion,
+    codec: footer.codec,
+    gramFilterBytes: gramFilters.reduce((sum, place) => sum + gramFilterBytes(place), 0),
+    replaces: [],
+  };
+  assertCovered(entry);
+  return { entry, schema };
+}
+
+/** Every row of a segment has one position, and its runs ascend. */
+function assertCovered(entry: SegmentEntry): void {
+  let row = 0;
+  let before: SegmentEntry['runs'][number] | undefined;
+  for (const run of entry.runs) {
+    const ascends =
+      before === undefined ||
+      run.partition > before.partition ||
+      (run.partition === before.partition && run.firstOrdinal >= before.firstOrdinal + before.rows);
+    if (run.firstRow !== row || run.rows < 1 || !ascends)
+      throw new DamageError('its runs do not follow one another', {});
+    row += run.rows;
+    before = run;
+  }
+  const groupRows = entry.rowGroupRows.reduce((sum, rows) => sum + rows, 0);
+  if (row !== entry.rows || row === 0 || groupRows !== row)
+    throw new DamageError(`its runs have ${row} rows, its row groups ${groupRows} of ${entry.rows}`, {});
+}

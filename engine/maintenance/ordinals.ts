@@ -1,0 +1,22 @@
+import { LogstrataError } from '../errors.js';
+import { ordinalMax, repairOrdinalStep } from '../limits.js';
+import type { CommittedValues } from '../storage/committed-values.js';
+import type { Findings } from './examination.js';
+
+/**
+ * The first ordinal that was certainly never given, in any partition, when the manifest that counted them is lost. Throws `limit`
+ * when so many manifests have been rebuilt that none is left.
+ */
+export function firstFreeOrdinal({ base, segments }: Findings, values: CommittedValues): number {
+  let highest = base?.ordinalsFrom ?? 1;
+  for (const [, next] of values.nextOrdinals()) highest = Math.max(highest, next);
+  for (const { entry } of segments)
+    for (const { firstOrdinal, rows } of entry.runs) highest = Math.max(highest, firstOrdinal + rows);
+  const first = (Math.floor(highest / repairOrdinalStep) + 1) * repairOrdinalStep + 1;
+  if (first + repairOrdinalStep > ordinalMax)
+    throw new LogstrataError(
+      'limit',
+      `there are no ordinals left that were certainly never given (at ${highest})`,
+    );
+  return first;
+}

@@ -1,0 +1,209 @@
+import { DamageError, LogstrataError } from '../errors.js';
+import type { Schema } from '../schema.js';
+import type { CommittedValues } from '../storage/committed-values.js';
+import { buildingFolder } from '../storage/committer.js';
+import type { Directory } from '../storage/directory.js';
+import { publishManifest } from '../storage/manifest-file.js';
+import {
+  noCounters,
+  nothingRetired,
+  type Codec,
+  type Manifest,
+  type SegmentEntry,
+} from '../storage/manifest.js';
+import type { WorkerPool } from '../workers/worker-pool.js';
+import { Coverage } from './coverage.js';
+import { examine, type Finding, type Findings } from './examination.js';
+import { HotSalvage } from './hot-salvage.js';
+import type { LostRecords } from './lost-records.js';
+import { firstFreeOrdinal } from './ordinals.js';
+import { Quarantine } from './quarantine.js';
+import { rewriteSegments } from './rewrite.js';
+
+export interface RepairOptions {
+  /** Asks whether files that no manifest lists are to be taken in. What is refused is put aside. */
+  readonly adopt: (files: readonly string[]) => Promise<boolean>;
+  /** The agent's fields as they are configured; needed only where no file tells. */
+  readonly schema?: Schema | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((fraction: number) => void) | undefined;
+}
+
+/** What a repair found and did. */
+export interface RepairReport {
+  /** Whether anything was changed. */
+  readonly changed: boolean;
+  /** `whole`: it was there. `rebuilt`: from the files, and from an older manifest where `basedOn` names one. */
+  readonly manifest: 'whole' | 'rebuilt';
+  /** Number of the older manifest that a rebuilt one goes on from; null for none. */
+  readonly basedOn: number | null;
+  /** Files that no manifest listed, and that were taken in. */
+  readonly adopted: readonly string[];
+  /** What was put aside, and why. */
+  readonly quarantined: readonly { readonly file: string; readonly to: string; readonly reason: string }[];
+  readonly lost: readonly LostRecords[];
+  /** Records that can be answered, hot ones included. */
+  readonly records: number;
+}
+
+export interface RepairContext {
+  readonly directory: Directory;
+  readonly agent: string;
+  /** Name of the unit of work that new segments are built in. */
+  readonly id: string;
+  readonly now: () => number;
+  readonly codec: Codec;
+  readonly workers: WorkerPool;
+}
+
+/**
+ * Mends an agent's folder, of which this process must be the writer: rebuilds a manifest that is lost or damaged from the files,
+ * writes the whole row groups of damaged segments and the whole batches of damaged hot files anew, and puts aside, in
+ * `quarantine/`, what is damaged. Records keep their positions. One manifest publishes all of it; until then nothing is changed,
+ * and a repair that was interrupted can be begun anew. Throws `not_found` when there is nothing of the agent.
+ */
+export async function repairAgent(context: RepairContext, options: RepairOptions): Promise<RepairReport> {
+  const { directory, agent, id } = context;
+  const found = await examine(context, options);
+  const quarantine = new Quarantine(directory, agent);
+  const adopted = await adopt(found, options, quarantine);
+  if (found.isWhole)
+    return reportOf(found, adopted, quarantine, { changed: false, segments: found.base!.segments });
+  await directory.makeDirectory(buildingFolder(agent, id));
+  try {
+    const coverage = new Coverage();
+    const segments = await salvageSegments(context, options, found, coverage, quarantine);
+    const hot = new HotSalvage(context, found, coverage);
+    segments.push(...(await hot.seal(quarantine)));
+    found.lost.push(...hot.lost);
+    for (const { file, reason } of [...found.badRejected, ...found.illegible]) quarantine.add(file, reason);
+    await quarantine.link();
+    const manifest = nextManifest(agent, found, segments, hot.values);
+    await publishManifest(directory, agent, { ...manifest, hot: hot.kept });
+    await quarantine.removeOriginals();
+    for (const file of found.badManifests) await quarantine.move(file, 'it is not what was written');
+    return reportOf(found, adopted, quarantine, { changed: true, segments });
+  } finally {
+    await directory.removeDirectory(buildingFolder(agent, id));
+  }
+}
+
+/** Asks for the files that no manifest lists; returns those that are taken in. */
+async function adopt(
+  found: Findings,
+  options: RepairOptions,
+  quarantine: Quarantine,
+): Promise<readonly string[]> {
+  const unlisted = found.segments.filter(({ listed }) => !listed).map(({ file }) => file);
+  unlisted.push(...found.hot.filter(({ listed }) => !listed).map(({ file }) => file));
+  unlisted.push(...found.rejected.filter(({ listed }) => !listed).map(({ entry }) => entry.file));
+  if (unlisted.length === 0 || (await options.adopt(unlisted))) return unlisted;
+  const reason = 'no manifest lists it, and it was not taken in';
+  for (const file of unlisted) quarantine.add(file, reason);
+  const isListed = ({ listed }: { readonly listed: boolean }): boolean => listed;
+  found.segments = found.segments.filter(isListed);
+  found.hot = found.hot.filter(isListed);
+  found.rejected = found.rejected.filter(isListed);
+  return [];
+}
+
+/**
+ * The segments of the next manifest: those that are whole as they are, and new ones of what is whole in the others. Whole and
+ * large ones come first, so that of records that lie in two files (a segment and what it was merged into) the better counts.
+ */
+async function salvageSegments(
+  context: RepairContext,
+  options: RepairOptions,
+  found: Findings,
+  coverage: Coverage,
+  quarantine: Quarantine,
+): Promise<SegmentEntry[]> {
+  const order = [...found.segments].sort(
+    (a, b) => Number(a.damages.length > 0) - Number(b.damages.length > 0) || b.entry.rows - a.entry.rows,
+  );
+  const kept: SegmentEntry[] = [];
+  let index = 0;
+  for (const finding of order) {
+    if (options.signal?.aborted) throw new LogstrataError('cancelled', 'the repair was stopped');
+    const { entry, wholeRuns, damages } = finding;
+    const missing = wholeRuns.flatMap((run) => coverage.missing(run));
+    const rows = missing.reduce((sum, run) => sum + run.rows, 0);
+    for (const run of missing) coverage.add(run);
+    if (damages.length > 0) quarantine.add(entry.file, damages[0]!.reason);
+    if (rows === finding.liveRows && damages.length === 0) {
+      kept.push(entry);
+    } else if (rows > 0) {
+      const { liveFrom: _, ...all } = entry;
+      kept.push(...(await rewritePart(context, finding, { ...all, runs: missing }, index++)));
+    }
+  }
+  for (const finding of order) found.lost.push(...finding.lostBeyond(coverage));
+  return kept;
+}
+
+/** A damaged row group shows by itself; that one which was found whole can't be read is a failure of the disk. */
+async function rewritePart(
+  { directory, agent, id, workers }: RepairContext,
+  { schema, entry }: Finding,
+  part: SegmentEntry,
+  index: number,
+): Promise<readonly SegmentEntry[]> {
+  const unit = `${id.slice(0, 8)}${index.toString(16).padStart(4, '0')}`;
+  await directory.makeDirectory(buildingFolder(agent, unit));
+  try {
+    const job = { agent, id: unit, segments: [part], schema, codec: entry.codec, share: 1 };
+    return await rewriteSegments({ directory, workers }, job);
+  } catch (error) {
+    if (!(error instanceof DamageError)) throw error;
+    throw new LogstrataError('io', `${entry.file} reads differently each time: ${error.message}`, {
+      cause: error,
+    });
+  } finally {
+    await directory.removeDirectory(buildingFolder(agent, unit));
+  }
+}
+
+function nextManifest(
+  agent: string,
+  found: Findings,
+  segments: readonly SegmentEntry[],
+  values: CommittedValues,
+): Manifest {
+  const { base } = found;
+  values.applySegments(segments);
+  return {
+    number: found.highestNumber + 1,
+    agent,
+    schemas: found.schemas,
+    segments,
+    hot: [],
+    nextOrdinals: values.nextOrdinals(),
+    ordinalsFrom: found.isRebuilt ? firstFreeOrdinal(found, values) : base!.ordinalsFrom,
+    highestPartition: Math.max(values.highestPartition, found.highestPartition),
+    checkpoints: values.checkpoints(),
+    rejected: found.rejected.map(({ entry }) => entry),
+    counters: base === undefined ? { ...noCounters, records: rowsOf(segments) } : values.counters,
+    retired: base?.retired ?? nothingRetired,
+  };
+}
+
+function rowsOf(segments: readonly SegmentEntry[]): number {
+  return segments.reduce((sum, { rows }) => sum + rows, 0);
+}
+
+function reportOf(
+  found: Findings,
+  adopted: readonly string[],
+  quarantine: Quarantine,
+  { changed, segments }: { readonly changed: boolean; readonly segments: readonly SegmentEntry[] },
+): RepairReport {
+  return {
+    changed,
+    manifest: found.isRebuilt ? 'rebuilt' : 'whole',
+    basedOn: found.isRebuilt ? (found.base?.number ?? null) : null,
+    adopted,
+    quarantined: quarantine.taken,
+    lost: found.lost,
+    records: rowsOf(segments) + found.hotRecordsKept,
+  };
+}

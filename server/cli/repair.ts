@@ -1,0 +1,125 @@
+import { createInterface } from 'node:readline/promises';
+import { readAgents } from '../../agents/agent-file.js';
+import type { Archive } from '../../engine/archive.js';
+import { LogstrataError } from '../../engine/errors.js';
+import type { LostRecords } from '../../engine/maintenance/lost-records.js';
+import type { RepairReport } from '../../engine/maintenance/repair.js';
+import type { Schema } from '../../engine/schema.js';
+import { exitDone, exitFailed } from './failure.js';
+import { formatCounted, formatTime } from './figures.js';
+import { noRecords, withArchive } from './opened-archive.js';
+import { startProgress } from './progress.js';
+import type { Settings } from './settings.js';
+import { printJson, printLines, tell } from './terminal.js';
+
+/** Files named when it is asked for them; the rest are counted. */
+const filesShownMax = 20;
+
+export interface RepairFlags {
+  readonly json?: boolean;
+  readonly yes?: boolean;
+}
+
+/** Whether files that no manifest lists may be taken in: by `--yes`, or by whoever sits at the terminal. */
+async function askToAdopt(agent: string, files: readonly string[], flags: RepairFlags): Promise<boolean> {
+  if (flags.yes === true) return true;
+  const what = `${formatCounted(files.length, 'file')} of agent ${agent} that no manifest lists`;
+  if (!process.stdin.isTTY) {
+    throw new LogstrataError(
+      'invalid',
+      `there ${files.length === 1 ? 'is' : 'are'} ${what}, and nobody to ask whether to take them in: --yes does. Nothing was changed`,
+    );
+  }
+  for (const file of files.slice(0, filesShownMax)) tell(`  ${file}`);
+  if (files.length > filesShownMax) tell(`  and ${files.length - filesShownMax} more`);
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const answer = await terminal.question(`Take in ${what}? What is not taken in is put aside. [y/N] `);
+    return /^y(es)?$/i.test(answer.trim());
+  } finally {
+    terminal.close();
+  }
+}
+
+function describeLost({ file, reason, first, last, records, fromMs, untilMs }: LostRecords): string[] {
+  const count = records === null ? 'records, nothing tells how many' : formatCounted(records, 'record');
+  const times =
+    untilMs === 0 ? 'at times that nothing tells' : `${formatTime(fromMs)} to ${formatTime(untilMs)} UTC`;
+  const where = first === null || last === null ? times : `${first} … ${last}, ${times}`;
+  return [`LOST     ${count}: ${where}`, `         ${file}: ${reason}`];
+}
+
+function describeRepair(agent: string, report: RepairReport): string[] {
+  const records = formatCounted(report.records, 'record');
+  if (!report.changed) return [`ok       ${agent}: nothing to repair, ${records}`];
+  const lines: string[] = [];
+  if (report.manifest === 'rebuilt') {
+    const from =
+      report.basedOn === null ? 'from the files alone' : `from manifest ${report.basedOn} and the files`;
+    const sources =
+      report.basedOn === null
+        ? 'which log files were loaded is not known any more: one that is loaded again is stored again'
+        : 'what was loaded after that manifest may be stored again when it is loaded again';
+    lines.push(`rebuilt  ${agent}: the manifest, ${from}`, `note     ${agent}: ${sources}`);
+  }
+  if (report.adopted.length > 0)
+    lines.push(`taken in ${agent}: ${formatCounted(report.adopted.length, 'file')} that no manifest listed`);
+  for (const { file, to, reason } of report.quarantined) lines.push(`aside    ${file} -> ${to}: ${reason}`);
+  for (const lost of report.lost) lines.push(...describeLost(lost));
+  return [...lines, `repaired ${agent}: ${records} can be answered`];
+}
+
+/** The fields of an agent as its file has them; undefined where there is none that can be read. */
+function configuredSchema(settings: Settings, agent: string): Schema | undefined {
+  try {
+    return readAgents(settings.agentsFolder).agents.find(({ name }) => name === agent)?.schema;
+  } catch (error) {
+    if (error instanceof LogstrataError) return undefined;
+    throw error;
+  }
+}
+
+async function repairOne(
+  archive: Archive,
+  agent: string,
+  settings: Settings,
+  flags: RepairFlags,
+  signal: AbortSignal,
+): Promise<RepairReport> {
+  const progress = startProgress(`reading ${agent}`);
+  try {
+    return await archive.repair(agent, {
+      schema: configuredSchema(settings, agent),
+      signal,
+      onProgress: (fraction) => progress.update(fraction, ''),
+      adopt: (files) => {
+        progress.stop();
+        return askToAdopt(agent, files, flags);
+      },
+    });
+  } finally {
+    progress.stop();
+  }
+}
+
+/** `logstrata verify --repair`: mends one agent, or all of them. Exit code 1 when records are lost. */
+export async function repair(
+  agent: string | undefined,
+  settings: Settings,
+  flags: RepairFlags,
+  signal: AbortSignal,
+): Promise<number> {
+  return withArchive(settings, 'write', 'repair', async (archive) => {
+    const known = await archive.folders();
+    if (agent !== undefined && !known.includes(agent)) throw noRecords(agent, known, archive.location);
+    const reports: (RepairReport & { readonly agent: string })[] = [];
+    for (const name of agent === undefined ? known : [agent]) {
+      const report = await repairOne(archive, name, settings, flags, signal);
+      reports.push({ ...report, agent: name });
+      if (flags.json !== true) await printLines(describeRepair(name, report));
+    }
+    if (flags.json === true) await printJson(agent === undefined ? reports : reports[0]);
+    else if (reports.length === 0) await printLines([`no records in ${archive.location} yet`]);
+    return reports.some((report) => report.lost.length > 0) ? exitFailed : exitDone;
+  });
+}

@@ -1,0 +1,260 @@
+import { describe, expect, it } from 'vitest';
+import type { AgentStore } from '../../../engine/archive.js';
+import { parseCursor } from '../../../engine/cursor.js';
+import { LogstrataError } from '../../../engine/errors.js';
+import type { RepairReport } from '../../../engine/maintenance/repair.js';
+import { rowGroupRowsMax } from '../../../engine/limits.js';
+import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
+import type { CrashMode } from '../../../engine/storage/memory-file.js';
+import type { Value } from '../../model/dataset.js';
+import { answer, append, load, noon, openCompacting, openOn, openToRead, schema } from './memory-archive.js';
+
+const hourMs = 3_600_000;
+
+function rows(count: number, hours: number, name: string): Value[][] {
+  return Array.from({ length: count }, (_, i) => [
+    BigInt(noon - 1 - Math.floor(((count - i) * hours * hourMs) / count)),
+    BigInt(i),
+    null,
+    `${name} ${i}`,
+  ]);
+}
+
+const linesOf = (text: string): string[] => text.split('\n').slice(0, -1);
+const cursorOf = (line: string): string => line.slice(12, 28);
+
+async function listFiles(directory: MemoryDirectory, folder: string): Promise<string[]> {
+  const files: string[] = [];
+  for (const name of await directory.list(folder)) {
+    const path = `${folder}/${name}`;
+    if (/^(dt=.*|hot|rejected|quarantine)$/.test(name)) files.push(...(await listFiles(directory, path)));
+    else if (name !== 'building') files.push(path);
+  }
+  return files;
+}
+
+async function overwrite(
+  directory: MemoryDirectory,
+  path: string,
+  from: number,
+  to = from + 64,
+): Promise<void> {
+  const file = await directory.openWrite(path);
+  const sizeBytes = await directory.size(path);
+  const first = Math.floor(from * sizeBytes);
+  await file.write(
+    first,
+    new Uint8Array(Math.min(sizeBytes, to <= 1 ? Math.floor(to * sizeBytes) : first + 64) - first).fill(0xa5),
+  );
+  await file.sync();
+  await file.close();
+}
+
+async function repairOn(directory: MemoryDirectory, yes = true): Promise<RepairReport> {
+  const archive = await openOn(directory);
+  try {
+    return await archive.repair('web', { adopt: () => Promise.resolve(yes) });
+  } finally {
+    await archive.close();
+  }
+}
+
+/** A store with records of some hours, sealed and hot. Returns all of its lines. */
+async function made(
+  directory: MemoryDirectory,
+  fill: (store: AgentStore) => Promise<void>,
+): Promise<string[]> {
+  const archive = await openOn(directory);
+  const store = await archive.agent('web', schema);
+  await fill(store);
+  const lines = linesOf(await answer(store));
+  await archive.close();
+  return lines;
+}
+
+async function several(store: AgentStore): Promise<void> {
+  await load(store, rows(300, 50, 'first'));
+  await load(store, rows(200, 50, 'second'));
+  await append(store, rows(20, 3, 'hot'), 'live');
+}
+
+/** What is answered after a repair; the archive is whole then, and commits records with ordinals of their own. */
+async function afterRepair(directory: MemoryDirectory): Promise<string[]> {
+  const archive = await openOn(directory);
+  const store = await archive.agent('web', schema);
+  const lines = linesOf(await answer(store));
+  expect(await store.verify()).toMatchObject({ damages: [], unnamedFiles: [], records: lines.length });
+  await load(store, rows(60, 50, 'later'));
+  await append(store, rows(10, 2, 'live'), 'live');
+  const more = linesOf(await answer(store));
+  expect(more).toHaveLength(lines.length + 70);
+  const before = new Set(lines);
+  expect(more.filter((line) => before.has(line))).toEqual(lines);
+  await archive.close();
+  return lines;
+}
+
+describe('verify --repair', () => {
+  it('changes nothing where everything is whole', async () => {
+    const directory = new MemoryDirectory();
+    const lines = await made(directory, several);
+    const before = await listFiles(directory, 'web');
+    expect(await repairOn(directory)).toMatchObject({
+      changed: false,
+      manifest: 'whole',
+      lost: [],
+      records: 520,
+    });
+    expect(await listFiles(directory, 'web')).toEqual(before);
+    expect(await afterRepair(directory)).toEqual(lines);
+  });
+
+  it('rebuilds a lost manifest from the files, under the same cursors, and goes on at ordinals that were never given', async () => {
+    const directory = new MemoryDirectory();
+    const lines = await made(directory, several);
+    const given = new Set(lines.map(cursorOf));
+    for (const name of await directory.list('web'))
+      if (name.startsWith('manifest-')) await directory.remove(`web/${name}`);
+    const report = await repairOn(directory);
+    expect(report).toMatchObject({
+      changed: true,
+      manifest: 'rebuilt',
+      basedOn: null,
+      lost: [],
+      records: 520,
+    });
+    expect(report.adopted.length).toBeGreaterThan(3);
+    expect(await afterRepair(directory)).toEqual(lines);
+    const reader = await openToRead(directory);
+    for (const line of linesOf(await answer(await reader.agent('web', schema)))) {
+      const { ordinal } = parseCursor(cursorOf(line))!;
+      expect(ordinal > 2 ** 32).toBe(!given.has(cursorOf(line)));
+    }
+    await reader.close();
+  });
+
+  it('takes in no file that no manifest lists unless it is told to, and loses none of them', async () => {
+    const directory = new MemoryDirectory();
+    await made(directory, several);
+    for (const name of await directory.list('web'))
+      if (name.startsWith('manifest-')) await directory.remove(`web/${name}`);
+    const archive = await openOn(directory);
+    const refuse = () => Promise.reject(new LogstrataError('invalid', 'nobody to ask'));
+    const before = await listFiles(directory, 'web');
+    await expect(archive.repair('web', { adopt: refuse })).rejects.toThrow('nobody to ask');
+    await archive.close();
+    expect(await listFiles(directory, 'web')).toEqual(before);
+
+    const report = await repairOn(directory, false);
+    expect(report).toMatchObject({ adopted: [], records: 0 });
+    expect(report.quarantined).toHaveLength(before.length);
+    expect(await afterRepair(directory)).toEqual([]);
+    const aside = (await listFiles(directory, 'web')).filter((file) => file.startsWith('web/quarantine/'));
+    expect(aside).toHaveLength(before.length);
+  });
+
+  it('goes on from the manifest before when the newest is damaged, with all that came after it', async () => {
+    const directory = new MemoryDirectory();
+    const lines = await made(directory, several);
+    const newest = (await directory.list('web')).filter((name) => name.startsWith('manifest-')).at(-1)!;
+    await overwrite(directory, `web/${newest}`, 0.5);
+    const report = await repairOn(directory);
+    expect(report).toMatchObject({ manifest: 'rebuilt', basedOn: Number(newest.slice(9)) - 1, lost: [] });
+    expect(report.quarantined.map(({ file }) => file)).toEqual([newest]);
+    expect(await afterRepair(directory)).toEqual(lines);
+  });
+
+  it('counts records once that lie in a segment and in what it was merged into', async () => {
+    const directory = new MemoryDirectory();
+    const archive = await openCompacting(directory);
+    const store = await archive.agent('web', schema);
+    for (let i = 0; i < 3; i++) await load(store, rows(40, 5, `load ${i}`));
+    await archive.compactNext();
+    const lines = linesOf(await answer(store));
+    // The power goes before the merged segments are removed.
+    const left = directory.crash('kept');
+    expect((await listFiles(left, 'web')).filter((file) => file.endsWith('.parquet'))).toHaveLength(4);
+    for (const name of await left.list('web'))
+      if (name.startsWith('manifest-')) await left.remove(`web/${name}`);
+    expect(await repairOn(left)).toMatchObject({ lost: [], records: 120 });
+    expect(await afterRepair(left)).toEqual(lines);
+  });
+
+  it('keeps the whole row groups of a segment of which half is overwritten, and says what is gone', async () => {
+    const directory = new MemoryDirectory();
+    const lines = await made(directory, async (store) => {
+      await load(store, rows(3 * rowGroupRowsMax, 3, 'many'), 20_000);
+    });
+    const [file] = (await listFiles(directory, 'web')).filter((name) => name.endsWith('.parquet'));
+    await overwrite(directory, file!, 0.1, 0.5);
+    const report = await repairOn(directory);
+    const lost = report.lost.reduce((sum, { records }) => sum + records!, 0);
+    expect(lost).toBe(2 * rowGroupRowsMax);
+    expect(report.records).toBe(rowGroupRowsMax);
+    expect(report.quarantined).toMatchObject([{ file: file!.slice(4) }]);
+    expect(report.lost[0]).toMatchObject({ first: cursorOf(lines[0]!), fromMs: noon - 4 * hourMs });
+    // Compared as one text: a difference between so many lines is not worth listing.
+    expect((await afterRepair(directory)).join('\n') === lines.slice(lost).join('\n')).toBe(true);
+  }, 60_000);
+
+  it('puts aside a segment that is gone or illegible, with and without its manifest', async () => {
+    for (const manifestIsLost of [false, true]) {
+      const directory = new MemoryDirectory();
+      const lines = await made(directory, several);
+      const segments = (await listFiles(directory, 'web')).filter((name) => name.endsWith('.parquet'));
+      await overwrite(directory, segments[0]!, 0.5, 1);
+      if (!manifestIsLost) await directory.remove(segments[1]!);
+      for (const name of await directory.list('web'))
+        if (manifestIsLost && name.startsWith('manifest-')) await directory.remove(`web/${name}`);
+      const report = await repairOn(directory);
+      expect(report.quarantined.map(({ file }) => `web/${file}`)).toEqual([segments[0]]);
+      if (manifestIsLost) {
+        expect(report.lost).toMatchObject([{ records: null, untilMs: report.lost[0]!.fromMs + 24 * hourMs }]);
+      } else {
+        const gone = report.lost.reduce((sum, { records }) => sum + records!, 0);
+        expect(gone + report.records).toBe(lines.length);
+      }
+      const left = await afterRepair(directory);
+      expect(left).toHaveLength(report.records);
+      expect(lines.filter((line) => left.includes(line))).toEqual(left);
+    }
+  });
+
+  it('keeps the whole batches of a damaged hot file', async () => {
+    const directory = new MemoryDirectory();
+    const lines = await made(directory, async (store) => {
+      for (let i = 0; i < 5; i++) await append(store, rows(30, 1, `batch ${i}`), 'live');
+    });
+    const [file] = (await listFiles(directory, 'web')).filter((name) => name.endsWith('.arrows'));
+    await overwrite(directory, file!, 0.5);
+    const report = await repairOn(directory);
+    expect(report).toMatchObject({ records: 120, lost: [{ records: 30, first: cursorOf(lines[60]!) }] });
+    const left = await afterRepair(directory);
+    expect(left).toEqual([...lines.slice(0, 60), ...lines.slice(90)]);
+  });
+
+  it('that a crash ends at any step can be begun anew, with the same outcome', async () => {
+    const whole = new MemoryDirectory();
+    const lines = await made(whole, several);
+    const segments = (await listFiles(whole, 'web')).filter((name) => name.endsWith('.parquet'));
+    await overwrite(whole, segments[0]!, 0.5, 1);
+    const newest = (await whole.list('web')).filter((name) => name.startsWith('manifest-')).at(-1)!;
+    await overwrite(whole, `web/${newest}`, 0.5);
+    const modes: CrashMode[] = ['lost', 'kept', { seed: 1 }];
+    let expected: string[] | undefined;
+    for (let step = 1; step < 60; step += 2) {
+      const directory = whole.crash('kept', { crashAtOperation: step });
+      const failure = await repairOn(directory).catch((error: unknown) => error);
+      if (failure instanceof Error && !(failure instanceof LogstrataError)) throw failure;
+      const left = directory.crash(modes[step % modes.length]!);
+      await repairOn(left);
+      const reader = await openOn(left);
+      const found = linesOf(await answer(await reader.agent('web', schema)));
+      await reader.close();
+      expected ??= found;
+      expect(found).toEqual(expected);
+      expect(lines.filter((line) => found.includes(line))).toEqual(found);
+    }
+    expect(expected!.length).toBeGreaterThan(200);
+  });
+});
