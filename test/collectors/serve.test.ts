@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { Random } from '../../bench/random.js';
@@ -117,5 +117,5 @@ it(`kill -9 while logs are followed and rotated loses nothing and repeats nothin
   while ((await count()) < service.written) await new Promise((resolve) => setTimeout(resolve, 100));
   const stored = (await service.numbers('limit=1000000')).map(({ n }) => n);
   expect(stored.toSorted((a, b) => a - b)).toEqual(range(service.written));
-  expect(readFileSync(service.log).length).toBeGreaterThan(0);
+  expect(service.written).toBeGreaterThan(0);
 });
