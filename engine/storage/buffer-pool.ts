@@ -111,9 +111,9 @@ export class BufferPool {
         return pinned;
       } catch (error) {
         own.release();
-        // Who began the decoding has been cancelled: that is not this caller's end.
-        const isOthers = error instanceof OthersError && lease.signal?.aborted !== true;
-        if (!isOthers) throw error instanceof OthersError ? error.cause : error;
+        if (!(error instanceof OthersError)) throw error;
+        // Who began the decoding is over: that is not this caller's end, which has a reason of its own.
+        throwIfAborted(lease.signal);
       }
     }
   }

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Column } from '../../engine/column.js';
+import { LogstrataError } from '../../engine/errors.js';
 import { SharedMemory } from '../../engine/kernels/shared-memory.js';
 import { createMemory } from '../../engine/kernels/wasm.js';
 import type { ColumnSpace } from '../../engine/parquet/column-space.js';
@@ -41,6 +42,13 @@ function valueOf(key: string): bigint {
 
 function isWhole(column: Column, key: string): boolean {
   return column.kind === 'int64' && column.values.every((value) => value === valueOf(key));
+}
+
+/** A promise that is only ever rejected, by the function. */
+function withReject(): { promise: Promise<never>; reject: (reason: Error) => void } {
+  let reject: (reason: Error) => void = () => undefined;
+  const promise = new Promise<never>((_, fail) => (reject = fail));
+  return { promise, reject: (reason) => reject(reason) };
 }
 
 type Step =
@@ -222,6 +230,67 @@ describe('the buffer pool', () => {
     lease.release();
     pool.close();
     expect(memory.takenBytes).toBe(0);
+  });
+
+  describe.each(['cancelled', 'timeout'] as const)('when a decoding ends as %s', (code) => {
+    /** A column that is decoded until `giveUp` is called. */
+    function abandoned(key: string): { request: ColumnRequest; giveUp: () => void } {
+      const { promise, reject } = withReject();
+      const given: ColumnRequest = { key, sizeBytes: 1000, load: () => promise };
+      return { request: given, giveUp: () => reject(new LogstrataError(code, 'its query is over')) };
+    }
+
+    test.each([
+      ['in the memory', 1 << 20],
+      ['aside', 0],
+    ])('decodes again for another who waits for it, %s', async (_, bytesMax) => {
+      const memory = newMemory();
+      const pool = new BufferPool(bytesMax, memory);
+      const made: string[] = [];
+      const leases = [new ColumnLease(), new ColumnLease(), new ColumnLease()];
+      const { request: first, giveUp } = abandoned('a');
+      const begun = expect(pool.pin([first], 'again', leases[0]!)).rejects.toMatchObject({ code });
+      const others = leases.slice(1).map((lease) => {
+        const again = request('a', 100, 0, (key) => made.push(key));
+        return pool.pin([again], 'again', lease);
+      });
+      await setImmediate();
+      expect(made).toEqual([]);
+      giveUp();
+      await begun;
+      const pinned = (await Promise.all(others)).flat();
+      for (const { column } of pinned) expect(isWhole(column, 'a')).toBe(true);
+      // One of them decodes it, the other waits for that.
+      expect(pinned.map(({ cached }) => cached)).toEqual([false, true]);
+      expect(made).toEqual(['a']);
+      expect(leases[0]!.isEmpty).toBe(true);
+      for (const lease of leases) lease.release();
+      expect(pool.pinnedBytes).toBe(0);
+      pool.close();
+      expect(memory.takenBytes).toBe(0);
+    });
+
+    test('tells who waits for it and is over too its own reason, and holds nothing for that one', async () => {
+      const pool = new BufferPool(1 << 20, newMemory());
+      const abort = new AbortController();
+      const leases = [new ColumnLease(), new ColumnLease({ signal: abort.signal })];
+      const { request: first, giveUp } = abandoned('a');
+      const both = [
+        pool.pin([first], 'again', leases[0]!),
+        pool.pin([request('b', 10), request('a', 10)], 'again', leases[1]!),
+      ];
+      await setImmediate();
+      const own = code === 'timeout' ? 'cancelled' : 'timeout';
+      abort.abort(new LogstrataError(own, 'another reason'));
+      giveUp();
+      expect(await Promise.allSettled(both)).toMatchObject([
+        { status: 'rejected', reason: { code } },
+        { status: 'rejected', reason: { code: own } },
+      ]);
+      expect(leases.every(({ isEmpty }) => isEmpty)).toBe(true);
+      expect(pool.pinnedBytes).toBe(0);
+      pool.close();
+    });
   });
 
   test('takes a share of the memory unless told otherwise', () => {
