@@ -1,0 +1,99 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { arraysOf, bitmapBytes, type Column, type PlainColumn, type Validity } from '../../engine/column.js';
+import { columnAt, columnLayout, layoutEnd } from '../../engine/column-layout.js';
+import { SharedMemory } from '../../engine/kernels/shared-memory.js';
+import { createMemory } from '../../engine/kernels/wasm.js';
+import { RangeSpace } from '../../engine/parquet/column-space.js';
+import { copyColumn } from '../../engine/storage/copy-column.js';
+
+const numRuns = process.env.LOGSTRATA_LONG === '1' ? 2000 : 60;
+const rowsMax = 300;
+const rangeBytes = 64 * 1024;
+const kinds = ['int64', 'float64', 'bytes'] as const;
+const codeSizes = [0, 1, 2] as const;
+
+const anyWords = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
+const anyTexts = fc.string({ unit: 'binary', maxLength: 12 });
+
+function plain(
+  kind: PlainColumn['kind'],
+  length: number,
+  words: readonly bigint[],
+  texts: readonly string[],
+  validity: Validity,
+): PlainColumn {
+  const word = (row: number): bigint => words[row % words.length]! ^ BigInt(row);
+  if (kind === 'int64')
+    return { kind, length, values: BigInt64Array.from({ length }, (_, row) => word(row)), validity };
+  if (kind === 'float64')
+    return { kind, length, values: Float64Array.from({ length }, (_, row) => Number(word(row))), validity };
+  const parts = Array.from({ length }, (_, row) => Buffer.from(texts[row % texts.length]!));
+  const offsets = new Uint32Array(length + 1).fill(3);
+  parts.forEach((part, row) => (offsets[row + 1] = offsets[row]! + part.length));
+  const bytes = new Uint8Array(Buffer.concat([Buffer.from('abc'), ...parts, Buffer.from('de')]));
+  return { kind, length, offsets, bytes, validity };
+}
+
+/** Columns of one shape: plain with `codeBytes` 0, else a dictionary. Some have no rows. */
+function columns(kind: PlainColumn['kind'], codeBytes: 0 | 1 | 2, hasNulls: boolean): fc.Arbitrary<Column> {
+  return fc
+    .record({
+      rows: fc.nat(rowsMax),
+      entries: fc.integer({ min: 1, max: codeBytes === 1 ? 256 : rowsMax }),
+      words: fc.array(anyWords, { minLength: 1, maxLength: 20 }),
+      texts: fc.array(anyTexts, { minLength: 1, maxLength: 20 }),
+      present: fc.uint8Array({ minLength: bitmapBytes(rowsMax), maxLength: bitmapBytes(rowsMax) }),
+    })
+    .map(({ rows, entries, words, texts, present }) => {
+      const validity = hasNulls ? present.slice(0, bitmapBytes(rows)) : null;
+      if (codeBytes === 0) return plain(kind, rows, words, texts, validity);
+      const codes = codeBytes === 1 ? new Uint8Array(rows) : new Uint16Array(rows);
+      for (let row = 0; row < rows; row++) codes[row] = Math.imul(row, 40_503) % entries;
+      const values = plain(kind, entries, words, texts, null);
+      return { kind: 'dictionary', length: rows, codes, values, validity };
+    });
+}
+
+/** Where the arrays of a column lie. */
+function places(column: Column): [byteOffset: number, byteLength: number][] {
+  return arraysOf(column).map(({ byteOffset, byteLength }) => [byteOffset, byteLength]);
+}
+
+describe.each(kinds)('the layout of a column of %s', (kind) => {
+  it.each(codeSizes)(
+    'with codes of %d bytes, is all that it takes to have the column elsewhere',
+    (codeBytes) => {
+      const memory = new SharedMemory(createMemory(1, 4096)!);
+      const some = fc.boolean().chain((hasNulls) => columns(kind, codeBytes, hasNulls));
+      fc.assert(
+        fc.property(some, fc.nat(1000), (column, before) => {
+          const taken = [memory.allocate(before)!, memory.allocate(rangeBytes)!];
+          const laid = copyColumn(column, new RangeSpace(memory, taken[1]!, rangeBytes));
+          // As another thread is told.
+          const layout = structuredClone(columnLayout(laid));
+          const ends = places(laid).map(([byteOffset, byteLength]) => byteOffset + byteLength);
+          expect(layoutEnd(layout)).toBe(Math.max(...ends));
+          const back = columnAt(memory.bufferUpTo(layoutEnd(layout)), layout);
+          expect(back).toEqual(column);
+          expect(places(back)).toEqual(places(laid));
+          expect(arraysOf(back).every((array) => memory.holds(array))).toBe(true);
+          for (const address of taken) memory.free(address);
+        }),
+        { numRuns },
+      );
+    },
+  );
+});
+
+it('reaches a column in what another has grown the memory by', () => {
+  const memory = createMemory(1, 4096)!;
+  const owner = new SharedMemory(memory);
+  const other = new SharedMemory(memory, true);
+  const address = owner.allocate(20 * rangeBytes)!;
+  const column = plain('int64', 5, [1n], ['a'], null);
+  const space = new RangeSpace(owner, address + 19 * rangeBytes, rangeBytes);
+  const layout = columnLayout(copyColumn(column, space));
+  expect(layoutEnd(layout)).toBeGreaterThan(other.buffer.byteLength);
+  expect(columnAt(other.bufferUpTo(layoutEnd(layout)), layout)).toEqual(column);
+});
