@@ -2,53 +2,22 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import * as plainBitmap from '../../engine/kernels/bitmap.js';
 import { selectCodes as selectPlainCodes } from '../../engine/kernels/dictionary-select.js';
-import { sharedMemory } from '../../engine/kernels/shared-memory.js';
 import * as bitmap from '../../engine/kernels/simd/bitmap.js';
 import { selectFloat64, selectInt64 } from '../../engine/kernels/simd/compare.js';
 import { selectCodes } from '../../engine/kernels/simd/dictionary-select.js';
 import { kernelNeedle } from '../../engine/kernels/simd/needle.js';
 import * as strings from '../../engine/kernels/simd/substring.js';
 import * as plainStrings from '../../engine/kernels/substring.js';
+import { both } from './lay.js';
 import { stringsOf } from './strings.js';
 
 const numRuns = process.env.LOGSTRATA_LONG === '1' ? 3000 : 60;
 const rowsMax = 3000;
 
-/** An array as it is, or a copy of it in the kernels' memory: with the doors it must not matter which. */
-type Lay = <T extends Uint8Array | Uint16Array | Uint32Array | BigInt64Array | Float64Array>(array: T) => T;
-const onHeap: Lay = (array) => array;
-
-/** Runs `use` with a `Lay` into the kernels' memory, and gives back what it took. */
-function inMemory(use: (lay: Lay) => void): void {
-  const memory = sharedMemory()!;
-  const taken: number[] = [];
-  try {
-    use((array) => {
-      const address = memory.allocate(array.byteLength + 64)!;
-      taken.push(address);
-      const Constructor = array.constructor as new (
-        buffer: ArrayBufferLike,
-        byteOffset: number,
-        length: number,
-      ) => typeof array;
-      const copy = new Constructor(memory.buffer, address, array.length);
-      (copy as Uint8Array).set(array as Uint8Array);
-      return copy;
-    });
-  } finally {
-    for (const address of taken) memory.free(address);
-  }
-}
-
 /** A range of rows that begins at a multiple of 8. */
 const ranges = fc
   .tuple(fc.nat(rowsMax), fc.nat(rowsMax))
   .map(([a, b]) => ({ from: Math.min(a, b) & ~7, to: Math.max(a, b) }));
-
-function both(use: (lay: Lay) => void): void {
-  use(onHeap);
-  inMemory(use);
-}
 
 /** Bits that the rows of the range do not reach must stay. */
 function expectSameBits(got: Uint8Array, wanted: Uint8Array): void {

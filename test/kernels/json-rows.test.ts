@@ -6,12 +6,19 @@ import {
   jsonInt64,
   jsonRendered,
   jsonString,
+  lineBytesMax,
   writeJsonRows as writePlainRows,
   type JsonColumn,
   type JsonOutput,
 } from '../../engine/kernels/json-rows.js';
-import { kernelJsonColumns, writeJsonRows } from '../../engine/kernels/simd/json-rows.js';
+import {
+  bytesToCopy,
+  kernelJsonColumns,
+  writeJsonRows,
+  writeRowsByKernel,
+} from '../../engine/kernels/simd/json-rows.js';
 import { jsonKey } from '../../engine/scan/json-columns.js';
+import { both, type Lay } from './lay.js';
 import { TestMemory } from './memory.js';
 import { stringsOf } from './strings.js';
 
@@ -87,11 +94,12 @@ function columnOf(name: string): fc.Arbitrary<JsonColumn> {
   });
 }
 
+const columnLists = fc
+  .nat(4)
+  .chain((n) => fc.tuple(...Array.from({ length: n }, (_, i) => columnOf(`field_${'x'.repeat(i * 7)}`))));
+
 describe('JSON Lines', () => {
   it('are byte for byte those of the twin, and end at the same row', () => {
-    const columnLists = fc
-      .nat(4)
-      .chain((n) => fc.tuple(...Array.from({ length: n }, (_, i) => columnOf(`field_${'x'.repeat(i * 7)}`))));
     fc.assert(
       fc.property(
         columnLists,
@@ -152,5 +160,107 @@ describe('JSON Lines', () => {
       );
       expect(Buffer.from(output.bytes.subarray(0, output.at)).toString()).toBe(`{"_cursor":"${text}"}\n`);
     }
+  });
+});
+
+type WriteRows = (next: number, output: JsonOutput) => number;
+
+/** All rows in pieces of `pieceBytes`, or of what the next line may take where that is more, behind three bytes of others. */
+function inPieces(
+  columns: readonly JsonColumn[],
+  rows: Uint32Array,
+  pieceBytes: number,
+  write: WriteRows,
+): string[] {
+  const fixedBytes = fixedLineBytesMax(columns);
+  const pieces: string[] = [];
+  for (let next = 0; next < rows.length;) {
+    const room = Math.max(pieceBytes, lineBytesMax(columns, fixedBytes, rows[next]!));
+    const output: JsonOutput = { bytes: new Uint8Array(3 + room).fill(guard), at: 3 };
+    const end = write(next, output);
+    expect(end).toBeGreaterThan(next);
+    expect(output.bytes.subarray(0, 3).every((byte) => byte === guard)).toBe(true);
+    expect(output.bytes.subarray(output.at).every((byte) => byte === guard)).toBe(true);
+    pieces.push(Buffer.from(output.bytes.subarray(3, output.at)).toString());
+    next = end;
+  }
+  return pieces;
+}
+
+function layColumn(column: JsonColumn, lay: Lay): JsonColumn {
+  const { validity, codes, halves, doubles, offsets, bytes } = column;
+  return {
+    ...column,
+    validity: lay(validity),
+    codes: lay(codes),
+    halves: lay(halves),
+    doubles: lay(doubles),
+    offsets: lay(offsets),
+    bytes: lay(bytes),
+  };
+}
+
+function expectSamePieces(
+  columns: readonly JsonColumn[],
+  rows: Uint32Array,
+  pieceBytes: number,
+  partition: number,
+  ordinalOfRow0: number,
+): void {
+  const fixedBytes = fixedLineBytesMax(columns);
+  const to = rows.length;
+  const wanted = inPieces(columns, rows, pieceBytes, (next, output) =>
+    writePlainRows(columns, fixedBytes, rows, next, to, partition, ordinalOfRow0, output),
+  );
+  both((lay) => {
+    const laid = columns.map((column) => layColumn(column, lay));
+    const copiedBytes = bytesToCopy(laid)!;
+    expect(copiedBytes).not.toBeNull();
+    const reachable = { columns: laid, fixedBytes, copiedBytes };
+    const got = inPieces(laid, rows, pieceBytes, (next, output) =>
+      writeRowsByKernel(reachable, rows, next, to, partition, ordinalOfRow0, output),
+    );
+    expect(got).toEqual(wanted);
+  });
+}
+
+describe('lines in pieces', () => {
+  it('are those of the twin, wherever the columns lie', () => {
+    fc.assert(
+      fc.property(
+        columnLists,
+        fc.array(fc.nat(rowCount - 1), { maxLength: 50 }),
+        fc.nat(2 ** 24 - 1),
+        fc.integer({ min: 0, max: 2 ** 40 - 2000 }),
+        fc.nat(4000),
+        (columns, list, partition, ordinal, pieceBytes) =>
+          expectSamePieces(columns, Uint32Array.from(list), pieceBytes, partition, ordinal),
+      ),
+      { numRuns },
+    );
+  });
+
+  it('go on where one call of the kernel ends', () => {
+    const rows = 9000;
+    const values = BigInt64Array.from({ length: rows }, (_, row) => BigInt(row) * 1_000_003n);
+    const numbers: JsonColumn = {
+      ...empty,
+      kind: jsonInt64,
+      key: jsonKey('n'),
+      // In the copy on the heap all of it has to be copied for each call, which is bounded.
+      halves: new Int32Array(values.buffer, 0, 2 * 7000),
+    };
+    const list = Uint32Array.from({ length: rows }, (_, i) => (i * 7) % 7000);
+    for (const pieceBytes of [1_000_000, 150_000]) expectSamePieces([numbers], list, pieceBytes, 77, 5);
+  });
+
+  it('are left to the twin where too much would have to be copied', () => {
+    const numbers: JsonColumn = {
+      ...empty,
+      kind: jsonFloat64,
+      key: jsonKey('n'),
+      doubles: new Float64Array(9000),
+    };
+    expect(bytesToCopy([numbers])).toBeNull();
   });
 });
