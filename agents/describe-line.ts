@@ -51,7 +51,7 @@ export function describeLine(
   line: string,
   options: DescribeOptions,
 ): LineDescription {
-  const text = line.replace(/\r?\n$/, '');
+  const text = line.replace(/\r?\n?$/, '');
   if (text.includes('\n')) throw new LogstrataError('invalid', 'the text has more than one line; give one');
   const { file } = definition;
   if (file === undefined) throw new LogstrataError('invalid', `agent ${definition.name} reads no files`);

@@ -35,6 +35,13 @@ describe('what one line becomes', () => {
     });
   });
 
+  test('leaves out the end of a line, however much of it the shell has passed on', () => {
+    const line = lineOf(3).trimEnd();
+    const whole = describeLine(definitionOf(), line, options);
+    for (const end of ['\r', '\n', '\r\n'])
+      expect(describeLine(definitionOf(), line + end, options)).toEqual(whole);
+  });
+
   test('is read from JSON with all digits', () => {
     const line = '{"time":"2026-11-20T00:00:03Z","n":9007199254740993,"text":{"a":[1, 2]},"other":null}';
     expect(describeLine(definitionOf({ format: 'json' }), line, options)).toMatchObject({
