@@ -3,9 +3,9 @@ import type { FieldDefinition } from './definition.js';
 import { compileTemplate } from './template.js';
 import { isTimestampFormatName } from './timestamp.js';
 
-/** Digits that fit any range of integers, and those that fit 64 bits: longer numbers are read one by one. */
+/** Digits that every range of integers has room for, and the most of 64 bits: longer numbers are read one by one. */
 const epochDigits = 15;
-const int64Digits = 18;
+const int64Digits = 19;
 
 /** Where a parsed field comes from: the line, by its number there, or always the same text. */
 export type FieldOrigin = { readonly inLine: number } | { readonly text: Uint8Array };

@@ -20,7 +20,7 @@ function withoutDigits(at: usize, length: u32): u32 {
   return length == 0 || (length == 1 && load<u8>(at) == 0x2d) ? isUnreadable : isOdd;
 }
 
-/** Reads at most `digitsMax` decimal digits and a minus sign, stores them at `target`. */
+/** Reads at most `digitsMax` decimal digits (19: an unsigned word holds all of those) and a minus sign, stores them at `target`. */
 function readInt(at: usize, length: u32, digitsMax: u32, target: usize): u32 {
   const end = at + length;
   let first = at;
@@ -34,6 +34,7 @@ function readInt(at: usize, length: u32, digitsMax: u32, target: usize): u32 {
     if (digit > 9) return isOdd;
     value = value * 10 + digit;
   }
+  if (value > <u64>i64.MAX_VALUE + (isNegative ? 1 : 0)) return isOdd;
   store<i64>(target, isNegative ? -(<i64>value) : <i64>value);
   return isPresent;
 }

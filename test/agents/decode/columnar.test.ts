@@ -36,6 +36,7 @@ const captures = new Map([['host', 'näme']]);
 const numbers = [
   ...['0', '-0', '7', '-12', '1234567890', '12345678901', '123456789012345', '1234567890123456'],
   ...['999999999999999999', '9223372036854775807', '9223372036854775808', '-9223372036854775808'],
+  ...['-9223372036854775809', '9999999999999999999', '18446744073709551617'],
   ...[
     '0.1',
     '-0.0',
@@ -224,6 +225,24 @@ describe('many JSON lines at once', () => {
     expect([...times.presence!.subarray(0, 3)]).toEqual([1, 0, 0]);
     // As an integer and as a double.
     expect(columns.unreadableIn(0, 3)).toBe(2);
+    expect(columns.next()).toBe(false);
+  });
+
+  it('are taken by them with each integer of 64 bits, and with none beyond', () => {
+    const within = ['9223372036854775807', '-9223372036854775808', '1000000000000000000'];
+    const beyond = ['9223372036854775808', '-9223372036854775809', '9999999999999999999'];
+    const columns = new LineColumns(new JsonLineSplitter([Buffer.from('n')]), [
+      { kind: 'int', field: 0, digitsMax: 19 },
+    ]);
+    const bytes = Buffer.from([...within, ...beyond].map((number) => `{"n":${number}}\n`).join(''));
+    expect(columns.open(bytes, 0, bytes.length, true)).toBe(bytes.length);
+    expect(columns.next()).toBe(true);
+    expect([...columns.states]).toEqual([0, 0, 0, 1, 1, 1]);
+    const [column] = columns.columns;
+    if (column?.kind !== 'int') throw new Error('another kind of column');
+    const { halves } = column;
+    const values = within.map((_, i) => (BigInt(halves[2 * i + 1]!) << 32n) | BigInt(halves[2 * i]! >>> 0));
+    expect(values.map(String)).toEqual(within);
     expect(columns.next()).toBe(false);
   });
 
