@@ -45,6 +45,9 @@ export const poolWaitersMax = 1000;
 /** A piece of an answer handed to the caller at once; bounds the memory of a streaming response. */
 export const answerBytesMax = 256 * 1024;
 
+/** The first of them: a page of a hundred records fits, and its memory need not be mapped anew for each answer. */
+export const answerFirstBytes = 64 * 1024;
+
 /** Filters in one query: each costs a pass over a column. */
 export const predicatesMax = 100;
 
@@ -141,6 +144,15 @@ export const lineScratchBytes = 2 * 1024 * 1024;
 
 /** Such jobs at once, whose lines wait for the client; as many again are written meanwhile. */
 export const lineJobsMax = 8;
+
+/**
+ * Strings that a query searches on the thread that answers, once they are in memory: less than a millisecond, about what
+ * handing them over costs. Beyond the first row group and these, other threads search.
+ */
+export const inlineSearchBytesMax = 8 * 1024 * 1024;
+
+/** Where a thread that searches a row group puts its bitmap and the needle, which a request line bounds. */
+export const selectScratchBytes = 128 * 1024;
 
 /** Worker threads taken unless configured otherwise: beyond these, what remains for one thread to do is the limit. */
 export const workersDefaultMax = 8;

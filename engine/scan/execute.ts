@@ -1,6 +1,6 @@
 import type { Scan, ScanOptions } from '../archive.js';
 import { assert } from '../assert.js';
-import { answerBytesMax, bulkRowsMin } from '../limits.js';
+import { answerBytesMax, answerFirstBytes, bulkRowsMin } from '../limits.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import { BulkLines } from './bulk-lines.js';
 import { Finder } from './finder.js';
@@ -147,7 +147,7 @@ async function* answer(
   stats.rowGroups = plan.rowGroups;
   const pace = new Pace(options.signal);
   const { pieceBytes = answerBytesMax } = options;
-  const lines = new JsonLines(pieceBytes);
+  const lines = new JsonLines(pieceBytes, answerFirstBytes);
   const materialiser = new Materialiser(snapshot.schema, lines, { stats, pace, threads });
   const onWait = (): void => materialiser.close();
   const work = { stats, pace, threads, onWait };

@@ -29,10 +29,14 @@ const nothing = new Uint8Array(0);
  */
 export class JsonLines {
   readonly #pieceBytes: number;
+  /** The bytes of the piece that comes next. */
+  #nextBytes: number;
   readonly #output: BegunPiece = { bytes: nothing, at: 0 };
 
-  constructor(pieceBytes: number) {
+  /** @param firstBytes of the first piece, where there may be no second */
+  constructor(pieceBytes: number, firstBytes: number = pieceBytes) {
     this.#pieceBytes = pieceBytes;
+    this.#nextBytes = Math.min(firstBytes, pieceBytes);
   }
 
   /**
@@ -54,7 +58,8 @@ export class JsonLines {
       const lineBytes = lineBytesMax(from.columns, from.fixedBytes, rows[first]!);
       isLong = lineBytes > this.#pieceBytes;
       // Its content is written before it is read, so that it need not be cleared.
-      output.bytes = Buffer.allocUnsafeSlow(Math.max(this.#pieceBytes, lineBytes));
+      output.bytes = Buffer.allocUnsafeSlow(Math.max(this.#nextBytes, lineBytes));
+      this.#nextBytes = this.#pieceBytes;
       if (isLong) end = first + 1;
     }
     const { columns, fixedBytes, copiedBytes } = from;

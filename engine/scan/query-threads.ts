@@ -10,6 +10,7 @@ import { probeTask, type GramFilterFile } from '../storage/probe-task.js';
 import type { JobQueue } from '../workers/job-queue.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import { linesTask, type LinesJob } from './lines-task.js';
+import { selectTask, type SelectJob } from './select-task.js';
 import type { ReadCounters } from './snapshot.js';
 
 interface Question {
@@ -83,6 +84,11 @@ export class QueryThreads {
     const { layout, columnBytes } = await this.#queue.run(pooledChunkTask, { ...job, range });
     space.filled(columnBytes);
     return columnAt(memory.bufferUpTo(layoutEnd(layout)), layout);
+  }
+
+  /** Has rows of a plain column compared with a predicate. Settles only when no thread reads the column any more. */
+  selectRows(job: SelectJob): Promise<Uint8Array> {
+    return this.#queue.run(selectTask, job);
   }
 
   /** Has rows written as JSON Lines. */

@@ -1,7 +1,10 @@
-import type { Column, PlainColumn } from '../column.js';
-import { bitmapBytes } from '../column.js';
+import type { BytesColumn, Column, PlainColumn } from '../column.js';
+import { arraysOf, bitmapBytes } from '../column.js';
+import { columnLayout } from '../column-layout.js';
 import { setRange } from '../kernels/bitmap.js';
+import { sharedMemory } from '../kernels/shared-memory.js';
 import { andRange, countRange, listRange } from '../kernels/simd/bitmap.js';
+import { inlineSearchBytesMax, selectScratchBytes } from '../limits.js';
 import type { Schema } from '../schema.js';
 import { withLease } from './column-lease.js';
 import { evaluateDictionary, evaluatePlain, matchRow, stepEnd, wantedEntries } from './evaluate.js';
@@ -64,6 +67,8 @@ export class RowGroupFilter {
   readonly #pace: Pace;
   readonly #threads: QueryThreads | null;
   readonly #onWait: (() => void) | undefined;
+  /** Bytes of strings that the asking thread has searched by itself. */
+  #searchedBytes = 0;
 
   constructor(schema: Schema, predicates: readonly PreparedPredicate[], work: ScanWork) {
     const { stats, pace, threads } = work;
@@ -90,7 +95,9 @@ export class RowGroupFilter {
     const evaluate = ({ open, predicates }: Undecided): Promise<Selection> =>
       this.#evaluate(open, rowGroup.rows, share, predicates);
     const ahead = this.#prune(rowGroup).then((pruned) => {
-      if (threads === null || pruned.kind !== 'undecided' || isAtHand(pruned)) return pruned;
+      if (threads === null || pruned.kind !== 'undecided') return pruned;
+      // A little that is in memory is searched sooner than handed over.
+      if (isAtHand(pruned) && this.#searchedBytes <= inlineSearchBytesMax) return pruned;
       return threads.inTurn(() => evaluate(pruned));
     });
     ahead.catch(() => {});
@@ -231,14 +238,44 @@ export class RowGroupFilter {
       }
       return passed;
     }
-    for (let from = firstRow & ~7; from < endRow;) {
+    const begin = firstRow & ~7;
+    const found = column.kind === 'bytes' ? await this.#searchThere(predicate, column, begin, endRow) : null;
+    if (found !== null) {
+      andRange(bits, found, begin, endRow);
+      return countRange(bits, firstRow, endRow);
+    }
+    for (let from = begin; from < endRow;) {
       const to = stepEnd(column, from, endRow);
       evaluatePlain(predicate, column, from, to, matches);
       from = to;
       if (this.#pace.due) await this.#pace.pause();
     }
-    andRange(bits, matches, firstRow & ~7, endRow);
+    andRange(bits, matches, begin, endRow);
     return countRange(bits, firstRow, endRow);
+  }
+
+  /** The rows [from, to) that match, found by another thread; null where this one is to look itself. */
+  async #searchThere(
+    predicate: PreparedPredicate,
+    column: BytesColumn,
+    from: number,
+    to: number,
+  ): Promise<Uint8Array | null> {
+    const threads = this.#threads;
+    const isFirst = this.#searchedBytes === 0;
+    this.#searchedBytes += column.offsets[to]! - column.offsets[from]!;
+    if (threads === null || isFirst || this.#searchedBytes <= inlineSearchBytesMax) return null;
+    const memory = sharedMemory();
+    // Elsewhere, the job would have to take a copy of the column along.
+    if (memory === null || !arraysOf(column).every((array) => memory.holds(array))) return null;
+    const address = memory.allocate(selectScratchBytes);
+    if (address === null) return null;
+    try {
+      const scratch = memory.rangeAt(address, selectScratchBytes);
+      return await threads.selectRows({ predicate, layout: columnLayout(column), scratch, from, to });
+    } finally {
+      memory.free(address);
+    }
   }
 }
 

@@ -2,10 +2,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { DamageError, LogstrataError } from '../../engine/errors.js';
 import { executeScan } from '../../engine/scan/execute.js';
 import type { Query, ScanStats } from '../../engine/scan/query.js';
+import { QueryThreads } from '../../engine/scan/query-threads.js';
 import { makeSchema } from '../../engine/schema.js';
 import type { Directory } from '../../engine/storage/directory.js';
 import { openRealDirectory } from '../../engine/storage/real-directory.js';
@@ -133,6 +134,40 @@ describe('a scan with threads', () => {
     expect(ten.stats.rowGroupsScanned).toBeGreaterThanOrEqual(10);
     expect(ten.stats.rowGroupsScanned).toBeLessThanOrEqual(21);
   });
+});
+
+describe('a long search with threads', () => {
+  it('is done by them, with the answer of one, once more than a little is in memory', async () => {
+    const { records } = numbered(20_000);
+    const special = ['\u212aelvin', 'kelvin', 'Ünïcode', 'ſ', ''];
+    const dataset: Dataset = {
+      schema,
+      records: records.map(({ position, values }, i) => {
+        const text = `${values[2] as string} ${special[i % 5]!} ${'-'.repeat(1000)} end ${i % 7}`;
+        return { position, values: [values[0]!, values[1]!, i % 11 === 3 ? null : text] };
+      }),
+    };
+    const snapshot = await store(dataset, { segments: 1, rowGroupRows: 2000 });
+    const rare = { field: 2, kind: 'string' } as const;
+    const asked: Query[] = [
+      { limit: 3000, predicates: [like('KELVIN')] },
+      { limit: 3000, predicates: [like('ünïcode')] },
+      { limit: 3000, predicates: [{ ...rare, op: 'suffix', value: 'END 5' }] },
+      { limit: 3000, predicates: [{ ...rare, op: 'prefix', value: 'REQUEST 2' }, like('done s ')] },
+      { limit: 10, after: { partition: 482136, ordinal: 300 }, predicates: [like('nowhere at all')] },
+    ];
+    const search = vi.spyOn(QueryThreads.prototype, 'selectRows');
+    for (const workers of pools) {
+      for (const query of asked) {
+        search.mockClear();
+        expect((await ask(snapshot, query, workers)).text === answerOf(dataset, query)).toBe(true);
+        if (workers === inline) expect(search).not.toHaveBeenCalled();
+        else if (query.limit > 10) expect(search.mock.calls.length).toBeGreaterThan(1);
+      }
+    }
+    search.mockRestore();
+    await vacant(snapshot, asked.length * pools.length);
+  }, 60_000);
 });
 
 describe('a long answer with threads', () => {
