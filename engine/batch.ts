@@ -180,7 +180,8 @@ function sliceColumn(column: Column, from: number, to: number): PlainColumn {
         validity,
       };
     case 'dictionary': {
-      const entries = dictionaryIndices(column).subarray(from, to);
+      const codes = column.codes.subarray(from, to);
+      const entries = dictionaryIndices({ ...column, length, codes, validity });
       return { ...takePlain(column.values, entries), validity };
     }
   }

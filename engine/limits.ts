@@ -72,9 +72,18 @@ export const sortRunsMergedMax = 64;
  */
 export const lateRowsMax = 4096;
 
-/** A page of a run put aside, in bytes and rows: `sortRunsMergedMax` of them are in memory while runs are merged. */
-export const sortedPageBytes = 1024 * 1024;
+/**
+ * A page of a run put aside, in bytes and rows: `sortRunsMergedMax` of them are in memory while runs are merged, and as many
+ * again that a row group was gathered from.
+ */
+export const sortedPageBytes = 256 * 1024;
 export const sortedPageRowsMax = 4096;
+
+/**
+ * Row groups encoded while the next one is merged: merging is one thread's work, which more of them would not speed up, and
+ * each takes tens of megabytes beside the pages that are merged.
+ */
+export const mergingDepthMax = 1;
 
 /** A rejected line that waits in memory to be written beside the records it came with. */
 export const rejectedBufferBytesMax = 1024 * 1024;

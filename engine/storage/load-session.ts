@@ -1,7 +1,6 @@
-import { concatBatches, sliceBatch } from '../batch.js';
 import type { RecordBatch } from '../column.js';
 import { LogstrataError } from '../errors.js';
-import { lateRowsMax, rowGroupRowsMax } from '../limits.js';
+import { lateRowsMax, mergingDepthMax, rowGroupRowsMax } from '../limits.js';
 import type { Schema } from '../schema.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import type { CommitExtras, LoadOptions, LoadResult, LoadSession, RejectedLine } from './commit.js';
@@ -16,7 +15,7 @@ import { RejectedFile } from './rejected-file.js';
 import { SegmentAssembly, type AssemblyContext } from './segment-assembly.js';
 import { moveIntoPlace } from './segment-place.js';
 import { SortWindow } from './sort-window.js';
-import { rowsBefore, slicePage, sortPage } from './sorted-page.js';
+import { copyOfRows, rowsBefore, slicePage, sortPage } from './sorted-page.js';
 import { batchBytes, type SortedPage, type SortedRun } from './spill.js';
 import { StreamedTimes } from './streamed-times.js';
 
@@ -106,7 +105,7 @@ export class LoadUnit implements LoadSession {
     if (window === null) return this.sort.add(page);
     const late = rowsBefore(page.timesMs, window.releasedMs);
     const rows = page.batch.length;
-    if (late > 0) await this.sort.add(copyOfRows(this.schema, page, late));
+    if (late > 0) await this.sort.add(copyOfRows(this.schema, page, 0, late));
     if (late < rows) window.add(late === 0 ? page : slicePage(page, late, rows));
     this.lateCount += late;
     if (this.lateCount > lateRowsMax) {
@@ -197,7 +196,9 @@ export class LoadUnit implements LoadSession {
       }
     } else {
       const written = await this.readBack();
-      const assembly = new SegmentAssembly(this.assemblyContext, this.assembly().files);
+      const { files } = this.assembly();
+      const depth = Math.min(mergingDepthMax, this.context.workers.depth);
+      const assembly = new SegmentAssembly(this.assemblyContext, files, null, depth);
       this.assemblies.push(assembly);
       await this.mergeInto(assembly, written, onProgress);
     }
@@ -208,9 +209,8 @@ export class LoadUnit implements LoadSession {
 
   /** What was written, as a run of the sort. */
   private async readBack(): Promise<SortedRun> {
-    const { directory, committer } = this.context;
-    const segments = await this.assembly().finishAside(committer.schemaVersion);
-    return runOfSegments(directory, this.schema, segments, this.times);
+    const segments = await this.assembly().finishAside(this.context.committer.schemaVersion);
+    return runOfSegments(this.assemblyContext, segments, this.times);
   }
 
   private async mergeInto(
@@ -251,10 +251,4 @@ export class LoadUnit implements LoadSession {
     await this.sort.close();
     await this.context.committer.end(this.id);
   }
-}
-
-/** The first rows of a page in memory of their own: few rows must not hold on to the memory of many. */
-function copyOfRows(schema: Schema, page: SortedPage, rows: number): SortedPage {
-  const batch = concatBatches(schema, [sliceBatch(page.batch, 0, rows)]);
-  return { batch, timesMs: page.timesMs.slice(0, rows), bytes: batchBytes(batch) };
 }

@@ -56,13 +56,15 @@ export class SegmentAssembly {
   /**
    * @param firstFile number of the first file in the unit's folder
    * @param times where the placement times of the rows are put aside; null when nobody will ask for them
+   * @param depth row groups encoded while the next one is taken
    */
   constructor(
     private readonly context: AssemblyContext,
     private readonly firstFile = 0,
     private times: StreamedTimes | null = null,
+    depth = context.workers.depth,
   ) {
-    this.encoding = new InOrder(context.workers.depth);
+    this.encoding = new InOrder(depth);
   }
 
   /** Files that were begun. */

@@ -40,6 +40,17 @@ export function slicePage({ batch, timesMs, bytes }: SortedPage, from: number, t
   };
 }
 
+/** Rows [from, to) of a page in memory of their own: few rows must not hold on to the memory of many. */
+export function copyOfRows(
+  schema: Schema,
+  { batch, timesMs }: Omit<SortedPage, 'bytes'>,
+  from: number,
+  to: number,
+): SortedPage {
+  const copy = concatBatches(schema, [sliceBatch(batch, from, to)]);
+  return { batch: copy, timesMs: timesMs.slice(from, to), bytes: batchBytes(copy) };
+}
+
 /** Whether no row of the pages comes before the one in front of it. */
 export function ascendAll(pages: readonly SortedPage[]): boolean {
   return pages.every((page, i) => {
