@@ -110,14 +110,23 @@ class ScanLines implements AsyncIterableIterator<Uint8Array> {
     return { done: true, value: undefined };
   }
 
-  /** While nothing is running there is nobody else to see that the caller has gone away. */
   readonly #onAbort = (): void => {
-    if (this.#pending === 0) this.#release();
+    if (this.#pending === 0) this.#abandon();
   };
 
   #leave(): void {
     this.#pending--;
-    if (this.#pending === 0 && this.#signal?.aborted === true) this.#release();
+    if (this.#pending === 0 && this.#signal?.aborted === true) this.#abandon();
+  }
+
+  /** While nobody waits for a piece there is nobody else to see that the caller has gone away, and perhaps nobody asks again. */
+  #abandon(): void {
+    if (this.#isReleased) return;
+    const ended = this.#pieces.return(undefined);
+    ended.catch(() => undefined);
+    // What is being done ahead of the caller still reads the snapshot.
+    this.#threads?.track(ended);
+    this.#release();
   }
 
   #release(): void {
@@ -157,6 +166,7 @@ async function* answer(
   async function* batches(): AsyncGenerator<readonly Uint8Array[]> {
     for await (const matches of finder.matches(query.limit)) {
       if (bulk !== null && matches.take >= bulkRowsMin) {
+        materialiser.close();
         const begun = lines.take();
         if (begun !== null) yield [begun];
         yield* bulk.write(matches);
@@ -164,6 +174,8 @@ async function* answer(
         for await (const piece of materialiser.write(matches)) yield [piece];
       }
     }
+    // A caller that takes its time with the last piece keeps no memory from others either.
+    materialiser.close();
     const rest = lines.take();
     if (rest !== null) yield [rest];
   }

@@ -1,6 +1,7 @@
 import { assert } from '../assert.js';
 import { rowGroupRowsMax, rowGroupsAheadMax } from '../limits.js';
 import type { Matches } from './materialise.js';
+import { throwIfAborted } from './pace.js';
 import { scanUnits, shareOf } from './plan.js';
 import type { ScanPlan, ScanUnit } from './plan.js';
 import type { Looking, RowGroupFilter, ScanWork } from './row-group-filter.js';
@@ -70,12 +71,15 @@ export class Finder {
 
   async *#selections(): AsyncGenerator<{ unit: ScanUnit; selection: Selection }> {
     const units = scanUnits(this.#plan);
-    const aheadMax = this.#work.threads === null ? 1 : rowGroupsAheadMax;
+    const { threads, pace } = this.#work;
+    const aheadMax = threads === null ? 1 : rowGroupsAheadMax;
     const begun: ScanUnit[] = [];
     for (let taken = 0; ; taken++) {
       while (begun.length <= Math.min(taken, aheadMax - 1)) {
         const next = units.next();
         if (next.done === true) break;
+        // The caller may have left while the one before was waited for.
+        throwIfAborted(pace.signal);
         this.#begin(next.value);
         begun.push(next.value);
       }

@@ -2,6 +2,7 @@ import type { RecordBatch } from '../../engine/column.js';
 import { batchFromRows } from '../../engine/rows.js';
 import type { Snapshot, SnapshotRun } from '../../engine/scan/snapshot.js';
 import { runsOfSegment } from '../../engine/storage/agent-state.js';
+import type { BufferPool } from '../../engine/storage/buffer-pool.js';
 import { compareRuns } from '../../engine/storage/committed-values.js';
 import type { Directory } from '../../engine/storage/directory.js';
 import { HotRows } from '../../engine/storage/hot-rows.js';
@@ -27,12 +28,13 @@ export interface StoredSnapshot extends Snapshot {
   readonly released: () => number;
 }
 
-/** Stores the records as files of `directory`, under `name`. */
+/** Stores the records as files of `directory`, under `name`. Their columns are decoded into `pool`, or into one of each segment. */
 export async function storeSnapshot(
   directory: Directory,
   name: string,
   dataset: Dataset,
   layout: StoredLayout,
+  pool?: BufferPool,
 ): Promise<StoredSnapshot> {
   const { schema, records } = dataset;
   const sealed = records.slice(0, Math.max(0, records.length - layout.hotRecords));
@@ -46,7 +48,7 @@ export async function storeSnapshot(
       batches.push(batchOf(dataset, own.slice(from, from + layout.rowGroupRows)));
     const path = `${name}-${each}.parquet`;
     const entry = await sealBatches(directory, path, schema, batches, layout.codec, runsOf(own));
-    const segment = await openSegment(directory, entry, schema);
+    const segment = await openSegment(directory, entry, schema, pool);
     segments.push(segment);
     runs.push(...runsOfSegment(entry, segment.rowGroups(schema)));
   }
