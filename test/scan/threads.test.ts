@@ -150,7 +150,7 @@ describe('a long search with threads', () => {
     const snapshot = await store(dataset, { segments: 1, rowGroupRows: 2000 });
     const rare = { field: 2, kind: 'string' } as const;
     const asked: Query[] = [
-      { limit: 3000, predicates: [like('KELVIN')] },
+      { limit: 6000, predicates: [like('KELVIN')] },
       { limit: 3000, predicates: [like('ünïcode')] },
       { limit: 3000, predicates: [{ ...rare, op: 'suffix', value: 'END 5' }] },
       { limit: 3000, predicates: [{ ...rare, op: 'prefix', value: 'REQUEST 2' }, like('done s ')] },
