@@ -9,7 +9,6 @@ import { sharedMemory } from '../../engine/kernels/shared-memory.js';
 import { executeScan } from '../../engine/scan/execute.js';
 import type { Query } from '../../engine/scan/query.js';
 import type { RowGroup } from '../../engine/scan/snapshot.js';
-import { makeSchema } from '../../engine/schema.js';
 import { BufferPool } from '../../engine/storage/buffer-pool.js';
 import type { Directory } from '../../engine/storage/directory.js';
 import { openRealDirectory } from '../../engine/storage/real-directory.js';
@@ -18,6 +17,7 @@ import type { Task } from '../../engine/workers/task.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { answerOf } from '../model/answer.js';
 import type { Dataset } from '../model/dataset.js';
+import { numbered } from './numbered.js';
 import { storeSnapshot, type StoredSnapshot } from './stored-snapshot.js';
 
 /** A pool that counts the jobs it is given. */
@@ -37,26 +37,6 @@ let many: { dataset: Dataset; snapshot: StoredSnapshot };
 let large: { dataset: Dataset; snapshot: StoredSnapshot };
 /** The most bytes of columns that were held when a snapshot was released. */
 let heldBytesMax = 0;
-
-const schema = makeSchema([
-  { name: 'time', type: 'time' },
-  { name: 'level', type: 'string' },
-  { name: 'message', type: 'string', index: true },
-]);
-
-function numbered(rows: number): Dataset {
-  return {
-    schema,
-    records: Array.from({ length: rows }, (_, i) => ({
-      position: { partition: 482136, ordinal: i + 1 },
-      values: [
-        BigInt(1_735_689_600_000 + i),
-        i % 100 === 7 ? 'error' : 'info',
-        `request ${(i * 2654435761) % 4294967296} of 10.0.0.${i % 200} is no. ${i} done`,
-      ],
-    })),
-  };
-}
 
 async function stored(
   name: string,

@@ -7,13 +7,13 @@ import { DamageError, LogstrataError } from '../../engine/errors.js';
 import { executeScan } from '../../engine/scan/execute.js';
 import type { Query, ScanStats } from '../../engine/scan/query.js';
 import { QueryThreads } from '../../engine/scan/query-threads.js';
-import { makeSchema } from '../../engine/schema.js';
 import type { Directory } from '../../engine/storage/directory.js';
 import { openRealDirectory } from '../../engine/storage/real-directory.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { answerOf } from '../model/answer.js';
 import { datasets, queries } from '../model/arbitraries.js';
 import type { Dataset } from '../model/dataset.js';
+import { numbered, schema } from './numbered.js';
 import { storeSnapshot, type StoredLayout, type StoredSnapshot } from './stored-snapshot.js';
 
 const runs = process.env.LOGSTRATA_LONG === '1' ? 2000 : 60;
@@ -53,27 +53,6 @@ async function ask(
   const pieces: Uint8Array[] = [];
   for await (const piece of lines) pieces.push(piece);
   return { text: Buffer.concat(pieces).toString('utf8'), stats };
-}
-
-const schema = makeSchema([
-  { name: 'time', type: 'time' },
-  { name: 'level', type: 'string' },
-  { name: 'message', type: 'string', index: true },
-]);
-
-/** `rows` records, in order; each message has its number, spelled so that it occurs in no other. */
-function numbered(rows: number): Dataset {
-  return {
-    schema,
-    records: Array.from({ length: rows }, (_, i) => ({
-      position: { partition: 482136, ordinal: i + 1 },
-      values: [
-        BigInt(1_735_689_600_000 + i),
-        i % 100 === 7 ? 'error' : 'info',
-        `request ${(i * 2654435761) % 4294967296} of 10.0.0.${i % 200} is no. ${i} done`,
-      ],
-    })),
-  };
 }
 
 const like = (value: string) => ({ kind: 'string', field: 2, op: 'like', value }) as const;
