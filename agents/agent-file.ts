@@ -106,16 +106,19 @@ export function parseAgentFile(text: string, path: string): AgentDefinition {
       ? []
       : systemFields({ disk: system.disk !== undefined, net: system.net !== undefined });
   const sources = system !== undefined ? reported.map((field) => field.name) : file?.sources;
-  let fields: readonly FieldDefinition[] = [];
-  if (root?.has('fields') === true) fields = readFields(root, path, sources, notes);
-  else if (system !== undefined) fields = reported;
-  else if (root !== undefined)
+  const named = root?.has('fields') === true ? readFields(root, path, sources, notes) : undefined;
+  if (named === undefined && root !== undefined && system === undefined)
     root.missing('fields', 'an agent needs a list of at least one field, such as "- name: time"');
+  const fields =
+    system === undefined
+      ? (named ?? [])
+      : (named?.map((field) => withoutFormat(field, path, notes)) ?? reported);
   if (root !== undefined && root.has('file') && root.has('system')) {
     root.problem(root.placeOf('system'), 'an agent has "file" or "system", not both: make two agents of it');
   }
   if (root !== undefined && !root.has('file') && !root.has('system')) {
-    root.missing('file', 'it says where the lines come from and how they read (path, format and regex)');
+    const message = 'it says where the lines come from and how they read (path, format and regex)';
+    root.missing('file', `${message}; an agent of figures of this machine has "system" instead`);
   }
   problems.throwIfAny();
   return {
@@ -129,6 +132,16 @@ export function parseAgentFile(text: string, path: string): AgentDefinition {
     ...(system === undefined ? {} : { system }),
     notes,
   };
+}
+
+/** The time of a record of figures is no text. */
+function withoutFormat(field: FieldDefinition, path: string, notes: string[]): FieldDefinition {
+  const { timestamp, ...rest } = field;
+  if (timestamp === undefined) return field;
+  notes.push(
+    `${path}: the timestamp of "${field.name}" is not used: figures have their time in milliseconds`,
+  );
+  return rest;
 }
 
 function schemaOf(fields: readonly FieldDefinition[]): Schema {

@@ -125,12 +125,17 @@ export function readRetention(root: YamlSection): Retention | undefined {
 
 const systemIntervalDefaultMs = 60_000;
 
-/** `system`: checked, and for later. */
+/** Some figures come from other programs, which take tens of milliseconds. */
+const systemIntervalMinMs = 1000;
+
+/** `system`: which figures of this machine to take, and how often. */
 export function readSystem(root: YamlSection, path: string, notes: string[]): SystemInput | undefined {
   const section = root.section('system', ['interval', 'disk', 'net', 'disk_path']);
   if (section === undefined) return undefined;
-  notes.push(`${path}: system is read and not used: this version takes no figures of the machine`);
-  const intervalMs = section.duration('interval', 1) ?? systemIntervalDefaultMs;
+  const interval = section.parsed('interval', `${durationShape}, and at least 1s`, (text) => {
+    const durationMs = parseDuration(text);
+    return durationMs !== undefined && durationMs >= systemIntervalMinMs ? durationMs : undefined;
+  });
   const disk = section.section('disk', ['path']);
   const olderPath = section.text('disk_path');
   if (olderPath !== undefined)
@@ -144,8 +149,8 @@ export function readSystem(root: YamlSection, path: string, notes: string[]): Sy
   const net = section.section('net', ['interface']);
   const diskPath = disk === undefined ? olderPath : (disk.text('path') ?? '/');
   return {
-    intervalMs,
-    ...(diskPath === undefined ? {} : { disk: { path: diskPath } }),
+    intervalMs: interval ?? systemIntervalDefaultMs,
+    ...(diskPath === undefined ? {} : { disk: { path: resolve(dirname(path), diskPath) } }),
     ...(net === undefined ? {} : { net: { interface: net.text('interface') ?? 'default' } }),
   };
 }

@@ -43,8 +43,8 @@ export interface RecordDecoder {
 }
 
 /**
- * The decoder of one source of an agent's lines. Throws `invalid` for an agent without files, and for a pattern, template,
- * timestamp format or zone that makes no sense.
+ * The decoder of one source of an agent's lines. Throws `invalid` for a pattern, template, timestamp format or zone that makes
+ * no sense.
  *
  * Lines. One `\r` before the `\n` is no part of the line. Empty lines (for JSON also lines of blanks) are neither records nor
  * rejected. Longer lines than `lineBytesMax`, and those that the format can't parse, are rejected. A NUL is a character.
@@ -64,11 +64,14 @@ export function createRecordDecoder(
   definition: AgentDefinition,
   options: RecordDecoderOptions,
 ): RecordDecoder {
-  if (definition.file === undefined) {
-    throw new LogstrataError('invalid', `agent ${definition.name} reads no files`, { path: definition.path });
-  }
-  return new LineDecoder(definition, definition.file, options);
+  return new LineDecoder(definition, definition.file ?? figureLines, options);
 }
+
+/** How the lines of an agent read. */
+type LineFormat = Pick<FileInput, 'format' | 'regex'>;
+
+/** A `system` agent has its figures as JSON. */
+const figureLines: LineFormat = { format: 'json' };
 
 /** Text for which the preparation of decoding many lines at once pays, when the file is another one than before. */
 const columnarBytesMin = 256 * 1024;
@@ -88,7 +91,7 @@ class LineDecoder implements RecordDecoder {
   #captures: ReadonlyMap<string, string>;
   #columnarIsStale = false;
 
-  constructor(definition: AgentDefinition, file: FileInput, options: RecordDecoderOptions) {
+  constructor(definition: AgentDefinition, file: LineFormat, options: RecordDecoderOptions) {
     const { captures, timezone } = options;
     const wanted = [...new Set(definition.fields.flatMap(sourcesOf))];
     // Fields of the file's name stand behind those of the line, which the parser fills; they are the same for all lines.
@@ -116,7 +119,7 @@ class LineDecoder implements RecordDecoder {
 
   #createColumnar(
     { fields }: AgentDefinition,
-    file: FileInput,
+    file: LineFormat,
     fromLine: readonly string[],
     captures: ReadonlyMap<string, string>,
   ): ColumnarDecoder | null {
@@ -221,7 +224,7 @@ class LineDecoder implements RecordDecoder {
   }
 }
 
-function createParser(file: FileInput, names: readonly string[]): LineParser {
+function createParser(file: LineFormat, names: readonly string[]): LineParser {
   switch (file.format) {
     case 'plain':
       if (file.regex === undefined) throw new LogstrataError('invalid', 'format plain needs a regex');
@@ -232,7 +235,7 @@ function createParser(file: FileInput, names: readonly string[]): LineParser {
 }
 
 /** What takes many lines apart at once; null for a pattern that needs more than looking for delimiters. */
-function createSplitter(file: FileInput, names: readonly string[]): LineSplitter | null {
+function createSplitter(file: LineFormat, names: readonly string[]): LineSplitter | null {
   switch (file.format) {
     case 'plain': {
       const steps = delimitedSteps(file.regex ?? '', names);

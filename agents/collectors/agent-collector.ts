@@ -1,6 +1,6 @@
 import type { AgentStore } from '../../engine/archive.js';
 import { BatchBuilder } from '../../engine/batch-builder.js';
-import { isLogstrataError, LogstrataError } from '../../engine/errors.js';
+import { LogstrataError } from '../../engine/errors.js';
 import { checkpointKey } from '../../engine/storage/committed-values.js';
 import type { Checkpoint } from '../../engine/storage/manifest.js';
 import type { WorkerPool } from '../../engine/workers/worker-pool.js';
@@ -9,6 +9,7 @@ import { describeSystemError, SourceError, systemCode } from '../source-error.js
 import { AgentFiles, type Survey } from './agent-files.js';
 import { CollectTally, type CollectStatus } from './collect-counts.js';
 import type { CollectLog } from './collect-log.js';
+import { CollectPauses } from './collect-pauses.js';
 import { identify, type Identity, type TruncatedSource } from './file-identity.js';
 import type { FollowedFile } from './followed-file.js';
 import { commitFrame, type CommitTarget } from './frame-commit.js';
@@ -58,6 +59,7 @@ const firstStartHash = 'followed';
 export class AgentCollector {
   readonly name: string;
   private readonly tally = new CollectTally();
+  private readonly pauses: CollectPauses;
   private readonly folder: AgentFiles;
   private readonly target: CommitTarget;
   private readonly removed = new Set<string>();
@@ -74,13 +76,13 @@ export class AgentCollector {
   /** It was said that file handles are short. */
   private isShort = false;
   hasLinks = false;
-  paused: string | null = null;
 
   constructor(private readonly options: CollectorOptions) {
     const { definition, files, store, timezone, key, workers, now } = options;
     if (definition.file === undefined)
       throw new LogstrataError('invalid', `agent ${definition.name} reads no files`);
     this.name = definition.name;
+    this.pauses = new CollectPauses(this.name, options.log);
     this.folder = new AgentFiles(files, definition.file.directory, new LogNames(definition.file.namePattern));
     this.target = { store, settings: { key, definition, timezone }, workers, now, tally: this.tally };
   }
@@ -424,29 +426,14 @@ export class AgentCollector {
     if (this.removed.size > rememberedMax) this.removed.delete(this.removed.values().next().value!);
   }
 
-  /** Says that nothing can be collected, once for each reason. */
+  /** A round failed: nothing is collected until one succeeds. */
   pause(error: unknown): void {
-    const { log } = this.options;
-    const message = error instanceof Error ? error.message : String(error);
-    if (isLogstrataError(error) && error.code === 'conflict' && this.paused === null) {
-      log.info({ agent: this.name }, `${message}; reading goes on behind it`);
-      return;
-    }
-    const before = this.paused;
-    this.paused = message;
-    if (before !== null && withoutNumbers(before) === withoutNumbers(message)) return;
-    const code = isLogstrataError(error) ? error.code : (systemCode(error) ?? 'unexpected');
-    log.error(
-      { agent: this.name, code },
-      `collection pauses: ${message}. It goes on by itself when that is over`,
-    );
+    this.pauses.pause(error);
   }
 
   /** Collection goes on. */
   resume(): void {
-    if (this.paused === null) return;
-    this.options.log.info({ agent: this.name, reason: this.paused }, 'collection goes on');
-    this.paused = null;
+    this.pauses.resume();
   }
 
   status(): CollectStatus {
@@ -460,7 +447,7 @@ export class AgentCollector {
       failure: file.failure,
     }));
     const lagBytes = files.reduce((sum, file) => sum + file.lagBytes, 0);
-    return { ...this.tally.counts(), files, lagBytes, paused: this.paused };
+    return { ...this.tally.counts(), files, lagBytes, paused: this.pauses.reason };
   }
 
   /** Lets go of everything. */
@@ -471,9 +458,4 @@ export class AgentCollector {
     }
     this.folder.byInode.clear();
   }
-}
-
-/** A message without what differs from time to time: the names of temporary files, counts and offsets. */
-function withoutNumbers(message: string): string {
-  return message.replace(/\b[0-9a-f]{6,}\b|\d+/g, '');
 }

@@ -1,19 +1,24 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { AgentStore } from '../../engine/archive.js';
+import { LogstrataError } from '../../engine/errors.js';
 import type { WorkerPool } from '../../engine/workers/worker-pool.js';
 import type { AgentDefinition } from '../definition.js';
 import { AgentCollector } from './agent-collector.js';
+import { AgentFollowing } from './agent-following.js';
 import type { CollectStatus } from './collect-counts.js';
 import type { CollectLog } from './collect-log.js';
-import { FolderChanges } from './folder-changes.js';
 import { FramePool } from './frame-pool.js';
 import type { LogFiles } from './log-files.js';
 import { OpenFiles } from './open-files.js';
+import { SystemCollector } from './system-collector.js';
 import { WakeUp } from './wake-up.js';
 
+/** An agent that is collected, and where its records go. */
+export interface CollectedAgent {
+  readonly definition: AgentDefinition;
+  readonly store: AgentStore;
+}
+
 export interface CollectionOptions {
-  /** Agents with `file`, and their stores. */
-  readonly agents: readonly { readonly definition: AgentDefinition; readonly store: AgentStore }[];
   readonly files: LogFiles;
   readonly workers: WorkerPool;
   readonly log: CollectLog;
@@ -28,172 +33,100 @@ export interface CollectionOptions {
 /** Handles of logs that stay open in one process. Systems give from 1024 on, and queries need some too. */
 const handlesMax = 4096;
 
-/** Lines wait this part of the time that they may take; the rest is for reading, decoding and committing them. */
-const paceFraction = 0.6;
+/** One agent that is collected. */
+interface Collecting {
+  readonly run: (signal: AbortSignal, wakeUp: WakeUp) => Promise<void>;
+  readonly status: () => CollectStatus;
+  readonly stopping: AbortController;
+  readonly wakeUp: WakeUp;
+  running: Promise<void> | undefined;
+}
 
-/** How often the folder is looked at although no change was announced, and where a change can't be announced. */
-const surveyMs = 2000;
-const waitingMs = 1000;
-
-/** Looking at the folder takes at most this part of the time, so that very many files are looked at less often. */
-const surveyFraction = 0.1;
-
-/** After a failure of the storage it is tried again after this time. */
-const retryMs = 1000;
-
-/** Follows the logs of all agents until it is told to stop. */
+/** Collects what the agents have: follows their logs, takes their figures. Agents may come and go meanwhile. */
 export class Collection {
-  private readonly collectors: readonly AgentCollector[];
+  private readonly agents = new Map<string, Collecting>();
   private readonly frames: FramePool;
-  private readonly stopping = new AbortController();
-  private readonly wakeUps: WakeUp[] = [];
-  private running: Promise<unknown> | undefined;
+  private readonly handles: OpenFiles;
+  private isStarted = false;
+  private lastKey = 0;
 
   constructor(private readonly options: CollectionOptions) {
-    const { agents, files, workers } = options;
-    const handles = new OpenFiles(files, handlesMax);
-    this.frames = new FramePool(Math.max(1, workers.threads));
-    this.collectors = agents.map(
-      ({ definition, store }, key) => new AgentCollector({ ...options, definition, store, handles, key }),
-    );
+    this.handles = new OpenFiles(options.files, handlesMax);
+    this.frames = new FramePool(Math.max(1, options.workers.threads));
   }
 
-  /** Notes since when each agent is followed: to be awaited before anybody is told that they are. */
-  async prepare(): Promise<void> {
-    for (const collector of this.collectors) {
-      try {
-        await collector.prepare();
-      } catch (error) {
-        collector.pause(error);
-      }
+  /**
+   * Takes in an agent, which is collected from `start` on. To be awaited before anybody is told that it is: since when an agent
+   * is followed is noted here. What fails is told, and tried again.
+   */
+  async add({ definition, store }: CollectedAgent): Promise<void> {
+    const { name, file, system } = definition;
+    if (this.agents.has(name)) throw new LogstrataError('invalid', `agent ${name} is collected already`);
+    const parts =
+      file !== undefined
+        ? await this.follow(definition, store)
+        : system !== undefined
+          ? this.takeFigures(new SystemCollector({ ...this.options, definition, store, system }))
+          : undefined;
+    if (parts === undefined) return;
+    const added = { ...parts, stopping: new AbortController(), wakeUp: new WakeUp(), running: undefined };
+    this.agents.set(name, added);
+    if (this.isStarted) begin(added);
+  }
+
+  private async follow(
+    definition: AgentDefinition,
+    store: AgentStore,
+  ): Promise<Pick<Collecting, 'run' | 'status'>> {
+    const { options, handles, frames } = this;
+    const collector = new AgentCollector({ ...options, definition, store, handles, key: this.lastKey++ });
+    try {
+      await collector.prepare();
+    } catch (error) {
+      collector.pause(error);
     }
+    const following = { ...options, frames, fields: definition.fields.length };
+    return {
+      run: (signal, wakeUp) => new AgentFollowing(collector, following, signal, wakeUp).run(),
+      status: () => collector.status(),
+    };
+  }
+
+  private takeFigures(collector: SystemCollector): Pick<Collecting, 'run' | 'status'> {
+    return {
+      run: (signal, wakeUp) => collector.run(signal, wakeUp),
+      status: () => collector.status(),
+    };
   }
 
   /** Begins. Nothing is thrown: what fails is told, and tried again. */
   start(): void {
-    this.running = Promise.all(this.collectors.map((collector) => this.follow(collector)));
+    this.isStarted = true;
+    for (const agent of this.agents.values()) begin(agent);
   }
 
   /** How the collection of each agent stands. */
   status(): Record<string, CollectStatus> {
-    return Object.fromEntries(this.collectors.map((collector) => [collector.name, collector.status()]));
+    return Object.fromEntries([...this.agents].map(([name, { status }]) => [name, status()]));
+  }
+
+  /** Collects an agent no longer. Ends when what is under way is stored. */
+  async remove(name: string): Promise<void> {
+    const agent = this.agents.get(name);
+    if (agent === undefined) return;
+    agent.stopping.abort();
+    agent.wakeUp.call();
+    await agent.running;
+    this.agents.delete(name);
   }
 
   /** Ends when what is under way is stored. */
   async stop(): Promise<void> {
-    this.stopping.abort();
-    for (const wakeUp of this.wakeUps) wakeUp.call();
-    await this.running;
-  }
-
-  private async follow(collector: AgentCollector): Promise<void> {
-    const wakeUp = new WakeUp();
-    this.wakeUps.push(wakeUp);
-    const { signal } = this.stopping;
-    const following = new AgentFollowing(collector, this.options, this.frames, wakeUp, signal);
-    await following.run();
-    await collector.close();
+    this.isStarted = false;
+    await Promise.all([...this.agents.keys()].map((name) => this.remove(name)));
   }
 }
 
-/** The loop of one agent. */
-class AgentFollowing {
-  private readonly changes: FolderChanges;
-  private surveyedMs = -Infinity;
-  private surveyTookMs = 0;
-  private isFirst = true;
-
-  constructor(
-    private readonly collector: AgentCollector,
-    private readonly options: CollectionOptions,
-    private readonly frames: FramePool,
-    private readonly wakeUp: WakeUp,
-    private readonly signal: AbortSignal,
-  ) {
-    this.changes = new FolderChanges(options.files, collector.directory, wakeUp);
-  }
-
-  async run(): Promise<void> {
-    while (!this.signal.aborted) {
-      const isWell = await this.step();
-      if (this.signal.aborted) break;
-      if (isWell) await this.rest();
-      else await this.pause(retryMs);
-    }
-    this.changes.end(performance.now());
-  }
-
-  /** Takes all that there is. Returns false after a failure of the storage. */
-  private async step(): Promise<boolean> {
-    const { collector, frames } = this;
-    try {
-      for (let more = true; more && !this.signal.aborted;) {
-        await this.look();
-        const round = await frames.use((frame) => collector.round(frame));
-        collector.resume();
-        more = round === 'more';
-      }
-      if (this.isFirst) this.introduce();
-      return true;
-    } catch (error) {
-      collector.pause(error);
-      this.surveyedMs = -Infinity;
-      return false;
-    }
-  }
-
-  private async look(): Promise<void> {
-    const startedMs = performance.now();
-    const isNew = this.changes.begin(startedMs);
-    const names = this.changes.take(startedMs);
-    const isDue = isNew || names === null || startedMs - this.surveyedMs >= this.surveyEveryMs();
-    if (!isDue && (await this.collector.touch(names))) return;
-    await this.collector.survey();
-    this.surveyedMs = performance.now();
-    this.surveyTookMs = this.surveyedMs - startedMs;
-  }
-
-  private surveyEveryMs(): number {
-    const { changes, collector } = this;
-    const wantedMs = changes.watching && !collector.hasLinks ? (collector.waits ? waitingMs : surveyMs) : 0;
-    return Math.max(wantedMs, this.paceMs, this.surveyTookMs / surveyFraction);
-  }
-
-  private get paceMs(): number {
-    return this.options.flushMs * paceFraction;
-  }
-
-  /** Lets lines gather for one commit, then waits for a change, or for the next look at the folder. */
-  private async rest(): Promise<void> {
-    await this.pause(this.paceMs);
-    if (this.signal.aborted) return;
-    const leftMs = this.surveyedMs + this.surveyEveryMs() - performance.now();
-    if (leftMs > 0) await this.wakeUp.sleep(leftMs);
-  }
-
-  /** Sleeps, whatever changes meanwhile, unless it is to stop. */
-  private async pause(ms: number): Promise<void> {
-    await delay(ms, undefined, { signal: this.signal }).catch(() => {});
-  }
-
-  /** Says on start what is followed. */
-  private introduce(): void {
-    this.isFirst = false;
-    const { collector, options } = this;
-    const { files, lagBytes } = collector.status();
-    const definition = options.agents.find(
-      ({ definition: each }) => each.name === collector.name,
-    )!.definition;
-    const followed = files.filter(({ role }) => role === 'follow').length;
-    options.log.info(
-      {
-        agent: collector.name,
-        folder: collector.directory,
-        files: followed,
-        lag: lagBytes,
-        fields: definition.fields.length,
-      },
-      followed === 0 ? 'no log is there yet' : 'following',
-    );
-  }
+function begin(agent: Collecting): void {
+  agent.running ??= agent.run(agent.stopping.signal, agent.wakeUp);
 }

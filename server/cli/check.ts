@@ -4,7 +4,7 @@ import { formatProblem } from '../../agents/config-error.js';
 import type { AgentDefinition, FieldDefinition } from '../../agents/definition.js';
 import { chooseAgent, noAgents } from './agent-choice.js';
 import { exitDone, exitFailed, UsageError } from './failure.js';
-import { formatCounted } from './figures.js';
+import { formatCounted, formatPeriod } from './figures.js';
 import { describeRetention } from './retention.js';
 import { readSettings } from './settings.js';
 import type { FolderFlags, Settings } from './settings.js';
@@ -41,11 +41,20 @@ function describeIndex(field: FieldDefinition): string {
   return field.index === undefined ? 'by the data' : field.index ? 'yes' : 'no';
 }
 
+function describeInput({ file, system }: AgentDefinition): string[] {
+  if (file !== undefined)
+    return [`  reads ${file.format} lines of ${file.directory}, files ${file.namePattern}`];
+  if (system === undefined) return [];
+  const { intervalMs, disk, net } = system;
+  const parts = [
+    'this machine',
+    ...(disk ? [`disk ${disk.path}`] : []),
+    ...(net ? [`network ${net.interface}`] : []),
+  ];
+  return [`  takes figures every ${formatPeriod(intervalMs)}: ${parts.join(', ')}`];
+}
+
 function describeAgent(agent: AgentDefinition): string[] {
-  const input =
-    agent.file === undefined
-      ? []
-      : [`  reads ${agent.file.format} lines of ${agent.file.directory}, files ${agent.file.namePattern}`];
   const table = formatTable(
     ['field', 'type', 'from', 'timestamp', 'gram filter', 'description'],
     agent.fields.map((field) => [
@@ -59,7 +68,7 @@ function describeAgent(agent: AgentDefinition): string[] {
   );
   return [
     `${agent.name} (${agent.path}): ${formatCounted(agent.fields.length, 'field')}`,
-    ...input,
+    ...describeInput(agent),
     `  keeps ${describeRetention(agent.retention)}`,
     ...table.map((line) => `  ${line}`),
     ...agent.notes.map((note) => `  note: ${note}`),

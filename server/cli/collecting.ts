@@ -15,7 +15,7 @@ export interface ServerStatus {
 /** A thread decodes more than a disk's worth of lines; another one is for the agents beside. */
 const collectThreadsMax = 2;
 
-/** Collects the logs of the agents while `run` runs, from when it calls `begin`. */
+/** Collects the logs and figures of the agents while `run` runs, from when it calls `begin`. */
 export async function whileCollecting<T>(
   archive: Archive,
   served: ReadonlyMap<string, ServedAgent>,
@@ -23,13 +23,11 @@ export async function whileCollecting<T>(
   flags: { readonly follow: boolean; readonly logLevel: LogLevel },
   run: (begin: () => void) => Promise<T>,
 ): Promise<T> {
-  const agents = [...served.values()].filter(({ definition }) => definition.file !== undefined);
-  if (!flags.follow || agents.length === 0) return run(() => {});
+  if (!flags.follow || served.size === 0) return run(() => {});
   // Threads of its own: what arrives must not wait for what is sealed, compacted or scanned.
   const workers = new WorkerPool(Math.min(collectThreadsMax, workersDefault()));
   const { limit, flushMs, tailTimeoutMs } = config.fileInput;
   const collection = new Collection({
-    agents,
     files: realLogFiles,
     workers,
     log: await openLog(flags.logLevel),
@@ -40,7 +38,7 @@ export async function whileCollecting<T>(
     tailTimeoutMs,
   });
   archive.provideStatus((): ServerStatus => ({ collecting: collection.status() }));
-  await collection.prepare();
+  for (const agent of served.values()) await collection.add(agent);
   try {
     return await run(() => collection.start());
   } finally {

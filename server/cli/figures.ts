@@ -46,3 +46,13 @@ export function formatTime(timeMs: number | null): string {
 export function formatRate(records: number, ms: number): string {
   return ms < 1 ? '-' : `${formatCounted(Math.round((records * 1000) / ms), 'record')}/s`;
 }
+
+const hourMs = 3_600_000;
+
+/** A period as people write it: whole days and hours where it is long. */
+export function formatPeriod(ms: number): string {
+  const days = Math.floor(ms / (24 * hourMs));
+  const rest = ms % (24 * hourMs);
+  if (days === 0) return formatSpan(ms);
+  return rest === 0 ? `${days} d` : `${days} d ${formatSpan(rest)}`;
+}

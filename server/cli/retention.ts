@@ -1,15 +1,5 @@
 import type { Retention } from '../../agents/definition.js';
-import { formatBytes, formatSpan } from './figures.js';
-
-const hourMs = 3_600_000;
-
-/** A period as people write it: whole days and hours where it is long. */
-function formatPeriod(ms: number): string {
-  const days = Math.floor(ms / (24 * hourMs));
-  const rest = ms % (24 * hourMs);
-  if (days === 0) return formatSpan(ms);
-  return rest === 0 ? `${days} d` : `${days} d ${formatSpan(rest)}`;
-}
+import { formatBytes, formatPeriod } from './figures.js';
 
 /** What an agent's file says of how long its records are kept. */
 export function describeRetention(retention: Retention | undefined): string {

@@ -203,7 +203,16 @@ describe('what the public service accepts', () => {
     expect(whole.schema.fields).toHaveLength(23);
     expect(whole.system).toEqual({ intervalMs: 60_000, disk: { path: '/' }, net: { interface: 'default' } });
     expect(parse('fields: [{name: load, source: la_1, type: float}]\nsystem: {}').fields).toHaveLength(1);
-    expect(agent.notes[0]).toContain('system is read and not used');
+    expect(agent.notes).toEqual([
+      '/etc/agents/nginx.yaml: system.disk_path is the older way to write "disk: { path: /var/lib }"',
+    ]);
+    expect(parse('system: { disk: { path: ../var } }').system?.disk).toEqual({ path: '/etc/var' });
+  });
+
+  test('the time of figures has no format', () => {
+    const agent = parse('fields: [{name: at, source: time, timestamp: {}}]\nsystem: {}');
+    expect(agent.fields).toEqual([{ name: 'at', type: 'time', source: 'time' }]);
+    expect(agent.notes[0]).toContain('the timestamp of "at" is not used');
   });
 });
 
@@ -290,6 +299,23 @@ describe('problems', () => {
     ],
   ])('file: %s', (section, expected) => {
     expect(problemsOf(`fields: [{name: a}]\nfile: ${section}\n`).join('\n')).toContain(expected);
+  });
+
+  test.each([
+    ['{ interval: 10ms }', ':1:21: interval must be a duration'],
+    ['{ interval: 1d, memory: yes }', 'unknown key "memory": system has interval, disk, net and disk_path'],
+    ['{ disk: / }', ':1:17: disk must be a mapping with path, not "/"'],
+    ['{ disk: { path: / }, disk_path: / }', 'disk_path is the older name of disk.path'],
+    ['{ net: { if: eth0 } }', 'unknown key "if"'],
+  ])('system: %s', (section, expected) => {
+    expect(problemsOf(`system: ${section}\n`).join('\n')).toContain(expected);
+  });
+
+  test('a figure that there is not is none to take', () => {
+    const text = 'fields: [{name: load, source: la_2}]\nsystem: {}\n';
+    expect(problemsOf(text).join()).toContain('the field "load" takes "la_2", which nothing supplies');
+    const withoutDisk = 'fields: [{name: disk_usage, type: float}]\nsystem: {}\n';
+    expect(problemsOf(withoutDisk).join()).toContain('takes "disk_usage", which nothing supplies');
   });
 
   test('a source that no capture supplies lists those that there are', () => {
