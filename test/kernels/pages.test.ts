@@ -35,6 +35,33 @@ const compressible = fc
     ),
   );
 
+/** A block of sequences (literals, distance of the match, bytes matched), and of the twenty literals that end it. */
+function blockOf(sequences: readonly (readonly [number, number, number])[]): Uint8Array {
+  const bytes: number[] = [];
+  const add = (literals: number, matched: number): void => {
+    bytes.push((Math.min(15, literals) << 4) | Math.min(15, Math.max(0, matched - 4)));
+    addLength(literals - 15);
+    for (let k = 0; k < literals; k++) bytes.push((bytes.length * 73) & 255);
+  };
+  const addLength = (rest: number): void => {
+    if (rest < 0) return;
+    for (; rest >= 255; rest -= 255) bytes.push(255);
+    bytes.push(rest);
+  };
+  let made = 0;
+  for (const [literals, distance, matched] of sequences) {
+    add(literals, matched);
+    made += literals;
+    // Nearly all offsets reach what is there, so that the block is read to its end.
+    const offset = made === 0 || distance === 0 ? distance : 1 + (distance % made);
+    bytes.push(offset & 255, offset >> 8);
+    addLength(matched - 19);
+    made += matched;
+  }
+  add(20, 0);
+  return Uint8Array.from(bytes);
+}
+
 describe('LZ4', () => {
   const table = new Int32Array(plainLz4.lz4TableEntries);
   const sources = fc.oneof(compressible, fc.uint8Array({ minLength: 200, maxLength: 3000 }));
@@ -73,6 +100,34 @@ describe('LZ4', () => {
         expect(Buffer.compare(back, source)).toBe(0);
       }
     }
+  });
+
+  it('reads sequences of every length as the twin does', () => {
+    // Around what fits a nibble, one byte more, and two.
+    const literals = fc.constantFrom(0, 1, 14, 15, 16, 17, 31, 33, 268, 269, 270, 271, 525, 600);
+    const matched = fc.constantFrom(4, 5, 17, 18, 19, 20, 32, 33, 48, 272, 273, 274, 275, 530, 700);
+    const distance = fc.oneof(
+      { arbitrary: fc.constant(0), weight: 1 },
+      { arbitrary: fc.integer({ min: 1, max: 40 }), weight: 50 },
+      { arbitrary: fc.integer({ min: 41, max: 3000 }), weight: 50 },
+    );
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(literals, distance, matched), { maxLength: 40 }),
+        fc.nat(3),
+        (list, off) => {
+          const block = blockOf(list);
+          const length = 20 + list.reduce((sum, [count, , repeated]) => sum + count + repeated, 0) - off;
+          const back = guarded(length);
+          const wanted = new Uint8Array(length);
+          const read = plainLz4.lz4Decompress(block, wanted, length);
+          expect(simdLz4.lz4Decompress(block, back, length)).toBe(read);
+          if (read > 0) expect(Buffer.compare(back.subarray(0, read), wanted)).toBe(0);
+          expectGuard(back, length);
+        },
+      ),
+      { numRuns: numRuns * 3 },
+    );
   });
 
   it('finds matches at the largest distance and none beyond', () => {

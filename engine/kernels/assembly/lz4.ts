@@ -154,6 +154,104 @@ function copyMatch(target: usize, offset: usize, length: usize, room: usize): vo
   }
 }
 
+/** Where the next sequence of the block is read, and where what it makes is written. */
+let sourceAt: usize = 0;
+let targetAt: usize = 0;
+
+/** The longest literals and the longest match whose length takes one byte beside its nibble. */
+const shortLiteralBytesMax: u32 = 15 + 254;
+const shortMatchBytesMax: u32 = 15 + 254 + matchBytesMin;
+/** A sequence of those: token, both bytes of lengths, literals and offset; and what it makes, the copies' overrun included. */
+const shortSourceBytes: u32 = 3 + shortLiteralBytesMax + 2;
+const shortTargetBytes: u32 = shortLiteralBytesMax + shortMatchBytesMax + <u32>overrunBytes;
+
+/**
+ * Decompresses sequences up to the first that is long, malformed, or begins where `sourceEnd` or `targetEnd` is passed. Up to there
+ * a short one has all the room that it can take, so that nothing but its offset has to be checked, and that of nearly all takes no
+ * branch that is hard to foresee: these cost more than the bytes that are copied in vain.
+ */
+function decompressShort(sourceEnd: usize, target: usize, targetEnd: usize): void {
+  let s = sourceAt;
+  let d = targetAt;
+  while (s < sourceEnd && d < targetEnd) {
+    const sequence = s;
+    const token = <u32>load<u8>(s++);
+    let literals = token >>> 4;
+    if (literals == 15) {
+      const rest = <u32>load<u8>(s++);
+      literals += rest;
+      if (rest == 255) {
+        s = sequence;
+        break;
+      }
+      copyLoose(d, s, literals);
+    } else {
+      v128.store(d, v128.load(s));
+    }
+    s += literals;
+    const to = d + literals;
+    const offset = <usize>load<u16>(s);
+    const isExtended = <u32>((token & 15) == 15);
+    const rest = (<u32>load<u8>(s, 2)) & (0 - isExtended);
+    if (offset == 0 || offset > to - target || rest == 255) {
+      s = sequence;
+      break;
+    }
+    const matched = (token & 15) + matchBytesMin + rest;
+    s += 2 + isExtended;
+    if (offset >= 16) {
+      const from = to - offset;
+      v128.store(to, v128.load(from));
+      v128.store(to, v128.load(from, 16), 16);
+      for (let k: usize = 32; k < matched; k += 16) v128.store(to + k, v128.load(from + k));
+    } else {
+      copyMatch(to, offset, matched, <usize>matched + overrunBytes);
+    }
+    d = to + matched;
+  }
+  sourceAt = s;
+  targetAt = d;
+}
+
+/** Decompresses one sequence of any length; false when it is malformed, or does not fit the source or the target. */
+function decompressOne(end: usize, target: usize, targetEnd: usize): bool {
+  let s = sourceAt;
+  let d = targetAt;
+  const token = <u32>load<u8>(s++);
+  let literals = <i64>(token >>> 4);
+  if (literals == 15) {
+    const rest = readLength(s, end);
+    if (rest < 0) return false;
+    literals += rest;
+    s = lengthEnd;
+  }
+  if (literals > <i64>(end - s) || literals > <i64>(targetEnd - d)) return false;
+  memory.copy(d, s, <usize>literals);
+  s += <usize>literals;
+  d += <usize>literals;
+  sourceAt = s;
+  targetAt = d;
+  // The last sequence has no match.
+  if (s == end) return true;
+  if (end - s < 2) return false;
+  const offset = <usize>load<u16>(s);
+  s += 2;
+  if (offset == 0 || offset > d - target) return false;
+  let matched = <i64>((token & 15) + matchBytesMin);
+  if ((token & 15) == 15) {
+    const rest = readLength(s, end);
+    if (rest < 0) return false;
+    matched += rest;
+    s = lengthEnd;
+  }
+  // What ends with a match is no block, because the last bytes of one are literals.
+  if (s == end || matched > <i64>(targetEnd - d)) return false;
+  copyMatch(d, offset, <usize>matched, targetEnd - d);
+  sourceAt = s;
+  targetAt = d + <usize>matched;
+  return true;
+}
+
 /**
  * Decompresses source[0, sourceBytes) to target[0, length). Returns the number of bytes written, or -1 when the input is
  * malformed or does not fit; never writes outside the target, whatever the input. The source is followed by 64 bytes of
@@ -162,46 +260,13 @@ function copyMatch(target: usize, offset: usize, length: usize, room: usize): vo
 export function lz4Decompress(source: usize, sourceBytes: u32, target: usize, length: u32): i32 {
   const end = source + sourceBytes;
   const targetEnd = target + length;
-  let s = source;
-  let d = target;
-  while (s < end) {
-    const token = <u32>load<u8>(s++);
-    let literals = <i64>(token >>> 4);
-    if (literals == 15) {
-      const rest = readLength(s, end);
-      if (rest < 0) return -1;
-      literals += rest;
-      s = lengthEnd;
-    }
-    const room = targetEnd - d;
-    if (literals > <i64>(end - s) || literals > <i64>room) return -1;
-    if (room >= <usize>literals + overrunBytes) copyLoose(d, s, <usize>literals);
-    else memory.copy(d, s, <usize>literals);
-    s += <usize>literals;
-    d += <usize>literals;
-    if (s == end) return <i32>(d - target);
-    if (end - s < 2) return -1;
-    const offset = <usize>load<u16>(s);
-    s += 2;
-    if (offset == 0 || offset > d - target) return -1;
-    let matched = <i64>(token & 15);
-    // Most matches are short and not near: two copies without a loop.
-    if (matched != 15 && offset >= 16 && targetEnd - d >= 18 + overrunBytes) {
-      v128.store(d, v128.load(d - offset));
-      store<u16>(d, load<u16>(d - offset, 16), 16);
-      d += <usize>matched + 4;
-      continue;
-    }
-    if (matched == 15) {
-      const rest = readLength(s, end);
-      if (rest < 0) return -1;
-      matched += rest;
-      s = lengthEnd;
-    }
-    matched += matchBytesMin;
-    if (matched > <i64>(targetEnd - d)) return -1;
-    copyMatch(d, offset, <usize>matched, targetEnd - d);
-    d += <usize>matched;
+  const sourceEnd = sourceBytes > shortSourceBytes ? end - shortSourceBytes : source;
+  const targetEndShort = length > shortTargetBytes ? targetEnd - shortTargetBytes : target;
+  sourceAt = source;
+  targetAt = target;
+  while (sourceAt < end) {
+    decompressShort(sourceEnd, target, targetEndShort);
+    if (!decompressOne(end, target, targetEnd)) return -1;
   }
-  return -1;
+  return sourceBytes == 0 ? -1 : <i32>(targetAt - target);
 }
