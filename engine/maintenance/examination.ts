@@ -186,7 +186,7 @@ async function examineManifests(directory: Directory, agent: string, found: Find
 
 /** What the manifest names; and where it has to be rebuilt, all that might have been named. */
 async function filesOf(directory: Directory, agent: string, found: Findings): Promise<string[]> {
-  const files = new Set(found.base === undefined ? [] : namedFiles(found.base));
+  const files = new Set(found.base === undefined ? [] : namedFiles(found.base, []));
   if (found.isRebuilt) for (const file of await ownFiles(directory, agent)) files.add(file);
   return [...files].sort();
 }

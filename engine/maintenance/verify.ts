@@ -16,7 +16,7 @@ import {
   type Run,
   type SegmentEntry,
 } from '../storage/manifest.js';
-import { unnamedFiles } from '../storage/removals.js';
+import { namedFiles, unnamedFiles } from '../storage/removals.js';
 import { verifySegment, type SegmentDamage } from '../storage/verify-segment.js';
 
 interface Totals {
@@ -56,7 +56,8 @@ export async function verifyAgent(
     await verifyRejected(directory, agent, rejected, totals);
     step();
   }
-  return { ...totals, unnamedFiles: await unnamedFiles(directory, agent, manifest) };
+  const named = namedFiles(manifest, rejectedFiles(manifest, state));
+  return { ...totals, unnamedFiles: await unnamedFiles(directory, agent, named) };
 }
 
 function sizeOf(manifest: Manifest): number {

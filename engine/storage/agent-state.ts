@@ -9,6 +9,7 @@ import type { Directory } from './directory.js';
 import type { HotBatch } from './hot-segment-file.js';
 import { HotRows } from './hot-rows.js';
 import { liveRuns, type HotEntry, type Manifest, type RejectedEntry, type SegmentEntry } from './manifest.js';
+import { namedFiles } from './removals.js';
 import { SealedSegment } from './sealed-segment.js';
 
 /** A hot file and its rows in memory. */
@@ -131,6 +132,11 @@ export class AgentState {
 
   hotRejected(): RejectedEntry[] {
     return this.hotFiles.flatMap((hot) => hot.rejected ?? []);
+  }
+
+  /** Every file of the newest state, under the agent's folder. */
+  namedFiles(): Set<string> {
+    return this.newest === undefined ? new Set() : namedFiles(this.newest, this.hotRejected());
   }
 
   segments(): { entry: SegmentEntry; segment: SealedSegment; rowGroups: readonly RowGroup[] }[] {

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import type { AppendResult } from '../archive.js';
-import { assert } from '../assert.js';
 import type { RecordBatch } from '../column.js';
 import { assertOrdinalsLeft, partitionOfTime } from '../cursor.js';
 import { LogstrataError } from '../errors.js';
@@ -22,12 +21,19 @@ import type { Directory } from './directory.js';
 import { HotSegmentWriter, type HotBatchMeta } from './hot-segment-file.js';
 import { hotEntriesForManifest, sealHotFiles } from './seal.js';
 import { publishManifest, readNewestManifest } from './manifest-file.js';
-import { nothingRetired, type Codec, type HotEntry, type Manifest, type RejectedEntry } from './manifest.js';
+import {
+  mergeRejected,
+  nothingRetired,
+  type Codec,
+  type HotEntry,
+  type Manifest,
+  type RejectedEntry,
+} from './manifest.js';
 import { Mutex } from './mutex.js';
-import { livePartition, partTimes, placementTimes } from './placement.js';
+import { livePartition, partsOf, partTimes, placementTimes } from './placement.js';
 import type { Heads } from './recovery.js';
 import { RejectedFile } from './rejected-file.js';
-import { namedFiles, type Removals } from './removals.js';
+import type { Removals } from './removals.js';
 import { sortPage } from './sorted-page.js';
 import { SourceClaims } from './source-claims.js';
 import { batchBytes } from './spill.js';
@@ -97,8 +103,15 @@ export class AgentWriter implements Committer {
       if (newest !== undefined && newest.number !== this.state.manifest?.number)
         await this.state.takeManifest(newest);
       this.uncertain = false;
+      await this.removals.removeDoubtful();
     }
     if (this.state.damage !== undefined) throw this.state.damage;
+  }
+
+  /** A file was begun that perhaps nothing committed names. */
+  private doubt(file: string): void {
+    this.removals.doubt(file);
+    this.uncertain = true;
   }
 
   /** What is committed, for readers in other processes. */
@@ -224,11 +237,10 @@ export class AgentWriter implements Committer {
     if (unit === undefined) return;
     this.units.delete(id);
     this.releaseUnit(unit);
-    const { manifest, agent } = this.state;
-    await this.directory.removeDirectory(buildingFolder(agent, id));
+    await this.directory.removeDirectory(buildingFolder(this.state.agent, id));
     // Where only the disk knows whether a manifest names the files, they stay: the next opening removes what none names.
     if (unit.published || this.uncertain) return;
-    await this.removals.removeUnit(id, manifest === undefined ? new Set() : namedFiles(manifest));
+    await this.removals.removeUnit(id, this.state.namedFiles());
   }
 
   async append(batch: RecordBatch, extras: CommitExtras, placement: 'live' | 'load'): Promise<AppendResult> {
@@ -344,10 +356,16 @@ export class AgentWriter implements Committer {
     };
     await this.directory.makeDirectory(`${agent}/hot`);
     const writer = await HotSegmentWriter.create(this.directory, `${agent}/${entry.file}`, this.schema);
-    await this.directory.syncDirectory(`${agent}/hot`);
-    // Those before it are closed: what is in them now is all that they hold.
-    const closed = hotEntriesForManifest(this.state.hot, undefined);
-    await this.publishNext({ hot: [...closed, entry] });
+    try {
+      await this.directory.syncDirectory(`${agent}/hot`);
+      // Those before it are closed: what is in them now is all that they hold.
+      const closed = hotEntriesForManifest(this.state.hot, undefined);
+      await this.publishNext({ hot: [...closed, entry] });
+    } catch (error) {
+      await writer.close().catch(() => {});
+      this.doubt(entry.file);
+      throw error;
+    }
     const hot = this.state.hot.at(-1)!;
     hot.endBytes = writer.bytes;
     this.open = { hot, writer, rejected: undefined, rejectedName: `rejected/${id}.jsonl` };
@@ -398,6 +416,7 @@ export class AgentWriter implements Committer {
     await open.writer.close().catch(() => {});
     await open.rejected?.close().catch(() => {});
     await this.publishNext({}).catch(() => {});
+    this.doubt(open.rejectedName);
   }
 
   /** Ends the hot file that is appended to, so that the manifest can say how long it is. */
@@ -426,7 +445,6 @@ export class AgentWriter implements Committer {
       const manifest = this.state.manifest!;
       await this.publishNext({ segments: [...manifest.segments, ...segments], hot: [] });
       this.unit(id).published = true;
-      this.removals.add(manifest.hot.map(({ file }) => file));
     } finally {
       await this.end(id);
     }
@@ -459,6 +477,8 @@ export class AgentWriter implements Committer {
       throw error;
     }
     await this.state.takeManifest(next);
+    const named = new Set(hot.map(({ file }) => file));
+    this.removals.add((manifest?.hot ?? []).flatMap(({ file }) => (named.has(file) ? [] : [file])));
   }
 
   /** Records how long the hot files are, so that any damage in them is told from a torn tail. */
@@ -475,20 +495,4 @@ export class AgentWriter implements Committer {
   async idle(): Promise<void> {
     await this.commits.run(() => Promise.resolve());
   }
-}
-
-/** The parts of a batch by source: all of it, where the caller names none. */
-function partsOf(batch: RecordBatch, extras: CommitExtras): readonly SourcePart[] {
-  const { parts, previousTimeMs } = extras;
-  if (parts === undefined)
-    return [{ rows: batch.length, previousTimeMs: previousTimeMs ?? null, catchingUp: false }];
-  const rows = parts.reduce((sum, part) => sum + part.rows, 0);
-  assert(rows === batch.length, `the parts of a commit have ${rows} rows of ${batch.length}`);
-  return parts.length > 0 ? parts : [{ rows: 0, previousTimeMs: null, catchingUp: false }];
-}
-
-function mergeRejected(known: readonly RejectedEntry[], hot: readonly RejectedEntry[]): RejectedEntry[] {
-  const files = new Map(known.map((entry) => [entry.file, entry]));
-  for (const entry of hot) files.set(entry.file, entry);
-  return [...files.values()];
 }

@@ -315,7 +315,7 @@ export class ArchiveFolder implements Archive {
       const removals = new Removals(this.directory, state, removalDelayMs, now);
       const writer = new AgentWriter(this.directory, state, removals, { now, graceMs, codec, workers });
       if (state.damage === undefined) {
-        if (state.manifest !== undefined) await cleanUp(this.directory, state.agent, state.manifest);
+        await cleanUp(this.directory, state);
         await writer.takeSchema();
       }
       agent.writer = writer;

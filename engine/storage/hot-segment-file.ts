@@ -127,7 +127,10 @@ export class HotSegmentWriter {
     this.#bytes = bytes;
   }
 
-  /** Begins a new file with its schema. Its content is durable then; its name is once the caller has synced the folder. */
+  /**
+   * Begins a new file with its schema. Its content is durable then; its name is once the caller has synced the folder. A
+   * failure leaves no file, as far as it can be removed.
+   */
   static async create(directory: Directory, path: string, schema: Schema): Promise<HotSegmentWriter> {
     const message = encodeSchemaMessage(schema);
     const file = await directory.create(path);
@@ -136,6 +139,7 @@ export class HotSegmentWriter {
       await file.sync();
     } catch (error) {
       await file.close().catch(() => {});
+      await directory.remove(path).catch(() => {});
       throw error;
     }
     return new HotSegmentWriter(path, file, message.length);

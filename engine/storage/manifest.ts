@@ -170,3 +170,13 @@ export function liveRows(entry: SegmentEntry): number {
 export function runStart(run: Run): Position {
   return { partition: run.partition, ordinal: run.firstOrdinal };
 }
+
+/** The files of rejected lines that are known, each as the newest entry says: `hot` is newer. */
+export function mergeRejected(
+  known: readonly RejectedEntry[],
+  hot: readonly RejectedEntry[],
+): RejectedEntry[] {
+  const files = new Map(known.map((entry) => [entry.file, entry]));
+  for (const entry of hot) files.set(entry.file, entry);
+  return [...files.values()];
+}

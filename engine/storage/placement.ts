@@ -1,8 +1,9 @@
+import { assert } from '../assert.js';
 import type { Column, RecordBatch } from '../column.js';
 import { isValid } from '../column.js';
 import { hourMs, partitionOfTime } from '../cursor.js';
 import { placementField, type Schema } from '../schema.js';
-import type { SourcePart } from './commit.js';
+import type { CommitExtras, SourcePart } from './commit.js';
 
 /**
  * Where new records are placed: the rules of `semantics.md`, "Where a new record is placed". A record's
@@ -92,4 +93,14 @@ export function livePartition(timeMs: number, placement: LivePlacement): number 
   if (own >= highestPartition) return own;
   const late = !placement.catchingUp && timeMs <= Math.min(nowMs, highestPartition * hourMs) - graceMs;
   return late ? own : highestPartition;
+}
+
+/** The parts of a batch by source: all of it, where the caller names none. */
+export function partsOf(batch: RecordBatch, extras: CommitExtras): readonly SourcePart[] {
+  const { parts, previousTimeMs } = extras;
+  if (parts === undefined)
+    return [{ rows: batch.length, previousTimeMs: previousTimeMs ?? null, catchingUp: false }];
+  const rows = parts.reduce((sum, part) => sum + part.rows, 0);
+  assert(rows === batch.length, `the parts of a commit have ${rows} rows of ${batch.length}`);
+  return parts.length > 0 ? parts : [{ rows: 0, previousTimeMs: null, catchingUp: false }];
 }

@@ -3,7 +3,6 @@ import type { AgentState, HotFile } from './agent-state.js';
 import type { Directory } from './directory.js';
 import { readHotSegment } from './hot-segment-file.js';
 import { readNewestManifest } from './manifest-file.js';
-import type { Manifest } from './manifest.js';
 import { unnamedFiles } from './removals.js';
 
 /** What the writer says of its newest state: readers in other processes go by it. */
@@ -96,9 +95,11 @@ async function makeDurable(directory: Directory, path: string): Promise<void> {
   }
 }
 
-/** Removes what crashes have left behind: unfinished units, files that no manifest names, rejected lines of failed commits. */
-export async function cleanUp(directory: Directory, agent: string, manifest: Manifest): Promise<void> {
+/** Removes what crashes have left behind: unfinished units, files that nothing committed names, rejected lines of failed commits. */
+export async function cleanUp(directory: Directory, state: AgentState): Promise<void> {
+  const { agent } = state;
+  if (state.manifest === undefined) return;
   await directory.removeDirectory(`${agent}/building`);
-  for (const file of await unnamedFiles(directory, agent, manifest))
+  for (const file of await unnamedFiles(directory, agent, state.namedFiles()))
     await directory.remove(`${agent}/${file}`);
 }

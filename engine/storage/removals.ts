@@ -1,6 +1,6 @@
 import type { AgentState } from './agent-state.js';
 import type { Directory } from './directory.js';
-import type { Manifest } from './manifest.js';
+import type { Manifest, RejectedEntry } from './manifest.js';
 
 interface Removal {
   readonly file: string;
@@ -16,6 +16,7 @@ interface Removal {
  */
 export class Removals {
   private waiting: Removal[] = [];
+  private doubtful: string[] = [];
 
   constructor(
     private readonly directory: Directory,
@@ -42,6 +43,18 @@ export class Removals {
     for (const { file } of due) await this.directory.remove(`${this.state.agent}/${file}`);
   }
 
+  /** A file that was begun for a commit which failed. */
+  doubt(file: string): void {
+    this.doubtful.push(file);
+  }
+
+  /** Removes what failed commits have begun, unless the newest state names it. */
+  async removeDoubtful(): Promise<void> {
+    const named = this.state.namedFiles();
+    for (const file of this.doubtful.splice(0))
+      if (!named.has(file)) await this.directory.remove(`${this.state.agent}/${file}`);
+  }
+
   /** Removes files that a unit of work had moved into place before it failed. */
   async removeUnit(id: string, live: ReadonlySet<string>): Promise<void> {
     const { agent } = this.state;
@@ -55,25 +68,27 @@ export class Removals {
   }
 }
 
-/** Every file that a manifest names, under the agent's folder. */
-export function namedFiles(manifest: Manifest): Set<string> {
+/**
+ * Every file of a committed state, under the agent's folder: those that the manifest names, and those of rejected lines that
+ * hot batches have come with since.
+ */
+export function namedFiles(manifest: Manifest, hotRejected: readonly RejectedEntry[]): Set<string> {
   const files = new Set<string>();
   for (const { file } of manifest.segments) files.add(file);
   for (const { file } of manifest.hot) files.add(file);
-  for (const { file } of manifest.rejected) files.add(file);
+  for (const { file } of [...manifest.rejected, ...hotRejected]) files.add(file);
   return files;
 }
 
 const ownFolders = /^(dt=\d{4,}-\d\d-\d\d|hot|rejected)$/;
 const ownNames = /^[0-9a-f]{12}(-\d{5,})?\.(parquet|arrows|jsonl)$/;
 
-/** Files of our own making in an agent's folder that its manifest does not name: what crashes have left. */
+/** Files of our own making in an agent's folder that its newest state does not name: what crashes have left. */
 export async function unnamedFiles(
   directory: Directory,
   agent: string,
-  manifest: Manifest,
+  named: ReadonlySet<string>,
 ): Promise<string[]> {
-  const named = namedFiles(manifest);
   return (await ownFiles(directory, agent)).filter((file) => !named.has(file));
 }
 

@@ -15,13 +15,18 @@ import { batchBytes } from './spill.js';
 import { SegmentWriter } from './sealed-segment-writer.js';
 import { buildingPath, moveIntoPlace, segmentFile } from './segment-place.js';
 
-/** How a manifest names the hot files: what they hold is counted in it, and only `open` may still grow. */
+/**
+ * How a manifest names the hot files: what they hold is counted in it, and only `open` may still grow. One that was begun and
+ * failed before it could be appended to is not named any more.
+ */
 export function hotEntriesForManifest(files: readonly HotFile[], open: HotFile | undefined): HotEntry[] {
-  return files.map((hot) => ({
-    ...hot.entry,
-    foldedBytes: hot.endBytes,
-    committedBytes: hot === open ? null : hot.endBytes,
-  }));
+  return files
+    .filter((hot) => hot === open || hot.endBytes > 0)
+    .map((hot) => ({
+      ...hot.entry,
+      foldedBytes: hot.endBytes,
+      committedBytes: hot === open ? null : hot.endBytes,
+    }));
 }
 
 export interface SealContext {

@@ -79,11 +79,15 @@ async function withStorageFault(
   await followed.settle();
   const numbers = await followed.numbers();
   const mutations = followed.disk.mutations - base;
+  // What failed has left nothing behind: neither files, nor names of files that hold nothing.
+  const { damages, unnamedFiles } = await followed.store.verify();
+  expect({ at, damages, unnamedFiles }).toEqual({ at, damages: [], unnamedFiles: [] });
   await followed.stop();
   // A restart shows what the disk has, rather than what the process believes.
   await followed.start();
   await followed.settle();
   expect(await followed.numbers()).toEqual(numbers);
+  expect((await followed.store.verify()).damages).toEqual([]);
   await followed.stop();
   return { numbers, mutations };
 }

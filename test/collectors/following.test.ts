@@ -69,6 +69,21 @@ describe('lines', () => {
     expect(followed.collector.status()).toMatchObject({ records: 3, rejected: 1 });
   });
 
+  it('that become no record are kept, also after a crash', async () => {
+    const followed = await follow();
+    writeFileSync(followed.path('web.log'), `${lines(0, 1)}no record\n`);
+    await followed.collect();
+    for (let crash = 0; crash < 2; crash++) {
+      await followed.crash();
+      await followed.start();
+      expect(await followed.store.verify()).toMatchObject({ damages: [], unnamedFiles: [] });
+      const [kept] = (await followed.disk.list('app/rejected')).map((name) => `app/rejected/${name}`);
+      const file = await followed.disk.openRead(kept!);
+      expect(Buffer.from(await file.read(0, await file.size())).toString()).toContain('no record');
+      await file.close();
+    }
+  });
+
   it('may end with CRLF, begin with a byte order mark, and hold NUL', async () => {
     const followed = await follow();
     writeFileSync(followed.path('web.log'), `\uFEFF${lineOf(0)}\r\n${lineOf(1)}\0x\r\n\r\n`);
