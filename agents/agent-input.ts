@@ -1,10 +1,12 @@
 import { dirname, resolve } from 'node:path';
 import { RE2JS, RE2JSException } from 're2js';
-import type { FileInput, Retention, Rotation, SystemInput } from './definition.js';
+import { lineBytesMax } from '../engine/limits.js';
+import { byteSizeShape, parseByteSize } from './byte-size.js';
+import type { FileInput, Multiline, Retention, Rotation, SystemInput } from './definition.js';
 import { parseDuration, durationShape } from './duration.js';
 import type { YamlSection } from './yaml-section.js';
 
-const fileKeys = ['path', 'format', 'regex', 'rotate'];
+const fileKeys = ['path', 'format', 'regex', 'multiline', 'rotate'];
 
 export interface ReadFileInput {
   /** Absent when something is wrong with it, which is on the list of problems then. */
@@ -36,14 +38,55 @@ export function readFileInput(
       'regex is for the format plain; JSON lines name their fields themselves',
     );
   }
+  const multiline = readMultiline(section);
   const nameCaptures = place?.captures;
   const known = format === 'plain' && lineCaptures !== undefined && nameCaptures !== undefined;
   const sources = known ? [...new Set([...lineCaptures, ...nameCaptures])] : undefined;
   if (format === undefined || place === undefined) return { input: undefined, sources, rotate };
   const { directory, namePattern } = place;
-  const input =
-    regex === undefined ? { directory, namePattern, format } : { directory, namePattern, format, regex };
+  const input = {
+    directory,
+    namePattern,
+    format,
+    ...(regex === undefined ? {} : { regex }),
+    ...(multiline === undefined ? {} : { multiline }),
+  };
   return { input, sources, rotate };
+}
+
+/** A record is told by the line that follows it; an exception and its traces are written at once, so that a second is long. */
+const multilineTimeoutMs = { default: 1000, min: 1, max: 3_600_000 };
+
+/** Traces that recursion has made long have some thousand lines. */
+const multilineLines = { default: 2000, min: 1, max: 1_000_000 };
+
+/** `file.multiline`: which lines begin a record. */
+function readMultiline(file: YamlSection): Multiline | undefined {
+  const section = file.section('multiline', ['start', 'timeout', 'max_lines', 'max_bytes']);
+  if (section === undefined) return undefined;
+  const start = section.text('start');
+  if (start !== undefined) readCaptures(section, 'start', start);
+  else if (!section.has('start'))
+    section.missing(
+      'start',
+      "an expression that finds the first line of a record, such as '^\\d{4}-\\d\\d-\\d\\d '",
+    );
+  const { min, max } = multilineTimeoutMs;
+  const timeoutMs = section.parsed('timeout', `${durationShape}, from 1ms to 1h`, (text) => {
+    const durationMs = parseDuration(text);
+    return durationMs !== undefined && durationMs >= min && durationMs <= max ? durationMs : undefined;
+  });
+  const linesMax = section.integer('max_lines', multilineLines);
+  const bytesMax = section.parsed('max_bytes', `${byteSizeShape}, at most 1mb`, (text) => {
+    const sizeBytes = parseByteSize(text);
+    return sizeBytes !== undefined && sizeBytes > 0 && sizeBytes <= lineBytesMax ? sizeBytes : undefined;
+  });
+  return {
+    start: start ?? '',
+    timeoutMs: timeoutMs ?? multilineTimeoutMs.default,
+    linesMax: linesMax ?? multilineLines.default,
+    bytesMax: bytesMax ?? lineBytesMax,
+  };
 }
 
 /** `file.path`: a folder as it is, and behind the last slash an expression for the names of files. */

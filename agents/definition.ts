@@ -51,6 +51,20 @@ export interface FileInput {
   readonly format: 'plain' | 'json';
   /** RE2 expression of a line; `plain` only. Its named captures are parsed fields. */
   readonly regex?: string;
+  /** Records of several lines; absent where each line is one. */
+  readonly multiline?: Multiline;
+}
+
+/** How lines make records: one begins with each line that `start` finds. */
+export interface Multiline {
+  /** RE2 expression. */
+  readonly start: string;
+  /** Silence after which a record that nothing follows is taken for whole, in milliseconds. */
+  readonly timeoutMs: number;
+  /** A record ends with so many lines… */
+  readonly linesMax: number;
+  /** …and before a line with which it would have more bytes, line ends included. A line alone may. */
+  readonly bytesMax: number;
 }
 
 export interface Retention {

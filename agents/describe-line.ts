@@ -9,6 +9,7 @@ import { LinePattern } from './line-pattern.js';
 import { ParsedLine } from './parsed-line.js';
 import { PlainLineParser } from './plain-decoder.js';
 import { createRecordDecoder } from './record-decoder.js';
+import { joinLines, MultilineRecords, type TextRange } from './record-ends.js';
 
 export interface DescribedField {
   readonly name: string;
@@ -25,15 +26,19 @@ export interface ParsedField {
   readonly text: string | null;
 }
 
-/** What one line becomes. */
-export type LineDescription =
+/** What one line, or the lines of one record, become. */
+export type LineDescription = {
+  /** The first line begins no record: in a log it would go on the one before it. */
+  readonly continues: boolean;
+} & (
   | {
       readonly outcome: 'record';
       readonly fields: readonly DescribedField[];
       readonly parsed: readonly ParsedField[];
     }
   | { readonly outcome: 'rejected'; readonly reason: string }
-  | { readonly outcome: 'blank' };
+  | { readonly outcome: 'blank' }
+);
 
 export interface DescribeOptions {
   readonly timezone: string;
@@ -43,51 +48,72 @@ export interface DescribeOptions {
 }
 
 /**
- * What `line` becomes as a record of an agent, by the same decoder that loading uses.
- * Throws `invalid` for text of several lines, and for an agent that reads no files.
+ * What `line` becomes as a record of an agent, by the same decoder that loading uses. With `multiline` it may have the lines of
+ * one record. Throws `invalid` for text of several records, and for an agent that reads no files.
  */
 export function describeLine(
   definition: AgentDefinition,
   line: string,
   options: DescribeOptions,
 ): LineDescription {
-  const text = line.replace(/\r?\n?$/, '');
-  if (text.includes('\n')) throw new LogstrataError('invalid', 'the text has more than one line; give one');
   const { file } = definition;
   if (file === undefined) throw new LogstrataError('invalid', `agent ${definition.name} reads no files`);
+  const bytes = Buffer.from(line.replace(/\r?\n?$/, ''));
+  const continues = requireOneRecord(file, bytes);
   const captures =
     options.fileName === undefined
       ? new Map<string, string>()
       : fileCaptures(file.namePattern, options.fileName);
-  const bytes = Buffer.from(text);
   const builder = new BatchBuilder(definition.schema);
   const decoder = createRecordDecoder(definition, { captures, timezone: options.timezone, now: options.now });
   let rejection: string | null = null;
   decoder.decode(bytes, 0, bytes.length, builder, (reason) => {
     rejection = reason;
   });
-  if (rejection !== null) return { outcome: 'rejected', reason: rejection };
-  if (builder.rows === 0) return { outcome: 'blank' };
+  if (rejection !== null) return { outcome: 'rejected', reason: rejection, continues };
+  if (builder.rows === 0) return { outcome: 'blank', continues };
   const batch = builder.finish();
-  const parsed = parsedFields(file, bytes, captures);
+  const parsed = parsedFields(file, joinLines(bytes, 0, bytes.length), captures);
   const present = new Set(parsed.filter((one) => one.text !== null).map(({ name }) => name));
   const fields = definition.fields.map(({ name, type, source, template }, i): DescribedField => {
     const value = columnValue(batch.columns[i]!, 0);
     return { name, type, value, unreadable: value === null && template === undefined && present.has(source) };
   });
-  return { outcome: 'record', fields, parsed };
+  return { outcome: 'record', fields, parsed, continues };
+}
+
+/** Throws `invalid` for text of several records. Returns whether its first line begins none. */
+function requireOneRecord({ multiline }: FileInput, bytes: Uint8Array): boolean {
+  if (multiline === undefined) {
+    if (!bytes.includes(0x0a)) return false;
+    throw new LogstrataError(
+      'invalid',
+      'the text has more than one line; give one. Records of several lines need multiline in the agent',
+    );
+  }
+  const records = new MultilineRecords(multiline);
+  const end = records.recordEnd(bytes, 0, bytes.length, true);
+  if (end < bytes.length) {
+    const why = `its line ${records.lines + 1} begins another (multiline.start, or a bound of multiline)`;
+    throw new LogstrataError('invalid', `the text has more than one record; ${why}. Give one`);
+  }
+  const feed = bytes.indexOf(0x0a);
+  return !records.isStart(bytes, 0, feed < 0 ? bytes.length : feed, true);
 }
 
 function parsedFields(
   file: FileInput,
-  bytes: Uint8Array,
+  { bytes, start, end }: TextRange,
   captures: ReadonlyMap<string, string>,
 ): ParsedField[] {
-  const names = file.format === 'plain' ? new LinePattern(file.regex ?? '').groupNames : jsonKeys(bytes);
+  const names =
+    file.format === 'plain'
+      ? new LinePattern(file.regex ?? '').groupNames
+      : jsonKeys(bytes.subarray(start, end));
   const line = new ParsedLine(names.length);
   const parser =
     file.format === 'plain' ? new PlainLineParser(file.regex ?? '', names) : new JsonLineParser(names);
-  parser.parse(bytes, 0, bytes.length, true, line);
+  parser.parse(bytes, start, end, true, line);
   const ofLine = names.map((name, i): ParsedField => ({ name, text: line.text(i) ?? null }));
   const ofName = [...captures].map(([name, text]): ParsedField => ({ name, text }));
   return [...ofLine.filter(({ name }) => !captures.has(name)), ...ofName];

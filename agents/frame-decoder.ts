@@ -104,3 +104,8 @@ export function frameStart(frame: Frame): number {
 export function frameEnd(frame: Frame): number {
   return frame.kind === 'long' ? frame.bytes.length : frame.end;
 }
+
+/** Whether the content ends with the frame, inside a line. */
+export function frameEndsInLine(frame: Frame): boolean {
+  return frame.kind === 'tail' ? frame.endsInLine : frame.kind === 'long' && !frame.ended;
+}

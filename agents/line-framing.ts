@@ -1,5 +1,7 @@
 import { assert } from '../engine/assert.js';
 import { lineBytesMax } from '../engine/limits.js';
+import { orDeadline } from './deadline.js';
+import { singleLines, type RecordEnds } from './record-ends.js';
 import { SourceError } from './source-error.js';
 
 /** What lines are cut from: pieces in order, and who wants to know what was cut. */
@@ -11,7 +13,7 @@ export interface FrameSource {
   hashed?(bytes: Uint8Array): void;
 }
 
-/** Whole lines: bytes[start, end), each line ended by `\n`. Valid until the next call. */
+/** Lines of whole records: bytes[start, end), each line ended by `\n`. Valid until the next call. */
 export interface LinesFrame {
   readonly kind: 'lines';
   readonly bytes: Uint8Array;
@@ -21,9 +23,14 @@ export interface LinesFrame {
   readonly offset: number;
 }
 
-/** The last line of the content, which has no line end. It counts as taken only after `keepTail`. */
+/**
+ * The last record of the content, which nothing shows to be whole: a line without its end, or lines that more may belong to. It
+ * counts as taken only after `keepTail`.
+ */
 export interface TailFrame {
   readonly kind: 'tail';
+  /** The last line has no end. */
+  readonly endsInLine: boolean;
   readonly bytes: Uint8Array;
   readonly start: number;
   readonly end: number;
@@ -53,7 +60,7 @@ const bufferBytes = lineBytesMax + frameBytes;
 const lineFeed = 0x0a;
 
 /**
- * Cuts content into frames of whole lines, in one buffer of fixed size whatever the content. A byte order mark of
+ * Cuts content into frames of whole records, in one buffer of fixed size whatever the content. A byte order mark of
  * UTF-8 at the very beginning is left out; UTF-16 is refused.
  */
 export class LineFramer {
@@ -61,16 +68,21 @@ export class LineFramer {
   private from = 0;
   private to = 0;
   private piece: Uint8Array | null = null;
+  private coming: Promise<Uint8Array | null> | undefined;
   private ended = false;
+  /** Nothing has come for so long that the last record is taken for whole. */
+  private quiet = false;
 
   /**
    * @param offset content offset at which `source` stands
-   * @param eager hand out a line as soon as it is there (a live stream), rather than full frames
+   * @param eager hand out a record as soon as it is there (a live stream), rather than full frames
+   * @param ends tells records
    */
   constructor(
     private readonly source: FrameSource,
     private offset = 0,
     private readonly eager = false,
+    private readonly ends: RecordEnds = singleLines,
   ) {}
 
   /** The next frame; null at the end. Throws `SourceError`. */
@@ -78,16 +90,20 @@ export class LineFramer {
     this.buffer.copyWithin(0, this.from, this.to);
     this.to -= this.from;
     this.from = 0;
-    let linesEnd = this.buffer.subarray(0, this.to).lastIndexOf(lineFeed) + 1;
-    while (!this.ended && (linesEnd === 0 ? this.to <= lineBytesMax : !this.eager && this.to < frameBytes)) {
-      const added = await this.fill();
-      const found = this.buffer.subarray(this.to - added, this.to).lastIndexOf(lineFeed);
-      if (found >= 0) linesEnd = this.to - added + found + 1;
+    this.quiet = false;
+    let wholeTo = this.ends.wholeTo(this.buffer, 0, this.to);
+    while (
+      !this.ended &&
+      !this.quiet &&
+      (wholeTo === 0 ? this.to <= lineBytesMax : !this.eager && this.to < frameBytes)
+    ) {
+      if ((await this.fill()) > 0) wholeTo = this.ends.wholeTo(this.buffer, 0, this.to);
     }
     if (this.offset === 0) this.requireEightBitText();
-    if (linesEnd > 0) return this.lines(linesEnd);
+    if (wholeTo > 0) return this.lines(wholeTo);
     if (this.to > lineBytesMax) return this.longLine();
-    return this.to === 0 ? null : this.tail();
+    if (this.to === 0) return null;
+    return this.ended ? this.tail() : this.lines(this.to);
   }
 
   /** Content offset behind everything that was handed out. */
@@ -114,7 +130,16 @@ export class LineFramer {
   }
 
   private async fill(): Promise<number> {
-    this.piece ??= await this.source.next();
+    if (this.piece === null) {
+      this.coming ??= this.source.next();
+      const piece = await this.pieceOrSilence(this.coming);
+      if (piece === 'deadline') {
+        this.quiet = true;
+        return 0;
+      }
+      this.coming = undefined;
+      this.piece = piece;
+    }
     if (this.piece === null) {
       this.ended = true;
       return 0;
@@ -124,6 +149,13 @@ export class LineFramer {
     this.to += added;
     this.piece = added < this.piece.length ? this.piece.subarray(added) : null;
     return added;
+  }
+
+  /** What comes next, unless a record waits whose lines all have their ends, and nothing comes for long. */
+  private pieceOrSilence(coming: Promise<Uint8Array | null>): Promise<Uint8Array | null | 'deadline'> {
+    const { timeoutMs } = this.ends;
+    const isOpen = this.to > 0 && this.buffer[this.to - 1] === lineFeed;
+    return this.eager && timeoutMs !== null && isOpen ? orDeadline(coming, timeoutMs) : coming;
   }
 
   private take(end: number): void {
@@ -141,7 +173,8 @@ export class LineFramer {
 
   private tail(): TailFrame {
     const start = this.markBytes(this.to);
-    return { kind: 'tail', bytes: this.buffer, start, end: this.to, offset: this.offset + start };
+    const endsInLine = this.buffer[this.to - 1] !== lineFeed;
+    return { kind: 'tail', endsInLine, bytes: this.buffer, start, end: this.to, offset: this.offset + start };
   }
 
   private async longLine(): Promise<LongFrame> {

@@ -13,10 +13,11 @@ import { sha256 } from './content-reader.js';
 import { decodeOnPool, type DecodedLines, type DecodeSettings } from './decode-task.js';
 import type { AgentDefinition } from './definition.js';
 import { fileCaptures } from './file-captures.js';
-import { frameEnd, frameStart, RejectedLines } from './frame-decoder.js';
+import { frameEnd, frameEndsInLine, frameStart, RejectedLines } from './frame-decoder.js';
 import { LineFramer, type Frame } from './line-framing.js';
 import { shellWord, shownLine } from './line-text.js';
 import type { LoadProgress } from './load-report.js';
+import { recordEndsOf } from './record-ends.js';
 import { SourceError } from './source-error.js';
 import { headIdentity, openAtKnownEnd, type PositionedSource } from './source-identity.js';
 
@@ -133,7 +134,7 @@ class FileReading {
     const captures = definition.file
       ? fileCaptures(definition.file.namePattern, job.path)
       : new Map<string, string>();
-    this.framer = new LineFramer(content, content.offset);
+    this.framer = new LineFramer(content, content.offset, false, recordEndsOf(definition.file));
     this.decode = { key: sourcesRead++, definition, captures, timezone };
     const small = reader.fileBytes < workerFileBytesMin;
     this.workers = small || workers === undefined || workers.threads === 0 ? null : workers;
@@ -152,11 +153,11 @@ class FileReading {
     const startOffset = content.offset;
     for (let frame = await this.framer.next(); frame !== null; frame = await this.framer.next()) {
       this.settings.signal?.throwIfAborted();
-      // Somebody is writing this line just now; the next load takes it whole.
+      // Somebody is writing this record just now; the next load takes it whole.
       if (frame.kind === 'tail' && (await reader.hasGrown())) break;
       await this.decodeFrame(frame);
       if (frame.kind === 'tail') this.framer.keepTail();
-      this.endsInLine = frame.kind === 'tail' || (frame.kind === 'long' && !frame.ended);
+      this.endsInLine = frameEndsInLine(frame);
       tally.contentBytes = content.offset - startOffset;
       tally.fileBytesRead = content.bytesTaken;
       onProgress('reading', fractionRead(tally));

@@ -6,11 +6,13 @@ import { isLogstrataError, LogstrataError } from '../engine/errors.js';
 import { rowGroupRowsMax } from '../engine/limits.js';
 import type { CommitExtras, RejectedLine } from '../engine/storage/commit.js';
 import { StreamSource, type ByteSource } from './byte-source.js';
+import { orDeadline } from './deadline.js';
 import { FrameDecoder, frameEnd, frameStart, RejectedLines } from './frame-decoder.js';
 import { LineFramer, type Frame } from './line-framing.js';
 import { shellWord, shownLine } from './line-text.js';
 import type { ReadSettings } from './load-file.js';
 import { createRecordDecoder } from './record-decoder.js';
+import { recordEndsOf } from './record-ends.js';
 import { SourceError } from './source-error.js';
 import { contentOf } from './source-reader.js';
 
@@ -121,7 +123,7 @@ class StreamLoad {
     source: ByteSource,
   ) {
     const { definition, timezone, now } = options;
-    this.framer = new LineFramer(source, 0, true);
+    this.framer = new LineFramer(source, 0, true, recordEndsOf(definition.file));
     this.builder = new BatchBuilder(definition.schema);
     this.decoder = new FrameDecoder(
       createRecordDecoder(definition, { captures: new Map(), timezone, now }),
@@ -183,20 +185,10 @@ class StreamLoad {
       : this.waitingSinceMs + (this.options.commitMs ?? commitMsDefault);
   }
 
-  private async frameOrDeadline(coming: Promise<Frame | null>): Promise<Frame | null | 'deadline'> {
+  private frameOrDeadline(coming: Promise<Frame | null>): Promise<Frame | null | 'deadline'> {
     const leftMs = this.deadlineMs() - performance.now();
     if (leftMs === Infinity) return coming;
-    let timer: NodeJS.Timeout | undefined;
-    const deadline = new Promise<'deadline'>((resolve) => {
-      timer = setTimeout(() => resolve('deadline'), Math.max(0, leftMs));
-    });
-    // When the deadline wins, a failure of the frame is told by the next round.
-    coming.catch(() => {});
-    try {
-      return await Promise.race([coming, deadline]);
-    } finally {
-      clearTimeout(timer);
-    }
+    return orDeadline(coming, leftMs);
   }
 
   private async decodeFrame(frame: Frame): Promise<void> {

@@ -12,8 +12,10 @@ import type { AgentDefinition, FileInput } from './definition.js';
 import { delimitedSteps } from './delimited-steps.js';
 import { bindWriters, createFieldWriter, sourcesOf } from './field-writer.js';
 import { JsonLineParser } from './json-decoder.js';
+import { MultilineDecoder, type TextDecoder } from './multiline-decoder.js';
 import { Kind, ParsedLine, type LineParser } from './parsed-line.js';
 import { PlainLineParser } from './plain-decoder.js';
+import { MultilineRecords, type TextRange } from './record-ends.js';
 import type { FieldWriter, ValueCounters } from './value-writer.js';
 
 export interface RecordDecoderOptions {
@@ -46,6 +48,8 @@ export interface RecordDecoder {
  * The decoder of one source of an agent's lines. Throws `invalid` for a pattern, template, timestamp format or zone that makes
  * no sense.
  *
+ * With `multiline` a record's lines, joined by `\n`, take the place of a line. bytes[start, end) has whole records then.
+ *
  * Lines. One `\r` before the `\n` is no part of the line. Empty lines (for JSON also lines of blanks) are neither records nor
  * rejected. Longer lines than `lineBytesMax`, and those that the format can't parse, are rejected. A NUL is a character.
  *
@@ -64,11 +68,15 @@ export function createRecordDecoder(
   definition: AgentDefinition,
   options: RecordDecoderOptions,
 ): RecordDecoder {
-  return new LineDecoder(definition, definition.file ?? figureLines, options);
+  const file = definition.file ?? figureLines;
+  const lines = new LineDecoder(definition, file, options);
+  return file.multiline === undefined
+    ? lines
+    : new MultilineDecoder(lines, new MultilineRecords(file.multiline));
 }
 
 /** How the lines of an agent read. */
-type LineFormat = Pick<FileInput, 'format' | 'regex'>;
+type LineFormat = Pick<FileInput, 'format' | 'regex' | 'multiline'>;
 
 /** A `system` agent has its figures as JSON. */
 const figureLines: LineFormat = { format: 'json' };
@@ -76,7 +84,7 @@ const figureLines: LineFormat = { format: 'json' };
 /** Text for which the preparation of decoding many lines at once pays, when the file is another one than before. */
 const columnarBytesMin = 256 * 1024;
 
-class LineDecoder implements RecordDecoder {
+class LineDecoder implements TextDecoder {
   readonly counters: ValueCounters = { unreadableValues: 0, replacedBytes: 0 };
   readonly #parser: LineParser;
   #columnar: ColumnarDecoder | null;
@@ -188,6 +196,15 @@ class LineDecoder implements RecordDecoder {
       at = next;
     }
     return at;
+  }
+
+  decodeText(
+    { bytes, start, end }: TextRange,
+    builder: BatchBuilder,
+    reject: (reason: string) => void,
+  ): void {
+    bindWriters(this.#writers, builder, this.#now());
+    this.#decodeLine(bytes, start, end, isUtf8(bytes.subarray(start, end)), builder, reject);
   }
 
   #decodeLine(

@@ -5,6 +5,7 @@ import { checkpointKey } from '../../engine/storage/committed-values.js';
 import type { Checkpoint } from '../../engine/storage/manifest.js';
 import type { WorkerPool } from '../../engine/workers/worker-pool.js';
 import type { AgentDefinition } from '../definition.js';
+import { recordEndsOf, type RecordEnds } from '../record-ends.js';
 import { describeSystemError, SourceError, systemCode } from '../source-error.js';
 import { AgentFiles, type Survey } from './agent-files.js';
 import { CollectTally, type CollectStatus } from './collect-counts.js';
@@ -18,6 +19,7 @@ import { type LineFrame, LineGathering } from './line-gathering.js';
 import type { LogFiles } from './log-files.js';
 import { LogNames } from './log-names.js';
 import type { OpenFiles } from './open-files.js';
+import { Silence } from './silence.js';
 
 export interface CollectorOptions {
   readonly store: AgentStore;
@@ -62,6 +64,8 @@ export class AgentCollector {
   private readonly pauses: CollectPauses;
   private readonly folder: AgentFiles;
   private readonly target: CommitTarget;
+  private readonly ends: RecordEnds;
+  private readonly silence: Silence;
   private readonly removed = new Set<string>();
   /** Names that can't be looked at. */
   private readonly unseen = new Set<string>();
@@ -83,8 +87,15 @@ export class AgentCollector {
       throw new LogstrataError('invalid', `agent ${definition.name} reads no files`);
     this.name = definition.name;
     this.pauses = new CollectPauses(this.name, options.log);
+    this.ends = recordEndsOf(definition.file);
+    this.silence = new Silence(() => this.files, this.ends, options.tailTimeoutMs);
     this.folder = new AgentFiles(files, definition.file.directory, new LogNames(definition.file.namePattern));
     this.target = { store, settings: { key, definition, timezone }, workers, now, tally: this.tally };
+  }
+
+  /** How long it is until the last lines of some file are taken for a whole record. */
+  get recordDueInMs(): number {
+    return this.silence.dueInMs(this.options.now());
   }
 
   get directory(): string {
@@ -100,7 +111,8 @@ export class AgentCollector {
     if (this.unseen.size > 0) return true;
     for (const file of this.files) {
       if (file.role === 'waiting' && file.status.sizeBytes > 0) return true;
-      if (file.gone || file.failure !== null || (file.partialBytes > 0 && this.isPutAside(file))) return true;
+      if (file.gone || file.failure !== null || (file.partialBytes > 0 && this.silence.isPutAside(file)))
+        return true;
     }
     return false;
   }
@@ -244,6 +256,7 @@ export class AgentCollector {
       firstStartMs: this.firstStartMs,
       limitLines: this.isFirst && file.wasThere ? limitLines : 0,
       nowMs: now(),
+      ends: this.ends,
     });
   }
 
@@ -253,6 +266,7 @@ export class AgentCollector {
     file.asOf = this.asOf;
     if (kind === 'follow') {
       file.position = identity.position;
+      file.begun = identity.head;
       file.dirty = true;
       file.seenBytes = Math.max(file.status.sizeBytes, identity.position.offset);
       this.recover(file, identity.known);
@@ -281,7 +295,8 @@ export class AgentCollector {
     const { now } = this.options;
     const nowMs = now();
     const ready = [...this.files].filter(
-      (file) => file.position !== null && file.due(nowMs) && (file.dirty || this.mayEndHere(file, nowMs)),
+      (file) =>
+        file.position !== null && file.due(nowMs) && (file.dirty || this.silence.mayEndHere(file, nowMs)),
     );
     // Each file has its turn to be the first, so that one which fills every frame leaves room for the others.
     const first = ready.length === 0 ? 0 : this.turn++ % ready.length;
@@ -317,29 +332,14 @@ export class AgentCollector {
     file.busy = true;
     try {
       const handle = await this.options.handles.use(file, file.path);
-      const takePartial = this.mayEndHere(file, nowMs);
-      const gathering = new LineGathering(file, file.position!, handle, frame, scratch);
-      const gathered = await gathering.run({ takePartial, nowMs });
+      const takeRest = this.silence.mayEndHere(file, nowMs);
+      const gathering = new LineGathering(file, file.position!, handle, frame, scratch, this.ends);
+      const gathered = await gathering.run({ takeRest, nowMs });
       if (frame.lines.slice(linesBefore).some((lines) => lines.file === file)) file.grownMs = nowMs;
       return gathered;
     } finally {
       file.busy = false;
     }
-  }
-
-  /** It ends inside a line, and nobody has gone on with it for long. */
-  private mayEndHere(file: FollowedFile, nowMs: number): boolean {
-    if (file.partialBytes === 0 || nowMs - file.silentSinceMs < this.options.tailTimeoutMs) return false;
-    return this.isPutAside(file);
-  }
-
-  /** Nobody is to write to the file any more, as far as names tell: it has none, or that of a generation. */
-  private isPutAside(file: FollowedFile): boolean {
-    if (file.gone) return true;
-    if (!file.rotated) return false;
-    if (!file.name.direct) return true;
-    for (const other of this.files) if (!other.gone && other.name.name === file.name.base) return true;
-    return false;
   }
 
   /** The content that was read is no longer there: it was cut off, or the file is another one under the same number. */

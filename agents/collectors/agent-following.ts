@@ -102,7 +102,8 @@ export class AgentFollowing {
   private async rest(): Promise<void> {
     await this.pause(this.paceMs);
     if (this.signal.aborted) return;
-    const leftMs = this.surveyedMs + this.surveyEveryMs() - performance.now();
+    const surveyInMs = this.surveyedMs + this.surveyEveryMs() - performance.now();
+    const leftMs = Math.min(surveyInMs, this.collector.recordDueInMs);
     if (leftMs > 0) await this.wakeUp.sleep(leftMs);
   }
 

@@ -2,6 +2,7 @@ import { candidatesOf } from '../source-identity.js';
 import { ContentReader, sha256 } from '../content-reader.js';
 import { headBytesMax } from '../source-identity.js';
 import { LineFramer, type Frame } from '../line-framing.js';
+import type { RecordEnds } from '../record-ends.js';
 import { SourceReader } from '../source-reader.js';
 import type { Checkpoint } from '../../engine/storage/manifest.js';
 import { beginning, positionOf, type SourcePosition } from './source-position.js';
@@ -31,7 +32,11 @@ export class CompressedSource {
   }
 
   /** Opens it behind the longest of the checkpoints whose content it has. Throws `SourceError`. */
-  static async open(path: string, checkpoints: readonly Checkpoint[]): Promise<CompressedSource> {
+  static async open(
+    path: string,
+    checkpoints: readonly Checkpoint[],
+    ends: RecordEnds,
+  ): Promise<CompressedSource> {
     let known: Checkpoint | null = null;
     const first = await openContent(path);
     try {
@@ -40,7 +45,8 @@ export class CompressedSource {
         if ((await first.content.skipTo(candidate.offset, () => {})) < candidate.offset) break;
         if (matches(candidate, first.content)) known = candidate;
       }
-      if (first.content.offset === (known?.offset ?? 0)) return new CompressedSource(...parts(first, known));
+      if (first.content.offset === (known?.offset ?? 0))
+        return new CompressedSource(...parts(first, known, ends));
     } catch (error) {
       await first.reader.close();
       throw error;
@@ -49,7 +55,7 @@ export class CompressedSource {
     const again = await openContent(path);
     try {
       await again.content.skipTo(known?.offset ?? 0, () => {});
-      return new CompressedSource(...parts(again, known));
+      return new CompressedSource(...parts(again, known, ends));
     } catch (error) {
       await again.reader.close();
       throw error;
@@ -96,10 +102,11 @@ async function openContent(path: string): Promise<OpenContent> {
 function parts(
   { reader, content, head }: OpenContent,
   known: Checkpoint | null,
+  ends: RecordEnds,
 ): [SourceReader, ContentReader, LineFramer, SourcePosition, Checkpoint | null] {
   const position =
     known === null ? { ...beginning, catchingUp: true } : positionOf(known, head, content.tail());
-  return [reader, content, new LineFramer(content, content.offset), position, known];
+  return [reader, content, new LineFramer(content, content.offset, false, ends), position, known];
 }
 
 function matches({ contentHash, tailHash }: Checkpoint, content: ContentReader): boolean {

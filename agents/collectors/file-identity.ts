@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { checkpointKey } from '../../engine/storage/committed-values.js';
 import type { Checkpoint } from '../../engine/storage/manifest.js';
 import { sha256, tailBytesMax } from '../content-reader.js';
+import type { RecordEnds } from '../record-ends.js';
 import { candidatesOf, headBytesMax } from '../source-identity.js';
 import { isCompressed } from '../source-reader.js';
 import { CompressedSource } from './compressed-source.js';
@@ -23,6 +24,8 @@ export interface IdentityContext {
   /** Lines of a file that was there before; 0 for all. */
   readonly limitLines: number;
   readonly nowMs: number;
+  /** How the agent's lines make records. */
+  readonly ends: RecordEnds;
 }
 
 /** What was known of a source when its content was cut off. */
@@ -35,7 +38,13 @@ export interface TruncatedSource {
 }
 
 export type Identity =
-  | { readonly kind: 'follow'; readonly position: SourcePosition; readonly known: Checkpoint | null }
+  | {
+      readonly kind: 'follow';
+      readonly position: SourcePosition;
+      readonly known: Checkpoint | null;
+      /** What the content begins with. */
+      readonly head: Uint8Array;
+    }
   | { readonly kind: 'packed'; readonly source: CompressedSource }
   | { readonly kind: 'done' | 'history' | 'waiting' };
 
@@ -64,13 +73,13 @@ export async function identify(
   if (isCompressed(head)) return identifyCompressed(file, context);
   const own = candidatesOf(context.checkpoints, head).filter(({ inode }) => inode === file.inode);
   const ownPosition = await longestMatch(handle, status, head, own);
-  if (ownPosition !== null) return { kind: 'follow', ...ownPosition };
+  if (ownPosition !== null) return { kind: 'follow', ...ownPosition, head };
   // Somebody else has gone on with what it had.
   if (file.gone && file.hasStored) return { kind: 'done' };
   if (file.rotated && isCopyOfPresent(file, head, context)) return { kind: 'waiting' };
   const free = freeCandidates(file, head, context);
   const position = await longestMatch(handle, status, head, free);
-  if (position !== null) return { kind: 'follow', ...position };
+  if (position !== null) return { kind: 'follow', ...position, head };
   if (file.rotated && isShortCopy(file, status, head, free, context)) return { kind: 'done' };
   if (isHistory(file, status, context)) return { kind: 'history' };
   const start =
@@ -78,7 +87,7 @@ export async function identify(
       ? beginning
       : await lastLines(handle, status.sizeBytes, head, context.limitLines);
   // A generation that nobody has followed was written while the service was down.
-  return { kind: 'follow', position: { ...start, catchingUp: file.rotated }, known: null };
+  return { kind: 'follow', position: { ...start, catchingUp: file.rotated }, known: null, head };
 }
 
 async function identifyCompressed(file: FollowedFile, context: IdentityContext): Promise<Identity> {
@@ -89,7 +98,7 @@ async function identifyCompressed(file: FollowedFile, context: IdentityContext):
   if (context.nowMs - file.unchangedSinceMs < compressedQuietMs) return { kind: 'waiting' };
   if (own.length === 0 && isCopyOfPresent(file, head, context)) return { kind: 'waiting' };
   const known = [...own, ...freeCandidates(file, head, context)];
-  return { kind: 'packed', source: await CompressedSource.open(file.path, known) };
+  return { kind: 'packed', source: await CompressedSource.open(file.path, known, context.ends) };
 }
 
 function isHistory(file: FollowedFile, status: FileStatus, context: IdentityContext): boolean {
@@ -118,8 +127,9 @@ function freeCandidates(file: FollowedFile, head: Uint8Array, context: IdentityC
 function isCopyOfPresent(file: FollowedFile, head: Uint8Array, context: IdentityContext): boolean {
   for (const other of context.files) {
     if (other === file || other.name.base !== file.name.base) continue;
-    if (other.role !== 'follow' || other.position === null) continue;
-    const begun = other.position.head;
+    if (other.role !== 'follow') continue;
+    // Also of what waits for its end, of which nothing is stored yet.
+    const { begun } = other;
     const bytes = Math.min(begun.length, head.length);
     if (bytes > 0 && Buffer.compare(begun.subarray(0, bytes), head.subarray(0, bytes)) === 0) return true;
   }

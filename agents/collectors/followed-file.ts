@@ -8,6 +8,8 @@ import type { SourcePosition } from './source-position.js';
 const retryFirstMs = 1000;
 const retryLongestMs = 60_000;
 
+const nothing = new Uint8Array(0);
+
 /**
  * What became of a file that was looked at: `new` not yet, `follow` it is read, `packed` it is compressed and read,
  * `done` all of it is stored, `history` it is older than the agent, `waiting` what it is can't be told yet.
@@ -26,15 +28,18 @@ export class FollowedFile implements HandleHolder {
   goneSinceMs: number | null = null;
   /** There may be something to read. */
   dirty = true;
-  /** Bytes behind the position that have no line end yet, and since when they are all there is. */
+  /** Bytes behind the position that make no whole record yet, since when they are all there is, and whether they end inside a line. */
   partialBytes = 0;
   partialSinceMs = 0;
+  partialEndsInLine = false;
   /** How far a line without an end was looked through already. */
   scannedTo = 0;
   /** Since when its size and time have been what they are. */
   unchangedSinceMs: number;
   /** The longest that it was ever seen. */
   seenBytes = 0;
+  /** What its content begins with, as far as it was seen, stored or not; at most `headBytesMax`. */
+  begun: Uint8Array = nothing;
   /** When its name changed last. */
   movedMs = 0;
   /** Since when nothing was added. */
@@ -93,7 +98,7 @@ export class FollowedFile implements HandleHolder {
     this.goneSinceMs = null;
   }
 
-  /** Since when it ends inside a line, under the name that it has now. */
+  /** Since when it ends inside a record, under the name that it has now. */
   get silentSinceMs(): number {
     return Math.max(this.partialSinceMs, this.movedMs, this.goneSinceMs ?? 0);
   }
@@ -127,6 +132,7 @@ export class FollowedFile implements HandleHolder {
     this.role = 'new';
     this.position = null;
     this.packed = null;
+    this.begun = nothing;
     this.partialBytes = 0;
     this.scannedTo = 0;
     this.dirty = true;

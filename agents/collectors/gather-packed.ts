@@ -1,5 +1,5 @@
 import type { Frame } from '../line-framing.js';
-import { continuationReason, longLineReason } from '../frame-decoder.js';
+import { continuationReason, frameEndsInLine, longLineReason } from '../frame-decoder.js';
 import type { FollowedFile } from './followed-file.js';
 import type { LineFrame } from './line-gathering.js';
 
@@ -25,7 +25,7 @@ export async function gatherPacked(file: FollowedFile, frame: LineFrame): Promis
     const longReason = isLong ? longLineReason(next.lengthBytes) : null;
     const reason = isLong && endsInLine ? continuationReason : longReason;
     const continuesLine = endsInLine;
-    endsInLine = next.kind === 'tail' || (isLong && !next.ended);
+    endsInLine = frameEndsInLine(next);
     frame.add(content, {
       file,
       offset,

@@ -2,10 +2,11 @@ import { lineBytesMax } from '../../engine/limits.js';
 import { contentTail, tailBytesMax } from '../content-reader.js';
 import { wideEncoding } from '../line-framing.js';
 import { continuationReason, longLineReason } from '../frame-decoder.js';
+import type { RecordEnds } from '../record-ends.js';
 import { SourceError } from '../source-error.js';
 import type { FollowedFile } from './followed-file.js';
 import type { LogHandle } from './log-files.js';
-import type { SourcePosition } from './source-position.js';
+import { grownHead, type SourcePosition } from './source-position.js';
 
 /** Lines of one file on their way to a decoder: bytes[start, end) of the frame. */
 export interface GatheredLines {
@@ -72,8 +73,8 @@ export class LineFrame {
 export type Gathered = 'end' | 'full' | 'replaced';
 
 export interface GatherOptions {
-  /** A last line without an end is taken. */
-  readonly takePartial: boolean;
+  /** The rest behind the whole records is taken: lines that more may belong to, or a line without an end. */
+  readonly takeRest: boolean;
   readonly nowMs: number;
 }
 
@@ -81,7 +82,7 @@ const lineFeed = 0x0a;
 
 const wholeLines = { reason: null, endsInLine: false, tail: null };
 
-/** Reads the whole lines behind a file's position into a frame. The position itself stays: nothing is stored yet. */
+/** Reads the whole records behind a file's position into a frame. The position itself stays: nothing is stored yet. */
 export class LineGathering {
   private offset: number;
   private tail: Uint8Array;
@@ -89,10 +90,11 @@ export class LineGathering {
 
   constructor(
     private readonly file: FollowedFile,
-    position: SourcePosition,
+    private readonly position: SourcePosition,
     private readonly handle: LogHandle,
     private readonly frame: LineFrame,
     private readonly scratch: Uint8Array,
+    private readonly ends: RecordEnds,
   ) {
     this.offset = position.offset;
     this.tail = position.tail;
@@ -104,10 +106,10 @@ export class LineGathering {
     for (let wanted = pieceBytes; ;) {
       const content = await this.read(wanted);
       if (content === null) return 'replaced';
-      this.file.seenBytes = this.offset + content.length;
+      this.see(content);
       if (this.offset === 0) requireEightBitText(content, this.file.path);
       const atEnd = content.length < wanted;
-      const whole = content.lastIndexOf(lineFeed) + 1;
+      const whole = this.ends.wholeTo(content, 0, content.length);
       if (whole > 0) {
         if (!this.take(content.subarray(0, whole))) return 'full';
         wanted = pieceBytes;
@@ -122,6 +124,12 @@ export class LineGathering {
         wanted = lineBytesMax + pieceBytes;
       }
     }
+  }
+
+  private see(content: Uint8Array): void {
+    const { file, offset, position } = this;
+    file.seenBytes = offset + content.length;
+    if (offset === position.offset) file.begun = grownHead(position.head, content);
   }
 
   /** Up to `wanted` bytes from the offset on; null when what stands before it is not what was read there. */
@@ -140,10 +148,10 @@ export class LineGathering {
     return scratch.subarray(tail.length, filled);
   }
 
-  /** Takes whole lines, or those of them that there is room for; false when those are not all. */
+  /** Takes whole records, or those of them that there is room for; false when those are not all. */
   private take(lines: Uint8Array): boolean {
     const { room } = this.frame;
-    const fitting = lines.length <= room ? lines.length : lines.subarray(0, room).lastIndexOf(lineFeed) + 1;
+    const fitting = lines.length <= room ? lines.length : this.ends.wholeTo(lines, 0, room);
     if (fitting > 0) this.add(lines.subarray(0, fitting), fitting);
     return fitting === lines.length;
   }
@@ -162,16 +170,18 @@ export class LineGathering {
     file.scannedTo = 0;
   }
 
-  private reachEnd(rest: Uint8Array, { takePartial, nowMs }: GatherOptions): Gathered {
+  private reachEnd(rest: Uint8Array, { takeRest, nowMs }: GatherOptions): Gathered {
     const { file } = this;
+    const endsInLine = rest.at(-1) !== lineFeed;
     if (rest.length !== file.partialBytes) {
       file.partialBytes = rest.length;
       file.partialSinceMs = nowMs;
+      file.partialEndsInLine = endsInLine;
       return 'end';
     }
-    if (rest.length === 0 || !takePartial) return 'end';
+    if (rest.length === 0 || !takeRest) return 'end';
     if (rest.length > this.frame.room) return 'full';
-    this.add(rest, rest.length, { ...wholeLines, endsInLine: true });
+    this.add(rest, rest.length, { ...wholeLines, endsInLine });
     return 'end';
   }
 

@@ -72,7 +72,8 @@ export function positionBehind(
   };
 }
 
-function grownHead(head: Uint8Array, bytes: Uint8Array): Uint8Array {
+/** The beginning of content that began with `head` and goes on with `bytes`, at most `headBytesMax` of it. */
+export function grownHead(head: Uint8Array, bytes: Uint8Array): Uint8Array {
   if (head.length >= headBytesMax) return head;
   const added = bytes.subarray(0, headBytesMax - head.length);
   const grown = new Uint8Array(head.length + added.length);

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { readAgents } from '../../agents/agent-file.js';
 import { formatProblem } from '../../agents/config-error.js';
-import type { AgentDefinition, FieldDefinition } from '../../agents/definition.js';
+import type { AgentDefinition, FieldDefinition, FileInput } from '../../agents/definition.js';
 import { chooseAgent, noAgents } from './agent-choice.js';
 import { exitDone, exitFailed, UsageError } from './failure.js';
 import { formatCounted, formatPeriod } from './figures.js';
@@ -41,9 +41,15 @@ function describeIndex(field: FieldDefinition): string {
   return field.index === undefined ? 'by the data' : field.index ? 'yes' : 'no';
 }
 
+function describeLines({ format, directory, namePattern, multiline }: FileInput): string[] {
+  const from = `  reads ${format} lines of ${directory}, files ${namePattern}`;
+  return multiline === undefined
+    ? [from]
+    : [from, `  a record begins with each line that ${multiline.start} finds`];
+}
+
 function describeInput({ file, system }: AgentDefinition): string[] {
-  if (file !== undefined)
-    return [`  reads ${file.format} lines of ${file.directory}, files ${file.namePattern}`];
+  if (file !== undefined) return describeLines(file);
   if (system === undefined) return [];
   const { intervalMs, disk, net } = system;
   const parts = [

@@ -40,7 +40,7 @@ function describeRecord(description: LineDescription & { outcome: 'record' }): s
 }
 
 /**
- * Says what one line becomes, by the decoder that loading uses; `-` reads it from standard input. The exit code is 1 for a
+ * Says what one line, or one record of several, becomes, by the decoder that loading uses; `-` reads it from standard input. The exit code is 1 for a
  * line that would be rejected.
  */
 export async function describeLineOf(
@@ -56,20 +56,30 @@ export async function describeLineOf(
     await printJson(description);
     return code;
   }
+  await printLines(describe(description, agent));
+  return code;
+}
+
+function describe(description: LineDescription, { file }: AgentDefinition): string[] {
   switch (description.outcome) {
     case 'record':
-      await printLines(describeRecord(description));
-      return code;
+      return [...describeRecord(description), ...continuation(description)];
     case 'blank':
-      await printLines(['A blank line: it becomes no record, and is not rejected either.']);
-      return code;
+      return ['A blank line: it becomes no record, and is not rejected either.'];
     case 'rejected':
-      await printLines([`The line would be rejected: ${description.reason}`]);
-      if (agent.file?.regex !== undefined) await printLines([`The pattern is ${agent.file.regex}`]);
-      return code;
+      return [
+        `The line would be rejected: ${description.reason}`,
+        ...(file?.regex === undefined ? [] : [`The pattern is ${file.regex}`]),
+        ...continuation(description),
+      ];
     default:
       return assertNever(description);
   }
+}
+
+function continuation({ continues }: LineDescription): string[] {
+  if (!continues) return [];
+  return ['note: multiline.start does not find this line, so in a log it goes on the record before it'];
 }
 
 /** One line of input, which may be as long as a line of a log. */

@@ -47,6 +47,17 @@ export function lineOf(n: number): string {
   return `${time}Z ${n} some text of line ${n}`;
 }
 
+/** Where a record of `recordOf` begins. */
+export const multiline = { start: '^2026-', timeoutMs: 1000, linesMax: 50, bytesMax: 64 * 1024 } as const;
+
+/** The lines of record `n`, without the end of the last one. */
+export function recordOf(n: number): string {
+  const trace = Array.from({ length: n % 5 }, (_, i) => (i === 1 ? '\n' : `\n  at frame ${i} of ${n}`)).join(
+    '',
+  );
+  return `${lineOf(n)}${trace}\n  end of ${n}`;
+}
+
 export interface LogLine {
   readonly level: 'info' | 'warn' | 'error';
   readonly facts: LogFacts;
@@ -62,6 +73,7 @@ export interface FollowOptions {
 
 const noThreads = new WorkerPool(0);
 const frame = new LineFrame();
+let collectorsMade = 0;
 
 /** A folder of logs that is followed into an archive in memory, with a clock of its own. */
 export class FollowedFolder {
@@ -72,7 +84,6 @@ export class FollowedFolder {
   collector!: AgentCollector;
   private archive: ArchiveFolder | undefined;
   private skewMs = 0;
-  private key = 0;
 
   constructor(
     folder: string,
@@ -111,7 +122,7 @@ export class FollowedFolder {
       handles: new OpenFiles(files, options.handlesMax ?? 100),
       workers: noThreads,
       log: this.logTo(),
-      key: this.key++,
+      key: collectorsMade++,
       limitLines: options.limitLines ?? 0,
       tailTimeoutMs: 5000,
     });
@@ -141,6 +152,16 @@ export class FollowedFolder {
     for (let round = 'more'; round === 'more';) {
       await this.collector.survey();
       round = await this.round();
+    }
+  }
+
+  /** Collects what is there, also a last record that only a silence shows to be whole. */
+  async collectAll(): Promise<void> {
+    await this.collect();
+    // A load that was there first has the silence begin anew.
+    for (let i = 0; i < 2; i++) {
+      this.pass(multiline.timeoutMs);
+      await this.collect();
     }
   }
 

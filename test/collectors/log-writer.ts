@@ -35,7 +35,11 @@ export class LogWriter {
   private readonly begun = new Map<string, string>();
   private readonly away = new Set<string>();
 
-  constructor(private readonly followed: FollowedFolder) {}
+  /** @param textOf what is written for record `n`, without the end of its last line */
+  constructor(
+    private readonly followed: FollowedFolder,
+    private readonly textOf: (n: number) => string = lineOf,
+  ) {}
 
   async take(step: Step): Promise<void> {
     const { followed } = this;
@@ -84,7 +88,7 @@ export class LogWriter {
   private nextLine(): string {
     const n = this.written.length + 1;
     this.written.push(n);
-    return lineOf(n);
+    return this.textOf(n);
   }
 
   /** Ends the line that was begun, or writes a whole one. */
@@ -98,8 +102,10 @@ export class LogWriter {
   private begin(name: string): void {
     if (this.away.has(name) || this.begun.has(name)) return;
     const line = this.nextLine();
-    appendFileSync(this.log(name), line.slice(0, 9));
-    this.begun.set(name, line.slice(9));
+    // In its last line: lines that have their ends may be a whole record, after a while.
+    const cut = line.lastIndexOf('\n') + 4;
+    appendFileSync(this.log(name), line.slice(0, cut));
+    this.begun.set(name, line.slice(cut));
   }
 
   /** Moves the generations up by one, and the log to the first place. Its program writes there for a while. */
@@ -142,7 +148,7 @@ export class LogWriter {
   /** A log that is stored is removed; another one begins, often under the same number. */
   private async recreate(name: string): Promise<void> {
     if (this.away.has(name) || this.begun.has(name) || !existsSync(this.log(name))) return;
-    await this.followed.collect();
+    await this.followed.collectAll();
     unlinkSync(this.log(name));
     writeFileSync(this.log(name), '');
   }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { temporaryFolder } from '../agents/load/temporary.js';
-import { FollowedFolder } from './followed-folder.js';
+import { FollowedFolder, lineOf, multiline, recordOf, type FollowOptions } from './followed-folder.js';
 import { LogWriter, type Step } from './log-writer.js';
 
 const long = process.env['LOGSTRATA_LONG'] === '1';
@@ -41,23 +41,35 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-it(`stores each line once, whatever happens to the files (seed ${seed})`, async () => {
+/** Takes random steps, and compares every record with what was written. */
+async function takeSchedules(
+  options: FollowOptions,
+  textOf: (n: number) => string,
+  numRuns: number,
+): Promise<void> {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
-      const followed = new FollowedFolder(await temporaryFolder());
+      const followed = new FollowedFolder(await temporaryFolder(), options);
       try {
         await followed.start();
         // From here on the agent is followed: what rotates later is no history.
         await followed.collect();
-        const writer = new LogWriter(followed);
+        const writer = new LogWriter(followed, textOf);
         for (const each of steps) await writer.take(each);
         await writer.finish();
-        const stored = await followed.numbers();
-        expect(stored).toEqual(writer.written);
+        const stored = (await followed.records()).sort((a, b) => a.n - b.n);
+        expect(stored.map(({ n }) => n)).toEqual(writer.written);
+        for (const { n, text } of stored) expect(textOf(n).endsWith(` ${n} ${text}`)).toBe(true);
       } finally {
         await followed.stop();
       }
     }),
-    { numRuns: runs, seed, endOnFailure: false },
+    { numRuns, seed, endOnFailure: false },
   );
-});
+}
+
+it(`stores each line once, whatever happens to the files (seed ${seed})`, () =>
+  takeSchedules({}, lineOf, runs));
+
+it(`stores each record of several lines once, and whole (seed ${seed})`, () =>
+  takeSchedules({ file: { multiline } }, recordOf, runs / 2));

@@ -23,6 +23,23 @@ function problemsOf(text: string, path = 'agents/nginx.yaml'): string[] {
   }
 }
 
+test('records of several lines have their bounds', () => {
+  const multiline = (text: string) =>
+    parse(`fields: [{ name: m }]\nfile: { path: '/l/a', format: json, multiline: ${text} }`).file?.multiline;
+  expect(multiline("{ start: '^{' }")).toEqual({
+    start: '^{',
+    timeoutMs: 1000,
+    linesMax: 2000,
+    bytesMax: 1024 ** 2,
+  });
+  expect(multiline('{ start: a, timeout: 250ms, max_lines: 500, max_bytes: 64kb }')).toEqual({
+    start: 'a',
+    timeoutMs: 250,
+    linesMax: 500,
+    bytesMax: 64 * 1024,
+  });
+});
+
 describe('a whole file', () => {
   const text = String.raw`# an agent with everything
 fields:
@@ -287,6 +304,19 @@ describe('problems', () => {
     ["{ path: '/l/a' }", ':2:7: regex is missing: the format plain needs one'],
     ["{ path: '/l/a', format: json, regex: x }", 'regex is for the format plain'],
     ["{ path: '/l/a', format: xml }", ':2:31: format must be plain or json, not "xml"'],
+    [
+      "{ path: '/l/a', format: json, multiline: { timeout: 1s } }",
+      'start is missing: an expression that finds',
+    ],
+    ["{ path: '/l/a', format: json, multiline: { start: '(' } }", 'start is not a regular expression in Go'],
+    ["{ path: '/l/a', format: json, multiline: '^a' }", 'multiline must be a mapping with start, timeout,'],
+    ["{ path: '/l/a', format: json, multiline: { start: a, timeout: 2h } }", 'timeout must be a duration'],
+    [
+      "{ path: '/l/a', format: json, multiline: { start: a, max_lines: 0 } }",
+      'max_lines must be a whole number',
+    ],
+    ["{ path: '/l/a', format: json, multiline: { start: a, max_bytes: 2mb } }", 'at most 1mb, not "2mb"'],
+    ["{ path: '/l/a', format: json, multiline: { begin: a } }", 'unknown key "begin"'],
     ["{ path: '/l/a', format: json, rotate: { size: 10tb } }", 'size must be a size such as 512kb'],
     ["{ path: '/l/a', format: json, rotate: { size: 1kb } }", 'method is missing'],
     [

@@ -8,6 +8,7 @@ describe('what one line becomes', () => {
   test('is told field by field, with what was parsed', () => {
     expect(describeLine(definitionOf(), lineOf(3), { ...options, fileName: 'app_web.log.1.gz' })).toEqual({
       outcome: 'record',
+      continues: false,
       fields: [
         { name: 'time', type: 'time', value: BigInt(Date.UTC(2026, 10, 20, 0, 0, 3)), unreadable: false },
         { name: 'n', type: 'int', value: 3n, unreadable: false },
@@ -59,12 +60,16 @@ describe('what one line becomes', () => {
   test('may be nothing, with the reason', () => {
     expect(describeLine(definitionOf(), 'nonsense', options)).toEqual({
       outcome: 'rejected',
+      continues: false,
       reason: 'does not match the pattern',
     });
     expect(describeLine(definitionOf({ format: 'json' }), '{"n":', options)).toMatchObject({
       outcome: 'rejected',
     });
-    expect(describeLine(definitionOf(), '\n', options)).toEqual({ outcome: 'blank' });
+    expect(describeLine(definitionOf(), '\n', options)).toEqual({
+      outcome: 'blank',
+      continues: false,
+    });
     expect(() => describeLine(definitionOf(), 'one\ntwo', options)).toThrow(/more than one line/);
   });
 });

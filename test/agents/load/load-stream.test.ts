@@ -68,6 +68,26 @@ describe('a stream', () => {
     expect(await numbers(store)).toEqual([0, 1, 2]);
   });
 
+  test('has its last record of several lines taken after a silence, unless a line is being written', async () => {
+    const { store } = await newStore();
+    const multiline = { start: '^2026', timeoutMs: 100, linesMax: 100, bytesMax: 10_000 };
+    const regex = '(?s)^(?P<time>\\S+) (?P<n>\\S+) (?P<text>.*)$';
+    const input = new Readable({ read() {} });
+    const definition = definitionOf({ multiline, regex });
+    const ended = pour(store, { input, commitMs: 1, definition });
+    const texts = async () => (await recordsOf(store)).map(({ text }) => text);
+    input.push(`${lineOf(0)}  at x\n`);
+    await until(async () => (await texts()).length === 1);
+    input.push(`${lineOf(1)}  at `);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(await numbers(store)).toEqual([0]);
+    input.push(`y\n${lineOf(2)}  at z`);
+    await until(async () => (await texts()).length === 2);
+    input.push(null);
+    expect(await ended).toMatchObject({ records: 3, rejected: 0, exitCode: 0 });
+    expect(await texts()).toEqual([0, 1, 2].map((n) => `some text of line ${n}\n  at ${'xyz'[n]!}`));
+  });
+
   test('that is told to stop has the rest committed', async () => {
     for (const first of ['', lines(0, 5), gzip(lines(0, 5)).subarray(0, -9)]) {
       const { store } = await newStore();

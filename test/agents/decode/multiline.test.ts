@@ -1,0 +1,133 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { describeLine } from '../../../agents/describe-line.js';
+import { MultilineRecords } from '../../../agents/record-ends.js';
+import { createRecordDecoder } from '../../../agents/record-decoder.js';
+import { BatchBuilder } from '../../../engine/batch-builder.js';
+import type { Multiline } from '../../../agents/definition.js';
+import { lineBytesMax } from '../../../engine/limits.js';
+import { agent, decodeLines, noon } from './decode-lines.js';
+import { contentOf, joined, recordsIn } from './multiline-model.js';
+
+const numRuns = process.env['LOGSTRATA_LONG'] === '1' ? 10_000 : 300;
+
+const multiline: Multiline = { start: '^\\d\\d ', timeoutMs: 1000, linesMax: 5, bytesMax: 60 };
+const file = { format: 'plain', regex: '(?s)^(?P<n>\\d\\d )?(?P<text>.*)$', multiline } as const;
+const definition = agent([{ name: 'n' }, { name: 'text' }], file);
+
+function textsOf(content: Uint8Array): string[] {
+  return decodeLines(definition, content).rows.map(
+    ([n, text]) => `${n === null ? '' : String(n)}${String(text)}`,
+  );
+}
+
+describe('records of several lines', () => {
+  it('are those of the model, their lines joined', () => {
+    fc.assert(
+      fc.property(contentOf, (content) => {
+        const expected = recordsIn(content, multiline).map(joined);
+        expect(textsOf(content)).toEqual(expected.filter((text) => text !== ''));
+      }),
+      { numRuns },
+    );
+  });
+
+  it('are known to be whole only when nothing that comes can change them', () => {
+    fc.assert(
+      fc.property(contentOf, fc.nat(), (content, cut) => {
+        const ends = new MultilineRecords(multiline);
+        const known = cut % (content.length + 1);
+        const whole = ends.wholeTo(content.subarray(0, known), 0, known);
+        const all = recordsIn(content, multiline).map((record) => record.toString('latin1'));
+        const first = recordsIn(content.subarray(0, whole), multiline).map((record) =>
+          record.toString('latin1'),
+        );
+        expect(first).toEqual(all.slice(0, first.length));
+        // Nothing but the last record, and a line that may begin another, is held back.
+        const rest = recordsIn(content.subarray(whole, known), multiline);
+        expect(rest.length).toBeLessThanOrEqual(2);
+      }),
+      { numRuns },
+    );
+  });
+
+  it('may each be an object of JSON over several lines', () => {
+    const pretty = agent([{ name: 'a', type: 'int' }, { name: 'b' }], {
+      multiline: { ...multiline, start: '^\\{', bytesMax: 1000 },
+    });
+    const objects = [{ a: 1, b: 'x' }, { a: 2 }].map((object) => JSON.stringify(object, null, 2));
+    expect(decodeLines(pretty, `${objects.join('\n')}\n`).rows).toEqual([
+      [1n, 'x'],
+      [2n, null],
+    ]);
+  });
+
+  it('are decoded many at once where they have one line each, with those of several between', () => {
+    let content = '';
+    for (let n = 0; n < 20_000; n++) content += n % 1000 === 999 ? `10 a ${n}\n  at ${n}\n` : `10 ${n}\n`;
+    const plain = agent([{ name: 'n' }, { name: 'text' }], {
+      ...file,
+      regex: '^(?P<n>[^ ]+) (?s)(?P<text>.*)$',
+    });
+    const { rows, rejected } = decodeLines(plain, content);
+    expect([rows.length, rejected.length]).toEqual([20_000, 0]);
+    expect([rows[998], rows[999], rows[1000]]).toEqual([
+      ['10', '998'],
+      ['10', 'a 999\n  at 999'],
+      ['10', '1000'],
+    ]);
+    expect(rows).toEqual(decodeLines(plain, content, { columnar: false }).rows);
+  });
+
+  it('are rejected as a whole, with their place', () => {
+    const strict = agent([{ name: 'n' }], { ...file, regex: '^(?P<n>\\d+) ok$' });
+    const { rows, rejected } = decodeLines(strict, '10 ok\n11 bad\r\n  at x\n12 ok\n');
+    expect(rows).toEqual([['10'], ['12']]);
+    expect(rejected).toEqual([{ reason: 'does not match the pattern', line: '11 bad\r\n  at x', start: 6 }]);
+  });
+
+  it('end where the builder is full, and go on there', () => {
+    const decoder = createRecordDecoder(definition, {
+      captures: new Map(),
+      timezone: 'UTC',
+      now: () => noon,
+    });
+    const content = Buffer.from('10 a\n  b\n'.repeat(70_000));
+    const builder = new BatchBuilder(definition.schema);
+    const reached = decoder.decode(content, 0, content.length, builder, () => {});
+    expect(reached).toBe(builder.finish().length * 9);
+    decoder.decode(content, reached, content.length, builder, () => {});
+    expect(reached / 9 + builder.finish().length).toBe(70_000);
+  });
+
+  it('leave a line that is too long to itself', () => {
+    const long = `${'x'.repeat(lineBytesMax + 1)}`;
+    const { rows, rejected } = decodeLines(definition, `10 a\n${long}\n  b\n11 c\n`);
+    expect(rows.map(([, text]) => text)).toEqual(['a', '  b', 'c']);
+    expect(rejected).toMatchObject([
+      { reason: expect.stringContaining('more than 1048576') as string, start: 5 },
+    ]);
+  });
+});
+
+describe('what one record becomes', () => {
+  const options = { timezone: 'UTC', now: () => noon };
+
+  it('is told for all of its lines', () => {
+    expect(describeLine(definition, '10 a\r\n  b\n', options)).toMatchObject({
+      outcome: 'record',
+      continues: false,
+      fields: [{ value: '10 ' }, { value: 'a\n  b' }],
+      parsed: [{ text: '10 ' }, { text: 'a\n  b' }],
+    });
+    expect(describeLine(definition, '  b', options)).toMatchObject({ outcome: 'record', continues: true });
+  });
+
+  it('is not told for two, nor for several lines of an agent without multiline', () => {
+    expect(() => describeLine(definition, '10 a\n b\n11 c', options)).toThrow(
+      /more than one record; its line 3/,
+    );
+    const single = agent([{ name: 'n' }], { format: 'plain', regex: '(?P<n>.*)' });
+    expect(() => describeLine(single, 'a\nb', options)).toThrow(/more than one line.*multiline/);
+  });
+});
