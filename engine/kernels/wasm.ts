@@ -99,6 +99,15 @@ export interface Kernels {
     kind: number,
     out: number,
   ): void;
+  selectEqual(
+    bytes: number,
+    offsets: number,
+    from: number,
+    to: number,
+    needle: number,
+    length: number,
+    out: number,
+  ): number;
   jsonEnd(): number;
   writeJsonRows(
     columns: number,

@@ -49,25 +49,20 @@ function evaluateInt(
 }
 
 /**
- * The entries of a dictionary that match, one byte each, and how many there are. A dictionary is small beside its rows, so
- * this settles most row groups.
+ * The entries of a dictionary that match, one byte each, or null when there are none. A dictionary is small beside its rows,
+ * so this settles most row groups.
  */
-export function wantedEntries(
-  predicate: PreparedPredicate,
-  column: DictionaryColumn,
-): { wanted: Uint8Array; count: number } {
+export function wantedEntries(predicate: PreparedPredicate, column: DictionaryColumn): Uint8Array | null {
   const entries = column.values.length;
   const bits = new Uint8Array((entries + 7) >> 3);
   evaluatePlain(predicate, column.values, 0, entries, bits);
   const count = countRange(bits, 0, entries);
-  // A column without a value still has code 0 in its rows.
-  const wanted = new Uint8Array(Math.max(1, entries));
-  if (count > 0) {
-    const matching = new Uint32Array(count);
-    listRange(bits, 0, entries, matching, 0);
-    for (const entry of matching) wanted[entry] = 1;
-  }
-  return { wanted, count };
+  if (count === 0) return null;
+  const wanted = new Uint8Array(entries);
+  const matching = new Uint32Array(count);
+  listRange(bits, 0, entries, matching, 0);
+  for (const entry of matching) wanted[entry] = 1;
+  return wanted;
 }
 
 /** As `evaluatePlain`, for a dictionary column whose matching entries are known. */

@@ -1,9 +1,7 @@
-import type { BytesColumn, Column, PlainColumn } from '../column.js';
-import { arraysOf, bitmapBytes } from '../column.js';
+import type { BytesColumn, Column, DictionaryColumn, PlainColumn } from '../column.js';
+import { arraysOf } from '../column.js';
 import { columnLayout } from '../column-layout.js';
-import { setRange } from '../kernels/bitmap.js';
 import { sharedMemory } from '../kernels/shared-memory.js';
-import { andRange, countRange, listRange } from '../kernels/simd/bitmap.js';
 import { inlineSearchBytesMax, selectScratchBytes } from '../limits.js';
 import type { Schema } from '../schema.js';
 import { withLease } from './column-lease.js';
@@ -13,6 +11,7 @@ import type { RowGroupShare } from './plan.js';
 import type { PreparedPredicate } from './predicate.js';
 import type { ScanStats } from './query.js';
 import type { QueryThreads } from './query-threads.js';
+import { RemainingRows } from './remaining-rows.js';
 import type { Selection } from './selection.js';
 import type { OpenRowGroup, RowGroup } from './snapshot.js';
 import { prunedByTime, zoneVerdict } from './zone-pruning.js';
@@ -162,96 +161,61 @@ export class RowGroupFilter {
     undecided: Observed[],
   ): Promise<Selection> {
     const stats = this.#stats;
-    const { firstRow, endRow } = share;
-    const bits = new Uint8Array(bitmapBytes(rows));
-    setRange(bits, firstRow, endRow);
-    const matches = new Uint8Array(bitmapBytes(rows));
-    let left = endRow - firstRow;
+    const remaining = new RemainingRows(rows, share);
     let byDictionaryOnly = true;
     undecided.sort((a, b) => rank(a) - rank(b));
     for (const observed of undecided) {
       await this.#pace.pause();
-      const before = left;
+      const before = remaining.count;
       // Each column is let go when it has been evaluated: nothing is held while the next one waits for memory.
-      const verdict = await withLease({ signal: this.#pace.signal, onWait: this.#onWait }, async (lease) => {
-        const [column] = await open.columns([observed.predicate.field], stats, lease);
-        observed.cost = costOf(observed.predicate, column!);
-        return this.#narrow(observed.predicate, column!, share, left, bits, matches);
-      });
-      left = verdict.left;
-      if (!verdict.byDictionary) byDictionaryOnly = false;
+      const byDictionary = await withLease(
+        { signal: this.#pace.signal, onWait: this.#onWait },
+        async (lease) => {
+          const [column] = await open.columns([observed.predicate.field], stats, lease);
+          observed.cost = costOf(observed.predicate, column!);
+          if (column!.kind === 'dictionary')
+            return narrowByDictionary(observed.predicate, column!, remaining);
+          await this.#narrowPlain(observed.predicate, column!, remaining);
+          return false;
+        },
+      );
+      if (!byDictionary) byDictionaryOnly = false;
       observed.rowsSeen += before;
-      observed.rowsPassed += left;
-      if (left === 0) break;
+      observed.rowsPassed += remaining.count;
+      if (remaining.count === 0) break;
     }
-    if (left === 0 && byDictionaryOnly) stats.rowGroupsPrunedByDictionary++;
+    if (remaining.count === 0 && byDictionaryOnly) stats.rowGroupsPrunedByDictionary++;
     else {
       stats.rowGroupsScanned++;
-      stats.rowsScanned += endRow - firstRow;
+      stats.rowsScanned += share.endRow - share.firstRow;
     }
-    return left === 0 ? { kind: 'none' } : { kind: 'bits', bits };
+    return remaining.selection();
   }
 
-  /**
-   * Clears the bits of the rows that don't match; returns how many of the `left` rows are left, and whether a dictionary
-   * alone has said that it is none.
-   */
-  async #narrow(
-    predicate: PreparedPredicate,
-    column: Column,
-    share: RowGroupShare,
-    left: number,
-    bits: Uint8Array,
-    matches: Uint8Array,
-  ): Promise<{ left: number; byDictionary: boolean }> {
-    if (column.kind !== 'dictionary') {
-      return {
-        left: await this.#narrowPlain(predicate, column, share, left, bits, matches),
-        byDictionary: false,
-      };
-    }
-    const { wanted, count } = wantedEntries(predicate, column);
-    if (count === 0) return { left: 0, byDictionary: true };
-    const { firstRow, endRow } = share;
-    evaluateDictionary(column, wanted, firstRow & ~7, endRow, matches);
-    andRange(bits, matches, firstRow & ~7, endRow);
-    return { left: countRange(bits, firstRow, endRow), byDictionary: false };
-  }
-
-  /** The same for a plain column. */
+  /** Leaves of the remaining rows those that match, by a plain column. */
   async #narrowPlain(
     predicate: PreparedPredicate,
     column: PlainColumn,
-    share: RowGroupShare,
-    left: number,
-    bits: Uint8Array,
-    matches: Uint8Array,
-  ): Promise<number> {
-    const { firstRow, endRow } = share;
-    if (column.kind === 'bytes' && left * sparseShare < endRow - firstRow) {
-      const rows = new Uint32Array(left);
-      listRange(bits, firstRow, endRow, rows, 0);
-      let passed = 0;
-      for (const row of rows) {
-        if (matchRow(predicate, column, row)) passed++;
-        else bits[row >> 3]! &= ~(1 << (row & 7));
-      }
-      return passed;
+    remaining: RemainingRows,
+  ): Promise<void> {
+    const { from, to } = remaining.range;
+    if (column.kind === 'bytes' && remaining.count * sparseShare < to - from) {
+      remaining.keepEach((row) => matchRow(predicate, column, row));
+      return;
     }
-    const begin = firstRow & ~7;
-    const found = column.kind === 'bytes' ? await this.#searchThere(predicate, column, begin, endRow) : null;
+    const found = column.kind === 'bytes' ? await this.#searchThere(predicate, column, from, to) : null;
     if (found !== null) {
-      andRange(bits, found, begin, endRow);
-      return countRange(bits, firstRow, endRow);
+      remaining.keep(found);
+      return;
     }
-    for (let from = begin; from < endRow;) {
-      const to = stepEnd(column, from, endRow);
-      evaluatePlain(predicate, column, from, to, matches);
-      from = to;
+    const matches = remaining.room();
+    for (let at = from; at < to;) {
+      const end = stepEnd(column, at, to);
+      evaluatePlain(predicate, column, at, end, matches);
+      at = end;
       if (this.#pace.due) await this.#pace.pause();
     }
-    andRange(bits, matches, begin, endRow);
-    return countRange(bits, firstRow, endRow);
+    remaining.keep(matches);
   }
 
   /** The rows [from, to) that match, found by another thread; null where this one is to look itself. */
@@ -277,6 +241,24 @@ export class RowGroupFilter {
       memory.free(address);
     }
   }
+}
+
+/** Leaves of the remaining rows those that match; returns whether the dictionary alone has said that it is none. */
+function narrowByDictionary(
+  predicate: PreparedPredicate,
+  column: DictionaryColumn,
+  remaining: RemainingRows,
+): boolean {
+  const wanted = wantedEntries(predicate, column);
+  if (wanted === null) {
+    remaining.clear();
+    return true;
+  }
+  const { from, to } = remaining.range;
+  const matches = remaining.room();
+  evaluateDictionary(column, wanted, from, to, matches);
+  remaining.keep(matches);
+  return false;
 }
 
 /** Whether every column that may be needed is in memory. */

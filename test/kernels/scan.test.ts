@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import * as bitmap from '../../engine/kernels/bitmap.js';
 import { selectFloat64, selectInt64, selectInt64Wide } from '../../engine/kernels/compare.js';
 import { selectCodes } from '../../engine/kernels/dictionary-select.js';
-import { affixEnd, affixStart, affixWhole, kernelNeedle } from '../../engine/kernels/simd/needle.js';
+import { affixEnd, affixStart, kernelNeedle } from '../../engine/kernels/simd/needle.js';
 import {
   asciiFold,
   buildSearchTables,
@@ -227,17 +227,18 @@ describe('strings', () => {
   function kernelBits(
     { strings, from, to }: Search,
     needle: Uint8Array,
-    kind: number | null,
+    kind: number | 'whole' | null,
   ): Uint8Array | null {
     memory.reset();
     const { kernels } = memory;
     const wanted = outBits(strings.rows);
     const out = memory.place(wanted);
-    const { planes, length, first, second } = kernelNeedle(needle, kind !== affixWhole);
+    const { planes, length, first, second } = kernelNeedle(needle, kind !== 'whole');
     const needleAt = memory.place(planes);
     const offsetsAt = memory.place(strings.offsets);
     const bytesAt = memory.place(strings.bytes);
-    if (kind !== null) kernels.selectAffix(bytesAt, offsetsAt, from, to, needleAt, length, kind, out);
+    if (kind === 'whole') kernels.selectEqual(bytesAt, offsetsAt, from, to, needleAt, length, out);
+    else if (kind !== null) kernels.selectAffix(bytesAt, offsetsAt, from, to, needleAt, length, kind, out);
     else if (kernels.selectContaining(bytesAt, offsetsAt, from, to, needleAt, length, first, second, out) < 0)
       return null;
     return memory.take(out, wanted.length);
@@ -260,7 +261,22 @@ describe('strings', () => {
         expect(kernelBits(search, folded, affixEnd)).toEqual(suffix);
         const equal = outBits(strings.rows);
         selectEqual(offsets, bytes, search.needle, from, to, equal);
-        expect(kernelBits(search, search.needle, affixWhole)).toEqual(equal);
+        expect(kernelBits(search, search.needle, 'whole')).toEqual(equal);
+      }),
+      { numRuns },
+    );
+  });
+
+  it('that are one of the rows are those of the twin', () => {
+    fc.assert(
+      fc.property(stringColumns, fc.nat(), fc.nat(), fc.nat(), (strings, row, a, b) => {
+        const { offsets, bytes, rows } = strings;
+        const [from, to] = rangeOf(rows, a, b);
+        const needle =
+          rows === 0 ? new Uint8Array(0) : bytes.slice(offsets[row % rows], offsets[(row % rows) + 1]);
+        const equal = outBits(rows);
+        selectEqual(offsets, bytes, needle, from, to, equal);
+        expect(kernelBits({ strings, needle, from, to }, needle, 'whole')).toEqual(equal);
       }),
       { numRuns },
     );

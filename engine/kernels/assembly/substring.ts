@@ -124,11 +124,10 @@ export function selectContaining(
 
 /** Which rows `selectAffix` selects. */
 const atEnd: u32 = 1;
-const whole: u32 = 2;
 
 /**
- * Selects the rows of [from, to) that begin with the needle (`kind` 0), end with it (1) or are it (2). Offsets are relative
- * to `bytes`; slack follows. `from` is a multiple of 8; the bits of the rows at `out` are overwritten.
+ * Selects the rows of [from, to) that begin with the needle (`kind` 0) or end with it (1). Offsets are relative to `bytes`;
+ * slack follows. `from` is a multiple of 8; the bits of the rows at `out` are overwritten.
  */
 export function selectAffix(
   bytes: usize,
@@ -152,7 +151,7 @@ export function selectAffix(
     for (let k: u32 = 0; k < rows; k++) {
       const end = load<u32>(offsets + ((<usize>(row + k)) << 2), 4);
       const rowBytes = end - start;
-      const isLength = kind == whole ? rowBytes == length : rowBytes >= length;
+      const isLength = rowBytes >= length;
       // A row that is too short is compared with what follows it, to no effect, sooner than branched on.
       const at = bytes + (kind == atEnd && isLength ? end - length : start);
       const difference = v128.and(v128.xor(v128.or(v128.load(at), firstFolds), firstBytes), firstMask);
@@ -163,4 +162,51 @@ export function selectAffix(
     }
     store<u8>(out++, <u8>bits);
   }
+}
+
+/** A bit for each of the eight rows whose offsets are at `at`: whether it is `length` bytes long. */
+function rowsOfLength(at: usize, length: v128): u32 {
+  const low = i32x4.sub(v128.load(at, 4), v128.load(at));
+  const high = i32x4.sub(v128.load(at, 20), v128.load(at, 16));
+  return (<u32>i32x4.bitmask(i32x4.eq(low, length))) | ((<u32>i32x4.bitmask(i32x4.eq(high, length))) << 4);
+}
+
+/**
+ * Selects the rows of [from, to) that are the needle, of `length` bytes, case and all; returns how many. Offsets are relative to
+ * `bytes`; slack follows both. `from` is a multiple of 8; the bits of the rows at `out` are overwritten.
+ */
+export function selectEqual(
+  bytes: usize,
+  offsets: usize,
+  from: u32,
+  to: u32,
+  needle: usize,
+  length: u32,
+  out: usize,
+): i32 {
+  const stride = strideOf(length);
+  const lengths = i32x4.splat(length);
+  // Most of what is as long is told apart by its last bytes: addresses and paths begin alike.
+  const lastAt: u32 = length > 8 ? length - 8 : 0;
+  const lastBits = length >= 8 ? <u64>-1 : ((<u64>1) << (length << 3)) - 1;
+  const last = load<u64>(needle + lastAt);
+  let rows: i32 = 0;
+  out += from >>> 3;
+  for (let row = from; row < to; row += 8) {
+    const at = offsets + ((<usize>row) << 2);
+    let candidates = rowsOfLength(at, lengths);
+    if (to - row < 8) candidates &= ((<u32>1) << (to - row)) - 1;
+    let bits: u32 = 0;
+    while (candidates != 0) {
+      const k = <u32>ctz(candidates);
+      candidates &= candidates - 1;
+      const start = bytes + load<u32>(at + (k << 2));
+      if (((load<u64>(start + lastAt) ^ last) & lastBits) != 0) continue;
+      if (length > 8 && !standsAt(start, needle, stride)) continue;
+      bits |= (<u32>1) << k;
+      rows++;
+    }
+    store<u8>(out++, <u8>bits);
+  }
+  return rows;
 }

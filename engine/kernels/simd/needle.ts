@@ -1,7 +1,6 @@
 /** `kind` of the kernel `selectAffix`. */
 export const affixStart = 0;
 export const affixEnd = 1;
-export const affixWhole = 2;
 
 /** A needle as the string kernels read it. */
 export interface KernelNeedle {

@@ -1,7 +1,7 @@
 import * as plain from '../substring.js';
 import type { SearchTables } from '../substring.js';
 import { openScratch, scratchBytes, type Scratch } from '../scratch.js';
-import { affixEnd, affixStart, affixWhole, type KernelNeedle } from './needle.js';
+import { affixEnd, affixStart, type KernelNeedle } from './needle.js';
 
 /** Below this many bytes of strings and offsets a call and its copies cost more than the plain twin. */
 const kernelBytesMin = 1024;
@@ -104,8 +104,16 @@ export function selectEqual(
   to: number,
   out: Uint8Array,
 ): void {
-  if (selectAffix(offsets, bytes, needle, affixWhole, from, to, out)) return;
-  plain.selectEqual(offsets, bytes, raw, from, to, out);
+  const at = placed(offsets, bytes, needle, from, to, out);
+  if (at === null) {
+    plain.selectEqual(offsets, bytes, raw, from, to, out);
+    return;
+  }
+  const { bytesAt, offsetsAt, needleAt } = at;
+  const outAt = at.outAt - (from >> 3);
+  const rows = at.scratch.kernels.selectEqual(bytesAt, offsetsAt, from, to, needleAt, needle.length, outAt);
+  if (rows === 0) out.fill(0, from >> 3, (to + 7) >> 3);
+  else at.scratch.take(at.outAt, out, from >> 3, at.outBytes);
 }
 
 /** As the twin; `needle` holds the same bytes, without regard to case. */
