@@ -133,11 +133,10 @@ function readCaptures(section: YamlSection, key: string, pattern: string): reado
   }
 }
 
-/** `file.rotate`: checked, and for later. */
+/** `file.rotate`: when a log is put aside once it is stored, and how. */
 function readRotation(file: YamlSection, path: string, notes: string[]): Rotation | undefined {
   const section = file.section('rotate', ['method', 'size', 'max_size', 'run']);
   if (section === undefined) return undefined;
-  notes.push(`${path}: file.rotate is read and not used: this version rotates no files`);
   const method = section.oneOf('method', ['truncate', 'rename']);
   if (!section.has('method')) section.missing('method', 'truncate or rename');
   const sizeBytes = section.byteSize('size');
@@ -145,6 +144,8 @@ function readRotation(file: YamlSection, path: string, notes: string[]): Rotatio
   if (section.has('size') && section.has('max_size')) {
     section.problem(section.placeOf('max_size'), 'max_size is the older name of size: keep one of them');
   }
+  if (!section.has('size') && !section.has('max_size'))
+    notes.push(`${path}: file.rotate has no size, so nothing is rotated`);
   const run = section.text('run');
   if (method === undefined) return undefined;
   const rotation = { method, sizeBytes: sizeBytes ?? olderBytes ?? null };

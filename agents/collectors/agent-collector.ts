@@ -4,9 +4,10 @@ import { LogstrataError } from '../../engine/errors.js';
 import { checkpointKey } from '../../engine/storage/committed-values.js';
 import type { Checkpoint } from '../../engine/storage/manifest.js';
 import type { WorkerPool } from '../../engine/workers/worker-pool.js';
-import type { AgentDefinition } from '../definition.js';
+import type { AgentDefinition, Rotation } from '../definition.js';
 import { recordEndsOf, type RecordEnds } from '../record-ends.js';
 import { describeSystemError, SourceError, systemCode } from '../source-error.js';
+import { AfterRotation } from './after-rotation.js';
 import { AgentFiles, type Survey } from './agent-files.js';
 import { CollectTally, type CollectStatus } from './collect-counts.js';
 import type { CollectLog } from './collect-log.js';
@@ -17,6 +18,7 @@ import { commitFrame, type CommitTarget } from './frame-commit.js';
 import { gatherPacked } from './gather-packed.js';
 import { type LineFrame, LineGathering } from './line-gathering.js';
 import type { LogFiles } from './log-files.js';
+import { LogRotation } from './log-rotation.js';
 import { LogNames } from './log-names.js';
 import type { OpenFiles } from './open-files.js';
 import { Silence } from './silence.js';
@@ -66,6 +68,7 @@ export class AgentCollector {
   private readonly target: CommitTarget;
   private readonly ends: RecordEnds;
   private readonly silence: Silence;
+  private readonly rotation: LogRotation | undefined;
   private readonly removed = new Set<string>();
   /** Names that can't be looked at. */
   private readonly unseen = new Set<string>();
@@ -90,7 +93,15 @@ export class AgentCollector {
     this.ends = recordEndsOf(definition.file);
     this.silence = new Silence(() => this.files, this.ends, options.tailTimeoutMs);
     this.folder = new AgentFiles(files, definition.file.directory, new LogNames(definition.file.namePattern));
+    if (definition.rotate !== undefined) this.rotation = this.createRotation(definition, definition.rotate);
     this.target = { store, settings: { key, definition, timezone }, workers, now, tally: this.tally };
+  }
+
+  private createRotation({ name, path }: AgentDefinition, rotation: Rotation): LogRotation {
+    const { files, handles, now, log } = this.options;
+    const { run } = rotation;
+    const after = run === undefined ? undefined : new AfterRotation(name, path, run, log);
+    return new LogRotation({ agent: name, rotation, folder: this.folder, files, handles, now, log, after });
   }
 
   /** How long it is until the last lines of some file are taken for a whole record. */
@@ -163,8 +174,9 @@ export class AgentCollector {
       frame.clear();
       const isFull = await this.gather(frame);
       if (frame.lines.length > 0) await commitFrame(this.target, frame);
+      const isBusy = await this.rotate();
       await this.letGo();
-      if (isFull) return 'more';
+      if (isFull || isBusy) return 'more';
       return frame.lines.length > 0 ? 'done' : 'idle';
     } catch (error) {
       await this.startOver();
@@ -351,14 +363,34 @@ export class AgentCollector {
     const unreadBytes = Math.max(0, file.seenBytes - position.offset);
     this.tally.truncations++;
     this.tally.truncatedBytes += unreadBytes;
-    this.truncated.push({ base: file.name.base, key: position.key, position, unreadBytes });
-    if (this.truncated.length > rememberedMax) this.truncated.shift();
+    this.rememberTruncated(file, unreadBytes);
     const facts = { agent: this.name, file: file.path, offset: position.offset, unread: unreadBytes };
     if (unreadBytes > 0) log.warn(facts, 'a log was cut off before all of it was read');
     else log.info(facts, 'a log begins anew');
+    await this.begin(file);
+  }
+
+  private rememberTruncated({ name, position }: FollowedFile, unreadBytes: number): void {
+    this.truncated.push({ base: name.base, key: position!.key, position: position!, unreadBytes });
+    if (this.truncated.length > rememberedMax) this.truncated.shift();
+  }
+
+  private async begin(file: FollowedFile): Promise<void> {
     await file.forget();
     file.hasStored = false;
     file.seenBytes = 0;
+  }
+
+  /** Rotates logs that are too large. Returns whether one waits for a moment in which nothing is written. */
+  private async rotate(): Promise<boolean> {
+    if (this.rotation === undefined) return false;
+    const { emptied, renamed, isBusy } = await this.rotation.run();
+    for (const file of emptied) {
+      this.rememberTruncated(file, 0);
+      await this.begin(file);
+    }
+    this.tally.rotations += emptied.length + renamed.length;
+    return isBusy;
   }
 
   /** Runs what concerns one file. Its own failures are told, and tried again later; the others go on. */

@@ -6,6 +6,8 @@ export interface CollectCounts {
   /** Rejected lines by reason; numbers in a reason are left out. */
   readonly rejectedByReason: Readonly<Record<string, number>>;
   readonly commits: number;
+  /** Logs that were rotated by us. */
+  readonly rotations: number;
   /** Times that a file's content was cut off, as by copy-truncate. */
   readonly truncations: number;
   /** Bytes that were seen and not read when that happened, and that no copy has given since. */
@@ -41,6 +43,7 @@ export class CollectTally {
   bytes = 0;
   rejected = 0;
   commits = 0;
+  rotations = 0;
   truncations = 0;
   truncatedBytes = 0;
   private readonly reasons = new Map<string, number>();
@@ -53,8 +56,8 @@ export class CollectTally {
   }
 
   counts(): CollectCounts {
-    const { records, bytes, rejected, commits, truncations, truncatedBytes } = this;
+    const { records, bytes, rejected, commits, rotations, truncations, truncatedBytes } = this;
     const rejectedByReason = Object.fromEntries(this.reasons);
-    return { records, bytes, rejected, rejectedByReason, commits, truncations, truncatedBytes };
+    return { records, bytes, rejected, rejectedByReason, commits, rotations, truncations, truncatedBytes };
   }
 }

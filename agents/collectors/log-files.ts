@@ -1,5 +1,5 @@
-import { constants, watch, type Stats } from 'node:fs';
-import { open, readdir, stat, type FileHandle } from 'node:fs/promises';
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, watch, type Stats } from 'node:fs';
+import { lstat, open, readdir, rename, stat, type FileHandle } from 'node:fs/promises';
 import { inodeOf } from '../source-reader.js';
 
 /** What a collector asks of the file system that the logs lie on. Failures are Node's own, with their `code`. */
@@ -10,6 +10,14 @@ export interface LogFiles {
   status(path: string): Promise<FileStatus>;
   /** Opens for reading. Never waits, whatever stands there. */
   open(path: string): Promise<LogHandle>;
+  /** Whether the path itself is a symbolic link. */
+  isLink(path: string): Promise<boolean>;
+  /**
+   * Cuts a file off to nothing if it is the one with this number and has this size. What is written between looking and cutting is
+   * lost, so nothing else happens in between.
+   */
+  empty(path: string, inode: string, sizeBytes: number): Promise<boolean>;
+  rename(from: string, to: string): Promise<void>;
   /**
    * Calls `onChange` with the name of what changed in a folder, or null where that is not known, and `onEnd` once when there
    * is nothing more to come. Null when changes can't be had.
@@ -71,6 +79,19 @@ class RealHandle implements LogHandle {
   }
 }
 
+/** Without handing over to another thread between looking and cutting: a writer has microseconds to come in between. */
+function emptySync(path: string, inode: string, sizeBytes: number): boolean {
+  const handle = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
+  try {
+    const stats = fstatSync(handle);
+    if (inodeOf(stats) !== inode || stats.size !== sizeBytes) return false;
+    ftruncateSync(handle, 0);
+    return true;
+  } finally {
+    closeSync(handle);
+  }
+}
+
 /** The file system of this machine. */
 export const realLogFiles: LogFiles = {
   list: async (folder) =>
@@ -81,6 +102,10 @@ export const realLogFiles: LogFiles = {
   status: async (path) => statusOf(await stat(path)),
   // Without O_NONBLOCK, opening a named pipe waits for a writer.
   open: async (path) => new RealHandle(await open(path, constants.O_RDONLY | constants.O_NONBLOCK)),
+  isLink: async (path) => (await lstat(path)).isSymbolicLink(),
+  // A promise, so that what is thrown is its failure.
+  empty: async (path, inode, sizeBytes) => Promise.resolve(emptySync(path, inode, sizeBytes)),
+  rename,
   watch(folder, onChange, onEnd) {
     try {
       const watcher = watch(folder, { persistent: false });

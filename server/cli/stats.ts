@@ -42,7 +42,8 @@ function summaryTable(stats: readonly StoreStats[]): string[] {
 
 function collectingDetails({ collecting }: AgentStats): [string, string][] {
   if (collecting === undefined) return [];
-  const { files, lagBytes, records, bytes, rejected, truncations, truncatedBytes, paused } = collecting;
+  const { files, lagBytes, records, bytes, rejected, rotations, truncations, truncatedBytes, paused } =
+    collecting;
   const lost = truncatedBytes === 0 ? '' : `, ${formatBytes(truncatedBytes)} lost`;
   return [
     ['collecting', paused === null ? `${formatCount(files.length)} files` : `paused: ${paused}`],
@@ -51,6 +52,7 @@ function collectingDetails({ collecting }: AgentStats): [string, string][] {
       `${formatCount(records)} records, ${formatBytes(bytes)}, ${formatCount(rejected)} rejected`,
     ],
     ['  behind', formatBytes(lagBytes)],
+    ...(rotations === 0 ? [] : [['  rotated by us', `${formatCount(rotations)} times`] as [string, string]]),
     ['  cut off', `${formatCount(truncations)} times${lost}`],
     ...files
       .filter(({ failure }) => failure !== null)

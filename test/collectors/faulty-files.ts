@@ -2,7 +2,7 @@ import { realLogFiles, type LogFiles, type LogHandle } from '../../agents/collec
 
 /** A call on the logs' file system. */
 export interface LogCall {
-  readonly operation: 'list' | 'status' | 'open' | 'read' | 'handleStatus';
+  readonly operation: 'list' | 'status' | 'open' | 'read' | 'handleStatus' | 'isLink' | 'empty' | 'rename';
   readonly path: string;
   /** Calls so far, this one included. */
   readonly number: number;
@@ -40,6 +40,18 @@ export function faultyFiles(failure: (call: LogCall) => string | null): LogFiles
     open: async (path) => {
       attempt('open', path);
       return handleOf(path, await realLogFiles.open(path));
+    },
+    isLink: async (path) => {
+      attempt('isLink', path);
+      return realLogFiles.isLink(path);
+    },
+    empty: async (path, inode, sizeBytes) => {
+      attempt('empty', path);
+      return realLogFiles.empty(path, inode, sizeBytes);
+    },
+    rename: async (from, to) => {
+      attempt('rename', from);
+      return realLogFiles.rename(from, to);
     },
     watch: () => null,
   };

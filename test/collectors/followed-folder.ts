@@ -5,7 +5,7 @@ import type { CollectLog, LogFacts } from '../../agents/collectors/collect-log.j
 import { LineFrame } from '../../agents/collectors/line-gathering.js';
 import { realLogFiles, type LogFiles } from '../../agents/collectors/log-files.js';
 import { OpenFiles } from '../../agents/collectors/open-files.js';
-import type { AgentDefinition, FileInput } from '../../agents/definition.js';
+import type { AgentDefinition, FileInput, Rotation } from '../../agents/definition.js';
 import { loadFiles } from '../../agents/load.js';
 import type { LoadSummary } from '../../agents/load-report.js';
 import type { AgentStore } from '../../engine/archive.js';
@@ -69,6 +69,7 @@ export interface FollowOptions {
   readonly files?: LogFiles;
   readonly limitLines?: number;
   readonly handlesMax?: number;
+  readonly rotate?: Rotation;
 }
 
 const noThreads = new WorkerPool(0);
@@ -96,7 +97,9 @@ export class FollowedFolder {
   readonly now = (): number => Date.now() + this.skewMs;
 
   get definition(): AgentDefinition {
-    return followedAgent(this.directory, this.options.file);
+    const { file, rotate } = this.options;
+    const agent = followedAgent(this.directory, file);
+    return { ...agent, path: join(this.directory, 'app.yaml'), ...(rotate === undefined ? {} : { rotate }) };
   }
 
   path(name: string): string {

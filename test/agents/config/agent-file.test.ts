@@ -100,10 +100,10 @@ retention: { period: 7d, interval: 1h }
     ]);
   });
 
-  test('says once which keys are for later', () => {
-    const notes = parse(text).notes;
-    expect(notes).toHaveLength(1);
-    expect(notes[0]).toContain('file.rotate is read and not used');
+  test('with a rotation of no size says that nothing is rotated', () => {
+    expect(parse(text).notes).toEqual([]);
+    const notes = parse(text.replace('size: 10mb, ', '')).notes;
+    expect(notes).toEqual(['/etc/agents/nginx.yaml: file.rotate has no size, so nothing is rotated']);
   });
 
   test('of JSON needs no regex and takes any source', () => {
