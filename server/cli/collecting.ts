@@ -1,9 +1,9 @@
 import { Collection } from '../../agents/collectors/collection.js';
+import type { CollectLog } from '../../agents/collectors/collect-log.js';
 import type { CollectStatus } from '../../agents/collectors/collect-counts.js';
 import { realLogFiles } from '../../agents/collectors/log-files.js';
 import type { Archive } from '../../engine/archive.js';
 import { WorkerPool, workersDefault } from '../../engine/workers/worker-pool.js';
-import { openLog, type LogLevel } from './own-log.js';
 import type { ServedAgent } from './served-agents.js';
 import type { Settings } from './settings.js';
 
@@ -20,17 +20,18 @@ export async function whileCollecting<T>(
   archive: Archive,
   served: ReadonlyMap<string, ServedAgent>,
   { config }: Settings,
-  flags: { readonly follow: boolean; readonly logLevel: LogLevel },
+  flags: { readonly follow: boolean; readonly workers?: number },
+  log: CollectLog,
   run: (begin: () => void) => Promise<T>,
 ): Promise<T> {
   if (!flags.follow || served.size === 0) return run(() => {});
   // Threads of its own: what arrives must not wait for what is sealed, compacted or scanned.
-  const workers = new WorkerPool(Math.min(collectThreadsMax, workersDefault()));
+  const workers = new WorkerPool(Math.min(collectThreadsMax, flags.workers ?? workersDefault()));
   const { limit, flushMs, tailTimeoutMs } = config.fileInput;
   const collection = new Collection({
     files: realLogFiles,
     workers,
-    log: await openLog(flags.logLevel),
+    log,
     now: Date.now,
     timezone: config.server.timezone,
     limitLines: limit,

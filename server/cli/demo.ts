@@ -1,13 +1,14 @@
 import { existsSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { Command } from 'commander';
+import type { CollectLog } from '../../agents/collectors/collect-log.js';
 import type { Archive } from '../../engine/archive.js';
 import { allAgents } from './agent-choice.js';
 import { whileCollecting } from './collecting.js';
 import { exitDone } from './failure.js';
 import { formatBytes, formatCounted } from './figures.js';
 import { loadIntoStore } from './load.js';
-import { logLevelOption } from './own-log.js';
+import { logLevelOption, openLog } from './own-log.js';
 import { withArchive } from './opened-archive.js';
 import { packageRoot } from './package-root.js';
 import { sampleLogs, sampleQueries } from './sample-logs.js';
@@ -80,12 +81,13 @@ async function demo(
   settings: Settings,
   flags: ServeFlags,
   signals: StopSignals,
+  log: CollectLog,
 ): Promise<number> {
   const served = await openAgents(archive, allAgents(settings));
   await printLines(await loadSamples(served, settings, signals));
   await printLines(await describeAgents(served));
-  return whileCollecting(archive, served, settings, flags, async (begin) => {
-    const server = await serveAgents(served, settings, flags);
+  return whileCollecting(archive, served, settings, flags, log, async (begin) => {
+    const server = await serveAgents(served, settings, flags, log);
     begin();
     await printLines([
       `serving  ${server.address}/api/query/<agent>  (${server.transport})`,
@@ -95,7 +97,7 @@ async function demo(
       '',
       'Ctrl-C stops it.',
     ]);
-    await stopWhenTold(server, signals);
+    await stopWhenTold(server, signals, log);
     return exitDone;
   });
 }
@@ -118,7 +120,14 @@ export function addDemoCommand(program: Command): void {
       await runStoppable(async (signals) => {
         const settings = demoSettings(flags);
         await printLines(describeFolders(settings));
-        return withArchive(settings, 'write', 'serve', (archive) => demo(archive, settings, flags, signals));
+        const log = await openLog(flags.logLevel);
+        return withArchive(
+          settings,
+          'write',
+          'serve',
+          (archive) => demo(archive, settings, flags, signals, log),
+          { warn: (message) => log.warn({}, message) },
+        );
       });
     });
 }

@@ -7,13 +7,23 @@ import { didYouMean, listNames } from '../suggestion.js';
 import type { Settings } from './settings.js';
 import { tell } from './terminal.js';
 
+export interface OpenedWith {
+  readonly workers?: WorkerPool;
+  /** Told what the archive has to say while it is open; by default on standard error. */
+  readonly warn?: (message: string) => void;
+}
+
+function tellWarning(message: string): void {
+  tell(`logstrata: warning: ${message}`);
+}
+
 /** Opens the data folder, runs `run`, and closes it again whatever happens. `role` is what other processes are told; `workers` stay open. */
 export async function withArchive<T>(
   settings: Settings,
   mode: 'read' | 'write',
   role: string,
   run: (archive: Archive) => Promise<T>,
-  workers?: WorkerPool,
+  { workers, warn = tellWarning }: OpenedWith = {},
 ): Promise<T> {
   // The engine takes longer to load than anything else: help, and refusing what makes no sense, need not wait for it.
   const { openArchive } = await import('../../engine/index.js');
@@ -29,7 +39,7 @@ export async function withArchive<T>(
     zstdAfterMs: settings.config.storage.zstdAfterMs,
     // Other commands end soon, and must not wait for work that nobody asked for.
     ...(role === 'serve' ? { background: { threads: 1 } as const } : {}),
-    onWarning: (message) => tell(`logstrata: warning: ${message}`),
+    onWarning: warn,
   });
   try {
     return await run(archive);
@@ -45,11 +55,13 @@ export async function withWorkers<T>(
   role: string,
   threads: number | undefined,
   run: (archive: Archive, workers: WorkerPool) => Promise<T>,
+  { warn }: Pick<OpenedWith, 'warn'> = {},
 ): Promise<T> {
   const { WorkerPool, workersDefault } = await import('../../engine/index.js');
   const workers = new WorkerPool(threads ?? workersDefault());
   try {
-    return await withArchive(settings, mode, role, (archive) => run(archive, workers), workers);
+    const opened = { workers, ...(warn === undefined ? {} : { warn }) };
+    return await withArchive(settings, mode, role, (archive) => run(archive, workers), opened);
   } finally {
     await workers.close();
   }

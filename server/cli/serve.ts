@@ -3,20 +3,21 @@ import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
 import { parseListen } from '../../agents/config.js';
 import type { ListenAddress } from '../../agents/config.js';
+import type { CollectLog } from '../../agents/collectors/collect-log.js';
 import type { Archive } from '../../engine/archive.js';
 import type { RunningServer, TransportChoice } from '../server.js';
 import { allAgents } from './agent-choice.js';
 import { whileCollecting } from './collecting.js';
 import { exitDone } from './failure.js';
 import { withWorkers } from './opened-archive.js';
-import { logLevelOption, type LogLevel } from './own-log.js';
+import { logLevelOption, openLog, type LogLevel } from './own-log.js';
 import { describeAgents, openAgents } from './served-agents.js';
 import type { ServedAgent } from './served-agents.js';
 import { readSettings } from './settings.js';
 import type { FolderFlags, Settings } from './settings.js';
 import { runStoppable } from './stoppable.js';
 import type { StopSignals } from './stop-signals.js';
-import { printLines, tell } from './terminal.js';
+import { printLines } from './terminal.js';
 import { cacheOption } from './cache-option.js';
 import { workersOption } from './workers-option.js';
 
@@ -86,6 +87,7 @@ export async function serveAgents(
   served: ReadonlyMap<string, ServedAgent>,
   settings: Settings,
   flags: ServeFlags,
+  log: CollectLog,
 ): Promise<RunningServer> {
   const { startServer } = await import('../server.js');
   const { server } = settings.config;
@@ -99,16 +101,20 @@ export async function serveAgents(
     queriesMax: server.queriesMax,
     queryTimeoutMs: server.queryTimeoutMs,
     now: Date.now,
-    log: (message) => tell(`logstrata: ${message}`),
+    log: (message) => log.error({}, message),
   });
 }
 
 /** Waits for SIGINT or SIGTERM, then lets the server finish what it began. */
-export async function stopWhenTold(server: RunningServer, signals: StopSignals): Promise<void> {
+export async function stopWhenTold(
+  server: RunningServer,
+  signals: StopSignals,
+  log: CollectLog,
+): Promise<void> {
   if (!signals.signal.aborted) {
     await new Promise<void>((done) => signals.signal.addEventListener('abort', () => done(), { once: true }));
   }
-  tell(`logstrata: ${signals.received}: finishing answers that have begun (again to stop at once)`);
+  log.info({ signal: signals.received ?? null }, 'finishing answers that have begun (again to stop at once)');
   await server.close({ timeoutMs: stopTimeoutMs });
   signals.obeyed();
 }
@@ -118,14 +124,15 @@ async function serveArchive(
   settings: Settings,
   flags: ServeFlags,
   signals: StopSignals,
+  log: CollectLog,
 ): Promise<number> {
   const served = await openAgents(archive, allAgents(settings));
   await printLines(await describeAgents(served));
-  return whileCollecting(archive, served, settings, flags, async (begin) => {
-    const server = await serveAgents(served, settings, flags);
+  return whileCollecting(archive, served, settings, flags, log, async (begin) => {
+    const server = await serveAgents(served, settings, flags, log);
     begin();
     await printLines([`serving  ${server.address}/api/query/<agent>  (${server.transport})`]);
-    await stopWhenTold(server, signals);
+    await stopWhenTold(server, signals, log);
     return exitDone;
   });
 }
@@ -152,8 +159,14 @@ export function addServeCommand(program: Command): void {
         await printLines(describeFolders(settings));
         // Agents are read before the archive is opened: a broken file must not leave a lock behind, even for a moment.
         allAgents(settings);
-        return withWorkers(settings, 'write', 'serve', flags.workers, (archive) =>
-          serveArchive(archive, settings, flags, signals),
+        const log = await openLog(flags.logLevel);
+        return withWorkers(
+          settings,
+          'write',
+          'serve',
+          flags.workers,
+          (archive) => serveArchive(archive, settings, flags, signals, log),
+          { warn: (message) => log.warn({}, message) },
         );
       });
     });

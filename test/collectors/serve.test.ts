@@ -91,11 +91,13 @@ it('a client that follows sees each line once, through rotations', async () => {
   service.process.child.kill('SIGTERM');
   const { code, stderr } = await service.process.finished;
   expect(code).toBe(0);
+  // All that it says there is structured.
   const events = stderr
+    .trimEnd()
     .split('\n')
-    .filter((line) => line.startsWith('{'))
     .map((line) => JSON.parse(line) as Record<string, unknown>);
   expect(events).toContainEqual(expect.objectContaining({ agent: 'numbers', fields: 2 }) as object);
+  expect(events).toContainEqual(expect.objectContaining({ signal: 'SIGTERM', level: 30 }) as object);
 });
 
 it(`kill -9 while logs are followed and rotated loses nothing and repeats nothing (seed ${seed})`, async () => {
