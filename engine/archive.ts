@@ -1,5 +1,6 @@
 import type { RecordBatch } from './column.js';
 import type { Query, ScanStats } from './scan/query.js';
+import type { SelectedRows } from './scan/selected-rows.js';
 import type { Schema } from './schema.js';
 import type { Snapshot } from './scan/snapshot.js';
 import type { CommitExtras, LoadOptions, LoadSession } from './storage/commit.js';
@@ -49,6 +50,8 @@ export interface AgentStore {
   snapshot(): Promise<Snapshot>;
   /** Starts a query on the newest state. Its errors come from `lines`. */
   scan(query: Query, options?: ScanOptions): Promise<Scan>;
+  /** The same answer as columns, in pieces of at most a row group. */
+  selectRows(query: Query, options?: Pick<ScanOptions, 'signal'>): AsyncIterable<SelectedRows>;
   /** Every source's last checkpoint, that of hot batches included. */
   checkpoints(): Promise<readonly Checkpoint[]>;
   /** The same, with the state that they are of: for `CommitExtras.asOf`. */

@@ -3,7 +3,6 @@ import { concatBatches, sliceBatch } from '../batch.js';
 import type { RecordBatch } from '../column.js';
 import { exportRunsMax, rowGroupBytesMax, rowGroupRowsMax, segmentRowGroupsMax } from '../limits.js';
 import type { Query } from '../scan/query.js';
-import { selectRows } from '../scan/selected-rows.js';
 import type { SelectedRows } from '../scan/selected-rows.js';
 import type { Schema } from '../schema.js';
 import type { Directory } from '../storage/directory.js';
@@ -41,7 +40,7 @@ export async function exportParquet(
 ): Promise<ExportResult> {
   const files = new ExportFiles(store.schema, directory, nameOf, options.codec);
   try {
-    for await (const rows of selectRows(() => store.snapshot(), query, options.signal)) {
+    for await (const rows of store.selectRows(query, { signal: options.signal })) {
       await files.add(rows);
       options.onProgress?.(files.records);
     }

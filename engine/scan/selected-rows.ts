@@ -5,14 +5,16 @@ import { isLogstrataError } from '../errors.js';
 import type { Run } from '../storage/manifest.js';
 import { addRun } from '../storage/seal.js';
 import { withLease } from './column-lease.js';
-import { newScanStats } from './execute.js';
+import { newScanStats, type ScanSettings } from './execute.js';
 import { Finder } from './finder.js';
 import type { Matches } from './materialise.js';
+import { oneAhead } from './one-ahead.js';
 import { Pace } from './pace.js';
 import { planScan } from './plan.js';
 import { preparePredicates } from './predicate.js';
 import type { Query } from './query.js';
-import { RowGroupFilter } from './row-group-filter.js';
+import { QueryThreads } from './query-threads.js';
+import { RowGroupFilter, type ScanWork } from './row-group-filter.js';
 import { listSelected } from './selection.js';
 import type { Snapshot } from './snapshot.js';
 
@@ -28,18 +30,18 @@ const attemptsMax = 10;
 /**
  * The answer to a query as columns instead of lines, in ascending order of positions: for exports, which need the stored
  * values and not their text. Where another process removes a segment meanwhile, it goes on in the newest state after the
- * last row given; later records are no part of the answer.
+ * last row given; later records are no part of the answer. With threads the next rows are read while the caller works on the last.
  */
 export async function* selectRows(
   takeSnapshot: () => Promise<Snapshot>,
   query: Query,
-  signal?: AbortSignal,
+  settings: ScanSettings = {},
 ): AsyncGenerator<SelectedRows> {
   let snapshot = await takeSnapshot();
   let rest: Query = { ...query, before: query.before ?? endOf(snapshot) };
   for (let attempt = 1; ; attempt++) {
     try {
-      for await (const rows of rowsOfSnapshot(snapshot, rest, signal)) {
+      for await (const rows of rowsOfSnapshot(snapshot, rest, settings)) {
         const { partition, firstOrdinal, rows: count } = rows.runs.at(-1)!;
         yield rows;
         const after = { partition, ordinal: firstOrdinal + count - 1 };
@@ -59,41 +61,44 @@ function endOf(snapshot: Snapshot): Position {
   return { partition: run.partition, ordinal: run.firstOrdinal + run.rows };
 }
 
-/** Releases the snapshot in the end, whatever happens. */
+/** Releases the snapshot in the end, whatever happens, once no thread uses its files any more. */
 async function* rowsOfSnapshot(
   snapshot: Snapshot,
   query: Query,
-  signal: AbortSignal | undefined,
+  { signal, workers }: ScanSettings,
 ): AsyncGenerator<SelectedRows> {
+  const threads = QueryThreads.of(workers, signal);
   try {
-    const predicates = preparePredicates(query, snapshot.schema);
-    if (query.limit === 0) return;
-    const plan = planScan(snapshot.runs, query);
-    const pace = new Pace(signal);
-    const work = { stats: newScanStats(), pace, threads: null };
-    const finder = new Finder(plan, new RowGroupFilter(snapshot.schema, predicates, work), work);
-    if (plan.direction === 'forward') {
-      for await (const matches of finder.first(query.limit)) yield await rowsOf(matches, snapshot, pace);
-      return;
-    }
-    const newest = await finder.last(query.limit);
-    for (let matches = newest.pop(); matches !== undefined; matches = newest.pop()) {
-      yield await rowsOf(matches, snapshot, pace);
-    }
+    const work = { stats: newScanStats(), pace: new Pace(signal), threads };
+    const pieces = rowsFound(snapshot, query, work);
+    yield* threads === null ? pieces : oneAhead(pieces);
   } finally {
+    threads?.end();
+    await threads?.underWay();
     snapshot.release();
   }
 }
 
-async function rowsOf(matches: Matches, snapshot: Snapshot, pace: Pace): Promise<SelectedRows> {
+async function* rowsFound(snapshot: Snapshot, query: Query, work: ScanWork): AsyncGenerator<SelectedRows> {
+  const predicates = preparePredicates(query, snapshot.schema);
+  if (query.limit === 0) return;
+  const plan = planScan(snapshot.runs, query);
+  const finder = new Finder(plan, new RowGroupFilter(snapshot.schema, predicates, work), work);
+  for await (const matches of finder.matches(query.limit)) yield await rowsOf(matches, snapshot, work);
+}
+
+async function rowsOf(
+  matches: Matches,
+  snapshot: Snapshot,
+  { stats, pace, threads }: ScanWork,
+): Promise<SelectedRows> {
   const { rowGroup } = matches.unit;
-  const open = await rowGroup.open();
-  const counters = { bytesRead: 0, columnsDecoded: 0, columnsCached: 0, gramPiecesRead: 0 };
+  const open = await rowGroup.open(threads);
   const fields = snapshot.schema.fields.map((_, field) => field);
   const { indices, runs } = wantedRows(matches);
   return withLease({ signal: pace.signal }, async (lease) => {
     await pace.pause();
-    const columns = await open.columns(fields, counters, lease, 'once');
+    const columns = await open.columns(fields, stats, lease, 'once');
     return { batch: takeRows({ length: rowGroup.rows, columns }, indices), runs };
   });
 }

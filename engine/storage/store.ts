@@ -18,6 +18,7 @@ import { verifyAgent } from '../maintenance/verify.js';
 import { executeScan } from '../scan/execute.js';
 import type { Query } from '../scan/query.js';
 import { resumeScan } from '../scan/resume.js';
+import { selectRows, type SelectedRows } from '../scan/selected-rows.js';
 import type { Snapshot } from '../scan/snapshot.js';
 import type { Schema } from '../schema.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
@@ -76,6 +77,10 @@ export class Store implements AgentStore {
     const settings = { ...options, workers: this.context.workers };
     if (!this.context.access.follows) return executeScan(await this.snapshot(), query, settings);
     return resumeScan(() => this.snapshot(), query, settings);
+  }
+
+  selectRows(query: Query, options: Pick<ScanOptions, 'signal'> = {}): AsyncIterable<SelectedRows> {
+    return selectRows(() => this.snapshot(), query, { ...options, workers: this.context.workers });
   }
 
   async checkpoints(): Promise<readonly Checkpoint[]> {

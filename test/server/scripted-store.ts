@@ -54,6 +54,7 @@ export class ScriptedStore implements AgentStore {
   }
 
   snapshot = unused;
+  selectRows = unused;
   checkpoints = unused;
   sources = unused;
   append = unused;

@@ -1,8 +1,8 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { queryDuckDb } from '../../oracle/duckdb.js';
 import { exportRunsMax } from '../../../engine/limits.js';
 import { exportParquet } from '../../../engine/maintenance/parquet-export.js';
@@ -10,6 +10,8 @@ import { makeSchema } from '../../../engine/schema.js';
 import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
 import { openRealDirectory } from '../../../engine/storage/real-directory.js';
 import type { Query } from '../../../engine/scan/query.js';
+import { QueryThreads } from '../../../engine/scan/query-threads.js';
+import { WorkerPool } from '../../../engine/workers/worker-pool.js';
 import { answer, append, load, noon, openOn, schema } from './memory-archive.js';
 
 function outputFolder(): string {
@@ -86,6 +88,41 @@ describe('exportParquet', () => {
       { numRuns: 25 },
     );
   });
+
+  it('reads on threads where there are any, and writes the same bytes with 0, 1 and 8 of them', async () => {
+    const read = vi.spyOn(QueryThreads.prototype, 'readColumn');
+    const written: Buffer[] = [];
+    for (const threads of [0, 1, 8]) {
+      const workers = new WorkerPool(threads);
+      onTestFinished(() => workers.close());
+      const archive = await openOn(await openRealDirectory(outputFolder()), () => noon, workers);
+      const store = await archive.agent('a', schema);
+      for (let unit = 0; unit < 3; unit++) {
+        const rows = Array.from({ length: 2000 }, (_, i) => [
+          BigInt(noon - 7_200_000 + i * 1000),
+          BigInt(i % 700),
+          i / 4,
+          `message ${unit} of ${i}`,
+        ]);
+        await load(store, rows);
+      }
+      const folder = outputFolder();
+      const directory = await openRealDirectory(folder, { create: false });
+      const query: Query = {
+        limit: 5000,
+        predicates: [{ kind: 'string', field: 3, op: 'suffix', value: '7' }],
+      };
+      read.mockClear();
+      const result = await exportParquet(store, query, directory, nameOf, { codec: 'lz4' });
+      expect(result).toMatchObject({ records: 600, files: ['part-0.parquet'] });
+      // A row group in each of three segments: the column that is searched, and the others for the rows that are written.
+      expect(read).toHaveBeenCalledTimes(threads === 0 ? 0 : 3 * schema.fields.length);
+      written.push(readFileSync(join(folder, 'part-0.parquet')));
+      await archive.close();
+    }
+    read.mockRestore();
+    expect(written.map((bytes) => Buffer.compare(bytes, written[0]!))).toEqual([0, 0, 0]);
+  }, 60_000);
 
   it('begins another file when scattered rows would make a footer too large', async () => {
     const folder = outputFolder();
