@@ -29,10 +29,17 @@ export interface Running {
   shows(text: string): Promise<void>;
 }
 
-function spawnCommand(folder: string, args: readonly string[]): Running {
+function spawnCommand(
+  folder: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Running {
   if (!existsSync(main))
     throw new Error('the command line is not built: run "npm run build" first ("npm test" does)');
-  const child = spawn(process.execPath, [main, ...args], { cwd: folder });
+  const child = spawn(process.execPath, [main, ...args], {
+    cwd: folder,
+    env: { ...process.env, ...environment },
+  });
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
@@ -57,8 +64,12 @@ function spawnCommand(folder: string, args: readonly string[]): Running {
 }
 
 /** Starts the built command line in `folder`. It is killed when the test ends, if it still runs. */
-export function start(folder: string, args: readonly string[]): Running {
-  const running = spawnCommand(folder, args);
+export function start(
+  folder: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Running {
+  const running = spawnCommand(folder, args, environment);
   onTestFinished(async () => {
     if (running.child.exitCode === null && running.child.signalCode === null) running.child.kill('SIGKILL');
     await running.finished;

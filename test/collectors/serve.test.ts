@@ -1,12 +1,7 @@
 import { appendFileSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { Random } from '../../bench/random.js';
 import { freePort, recordsOf, run, start, workFolder, type Running } from '../cli/process.js';
-
-const long = process.env['LOGSTRATA_LONG'] === '1';
-const kills = long ? 1000 : 4;
-const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000);
 
 const agentFile = `fields:
   - name: time
@@ -98,26 +93,4 @@ it('a client that follows sees each line once, through rotations', async () => {
     .map((line) => JSON.parse(line) as Record<string, unknown>);
   expect(events).toContainEqual(expect.objectContaining({ agent: 'numbers', fields: 2 }) as object);
   expect(events).toContainEqual(expect.objectContaining({ signal: 'SIGTERM', level: 30 }) as object);
-});
-
-it(`kill -9 while logs are followed and rotated loses nothing and repeats nothing (seed ${seed})`, async () => {
-  const service = new Service();
-  const random = new Random(seed);
-  for (let kill = 0; kill < kills; kill++) {
-    await service.start();
-    const until = performance.now() + 400 * random.fraction();
-    while (performance.now() < until) {
-      service.write(1 + random.below(200));
-      if (random.below(12) === 0) service.rotate();
-      await new Promise((resolve) => setTimeout(resolve, 10 * random.fraction()));
-    }
-    service.process.child.kill('SIGKILL');
-    await service.process.finished;
-  }
-  await service.start();
-  const count = async (): Promise<number> => (await service.numbers('limit=1000000')).length;
-  while ((await count()) < service.written) await new Promise((resolve) => setTimeout(resolve, 100));
-  const stored = (await service.numbers('limit=1000000')).map(({ n }) => n);
-  expect(stored.toSorted((a, b) => a - b)).toEqual(range(service.written));
-  expect(service.written).toBeGreaterThan(0);
 });

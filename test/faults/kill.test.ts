@@ -1,0 +1,36 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { Random } from '../../bench/random.js';
+import { isLong, NumberedService, seed, summarise } from './numbered-service.js';
+
+const kills = isLong ? 1000 : 4;
+
+it(`kill -9 at any moment loses nothing and repeats nothing, while logs are written, rotated and followed (seed ${seed})`, async () => {
+  const random = new Random(seed);
+  const service = new NumberedService();
+  const { program, client } = service;
+  const live = async (ms: number): Promise<void> => {
+    for (const end = performance.now() + ms; performance.now() < end;) {
+      program.act(random, 200);
+      if (service.isUp) await service.poll();
+      await delay(10 * random.fraction());
+    }
+  };
+  // From its first start on an agent is followed: what was rotated before is history.
+  await service.start();
+  await service.kill();
+  for (let kill = 0; kill < kills; kill++) {
+    await service.begin();
+    // One in five does not live to the end of its start.
+    if (random.below(5) > 0) await service.process!.shows('serving ');
+    await live(400 * random.fraction());
+    await service.kill();
+    program.removeOld(client.caughtUp);
+    // The logs go on without it.
+    if (random.below(2) === 0) await live(20 * random.fraction());
+  }
+  await service.start();
+  const outcome = await service.outcome();
+  summarise('kill -9 at random moments', kills, outcome);
+  expect(outcome).toEqual({ written: program.written, lost: 0, repeated: 0 });
+});

@@ -1,0 +1,47 @@
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { Random } from '../../bench/random.js';
+import { FailingCalls } from './failing-calls.js';
+import { LoopDisk } from './loop-disk.js';
+import { isLong, NumberedService, seed, summarise } from './numbered-service.js';
+
+const cuts = isLong ? 200 : 2;
+
+it(`power cuts take nothing away that was answered, and each line is stored once (seed ${seed})`, async () => {
+  const disk = LoopDisk.make();
+  if (typeof disk === 'string') {
+    process.stdout.write(`no power is cut here: ${disk}\n`);
+    return;
+  }
+  const random = new Random(seed);
+  const service = new NumberedService(join(disk.folder, 'store'));
+  const calls = new FailingCalls(disk.folder);
+  const { program, client } = service;
+  const live = async (ms: number): Promise<void> => {
+    for (const end = performance.now() + ms; performance.now() < end;) {
+      program.act(random, 200);
+      await service.poll();
+      await delay(10 * random.fraction());
+    }
+  };
+  await service.start(calls.environment);
+  for (let cut = 0; cut < cuts; cut++) {
+    // In every other round a sync fails before: what it was for is not on the disk, and may not be taken to be.
+    const place = { at: 1 + random.below(10), count: 1 + random.below(3) };
+    if (cut % 2 === 1) calls.plan(['sync'], { action: 'fail', error: 'EIO' }, place);
+    await live(100 + 600 * random.fraction());
+    disk.cut();
+    // What can't be stored any more is not answered either.
+    await live(50 * random.fraction());
+    await service.kill();
+    disk.restore();
+    program.removeOld(client.caughtUp);
+    calls.end();
+    await service.start(calls.environment);
+  }
+  const outcome = await service.outcome();
+  summarise('power cuts', cuts, outcome);
+  expect(outcome).toEqual({ written: program.written, lost: 0, repeated: 0 });
+  await service.stop();
+});
