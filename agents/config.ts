@@ -36,6 +36,8 @@ export interface Config {
     /** Bound on the decoded columns in memory; null for a share of the machine's. */
     readonly cacheBytes: number | null;
   };
+  /** Look at the agents' folder now and then, and go by what has changed. */
+  readonly watch: boolean;
   readonly fileInput: {
     /** Lines of a new file to read, counted from its end; 0 reads all. */
     readonly limit: number;
@@ -60,6 +62,7 @@ export const defaultConfig: Config = {
     queryTimeoutMs: queryTimeoutMsDefault,
   },
   storage: { path: 'data/store', zstdAfterMs: zstdAfterMsDefault, cacheBytes: null },
+  watch: false,
   fileInput: { limit: 0, graceMs: graceMsDefault, flushMs: 250, tailTimeoutMs: 5000 },
   notes: [],
 };
@@ -93,11 +96,12 @@ export function readConfig(path: string | undefined): Config {
 /** The configuration in `text`; `path` is for messages, and for paths in the file, which are relative to its folder. */
 export function parseConfig(text: string, path: string): Config {
   const problems = new ProblemList(path);
-  const root = readRootSection(text, problems, ['server', 'storage', 'file_input']);
+  const root = readRootSection(text, problems, ['server', 'storage', 'file_input', 'watch']);
   const notes: string[] = [];
   const config: Config = {
     server: readServer(root),
     storage: readStorage(root, path, notes),
+    watch: root?.boolean('watch') ?? defaultConfig.watch,
     fileInput: readFileInput(root, path, notes),
     notes,
   };

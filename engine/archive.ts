@@ -23,6 +23,11 @@ export interface Archive {
    * ever, or as long as an earlier call has said.
    */
   agent(name: string, schema?: Schema, retention?: Retention): Promise<AgentStore>;
+  /**
+   * Gives an agent other fields and another retention, or none, while it is open; records that are stored stay as they are. Nothing of
+   * this process may be appending to it meanwhile. After a failure all is as before.
+   */
+  redefine(name: string, schema: Schema, retention: Retention | undefined): Promise<AgentStore>;
   /** What this process answers others that ask for the writer's status, while it is the writer: plain data. */
   provideStatus(read: () => unknown): void;
   /** What the writer of the folder says of itself; undefined when there is none, or it says nothing. */

@@ -50,10 +50,22 @@ export class AgentState {
     private readonly directory: Directory,
     readonly agent: string,
     /** What snapshots show: the current schema, whatever the files were written with. */
-    readonly schema: Schema,
+    private shown: Schema,
     private readonly pool: BufferPool,
   ) {
     this.values = new CommittedValues(undefined);
+  }
+
+  get schema(): Schema {
+    return this.shown;
+  }
+
+  /** Shows everything under another schema from now on. Snapshots that were cut keep theirs. */
+  show(schema: Schema): void {
+    this.shown = schema;
+    for (const [file, { entry, segment }] of this.sealed)
+      this.sealed.set(file, { entry, segment, rowGroups: segment.rowGroups(schema) });
+    this.mergeSealed();
   }
 
   get manifest(): Manifest | undefined {
@@ -89,11 +101,15 @@ export class AgentState {
     this.sealed = sealed;
     this.newest = manifest;
     this.values = new CommittedValues(manifest);
-    this.sealedRuns = [...sealed.values()]
+    this.mergeSealed();
+    for (const open of gone) this.closeWhenUnpinned(open);
+  }
+
+  private mergeSealed(): void {
+    this.sealedRuns = [...this.sealed.values()]
       .flatMap(({ entry, rowGroups }) => runsOfSegment(entry, rowGroups))
       .sort(compareRuns);
     this.currentRuns = undefined;
-    for (const open of gone) this.closeWhenUnpinned(open);
   }
 
   private async openSegment(manifest: Manifest, entry: SegmentEntry): Promise<OpenSegment> {

@@ -30,7 +30,7 @@ import {
   type RejectedEntry,
 } from './manifest.js';
 import { Mutex } from './mutex.js';
-import { livePartition, partsOf, partTimes, placementTimes } from './placement.js';
+import { livePartition, ordinalRuns, partTimes, partsOf, placementTimes } from './placement.js';
 import type { Heads } from './recovery.js';
 import { RejectedFile } from './rejected-file.js';
 import type { Removals } from './removals.js';
@@ -121,17 +121,19 @@ export class AgentWriter implements Committer {
     return { manifest: this.state.manifest?.number ?? 0, hot };
   }
 
-  /** Makes the state's schema the current one. Records that are hot under another are sealed first. */
-  async takeSchema(): Promise<void> {
+  /** Makes a schema the current one. Records that are hot under another are sealed first. After a failure all is as before. */
+  async takeSchema(schema: Schema = this.schema): Promise<void> {
     await this.commits.run(async () => {
       await this.settle();
-      const { manifest, schema } = this.state;
-      if (currentVersion(manifest, schema) !== undefined) return;
-      if (this.state.hotRowCount > 0) await this.sealAll();
-      await this.directory.makeDirectory(this.state.agent);
-      const schemas = this.state.manifest?.schemas ?? [];
-      const version = (schemas.at(-1)?.version ?? 0) + 1;
-      await this.publishNext({ schemas: [...schemas, { version, schema }] });
+      const before = this.schema;
+      if (currentVersion(this.state.manifest, schema) === undefined) {
+        await this.sealAll();
+        await this.directory.makeDirectory(this.state.agent);
+        const schemas = this.state.manifest?.schemas ?? [];
+        const version = (schemas.at(-1)?.version ?? 0) + 1;
+        await this.publishNext({ schemas: [...schemas, { version, schema }] });
+      }
+      if (schema !== before) this.state.show(schema);
     });
   }
 
@@ -246,6 +248,7 @@ export class AgentWriter implements Committer {
   async append(batch: RecordBatch, extras: CommitExtras, placement: 'live' | 'load'): Promise<AppendResult> {
     return this.commits.run(async () => {
       await this.settle();
+      this.assertVersion(extras.schemaVersion);
       this.claims.checkAppend(extras.asOf, extras.checkpoints, this.state.values);
       const nowMs = this.options.now();
       const parts = partsOf(batch, extras);
@@ -272,6 +275,13 @@ export class AgentWriter implements Committer {
       if (this.state.hotRowCount >= hotRowsMax || open.writer.bytes >= hotBytesMax) await this.sealAll();
       return { records: batch.length, rejected: extras.rejected.length, lastTimeMs };
     });
+  }
+
+  /** Throws `conflict` for rows of another version of the fields than the current one. */
+  assertVersion(version: number | undefined): void {
+    if (version === undefined || version === this.schemaVersion) return;
+    const message = `the fields of agent ${this.state.agent} have changed meanwhile: start again`;
+    throw new LogstrataError('conflict', message);
   }
 
   /** Seals hot records whose day has ended, and removes files that nobody can need any more. For a timer. */
@@ -307,7 +317,7 @@ export class AgentWriter implements Committer {
 
   private placeLoaded(batch: RecordBatch, timesMs: Float64Array): { batch: RecordBatch; runs: OrdinalRun[] } {
     const sorted = sortPage({ batch, timesMs, bytes: batchBytes(batch) });
-    return { batch: sorted.batch, runs: this.takeOrdinals(sorted.timesMs.map(partitionOfTime)) };
+    return { batch: sorted.batch, runs: ordinalRuns(this.state.values, sorted.timesMs.map(partitionOfTime)) };
   }
 
   private placeLive(
@@ -326,21 +336,7 @@ export class AgentWriter implements Committer {
     }
     // Within a partition records stay in the order of their arrival.
     const sorted = sortPage({ batch, timesMs: partitions, bytes: batchBytes(batch) });
-    return { batch: sorted.batch, runs: this.takeOrdinals(sorted.timesMs) };
-  }
-
-  private takeOrdinals(partitions: Float64Array): OrdinalRun[] {
-    const runs: OrdinalRun[] = [];
-    for (let row = 0; row < partitions.length;) {
-      const partition = partitions[row]!;
-      let end = row + 1;
-      while (end < partitions.length && partitions[end] === partition) end++;
-      const firstOrdinal = this.state.values.nextOrdinal(partition);
-      assertOrdinalsLeft(partition, firstOrdinal, end - row);
-      runs.push({ partition, firstOrdinal, rows: end - row });
-      row = end;
-    }
-    return runs;
+    return { batch: sorted.batch, runs: ordinalRuns(this.state.values, sorted.timesMs) };
   }
 
   /** Begins a hot file. The manifest names it before anything in it counts. */

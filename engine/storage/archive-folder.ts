@@ -11,7 +11,7 @@ import {
 } from '../limits.js';
 import { repairAgent, type RepairOptions, type RepairReport } from '../maintenance/repair.js';
 import { BackgroundCompaction, type BackgroundAgent } from '../maintenance/background.js';
-import { isAgentName, type Schema } from '../schema.js';
+import { isAgentName, sameSchema, type Schema } from '../schema.js';
 import { WorkerPool, workersDefault } from '../workers/worker-pool.js';
 import { AgentState } from './agent-state.js';
 import { AgentWriter } from './agent-writer.js';
@@ -229,6 +229,18 @@ export class ArchiveFolder implements Archive {
     }
     const { store } = await opening;
     if (retention !== undefined) store.context.retention = retention;
+    return store;
+  }
+
+  async redefine(name: string, schema: Schema, retention: Retention | undefined): Promise<AgentStore> {
+    const store = await this.agent(name, schema, retention);
+    const agent = await this.opened.get(name)!;
+    if (!sameSchema(agent.state.schema, schema)) {
+      if (agent.writer === undefined) agent.state.show(schema);
+      else await agent.writer.takeSchema(schema);
+    }
+    agent.store.context.retention = retention;
+    agent.nextRetirementMs = 0;
     return store;
   }
 

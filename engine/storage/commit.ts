@@ -30,6 +30,8 @@ export interface CommitExtras {
   readonly previousTimeMs?: number | null;
   /** Where the rows come from several sources: their parts, in the order of the rows. `previousTimeMs` is not looked at then. */
   readonly parts?: readonly SourcePart[];
+  /** Version of the fields that the rows have, where that may have changed meanwhile. */
+  readonly schemaVersion?: number;
   /** The `asOf` of the sources that the checkpoints were made from; absent when nobody else reads the same files. */
   readonly asOf?: number;
   /** What this commit adds, apart from `records` and `rejected`, which the engine counts. */

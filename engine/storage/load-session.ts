@@ -40,6 +40,8 @@ export interface LoadContext {
  */
 export class LoadUnit implements LoadSession {
   readonly schema: Schema;
+  /** That of the beginning: the agent's fields may change meanwhile. */
+  private readonly schemaVersion: number;
   private readonly folder: string;
   private readonly previousMs = new Map<number, number>();
   private readonly assemblyContext: AssemblyContext;
@@ -61,6 +63,7 @@ export class LoadUnit implements LoadSession {
     const { directory, agent, committer, workers } = context;
     const { schema } = committer;
     this.schema = schema;
+    this.schemaVersion = committer.schemaVersion;
     this.folder = buildingFolder(agent, id);
     const codec = options.codec ?? context.codec;
     this.assemblyContext = { directory, agent, unit: id, schema, codec, workers };
@@ -153,7 +156,7 @@ export class LoadUnit implements LoadSession {
     const counts = assembly.partitionCounts();
     const extension = this.extension(counts);
     const starts = await committer.reserve(this.id, counts);
-    const finished = await assembly.finish(starts, committer.schemaVersion);
+    const finished = await assembly.finish(starts, this.schemaVersion);
     const segments: SegmentEntry[] = [];
     for (const { entry, path } of finished) {
       await moveIntoPlace(directory, agent, path, entry.file);
@@ -209,7 +212,7 @@ export class LoadUnit implements LoadSession {
 
   /** What was written, as a run of the sort. */
   private async readBack(): Promise<SortedRun> {
-    const segments = await this.assembly().finishAside(this.context.committer.schemaVersion);
+    const segments = await this.assembly().finishAside(this.schemaVersion);
     return runOfSegments(this.assemblyContext, segments, this.times);
   }
 

@@ -1,9 +1,10 @@
 import { assert } from '../assert.js';
 import type { Column, RecordBatch } from '../column.js';
 import { isValid } from '../column.js';
-import { hourMs, partitionOfTime } from '../cursor.js';
+import { assertOrdinalsLeft, hourMs, partitionOfTime } from '../cursor.js';
 import { placementField, type Schema } from '../schema.js';
 import type { CommitExtras, SourcePart } from './commit.js';
+import type { CommittedValues, OrdinalRun } from './committed-values.js';
 
 /**
  * Where new records are placed: the rules of `semantics.md`, "Where a new record is placed". A record's
@@ -103,4 +104,19 @@ export function partsOf(batch: RecordBatch, extras: CommitExtras): readonly Sour
   const rows = parts.reduce((sum, part) => sum + part.rows, 0);
   assert(rows === batch.length, `the parts of a commit have ${rows} rows of ${batch.length}`);
   return parts.length > 0 ? parts : [{ rows: 0, previousTimeMs: null, catchingUp: false }];
+}
+
+/** The positions that rows get which stand in the order of their partitions: the next ordinals of each. */
+export function ordinalRuns(values: CommittedValues, partitions: Float64Array): OrdinalRun[] {
+  const runs: OrdinalRun[] = [];
+  for (let row = 0; row < partitions.length;) {
+    const partition = partitions[row]!;
+    let end = row + 1;
+    while (end < partitions.length && partitions[end] === partition) end++;
+    const firstOrdinal = values.nextOrdinal(partition);
+    assertOrdinalsLeft(partition, firstOrdinal, end - row);
+    runs.push({ partition, firstOrdinal, rows: end - row });
+    row = end;
+  }
+  return runs;
 }

@@ -34,7 +34,8 @@ export class RemoteCommitter implements Committer {
 
   async append(batch: RecordBatch, extras: CommitExtras, placement: 'live' | 'load'): Promise<AppendResult> {
     const payload = encodeBatch(this.schema, batch);
-    return (await this.ask('append', { extras: encodeExtras(extras), placement }, payload)) as AppendResult;
+    const sent = encodeExtras({ ...extras, schemaVersion: this.schemaVersion });
+    return (await this.ask('append', { extras: sent, placement }, payload)) as AppendResult;
   }
 
   async seal(): Promise<void> {

@@ -12,6 +12,7 @@ import type {
   VerifyReport,
 } from '../archive.js';
 import type { RecordBatch } from '../column.js';
+import { LogstrataError } from '../errors.js';
 import { compactAgent } from '../maintenance/compaction.js';
 import { agentStats } from '../maintenance/stats.js';
 import { verifyAgent } from '../maintenance/verify.js';
@@ -75,12 +76,20 @@ export class Store implements AgentStore {
 
   async scan(query: Query, options: ScanOptions = {}): Promise<Scan> {
     const settings = { ...options, workers: this.context.workers };
-    if (!this.context.access.follows) return executeScan(await this.snapshot(), query, settings);
+    if (!this.context.access.follows) return executeScan(await this.snapshotOf(this.schema), query, settings);
     return resumeScan(() => this.snapshot(), query, settings);
   }
 
   selectRows(query: Query, options: Pick<ScanOptions, 'signal'> = {}): AsyncIterable<SelectedRows> {
     return selectRows(() => this.snapshot(), query, { ...options, workers: this.context.workers });
+  }
+
+  /** The newest state, under the fields that a query was written for: it names them by their places. */
+  private async snapshotOf(schema: Schema): Promise<Snapshot> {
+    const snapshot = await this.snapshot();
+    if (snapshot.schema === schema) return snapshot;
+    snapshot.release();
+    throw new LogstrataError('conflict', `the fields of agent ${this.name} have just changed: ask again`);
   }
 
   async checkpoints(): Promise<readonly Checkpoint[]> {

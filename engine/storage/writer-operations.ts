@@ -57,6 +57,7 @@ export function writerOperations(
     append: async (args, payload) => {
       const { extras, placement } = args as { extras: EncodedExtras; placement: 'live' | 'load' };
       const target = await writer(args);
+      target.assertVersion(extras.schemaVersion);
       return target.append(decodeBatch(target.schema, payload), decodeExtras(extras), placement);
     },
     seal: async (args) => {
@@ -72,7 +73,7 @@ function assertSameFields(agent: string, current: Schema, wanted: Schema): void 
   throw new LogstrataError(
     'conflict',
     `the process that writes to this folder has agent "${agent}" with other fields (${text(current)}) than this one ` +
-      `(${text(wanted)}): restart it, so that it reads the changed file too`,
+      `(${text(wanted)}): have it read the changed file too (SIGHUP, or a restart)`,
   );
 }
 

@@ -37,7 +37,8 @@ export function chooseAgent(settings: Settings, name: string): AgentDefinition {
   );
 }
 
-function agentOfFile(path: string): string {
+/** The agent that a file of the folder is about. */
+export function agentOfFile(path: string): string {
   return path.replace(/^.*[\\/]/, '').replace(/\.ya?ml$/, '');
 }
 

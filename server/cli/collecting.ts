@@ -15,6 +15,9 @@ export interface ServerStatus {
 /** A thread decodes more than a disk's worth of lines; another one is for the agents beside. */
 const collectThreadsMax = 2;
 
+/** Starts collecting, and gives the collection; there is none where nothing is to be collected. */
+export type BeginCollecting = () => Collection | undefined;
+
 /** Collects the logs and figures of the agents while `run` runs, from when it calls `begin`. */
 export async function whileCollecting<T>(
   archive: Archive,
@@ -22,9 +25,9 @@ export async function whileCollecting<T>(
   { config }: Settings,
   flags: { readonly follow: boolean; readonly workers?: number },
   log: CollectLog,
-  run: (begin: () => void) => Promise<T>,
+  run: (begin: BeginCollecting) => Promise<T>,
 ): Promise<T> {
-  if (!flags.follow || served.size === 0) return run(() => {});
+  if (!flags.follow) return run(() => undefined);
   // Threads of its own: what arrives must not wait for what is sealed, compacted or scanned.
   const workers = new WorkerPool(Math.min(collectThreadsMax, flags.workers ?? workersDefault()));
   const { limit, flushMs, tailTimeoutMs } = config.fileInput;
@@ -41,7 +44,10 @@ export async function whileCollecting<T>(
   archive.provideStatus((): ServerStatus => ({ collecting: collection.status() }));
   for (const agent of served.values()) await collection.add(agent);
   try {
-    return await run(() => collection.start());
+    return await run(() => {
+      collection.start();
+      return collection;
+    });
   } finally {
     await collection.stop();
     await workers.close();

@@ -7,6 +7,7 @@ import type { CollectLog } from '../../agents/collectors/collect-log.js';
 import type { Archive } from '../../engine/archive.js';
 import type { RunningServer, TransportChoice } from '../server.js';
 import { allAgents } from './agent-choice.js';
+import { ChangedAgents } from './changed-agents.js';
 import { whileCollecting } from './collecting.js';
 import { exitDone } from './failure.js';
 import { withWorkers } from './opened-archive.js';
@@ -130,9 +131,12 @@ async function serveArchive(
   await printLines(await describeAgents(served));
   return whileCollecting(archive, served, settings, flags, log, async (begin) => {
     const server = await serveAgents(served, settings, flags, log);
-    begin();
+    const folder = settings.agentsFolder;
+    const changed = new ChangedAgents({ archive, served, collection: begin(), folder, log });
+    changed.listen(settings.config.watch);
     await printLines([`serving  ${server.address}/api/query/<agent>  (${server.transport})`]);
     await stopWhenTold(server, signals, log);
+    await changed.close();
     return exitDone;
   });
 }

@@ -47,6 +47,7 @@ server:
   limit_max: 50_000
   queries_max: 4
   query_timeout: 1m30s
+watch: yes
 storage: { path: store, zstd_after: 2d, cache: 1.5gb }
 file_input: { limit: 100, grace: 2h, flush: 100ms, tail_timeout: 8s }
 `;
@@ -61,6 +62,7 @@ file_input: { limit: 100, grace: 2h, flush: 100ms, tail_timeout: 8s }
       },
       storage: { path: '/etc/logstrata/store', zstdAfterMs: 2 * 86_400_000, cacheBytes: 1.5 * 2 ** 30 },
       fileInput: { limit: 100, graceMs: 7_200_000, flushMs: 100, tailTimeoutMs: 8000 },
+      watch: true,
       notes: [],
     });
   });
@@ -101,7 +103,7 @@ file_input:
     ['storage:\n  path: ""\n', ':2:9: path must name a folder'],
     ['storage:\n  zstd_after: soon\n', ':2:15: zstd_after must be never, or a duration'],
     ['storage:\n  cache: much\n', ':2:10: cache must be a size'],
-    ['agents: []\n', ':1:1: unknown key "agents": the file has server, storage and file_input'],
+    ['agents: []\n', ':1:1: unknown key "agents": the file has server, storage, file_input and watch'],
     ['server: [', 'this is not YAML'],
   ])('%j: %s', (text, expected) => {
     expect(problemsOf(text)).toContain(`config.yaml`);

@@ -1,0 +1,149 @@
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { readAgents, type AgentsFolder } from '../../agents/agent-file.js';
+import type { Collection } from '../../agents/collectors/collection.js';
+import type { CollectLog } from '../../agents/collectors/collect-log.js';
+import { formatProblem } from '../../agents/config-error.js';
+import type { AgentDefinition } from '../../agents/definition.js';
+import type { Archive } from '../../engine/archive.js';
+import { agentOfFile } from './agent-choice.js';
+import type { ServedAgent } from './served-agents.js';
+
+export interface ChangedAgentsOptions {
+  readonly archive: Archive;
+  /** What the server answers for; it is changed. */
+  readonly served: Map<string, ServedAgent>;
+  /** Undefined where nothing is collected. */
+  readonly collection: Collection | undefined;
+  readonly folder: string;
+  readonly log: CollectLog;
+}
+
+/** How often a watched folder is looked at. Some file systems announce no changes, so that looking is what always works. */
+const watchMs = 2000;
+
+/**
+ * Goes by what has changed in the agents' folder while a server runs: adds, changes and removes agents. A broken file is
+ * refused, and the agent stays as it was. Nothing here fails; all of it is logged.
+ */
+export class ChangedAgents {
+  private working: Promise<void> = Promise.resolve();
+  private seen: string | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private readonly onSignal = (): void => void this.apply('SIGHUP');
+
+  constructor(private readonly options: ChangedAgentsOptions) {}
+
+  /** Waits for SIGHUP and, if wanted, watches the folder. */
+  listen(watch: boolean): void {
+    process.on('SIGHUP', this.onSignal);
+    if (!watch) return;
+    this.seen = lookOf(this.options.folder);
+    this.timer = setInterval(() => {
+      const look = lookOf(this.options.folder);
+      if (look === this.seen) return;
+      this.seen = look;
+      void this.apply('watch');
+    }, watchMs);
+    this.timer.unref();
+  }
+
+  /** Ends when what is under way is done. From then on SIGHUP ends the process, as usual. */
+  async close(): Promise<void> {
+    process.off('SIGHUP', this.onSignal);
+    clearInterval(this.timer);
+    await this.working;
+  }
+
+  /** Reads the folder and goes by it. Calls are done one after another. */
+  apply(cause: 'SIGHUP' | 'watch'): Promise<void> {
+    this.working = this.working.then(() => this.read(cause));
+    return this.working;
+  }
+
+  private async read(cause: string): Promise<void> {
+    const { folder, log, served } = this.options;
+    let found: AgentsFolder;
+    try {
+      found = readAgents(folder);
+    } catch (error) {
+      log.error({ cause }, `${messageOf(error)}. All agents stay as they were`);
+      return;
+    }
+    const broken = new Set(found.problems.map(({ file }) => agentOfFile(file)));
+    for (const problem of found.problems) {
+      const agent = agentOfFile(problem.file);
+      const rest = served.has(agent) ? 'it stays as it was' : 'it is not served';
+      log.error({ agent, cause }, `${formatProblem(problem)}: ${rest}`);
+    }
+    const counts = { added: 0, changed: 0, removed: 0, refused: broken.size };
+    for (const definition of found.agents) {
+      const before = served.get(definition.name);
+      if (before !== undefined && isDeepStrictEqual(before.definition, definition)) continue;
+      if (!(await this.take(definition, before))) counts.refused++;
+      else if (before === undefined) counts.added++;
+      else counts.changed++;
+    }
+    const names = new Set(found.agents.map(({ name }) => name));
+    for (const name of [...served.keys()]) {
+      if (names.has(name) || broken.has(name)) continue;
+      await this.remove(name);
+      counts.removed++;
+    }
+    log.info({ cause, ...counts }, 'the agents were read anew');
+  }
+
+  /** Serves and collects an agent as its file says now. Returns false, and leaves it as it was, when that fails. */
+  private async take(definition: AgentDefinition, before: ServedAgent | undefined): Promise<boolean> {
+    const { archive, served, collection, log } = this.options;
+    const { name, schema, retention, notes } = definition;
+    await collection?.remove(name);
+    try {
+      const store = await archive.redefine(name, schema, retention);
+      const taken = { definition, store };
+      served.set(name, taken);
+      await collection?.add(taken);
+      for (const note of notes) log.info({ agent: name }, note);
+      const facts = { agent: name, fields: definition.fields.length };
+      log.info(facts, before === undefined ? 'an agent was added' : 'an agent was changed');
+      return true;
+    } catch (error) {
+      log.error(
+        { agent: name },
+        `${messageOf(error)}: ${before === undefined ? 'it is not served' : 'it stays as it was'}`,
+      );
+      if (before !== undefined) await collection?.add(before);
+      return false;
+    }
+  }
+
+  /** Its records stay; nothing takes them away any more. */
+  private async remove(name: string): Promise<void> {
+    const { archive, served, collection, log } = this.options;
+    const { store } = served.get(name)!;
+    await collection?.remove(name);
+    served.delete(name);
+    await archive.redefine(name, store.schema, undefined);
+    log.info({ agent: name }, 'an agent was removed; its records stay where they are');
+  }
+}
+
+/** A text that changes with any file of the folder. */
+function lookOf(folder: string): string {
+  try {
+    const files = readdirSync(folder).sort();
+    return files.map((file) => `${file} ${lookOfFile(join(folder, file))}`).join('\n');
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+function lookOfFile(path: string): string {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats === undefined ? 'gone' : `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
