@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
 /** Linux counts the time of a process in these, whatever its clock's own pace. */
 const ticksPerSecond = 100;
@@ -15,9 +15,16 @@ export class ServerProcess {
     readonly transport: string,
   ) {}
 
-  /** Starts `script` and waits until it says where it serves. Rejects with what it printed when it ends before. */
-  static async start(script: string, args: readonly string[]): Promise<ServerProcess> {
-    const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  /** Starts `script` in `folder` and waits until it says where it serves. Rejects with what it printed when it ends before. */
+  static async start(
+    script: string,
+    args: readonly string[],
+    folder = process.cwd(),
+  ): Promise<ServerProcess> {
+    const child = spawn(process.execPath, [script, ...args], {
+      cwd: folder,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     let printed = '';
     const announced = new Promise<ServerProcess>((resolve, reject) => {
       const take = (text: string): void => {
@@ -45,9 +52,33 @@ export class ServerProcess {
     }
   }
 
+  /** Memory that it has in use, in bytes; NaN where the system does not tell. */
+  get residentBytes(): number {
+    try {
+      const status = readFileSync(`/proc/${this.child.pid}/status`, 'latin1');
+      return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1024;
+    } catch {
+      return NaN;
+    }
+  }
+
+  /** Files, sockets and other handles that it has open; NaN where the system does not tell. */
+  get openHandles(): number {
+    try {
+      return readdirSync(`/proc/${this.child.pid}/fd`).length;
+    } catch {
+      return NaN;
+    }
+  }
+
+  /** Whether it has ended. */
+  get hasEnded(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
+  }
+
   /** Ends it, and waits until it has. */
   async stop(): Promise<void> {
-    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    if (this.hasEnded) return;
     const ended = once(this.child, 'exit');
     this.child.kill('SIGTERM');
     await ended;

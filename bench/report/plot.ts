@@ -1,5 +1,6 @@
 import type { BenchResult, ResultLine } from '../result.js';
 import { formatAdvantage } from './figures.js';
+import { axisColour, gridColour, svgPage, text } from './svg.js';
 
 const rowHeight = 22;
 const titleWidth = 330;
@@ -7,15 +8,7 @@ const plotWidth = 520;
 const labelWidth = 190;
 const top = 64;
 const bottom = 34;
-const colours = { ahead: '#2f7d4f', behind: '#b5483a', grid: '#d8d8d8', axis: '#555', text: '#222' };
-
-function escapeXml(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;');
-}
+const colours = { ahead: '#2f7d4f', behind: '#b5483a' };
 
 interface Scale {
   readonly low: number;
@@ -33,16 +26,12 @@ function scaleFor(advantages: readonly number[]): Scale {
   return { low, high, x };
 }
 
-function text(x: number, y: number, content: string, attributes = ''): string {
-  return `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" ${attributes}>${escapeXml(content)}</text>`;
-}
-
 function grid(scale: Scale, height: number): string[] {
   const parts: string[] = [];
   for (let power = scale.low; power <= scale.high; power++) {
     const x = scale.x(10 ** power).toFixed(1);
     const isOne = power === 0;
-    const stroke = isOne ? colours.axis : colours.grid;
+    const stroke = isOne ? axisColour : gridColour;
     parts.push(
       `<line x1="${x}" y1="${top - 6}" x2="${x}" y2="${height - bottom}" stroke="${stroke}" stroke-width="${isOne ? 1.5 : 1}"/>`,
       text(scale.x(10 ** power), height - bottom + 16, `${10 ** power}×`, 'text-anchor="middle"'),
@@ -54,7 +43,7 @@ function grid(scale: Scale, height: number): string[] {
 function bar(line: ResultLine, row: number, scale: Scale): string[] {
   const y = top + row * rowHeight;
   const title = text(titleWidth - 10, y + 14, line.title, 'text-anchor="end"');
-  if (line.best === null) return [title, text(scale.x(1) + 6, y + 14, 'no peer', `fill="${colours.axis}"`)];
+  if (line.best === null) return [title, text(scale.x(1) + 6, y + 14, 'no peer', `fill="${axisColour}"`)];
   const { advantage, side } = line.best;
   const from = scale.x(Math.min(1, advantage));
   const to = scale.x(Math.max(1, advantage));
@@ -76,25 +65,14 @@ export function plotResult(result: BenchResult): string {
   const sets = result.sets
     .map(({ name, rows }) => `${rows.toLocaleString('en-US')} ${name} records`)
     .join(', ');
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" ` +
-      `font-family="system-ui, sans-serif" font-size="12" fill="${colours.text}">`,
-    `<rect width="${width}" height="${height}" fill="white"/>`,
-    text(
-      16,
-      24,
-      'How many times better than the best peer (logarithmic; right of 1× is ahead)',
-      'font-size="15" font-weight="600"',
-    ),
-    text(
-      16,
-      42,
-      `${sets}; ${result.machine.cpu}, ${result.machine.cores} cores; ${result.startedAt.slice(0, 10)}`,
-      `fill="${colours.axis}"`,
-    ),
-    ...grid(scale, height),
-    ...result.lines.flatMap((line, row) => bar(line, row, scale)),
-    '</svg>',
-    '',
-  ].join('\n');
+  const { cpu, cores } = result.machine;
+  return svgPage(
+    {
+      width,
+      height,
+      title: 'How many times better than the best peer (logarithmic; right of 1× is ahead)',
+      about: `${sets}; ${cpu}, ${cores} cores; ${result.startedAt.slice(0, 10)}`,
+    },
+    [...grid(scale, height), ...result.lines.flatMap((line, row) => bar(line, row, scale))],
+  );
 }

@@ -1,0 +1,107 @@
+import { copyFile, appendFile, mkdir, rename, rm, truncate, unlink } from 'node:fs/promises';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import { Random } from '../random.js';
+
+/** A minute of the run is an hour of the log: hours end, so that there is something for retention to take. */
+const hastening = 60;
+
+const rotationMs = 20_000;
+const generationsKept = 4;
+
+/** When which line was the next to be written: lag is told by it. */
+interface Mark {
+  readonly n: number;
+  readonly atMs: number;
+}
+
+const marksMax = 100_000;
+
+/** A program that writes numbered lines at a steady rate, and what rotates its log. */
+export class PacedLog {
+  /** Lines so far. */
+  written = 0;
+  rotations = 0;
+  private readonly startedMs = Date.now();
+  private readonly random = new Random(1);
+  private marks: Mark[] = [];
+  private generations: string[] = [];
+  private rotatedMs = this.startedMs;
+  private packing: Promise<void> = Promise.resolve();
+  private readonly log: string;
+
+  private constructor(
+    folder: string,
+    private readonly rate: number,
+    /** Hours that all of the log will take: it ends now, since nothing may lie in the future. */
+    private readonly hours: number,
+  ) {
+    this.log = join(folder, 'app.log');
+  }
+
+  static async begin(folder: string, rate: number, minutes: number): Promise<PacedLog> {
+    await mkdir(folder, { recursive: true });
+    return new PacedLog(folder, rate, (minutes * hastening) / 60);
+  }
+
+  /** Writes what is due, and rotates when that is. */
+  async tick(): Promise<void> {
+    const nowMs = Date.now();
+    // After a long wait no more than a second's worth at once.
+    const due = Math.min(this.rate, Math.floor(((nowMs - this.startedMs) / 1000) * this.rate) - this.written);
+    this.marks.push({ n: this.written, atMs: nowMs });
+    if (this.marks.length > marksMax) this.marks.shift();
+    await appendFile(this.log, this.lines(due, nowMs));
+    if (nowMs - this.rotatedMs >= rotationMs) await this.rotate(nowMs);
+  }
+
+  private lines(count: number, nowMs: number): string {
+    const timeMs = nowMs - this.hours * 3_600_000 + (nowMs - this.startedMs) * (hastening - 1);
+    const time = new Date(Math.min(nowMs, timeMs)).toISOString();
+    const parts: string[] = [];
+    for (let i = 0; i < count; i++) {
+      const n = this.written++;
+      const id = this.random.hex(16);
+      parts.push(
+        `{"time":"${time}","n":${n},"shard":${n % 10},"level":"info","message":"request ${id} took ${n % 997} ms"}\n`,
+      );
+    }
+    return parts.join('');
+  }
+
+  /** By renaming and by copying and truncating in turns; the one before is compressed, and old ones go. */
+  private async rotate(nowMs: number): Promise<void> {
+    this.rotatedMs = nowMs;
+    const path = `${this.log}.${++this.rotations}`;
+    if (this.rotations % 2 === 1) await rename(this.log, path);
+    else {
+      await copyFile(this.log, path);
+      await truncate(this.log);
+    }
+    const before = this.generations.at(-1);
+    if (before !== undefined) {
+      this.generations[this.generations.length - 1] = `${before}.gz`;
+      this.packing = this.packing.then(() => pack(before));
+    }
+    this.generations.push(path);
+    while (this.generations.length > generationsKept) await rm(this.generations.shift()!, { force: true });
+  }
+
+  /** Since when line `n` has been waiting, in milliseconds; 0 when it is yet to be written. */
+  waitingMs(n: number): number {
+    if (n >= this.written) return 0;
+    while (this.marks.length > 1 && this.marks[1]!.n <= n) this.marks.shift();
+    return Date.now() - (this.marks[0]?.atMs ?? this.startedMs);
+  }
+
+  async end(): Promise<void> {
+    await this.packing;
+  }
+}
+
+async function pack(path: string): Promise<void> {
+  await pipeline(createReadStream(path), createGzip({ level: 1 }), createWriteStream(`${path}.gz`));
+  await unlink(path);
+}

@@ -1,0 +1,118 @@
+const beforeAll = '0000000000000000';
+const pageRecords = 5000;
+const pollMs = 300;
+const walkPages = 10;
+
+/** Something that a client found that must not be. */
+export class PagingFault extends Error {}
+
+interface Page {
+  readonly cursors: readonly string[];
+  readonly numbers: readonly number[];
+}
+
+async function pageOf(url: string, query: string): Promise<Page> {
+  const response = await fetch(`${url}?${query}`);
+  const text = await response.text();
+  if (response.status !== 200) throw new PagingFault(`${query} is answered with ${response.status}: ${text}`);
+  const cursors: string[] = [];
+  const numbers: number[] = [];
+  for (const [, cursor, n] of text.matchAll(/^\{"_cursor":"([0-9a-f]{16})".*?"n":(\d+)/gm)) {
+    if (cursors.length > 0 && cursor! <= cursors.at(-1)!)
+      throw new PagingFault(`${query}: ${cursor} is out of order`);
+    cursors.push(cursor!);
+    numbers.push(Number(n));
+  }
+  return { cursors, numbers };
+}
+
+/** What a client has done so far. */
+export interface PagingCounts {
+  pages: number;
+  records: number;
+}
+
+/** A client that pages through a tenth of the records, all the time. */
+export abstract class PagingClient {
+  readonly counts: PagingCounts = { pages: 0, records: 0 };
+  protected stopping = false;
+
+  constructor(
+    private readonly url: string,
+    protected readonly shard: number,
+  ) {}
+
+  /** Pages until it is stopped. Rejects with `PagingFault` for a record that is there twice or left out. */
+  async run(): Promise<void> {
+    while (!this.stopping) {
+      await this.turn();
+      await new Promise((resolve) => setTimeout(resolve, pollMs));
+    }
+  }
+
+  stop(): void {
+    this.stopping = true;
+  }
+
+  protected abstract turn(): Promise<void>;
+
+  protected async page(query: string): Promise<Page> {
+    const page = await pageOf(this.url, `shard__eq=${this.shard}&limit=${pageRecords}${query}`);
+    this.counts.pages++;
+    this.counts.records += page.cursors.length;
+    return page;
+  }
+}
+
+/** Follows the log by `after=<last cursor>`: each record comes once, under a higher cursor than any before. */
+export class Follower extends PagingClient {
+  /** The least number of its shard that it has not seen. */
+  next: number;
+  private after = beforeAll;
+  private readonly ahead = new Set<number>();
+
+  constructor(url: string, shard: number) {
+    super(url, shard);
+    this.next = shard;
+  }
+
+  protected async turn(): Promise<void> {
+    for (;;) {
+      const { cursors, numbers } = await this.page(`&after=${this.after}`);
+      if (cursors.length === 0) return;
+      if (cursors[0]! <= this.after) throw new PagingFault(`${cursors[0]} comes after ${this.after}`);
+      this.after = cursors.at(-1)!;
+      for (const n of numbers) this.see(n);
+    }
+  }
+
+  private see(n: number): void {
+    if (n < this.next || this.ahead.has(n)) throw new PagingFault(`line ${n} is there twice`);
+    this.ahead.add(n);
+    while (this.ahead.delete(this.next)) this.next += 10;
+  }
+}
+
+/** Walks back from the newest record and forth again: both ways it must meet the same. */
+export class Walker extends PagingClient {
+  protected async turn(): Promise<void> {
+    const back: string[] = [];
+    for (let i = 0, before = ''; i < walkPages && !this.stopping; i++) {
+      const { cursors } = await this.page(before);
+      if (cursors.length === 0) break;
+      back.unshift(...cursors);
+      before = `&before=${cursors[0]!}`;
+    }
+    if (back.length < 2) return;
+    const forth: string[] = [back[0]!];
+    while (forth.at(-1)! < back.at(-1)!) {
+      const { cursors } = await this.page(`&after=${forth.at(-1)!}`);
+      if (cursors.length === 0) break;
+      forth.push(...cursors);
+    }
+    const met = forth.slice(0, back.length);
+    const at = back.findIndex((cursor, i) => cursor !== met[i]);
+    if (at >= 0)
+      throw new PagingFault(`on the way back ${back[at]} was met, and ${met[at]} on the way forth`);
+  }
+}

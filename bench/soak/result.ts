@@ -1,0 +1,80 @@
+import type { MachineDescription } from '../machine.js';
+import type { SoakOptions } from './options.js';
+
+/** What is looked at each second. */
+export const gauges = ['rssBytes', 'lagMs', 'handles', 'diskBytes', 'cpuCores'] as const;
+export type Gauge = (typeof gauges)[number];
+
+export type Sample = { readonly seconds: number } & Readonly<Record<Gauge, number>>;
+
+/** The machine-readable record of a soak. */
+export interface SoakResult {
+  readonly format: 'logstrata-soak/1';
+  readonly startedAt: string;
+  readonly machine: MachineDescription;
+  readonly settings: SoakOptions;
+  readonly lines: {
+    readonly written: number;
+    readonly stored: number;
+    /** By retention. */
+    readonly removed: number;
+    readonly rejected: number;
+    readonly perSecond: number;
+  };
+  readonly rotations: number;
+  /** Sealed segments at the end; the least that there would be without compaction. */
+  readonly segments: number;
+  readonly clients: { readonly count: number; readonly pages: number; readonly records: number };
+  /** After the warm-up, which is the first third of the run. */
+  readonly steady: {
+    /** Of the linear regression of memory over time, as a part of its mean. */
+    readonly rssSlopePerHour: number;
+    readonly rssMeanBytes: number;
+    readonly handlesFirst: number;
+    readonly handlesLast: number;
+    readonly lagMedianMs: number;
+    readonly lagP99Ms: number;
+    readonly lagMaxMs: number;
+    readonly cpuMeanCores: number;
+  };
+  readonly samples: readonly Sample[];
+}
+
+const warmUpPart = 1 / 3;
+
+/** The slope of the straight line through (x, y) that has the least squares of distances, in y per x. */
+export function slopeOf(xs: readonly number[], ys: readonly number[]): number {
+  const xMean = mean(xs);
+  const yMean = mean(ys);
+  const products = xs.reduce((sum, x, i) => sum + (x - xMean) * (ys[i]! - yMean), 0);
+  const squares = xs.reduce((sum, x) => sum + (x - xMean) ** 2, 0);
+  return squares === 0 ? 0 : products / squares;
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
+}
+
+/** What the samples after the warm-up come to. */
+export function steadyState(samples: readonly Sample[]): SoakResult['steady'] {
+  const steady = samples.slice(Math.floor(samples.length * warmUpPart));
+  const of = (gauge: Gauge): number[] => steady.map((sample) => sample[gauge]);
+  const perSecond = slopeOf(
+    steady.map(({ seconds }) => seconds),
+    of('rssBytes'),
+  );
+  const rssMeanBytes = mean(of('rssBytes'));
+  const lags = of('lagMs').sort((a, b) => a - b);
+  const lagAt = (part: number): number => lags[Math.floor((lags.length - 1) * part)] ?? NaN;
+  const tenth = Math.ceil(steady.length / 10);
+  return {
+    rssSlopePerHour: (perSecond * 3600) / rssMeanBytes,
+    rssMeanBytes,
+    handlesFirst: mean(of('handles').slice(0, tenth)),
+    handlesLast: mean(of('handles').slice(-tenth)),
+    lagMedianMs: lagAt(0.5),
+    lagP99Ms: lagAt(0.99),
+    lagMaxMs: lagAt(1),
+    cpuMeanCores: mean(of('cpuCores')),
+  };
+}

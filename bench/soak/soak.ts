@@ -1,0 +1,194 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { packageRoot } from '../../server/cli/package-root.js';
+import { ServerProcess } from '../http/server-process.js';
+import { describeMachine } from '../machine.js';
+import { folderBytes } from '../sides/folder-size.js';
+import type { SoakOptions } from './options.js';
+import { PacedLog } from './paced-log.js';
+import { Follower, PagingFault, Walker, type PagingClient } from './paging-client.js';
+import { steadyState, type Sample, type SoakResult } from './result.js';
+
+const agentFile = `fields:
+  - name: time
+    timestamp: { format: rfc3339 }
+  - name: n
+    type: int
+  - name: shard
+    type: int
+  - name: level
+  - name: message
+file:
+  path: '../logs/app\\.log'
+  format: json
+# The log's hours pass in minutes.
+retention: { period: 3h, interval: 10s }
+`;
+
+const tickMs = 50;
+const sampleMs = 1000;
+
+/** The last line must be answered within this time after it was written, however far behind the server was. */
+const catchUpMs = 120_000;
+
+/** One in five clients walks back and forth; the others follow. */
+const walkersEach = 5;
+
+const run = promisify(execFile);
+const main = join(packageRoot(), 'dist/server/main.js');
+
+/** The part of `stats --json` that is counted. */
+interface Stats {
+  readonly records: number;
+  readonly segments: number;
+  readonly retired: { readonly records: number };
+  readonly counters: { readonly rejected: number };
+}
+
+async function statsOf(folder: string): Promise<Stats> {
+  const { stdout } = await run(process.execPath, [main, 'stats', 'soak', '--json'], { cwd: folder });
+  return JSON.parse(stdout) as Stats;
+}
+
+function clientsFor(url: string, count: number): { followers: Follower[]; walkers: Walker[] } {
+  const shards = Array.from({ length: count }, (_, i) => i);
+  const walks = (i: number): boolean => i % walkersEach === walkersEach - 1;
+  return {
+    followers: shards.filter((i) => !walks(i)).map((i) => new Follower(url, i % 10)),
+    walkers: shards.filter(walks).map((i) => new Walker(url, i % 10)),
+  };
+}
+
+/** The soak while it runs. */
+class Soak {
+  readonly samples: Sample[] = [];
+  private readonly startMs = performance.now();
+  private readonly clients: readonly PagingClient[];
+  private lastCpuSeconds = 0;
+  private lastMs = this.startMs;
+
+  constructor(
+    private readonly folder: string,
+    private readonly server: ServerProcess,
+    private readonly log: PacedLog,
+    private readonly followers: readonly Follower[],
+    walkers: readonly Walker[],
+  ) {
+    this.clients = [...followers, ...walkers];
+  }
+
+  /** Runs for so long, and until every line is answered. Rejects when a client finds a fault or the server ends. */
+  async run(minutes: number, tell: (what: string) => void): Promise<void> {
+    const until = this.startMs + minutes * 60_000;
+    const paging = Promise.all(this.clients.map((client) => client.run()));
+    const isOver = (): boolean => performance.now() >= until;
+    const working = Promise.all([
+      this.each(tickMs, isOver, () => this.log.tick()),
+      this.each(sampleMs, isOver, () => this.sample(tell)),
+    ]);
+    try {
+      // Clients end only when they are told to, or with a fault.
+      await Promise.race([working, paging]);
+      await Promise.race([this.catchUp(), paging]);
+    } finally {
+      for (const client of this.clients) client.stop();
+    }
+    await paging;
+    await this.log.end();
+  }
+
+  private async each(everyMs: number, isOver: () => boolean, work: () => Promise<void>): Promise<void> {
+    for (let dueMs = performance.now(); !isOver(); dueMs += everyMs) {
+      await work();
+      await delay(Math.max(1, dueMs + everyMs - performance.now()));
+    }
+  }
+
+  private async catchUp(): Promise<void> {
+    for (const end = performance.now() + catchUpMs; this.unseen() < this.log.written;) {
+      if (performance.now() > end) throw new PagingFault(`line ${this.unseen()} was not answered`);
+      await delay(sampleMs);
+    }
+  }
+
+  /** The first line that the client whose it is has not seen. */
+  private unseen(): number {
+    return Math.min(...this.followers.map(({ next }) => next));
+  }
+
+  private async sample(tell: (what: string) => void): Promise<void> {
+    const { server } = this;
+    if (server.hasEnded) throw new PagingFault('the server has ended');
+    const nowMs = performance.now();
+    const cpuSeconds = server.cpuSeconds;
+    const sample: Sample = {
+      seconds: Math.round(nowMs - this.startMs) / 1000,
+      rssBytes: server.residentBytes,
+      lagMs: this.log.waitingMs(this.unseen()),
+      handles: server.openHandles,
+      diskBytes: await folderBytes(join(this.folder, 'data')).catch(
+        () => this.samples.at(-1)?.diskBytes ?? 0,
+      ),
+      cpuCores: (cpuSeconds - this.lastCpuSeconds) / Math.max(1e-3, (nowMs - this.lastMs) / 1000),
+    };
+    this.lastCpuSeconds = cpuSeconds;
+    this.lastMs = nowMs;
+    this.samples.push(sample);
+    if (this.samples.length % 60 === 0) tell(`${sample.seconds.toFixed(0)} s, lag ${sample.lagMs} ms`);
+  }
+
+  counts(): SoakResult['clients'] {
+    const sum = (key: 'pages' | 'records'): number =>
+      this.clients.reduce((total, { counts }) => total + counts[key], 0);
+    return { count: this.clients.length, pages: sum('pages'), records: sum('records') };
+  }
+}
+
+/** Prepares a folder, runs the server on it, and counts. Throws `PagingFault` for a record that was lost, repeated or not counted. */
+export async function runSoak(options: SoakOptions, tell: (what: string) => void): Promise<SoakResult> {
+  const machine = describeMachine();
+  const startedAt = new Date().toISOString();
+  const folder = await mkdtemp(join(tmpdir(), 'logstrata-soak-'));
+  let server: ServerProcess | undefined;
+  try {
+    await mkdir(join(folder, 'agents'));
+    await writeFile(join(folder, 'agents/soak.yaml'), agentFile);
+    const log = await PacedLog.begin(join(folder, 'logs'), options.rate, options.minutes);
+    const args = ['serve', '--listen', '127.0.0.1:0', '--cache', `${options.cacheMib}mb`];
+    server = await ServerProcess.start(main, args, folder);
+    const { followers, walkers } = clientsFor(`${server.origin}/api/query/soak`, options.clients);
+    const soak = new Soak(folder, server, log, followers, walkers);
+    await soak.run(options.minutes, tell);
+    const { records, segments, retired, counters } = await statsOf(folder);
+    const lines = {
+      written: log.written,
+      stored: records,
+      removed: retired.records,
+      rejected: counters.rejected,
+      perSecond: Math.round(log.written / (options.minutes * 60)),
+    };
+    if (lines.stored + lines.removed !== lines.written)
+      throw new PagingFault(
+        `${lines.written} lines were written, ${lines.stored} are stored and ${lines.removed} removed`,
+      );
+    return {
+      format: 'logstrata-soak/1',
+      startedAt,
+      machine,
+      settings: options,
+      lines,
+      rotations: log.rotations,
+      segments,
+      clients: soak.counts(),
+      steady: steadyState(soak.samples),
+      samples: soak.samples,
+    };
+  } finally {
+    await server?.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
