@@ -192,19 +192,29 @@ function decompressShort(sourceEnd: usize, target: usize, targetEnd: usize): voi
     const to = d + literals;
     const offset = <usize>load<u16>(s);
     const isExtended = <u32>((token & 15) == 15);
-    const rest = (<u32>load<u8>(s, 2)) & (0 - isExtended);
-    if (offset == 0 || offset > to - target || rest == 255) {
+    const matched = (token & 15) + matchBytesMin + ((<u32>load<u8>(s, 2)) & (0 - isExtended));
+    // An offset of 0 is a large one here.
+    if (offset - 1 >= to - target) {
       s = sequence;
       break;
     }
-    const matched = (token & 15) + matchBytesMin + rest;
     s += 2 + isExtended;
     if (offset >= 16) {
       const from = to - offset;
       v128.store(to, v128.load(from));
       v128.store(to, v128.load(from, 16), 16);
-      for (let k: usize = 32; k < matched; k += 16) v128.store(to + k, v128.load(from + k));
+      if (matched > 32) {
+        if (matched > shortMatchBytesMax) {
+          s = sequence;
+          break;
+        }
+        for (let k: usize = 32; k < matched; k += 16) v128.store(to + k, v128.load(from + k));
+      }
     } else {
+      if (matched > shortMatchBytesMax) {
+        s = sequence;
+        break;
+      }
       copyMatch(to, offset, matched, <usize>matched + overrunBytes);
     }
     d = to + matched;
