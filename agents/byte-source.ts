@@ -10,6 +10,11 @@ export interface ByteSource {
   readonly bytesTaken: number;
   /** The next piece, never empty; null at the end. Valid until the next call. Throws `SourceError`. */
   next(): Promise<Uint8Array | null>;
+  /**
+   * As `next`, but the bytes go to `target`, at most as many as it has room for; 0 at the end. A source that makes its bytes itself has
+   * none of it.
+   */
+  readonly nextInto?: ((target: Uint8Array) => Promise<number>) | undefined;
   /** Makes the source end here, also for a call of `next` that waits. */
   stop(): void;
   /** Lets go of everything, also in the middle. */
@@ -62,9 +67,24 @@ export class FileSource implements ByteSource {
     return piece;
   }
 
-  private async read(): Promise<Uint8Array> {
+  readonly nextInto = async (target: Uint8Array): Promise<number> => {
+    if (this.stopped || this.taken >= this.sizeBytes) return 0;
+    // The piece that is being read ahead is read again, to where it is wanted: that happens once.
+    await this.ahead;
+    this.ahead = undefined;
+    this.readPosition = this.taken;
+    const { length } = await this.readTo(target);
+    this.taken += length;
+    return length;
+  };
+
+  private read(): Promise<Uint8Array> {
     const buffer = this.buffers[this.turn]!;
     this.turn ^= 1;
+    return this.readTo(buffer);
+  }
+
+  private async readTo(buffer: Uint8Array): Promise<Uint8Array> {
     const position = this.readPosition;
     const length = Math.min(buffer.length, this.sizeBytes - position);
     this.readPosition += length;
@@ -202,6 +222,19 @@ export class PeekedSource implements ByteSource {
     const piece = this.held;
     this.held = null;
     return piece;
+  }
+
+  get nextInto(): ByteSource['nextInto'] {
+    const inner = this.inner.nextInto;
+    if (inner === undefined) return undefined;
+    return async (target) => {
+      const { held } = this;
+      if (held === null) return inner(target);
+      const length = Math.min(held.length, target.length);
+      target.set(held.subarray(0, length));
+      this.held = length < held.length ? held.subarray(length) : null;
+      return length;
+    };
   }
 
   stop(): void {

@@ -75,6 +75,20 @@ export class ContentReader {
     return piece;
   }
 
+  /** As `next`, to where it is wanted; undefined where the source can't read so. */
+  get nextInto(): ByteSource['nextInto'] {
+    const inner = this.source.nextInto;
+    if (inner === undefined) return undefined;
+    return async (target) => {
+      const { rest } = this;
+      if (rest === null) return inner(target);
+      const length = Math.min(rest.length, target.length);
+      target.set(rest.subarray(0, length));
+      this.rest = length < rest.length ? rest.subarray(length) : null;
+      return length;
+    };
+  }
+
   /** Adds content to the hash, in order. */
   hashed(bytes: Uint8Array): void {
     this.hash.update(bytes);

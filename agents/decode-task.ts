@@ -1,4 +1,6 @@
+import { RangeArrays } from '../engine/array-space.js';
 import { BatchBuilder } from '../engine/batch-builder.js';
+import { foreignMemory, workingOn, type MemoryRange } from '../engine/kernels/shared-memory.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../engine/workers/task.js';
 import type { WorkerPool } from '../engine/workers/worker-pool.js';
 import type { AgentDefinition } from './definition.js';
@@ -19,20 +21,32 @@ export interface DecodeJob {
   readonly settings: DecodeSettings;
   /** The clock, in milliseconds. */
   readonly nowMs: number;
-  /** Whole lines at bytes[start, end); the last may lack its end. */
-  readonly bytes: Uint8Array;
+  readonly lines: LinesPlace;
+  /** Whole lines at bytes[start, end) of them; the last may lack its end. */
   readonly start: number;
   readonly end: number;
 }
 
+/** Bytes that move to the thread, or that both threads see. */
+export type LinesPlace = { readonly bytes: Uint8Array } | SharedLines;
+
+export interface SharedLines {
+  readonly text: MemoryRange;
+  /** What kernels may work in, and behind it where columns are built. */
+  readonly scratch: MemoryRange;
+  readonly arrays: MemoryRange;
+  /** Where the records are to be. */
+  readonly target: MemoryRange;
+}
+
 /** What became of the lines: at most a row group of them. */
 export interface DecodedLines extends ValueCounters {
-  /** Those of the job, which come back. */
-  readonly bytes: Uint8Array;
+  /** Those that moved to the thread, which come back. */
+  readonly bytes: Uint8Array | null;
   /** Position behind the last line taken; the lines from there on need another job. */
   readonly reached: number;
-  /** Records, packed; null for none. */
-  readonly packed: Uint8Array | null;
+  /** Records, packed: so many bytes of the target, or bytes of their own; null for none. */
+  readonly packed: number | Uint8Array | null;
   readonly rejected: Pick<RejectedLines, 'reasons' | 'starts' | 'ends'>;
 }
 
@@ -41,6 +55,8 @@ interface OpenDecoder {
   readonly decoder: RecordDecoder;
   readonly builder: BatchBuilder;
   nowMs: number;
+  /** Records of the batch before. */
+  rows: number;
 }
 
 /** Sources are read one after another, so that few decoders are in use at once. */
@@ -51,7 +67,7 @@ function decoderOf({ key, definition, captures, timezone }: DecodeSettings): Ope
   const known = decoders.get(key);
   if (known !== undefined) return known;
   const decoder = createRecordDecoder(definition, { captures, timezone, now: () => opened.nowMs });
-  const opened: OpenDecoder = { decoder, builder: new BatchBuilder(definition.schema), nowMs: 0 };
+  const opened: OpenDecoder = { decoder, builder: new BatchBuilder(definition.schema), nowMs: 0, rows: 0 };
   decoders.set(key, opened);
   const oldest = decoders.keys().next().value!;
   if (decoders.size > decodersMax) decoders.delete(oldest);
@@ -59,29 +75,57 @@ function decoderOf({ key, definition, captures, timezone }: DecodeSettings): Ope
 }
 
 /** Decodes lines into one batch. Throws `invalid` for a definition that makes no sense. */
-export function work({ settings, nowMs, bytes, start, end }: DecodeJob): Finished<DecodedLines> {
+export function work(job: DecodeJob): Finished<DecodedLines> {
+  const { lines } = job;
+  if ('bytes' in lines) {
+    const result = decode(job, lines.bytes);
+    const { packed } = result;
+    const transfer = buffersOf(packed instanceof Uint8Array ? [lines.bytes, packed] : [lines.bytes]);
+    return { result: { ...result, bytes: lines.bytes }, transfer };
+  }
+  const { text, scratch, arrays, target } = lines;
+  const memory = foreignMemory(text);
+  const bytes = memory.bytesAt(text);
+  const opened = decoderOf(job.settings);
+  const place = { address: scratch.address, bytes: scratch.sizeBytes };
+  const result = workingOn(memory, place, () =>
+    opened.builder.within(new RangeArrays(memory.bytesAt(arrays)), opened.rows, () =>
+      decode(job, bytes, memory.bytesAt(target)),
+    ),
+  );
+  return { result, transfer: buffersOf(result.packed instanceof Uint8Array ? [result.packed] : []) };
+}
+
+/** Decodes the job's lines, which are in `bytes`, into `target` where it has the room. */
+function decode(
+  { settings, nowMs, start, end }: DecodeJob,
+  bytes: Uint8Array,
+  target?: Uint8Array,
+): DecodedLines {
   const opened = decoderOf(settings);
   opened.nowMs = nowMs;
   const { decoder, builder } = opened;
   const before = { ...decoder.counters };
   const rejected = new RejectedLines();
   const reached = decoder.decode(bytes, start, end, builder, rejected.add);
-  const packed = builder.finishPacked();
+  opened.rows = builder.rows;
+  const packed = builder.finishPacked(target);
   const { reasons, starts, ends } = rejected;
-  const result: DecodedLines = {
-    bytes,
+  return {
+    bytes: null,
     reached,
-    packed,
+    packed: packed !== null && packed.buffer === target?.buffer ? packed.length : packed,
     rejected: { reasons, starts, ends },
     unreadableValues: decoder.counters.unreadableValues - before.unreadableValues,
     replacedBytes: decoder.counters.replacedBytes - before.replacedBytes,
   };
-  return { result, transfer: buffersOf(packed === null ? [bytes] : [bytes, packed]) };
 }
 
 const decodeTask: Task<DecodeJob, DecodedLines> = { module: builtModule(import.meta.url), work };
 
-/** Decodes lines on a thread of the pool, to which their buffer moves and from which it comes back; without one, here. */
+/** Decodes lines on a thread of the pool, to which bytes of their own move and from which they come back; without one, here. */
 export async function decodeOnPool(pool: WorkerPool | null, job: DecodeJob): Promise<DecodedLines> {
-  return pool === null ? work(job).result : pool.run(decodeTask, job, buffersOf([job.bytes]));
+  const { lines } = job;
+  if (pool === null) return work(job).result;
+  return pool.run(decodeTask, job, 'bytes' in lines ? buffersOf([lines.bytes]) : []);
 }

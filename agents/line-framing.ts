@@ -9,6 +9,8 @@ export interface FrameSource {
   readonly path: string;
   /** The next piece, never empty; null at the end. Valid until the next call. */
   next(): Promise<Uint8Array | null>;
+  /** As `next`, but the bytes go to `target`, at most as many as it has room for; 0 at the end. */
+  readonly nextInto?: ((target: Uint8Array) => Promise<number>) | undefined;
   /** Told of all content that was handed out, in order. */
   hashed?(bytes: Uint8Array): void;
 }
@@ -52,10 +54,13 @@ export interface LongFrame {
 export type Frame = LinesFrame | TailFrame | LongFrame;
 
 /** Content gathered in one frame when there is more to come: what one job of a decoder works on, so long that its trip to a thread and back does not count. */
-const frameBytes = 2 * 1024 * 1024;
+const frameBytes = 1024 * 1024;
 
-/** Room for a longest line and a piece behind it. */
-const bufferBytes = lineBytesMax + frameBytes;
+/** Room for a longest line and a piece behind it: what the buffer of a framer has. */
+export const framerBufferBytes = lineBytesMax + frameBytes;
+
+/** What is read at once where a line goes beyond its frame. */
+const pieceBytesMin = 256 * 1024;
 
 const lineFeed = 0x0a;
 
@@ -64,7 +69,7 @@ const lineFeed = 0x0a;
  * UTF-8 at the very beginning is left out; UTF-16 is refused.
  */
 export class LineFramer {
-  private buffer: Uint8Array = new Uint8Array(bufferBytes);
+  private buffer: Uint8Array;
   private from = 0;
   private to = 0;
   private piece: Uint8Array | null = null;
@@ -83,7 +88,11 @@ export class LineFramer {
     private offset = 0,
     private readonly eager = false,
     private readonly ends: RecordEnds = singleLines,
-  ) {}
+    /** Gives a buffer of `framerBufferBytes`. */
+    private readonly newBuffer: () => Uint8Array = () => new Uint8Array(framerBufferBytes),
+  ) {
+    this.buffer = newBuffer();
+  }
 
   /** The next frame; null at the end. Throws `SourceError`. */
   async next(): Promise<Frame | null> {
@@ -111,12 +120,10 @@ export class LineFramer {
     return this.offset;
   }
 
-  /**
-   * Leaves the buffer of the frame that `next` returned last to the caller, and goes on in `other`, if given, which is another
-   * that was left so.
-   */
-  leaveBuffer(other: Uint8Array = new Uint8Array(bufferBytes)): void {
-    assert(other.length === bufferBytes, 'a buffer to go on in was left before');
+  /** Leaves the buffer of the frame that `next` returned last to the caller, and goes on in another. */
+  leaveBuffer(): void {
+    const other = this.newBuffer();
+    assert(other.length === framerBufferBytes, 'every buffer of a framer has the same size');
     const kept = this.buffer.subarray(this.from, this.to);
     other.set(kept);
     this.from = 0;
@@ -130,6 +137,8 @@ export class LineFramer {
   }
 
   private async fill(): Promise<number> {
+    const { nextInto } = this.source;
+    if (nextInto !== undefined) return this.fillBy(nextInto);
     if (this.piece === null) {
       this.coming ??= this.source.next();
       const piece = await this.pieceOrSilence(this.coming);
@@ -144,7 +153,7 @@ export class LineFramer {
       this.ended = true;
       return 0;
     }
-    const added = Math.min(this.piece.length, bufferBytes - this.to);
+    const added = Math.min(this.piece.length, framerBufferBytes - this.to);
     this.buffer.set(this.piece.subarray(0, added), this.to);
     this.to += added;
     this.piece = added < this.piece.length ? this.piece.subarray(added) : null;
@@ -156,6 +165,14 @@ export class LineFramer {
     const { timeoutMs } = this.ends;
     const isOpen = this.to > 0 && this.buffer[this.to - 1] === lineFeed;
     return this.eager && timeoutMs !== null && isOpen ? orDeadline(coming, timeoutMs) : coming;
+  }
+
+  private async fillBy(nextInto: (target: Uint8Array) => Promise<number>): Promise<number> {
+    const end = Math.min(framerBufferBytes, Math.max(frameBytes, this.to + pieceBytesMin));
+    const added = await nextInto(this.buffer.subarray(this.to, end));
+    if (added === 0) this.ended = true;
+    this.to += added;
+    return added;
   }
 
   private take(end: number): void {

@@ -1,19 +1,20 @@
 import { resolve } from 'node:path';
 import type { AgentStore } from '../engine/archive.js';
-import type { RecordBatch } from '../engine/column.js';
 import { LogstrataError } from '../engine/errors.js';
 import { workerFileBytesMin } from '../engine/limits.js';
-import { unpackBatch } from '../engine/packed-batch.js';
-import type { LoadSession } from '../engine/storage/commit.js';
+import type { MemoryLease } from '../engine/kernels/memory-lease.js';
+import type { LoadBatch, LoadSession } from '../engine/storage/commit.js';
 import { checkpointKey } from '../engine/storage/committed-values.js';
 import type { Checkpoint } from '../engine/storage/manifest.js';
 import { InOrder } from '../engine/workers/in-order.js';
 import type { WorkerPool } from '../engine/workers/worker-pool.js';
 import { sha256 } from './content-reader.js';
-import { decodeOnPool, type DecodedLines, type DecodeSettings } from './decode-task.js';
+import type { DecodedLines, DecodeSettings } from './decode-task.js';
 import type { AgentDefinition } from './definition.js';
 import { fileCaptures } from './file-captures.js';
+import { FrameBuffers } from './frame-buffers.js';
 import { frameEnd, frameEndsInLine, frameStart, RejectedLines } from './frame-decoder.js';
+import { decodeLines, type LinesResult } from './lent-decoding.js';
 import { LineFramer, type Frame } from './line-framing.js';
 import { shellWord, shownLine } from './line-text.js';
 import type { LoadProgress } from './load-report.js';
@@ -103,7 +104,9 @@ export async function readFileInto(settings: ReadSettings, job: FileJob): Promis
 
 /** Lines on their way to a decoder, and where they came from. */
 interface Lines {
+  /** Where they are; the bytes themselves move to a thread and come back, unless they are lent. */
   readonly bytes: Uint8Array;
+  readonly lent: MemoryLease | null;
   readonly start: number;
   readonly end: number;
   /** Content offset of `bytes[0]`. */
@@ -117,8 +120,7 @@ class FileReading {
   private readonly decoding: InOrder;
   private readonly decode: DecodeSettings;
   private readonly workers: WorkerPool | null;
-  /** Buffers that came back from the threads, at most as many as were under way. */
-  private readonly spare: Uint8Array[] = [];
+  private readonly buffers: FrameBuffers;
   private continuesLine: boolean;
   private lastTimeMs: number | null;
   private endsInLine: boolean;
@@ -134,10 +136,18 @@ class FileReading {
     const captures = definition.file
       ? fileCaptures(definition.file.namePattern, job.path)
       : new Map<string, string>();
-    this.framer = new LineFramer(content, content.offset, false, recordEndsOf(definition.file));
     this.decode = { key: sourcesRead++, definition, captures, timezone };
     const small = reader.fileBytes < workerFileBytesMin;
     this.workers = small || workers === undefined || workers.threads === 0 ? null : workers;
+    // What is unpacked comes in pieces, which are copied to a buffer: that is better done on the heap.
+    this.buffers = new FrameBuffers(this.workers !== null && content.nextInto !== undefined);
+    this.framer = new LineFramer(
+      content,
+      content.offset,
+      false,
+      recordEndsOf(definition.file),
+      this.buffers.take,
+    );
     // Two frames a thread: one is decoded, and one waits while another's records are stored.
     this.decoding = new InOrder(2 * (this.workers?.threads ?? 0));
     this.lastTimeMs = known?.lastTimeMs ?? null;
@@ -147,7 +157,17 @@ class FileReading {
     job.tally.continuedAt = known?.offset ?? null;
   }
 
+  /** Reads to the end. Whatever happens, nothing is lent any more when it returns. */
   async run(): Promise<ReadFile> {
+    try {
+      return await this.read();
+    } finally {
+      await this.decoding.drop();
+      this.buffers.close();
+    }
+  }
+
+  private async read(): Promise<ReadFile> {
     const { tally, onProgress } = this.job;
     const { reader, content, head, known } = this.source;
     const startOffset = content.offset;
@@ -189,37 +209,43 @@ class FileReading {
     await this.decoding.add(
       () => this.decodeLines({ ...lines, start }),
       (decoded) => this.store(lines, decoded),
+      ({ batch }) => batch?.lease?.free(),
     );
   }
 
   private linesOf(frame: Frame): Lines {
     const start = frameStart(frame);
     const end = frameEnd(frame);
-    const base = frame.offset - start;
-    if (this.workers === null || frame.kind === 'long') return { bytes: frame.bytes, start, end, base };
+    const place = { start, end, base: frame.offset - start };
+    if (this.workers === null || frame.kind === 'long') return { bytes: frame.bytes, lent: null, ...place };
     // What goes to a thread is gone from here; the framer still needs a tail, which it keeps or not.
-    if (frame.kind === 'tail') return { bytes: frame.bytes.slice(0, end), start, end, base };
-    this.framer.leaveBuffer(this.spare.pop());
-    return { bytes: frame.bytes, start, end, base };
+    if (frame.kind === 'tail') return { bytes: frame.bytes.slice(0, end), lent: null, ...place };
+    this.framer.leaveBuffer();
+    return { bytes: frame.bytes, lent: this.buffers.leaseOf(frame.bytes), ...place };
   }
 
-  private decodeLines({ bytes, start, end }: Lines): Promise<DecodedLines> {
-    const nowMs = this.settings.now();
-    return decodeOnPool(this.workers, { settings: this.decode, nowMs, bytes, start, end });
+  private decodeLines({ bytes, lent, start, end }: Lines): Promise<LinesResult> {
+    const job = { settings: this.decode, nowMs: this.settings.now(), start, end };
+    return decodeLines(this.workers, job, bytes, lent);
   }
 
   /** Stores what became of lines, and of those that one batch had no room for. */
-  private async store(lines: Lines, first: DecodedLines): Promise<void> {
+  private async store(lines: Lines, first: LinesResult): Promise<void> {
     const { tally } = this.job;
-    this.settings.signal?.throwIfAborted();
     for (let decoded = first; ;) {
       tally.unreadableValues += decoded.unreadableValues;
       tally.replacedBytes += decoded.replacedBytes;
-      const { bytes, reached, packed } = decoded;
-      await this.keepRejected({ ...lines, bytes }, decoded.rejected);
-      if (packed !== null) await this.append(unpackBatch(packed, 0));
+      const { bytes, reached, batch } = decoded;
+      try {
+        this.settings.signal?.throwIfAborted();
+        await this.keepRejected({ ...lines, bytes }, decoded.rejected);
+      } catch (error) {
+        batch?.lease?.free();
+        throw error;
+      }
+      if (batch !== null) await this.append(batch);
       if (reached === lines.end) {
-        if (this.workers !== null) this.spare.push(bytes);
+        if (this.workers !== null) this.buffers.giveBack(bytes);
         return;
       }
       decoded = await this.decodeLines({ ...lines, bytes, start: reached });
@@ -240,7 +266,7 @@ class FileReading {
     job.tally.rejected += reasons.length;
   }
 
-  private async append(batch: RecordBatch): Promise<void> {
+  private async append(batch: LoadBatch): Promise<void> {
     const session = await this.job.session();
     this.lastTimeMs = await session.append(batch, this.job.source, this.lastTimeMs);
     this.job.tally.records += batch.length;

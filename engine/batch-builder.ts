@@ -1,10 +1,13 @@
+import { heapArrays, type ArraySpace } from './array-space.js';
 import { assert } from './assert.js';
 import type { RecordBatch } from './column.js';
 import {
+  expectedGrowth,
+  firstRowsDefault,
   FloatColumnBuilder,
   IntColumnBuilder,
   StringColumnBuilder,
-  type RowCount,
+  type BuilderState,
 } from './column-builder.js';
 import type { ColumnBuilder } from './column-builder.js';
 import { rowGroupBytesMax, rowGroupRowsMax } from './limits.js';
@@ -22,31 +25,35 @@ export class BatchBuilder {
   readonly schema: Schema;
   readonly #columns: readonly ColumnBuilder[];
   readonly #strings: readonly StringColumnBuilder[];
-  readonly #count: RowCount = { rows: 0 };
+  readonly #state: BuilderState = {
+    rows: 0,
+    arrays: heapArrays,
+    firstRows: firstRowsDefault,
+  };
   readonly #fixedBytes: number;
 
   constructor(schema: Schema) {
     this.schema = schema;
-    this.#columns = schema.fields.map((field) => makeColumnBuilder(field.type, this.#count));
+    this.#columns = schema.fields.map((field) => makeColumnBuilder(field.type, this.#state));
     this.#strings = this.#columns.filter((column) => column instanceof StringColumnBuilder);
     this.#fixedBytes = (this.#columns.length - this.#strings.length) * 8 + this.#strings.length * 4;
   }
 
   /** Ended rows. */
   get rows(): number {
-    return this.#count.rows;
+    return this.#state.rows;
   }
 
   /** Decoded size of the ended rows: 8 bytes a number, 4 and its UTF-8 a string. */
   get bytes(): number {
-    let bytes = this.#fixedBytes * this.#count.rows;
+    let bytes = this.#fixedBytes * this.#state.rows;
     for (const column of this.#strings) bytes += column.bytesUsed;
     return bytes;
   }
 
   /** Whether a row group's rows or bytes are reached. The last row may pass the bound in bytes by its own size. */
   get full(): boolean {
-    return this.#count.rows >= rowGroupRowsMax || this.bytes >= rowGroupBytesMax;
+    return this.#state.rows >= rowGroupRowsMax || this.bytes >= rowGroupBytesMax;
   }
 
   column(index: number): ColumnBuilder {
@@ -57,12 +64,12 @@ export class BatchBuilder {
 
   /** Ends the row; columns not set since the last end are null. */
   endRow(): void {
-    this.#count.rows++;
+    this.#state.rows++;
   }
 
   /** Ends `count` rows at once; columns not set are null. */
   endRows(count: number): void {
-    this.#count.rows += count;
+    this.#state.rows += count;
   }
 
   /** Drops what was set since the last `endRow`. */
@@ -77,35 +84,60 @@ export class BatchBuilder {
     return batch;
   }
 
-  /** As `finish`, packed, so that the next batch is built in the same arrays; null when there are no rows. */
-  finishPacked(): Uint8Array | null {
+  /**
+   * As `finish`, packed, so that the next batch is built in the same arrays; null when there are no rows. It lies at the beginning of
+   * `target` where that is given and has the room.
+   */
+  finishPacked(target?: Uint8Array): Uint8Array | null {
     const batch = this.#view();
     let packed: Uint8Array | null = null;
     if (batch.length > 0) {
-      packed = new Uint8Array(packedBytes(batch));
+      const sizeBytes = packedBytes(batch);
+      const fits = target !== undefined && sizeBytes <= target.length;
+      packed = fits ? target.subarray(0, sizeBytes) : new Uint8Array(sizeBytes);
       packBatch(batch, packed, 0);
     }
     for (const column of this.#columns) column.clear();
     return packed;
   }
 
+  /**
+   * Has `build` make a batch in arrays of `arrays`, which last as long: it ends with `finishPacked`. There must be no row yet.
+   * `rowsExpected` are those of the batch before.
+   */
+  within<T>(arrays: ArraySpace, rowsExpected: number, build: () => T): T {
+    assert(this.#state.rows === 0, 'a batch is built in one space');
+    const set = (space: ArraySpace, firstRows: number): void => {
+      for (const column of this.#columns) column.drop();
+      this.#state.rows = 0;
+      this.#state.arrays = space;
+      this.#state.firstRows = Math.max(firstRowsDefault, firstRows);
+    };
+    set(arrays, Math.ceil(rowsExpected * expectedGrowth));
+    try {
+      return build();
+    } finally {
+      set(heapArrays, firstRowsDefault);
+    }
+  }
+
   #view(): RecordBatch {
     this.cancelRow();
-    const length = this.#count.rows;
+    const length = this.#state.rows;
     const columns = this.#columns.map((column) => column.view());
-    this.#count.rows = 0;
+    this.#state.rows = 0;
     return { length, columns };
   }
 }
 
-function makeColumnBuilder(type: Schema['fields'][number]['type'], count: RowCount): ColumnBuilder {
+function makeColumnBuilder(type: Schema['fields'][number]['type'], state: BuilderState): ColumnBuilder {
   switch (type) {
     case 'int':
     case 'time':
-      return new IntColumnBuilder(count);
+      return new IntColumnBuilder(state);
     case 'float':
-      return new FloatColumnBuilder(count);
+      return new FloatColumnBuilder(state);
     case 'string':
-      return new StringColumnBuilder(count);
+      return new StringColumnBuilder(state);
   }
 }

@@ -1,20 +1,28 @@
 import { isUtf8 } from 'node:buffer';
+import { heapArrays, type ArraySpace } from './array-space.js';
 import { bitmapBytes } from './column.js';
 import type { BytesColumn, Float64Column, Int64Column, Validity } from './column.js';
+import { copyBytes as copyArray, copyShifted } from './kernels/simd/copy.js';
 import { copyBytes, repairUtf8 } from './utf8.js';
 
-/** Rows that have ended, shared by the columns of one batch builder: the row being written is number `rows`. */
-export interface RowCount {
+/** What the columns of one batch builder share: the rows that have ended, and where arrays come from. */
+export interface BuilderState {
+  /** The row being written has this number. */
   rows: number;
+  arrays: ArraySpace;
+  /** Rows that columns have room for at first. */
+  firstRows: number;
 }
 
 export type ColumnBuilder = IntColumnBuilder | FloatColumnBuilder | StringColumnBuilder;
 
 /** Small enough that an agent with many fields and few records costs little; doubled as rows come. */
-const firstRows = 1024;
+export const firstRowsDefault = 1024;
 const firstBytes = 16 * 1024;
 /** A string column's bytes that stay for the next batch. */
 const keptBytesMax = 4 * 1024 * 1024;
+/** Beside those of the batch before. */
+export const expectedGrowth = 1.125;
 
 /**
  * The bitmap of a column under construction. There is none before the first null, because most columns have none;
@@ -77,15 +85,15 @@ function grownBytes(bytes: Uint8Array, length: number): Uint8Array {
 /** Builds `int` and `time` columns. */
 export class IntColumnBuilder {
   readonly kind = 'int';
-  readonly #count: RowCount;
+  readonly #state: BuilderState;
   readonly #validity = new ValidityBuilder();
   #rowsSet = 0;
   #rowsMax = 0;
   /** Two halves a value, low first: stores of numbers, where stores of bigints would allocate. */
-  #halves = new Int32Array(0);
+  #halves: Int32Array = new Int32Array(0);
 
-  constructor(count: RowCount) {
-    this.#count = count;
+  constructor(state: BuilderState) {
+    this.#state = state;
   }
 
   /** Sets a safe integer. */
@@ -99,7 +107,7 @@ export class IntColumnBuilder {
 
   /** Sets `high * 2^32 + low`, where `low` counts as unsigned. Both are taken modulo 2^32. */
   setHalves(low: number, high: number): void {
-    const row = this.#count.rows;
+    const row = this.#state.rows;
     if (row >= this.#rowsMax) this.#grow();
     if (this.#rowsSet < row) this.#setNulls(row);
     this.#rowsSet = row + 1;
@@ -110,7 +118,7 @@ export class IntColumnBuilder {
   }
 
   setNull(): void {
-    const row = this.#count.rows;
+    const row = this.#state.rows;
     if (row >= this.#rowsMax) this.#grow();
     this.#setNulls(row);
     this.#halves[2 * row] = 0;
@@ -133,7 +141,7 @@ export class IntColumnBuilder {
   }
 
   cancelRow(): void {
-    const row = this.#count.rows;
+    const row = this.#state.rows;
     if (this.#rowsSet <= row) return;
     this.#rowsSet = row;
     this.#halves[2 * row] = 0;
@@ -142,10 +150,10 @@ export class IntColumnBuilder {
 
   /** The ended rows. They must be taken before another is set; then `clear` begins anew in the same array, `drop` in another. */
   view(): Int64Column {
-    const length = this.#count.rows;
+    const length = this.#state.rows;
     while (length > this.#rowsMax) this.#grow();
     this.#setNulls(length);
-    const values = new BigInt64Array(this.#halves.buffer, 0, length);
+    const values = new BigInt64Array(this.#halves.buffer, this.#halves.byteOffset, length);
     return { kind: 'int64', length, values, validity: this.#validity.finish(length) };
   }
 
@@ -167,10 +175,10 @@ export class IntColumnBuilder {
     if (this.#rowsSet < row) this.#rowsSet = row;
   }
 
-  #grow(rows = this.#count.rows + 1): void {
+  #grow(rows = this.#state.rows + 1): void {
     const halves = this.#halves;
-    this.#rowsMax = Math.max(firstRows, this.#rowsMax * 2, rows);
-    this.#halves = new Int32Array(2 * this.#rowsMax);
+    this.#rowsMax = Math.max(this.#state.firstRows, this.#rowsMax * 2, rows);
+    this.#halves = this.#state.arrays.halves(2 * this.#rowsMax);
     this.#halves.set(halves);
     this.#validity.grow(this.#rowsMax);
   }
@@ -179,14 +187,14 @@ export class IntColumnBuilder {
 /** Builds `float` columns. */
 export class FloatColumnBuilder {
   readonly kind = 'float';
-  readonly #count: RowCount;
+  readonly #state: BuilderState;
   readonly #validity = new ValidityBuilder();
   #rowsSet = 0;
   #rowsMax = 0;
-  #values = new Float64Array(0);
+  #values: Float64Array = new Float64Array(0);
 
-  constructor(count: RowCount) {
-    this.#count = count;
+  constructor(state: BuilderState) {
+    this.#state = state;
   }
 
   /** Sets a number; NaN and the infinities are stored as null. */
@@ -196,7 +204,7 @@ export class FloatColumnBuilder {
       this.setNull();
       return;
     }
-    const row = this.#count.rows;
+    const row = this.#state.rows;
     if (row >= this.#rowsMax) this.#grow();
     if (this.#rowsSet < row) this.#setNulls(row);
     this.#rowsSet = row + 1;
@@ -206,7 +214,7 @@ export class FloatColumnBuilder {
   }
 
   setNull(): void {
-    const row = this.#count.rows;
+    const row = this.#state.rows;
     if (row >= this.#rowsMax) this.#grow();
     this.#setNulls(row);
     this.#values[row] = 0;
@@ -225,7 +233,7 @@ export class FloatColumnBuilder {
   }
 
   cancelRow(): void {
-    const row = this.#count.rows;
+    const row = this.#state.rows;
     if (this.#rowsSet <= row) return;
     this.#rowsSet = row;
     this.#values[row] = 0;
@@ -233,7 +241,7 @@ export class FloatColumnBuilder {
 
   /** As those of an `IntColumnBuilder`. */
   view(): Float64Column {
-    const length = this.#count.rows;
+    const length = this.#state.rows;
     while (length > this.#rowsMax) this.#grow();
     this.#setNulls(length);
     const values = this.#values.subarray(0, length);
@@ -257,10 +265,10 @@ export class FloatColumnBuilder {
     if (this.#rowsSet < row) this.#rowsSet = row;
   }
 
-  #grow(rows = this.#count.rows + 1): void {
+  #grow(rows = this.#state.rows + 1): void {
     const values = this.#values;
-    this.#rowsMax = Math.max(firstRows, this.#rowsMax * 2, rows);
-    this.#values = new Float64Array(this.#rowsMax);
+    this.#rowsMax = Math.max(this.#state.firstRows, this.#rowsMax * 2, rows);
+    this.#values = this.#state.arrays.doubles(this.#rowsMax);
     this.#values.set(values);
     this.#validity.grow(this.#rowsMax);
   }
@@ -271,15 +279,17 @@ const encoder = new TextEncoder();
 /** Builds `string` columns: UTF-8 and offsets. */
 export class StringColumnBuilder {
   readonly kind = 'string';
-  readonly #count: RowCount;
+  readonly #state: BuilderState;
   readonly #validity = new ValidityBuilder();
   #rowsSet = 0;
   #rowsMax = 0;
-  #offsets = new Uint32Array(1);
+  #offsets: Uint32Array = new Uint32Array(1);
   #bytes: Uint8Array = new Uint8Array(0);
+  /** What the batch before took, and some more: in memory that is lent, growing leaves a hole. */
+  #bytesExpected = 0;
 
-  constructor(count: RowCount) {
-    this.#count = count;
+  constructor(state: BuilderState) {
+    this.#state = state;
   }
 
   /** UTF-8 of the rows set so far. */
@@ -325,8 +335,8 @@ export class StringColumnBuilder {
 
   setNull(): void {
     this.begin(0);
-    this.#validity.setNull(this.#count.rows, this.#rowsMax);
-    this.#rowsSet = this.#count.rows + 1;
+    this.#validity.setNull(this.#state.rows, this.#rowsMax);
+    this.#rowsSet = this.#state.rows + 1;
     this.#offsets[this.#rowsSet] = this.beginOffset;
   }
 
@@ -335,7 +345,7 @@ export class StringColumnBuilder {
    * `bytesMax` bytes. What the row had is dropped. Ends with `commit`; until then no other method may be called.
    */
   begin(bytesMax: number): Uint8Array {
-    const row = this.#count.rows;
+    const row = this.#state.rows;
     if (row >= this.#rowsMax) this.#growRows();
     if (this.#rowsSet < row) this.#setNulls(row);
     const needed = this.#offsets[row]! + bytesMax;
@@ -345,12 +355,12 @@ export class StringColumnBuilder {
 
   /** Where the row's value starts in the array that `begin` gave. */
   get beginOffset(): number {
-    return this.#offsets[this.#count.rows]!;
+    return this.#offsets[this.#state.rows]!;
   }
 
   /** Ends the value at `endOffset` of the array; its bytes must be UTF-8. */
   commit(endOffset: number): void {
-    const row = this.#count.rows;
+    const row = this.#state.rows;
     this.#rowsSet = row + 1;
     this.#offsets[row + 1] = endOffset;
     const bits = this.#validity.bits;
@@ -373,20 +383,19 @@ export class StringColumnBuilder {
     const at = this.#offsets[row]!;
     const end = at + offsets[to]! - start;
     if (end > this.#bytes.length) this.#growBytes(end);
-    this.#bytes.set(bytes.subarray(start, offsets[to]), at);
-    const target = this.#offsets;
-    for (let i = from + 1, next = row + 1; i <= to; i++, next++) target[next] = offsets[i]! - start + at;
+    copyArray(bytes, start, offsets[to]!, this.#bytes, at);
+    copyShifted(offsets, from + 1, to + 1, at - start, this.#offsets, row + 1);
     this.#validity.append(presence, from, to, row, this.#rowsMax);
     this.#rowsSet = rows;
   }
 
   cancelRow(): void {
-    if (this.#rowsSet > this.#count.rows) this.#rowsSet = this.#count.rows;
+    if (this.#rowsSet > this.#state.rows) this.#rowsSet = this.#state.rows;
   }
 
   /** As those of an `IntColumnBuilder`. */
   view(): BytesColumn {
-    const length = this.#count.rows;
+    const length = this.#state.rows;
     while (length > this.#rowsMax) this.#growRows();
     this.#setNulls(length);
     return {
@@ -405,6 +414,7 @@ export class StringColumnBuilder {
   }
 
   drop(): void {
+    this.#bytesExpected = Math.min(keptBytesMax, this.bytesUsed * expectedGrowth);
     this.#offsets = new Uint32Array(1);
     this.#bytes = new Uint8Array(0);
     this.#rowsSet = 0;
@@ -419,15 +429,19 @@ export class StringColumnBuilder {
     if (this.#rowsSet < row) this.#rowsSet = row;
   }
 
-  #growRows(rows = this.#count.rows + 1): void {
+  #growRows(rows = this.#state.rows + 1): void {
     const offsets = this.#offsets;
-    this.#rowsMax = Math.max(firstRows, this.#rowsMax * 2, rows);
-    this.#offsets = new Uint32Array(this.#rowsMax + 1);
-    this.#offsets.set(offsets);
+    this.#rowsMax = Math.max(this.#state.firstRows, this.#rowsMax * 2, rows);
+    this.#offsets = this.#state.arrays.offsets(this.#rowsMax + 1);
+    copyShifted(offsets, 0, this.#rowsSet + 1, 0, this.#offsets, 0);
     this.#validity.grow(this.#rowsMax);
   }
 
   #growBytes(needed: number): void {
-    this.#bytes = grownBytes(this.#bytes, Math.max(firstBytes, this.#bytes.length * 2, needed));
+    const used = this.bytesUsed;
+    const expected = this.#state.arrays === heapArrays ? 0 : Math.ceil(this.#bytesExpected);
+    const grown = this.#state.arrays.bytes(Math.max(firstBytes, expected, this.#bytes.length * 2, needed));
+    copyArray(this.#bytes, 0, used, grown, 0);
+    this.#bytes = grown;
   }
 }

@@ -63,6 +63,12 @@ export const partitionMax = 2 ** 24 - 1;
  */
 export const sortMemoryBytesMax = 32 * 1024 * 1024;
 
+/**
+ * Memory that loads lend to threads: lines, columns that wait for their place in time, and what row groups are encoded in. It holds some
+ * ten jobs of the largest usual size and the rows of two row groups; what does not fit is moved between threads instead.
+ */
+export const leasedBytesMax = 768 * 1024 * 1024;
+
 /** Sorted runs merged at once; more are first merged into fewer, so that their pages fit in memory together. */
 export const sortRunsMergedMax = 64;
 

@@ -1,4 +1,5 @@
 import { assert } from './assert.js';
+import { copyBytes, copyShifted } from './kernels/simd/copy.js';
 import type { Column, PlainColumn, RecordBatch, Validity } from './column.js';
 
 /**
@@ -47,7 +48,7 @@ export function packBatch({ length, columns }: RecordBatch, target: Uint8Array, 
   header[1] = columns.length;
   let end = at + headerBytes(columns.length);
   const put = (array: Uint8Array): void => {
-    target.set(array, end);
+    copyBytes(array, 0, array.length, target, end);
     end += aligned(array.length);
   };
   columns.map(plain).forEach((column, i) => {
@@ -56,7 +57,8 @@ export function packBatch({ length, columns }: RecordBatch, target: Uint8Array, 
     if (column.validity !== null) put(column.validity.subarray(0, (length + 7) >> 3));
     if (column.kind === 'bytes') {
       const { offsets, bytes } = column;
-      rebase(offsets, length, new Uint32Array(target.buffer, target.byteOffset + end, length + 1));
+      const words = new Uint32Array(target.buffer, target.byteOffset + end, length + 1);
+      copyShifted(offsets, 0, length + 1, -offsets[0]!, words, 0);
       end += aligned((length + 1) * 4);
       put(bytes.subarray(offsets[0], offsets[length]));
     } else {
@@ -64,11 +66,6 @@ export function packBatch({ length, columns }: RecordBatch, target: Uint8Array, 
       put(new Uint8Array(buffer, byteOffset, length * 8));
     }
   });
-}
-
-function rebase(offsets: Uint32Array, rows: number, target: Uint32Array): void {
-  const base = offsets[0]!;
-  for (let i = 0; i <= rows; i++) target[i] = offsets[i]! - base;
 }
 
 /** The batch that `packBatch` wrote. Its columns are views of `packed`. */

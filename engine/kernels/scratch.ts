@@ -10,6 +10,20 @@ export type TypedArray = Uint8Array | Uint16Array | Int32Array | Uint32Array | B
 const overheadBytesMax = 12 * bufferBytes(1);
 const initialBytes = 1024 * 1024;
 
+/** What the buffers of a call take together. */
+function openedBytes(sizeBytes: number): number {
+  return alignedBytes(sizeBytes) + overheadBytesMax;
+}
+
+function keptBytes(sizeBytes: number, callBytes: number): number {
+  return bufferBytes(sizeBytes) + callBytes;
+}
+
+/** Scratch memory that `withKeptScratch` needs, where it is lent. */
+export function keptScratchBytes(sizeBytes: number, callBytes: number): number {
+  return openedBytes(keptBytes(sizeBytes, callBytes));
+}
+
 /**
  * The kernels with room for the arguments of one call at a time. An array that lies in the kernels' memory is worked on where
  * it is; of any other, what a call reads is copied in and what it writes is copied out. Addresses are valid until the next
@@ -33,7 +47,7 @@ export class Scratch {
 
   /** Frees every buffer and makes room for buffers of `sizeBytes` together; false when there is not as much. */
   open(sizeBytes: number): boolean {
-    const needed = alignedBytes(sizeBytes) + overheadBytesMax;
+    const needed = openedBytes(sizeBytes);
     const lent = this.#memory.lentScratch;
     if (lent !== null && (lent.address !== this.#base || lent.address + lent.bytes !== this.#end))
       this.#occupy(lent.address, lent.bytes);
@@ -49,7 +63,7 @@ export class Scratch {
    */
   keep(sizeBytes: number, callBytes: number): Uint8Array | null {
     assert(this.#kept === 0, 'one buffer is kept at a time');
-    if (!this.open(bufferBytes(sizeBytes) + callBytes)) return null;
+    if (!this.open(keptBytes(sizeBytes, callBytes))) return null;
     const at = this.room(sizeBytes);
     this.#kept = this.#at - this.#base;
     return this.view(at, sizeBytes);

@@ -84,6 +84,11 @@ export class SharedMemory {
     return this.#buffer;
   }
 
+  /** A range of it, as this thread sees it. */
+  bytesAt({ address, sizeBytes }: Pick<MemoryRange, 'address' | 'sizeBytes'>): Uint8Array {
+    return new Uint8Array(this.bufferUpTo(address + sizeBytes), address, sizeBytes);
+  }
+
   /** Whether an array lies in this memory, so that kernels need no copy of it. */
   holds(array: ArrayBufferView): boolean {
     return this.#buffers.has(array.buffer);

@@ -8,6 +8,8 @@ import { assert } from '../assert.js';
  */
 export interface Kernels {
   scratchBase(): number;
+  copyBytes(target: number, source: number, length: number): void;
+  copyShifted(target: number, source: number, count: number, shift: number): void;
   lz4TableBytes(): number;
   lz4Compress(source: number, length: number, target: number, table: number): number;
   lz4Decompress(source: number, sourceBytes: number, target: number, length: number): number;

@@ -3,7 +3,7 @@ import type { RecordBatch } from '../column.js';
 import { rowGroupBytesMax, rowGroupRowsMax, segmentRowGroupsMax } from '../limits.js';
 import type { Schema } from '../schema.js';
 import type { Directory } from '../storage/directory.js';
-import { encodeOnPool } from '../storage/encode-task.js';
+import { encodeInTurn, encodeOnPool } from '../storage/encode-task.js';
 import type { Codec, Run, SegmentEntry } from '../storage/manifest.js';
 import { addRun } from '../storage/seal.js';
 import { SegmentWriter } from '../storage/sealed-segment-writer.js';
@@ -70,7 +70,8 @@ export class MergedSegments {
       this.writer = await SegmentWriter.create(directory, this.path, schema, { codec });
     }
     const { writer } = this;
-    await this.encoding.add(
+    await encodeInTurn(
+      this.encoding,
       () => encodeOnPool(workers, schema, codec, wholeBatch(concatBatches(schema, pending))),
       (encoded) => writer.writeRowGroup(encoded),
     );
@@ -107,7 +108,7 @@ export class MergedSegments {
 
   /** Gives up the segment under way, if there is one. */
   async abort(): Promise<void> {
-    this.encoding.drop();
+    await this.encoding.drop();
     await this.writer?.abort();
   }
 }

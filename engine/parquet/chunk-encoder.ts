@@ -2,10 +2,11 @@ import { crc32 } from 'node:zlib';
 import { assert } from '../assert.js';
 import { plainColumn } from '../batch.js';
 import type { BytesColumn, Column, PlainColumn } from '../column.js';
+import { copyBytes } from '../kernels/simd/copy.js';
 import { encodeDelta } from '../kernels/simd/delta.js';
 import { encodeLevels, levelBytesMax } from '../kernels/validity.js';
 import type { Compress } from './compression.js';
-import type { EncodeSpace } from './encode-space.js';
+import { heapRoom, type EncodeSpace, type Room } from './encode-space.js';
 import { encoding } from './format.js';
 import { writeDataPageHeader, writeDictionaryPageHeader } from './page-header.js';
 import { presentValues } from './present-values.js';
@@ -45,7 +46,8 @@ const sampleRows = 4096;
 
 interface Page {
   readonly header: Uint8Array;
-  readonly body: Uint8Array;
+  /** One behind another. */
+  readonly body: readonly Uint8Array[];
   /** Header and decompressed body. */
   readonly uncompressedBytes: number;
 }
@@ -94,11 +96,10 @@ export class ChunkEncoder {
     const dictionaryPage = numbered === null ? null : this.#dictionaryPage(numbered.entries);
     const values = numbered === null ? this.#plainValues(plainColumn(present), order) : this.#codes(numbered);
     const dataPage = this.#dataPage(levels, values, rows, nullCount);
-    const bytes = joinPages(dictionaryPage, dataPage);
+    const bytes = joinPages(dictionaryPage, dataPage, this.#space?.output ?? heapRoom);
     return {
       bytes,
-      dictionaryPageBytes:
-        dictionaryPage === null ? 0 : dictionaryPage.header.length + dictionaryPage.body.length,
+      dictionaryPageBytes: dictionaryPage === null ? 0 : pageBytes(dictionaryPage),
       uncompressedBytes: (dictionaryPage?.uncompressedBytes ?? 0) + dataPage.uncompressedBytes,
       dataEncoding: values.encoding,
       rows,
@@ -111,7 +112,7 @@ export class ChunkEncoder {
   #dictionaryPage(entries: PlainColumn): Page {
     const scratch = this.#room(encodedBytesMax(entries, entries.length));
     const plain = scratch.subarray(0, encodePlain(entries, entries.length, scratch));
-    const body = this.#compress(plain).slice();
+    const body = [this.#compress(plain).slice()];
     const header = writeDictionaryPageHeader(body, plain.length, entries.length);
     return { header, body, uncompressedBytes: header.length + plain.length };
   }
@@ -148,9 +149,7 @@ export class ChunkEncoder {
     const packed = values.bytes.length === 0 ? values.bytes : this.#compress(values.bytes);
     const compressed = packed.length < values.bytes.length;
     const content = compressed ? packed : values.bytes;
-    const body = new Uint8Array(levels.length + content.length);
-    body.set(levels);
-    body.set(content, levels.length);
+    const body = [levels, content];
     const header = writeDataPageHeader(body, {
       uncompressedBytes: levels.length + values.bytes.length,
       rows,
@@ -183,14 +182,20 @@ function number(column: Column): NumberedColumn | null {
   return column.kind === 'dictionary' ? renumberColumn(column) : numberColumn(column);
 }
 
-function joinPages(first: Page | null, second: Page): Uint8Array {
+/** Header and body. */
+function pageBytes({ header, body }: Page): number {
+  return body.reduce((sum, { length }) => sum + length, header.length);
+}
+
+function joinPages(first: Page | null, second: Page, room: Room): Uint8Array {
   const pages = first === null ? [second] : [first, second];
-  const bytes = new Uint8Array(pages.reduce((sum, page) => sum + page.header.length + page.body.length, 0));
+  const bytes = room(pages.reduce((sum, page) => sum + pageBytes(page), 0));
   let at = 0;
   for (const { header, body } of pages) {
-    bytes.set(header, at);
-    bytes.set(body, at + header.length);
-    at += header.length + body.length;
+    for (const piece of [header, ...body]) {
+      copyBytes(piece, 0, piece.length, bytes, at);
+      at += piece.length;
+    }
   }
   return bytes;
 }

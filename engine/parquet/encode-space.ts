@@ -1,6 +1,12 @@
 import { bufferBytes } from '../kernels/allocator.js';
 import { lz4BytesMax } from '../kernels/lz4.js';
-import { withKeptScratch } from '../kernels/scratch.js';
+import { keptScratchBytes, withKeptScratch } from '../kernels/scratch.js';
+
+/** Gives memory of a size in bytes: of any content, and at a multiple of 8 bytes in its buffer. */
+export type Room = (sizeBytes: number) => Uint8Array;
+
+/** Memory of the heap. */
+export const heapRoom: Room = (sizeBytes) => new Uint8Array(sizeBytes);
 
 /** What kernels need beside copies of the values while a chunk is encoded: tables, codes, bitmaps. */
 const callBytesMax = 8 * 1024 * 1024;
@@ -14,11 +20,14 @@ export class EncodeSpace {
   readonly page: Uint8Array;
   /** Room for a page that was compressed. */
   readonly packed: Uint8Array;
+  /** Gives the bytes of a chunk that is done. */
+  readonly output: Room;
   readonly #kept: Uint8Array | null;
   #at = 0;
 
-  constructor(kept: Uint8Array | null, pageBytes: number) {
+  constructor(kept: Uint8Array | null, pageBytes: number, output: Room) {
     this.#kept = kept;
+    this.output = output;
     this.page = this.room(pageBytes);
     this.packed = this.room(lz4BytesMax(pageBytes));
   }
@@ -33,16 +42,29 @@ export class EncodeSpace {
   };
 }
 
-/** Has `encode` work with memory for values of `valueBytes` and pages of `pageBytes`. What it returns must not lie in there. */
+/** What `withEncodeSpace` asks for, with what the calls of kernels need beside it. */
+export function encodeSpaceBytes(valueBytes: number, pageBytes: number): number {
+  return keptScratchBytes(keptSpaceBytes(valueBytes, pageBytes), valueBytes + callBytesMax);
+}
+
+function keptSpaceBytes(valueBytes: number, pageBytes: number): number {
+  // The values of a string column are two buffers.
+  const keptBytes = bufferBytes(valueBytes) + 2 * bufferBytes(0) + bufferBytes(pageBytes);
+  return keptBytes + bufferBytes(lz4BytesMax(pageBytes));
+}
+
+/**
+ * Has `encode` work with memory for values of `valueBytes` and pages of `pageBytes`. What it returns must not lie in there,
+ * but in memory that `output` gives.
+ */
 export function withEncodeSpace<T>(
   valueBytes: number,
   pageBytes: number,
+  output: Room,
   encode: (space: EncodeSpace) => T,
 ): T {
-  // The values of a string column are two buffers.
-  const keptBytes = bufferBytes(valueBytes) + 2 * bufferBytes(0) + bufferBytes(pageBytes);
-  const sizeBytes = keptBytes + bufferBytes(lz4BytesMax(pageBytes));
+  const sizeBytes = keptSpaceBytes(valueBytes, pageBytes);
   return withKeptScratch(sizeBytes, valueBytes + callBytesMax, (kept) =>
-    encode(new EncodeSpace(kept, pageBytes)),
+    encode(new EncodeSpace(kept, pageBytes, output)),
   );
 }

@@ -25,9 +25,9 @@ export interface DataPageHeader {
 
 export type PageHeader = DictionaryPageHeader | DataPageHeader;
 
-/** Header of a dictionary page with the crc32 of `body`. */
+/** Header of a dictionary page with the crc32 of `body`, whose pieces stand one behind another. */
 export function writeDictionaryPageHeader(
-  body: Uint8Array,
+  body: readonly Uint8Array[],
   uncompressedBytes: number,
   entries: number,
 ): Uint8Array {
@@ -43,7 +43,7 @@ export function writeDictionaryPageHeader(
 
 /** Header of a version 2 data page of `body`: levels, then values. */
 export function writeDataPageHeader(
-  body: Uint8Array,
+  body: readonly Uint8Array[],
   header: Omit<DataPageHeader, 'kind' | 'bytes'>,
 ): Uint8Array {
   const writer = new ThriftWriter();
@@ -61,13 +61,21 @@ export function writeDataPageHeader(
   return writer.bytes();
 }
 
-function beginHeader(writer: ThriftWriter, type: number, uncompressedBytes: number, body: Uint8Array): void {
+function beginHeader(
+  writer: ThriftWriter,
+  type: number,
+  uncompressedBytes: number,
+  body: readonly Uint8Array[],
+): void {
   writer.begin();
   writer.i32(1, type);
   writer.i32(2, uncompressedBytes);
-  writer.i32(3, body.length);
+  writer.i32(
+    3,
+    body.reduce((sum, { length }) => sum + length, 0),
+  );
   // Thrift has signed integers only; readers take the bits.
-  writer.i32(4, crc32(body) | 0);
+  writer.i32(4, body.reduce((sum, piece) => crc32(piece, sum), 0) | 0);
 }
 
 /** Reads the page header at `at`. Throws `FormatError` for anything but the two kinds of page that we write. */

@@ -5,6 +5,7 @@ import { codeBits } from '../kernels/bit-packing.js';
 import { deltaBytesMax } from '../kernels/delta.js';
 import { renumberCodes } from '../kernels/dictionary.js';
 import { packCodes } from '../kernels/simd/bit-packing.js';
+import { copyBytes as copyArray } from '../kernels/simd/copy.js';
 import { encodeDelta } from '../kernels/simd/delta.js';
 import { numberBytes, numberWords } from '../kernels/simd/dictionary.js';
 import { encodePlainStrings } from '../kernels/simd/plain-strings.js';
@@ -99,7 +100,7 @@ export function encodeDeltaLengths(column: BytesColumn, rows: number, target: Ui
   const halves = halvesOf(lengths);
   for (let row = 0; row < rows; row++) halves[2 * row] = column.offsets[row + 1]! - column.offsets[row]!;
   const at = encodeDelta(lengths, rows, target, 0);
-  target.set(column.bytes.subarray(column.offsets[0], column.offsets[rows]), at);
+  copyArray(column.bytes, column.offsets[0]!, column.offsets[rows]!, target, at);
   return at + contentBytes(column, rows);
 }
 

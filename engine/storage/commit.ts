@@ -1,4 +1,5 @@
 import type { RecordBatch } from '../column.js';
+import type { MemoryLease } from '../kernels/memory-lease.js';
 import type { Schema } from '../schema.js';
 import type { Checkpoint, Codec, Counters } from './manifest.js';
 
@@ -56,6 +57,12 @@ export interface LoadResult {
  * Records of one unit (a file; with --merge all files of the command), built aside in bounded memory, sorted by
  * time, then published as a whole. Nothing is visible or kept before `commit` has returned, or after `abort`.
  */
+/** Records to load. Where they lie in memory that is lent, the load frees it. */
+export interface LoadBatch extends RecordBatch {
+  /** Begins with the records as `packBatch` writes them, and holds nothing else. */
+  readonly lease?: MemoryLease;
+}
+
 export interface LoadSession {
   readonly schema: Schema;
   /**
@@ -65,7 +72,7 @@ export interface LoadSession {
    *
    * @param previousTimeMs for a source that goes on from a checkpoint: the placement time of its last stored record
    */
-  append(batch: RecordBatch, source: number, previousTimeMs?: number | null): Promise<number | null>;
+  append(batch: LoadBatch, source: number, previousTimeMs?: number | null): Promise<number | null>;
   /** Keeps a line that became no record. Spilled to disk, so any number of them is fine. */
   reject(line: RejectedLine): Promise<void>;
   /** Records and rejected lines so far. */

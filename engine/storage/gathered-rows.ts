@@ -1,5 +1,6 @@
 import type { RecordBatch } from '../column.js';
 import { sortMemoryBytesMax } from '../limits.js';
+import type { MemoryRange } from '../kernels/shared-memory.js';
 import type { Schema } from '../schema.js';
 import type { PageSlice } from './merge-runs.js';
 import { gatherBatch, type RowSlices } from './row-slices.js';
@@ -59,7 +60,19 @@ export class GatheredRows {
     };
   }
 
-  /** The rows in memory that nobody else needs: pages that have other rows too are copied. */
+  /** For each page where another thread finds it; null for those of the heap. */
+  lentRanges(): (MemoryRange | null)[] {
+    return this.pages.map(({ memory }) => memory?.range ?? null);
+  }
+
+  /** Says that the rows are needed no longer where they lay. */
+  done(): void {
+    for (let i = 0; i < this.pageOf.length; i++) {
+      this.pages[this.pageOf[i]!]!.memory?.done(this.toOf[i]! - this.fromOf[i]!);
+    }
+  }
+
+  /** The rows in memory that is lent, or that nobody else needs: other pages that have other rows too are copied. */
   ownSlices(schema: Schema): RowSlices {
     const slices = this.slices();
     const { pages, pageOf, fromOf, toOf } = slices;
@@ -68,7 +81,7 @@ export class GatheredRows {
     const own = pages.map((page, index) => {
       const mine = slicesOf[index]!;
       const rows = mine.reduce((sum, i) => sum + toOf[i]! - fromOf[i]!, 0);
-      if (rows === page.length) return page;
+      if (rows === page.length || this.pages[index]!.memory !== undefined) return page;
       const copied = gatherBatch(slicesOfPage(page, rows, mine, fromOf, toOf), schema);
       let at = 0;
       for (const i of mine) {
@@ -83,7 +96,13 @@ export class GatheredRows {
   }
 
   page(schema: Schema): SortedPage {
-    return { batch: gatherBatch(this.slices(), schema), timesMs: this.timesMs(), bytes: this.byteCount };
+    const page = {
+      batch: gatherBatch(this.slices(), schema),
+      timesMs: this.timesMs(),
+      bytes: this.byteCount,
+    };
+    this.done();
+    return page;
   }
 }
 

@@ -1,9 +1,15 @@
-import type { RecordBatch } from '../column.js';
 import { LogstrataError } from '../errors.js';
 import { lateRowsMax, mergingDepthMax, rowGroupRowsMax } from '../limits.js';
 import type { Schema } from '../schema.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
-import type { CommitExtras, LoadOptions, LoadResult, LoadSession, RejectedLine } from './commit.js';
+import type {
+  CommitExtras,
+  LoadBatch,
+  LoadOptions,
+  LoadResult,
+  LoadSession,
+  RejectedLine,
+} from './commit.js';
 import { extendRetention, type Extension } from '../maintenance/retention-policy.js';
 import { buildingFolder, type Committer, type PartitionCount } from './committer.js';
 import type { Directory } from './directory.js';
@@ -13,9 +19,10 @@ import { placementTimes } from './placement.js';
 import { runOfSegments } from './read-back.js';
 import { RejectedFile } from './rejected-file.js';
 import { SegmentAssembly, type AssemblyContext } from './segment-assembly.js';
+import { PageMemory } from './page-memory.js';
 import { moveIntoPlace } from './segment-place.js';
 import { SortWindow } from './sort-window.js';
-import { copyOfRows, rowsBefore, slicePage, sortPage } from './sorted-page.js';
+import { copyOfRows, onHeap, rowsBefore, slicePage, sortPage } from './sorted-page.js';
 import { batchBytes, type SortedPage, type SortedRun } from './spill.js';
 import { StreamedTimes } from './streamed-times.js';
 
@@ -50,6 +57,8 @@ export class LoadUnit implements LoadSession {
   private readonly assemblies: SegmentAssembly[] = [];
   /** Null once too many rows came late. */
   private window: SortWindow | null;
+  /** Memory that batches brought with them and that is still needed. */
+  private readonly lent = new Set<PageMemory>();
   private lateCount = 0;
   private rejectedFile: RejectedFile | undefined;
   private recordCount = 0;
@@ -86,11 +95,13 @@ export class LoadUnit implements LoadSession {
   }
 
   async append(
-    batch: RecordBatch,
+    batch: LoadBatch,
     source: number,
     previousTimeMs: number | null = null,
   ): Promise<number | null> {
+    if (this.state !== 'open') batch.lease?.free();
     this.assertOpen();
+    const memory = this.memoryOf(batch);
     const previous = this.previousMs.get(source) ?? previousTimeMs;
     if (batch.length === 0) return previous;
     const timesMs = placementTimes(this.schema, batch, this.context.now(), [
@@ -99,21 +110,31 @@ export class LoadUnit implements LoadSession {
     const lastTimeMs = timesMs[batch.length - 1]!;
     this.previousMs.set(source, lastTimeMs);
     this.recordCount += batch.length;
-    await this.take(sortPage({ batch, timesMs, bytes: batchBytes(batch) }));
+    const page = { batch, timesMs, bytes: batchBytes(batch) };
+    await this.take(sortPage(memory === null ? page : { ...page, memory }));
     return lastTimeMs;
   }
 
-  private async take(page: SortedPage): Promise<void> {
+  /** The memory that a batch brings with it, until it is free. */
+  private memoryOf({ lease, length }: LoadBatch): PageMemory | null {
+    if (lease === undefined) return null;
+    const memory = new PageMemory(lease, length, (freed) => this.lent.delete(freed));
+    this.lent.add(memory);
+    return memory;
+  }
+
+  private async take(taken: SortedPage): Promise<void> {
     const { window } = this;
-    if (window === null) return this.sort.add(page);
-    const late = rowsBefore(page.timesMs, window.releasedMs);
+    if (window === null) return this.sort.add(onHeap(this.schema, taken));
+    const late = rowsBefore(taken.timesMs, window.releasedMs);
+    const page = late === 0 ? taken : onHeap(this.schema, taken);
     const rows = page.batch.length;
     if (late > 0) await this.sort.add(copyOfRows(this.schema, page, 0, late));
     if (late < rows) window.add(late === 0 ? page : slicePage(page, late, rows));
     this.lateCount += late;
     if (this.lateCount > lateRowsMax) {
       // What is in the window came before all that is to come, and has no time in common with what came late.
-      for (const waiting of await window.releaseAll()) await this.sort.add(waiting);
+      for (const waiting of await window.releaseAll()) await this.sort.add(onHeap(this.schema, waiting));
       this.window = null;
     } else if (window.isFull) {
       await this.write(await window.release());
@@ -251,6 +272,7 @@ export class LoadUnit implements LoadSession {
 
   private async end(): Promise<void> {
     this.state = 'ended';
+    for (const memory of this.lent) memory.free();
     await this.sort.close();
     await this.context.committer.end(this.id);
   }

@@ -4,9 +4,9 @@ import type { Column } from '../column.js';
 import { deltaBytesMax } from '../kernels/delta.js';
 import { rowGroupRowsMax } from '../limits.js';
 import type { ChunkEncoder, EncodedChunk } from '../parquet/chunk-encoder.js';
-import { withEncodeSpace, type EncodeSpace } from '../parquet/encode-space.js';
+import { encodeSpaceBytes, withEncodeSpace, type EncodeSpace, type Room } from '../parquet/encode-space.js';
 import { presentValues } from '../parquet/present-values.js';
-import type { Field, Schema } from '../schema.js';
+import type { Field, FieldType, Schema } from '../schema.js';
 import { buildGramFilter, type GramFilter } from './gram-filter.js';
 import { gatherColumn, gatheredBytesMax, type RowSlices } from './row-slices.js';
 
@@ -33,16 +33,39 @@ export function encodeRowGroup(
   );
 }
 
-/** Encodes the rows of slices: each column is put together where it is encoded. */
-export function encodeSlices(encoder: ChunkEncoder, schema: Schema, slices: RowSlices): EncodedRowGroup {
+/** Encodes the rows of slices: each column is put together where it is encoded. Chunks lie in memory that `output` gives. */
+export function encodeSlices(
+  encoder: ChunkEncoder,
+  schema: Schema,
+  slices: RowSlices,
+  output: Room,
+): EncodedRowGroup {
   const { rows } = slices;
   const encoded = schema.fields.map((field, i) => {
-    const valueBytes = gatheredBytesMax(slices, i, field.type);
-    return withEncodeSpace(valueBytes, valueBytes + deltaBytesMax(rows), (space) =>
+    const { valueBytes, pageBytes } = columnBytesMax(slices, i, field.type);
+    return withEncodeSpace(valueBytes, pageBytes, output, (space) =>
       encodeField(encoder, field, gatherColumn(slices, i, schema, space.room), rows, space),
     );
   });
   return joinFields(schema, rows, encoded);
+}
+
+/** Kernel memory that encoding the rows of slices takes, at most. */
+export function encodingBytesMax(schema: Schema, slices: RowSlices): number {
+  const sizes = schema.fields.map((field, i) => {
+    const { valueBytes, pageBytes } = columnBytesMax(slices, i, field.type);
+    return encodeSpaceBytes(valueBytes, pageBytes);
+  });
+  return Math.max(...sizes);
+}
+
+function columnBytesMax(
+  slices: RowSlices,
+  field: number,
+  type: FieldType,
+): { readonly valueBytes: number; readonly pageBytes: number } {
+  const valueBytes = gatheredBytesMax(slices, field, type);
+  return { valueBytes, pageBytes: valueBytes + deltaBytesMax(slices.rows) };
 }
 
 interface EncodedField {

@@ -1,7 +1,9 @@
 import { bitmapBytes, isValid, type Column, type PlainColumn, type RecordBatch } from '../column.js';
 import { plainColumn } from '../batch.js';
 import { LogstrataError } from '../errors.js';
+import { heapRoom, type Room } from '../parquet/encode-space.js';
 import type { FieldType, Schema } from '../schema.js';
+import { copyBytes as copyArray, copyShifted } from '../kernels/simd/copy.js';
 import { copyBytes } from '../utf8.js';
 
 /** Rows out of some pages: for each slice, in order, its page and its rows [from, to). */
@@ -25,11 +27,6 @@ export function wholeBatch(batch: RecordBatch): RowSlices {
   };
 }
 
-/** Gives memory for a column that is put together: of any content, and at a multiple of 8 bytes in its buffer. */
-export type Room = (sizeBytes: number) => Uint8Array<ArrayBufferLike>;
-
-const newRoom: Room = (sizeBytes) => new Uint8Array(sizeBytes);
-
 /** Offsets of a bytes column are 32-bit; more than this would not fit. */
 const columnBytesMax = 2 ** 32 - 1;
 /** Shorter ranges are copied faster by a loop than by a call. */
@@ -46,7 +43,7 @@ export function gatherColumn(
   slices: RowSlices,
   field: number,
   schema: Schema,
-  room: Room = newRoom,
+  room: Room = heapRoom,
 ): PlainColumn {
   const columns = plainColumns(slices, field);
   const { name, type } = schema.fields[field]!;
@@ -127,24 +124,13 @@ function gatherStrings(
     const to = toOf[i]!;
     const start = column.offsets[from]!;
     const end = column.offsets[to]!;
-    row = rebase(column.offsets, from + 1, to + 1, at - start, offsets, row);
-    if (end - start > loopBytesMax) bytes.set(column.bytes.subarray(start, end), at);
+    copyShifted(column.offsets, from + 1, to + 1, at - start, offsets, row);
+    row += to - from;
+    if (end - start > loopBytesMax) copyArray(column.bytes, start, end, bytes, at);
     else copyBytes(column.bytes, start, end, bytes, at);
     at += end - start;
   }
   return { kind: 'bytes', length: rows, offsets, bytes, validity: null };
-}
-
-function rebase(
-  source: Uint32Array,
-  from: number,
-  to: number,
-  shift: number,
-  target: Uint32Array,
-  at: number,
-): number {
-  for (let i = from; i < to; i++) target[at++] = source[i]! + shift;
-  return at;
 }
 
 /** The nulls of the rows; null when there are none. */

@@ -8,7 +8,7 @@ import type { WorkerPool } from '../workers/worker-pool.js';
 import type { HotFile } from './agent-state.js';
 import { compareRuns, type OrdinalRun } from './committed-values.js';
 import type { Directory } from './directory.js';
-import { encodeOnPool } from './encode-task.js';
+import { encodeInTurn, encodeOnPool } from './encode-task.js';
 import type { Codec, HotEntry, Run, SegmentEntry } from './manifest.js';
 import { wholeBatch } from './row-slices.js';
 import { batchBytes } from './spill.js';
@@ -59,7 +59,8 @@ export async function sealHotFiles(
         const encoding = new InOrder(workers.depth);
         for (let from = day.fromRow; from < day.toRow; from += groupRows) {
           const rows = order.subarray(from, Math.min(day.toRow, from + groupRows));
-          await encoding.add(
+          await encodeInTurn(
+            encoding,
             () => encodeOnPool(workers, schema, codec, wholeBatch(copyRows(schema, batch, rows))),
             (encoded) => writer.writeRowGroup(encoded),
           );

@@ -6,7 +6,7 @@ import { InOrder } from '../workers/in-order.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import type { PartitionCount, PartitionStart } from './committer.js';
 import type { Directory } from './directory.js';
-import { encodeOnPool } from './encode-task.js';
+import { encodeInTurn, encodeOnPool } from './encode-task.js';
 import { placeRuns } from './late-rows.js';
 import type { Codec, Run, SegmentEntry } from './manifest.js';
 import type { PageSlice } from './merge-runs.js';
@@ -111,14 +111,14 @@ export class SegmentAssembly {
     if (this.lateFrom >= 0) await this.placeLate(timesMs);
     else await this.times?.add(timesMs);
     // The rows are put together only once there is room, so that no more of them are in memory than are worked on.
-    await this.encoding.add(
-      () =>
-        encodeOnPool(
-          workers,
-          schema,
-          codec,
-          workers.threads === 0 ? gathered.slices() : gathered.ownSlices(schema),
-        ),
+    await encodeInTurn(
+      this.encoding,
+      async () => {
+        const slices = workers.threads === 0 ? gathered.slices() : gathered.ownSlices(schema);
+        const rowGroup = await encodeOnPool(workers, schema, codec, slices, gathered.lentRanges());
+        gathered.done();
+        return rowGroup;
+      },
       (encoded) => this.write(segment, encoded),
     );
   }
@@ -218,7 +218,7 @@ export class SegmentAssembly {
 
   /** Closes what is open. The files stay for the folder's removal. */
   async abort(): Promise<void> {
-    this.encoding.drop();
+    await this.encoding.drop();
     for (const segment of this.segments) await segment.writer?.abort();
   }
 }

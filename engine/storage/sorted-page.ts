@@ -11,7 +11,9 @@ export function sortPage(page: SortedPage): SortedPage {
   order.sort((a, b) => timesMs[a]! - timesMs[b]! || a - b);
   const sorted = new Float64Array(batch.length);
   for (let i = 0; i < order.length; i++) sorted[i] = timesMs[order[i]!]!;
-  return { batch: takeRows(batch, order), timesMs: sorted, bytes: page.bytes };
+  const taken = takeRows(batch, order);
+  page.memory?.free();
+  return { batch: taken, timesMs: sorted, bytes: page.bytes };
 }
 
 /** One page of the rows of several, one after another. */
@@ -38,6 +40,14 @@ export function slicePage({ batch, timesMs, bytes }: SortedPage, from: number, t
     timesMs: timesMs.subarray(from, to),
     bytes: bytes * share,
   };
+}
+
+/** A page in memory of the heap, for those who keep it long or hand it around. */
+export function onHeap(schema: Schema, page: SortedPage): SortedPage {
+  if (page.memory === undefined) return page;
+  const copy = copyOfRows(schema, page, 0, page.batch.length);
+  page.memory.free();
+  return copy;
 }
 
 /** Rows [from, to) of a page in memory of their own: few rows must not hold on to the memory of many. */

@@ -5,6 +5,7 @@ import { sortedPageBytes, sortedPageRowsMax } from '../limits.js';
 import { sliceBatch } from '../batch.js';
 import { packBatch, packedBytes, unpackBatch } from '../packed-batch.js';
 import type { Directory, ReadableFile, WritableFile } from './directory.js';
+import type { PageMemory } from './page-memory.js';
 
 /**
  * Sorted runs that loading puts aside until the whole unit has been read. A run is rows in ascending order of their
@@ -19,6 +20,8 @@ export interface SortedPage {
   readonly timesMs: Float64Array;
   /** Memory of the batch. */
   readonly bytes: number;
+  /** The lent memory that the columns lie in; absent for those of the heap. */
+  readonly memory?: PageMemory;
 }
 
 /** Rows in ascending order of time, in pages. `order` breaks ties: the rows of a lower order came first. */

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import * as plainBitmap from '../../engine/kernels/bitmap.js';
 import { selectCodes as selectPlainCodes } from '../../engine/kernels/dictionary-select.js';
 import * as bitmap from '../../engine/kernels/simd/bitmap.js';
+import { copyBytes, copyShifted } from '../../engine/kernels/simd/copy.js';
 import { selectFloat64, selectInt64 } from '../../engine/kernels/simd/compare.js';
 import { selectCodes } from '../../engine/kernels/simd/dictionary-select.js';
 import { kernelNeedle } from '../../engine/kernels/simd/needle.js';
@@ -25,6 +26,33 @@ function expectSameBits(got: Uint8Array, wanted: Uint8Array): void {
 }
 
 describe('the doors of the scan kernels', () => {
+  it('copy bytes and shifted words as naively, and nothing beside them', () => {
+    const lengthMax = 500;
+    const place = fc.tuple(fc.nat(lengthMax), fc.nat(lengthMax), fc.nat(100), fc.integer());
+    fc.assert(
+      fc.property(place, ([a, b, at, shift]) => {
+        const [from, to] = a < b ? [a, b] : [b, a];
+        const words = Uint32Array.from({ length: lengthMax }, (_, i) => i * 2_654_435_761);
+        both((lay) => {
+          const target = lay(new Uint32Array(lengthMax + 100).fill(7));
+          copyShifted(lay(words), from, to, shift, target, at);
+          const wanted = new Uint32Array(lengthMax + 100).fill(7);
+          wanted.set(
+            words.subarray(from, to).map((word) => word + shift),
+            at,
+          );
+          expect(target).toEqual(wanted);
+          const bytes = lay(new Uint8Array(lengthMax + 100).fill(7));
+          copyBytes(lay(Uint8Array.from(words)), from, to, bytes, at);
+          const wantedBytes = new Uint8Array(lengthMax + 100).fill(7);
+          wantedBytes.set(Uint8Array.from(words).subarray(from, to), at);
+          expect(bytes).toEqual(wantedBytes);
+        });
+      }),
+      { numRuns },
+    );
+  });
+
   it('compare integers and doubles as naively', () => {
     const int = fc.oneof(
       fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),

@@ -9,3 +9,22 @@ export function copyLoose(target: usize, source: usize, length: usize): void {
     k += 16;
   } while (k < length);
 }
+
+/** Copies `length` bytes exactly; the ranges may overlap. */
+export function copyBytes(target: usize, source: usize, length: usize): void {
+  memory.copy(target, source, length);
+}
+
+/** Copies `count` words, each with `shift` added to it, modulo 2^32. */
+export function copyShifted(target: usize, source: usize, count: u32, shift: u32): void {
+  const shifts = i32x4.splat(shift);
+  let i: u32 = 0;
+  for (; i + 4 <= count; i += 4) {
+    const at = (<usize>i) << 2;
+    v128.store(target + at, i32x4.add(v128.load(source + at), shifts));
+  }
+  for (; i < count; i++) {
+    const at = (<usize>i) << 2;
+    store<u32>(target + at, load<u32>(source + at) + shift);
+  }
+}

@@ -1,4 +1,5 @@
 // The exports of kernels.wasm. Each kernel works on addresses of the memory that it was given; ../wasm.ts calls them.
+export { copyBytes, copyShifted } from './copy';
 export { lz4Compress, lz4Decompress, lz4TableBytes } from './lz4';
 export { addGrams, addMap, foldAscii, isAscii } from './grams';
 export { numberBytes, numberWords } from './dictionary';

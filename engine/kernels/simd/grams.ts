@@ -27,13 +27,17 @@ export function addGrams(
     return;
   }
   const { kernels } = scratch;
-  // It is folded where it lies.
-  const bytesAt = scratch.copy(bytes, start, offsets[to]!);
+  // What lies in the kernels' memory stays as it is; a copy is folded where it lies.
+  const isHeld = scratchBytes(bytes, length) === 0;
+  const sourceAt = isHeld
+    ? scratch.place(bytes, start, start + length)
+    : scratch.copy(bytes, start, start + length);
+  const bytesAt = isHeld ? scratch.room(length) : sourceAt;
   const offsetsAt = scratch.place(offsets, from, to + 1);
   const gramsAt = scratch.copy(grams, 0, grams.length);
   const trigramsAt = scratch.copy(trigrams, 0, trigrams.length);
   const mapAt = scratch.clear(2 ** trigramBits);
-  kernels.foldAscii(bytesAt, length, bytesAt);
+  kernels.foldAscii(sourceAt, length, bytesAt);
   // Offsets stay as they are: the address that they count from is that of the text they belong to.
   kernels.addGrams(
     bytesAt - start,

@@ -41,6 +41,8 @@ const timeFormats = { rfc3339: 0, common: 1, unix: 2 } as const;
 
 /** Text that is worked on at once, so that it stays in a core's cache from one kernel to the next. */
 const windowBytesMax = 512 * 1024;
+/** Less is not worth the preparation. */
+const windowBytesMin = 32 * 1024;
 /** Bytes of spans, of which a line has one for each field, and lines of a batch however few fields they have. */
 const spansBytesMax = 4 * 1024 * 1024;
 const batchLinesMax = 16 * 1024;
@@ -104,20 +106,16 @@ export class LineColumns {
    * that all of it is UTF-8. Returns where the window ends: `start` where the kernels can't take it, or its first line.
    */
   open(bytes: Uint8Array, start: number, end: number, isText: boolean): number {
-    let windowEnd = end;
-    if (end - start > windowBytesMax) {
-      const head = bytes.subarray(start, start + windowBytesMax);
-      windowEnd = start + head.lastIndexOf(lineFeed) + 1;
-    }
+    const { scratch, windowEnd } = this.#openWindow(bytes, start, end);
     const size = windowEnd - start;
     if (size === 0) return start;
-    this.#scratch = openScratch(this.#sizeBytes(size));
-    this.usable = this.#scratch !== null;
-    if (this.#scratch === null) return start;
-    const scratch = this.#scratch;
-    this.#textAt = scratch.copy(bytes, start, windowEnd);
-    // The scan of a last line ends here.
-    scratch.view(this.#textAt + size, 1)[0] = lineFeed;
+    this.#scratch = scratch;
+    this.usable = scratch !== null;
+    if (scratch === null) return start;
+    // The scan of a last line ends at its line feed.
+    const isWhole = bytes[windowEnd - 1] === lineFeed;
+    this.#textAt = isWhole ? scratch.place(bytes, start, windowEnd) : scratch.copy(bytes, start, windowEnd);
+    if (!isWhole) scratch.view(this.#textAt + size, 1)[0] = lineFeed;
     this.#from = 0;
     this.#to = size;
     this.#isText = isText;
@@ -131,6 +129,24 @@ export class LineColumns {
     this.#unreadable = words16(scratch, this.#unreadableAt, lines);
     this.#places = this.plans.map((plan) => placeColumn(scratch, plan, size, lines));
     return windowEnd;
+  }
+
+  /** A window of whole lines, with the scratch memory for it: smaller where there is little. */
+  #openWindow(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+  ): { readonly scratch: Scratch | null; readonly windowEnd: number } {
+    for (let sizeMax = windowBytesMax; ; sizeMax >>= 1) {
+      let windowEnd = end;
+      if (end - start > sizeMax) {
+        const head = bytes.subarray(start, start + sizeMax);
+        windowEnd = start + head.lastIndexOf(lineFeed) + 1;
+      }
+      if (windowEnd === start) return { scratch: null, windowEnd };
+      const scratch = openScratch(this.#sizeBytes(windowEnd - start));
+      if (scratch !== null || sizeMax <= windowBytesMin) return { scratch, windowEnd };
+    }
   }
 
   /** Makes the next batch of the window. False when there is no line left. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { LineFramer, type Frame } from '../../../agents/line-framing.js';
+import { framerBufferBytes, LineFramer, type Frame } from '../../../agents/line-framing.js';
 import { lineBytesMax } from '../../../engine/limits.js';
 
 /** Pieces of content, and the bytes that the framer said were handed out. */
@@ -66,11 +66,17 @@ describe('line frames', () => {
 
   test('stay as they are in buffers that were left, until these are given back', async () => {
     const source = pieces(['one\ntw', 'o\nthree\nfo', 'ur\nfive\nsix'].map((text) => Buffer.from(text)));
-    const framer = new LineFramer(source, 0, true);
-    const left: Frame[] = [];
     let given: Uint8Array | undefined;
+    const framer = new LineFramer(
+      source,
+      0,
+      true,
+      undefined,
+      () => given ?? new Uint8Array(framerBufferBytes),
+    );
+    const left: Frame[] = [];
     for (let frame = await framer.next(); frame?.kind === 'lines'; frame = await framer.next()) {
-      framer.leaveBuffer(given);
+      framer.leaveBuffer();
       given = undefined;
       left.push(frame);
       if (left.length === 2) given = left.shift()!.bytes;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { ContentReader } from '../../../agents/content-reader.js';
 import type { ByteSource } from '../../../agents/byte-source.js';
 import { openStream, SourceReader } from '../../../agents/source-reader.js';
 import { gzip, skippableFrame, zstd } from './compressed.js';
@@ -38,6 +39,37 @@ const large = Buffer.concat(
 );
 
 describe('the content of a file', () => {
+  test('is the same in pieces, read to where it is wanted, and both in turn', async () => {
+    const path = join(await temporaryFolder(), 'plain');
+    await writeFile(path, large);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.nat(700_000), { minLength: 1, maxLength: 8 }),
+        fc.nat(2000),
+        async (sizes, peeked) => {
+          const reader = await SourceReader.open(path);
+          const content = new ContentReader(reader.content);
+          const head = await content.head(peeked);
+          expect(large.subarray(0, peeked).equals(head)).toBe(true);
+          const pieces: Buffer[] = [];
+          for (let turn = 0; ; turn++) {
+            const size = sizes[turn % sizes.length]!;
+            const target = Buffer.alloc(size);
+            // A size of 0 stands for a piece.
+            const piece =
+              size === 0 ? await content.next() : target.subarray(0, await content.nextInto!(target));
+            if (piece === null || piece.length === 0) break;
+            pieces.push(Buffer.from(piece));
+          }
+          expect(Buffer.concat(pieces).equals(large)).toBe(true);
+          expect(content.bytesTaken).toBe(large.length);
+          await reader.close();
+        },
+      ),
+      { numRuns: 6 },
+    );
+  });
+
   test('is the same plain, as gzip and as zstd, told by the first bytes and not by the name', async () => {
     for (const [bytes, name, expected] of [
       [large, 'a.gz', 'none'],

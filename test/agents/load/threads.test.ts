@@ -2,6 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { LoadSummary } from '../../../agents/load-report.js';
+import { leasedMemoryBytes } from '../../../engine/kernels/memory-lease.js';
 import { openArchive } from '../../../engine/index.js';
 import { lineBytesMax, workerFileBytesMin } from '../../../engine/limits.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';
@@ -126,5 +127,35 @@ describe('a file that is decoded on threads', () => {
       exitCode: 1,
     });
     expect(await recordsOf(store)).toEqual([]);
+  });
+
+  it('is seen by them where it lies, in memory that is given back when it is stored, and when it is given up', async () => {
+    const folder = await temporaryFolder();
+    const input = join(folder, 'app_web.log');
+    await writeFile(input, Buffer.concat([mixedLines(), Buffer.from('\n'), mixedLines()]));
+    const workers = pools[1]!;
+    const archive = await openArchive(join(folder, 'data'), {
+      mode: 'write',
+      role: 'load',
+      now: () => nowMs,
+      workers,
+    });
+    closeAtEnd(() => archive.close());
+    const store = await archive.agent('app', definitionOf().schema);
+    for (const isStopped of [true, false]) {
+      const stop = new AbortController();
+      let mostBytes = 0;
+      const summary = await load(store, [input], {
+        workers,
+        signal: stop.signal,
+        onEvent: (event) => {
+          mostBytes = Math.max(mostBytes, leasedMemoryBytes());
+          if (isStopped && event.kind === 'progress' && event.records > 0) stop.abort();
+        },
+      });
+      expect(summary.exitCode).toBe(isStopped ? 1 : 0);
+      expect(mostBytes).toBeGreaterThan(workerFileBytesMin);
+      expect(leasedMemoryBytes()).toBe(0);
+    }
   });
 });

@@ -232,8 +232,27 @@ describe('work in order', () => {
     await order.add(() => Promise.reject(new Error('the second')), consume);
     await order.add(() => Promise.resolve(3), consume);
     await expect(order.drain()).rejects.toThrow('the second');
-    order.drop();
+    await order.drop();
     await order.drain();
     expect(consumed).toEqual([1]);
+  });
+
+  it('lets go of what nobody consumed, once it is done', async () => {
+    const order = new InOrder(4);
+    const consume = (): Promise<void> => Promise.reject(new Error('no room'));
+    const discarded: number[] = [];
+    let ended = 0;
+    for (let i = 0; i < 4; i++) {
+      const start = async (): Promise<number> => {
+        await new Promise((resolve) => setTimeout(resolve, 5 * (4 - i)));
+        ended++;
+        if (i === 2) throw new Error('the third');
+        return i;
+      };
+      await order.add(start, consume, (result) => discarded.push(result));
+    }
+    await expect(order.drain()).rejects.toThrow('no room');
+    await order.drop();
+    expect([ended, discarded]).toEqual([4, [1, 3]]);
   });
 });

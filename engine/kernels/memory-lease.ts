@@ -1,0 +1,80 @@
+import { assert } from '../assert.js';
+import { leasedBytesMax } from '../limits.js';
+import { bufferBytes } from './allocator.js';
+import { sharedMemory, type MemoryRange, type SharedMemory } from './shared-memory.js';
+
+let leasedBytes = 0;
+
+/**
+ * A range of this thread's shared memory that is the holder's until it is freed: to be read and written where it lies by every
+ * thread that is told its place. Such memory is used again and again, while arrays that move between threads are new each time
+ * and have the garbage collector run for them.
+ */
+export class MemoryLease {
+  #sizeBytes: number;
+  #isFree = false;
+
+  constructor(
+    private readonly memory: SharedMemory,
+    readonly address: number,
+    sizeBytes: number,
+  ) {
+    this.#sizeBytes = sizeBytes;
+  }
+
+  /** What another thread needs to find it. */
+  get range(): MemoryRange {
+    return this.memory.rangeAt(this.address, this.#sizeBytes);
+  }
+
+  /** The range as it is seen here. */
+  get bytes(): Uint8Array {
+    return this.memory.bytesAt({ address: this.address, sizeBytes: this.#sizeBytes });
+  }
+
+  /** Gives back all but the first `sizeBytes`. */
+  shrink(sizeBytes: number): void {
+    assert(!this.#isFree && sizeBytes <= this.#sizeBytes, 'a lease shrinks while it is held');
+    const heldBytes = this.memory.sizeOf(this.address);
+    this.memory.shrink(this.address, bufferBytes(sizeBytes));
+    this.#giveBack(heldBytes - this.memory.sizeOf(this.address));
+    this.#sizeBytes = sizeBytes;
+  }
+
+  /** Gives all of it back. Once is enough. */
+  free(): void {
+    if (this.#isFree) return;
+    this.#isFree = true;
+    const heldBytes = this.memory.sizeOf(this.address);
+    this.memory.free(this.address);
+    this.#giveBack(heldBytes);
+  }
+
+  #giveBack(bytes: number): void {
+    leasedBytes -= bytes;
+    this.memory.addBound(-bytes);
+  }
+}
+
+/** Bytes of all leases that are held. */
+export function leasedMemoryBytes(): number {
+  return leasedBytes;
+}
+
+/**
+ * A range of `sizeBytes`, of any content, at an address that kernels like and followed by slack. Null where there is no such memory or
+ * `leasedBytesMax` would be passed: whoever asks has another way.
+ */
+export function leaseMemory(sizeBytes: number): MemoryLease | null {
+  const memory = sharedMemory();
+  const wantedBytes = bufferBytes(sizeBytes);
+  if (memory === null || memory.isForeign || leasedBytes + wantedBytes > leasedBytesMax) return null;
+  memory.addBound(wantedBytes);
+  const address = memory.allocate(wantedBytes);
+  if (address === null) {
+    memory.addBound(-wantedBytes);
+    return null;
+  }
+  leasedBytes += wantedBytes;
+  return new MemoryLease(memory, address, sizeBytes);
+}
