@@ -36,7 +36,7 @@ import {
  * an older program would misread counts the version up; the line stays as it is.
  */
 const manifestMagic = 'logstrata-manifest';
-const manifestVersion = 2;
+export const manifestVersion = 2;
 /** Version 1 had no retention and no ordinals that a repair passes over; nothing else differs. */
 const olderVersion = 1;
 const headerPattern = /^logstrata-manifest (\d{1,9}) (\d{1,15}) ([0-9a-f]{8})\n/;
