@@ -5,6 +5,7 @@ import { affixEnd, affixStart, kernelNeedle } from '../engine/kernels/simd/needl
 import {
   buildSearchTables,
   selectContaining,
+  selectEqual,
   selectPrefix,
   selectSuffix,
 } from '../engine/kernels/substring.js';
@@ -91,6 +92,7 @@ function stringCases(
     const tables = buildSearchTables(needle);
     const { planes, length, first, second } = kernelNeedle(needle, true);
     const needleAt = memory.place(planes);
+    const exactAt = memory.place(kernelNeedle(needle, false).planes);
     const affix = (kind: number): Uint8Array => {
       kernels.selectAffix(bytesAt, offsetsAt, 0, rows, needleAt, length, kind, out);
       return memory.view(out, bits.length);
@@ -125,6 +127,18 @@ function stringCases(
           return bits;
         },
         kernel: () => affix(affixEnd),
+      },
+      {
+        name: `exact "${text}", ${name}`,
+        bytes: rows * 4,
+        plain: () => {
+          selectEqual(offsets, bytes, needle, 0, rows, bits);
+          return bits;
+        },
+        kernel: () => {
+          kernels.selectEqual(bytesAt, offsetsAt, 0, rows, exactAt, length, out);
+          return memory.view(out, bits.length);
+        },
       },
     ];
   });
