@@ -64,12 +64,13 @@ function floatBytes(value: number): Uint8Array {
 
 function bytesBounds(column: BytesColumn): Bounds | null {
   const { offsets, bytes } = column;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let minRow = 0;
   let maxRow = 0;
-  let minPrefix = prefixOf(bytes, offsets[0]!, offsets[1]!);
+  let minPrefix = prefixOf(view, offsets[0]!, offsets[1]!);
   let maxPrefix = minPrefix;
   for (let row = 1; row < column.length; row++) {
-    const prefix = prefixOf(bytes, offsets[row]!, offsets[row + 1]!);
+    const prefix = prefixOf(view, offsets[row]!, offsets[row + 1]!);
     if (prefix < minPrefix || (prefix === minPrefix && compareRows(column, row, minRow) < 0)) {
       minRow = row;
       minPrefix = prefix;
@@ -84,9 +85,10 @@ function bytesBounds(column: BytesColumn): Bounds | null {
 }
 
 /** The first four bytes as a big-endian number: orders as the strings do, but for those that share them. */
-function prefixOf(bytes: Uint8Array, start: number, end: number): number {
+function prefixOf(view: DataView, start: number, end: number): number {
+  if (end - start >= 4) return view.getUint32(start);
   let prefix = 0;
-  for (let k = 0; k < 4; k++) prefix = prefix * 256 + (start + k < end ? bytes[start + k]! : 0);
+  for (let k = 0; k < 4; k++) prefix = prefix * 256 + (start + k < end ? view.getUint8(start + k) : 0);
   return prefix;
 }
 
