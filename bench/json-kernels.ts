@@ -1,12 +1,13 @@
 import {
-  fixedLineBytesMax,
   jsonFloat64,
   jsonInt64,
+  jsonKeysOf,
   jsonString,
   writeJsonRows as writePlainRows,
   type JsonColumn,
+  type JsonTable,
 } from '../engine/kernels/json-rows.js';
-import { kernelJsonColumns, writeJsonRows } from '../engine/kernels/simd/json-rows.js';
+import { kernelBlock, writeJsonRows } from '../engine/kernels/simd/json-rows.js';
 import type { KernelCase } from './kernel-case.js';
 import type { Strings, WebColumns } from './kernel-columns.js';
 import type { KernelMemory } from './kernel-memory.js';
@@ -23,45 +24,44 @@ const none = {
   bytes: new Uint8Array(0),
 };
 
-function key(name: string): Uint8Array {
-  return Buffer.from(`,"${name}":`);
+function strings({ bytes, offsets }: Strings): JsonColumn {
+  return { ...none, kind: jsonString, bytes, offsets };
 }
 
-function strings(name: string, { bytes, offsets }: Strings): JsonColumn {
-  return { ...none, kind: jsonString, key: key(name), bytes, offsets };
-}
-
-function jsonColumns(columns: WebColumns): JsonColumn[] {
-  const halvesOf = (values: BigInt64Array): Int32Array => new Int32Array(values.buffer);
-  return [
-    { ...none, kind: jsonInt64, key: key('time'), halves: halvesOf(columns.timeMs) },
-    strings('path', columns.path),
-    { ...none, kind: jsonInt64, key: key('bytes'), halves: halvesOf(columns.bytesSent) },
-    { ...none, kind: jsonFloat64, key: key('request_time'), doubles: columns.requestSeconds },
-    strings('user_agent', columns.userAgent),
-    strings('request_id', columns.requestId),
-    strings('message', columns.message),
+function jsonTable(columns: WebColumns): JsonTable {
+  const integers = (values: BigInt64Array): JsonColumn => ({
+    ...none,
+    kind: jsonInt64,
+    halves: new Int32Array(values.buffer),
+  });
+  const fields: [name: string, column: JsonColumn][] = [
+    ['time', integers(columns.timeMs)],
+    ['path', strings(columns.path)],
+    ['bytes', integers(columns.bytesSent)],
+    ['request_time', { ...none, kind: jsonFloat64, doubles: columns.requestSeconds }],
+    ['user_agent', strings(columns.userAgent)],
+    ['request_id', strings(columns.requestId)],
+    ['message', strings(columns.message)],
   ];
+  return { ...jsonKeysOf(fields.map(([name]) => name)), columns: fields.map(([, column]) => column) };
 }
 
 /** JSON Lines of a row group, in pieces as answers have; of each, the last piece is what is compared. */
 export function jsonKernelCases(webColumns: WebColumns, memory: KernelMemory): KernelCase[] {
-  const columns = jsonColumns(webColumns);
-  const fixedBytes = fixedLineBytesMax(columns);
-  const rows = Uint32Array.from({ length: webColumns.rows }, (_, row) => row);
-  const columnsAt = memory.place(kernelJsonColumns(columns, (array) => memory.place(array)));
-  const rowsAt = memory.place(rows);
+  const table = jsonTable(webColumns);
+  const { rows: end } = webColumns;
+  const blockAt = memory.place(kernelBlock(table, (array) => memory.place(array)));
   const outputAt = memory.room(pieceBytes);
-  const placed = { kernels: memory.kernels, columnsAt, rowsAt, outputAt };
+  const placed = { kernels: memory.kernels, blockAt, rowsAt: 0, outputAt };
   let answerBytes = 0;
   const answer = (bytes: Uint8Array, isKernel: boolean): Uint8Array => {
     const output = { bytes, at: 0 };
     answerBytes = 0;
-    for (let row = 0; row < rows.length;) {
+    for (let row = 0; row < end;) {
       output.at = 0;
       row = isKernel
-        ? writeJsonRows(placed, columns, fixedBytes, rows, row, rows.length, 1, 1, output)
-        : writePlainRows(columns, fixedBytes, rows, row, rows.length, 1, 1, output);
+        ? writeJsonRows(placed, table, null, row, end, 1, 1, output)
+        : writePlainRows(table, null, row, end, 1, 1, output);
       answerBytes += output.at;
     }
     return bytes.subarray(0, output.at);

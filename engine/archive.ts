@@ -53,8 +53,8 @@ export interface AgentStore {
   readonly schema: Schema;
   /** The newest committed state. In read mode this looks for a newer one first. */
   snapshot(): Promise<Snapshot>;
-  /** Starts a query on the newest state. Its errors come from `lines`. */
-  scan(query: Query, options?: ScanOptions): Promise<Scan>;
+  /** Starts a query on the newest state. Its errors come from `lines`. No promise where the newest state is known: in the writer. */
+  scan(query: Query, options?: ScanOptions): Scan | Promise<Scan>;
   /** The same answer as columns, in pieces of at most a row group. */
   selectRows(query: Query, options?: Pick<ScanOptions, 'signal'>): AsyncIterable<SelectedRows>;
   /** Every source's last checkpoint, that of hot batches included. */
@@ -82,14 +82,28 @@ export interface ScanOptions {
   readonly signal?: AbortSignal | undefined;
   /** Memory of one piece of the answer; the default is `answerBytesMax`. */
   readonly pieceBytes?: number | undefined;
+  /**
+   * Pieces are lent: each may be read until the next one is asked for or the scan is ended, and lies in memory that is written to
+   * again then. That saves a copy of the whole answer. By default a piece is its reader's own.
+   */
+  readonly lends?: boolean | undefined;
+}
+
+/** What can be asked for without waiting, too. */
+export interface ReadyIterable<T> extends AsyncIterableIterator<T, void> {
+  /**
+   * The next one, if it can be had without waiting for anything; null where it can't, and while a call of `next` is under way. Then
+   * `next` gives it.
+   */
+  now(): IteratorResult<T, void> | null;
+  /** What was given last is all there is: nothing but the end follows. */
+  readonly isAtEnd: boolean;
+  return(): Promise<IteratorResult<T, void>>;
 }
 
 export interface Scan {
-  /**
-   * The answer as JSON Lines, in pieces of whole lines. Read once. Ending early (return, or the signal) stops the work. A piece is
-   * its reader's own: its memory is not written to again, so that it can go to a socket from where it lies.
-   */
-  readonly lines: AsyncIterable<Uint8Array>;
+  /** The answer as JSON Lines, in pieces of whole lines. Read once. Ending early (return, or the signal) stops the work. */
+  readonly lines: AsyncIterable<Uint8Array> | ReadyIterable<Uint8Array>;
   readonly stats: ScanStats;
 }
 

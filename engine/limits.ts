@@ -153,9 +153,19 @@ export const exportRunsMax = 256 * 1024;
 /** An answer that takes this many rows of a row group leaves its columns out of the cache: it costs more than decoding them. */
 export const bulkRowsMin = 16 * 1024;
 
-/** Lines that a thread writes in one job, about, and the memory lent to it for that: four pieces of an answer. */
+/**
+ * Rows that the thread which answers writes by itself before others do, where a row group has at least so many more: handing them
+ * over takes tens of microseconds, writing a row a fraction of one.
+ */
+export const inlineRowsMax = 512;
+export const lineJobRowsMin = 128;
+
+/** Lines that a thread writes in one job, about: four pieces of an answer. */
 export const lineJobBytes = 4 * answerBytesMax;
+
+/** The most memory lent to it for them, and for what its kernels are given: the description of 1000 columns and some list of rows. */
 export const lineScratchBytes = 2 * 1024 * 1024;
+export const lineArgumentBytes = 128 * 1024;
 
 /** Such jobs at once, whose lines wait for the client; as many again are written meanwhile. */
 export const lineJobsMax = 8;

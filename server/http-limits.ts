@@ -34,11 +34,5 @@ export const stallTimeoutMs = 120_000;
 export const lingerTimeoutMs = 1_000;
 export const lingerBytesMax = 1024 * 1024;
 
-/**
- * A first piece up to this length is not sent before the scan was asked for the next: where there is none, the answer has a
- * Content-Length. Beyond it another piece is likely, and the client should not wait for it.
- */
-export const shortAnswerBytesMax = 128 * 1024;
-
 /** One write to a socket, and what may be under way to it besides: the pace of a slow client reaches the scan through it. */
 export const socketWriteBytesMax = 64 * 1024;

@@ -33,8 +33,8 @@ export class NetResponse implements TransportResponse {
     if (this.#isGone) call();
   }
 
-  send(head: ResponseHead, body: Uint8Array | null): void {
-    if (this.#isGone) return;
+  send(head: ResponseHead, body: Uint8Array | null): Promise<void> | undefined {
+    if (this.#isGone) return undefined;
     assert(!this.#isBegun, 'a response is sent once');
     const { socket } = this.#connection;
     const text = this.#headText(head, body === null ? '' : `Content-Length: ${body.length}\r\n`);
@@ -46,7 +46,26 @@ export class NetResponse implements TransportResponse {
       socket.write(body);
       socket.uncork();
     }
-    this.#finish();
+    if (socket.writableLength === 0) {
+      this.#finish();
+      return undefined;
+    }
+    return this.#finishLater();
+  }
+
+  /** Ends an answer of which the kernel has not taken everything yet. */
+  async #finishLater(): Promise<void> {
+    try {
+      await this.#drained();
+      this.#finish();
+    } catch {
+      // The client is gone, and with it whoever would have to be told.
+    }
+  }
+
+  #drained(): Promise<void> {
+    this.#connection.awaitDrain();
+    return new Promise((resolve, reject) => (this.#waiter = { resolve, reject }));
   }
 
   async write(head: ResponseHead, piece: Uint8Array): Promise<void> {
@@ -60,8 +79,7 @@ export class NetResponse implements TransportResponse {
     socket.write(lineEnd);
     socket.uncork();
     if (socket.writableLength === 0) return;
-    this.#connection.awaitDrain();
-    await new Promise<void>((resolve, reject) => (this.#waiter = { resolve, reject }));
+    await this.#drained();
   }
 
   end(): void {

@@ -269,11 +269,11 @@ class NodeResponse implements TransportResponse {
     this.#closesBehind = true;
   }
 
-  send(head: ResponseHead, body: Uint8Array | null): void {
+  send(head: ResponseHead, body: Uint8Array | null): undefined {
     if (this.#isGone) return;
     assert(!this.#response.headersSent, 'a response is sent once');
     this.#writeHead(head, body?.length);
-    if (body !== null && this.#request.method !== 'HEAD') this.#response.write(body);
+    if (body !== null && this.#request.method !== 'HEAD') this.#response.write(Buffer.from(body));
     if (head.closes === true) this.#endAfterBody();
     else this.#response.end();
   }

@@ -8,7 +8,7 @@ export function sendProblem(
   problem: ProblemError,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  response.send(
+  void response.send(
     {
       status: problem.status,
       headers: {

@@ -6,7 +6,6 @@ import { clientGone } from './client-gone.js';
 import { corsHeaders, preflightHeaders, withVary } from './cors.js';
 import type { CorsOrigin } from './cors.js';
 import { gzipped } from './gzip.js';
-import { shortAnswerBytesMax } from './http-limits.js';
 import { ProblemError, problemOf } from './problem.js';
 import { sendProblem } from './problem-response.js';
 import type { QuerySlots } from './query-slots.js';
@@ -53,13 +52,13 @@ export class QueryRoute {
     try {
       this.#slots.assertOpen();
       if (request.method === 'OPTIONS') {
-        response.send({ status: 204, headers: this.#preflight(request) }, null);
+        await response.send({ status: 204, headers: this.#preflight(request) }, null);
         return;
       }
       const { store, query } = this.#read(request);
       const packs = acceptsGzip(request.header('accept-encoding'));
       const head = this.#heads.of(request.header('origin'));
-      if (request.method === 'HEAD') response.send(packs ? packed(head) : head, null);
+      if (request.method === 'HEAD') await response.send(packs ? packed(head) : head, null);
       else await this.#run(store, query, head, packs, response);
     } catch (error) {
       if (response.isGone) return;
@@ -105,12 +104,22 @@ export class QueryRoute {
     response.whenGone(() => pieces.interrupt(clientGone()));
     const startMs = performance.now();
     try {
-      const scan = await pieces.start((signal) => store.scan(query, { signal }));
-      const first = await pieces.next();
+      const begun = pieces.start((signal) => store.scan(query, { signal, lends: true }));
+      const scan = begun instanceof Promise ? await begun : begun;
+      const atHand = pieces.now();
+      const first = atHand === null ? await pieces.next() : atHand;
       const timing = serverTiming(scan.stats, performance.now() - startMs);
       const timed = { status: head.status, headers: { ...head.headers, 'Server-Timing': timing } };
-      if (first === undefined) response.send(timed, new Uint8Array(0));
-      else await this.#stream(pieces, first, timed, packs, response);
+      if (first === undefined) {
+        await response.send(timed, new Uint8Array(0));
+      } else if (pieces.isAtEnd && !packs) {
+        const sending = response.send(timed, first);
+        if (sending !== undefined) await sending;
+        // It is over: this gives back what it held.
+        pieces.now();
+      } else {
+        await this.#stream(pieces, first, timed, packs, response);
+      }
     } finally {
       // A scan that does not stop at once keeps its slot, but nobody waits for it.
       if (pieces.isDone) release();
@@ -193,27 +202,10 @@ async function streamPlain(
   head: ResponseHead,
   response: TransportResponse,
 ): Promise<void> {
-  let following: Promise<Uint8Array | undefined> | undefined;
-  if (first.length <= shortAnswerBytesMax) {
-    following = pieces.next();
-    if (await endsAtOnce(following)) {
-      response.send(head, first);
-      return;
-    }
+  for (let piece: Uint8Array | undefined = first; piece !== undefined;) {
+    await response.write(head, piece);
+    const atHand = pieces.now();
+    piece = atHand === null ? await pieces.next() : atHand;
   }
-  await response.write(head, first);
-  let piece = await (following ?? pieces.next());
-  for (; piece !== undefined; piece = await pieces.next()) await response.write(head, piece);
   response.end();
-}
-
-/** Whether an answer is known to be over before anything else happens in the process: then its length can be told. */
-function endsAtOnce(next: Promise<Uint8Array | undefined>): Promise<boolean> {
-  return new Promise((resolve) => {
-    // The caller learns of a failure when it awaits the piece itself.
-    const goOn = (): void => resolve(false);
-    next.then((piece) => resolve(piece === undefined), goOn);
-    // Promises that are settled come first, then this.
-    process.nextTick(goOn);
-  });
 }

@@ -1,4 +1,4 @@
-import type { Scan } from '../engine/archive.js';
+import type { ReadyIterable, Scan } from '../engine/archive.js';
 import { LogstrataError } from '../engine/errors.js';
 
 /**
@@ -17,6 +17,8 @@ export class TimedPieces {
   readonly #abort = idleControllers.pop() ?? new AbortController();
   #beginning: Promise<Scan> | undefined;
   #pieces: AsyncIterator<Uint8Array> | undefined;
+  /** The same, where it can be asked without waiting. */
+  #ready: ReadyIterable<Uint8Array> | undefined;
   #isDone = false;
   /** Time that the scan has taken in the waits that are over, and when the present one has begun. */
   #usedMs = 0;
@@ -34,12 +36,36 @@ export class TimedPieces {
     return this.#isDone;
   }
 
+  /** Whether the piece given last is known to be the last. Where it is not, only `next` tells. */
+  get isAtEnd(): boolean {
+    return this.#ready?.isAtEnd === true;
+  }
+
   /** Starts the scan, within the same bound. */
-  async start(begin: (signal: AbortSignal) => Promise<Scan>): Promise<Scan> {
-    this.#beginning = begin(this.#abort.signal);
-    const scan = await this.#within(this.#beginning);
+  start(begin: (signal: AbortSignal) => Scan | Promise<Scan>): Scan | Promise<Scan> {
+    const begun = begin(this.#abort.signal);
+    return begun instanceof Promise ? this.#startLater(begun) : this.#take(begun);
+  }
+
+  async #startLater(begun: Promise<Scan>): Promise<Scan> {
+    this.#beginning = begun;
+    return this.#take(await this.#within(begun));
+  }
+
+  #take(scan: Scan): Scan {
+    if ('now' in scan.lines) this.#ready = scan.lines;
     this.#pieces = scan.lines[Symbol.asyncIterator]();
     return scan;
+  }
+
+  /** The next piece, or undefined at the end, where nothing has to be waited for; null where `next` has to be asked. */
+  now(): Uint8Array | undefined | null {
+    if (this.#isDone) return undefined;
+    const result = this.#ready?.now() ?? null;
+    if (result === null) return null;
+    if (result.done !== true) return result.value;
+    this.#finish();
+    return undefined;
   }
 
   /** The next piece; undefined at the end. */
@@ -47,11 +73,15 @@ export class TimedPieces {
     if (this.#isDone || this.#pieces === undefined) return undefined;
     const result = await this.#within(this.#pieces.next());
     if (result.done !== true) return result.value;
+    this.#finish();
+    return undefined;
+  }
+
+  #finish(): void {
     this.#isDone = true;
     clearTimeout(this.#timer);
     if (!this.#abort.signal.aborted && idleControllers.length < idleControllersMax)
       idleControllers.push(this.#abort);
-    return undefined;
   }
 
   /** Stops the scan and whoever waits for it, for this reason. */

@@ -46,9 +46,10 @@ export interface TransportResponse {
   whenGone(call: () => void): void;
   /**
    * A response in one go, with its Content-Length. For `HEAD` only the head is sent; `null` is a response without
-   * a Content-Length as well (204, or a `HEAD` whose body is not known). The body's bytes are the transport's from here on.
+   * a Content-Length as well (204, or a `HEAD` whose body is not known). Once it has returned, or what it returns has resolved, the
+   * body's bytes have been handed to the kernel or copied, or the client is gone.
    */
-  send(head: ResponseHead, body: Uint8Array | null): void;
+  send(head: ResponseHead, body: Uint8Array | null): Promise<void> | undefined;
   /**
    * A part of the body. The head goes with the first. Resolves when the bytes have been handed to the kernel or copied and the
    * client keeps pace: no more than this piece waits on our side. Rejects `cancelled` when the client is gone.

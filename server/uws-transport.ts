@@ -144,7 +144,7 @@ class UwsResponse implements TransportResponse {
     if (this.#isGone) call();
   }
 
-  send(head: ResponseHead, body: Uint8Array | null): void {
+  send(head: ResponseHead, body: Uint8Array | null): undefined {
     if (this.#isEnded) return;
     assert(!this.#isBegun, 'a response is sent once');
     const closes = this.#closes(head);

@@ -98,7 +98,7 @@ export class LogstrataSide implements Side {
   private async answer(raw: string, take: ((piece: Uint8Array) => void) | undefined): Promise<void> {
     const { schema } = this.definition;
     const query = parseQueryRequest(raw, { schema, now: Date.now(), timezone, limitMax, limitDefault });
-    const scan = await this.opened().scan(query);
+    const scan = await this.opened().scan(query, { lends: true });
     for await (const piece of scan.lines) take?.(piece);
   }
 

@@ -10,12 +10,13 @@ export const jsonFloat64 = 1;
 export const jsonString = 2;
 /** Dictionary codes into values that were rendered beforehand (quoted, escaped, or digits). */
 export const jsonRendered = 3;
+/** Null in every row. */
+export const jsonNull = 4;
 
 /** One column of the rows, as typed arrays. Arrays that its kind has no use for are empty. */
 export interface JsonColumn {
-  readonly kind: typeof jsonInt64 | typeof jsonFloat64 | typeof jsonString | typeof jsonRendered;
-  /** `,"name":` in UTF-8. */
-  readonly key: Uint8Array;
+  readonly kind:
+    typeof jsonInt64 | typeof jsonFloat64 | typeof jsonString | typeof jsonRendered | typeof jsonNull;
   /** One bit a row, 1 = present; empty when every row is present. */
   readonly validity: Uint8Array;
   /** Row → entry of the arrays below; empty when the row is the entry. */
@@ -27,6 +28,19 @@ export interface JsonColumn {
   /** jsonString, jsonRendered: entry e is bytes[offsets[e], offsets[e + 1]). */
   readonly offsets: Uint32Array;
   readonly bytes: Uint8Array;
+}
+
+/** What stands before the values of a line: the same for all rows of a schema. */
+export interface JsonKeys {
+  /** `,"name":` in UTF-8, for each column. */
+  readonly keys: readonly Uint8Array[];
+  /** The most bytes of a line without its strings. */
+  readonly fixedBytes: number;
+}
+
+/** Columns of rows with their keys. */
+export interface JsonTable extends JsonKeys {
+  readonly columns: readonly JsonColumn[];
 }
 
 /** Where rows are written to. */
@@ -42,79 +56,99 @@ export const numberBytesMax = 25;
 /** `{"_cursor":"…16…"` and `}` with its line end. */
 const frameBytes = 12 + 16 + 1 + 2;
 
-/** The most bytes of a line without its strings. */
-export function fixedLineBytesMax(columns: readonly JsonColumn[]): number {
-  let sizeBytes = frameBytes;
-  for (const column of columns) sizeBytes += column.key.length + numberBytesMax;
-  return sizeBytes;
+/** The keys of columns of these names, in their order. */
+export function jsonKeysOf(names: readonly string[]): JsonKeys {
+  const encoder = new TextEncoder();
+  const keys = names.map((name) => encoder.encode(`,${JSON.stringify(name)}:`));
+  const fixedBytes = keys.reduce((sum, key) => sum + key.length + numberBytesMax, frameBytes);
+  return { keys, fixedBytes };
 }
 
-/** The most bytes of the line of `row`: a control character takes six. */
-export function lineBytesMax(columns: readonly JsonColumn[], fixedBytes: number, row: number): number {
-  let sizeBytes = fixedBytes;
-  for (let c = 0; c < columns.length; c++) {
-    const column = columns[c]!;
-    if (column.kind < jsonString) continue;
-    const entry = column.codes.length === 0 ? row : column.codes[row]!;
-    const length = column.offsets[entry + 1]! - column.offsets[entry]!;
-    sizeBytes += column.kind === jsonString ? 6 * length + 2 : length;
+/** Room in which the line of `row` is surely written: a control character takes six bytes. */
+export function lineRoomBytes({ columns, fixedBytes }: JsonTable, row: number): number {
+  let sizeBytes = 2 * fixedBytes;
+  for (const column of columns) {
+    if (column.kind !== jsonString && column.kind !== jsonRendered) continue;
+    sizeBytes += valueBytesMax(column, entryOf(column, row));
   }
   return sizeBytes;
 }
 
+function entryOf(column: JsonColumn, row: number): number {
+  return column.codes.length === 0 ? row : column.codes[row]!;
+}
+
+/** The most bytes of a string. */
+function valueBytesMax(column: JsonColumn, entry: number): number {
+  const length = column.offsets[entry + 1]! - column.offsets[entry]!;
+  return column.kind === jsonString ? 6 * length + 2 : length;
+}
+
 /**
- * Writes the lines of rows[from], rows[from + 1], … up to `to` while the longest form of the next one surely fits, and
- * returns the index of the first row not written. The ordinal of a row is `ordinalOfRow0` + row.
+ * Writes the lines of rows[from], rows[from + 1], … up to `to`, or of the rows from, from + 1, … where `rows` is null, while
+ * there surely is room: before each value, for its longest form and `fixedBytes`. Returns the index of the first row not
+ * written. The ordinal of a row is `ordinalOfRow0` + row.
  */
 export function writeJsonRows(
-  columns: readonly JsonColumn[],
-  fixedBytes: number,
-  rows: Uint32Array,
+  table: JsonTable,
+  rows: Uint32Array | null,
   from: number,
   to: number,
   partition: number,
   ordinalOfRow0: number,
   output: JsonOutput,
 ): number {
-  const out = output.bytes;
-  let at = output.at;
-  let i = from;
-  for (; i < to; i++) {
-    const row = rows[i]!;
-    if (at + lineBytesMax(columns, fixedBytes, row) > out.length) break;
-    at = writeCursor(partition, ordinalOfRow0 + row, out, at);
-    for (let c = 0; c < columns.length; c++) {
-      const column = columns[c]!;
-      at = copyBytes(column.key, 0, column.key.length, out, at);
-      const { validity } = column;
-      if (validity.length !== 0 && (validity[row >> 3]! & (1 << (row & 7))) === 0) {
-        out[at] = 0x6e;
-        out[at + 1] = 0x75;
-        out[at + 2] = 0x6c;
-        out[at + 3] = 0x6c;
-        at += 4;
-        continue;
-      }
-      const entry = column.codes.length === 0 ? row : column.codes[row]!;
-      const { kind } = column;
-      if (kind === jsonRendered) {
-        at = copyBytes(column.bytes, column.offsets[entry]!, column.offsets[entry + 1]!, out, at);
-      } else if (kind === jsonString) {
-        at = writeString(column.bytes, column.offsets[entry]!, column.offsets[entry + 1]!, out, at);
-      } else if (kind === jsonInt64) {
-        at = writeInt64(column.halves[2 * entry]! >>> 0, column.halves[2 * entry + 1]!, out, at);
-      } else {
-        at = writeDouble(column.doubles[entry]!, out, at);
-      }
-    }
-    out[at] = 0x7d;
-    out[at + 1] = 0x0a;
-    at += 2;
+  const valuesMax = output.bytes.length - table.fixedBytes;
+  for (let i = from; i < to; i++) {
+    if (output.at > valuesMax) return i;
+    const row = rows === null ? i : rows[i]!;
+    const end = writeLine(table, row, partition, ordinalOfRow0 + row, valuesMax, output);
+    if (end === null) return i;
+    output.at = end;
   }
-  output.at = at;
-  return i;
+  return to;
 }
 
+/** Writes one line and returns where it ends; null when there may be no room for all of it. */
+function writeLine(
+  { keys, columns }: JsonTable,
+  row: number,
+  partition: number,
+  ordinal: number,
+  valuesMax: number,
+  output: JsonOutput,
+): number | null {
+  const out = output.bytes;
+  let at = writeCursor(partition, ordinal, out, output.at);
+  for (let c = 0; c < columns.length; c++) {
+    const column = columns[c]!;
+    at = copyBytes(keys[c]!, 0, keys[c]!.length, out, at);
+    const { kind, validity } = column;
+    if (kind === jsonNull || (validity.length !== 0 && (validity[row >> 3]! & (1 << (row & 7))) === 0)) {
+      at = copyBytes(nullText, 0, nullText.length, out, at);
+      continue;
+    }
+    const entry = entryOf(column, row);
+    if (kind === jsonInt64) {
+      at = writeInt64(column.halves[2 * entry]! >>> 0, column.halves[2 * entry + 1]!, out, at);
+    } else if (kind === jsonFloat64) {
+      at = writeDouble(column.doubles[entry]!, out, at);
+    } else {
+      if (at + valueBytesMax(column, entry) > valuesMax) return null;
+      const start = column.offsets[entry]!;
+      const end = column.offsets[entry + 1]!;
+      at =
+        kind === jsonString
+          ? writeString(column.bytes, start, end, out, at)
+          : copyBytes(column.bytes, start, end, out, at);
+    }
+  }
+  out[at] = 0x7d;
+  out[at + 1] = 0x0a;
+  return at + 2;
+}
+
+const nullText = new TextEncoder().encode('null');
 const cursorKey = new TextEncoder().encode('{"_cursor":"');
 const hexDigits = new TextEncoder().encode('0123456789abcdef');
 

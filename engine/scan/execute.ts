@@ -1,12 +1,12 @@
-import type { Scan, ScanOptions } from '../archive.js';
+import type { ReadyIterable, Scan, ScanOptions } from '../archive.js';
 import { assert } from '../assert.js';
-import { answerBytesMax, answerFirstBytes, bulkRowsMin } from '../limits.js';
+import { answerBytesMax, answerFirstBytes, bulkRowsMin, inlineRowsMax, lineJobRowsMin } from '../limits.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import { BulkLines } from './bulk-lines.js';
 import { Finder } from './finder.js';
 import { JsonLines } from './json-lines.js';
-import { Materialiser } from './materialise.js';
-import { oneAhead } from './one-ahead.js';
+import { Materialiser, type Matches } from './materialise.js';
+import { LentSpace, OwnSpace } from './piece-space.js';
 import { Pace, throwIfAborted } from './pace.js';
 import { planScan } from './plan.js';
 import { preparePredicates } from './predicate.js';
@@ -14,6 +14,7 @@ import type { Query, ScanStats } from './query.js';
 import { QueryThreads } from './query-threads.js';
 import { RowGroupFilter } from './row-group-filter.js';
 import type { Snapshot } from './snapshot.js';
+import { Driver, eachMade, type Steps } from './steps.js';
 
 /** Nothing has been done yet. */
 export function newScanStats(): ScanStats {
@@ -55,22 +56,29 @@ export function executeScan(snapshot: Snapshot, query: Query, options: ScanSetti
   return { stats, lines: new ScanLines(snapshot, query, options, stats) };
 }
 
+/** How far an answer has come. */
+interface Progress {
+  /** The piece that is given next, or was given last, is the last one. */
+  isAtEnd: boolean;
+}
+
 /** The answer, read once. */
-class ScanLines implements AsyncIterableIterator<Uint8Array> {
+class ScanLines implements ReadyIterable<Uint8Array> {
   readonly #snapshot: Snapshot;
-  readonly #pieces: AsyncGenerator<Uint8Array>;
+  readonly #pieces: Driver<Uint8Array>;
   readonly #signal: AbortSignal | undefined;
   readonly #threads: QueryThreads | null;
   /** Calls of `next` and `return` that have not returned. */
   #pending = 0;
   #isReleased = false;
   #isTaken = false;
+  readonly #progress: Progress = { isAtEnd: false };
 
   constructor(snapshot: Snapshot, query: Query, options: ScanSettings, stats: ScanStats) {
     this.#snapshot = snapshot;
     this.#signal = options.signal;
     this.#threads = QueryThreads.of(options.workers, this.#signal);
-    this.#pieces = answer(snapshot, query, options, stats, this.#threads);
+    this.#pieces = new Driver(answer(snapshot, query, options, stats, this.#threads, this.#progress));
     if (this.#signal?.aborted === true) this.#release();
     else this.#signal?.addEventListener('abort', this.#onAbort);
   }
@@ -81,11 +89,24 @@ class ScanLines implements AsyncIterableIterator<Uint8Array> {
     return this;
   }
 
-  async next(): Promise<IteratorResult<Uint8Array>> {
-    if (this.#isReleased) {
-      throwIfAborted(this.#signal);
-      return { done: true, value: undefined };
+  get isAtEnd(): boolean {
+    return this.#progress.isAtEnd;
+  }
+
+  now(): IteratorResult<Uint8Array, void> | null {
+    if (this.#isReleased) return this.#over();
+    try {
+      const result = this.#pieces.now();
+      if (result?.done === true) this.#release();
+      return result;
+    } catch (error) {
+      this.#release();
+      throw error;
     }
+  }
+
+  async next(): Promise<IteratorResult<Uint8Array, void>> {
+    if (this.#isReleased) return this.#over();
     this.#pending++;
     try {
       const result = await this.#pieces.next();
@@ -99,14 +120,19 @@ class ScanLines implements AsyncIterableIterator<Uint8Array> {
     }
   }
 
-  async return(): Promise<IteratorResult<Uint8Array>> {
+  async return(): Promise<IteratorResult<Uint8Array, void>> {
     this.#pending++;
     try {
-      await this.#pieces.return(undefined);
+      await this.#pieces.return();
     } finally {
       this.#release();
       this.#leave();
     }
+    return { done: true, value: undefined };
+  }
+
+  #over(): IteratorResult<Uint8Array, void> {
+    throwIfAborted(this.#signal);
     return { done: true, value: undefined };
   }
 
@@ -122,7 +148,7 @@ class ScanLines implements AsyncIterableIterator<Uint8Array> {
   /** While nobody waits for a piece there is nobody else to see that the caller has gone away, and perhaps nobody asks again. */
   #abandon(): void {
     if (this.#isReleased) return;
-    const ended = this.#pieces.return(undefined);
+    const ended = this.#pieces.return();
     ended.catch(() => undefined);
     // What is being done ahead of the caller still reads the snapshot.
     this.#threads?.track(ended);
@@ -140,15 +166,17 @@ class ScanLines implements AsyncIterableIterator<Uint8Array> {
   }
 }
 
-async function* answer(
+function* answer(
   snapshot: Snapshot,
   query: Query,
   options: ScanOptions,
   stats: ScanStats,
   threads: QueryThreads | null,
-): AsyncGenerator<Uint8Array> {
+  progress: Progress,
+): Steps<Uint8Array> {
   throwIfAborted(options.signal);
-  const predicates = preparePredicates(query, snapshot.schema);
+  const { schema } = snapshot;
+  const predicates = preparePredicates(query, schema);
   if (query.limit === 0) return;
   const startMs = performance.now();
   const plan = planScan(snapshot.runs, query);
@@ -156,32 +184,42 @@ async function* answer(
   stats.rowGroups = plan.rowGroups;
   const pace = new Pace(options.signal);
   const { pieceBytes = answerBytesMax } = options;
-  const lines = new JsonLines(pieceBytes, answerFirstBytes);
-  const materialiser = new Materialiser(snapshot.schema, lines, { stats, pace, threads });
-  const onWait = (): void => materialiser.close();
-  const work = { stats, pace, threads, onWait };
-  const finder = new Finder(plan, new RowGroupFilter(snapshot.schema, predicates, work), work);
-  const bulk = threads === null ? null : new BulkLines(snapshot.schema, pieceBytes, work, threads);
+  const space = options.lends === true ? new LentSpace() : new OwnSpace();
+  const lines = new JsonLines(pieceBytes, space, answerFirstBytes);
+  const materialiser = new Materialiser(schema, lines, { stats, pace, threads });
+  const work = { stats, pace, threads, onWait: () => materialiser.close() };
+  const finder = new Finder(plan, new RowGroupFilter(schema, predicates, work), work);
+  const bulk = threads === null ? null : new BulkLines(schema, pieceBytes, space, work, threads);
   stats.selectMs += performance.now() - startMs;
-  async function* batches(): AsyncGenerator<readonly Uint8Array[]> {
-    for await (const matches of finder.matches(query.limit)) {
-      if (bulk !== null && matches.take >= bulkRowsMin) {
-        materialiser.close();
-        const begun = lines.take();
-        if (begun !== null) yield [begun];
-        yield* bulk.write(matches);
-      } else {
-        for await (const piece of materialiser.write(matches)) yield [piece];
-      }
+  function* write(matches: Matches): Steps<Uint8Array> {
+    if (bulk === null) {
+      yield* materialiser.write(matches);
+    } else if (isForThreads(matches, stats)) {
+      materialiser.close();
+      const begun = lines.take();
+      if (begun !== null) yield begun;
+      yield* bulk.write(matches);
+    } else {
+      yield* bulk.finish();
+      yield* materialiser.write(matches);
     }
+  }
+  try {
+    yield* eachMade(finder.matches(query.limit), write);
+    if (bulk !== null) yield* bulk.finish();
     // A caller that takes its time with the last piece keeps no memory from others either.
     materialiser.close();
     const rest = lines.take();
-    if (rest !== null) yield [rest];
-  }
-  try {
-    for await (const batch of threads === null ? batches() : oneAhead(batches())) yield* batch;
+    progress.isAtEnd = true;
+    if (rest !== null) yield rest;
   } finally {
     materialiser.close();
+    bulk?.close();
+    space.close();
   }
+}
+
+/** Whether rows are handed over sooner than written: when they are many, or some and the answer is long already. */
+function isForThreads({ take }: Matches, { rowsReturned }: ScanStats): boolean {
+  return take >= bulkRowsMin || (take >= lineJobRowsMin && rowsReturned >= inlineRowsMax);
 }

@@ -8,6 +8,7 @@ import type { Looking, RowGroupFilter, ScanWork } from './row-group-filter.js';
 import { compactSelection, countSelected } from './selection.js';
 import type { Selection } from './selection.js';
 import type { RowGroup } from './snapshot.js';
+import { settled, type Steps } from './steps.js';
 
 /**
  * Walks the units of a plan for their matches. With threads it looks at units ahead of the one whose matches it takes: one
@@ -19,41 +20,51 @@ export class Finder {
   readonly #work: ScanWork;
   /** Row groups that are being looked at, or have further units, and how many of these are left. */
   readonly #looking = new Map<RowGroup, { readonly looking: Looking; unitsLeft: number }>();
+  readonly #units: Iterator<ScanUnit, void>;
+  /** Units that are being looked at, the next one first. */
+  readonly #begun: ScanUnit[] = [];
+  #unitsTaken = 0;
 
   constructor(plan: ScanPlan, filter: RowGroupFilter, work: ScanWork) {
     this.#plan = plan;
     this.#filter = filter;
     this.#work = work;
+    this.#units = scanUnits(plan);
   }
 
   /** The matches of an answer of `limit` rows, in its order. */
-  async *matches(limit: number): AsyncGenerator<Matches> {
+  *matches(limit: number): Steps<Matches> {
     if (this.#plan.direction === 'forward') {
-      yield* this.first(limit);
+      yield* this.#first(limit);
       return;
     }
-    const newest = await this.last(limit);
+    const newest = yield* this.#last(limit);
     // Each is let go once it is written, so that a long answer gives memory back as it proceeds.
     for (let matches = newest.pop(); matches !== undefined; matches = newest.pop()) yield matches;
   }
 
   /** The first `limit` matches, as they are found. */
-  async *first(limit: number): AsyncGenerator<Matches> {
+  *#first(limit: number): Steps<Matches> {
     let left = limit;
-    for await (const { unit, selection } of this.#selections()) {
+    while (left > 0) {
+      const unit = this.#next();
+      if (unit === undefined) return;
+      const selection = yield* this.#take(unit);
       const take = Math.min(left, countSelected(selection, unit.ranges));
       if (take === 0) continue;
       yield { unit, selection, skip: 0, take };
       left -= take;
-      if (left === 0) return;
     }
   }
 
   /** The last `limit` matches, newest unit first. */
-  async last(limit: number): Promise<Matches[]> {
+  *#last(limit: number): Steps<never, Matches[]> {
     const found: Matches[] = [];
     let left = limit;
-    for await (const { unit, selection } of this.#selections()) {
+    while (left > 0) {
+      const unit = this.#next();
+      if (unit === undefined) break;
+      const selection = yield* this.#take(unit);
       const count = countSelected(selection, unit.ranges);
       if (count === 0) continue;
       const take = Math.min(left, count);
@@ -64,29 +75,24 @@ export class Finder {
         take,
       });
       left -= take;
-      if (left === 0) break;
     }
     return found;
   }
 
-  async *#selections(): AsyncGenerator<{ unit: ScanUnit; selection: Selection }> {
-    const units = scanUnits(this.#plan);
+  /** The unit to be taken next. It, and what may follow it, is being looked at. */
+  #next(): ScanUnit | undefined {
     const { threads, pace } = this.#work;
     const aheadMax = threads === null ? 1 : rowGroupsAheadMax;
-    const begun: ScanUnit[] = [];
-    for (let taken = 0; ; taken++) {
-      while (begun.length <= Math.min(taken, aheadMax - 1)) {
-        const next = units.next();
-        if (next.done === true) break;
-        // The caller may have left while the one before was waited for.
-        throwIfAborted(pace.signal);
-        this.#begin(next.value);
-        begun.push(next.value);
-      }
-      const unit = begun.shift();
-      if (unit === undefined) return;
-      yield { unit, selection: await this.#take(unit) };
+    while (this.#begun.length <= Math.min(this.#unitsTaken, aheadMax - 1)) {
+      const next = this.#units.next();
+      if (next.done === true) break;
+      // The caller may have left while the one before was waited for.
+      throwIfAborted(pace.signal);
+      this.#begin(next.value);
+      this.#begun.push(next.value);
     }
+    this.#unitsTaken++;
+    return this.#begun.shift();
   }
 
   #begin({ rowGroup }: ScanUnit): void {
@@ -99,13 +105,15 @@ export class Finder {
     });
   }
 
-  async #take({ rowGroup }: ScanUnit): Promise<Selection> {
+  *#take({ rowGroup }: ScanUnit): Steps<never, Selection> {
     const { pace, stats } = this.#work;
-    await pace.pause();
+    const pause = pace.pause();
+    if (pause !== undefined) yield pause;
     const startMs = performance.now();
     const begun = this.#looking.get(rowGroup);
     assert(begun !== undefined, 'a unit is taken after it was begun');
-    const selection = await begun.looking.selection();
+    const looked = begun.looking.selection();
+    const selection = looked instanceof Promise ? yield* settled(looked) : looked;
     begun.unitsLeft--;
     if (begun.unitsLeft === 0) this.#looking.delete(rowGroup);
     stats.selectMs += performance.now() - startMs;

@@ -1,10 +1,13 @@
 import { assertNever } from '../assert.js';
 import { columnBytes } from '../column.js';
 import { sharedMemory } from '../kernels/shared-memory.js';
+import type { Schema } from '../schema.js';
 import type { Column, DictionaryColumn, PlainColumn, Validity } from '../column.js';
 import {
   jsonFloat64,
   jsonInt64,
+  jsonKeysOf,
+  jsonNull,
   jsonRendered,
   jsonString,
   numberBytesMax,
@@ -12,66 +15,79 @@ import {
   writeInt64,
   writeString,
 } from '../kernels/json-rows.js';
-import type { JsonColumn } from '../kernels/json-rows.js';
+import type { JsonColumn, JsonKeys } from '../kernels/json-rows.js';
 
-const noCodes = new Uint8Array(0);
-const noHalves = new Int32Array(0);
-const noDoubles = new Float64Array(0);
-const noOffsets = new Uint32Array(0);
-const noBytes = new Uint8Array(0);
+const none = {
+  validity: new Uint8Array(0),
+  codes: new Uint8Array(0),
+  halves: new Int32Array(0),
+  doubles: new Float64Array(0),
+  offsets: new Uint32Array(0),
+  bytes: new Uint8Array(0),
+};
 
-/** `,"name":`, which stands before a field's value in every line. */
-export function jsonKey(name: string): Uint8Array {
-  return new TextEncoder().encode(`,${JSON.stringify(name)}:`);
+const keysOfSchemas = new WeakMap<Schema, JsonKeys>();
+
+/** What stands before the values of a schema's fields. */
+export function jsonKeys(schema: Schema): JsonKeys {
+  let keys = keysOfSchemas.get(schema);
+  if (keys === undefined) {
+    keys = jsonKeysOf(schema.fields.map(({ name }) => name));
+    keysOfSchemas.set(schema, keys);
+  }
+  return keys;
 }
+
+/** Columns as they are written, those that queries have asked for again and again: the pool gives each the same. */
+const known = new WeakMap<Column, JsonColumn>();
 
 /**
  * A column as the JSON kernel takes it. The entries of a dictionary that no kernel reaches are rendered beforehand where at
  * least half as many rows are to be written.
  */
-export function jsonColumn(key: Uint8Array, column: Column, rowsToWrite: number): JsonColumn {
-  if (column.kind !== 'dictionary') return plainColumn(key, column, column.validity, noCodes);
-  // Without an entry every row is null, and its code stands for nothing.
-  if (column.values.length === 0) return allNull(key, column);
-  // A kernel writes an entry about as fast as it copies one that was rendered.
-  const memory = sharedMemory();
-  const isForKernel = memory !== null && memory.kernels !== null && memory.holds(column.codes);
-  if (isForKernel || rowsToWrite * 2 < column.values.length || !isRenderable(column)) {
-    return plainColumn(key, column.values, column.validity, column.codes);
+export function jsonColumn(column: Column, rowsToWrite: number): JsonColumn {
+  if (column.kind === 'dictionary' && rowsToWrite * 2 >= column.values.length && isToRender(column)) {
+    const { codes, validity } = column;
+    return { ...renderEntries(column.values), validity: validity ?? none.validity, codes };
   }
-  return { ...renderEntries(key, column.values), validity: column.validity ?? noBytes, codes: column.codes };
+  let written = known.get(column);
+  if (written === undefined) {
+    written = unrendered(column);
+    known.set(column, written);
+  }
+  return written;
 }
 
-function allNull(key: Uint8Array, column: DictionaryColumn): JsonColumn {
-  const validity = new Uint8Array((column.length + 7) >> 3);
-  const arrays = { halves: noHalves, doubles: noDoubles, offsets: noOffsets, bytes: noBytes };
-  return { kind: jsonInt64, key, validity, codes: noCodes, ...arrays };
+function unrendered(column: Column): JsonColumn {
+  if (column.kind !== 'dictionary') return plainColumn(column, column.validity, none.codes);
+  // Without an entry every row is null, and its code stands for nothing.
+  if (column.values.length === 0) return { ...none, kind: jsonNull };
+  return plainColumn(column.values, column.validity, column.codes);
 }
 
 function plainColumn(
-  key: Uint8Array,
   column: PlainColumn,
-  validity: Validity,
+  columnValidity: Validity,
   codes: Uint8Array | Uint16Array,
 ): JsonColumn {
-  const shape = {
-    key,
-    validity: validity ?? noBytes,
-    codes,
-    halves: noHalves,
-    doubles: noDoubles,
-    offsets: noOffsets,
-    bytes: noBytes,
-  };
+  const validity = columnValidity ?? none.validity;
   switch (column.kind) {
     case 'int64': {
       const { buffer, byteOffset, length } = column.values;
-      return { ...shape, kind: jsonInt64, halves: new Int32Array(buffer, byteOffset, length * 2) };
+      const halves = new Int32Array(buffer, byteOffset, length * 2);
+      return { ...none, validity, codes, kind: jsonInt64, halves };
     }
     case 'float64':
-      return { ...shape, kind: jsonFloat64, doubles: column.values };
+      return { ...none, validity, codes, kind: jsonFloat64, doubles: column.values };
     case 'bytes':
-      return { ...shape, kind: jsonString, offsets: column.offsets, bytes: column.bytes };
+      return {
+        ...none,
+        validity,
+        codes,
+        kind: jsonString,
+        offsets: column.offsets,
+        bytes: column.bytes,
+      };
     default:
       return assertNever(column);
   }
@@ -80,11 +96,14 @@ function plainColumn(
 /** Rendered entries take up to six times their bytes; larger dictionaries are escaped row by row. */
 const renderedBytesMax = 16 * 1024 * 1024;
 
-function isRenderable(column: DictionaryColumn): boolean {
-  return columnBytes(column.values) * 6 <= renderedBytesMax;
+/** Whether rendering pays: a kernel writes an entry about as fast as it copies one that was rendered. */
+function isToRender({ codes, values }: DictionaryColumn): boolean {
+  const memory = sharedMemory();
+  if (memory !== null && memory.kernels !== null && memory.holds(codes)) return false;
+  return values.length > 0 && columnBytes(values) * 6 <= renderedBytesMax;
 }
 
-function renderEntries(key: Uint8Array, values: PlainColumn): JsonColumn {
+function renderEntries(values: PlainColumn): JsonColumn {
   const entries = values.length;
   const offsets = new Uint32Array(entries + 1);
   const bytes = new Uint8Array(renderedBound(values));
@@ -92,7 +111,7 @@ function renderEntries(key: Uint8Array, values: PlainColumn): JsonColumn {
   const halves =
     values.kind === 'int64'
       ? new Int32Array(values.values.buffer, values.values.byteOffset, entries * 2)
-      : noHalves;
+      : none.halves;
   for (let i = 0; i < entries; i++) {
     if (values.kind === 'bytes') {
       at = writeString(values.bytes, values.offsets[i]!, values.offsets[i + 1]!, bytes, at);
@@ -103,16 +122,7 @@ function renderEntries(key: Uint8Array, values: PlainColumn): JsonColumn {
     }
     offsets[i + 1] = at;
   }
-  return {
-    kind: jsonRendered,
-    key,
-    validity: noBytes,
-    codes: noCodes,
-    halves: noHalves,
-    doubles: noDoubles,
-    offsets,
-    bytes,
-  };
+  return { ...none, kind: jsonRendered, offsets, bytes };
 }
 
 /** Bytes that the rendered entries take at most: six for one of a string. */

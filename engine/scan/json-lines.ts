@@ -1,91 +1,76 @@
-import { fixedLineBytesMax, lineBytesMax, writeJsonRows } from '../kernels/json-rows.js';
-import type { JsonColumn, JsonOutput } from '../kernels/json-rows.js';
-import { bytesToCopy, writeRowsByKernel } from '../kernels/simd/json-rows.js';
+import { lineRoomBytes, writeJsonRows } from '../kernels/json-rows.js';
+import type { JsonColumn, JsonKeys, JsonOutput, JsonTable } from '../kernels/json-rows.js';
+import { reachableTable, writeRowsByKernel, type ReachableTable } from '../kernels/simd/json-rows.js';
+import type { PieceSpace } from './piece-space.js';
 
-/** The columns of one row group, ready to be written. */
-export interface JsonColumns {
-  readonly columns: readonly JsonColumn[];
-  /** The most bytes of a line without its strings. */
-  readonly fixedBytes: number;
-  /** What a kernel's call copies of the columns; null where they don't lie in its memory. */
-  readonly copiedBytes: number | null;
+/** The columns of one row group, ready to be written, and as a kernel takes them where one can. */
+export interface LineTable {
+  readonly table: JsonTable;
+  readonly reachable: ReachableTable | null;
 }
 
 /** Columns of one row group, in the order of the response. */
-export function makeJsonColumns(columns: readonly JsonColumn[]): JsonColumns {
-  return { columns, fixedBytes: fixedLineBytesMax(columns), copiedBytes: bytesToCopy(columns) };
+export function makeLineTable({ keys, fixedBytes }: JsonKeys, columns: readonly JsonColumn[]): LineTable {
+  const table = { keys, fixedBytes, columns };
+  return { table, reachable: reachableTable(table) };
 }
 
-/** A piece that is being filled, in memory of its own. */
-interface BegunPiece extends JsonOutput {
-  bytes: Uint8Array<ArrayBuffer>;
+/** Rows of a row group, and the positions they stand at: the ordinal of a row is `ordinalOfRow0` + row. */
+export interface PlacedRows {
+  /** Rows in their order; null for those from one row to another. */
+  readonly rows: Uint32Array | null;
+  readonly partition: number;
+  readonly ordinalOfRow0: number;
 }
 
 const nothing = new Uint8Array(0);
 
-/**
- * Gathers lines into pieces of at most `pieceBytes`, which begin and end with a line. Only a line that is longer by itself
- * makes a longer piece. A piece taken is the caller's own.
- */
+/** Gathers lines into pieces of at most `pieceBytes`, which begin and end with a line. Only a line that is longer by itself makes a longer piece. */
 export class JsonLines {
   readonly #pieceBytes: number;
+  readonly #space: PieceSpace;
   /** The bytes of the piece that comes next. */
   #nextBytes: number;
-  readonly #output: BegunPiece = { bytes: nothing, at: 0 };
+  readonly #output: JsonOutput = { bytes: nothing, at: 0 };
 
   /** @param firstBytes of the first piece, where there may be no second */
-  constructor(pieceBytes: number, firstBytes: number = pieceBytes) {
+  constructor(pieceBytes: number, space: PieceSpace, firstBytes: number = pieceBytes) {
     this.#pieceBytes = pieceBytes;
+    this.#space = space;
     this.#nextBytes = Math.min(firstBytes, pieceBytes);
   }
 
   /**
-   * Writes the lines of rows[from], rows[from + 1], … up to `to`, and returns the index of the first row for which the
-   * piece has no room: `take` it then, and go on.
+   * Writes the lines of rows[first], rows[first + 1], … up to `to` (of the rows `first`, `first` + 1, … without a list), and
+   * returns the index of the first row for which the piece has no room: `take` it then, and go on.
    */
-  write(
-    from: JsonColumns,
-    rows: Uint32Array,
-    first: number,
-    to: number,
-    partition: number,
-    ordinalOfRow0: number,
-  ): number {
+  write({ table, reachable }: LineTable, placed: PlacedRows, first: number, to: number): number {
+    const { rows, partition, ordinalOfRow0 } = placed;
     const output = this.#output;
     let end = to;
     let isLong = false;
     if (output.bytes.length === 0) {
-      const lineBytes = lineBytesMax(from.columns, from.fixedBytes, rows[first]!);
-      isLong = lineBytes > this.#pieceBytes;
-      // Its content is written before it is read, so that it need not be cleared.
-      output.bytes = Buffer.allocUnsafeSlow(Math.max(this.#nextBytes, lineBytes));
-      this.#nextBytes = this.#pieceBytes;
+      const roomBytes = lineRoomBytes(table, rows === null ? first : rows[first]!);
+      isLong = roomBytes > this.#pieceBytes;
       if (isLong) end = first + 1;
+      output.bytes = this.#space.open(Math.max(this.#nextBytes, roomBytes));
+      this.#nextBytes = this.#pieceBytes;
     }
-    const { columns, fixedBytes, copiedBytes } = from;
     const next =
-      copiedBytes === null
-        ? writeJsonRows(columns, fixedBytes, rows, first, end, partition, ordinalOfRow0, output)
-        : writeRowsByKernel(
-            { columns, fixedBytes, copiedBytes },
-            rows,
-            first,
-            end,
-            partition,
-            ordinalOfRow0,
-            output,
-          );
+      reachable === null
+        ? writeJsonRows(table, rows, first, end, partition, ordinalOfRow0, output)
+        : writeRowsByKernel(reachable, rows, first, end, partition, ordinalOfRow0, output);
     // A long line stands alone, and without the room that its escapes might have taken.
-    if (isLong) output.bytes = output.bytes.slice(0, output.at);
+    if (isLong) output.bytes = output.bytes.subarray(0, output.at);
     return next;
   }
 
   /** The lines since the last piece; null when there are none. */
-  take(): Uint8Array<ArrayBuffer> | null {
+  take(): Uint8Array | null {
     const { bytes, at } = this.#output;
     if (at === 0) return null;
     this.#output.bytes = nothing;
     this.#output.at = 0;
-    return bytes.subarray(0, at);
+    return this.#space.end(bytes.subarray(0, at));
   }
 }

@@ -1,73 +1,82 @@
-import { JsonLines, type JsonColumns } from './json-lines.js';
+import { JsonLines, type LineTable, type PlacedRows } from './json-lines.js';
 import type { Matches } from './materialise.js';
-import { listSelected } from './selection.js';
+import type { PieceSpace } from './piece-space.js';
+import { countInRange, listSelected } from './selection.js';
 
-/** Rows of one row group, and the positions they stand at: the ordinal of a row is `ordinalOfRow0` + row. */
-export interface LinePart {
-  readonly rows: Uint32Array;
-  readonly partition: number;
-  readonly ordinalOfRow0: number;
+/** Rows of one row group whose positions go together: those at [first, end) of the list, or these rows where there is none. */
+export interface LinePart extends PlacedRows {
+  readonly first: number;
+  readonly end: number;
 }
 
 /** The rows that an answer takes from one unit, in its order. */
-export function partsOf(matches: Matches): LinePart[] {
-  const parts: LinePart[] = [];
-  let { skip, take } = matches;
-  for (const range of matches.unit.ranges) {
-    if (take === 0) break;
-    const listed = new Uint32Array(range.rows);
-    const count = listSelected(matches.selection, range, listed);
-    const from = Math.min(skip, count);
-    const to = Math.min(count, from + take);
-    skip -= from;
-    take -= to - from;
-    if (to === from) continue;
+export function* partsOf({ unit, selection, skip, take }: Matches): Generator<LinePart> {
+  let toSkip = skip;
+  let left = take;
+  for (const range of unit.ranges) {
+    if (left === 0) break;
+    const count = countInRange(selection, range);
+    const skipped = Math.min(toSkip, count);
+    const taken = Math.min(count - skipped, left);
+    toSkip -= skipped;
+    left -= taken;
+    if (taken === 0) continue;
+    const { partition } = range;
     const ordinalOfRow0 = range.firstOrdinal - range.firstRow;
-    parts.push({ rows: listed.slice(from, to), partition: range.partition, ordinalOfRow0 });
-  }
-  return parts;
-}
-
-/** The first `rows` rows of the parts, and the others. */
-export function cutParts(parts: readonly LinePart[], rows: number): { first: LinePart[]; rest: LinePart[] } {
-  const first: LinePart[] = [];
-  let left = rows;
-  for (let i = 0; i < parts.length; i++) {
-    const part = parts[i]!;
-    if (part.rows.length > left) {
-      // Copies, because whoever is sent a view is sent all of its buffer.
-      if (left > 0) first.push({ ...part, rows: part.rows.slice(0, left) });
-      return { first, rest: [{ ...part, rows: part.rows.subarray(left) }, ...parts.slice(i + 1)] };
+    if (selection.kind === 'all') {
+      const first = range.firstRow + skipped;
+      yield { rows: null, first, end: first + taken, partition, ordinalOfRow0 };
+    } else {
+      const rows = new Uint32Array(count);
+      listSelected(selection, range, rows);
+      yield { rows, first: skipped, end: skipped + taken, partition, ordinalOfRow0 };
     }
-    first.push({ ...part, rows: part.rows.slice() });
-    left -= part.rows.length;
   }
-  return { first, rest: [] };
 }
 
 /** How many rows the parts have. */
 export function rowsOfParts(parts: readonly LinePart[]): number {
-  return parts.reduce((sum, { rows }) => sum + rows.length, 0);
+  return parts.reduce((sum, { first, end }) => sum + end - first, 0);
+}
+
+/** Cuts the parts into lists of `rows` rows each, the last of what is left. */
+export function* cutParts(parts: Iterable<LinePart>, rows: number): Generator<LinePart[]> {
+  let cut: LinePart[] = [];
+  let left = rows;
+  for (const part of parts) {
+    for (let first = part.first; first < part.end;) {
+      const end = Math.min(part.end, first + left);
+      // Copies, because whoever is sent a view is sent all of its buffer.
+      if (part.rows === null) cut.push({ ...part, first, end });
+      else cut.push({ ...part, rows: part.rows.slice(first, end), first: 0, end: end - first });
+      left -= end - first;
+      first = end;
+      if (left > 0) continue;
+      yield cut;
+      cut = [];
+      left = rows;
+    }
+  }
+  if (cut.length > 0) yield cut;
 }
 
 /** The parts as lines, in pieces of at most `pieceBytes`; only a line that is longer by itself makes a longer one. */
 export function writeParts(
-  columns: JsonColumns,
+  table: LineTable,
   parts: readonly LinePart[],
   pieceBytes: number,
-): Uint8Array<ArrayBuffer>[] {
-  const lines = new JsonLines(pieceBytes);
-  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  space: PieceSpace,
+): Uint8Array[] {
+  const lines = new JsonLines(pieceBytes, space);
+  const pieces: Uint8Array[] = [];
   const takePiece = (): void => {
     const piece = lines.take();
-    // What moves between threads takes its whole buffer along: a small part of one goes alone.
-    if (piece !== null)
-      pieces.push(piece.length * 2 < piece.buffer.byteLength ? new Uint8Array(piece) : piece);
+    if (piece !== null) pieces.push(piece);
   };
-  for (const { rows, partition, ordinalOfRow0 } of parts) {
-    for (let next = 0; next < rows.length;) {
-      next = lines.write(columns, rows, next, rows.length, partition, ordinalOfRow0);
-      if (next < rows.length) takePiece();
+  for (const part of parts) {
+    for (let next = part.first; next < part.end;) {
+      next = lines.write(table, part, next, part.end);
+      if (next < part.end) takePiece();
     }
   }
   takePiece();

@@ -1,38 +1,47 @@
 import { columnAt, layoutEnd, type ColumnLayout } from '../column-layout.js';
+import type { JsonKeys } from '../kernels/json-rows.js';
 import { foreignMemory, workingOn, type MemoryRange } from '../kernels/shared-memory.js';
+import { lineArgumentBytes } from '../limits.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../workers/task.js';
 import { jsonColumn } from './json-columns.js';
-import { makeJsonColumns } from './json-lines.js';
+import { makeLineTable } from './json-lines.js';
 import { rowsOfParts, writeParts, type LinePart } from './line-parts.js';
+import { PieceRange } from './piece-space.js';
 
 /** Rows to be written as lines, out of columns that lie in a memory of the thread that asks. */
 export interface LinesJob {
-  /** `,"name":` of each column. */
-  readonly keys: readonly Uint8Array[];
+  readonly keys: JsonKeys;
   readonly layouts: readonly ColumnLayout[];
-  /** Lent to the kernels for as long as the job takes. */
-  readonly scratch: MemoryRange;
+  /** Lent for as long as the job takes: `lineArgumentBytes` for the kernels, and behind them room for the pieces. */
+  readonly range: MemoryRange;
   readonly parts: readonly LinePart[];
   /** A longer piece has one line alone. */
   readonly pieceBytes: number;
 }
 
+/** A piece: its address in the range and its length, or itself where the range had no room for it. */
+export type WrittenPiece = readonly [address: number, bytes: number] | Uint8Array;
+
 /** Writes rows as JSON Lines, in pieces: the work of `linesTask`. */
-export function work(job: LinesJob): Finished<readonly Uint8Array[]> {
-  const { keys, layouts, scratch, parts, pieceBytes } = job;
-  const memory = foreignMemory(scratch);
-  const buffer = memory.bufferUpTo(Math.max(...layouts.map(layoutEnd)));
+export function work(job: LinesJob): Finished<readonly WrittenPiece[]> {
+  const { keys, layouts, range, parts, pieceBytes } = job;
+  const memory = foreignMemory(range);
+  const { address, sizeBytes } = range;
+  const space = new PieceRange(memory, address + lineArgumentBytes, sizeBytes - lineArgumentBytes);
+  const buffer = memory.bufferUpTo(Math.max(address + sizeBytes, ...layouts.map(layoutEnd)));
   const rowsToWrite = rowsOfParts(parts);
-  const place = { address: scratch.address, bytes: scratch.sizeBytes };
-  const pieces = workingOn(memory, place, () => {
-    const columns = layouts.map((layout, i) => jsonColumn(keys[i]!, columnAt(buffer, layout), rowsToWrite));
-    return writeParts(makeJsonColumns(columns), parts, pieceBytes);
+  const pieces = workingOn(memory, { address, bytes: lineArgumentBytes }, () => {
+    const columns = layouts.map((layout) => jsonColumn(columnAt(buffer, layout), rowsToWrite));
+    return writeParts(makeLineTable(keys, columns), parts, pieceBytes, space);
   });
-  return { result: pieces, transfer: buffersOf(pieces) };
+  const result = pieces.map((piece) =>
+    space.holds(piece) ? ([piece.byteOffset, piece.length] as const) : piece,
+  );
+  return { result, transfer: buffersOf(result.filter((piece) => piece instanceof Uint8Array)) };
 }
 
 /** Has rows written as JSON Lines. */
-export const linesTask: Task<LinesJob, readonly Uint8Array[]> = {
+export const linesTask: Task<LinesJob, readonly WrittenPiece[]> = {
   module: builtModule(import.meta.url),
   work,
 };

@@ -31,10 +31,16 @@ export class Pace {
     return this.#signal?.aborted === true || performance.now() - this.#resumedMs > workMsMax;
   }
 
-  /** Lets the event loop run where the work has lasted long enough; throws when the signal is aborted. */
-  async pause(): Promise<void> {
+  /**
+   * What is to be waited for, so that the event loop runs, where the work has lasted long enough; undefined where it has not.
+   * Throws, or rejects, when the signal is aborted.
+   */
+  pause(): Promise<void> | undefined {
     throwIfAborted(this.#signal);
-    if (performance.now() - this.#resumedMs <= workMsMax) return;
+    return performance.now() - this.#resumedMs <= workMsMax ? undefined : this.#yield();
+  }
+
+  async #yield(): Promise<void> {
     await setImmediate();
     this.#resumedMs = performance.now();
     throwIfAborted(this.#signal);

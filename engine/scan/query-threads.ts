@@ -9,7 +9,7 @@ import { pooledChunkTask } from '../storage/pooled-chunk-task.js';
 import { probeTask, type GramFilterFile } from '../storage/probe-task.js';
 import type { JobQueue } from '../workers/job-queue.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
-import { linesTask, type LinesJob } from './lines-task.js';
+import { linesTask, type LinesJob, type WrittenPiece } from './lines-task.js';
 import { selectTask, type SelectJob } from './select-task.js';
 import type { ReadCounters } from './snapshot.js';
 
@@ -92,7 +92,7 @@ export class QueryThreads {
   }
 
   /** Has rows written as JSON Lines. */
-  writeLines(job: LinesJob): Promise<readonly Uint8Array[]> {
+  writeLines(job: LinesJob): Promise<readonly WrittenPiece[]> {
     return this.#queue.run(linesTask, job);
   }
 

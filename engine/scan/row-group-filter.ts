@@ -44,8 +44,10 @@ export interface ScanWork {
 /** A row group that is being looked at. */
 export interface Looking {
   /** The matching rows. Where nothing must be waited for they are looked for only now. */
-  selection(): Promise<Selection>;
+  selection(): Selection | Promise<Selection>;
 }
+
+const everyRow: Looking = { selection: () => ({ kind: 'all' }) };
 
 /** A row group whose columns have to be read to know which rows match. */
 interface Undecided {
@@ -90,6 +92,10 @@ export class RowGroupFilter {
    * A failure is told by `selection`, which may never be asked for.
    */
   look(rowGroup: RowGroup, share: RowGroupShare): Looking {
+    if (this.#predicates.length === 0) {
+      this.#stats.rowGroupsScanned++;
+      return everyRow;
+    }
     const threads = this.#threads;
     const evaluate = ({ open, predicates }: Undecided): Promise<Selection> =>
       this.#evaluate(open, rowGroup.rows, share, predicates);
@@ -115,10 +121,6 @@ export class RowGroupFilter {
     if (prunedByTime(rowGroup, this.#predicates, this.#schema)) {
       stats.rowGroupsPrunedByTime++;
       return { kind: 'none' };
-    }
-    if (this.#predicates.length === 0) {
-      stats.rowGroupsScanned++;
-      return { kind: 'all' };
     }
     const open = await rowGroup.open(this.#threads);
     const undecided: Observed[] = [];

@@ -17,6 +17,7 @@ import { QueryThreads } from './query-threads.js';
 import { RowGroupFilter, type ScanWork } from './row-group-filter.js';
 import { listSelected } from './selection.js';
 import type { Snapshot } from './snapshot.js';
+import { Driver } from './steps.js';
 
 /** Matching rows as columns: at most those of one row group. The runs give their positions; `firstRow` counts in the batch. */
 export interface SelectedRows {
@@ -84,7 +85,8 @@ async function* rowsFound(snapshot: Snapshot, query: Query, work: ScanWork): Asy
   if (query.limit === 0) return;
   const plan = planScan(snapshot.runs, query);
   const finder = new Finder(plan, new RowGroupFilter(snapshot.schema, predicates, work), work);
-  for await (const matches of finder.matches(query.limit)) yield await rowsOf(matches, snapshot, work);
+  for await (const matches of new Driver(finder.matches(query.limit)))
+    yield await rowsOf(matches, snapshot, work);
 }
 
 async function rowsOf(

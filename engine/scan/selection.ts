@@ -17,7 +17,8 @@ export function countSelected(selection: Selection, ranges: readonly RowRange[])
   return count;
 }
 
-function countInRange(selection: Selection, range: RowRange): number {
+/** How many rows of a range match. */
+export function countInRange(selection: Selection, range: RowRange): number {
   const end = range.firstRow + range.rows;
   switch (selection.kind) {
     case 'none':

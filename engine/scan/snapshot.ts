@@ -26,9 +26,9 @@ export interface RowGroup {
   readonly timeMaxMs: number | null;
   /**
    * Reads and checks the segment's footer (cached). Throws `DamageError` when it, or this row group, is damaged. Files are then
-   * read by the threads where there are any and they can.
+   * read by the threads where there are any and they can. No promise where the footer has been read before.
    */
-  open(threads?: QueryThreads | null): Promise<OpenRowGroup>;
+  open(threads?: QueryThreads | null): OpenRowGroup | Promise<OpenRowGroup>;
 }
 
 /**
@@ -50,14 +50,14 @@ export interface OpenRowGroup {
   /**
    * The decoded columns of the schema's fields of these numbers, converted to the current schema: all null where the segment
    * has no such field. They may be read until `lease` is released. Waits, holding none, while there is
-   * no memory for them. Throws `DamageError` on a failed checksum.
+   * no memory for them. Throws `DamageError` on a failed checksum. No promise where all of them are at hand.
    */
   columns(
     fields: readonly number[],
     counters: ReadCounters,
     lease: ColumnLease,
     use?: ColumnUse,
-  ): Promise<Column[]>;
+  ): Column[] | Promise<Column[]>;
 }
 
 /** What was read, for `Server-Timing`, `--explain` and the tests that assert it. */

@@ -334,7 +334,7 @@ export class ArchiveFolder implements Archive {
       agent.removals = removals;
       store.context.access = {
         follows: false,
-        refresh: () => Promise.resolve(),
+        refresh: () => undefined,
         committer: () => Promise.resolve(writer),
       };
     });

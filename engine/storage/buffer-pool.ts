@@ -40,7 +40,9 @@ interface Entry {
   bytes: number;
   /** Leases that hold it, and its decoding. */
   pins: number;
-  column: Promise<Column>;
+  readonly column: Promise<Column>;
+  /** The same, once it has been decoded. */
+  decoded: Column | null;
   /** No longer to be found under its key: freed when nobody uses it. */
   isGone: boolean;
 }
@@ -96,6 +98,26 @@ export class BufferPool {
   /** Bytes of columns that leases hold. */
   get pinnedBytes(): number {
     return this.#pinnedBytes;
+  }
+
+  /** The columns of the keys, held by the lease, where all of them are in memory already; else null, and none is held. */
+  pinDecoded(keys: readonly string[], use: ColumnUse, lease: ColumnLease): Column[] | null {
+    const entries: Entry[] = [];
+    const columns: Column[] = [];
+    for (const key of keys) {
+      const entry = this.#entries.get(key);
+      if (entry === undefined || entry.decoded === null) return null;
+      entries.push(entry);
+      columns.push(entry.decoded);
+    }
+    for (const entry of entries) {
+      this.#pin(entry);
+      if (use === 'again') this.#touch(entry);
+    }
+    lease.add(() => {
+      for (const entry of entries) this.#unpin(entry);
+    });
+    return columns;
   }
 
   /**
@@ -246,7 +268,7 @@ export class BufferPool {
     const bytes = memory.sizeOf(address);
     const space = new RangeSpace(memory, address, bytes);
     const column = request.load(space);
-    const entry: Entry = { key, address, bytes, pins: 0, column, isGone: false };
+    const entry: Entry = { key, address, bytes, pins: 0, column, decoded: null, isGone: false };
     this.#entries.set(key, entry);
     this.#used[use].add(entry);
     this.#pin(entry);
@@ -259,7 +281,10 @@ export class BufferPool {
       this.#unpin(entry);
     };
     column.then(
-      () => settle(true),
+      (decoded) => {
+        entry.decoded = decoded;
+        settle(true);
+      },
       () => settle(false),
     );
   }

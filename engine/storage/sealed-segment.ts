@@ -45,6 +45,8 @@ export class SealedSegment {
   readonly #schema: Schema;
   readonly #pool: BufferPool;
   #footer: Promise<SegmentFooter> | undefined;
+  /** The same, once it has been read. */
+  #footerRead: SegmentFooter | undefined;
 
   private constructor(
     directory: Directory,
@@ -88,21 +90,37 @@ export class SealedSegment {
       placement >= 0 &&
       sources[placement]!.field === placementField(this.#schema) &&
       sources[placement]!.conversion === 'none';
-    return this.#entry.rowGroupRows.map((rows, index) => ({
-      rows,
-      file: this.#entry.file,
-      index,
-      hot: false,
-      timeMinMs: hasTimes ? this.#entry.timeMinMs : null,
-      timeMaxMs: hasTimes ? this.#entry.timeMaxMs : null,
-      open: async (threads = null) =>
-        new SealedRowGroup(this, await this.footer(), index, target, sources, threads),
-    }));
+    return this.#entry.rowGroupRows.map((rows, index) => {
+      const source: RowGroupSource = { segment: this, index, target, sources, keys: null };
+      return {
+        rows,
+        file: this.#entry.file,
+        index,
+        hot: false,
+        timeMinMs: hasTimes ? this.#entry.timeMinMs : null,
+        timeMaxMs: hasTimes ? this.#entry.timeMaxMs : null,
+        open: (threads = null) =>
+          this.#footerRead === undefined
+            ? this.footer().then((footer) => new SealedRowGroup(source, footer, threads))
+            : new SealedRowGroup(source, this.#footerRead, threads),
+      };
+    });
+  }
+
+  /** The names of a row group's columns in the pool. */
+  poolKeys(rowGroup: number, target: Schema, sources: readonly FieldSource[]): string[] {
+    const prefix = `${this.#poolPrefix()}${rowGroup}/`;
+    return sources.map(({ field, conversion }, i) => {
+      const { type } = target.fields[i]!;
+      // They tell apart what the chunk of a field is converted to.
+      return prefix + (conversion === 'toNull' ? `null-${type}` : `${field}-${type}`);
+    });
   }
 
   /** The footer, read and checked once. Throws `DamageError`; a failure is not kept. */
   footer(): Promise<SegmentFooter> {
-    this.#footer ??= this.withFile((file) => readSegmentFooter(file, this.#entry, this.#schema)).catch(
+    this.#footer ??= this.withFile((file) => readSegmentFooter(file, this.#entry, this.#schema)).then(
+      (footer) => (this.#footerRead = footer),
       (error: unknown) => {
         this.#footer = undefined;
         throw error;
@@ -111,17 +129,26 @@ export class SealedSegment {
     return this.#footer;
   }
 
-  /** Columns of a row group through the pool: `requests` has their keys within the row group. */
+  /** Columns through the pool, where all of them are in memory already; else null. */
+  pinDecoded(
+    keys: readonly string[],
+    counters: ReadCounters,
+    lease: ColumnLease,
+    use: ColumnUse,
+  ): Column[] | null {
+    const columns = this.#pool.pinDecoded(keys, use, lease);
+    if (columns !== null) counters.columnsCached += columns.length;
+    return columns;
+  }
+
+  /** Columns through the pool. */
   async pin(
-    rowGroup: number,
     requests: readonly ColumnRequest[],
     counters: ReadCounters,
     lease: ColumnLease,
     use: ColumnUse,
   ): Promise<Column[]> {
-    const prefix = `${this.#poolPrefix()}${rowGroup}/`;
-    const keyed = requests.map((request) => ({ ...request, key: prefix + request.key }));
-    const pinned = await this.#pool.pin(keyed, use, lease);
+    const pinned = await this.#pool.pin(requests, use, lease);
     for (const { cached } of pinned) {
       if (cached) counters.columnsCached++;
       else counters.columnsDecoded++;
@@ -133,9 +160,9 @@ export class SealedSegment {
     return this.#directory.openRead(this.#path);
   }
 
-  /** Whether the column of a key within the row group is in the pool. */
-  isPooled(rowGroup: number, key: string): boolean {
-    return this.#pool.has(`${this.#poolPrefix()}${rowGroup}/${key}`);
+  /** Whether the column of a key is in the pool. */
+  isPooled(key: string): boolean {
+    return this.#pool.has(key);
   }
 
   /** Absolute, where other threads can read the file. */
@@ -150,6 +177,7 @@ export class SealedSegment {
   /** Gives back what the segment holds in memory. The file stays. */
   close(): Promise<void> {
     this.#footer = undefined;
+    this.#footerRead = undefined;
     this.#pool.evict(this.#poolPrefix());
     return Promise.resolve();
   }
@@ -159,7 +187,18 @@ export class SealedSegment {
   }
 }
 
+/** What opening a row group takes, kept with it. */
+interface RowGroupSource {
+  readonly segment: SealedSegment;
+  readonly index: number;
+  readonly target: Schema;
+  readonly sources: readonly FieldSource[];
+  /** Of the pool, for each field; made once, because names that are made anew are dear to look up. */
+  keys: readonly string[] | null;
+}
+
 class SealedRowGroup implements OpenRowGroup {
+  readonly #source: RowGroupSource;
   readonly #segment: SealedSegment;
   readonly #footer: SegmentFooter;
   readonly #index: number;
@@ -167,19 +206,13 @@ class SealedRowGroup implements OpenRowGroup {
   readonly #sources: readonly FieldSource[];
   readonly #threads: QueryThreads | null;
 
-  constructor(
-    segment: SealedSegment,
-    footer: SegmentFooter,
-    index: number,
-    target: Schema,
-    sources: readonly FieldSource[],
-    threads: QueryThreads | null,
-  ) {
-    this.#segment = segment;
+  constructor(source: RowGroupSource, footer: SegmentFooter, threads: QueryThreads | null) {
+    this.#source = source;
+    this.#segment = source.segment;
     this.#footer = footer;
-    this.#index = index;
-    this.#target = target;
-    this.#sources = sources;
+    this.#index = source.index;
+    this.#target = source.target;
+    this.#sources = source.sources;
     this.#threads = threads;
   }
 
@@ -211,17 +244,28 @@ class SealedRowGroup implements OpenRowGroup {
     return this.#segment.withFile((file) => probe(file, place.offset, probing, counters));
   }
 
-  async columns(
+  columns(
     fields: readonly number[],
     counters: ReadCounters,
     lease: ColumnLease,
     use: ColumnUse = 'again',
+  ): Column[] | Promise<Column[]> {
+    const keys = fields.map((field) => this.#key(field));
+    const decoded = this.#segment.pinDecoded(keys, counters, lease, use);
+    return decoded ?? this.#read(fields, counters, lease, use);
+  }
+
+  async #read(
+    fields: readonly number[],
+    counters: ReadCounters,
+    lease: ColumnLease,
+    use: ColumnUse,
   ): Promise<Column[]> {
     // One opened file serves all columns that have to be read.
     const reading = new SharedFile(this.#segment);
     try {
       const requests = fields.map((field) => this.#request(field, counters, reading));
-      return await this.#segment.pin(this.#index, requests, counters, lease, use);
+      return await this.#segment.pin(requests, counters, lease, use);
     } finally {
       await reading.close();
     }
@@ -233,7 +277,7 @@ class SealedRowGroup implements OpenRowGroup {
     const { rows } = this.#footer.footer.rowGroups[this.#index]!;
     if (source.conversion === 'toNull') {
       return {
-        key: this.#variant(field),
+        key: this.#key(field),
         sizeBytes: conversionBytesMax(rows),
         load: (space) => Promise.resolve(copyColumn(nullColumn(type, rows), space)),
       };
@@ -250,7 +294,7 @@ class SealedRowGroup implements OpenRowGroup {
       await reading.use((open) => readBytesInto(open, chunk.offset, bytes));
       return decodeConverted(bytes, chunk, { conversion, type }, this.#footer.decompress, space);
     };
-    return { key: this.#variant(field), sizeBytes: this.#sizeBytesMax(field), load };
+    return { key: this.#key(field), sizeBytes: this.#sizeBytesMax(field), load };
   }
 
   /** The most bytes of memory that reading a field takes. */
@@ -264,14 +308,13 @@ class SealedRowGroup implements OpenRowGroup {
   }
 
   isAtHand(field: number): boolean {
-    return this.#segment.isPooled(this.#index, this.#variant(field));
+    return this.#segment.isPooled(this.#key(field));
   }
 
-  /** Tells apart what the chunk of a field is converted to. */
-  #variant(field: number): string {
-    const { field: position, conversion } = this.#sources[field]!;
-    const { type } = this.#target.fields[field]!;
-    return conversion === 'toNull' ? `null-${type}` : `${position}-${type}`;
+  #key(field: number): string {
+    const source = this.#source;
+    source.keys ??= this.#segment.poolKeys(this.#index, this.#target, this.#sources);
+    return source.keys[field]!;
   }
 }
 

@@ -35,8 +35,8 @@ import type { Checkpoint, Codec } from './manifest.js';
 
 /** How a store comes by its agent's newest state, and by commits: as the writer, through it, or not at all. */
 export interface StoreAccess {
-  /** Looks for a newer state where another process may have committed one. */
-  refresh(): Promise<void>;
+  /** Looks for a newer state where another process may have committed one; undefined where none can. */
+  refresh(): Promise<void> | undefined;
   /** Throws when the archive was opened to read. */
   committer(): Promise<Committer>;
   /** Another process may remove files that a snapshot of this one still needs. */
@@ -74,10 +74,15 @@ export class Store implements AgentStore {
     return this.context.state.snapshot();
   }
 
-  async scan(query: Query, options: ScanOptions = {}): Promise<Scan> {
-    const settings = { ...options, workers: this.context.workers };
-    if (!this.context.access.follows) return executeScan(await this.snapshotOf(this.schema), query, settings);
-    return resumeScan(() => this.snapshot(), query, settings);
+  scan(query: Query, options: ScanOptions = {}): Scan | Promise<Scan> {
+    const { access, workers } = this.context;
+    const settings = { ...options, workers };
+    // It looks at what it has given after the next was asked for.
+    if (access.follows) return resumeScan(() => this.snapshot(), query, { ...settings, lends: false });
+    const { schema } = this;
+    const refreshing = access.refresh();
+    if (refreshing === undefined) return executeScan(this.snapshotOf(schema), query, settings);
+    return refreshing.then(() => executeScan(this.snapshotOf(schema), query, settings));
   }
 
   selectRows(query: Query, options: Pick<ScanOptions, 'signal'> = {}): AsyncIterable<SelectedRows> {
@@ -85,8 +90,8 @@ export class Store implements AgentStore {
   }
 
   /** The newest state, under the fields that a query was written for: it names them by their places. */
-  private async snapshotOf(schema: Schema): Promise<Snapshot> {
-    const snapshot = await this.snapshot();
+  private snapshotOf(schema: Schema): Snapshot {
+    const snapshot = this.context.state.snapshot();
     if (snapshot.schema === schema) return snapshot;
     snapshot.release();
     throw new LogstrataError('conflict', `the fields of agent ${this.name} have just changed: ask again`);
@@ -141,7 +146,7 @@ export class Store implements AgentStore {
 
   async compact(options: CompactOptions = {}): Promise<CompactResult> {
     const committer = await this.context.access.committer();
-    const refresh = () => this.context.access.refresh();
+    const refresh = async () => this.context.access.refresh();
     return compactAgent({ ...this.context, committer, refresh }, options);
   }
 

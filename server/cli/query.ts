@@ -47,7 +47,7 @@ async function query(
   if (flags.explain === true) describeQuery(request, definition.schema).forEach(tell);
   return withWorkers(settings, 'read', 'query', flags.workers, async (archive) => {
     const store = await archive.agent(agent, definition.schema);
-    const scan = await store.scan(request, { signal });
+    const scan = await store.scan(request, { signal, lends: true });
     for await (const piece of scan.lines) await writeOut(piece);
     if (flags.explain === true) describeStats(scan.stats).forEach(tell);
     return exitDone;

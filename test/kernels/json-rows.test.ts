@@ -1,23 +1,25 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  fixedLineBytesMax,
   jsonFloat64,
   jsonInt64,
+  jsonKeysOf,
+  jsonNull,
   jsonRendered,
   jsonString,
-  lineBytesMax,
+  lineRoomBytes,
   writeJsonRows as writePlainRows,
   type JsonColumn,
   type JsonOutput,
+  type JsonTable,
 } from '../../engine/kernels/json-rows.js';
+import { sharedMemory } from '../../engine/kernels/shared-memory.js';
 import {
-  bytesToCopy,
-  kernelJsonColumns,
+  kernelBlock,
+  reachableTable,
   writeJsonRows,
   writeRowsByKernel,
 } from '../../engine/kernels/simd/json-rows.js';
-import { jsonKey } from '../../engine/scan/json-columns.js';
 import { both, type Lay } from './lay.js';
 import { TestMemory } from './memory.js';
 import { stringsOf } from './strings.js';
@@ -60,7 +62,7 @@ const texts = fc.oneof(
 );
 
 /** A column of rows, or of entries behind codes of either width; with nulls or without. */
-function columnOf(name: string): fc.Arbitrary<JsonColumn> {
+function columnOf(): fc.Arbitrary<JsonColumn> {
   const shapes = fc.record({
     width: fc.constantFrom(0, 1, 2),
     codes: fc.array(fc.nat(entryCount - 1), { minLength: rowCount, maxLength: rowCount }),
@@ -69,20 +71,19 @@ function columnOf(name: string): fc.Arbitrary<JsonColumn> {
     }),
   });
   const values = fc.record({
-    kind: fc.constantFrom(jsonInt64, jsonFloat64, jsonString, jsonRendered),
+    kind: fc.constantFrom(jsonInt64, jsonFloat64, jsonString, jsonRendered, jsonNull),
     integers: fc.array(integers, { minLength: rowCount, maxLength: rowCount }),
     doubles: fc.array(doubles, { minLength: rowCount, maxLength: rowCount }),
     texts: fc.array(texts, { minLength: rowCount, maxLength: rowCount }),
   });
   return fc.tuple(shapes, values).map(([{ width, codes, validity }, { kind, ...lists }]) => {
     const count = width === 0 ? rowCount : entryCount;
-    const key = jsonKey(name);
     const shape = {
       ...empty,
-      key,
       validity,
       codes: width === 0 ? empty.codes : width === 1 ? Uint8Array.from(codes) : Uint16Array.from(codes),
     };
+    if (kind === jsonNull) return { ...empty, kind };
     if (kind === jsonInt64) {
       const column = BigInt64Array.from(lists.integers.slice(0, count));
       return { ...shape, kind, halves: new Int32Array(column.buffer) };
@@ -94,46 +95,48 @@ function columnOf(name: string): fc.Arbitrary<JsonColumn> {
   });
 }
 
-const columnLists = fc
+/** Keys of all lengths: those of up to 16 bytes are copied in one step. */
+function tableOf(columns: readonly JsonColumn[]): JsonTable {
+  return { ...jsonKeysOf(columns.map((_, i) => `field_${'x'.repeat(i * 7)}`)), columns };
+}
+
+const tables = fc
   .nat(4)
-  .chain((n) => fc.tuple(...Array.from({ length: n }, (_, i) => columnOf(`field_${'x'.repeat(i * 7)}`))));
+  .chain((n) => fc.tuple(...Array.from({ length: n }, columnOf)))
+  .map(tableOf);
+/** Rows in any order, or as many from the first on. */
+const rowLists = fc
+  .oneof(fc.array(fc.nat(rowCount - 1), { maxLength: 50 }), fc.nat(rowCount))
+  .map((list) =>
+    typeof list === 'number'
+      ? { rows: null, count: list }
+      : { rows: Uint32Array.from(list), count: list.length },
+  );
 
 describe('JSON Lines', () => {
   it('are byte for byte those of the twin, and end at the same row', () => {
     fc.assert(
       fc.property(
-        columnLists,
-        fc.array(fc.nat(rowCount - 1), { maxLength: 50 }),
+        tables,
+        rowLists,
         fc.nat(2 ** 24 - 1),
         fc.integer({ min: -1000, max: 2 ** 40 - 2000 }),
         fc.nat(12_000),
         fc.nat(20),
-        (columns, list, partition, ordinal, room, start) => {
+        (table, { rows, count }, partition, ordinal, room, start) => {
           memory.reset();
-          const rows = Uint32Array.from(list);
-          const fixedBytes = fixedLineBytesMax(columns);
           const ordinalOfRow0 = Math.max(ordinal, 0);
           const wanted: JsonOutput = { bytes: new Uint8Array(start + room), at: start };
-          const end = writePlainRows(
-            columns,
-            fixedBytes,
-            rows,
-            0,
-            rows.length,
-            partition,
-            ordinalOfRow0,
-            wanted,
-          );
+          const end = writePlainRows(table, rows, 0, count, partition, ordinalOfRow0, wanted);
           const outputAt = memory.room(start + room);
           const got: JsonOutput = {
             bytes: memory.bytes.subarray(outputAt, outputAt + start + room),
             at: start,
           };
-          const columnsAt = memory.place(kernelJsonColumns(columns, (array) => memory.place(array)));
-          const placed = { kernels: memory.kernels, columnsAt, rowsAt: memory.place(rows), outputAt };
-          expect(
-            writeJsonRows(placed, columns, fixedBytes, rows, 0, rows.length, partition, ordinalOfRow0, got),
-          ).toBe(end);
+          const blockAt = memory.place(kernelBlock(table, (array) => memory.place(array)));
+          const rowsAt = rows === null ? 0 : memory.place(rows);
+          const placed = { kernels: memory.kernels, blockAt, rowsAt, outputAt };
+          expect(writeJsonRows(placed, table, rows, 0, count, partition, ordinalOfRow0, got)).toBe(end);
           expect(got.at).toBe(wanted.at);
           const lines = Buffer.from(wanted.bytes.subarray(start, wanted.at)).toString();
           expect(Buffer.from(got.bytes.subarray(start, got.at)).toString()).toBe(lines);
@@ -154,10 +157,8 @@ describe('JSON Lines', () => {
       const rows = Uint32Array.of(0);
       const outputAt = memory.room(200);
       const output = { bytes: memory.bytes.subarray(outputAt, outputAt + 200), at: 0 };
-      const placed = { kernels: memory.kernels, columnsAt: 0, rowsAt: memory.place(rows), outputAt };
-      expect(writeJsonRows(placed, [], fixedLineBytesMax([]), rows, 0, 1, partition, ordinal, output)).toBe(
-        1,
-      );
+      const placed = { kernels: memory.kernels, blockAt: 0, rowsAt: memory.place(rows), outputAt };
+      expect(writeJsonRows(placed, tableOf([]), rows, 0, 1, partition, ordinal, output)).toBe(1);
       expect(Buffer.from(output.bytes.subarray(0, output.at)).toString()).toBe(`{"_cursor":"${text}"}\n`);
     }
   });
@@ -165,23 +166,38 @@ describe('JSON Lines', () => {
 
 type WriteRows = (next: number, output: JsonOutput) => number;
 
-/** All rows in pieces of `pieceBytes`, or of what the next line may take where that is more, behind three bytes of others. */
+/** Bytes of others before and behind the room for a piece; kernels write up to `slack` behind one that lies in their memory. */
+const before = 3;
+const slack = 64;
+
+/** Rooms on the heap, and in the memory of the kernels. */
+const heapRoom = (sizeBytes: number): Uint8Array => new Uint8Array(sizeBytes);
+let sharedAddress: number | null = null;
+const sharedRoom = (sizeBytes: number): Uint8Array => {
+  const shared = sharedMemory()!;
+  if (sharedAddress !== null) shared.free(sharedAddress);
+  sharedAddress = shared.allocate(sizeBytes)!;
+  return new Uint8Array(shared.buffer, sharedAddress, sizeBytes);
+};
+
+/** All rows in pieces of `pieceBytes`, or of what the next line may take where that is more. */
 function inPieces(
-  columns: readonly JsonColumn[],
-  rows: Uint32Array,
+  table: JsonTable,
+  { rows, count }: { rows: Uint32Array | null; count: number },
   pieceBytes: number,
+  roomOf: (sizeBytes: number) => Uint8Array,
   write: WriteRows,
 ): string[] {
-  const fixedBytes = fixedLineBytesMax(columns);
   const pieces: string[] = [];
-  for (let next = 0; next < rows.length;) {
-    const room = Math.max(pieceBytes, lineBytesMax(columns, fixedBytes, rows[next]!));
-    const output: JsonOutput = { bytes: new Uint8Array(3 + room).fill(guard), at: 3 };
+  for (let next = 0; next < count;) {
+    const room = Math.max(pieceBytes, lineRoomBytes(table, rows === null ? next : rows[next]!));
+    const around = roomOf(before + room + 2 * slack).fill(guard);
+    const output: JsonOutput = { bytes: around.subarray(before, before + room), at: 0 };
     const end = write(next, output);
-    expect(end).toBeGreaterThan(next);
-    expect(output.bytes.subarray(0, 3).every((byte) => byte === guard)).toBe(true);
-    expect(output.bytes.subarray(output.at).every((byte) => byte === guard)).toBe(true);
-    pieces.push(Buffer.from(output.bytes.subarray(3, output.at)).toString());
+    const outside = [...around.subarray(0, before), ...around.subarray(before + room + slack)];
+    if (end <= next || outside.some((byte) => byte !== guard))
+      expect({ next, end, outside }).toBe('as it was');
+    pieces.push(Buffer.from(output.bytes.subarray(0, output.at)).toString());
     next = end;
   }
   return pieces;
@@ -201,26 +217,28 @@ function layColumn(column: JsonColumn, lay: Lay): JsonColumn {
 }
 
 function expectSamePieces(
-  columns: readonly JsonColumn[],
-  rows: Uint32Array,
+  table: JsonTable,
+  list: { rows: Uint32Array | null; count: number },
   pieceBytes: number,
   partition: number,
   ordinalOfRow0: number,
 ): void {
-  const fixedBytes = fixedLineBytesMax(columns);
-  const to = rows.length;
-  const wanted = inPieces(columns, rows, pieceBytes, (next, output) =>
-    writePlainRows(columns, fixedBytes, rows, next, to, partition, ordinalOfRow0, output),
+  const { rows, count } = list;
+  const wanted = inPieces(table, list, pieceBytes, heapRoom, (next, output) =>
+    writePlainRows(table, rows, next, count, partition, ordinalOfRow0, output),
   );
   both((lay) => {
-    const laid = columns.map((column) => layColumn(column, lay));
-    const copiedBytes = bytesToCopy(laid)!;
-    expect(copiedBytes).not.toBeNull();
-    const reachable = { columns: laid, fixedBytes, copiedBytes };
-    const got = inPieces(laid, rows, pieceBytes, (next, output) =>
-      writeRowsByKernel(reachable, rows, next, to, partition, ordinalOfRow0, output),
-    );
-    expect(got).toEqual(wanted);
+    const laid = reachableTable({
+      ...table,
+      columns: table.columns.map((column) => layColumn(column, lay)),
+    })!;
+    expect(laid).not.toBeNull();
+    for (const roomOf of [heapRoom, sharedRoom]) {
+      const got = inPieces(laid, list, pieceBytes, roomOf, (next, output) =>
+        writeRowsByKernel(laid, rows, next, count, partition, ordinalOfRow0, output),
+      );
+      expect(got).toEqual(wanted);
+    }
   });
 }
 
@@ -228,13 +246,12 @@ describe('lines in pieces', () => {
   it('are those of the twin, wherever the columns lie', () => {
     fc.assert(
       fc.property(
-        columnLists,
-        fc.array(fc.nat(rowCount - 1), { maxLength: 50 }),
+        tables,
+        rowLists,
         fc.nat(2 ** 24 - 1),
         fc.integer({ min: 0, max: 2 ** 40 - 2000 }),
         fc.nat(4000),
-        (columns, list, partition, ordinal, pieceBytes) =>
-          expectSamePieces(columns, Uint32Array.from(list), pieceBytes, partition, ordinal),
+        expectSamePieces,
       ),
       { numRuns },
     );
@@ -246,21 +263,33 @@ describe('lines in pieces', () => {
     const numbers: JsonColumn = {
       ...empty,
       kind: jsonInt64,
-      key: jsonKey('n'),
       // In the copy on the heap all of it has to be copied for each call, which is bounded.
       halves: new Int32Array(values.buffer, 0, 2 * 7000),
     };
-    const list = Uint32Array.from({ length: rows }, (_, i) => (i * 7) % 7000);
-    for (const pieceBytes of [1_000_000, 150_000]) expectSamePieces([numbers], list, pieceBytes, 77, 5);
+    const list = { rows: Uint32Array.from({ length: rows }, (_, i) => (i * 7) % 7000), count: rows };
+    for (const pieceBytes of [1_000_000, 150_000])
+      expectSamePieces(tableOf([numbers]), list, pieceBytes, 77, 5);
   });
 
   it('are left to the twin where too much would have to be copied', () => {
-    const numbers: JsonColumn = {
-      ...empty,
-      kind: jsonFloat64,
-      key: jsonKey('n'),
-      doubles: new Float64Array(9000),
-    };
-    expect(bytesToCopy([numbers])).toBeNull();
+    const numbers: JsonColumn = { ...empty, kind: jsonFloat64, doubles: new Float64Array(9000) };
+    expect(reachableTable(tableOf([numbers]))).toBeNull();
+  });
+
+  it('have every number of digits, and decimals that end in zeros', () => {
+    const integerList = [0n];
+    for (let power = 1n; power < 10n ** 18n; power *= 10n)
+      integerList.push(power - 1n, power, power + 1n, -power);
+    const decimalList = Array.from({ length: 1000 }, (_, i) => 1234 + i / 1000).flatMap((n) => [n, -n]);
+    const count = decimalList.length;
+    const integerColumn = BigInt64Array.from(
+      { length: count },
+      (_, i) => integerList[i % integerList.length]!,
+    );
+    const table = tableOf([
+      { ...empty, kind: jsonInt64, halves: new Int32Array(integerColumn.buffer) },
+      { ...empty, kind: jsonFloat64, doubles: Float64Array.from(decimalList) },
+    ]);
+    expectSamePieces(table, { rows: null, count }, 100_000, 1, 1);
   });
 });

@@ -76,7 +76,8 @@ async function textOf(lines: AsyncIterable<Uint8Array>): Promise<string> {
 
 /** Resolves when so many scans have released the snapshot, which they do when they hold none of its columns any more. */
 async function released(snapshot: StoredSnapshot, scans: number): Promise<void> {
-  await expect.poll(() => snapshot.released()).toBe(scans);
+  // A thread that is still beginning answers late on a busy machine.
+  await expect.poll(() => snapshot.released(), { timeout: 20_000 }).toBe(scans);
   expect([heldBytesMax, columns.pinnedBytes]).toEqual([0, 0]);
 }
 

@@ -1,5 +1,6 @@
-import type { AgentStore, Scan, ScanOptions } from '../../engine/archive.js';
+import type { AgentStore, ReadyIterable, Scan, ScanOptions } from '../../engine/archive.js';
 import { newScanStats } from '../../engine/scan/execute.js';
+import { Driver, type Steps } from '../../engine/scan/steps.js';
 import type { Query } from '../../engine/scan/query.js';
 import { makeSchema } from '../../engine/schema.js';
 import type { Schema } from '../../engine/schema.js';
@@ -12,6 +13,21 @@ export const scriptedSchema: Schema = makeSchema([
 
 /** What a scan of the store does: pieces to answer with, promises to wait for, or a failure. */
 export type Step = Uint8Array | Promise<unknown> | Error;
+
+class ScriptedLines extends Driver<Uint8Array> implements ReadyIterable<Uint8Array> {
+  pieces = Infinity;
+  #given = 0;
+
+  get isAtEnd(): boolean {
+    return this.#given === this.pieces;
+  }
+
+  override now(): IteratorResult<Uint8Array, void> | null {
+    const result = super.now();
+    if (result !== null) this.#given++;
+    return result;
+  }
+}
 
 /** The port of an agent, playing a script: for what the route does with a scan, whatever the scan does. */
 export class ScriptedStore implements AgentStore {
@@ -33,19 +49,23 @@ export class ScriptedStore implements AgentStore {
   scan(query: Query, options: ScanOptions = {}): Promise<Scan> {
     this.lastQuery = query;
     this.lastSignal = options.signal;
-    return Promise.resolve({ lines: this.#play(query, options.signal), stats: newScanStats() });
+    const script = this.#script(query);
+    const lines = new ScriptedLines(this.#play(script, options.signal));
+    // A list is known to its end, whatever else is scripted is not.
+    lines.pieces = Array.isArray(script) ? script.length : Infinity;
+    return Promise.resolve({ lines, stats: newScanStats() });
   }
 
-  async *#play(query: Query, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+  *#play(script: Iterable<Step>, signal: AbortSignal | undefined): Steps<Uint8Array> {
     this.begun++;
     try {
-      for (const step of this.#script(query)) {
+      for (const step of script) {
         if (step instanceof Error) throw step;
         if (step instanceof Uint8Array) {
           this.given++;
           yield step;
         } else {
-          await untilAborted(step, signal);
+          yield untilAborted(step, signal);
         }
       }
     } finally {

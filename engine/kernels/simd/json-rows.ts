@@ -1,5 +1,5 @@
 import { writeJsonRows as writePlainRows } from '../json-rows.js';
-import type { JsonColumn, JsonOutput } from '../json-rows.js';
+import type { JsonColumn, JsonKeys, JsonOutput, JsonTable } from '../json-rows.js';
 import { bufferBytes } from '../allocator.js';
 import { openScratch, scratchBytes } from '../scratch.js';
 import { sharedMemory } from '../shared-memory.js';
@@ -9,37 +9,74 @@ import type { Kernels } from '../wasm.js';
 export type Place = (array: Uint8Array | Uint16Array | Int32Array | Uint32Array | Float64Array) => number;
 
 const wordsPerColumn = 8;
+/** Where the key is, and its length; behind them stands what describes the values. */
+const keyWord = 0;
+const keyBytesWord = 1;
+const valueWord = 2;
 
-/** Columns as the kernel takes them: eight words each, to be placed in turn. */
-export function kernelJsonColumns(columns: readonly JsonColumn[], place: Place): Uint32Array {
-  const words = new Uint32Array(columns.length * wordsPerColumn);
-  const placeAny: Place = (array) => (array.length === 0 ? 0 : place(array));
-  columns.forEach((column, i) => {
-    // Empty strings have no bytes, and need an address all the same only to be added to.
-    const data = placeAny(
-      column.doubles.length > 0 ? column.doubles : column.halves.length > 0 ? column.halves : column.bytes,
-    );
-    words.set(
-      [
-        column.kind,
-        place(column.key),
-        column.key.length,
-        placeAny(column.validity),
-        placeAny(column.codes),
-        column.codes.BYTES_PER_ELEMENT,
-        data,
-        placeAny(column.offsets),
-      ],
-      i * wordsPerColumn,
-    );
+/**
+ * A table as the kernel takes it: eight words for each column, and the bytes of the keys behind them, which it counts from the first
+ * column. So the whole can lie anywhere.
+ */
+export type KernelBlock = Uint32Array<ArrayBuffer>;
+
+const blocks = new WeakMap<JsonKeys['keys'], KernelBlock>();
+
+/** The block of these keys, with no columns in it yet. */
+function blockOf(keys: JsonKeys['keys']): KernelBlock {
+  let block = blocks.get(keys);
+  if (block === undefined) {
+    block = layKeys(keys);
+    blocks.set(keys, block);
+  }
+  return block.slice();
+}
+
+function layKeys(keys: JsonKeys['keys']): KernelBlock {
+  const keysBytes = keys.reduce((sum, key) => sum + key.length, 0);
+  const block = new Uint32Array(keys.length * wordsPerColumn + Math.ceil(keysBytes / 4));
+  const bytes = new Uint8Array(block.buffer);
+  let at = keys.length * wordsPerColumn * 4;
+  keys.forEach((key, i) => {
+    bytes.set(key, at);
+    block[i * wordsPerColumn + keyWord] = at;
+    block[i * wordsPerColumn + keyBytesWord] = key.length;
+    at += key.length;
   });
-  return words;
+  return block;
+}
+
+/** The words of a column behind those of its key. */
+function columnWords(column: JsonColumn, place: Place): Uint32Array {
+  const placeAny: Place = (array) => (array.length === 0 ? 0 : place(array));
+  const { kind, validity, codes, halves, doubles, offsets, bytes } = column;
+  // Empty strings have no bytes, and need an address all the same only to be added to.
+  const data = doubles.length > 0 ? doubles : halves.length > 0 ? halves : bytes;
+  return Uint32Array.of(
+    kind,
+    placeAny(validity),
+    placeAny(codes),
+    codes.BYTES_PER_ELEMENT,
+    placeAny(data),
+    placeAny(offsets),
+  );
+}
+
+/** The block of a table whose arrays `place` puts into the kernels' memory. */
+export function kernelBlock(
+  { keys, columns }: Pick<JsonTable, 'keys' | 'columns'>,
+  place: Place,
+): KernelBlock {
+  const block = blockOf(keys);
+  columns.forEach((column, i) => block.set(columnWords(column, place), i * wordsPerColumn + valueWord));
+  return block;
 }
 
 /** Where the kernel finds what the twin is given. */
 export interface KernelJsonRows {
   readonly kernels: Kernels;
-  readonly columnsAt: number;
+  readonly blockAt: number;
+  /** 0 where the twin is given no list of rows. */
   readonly rowsAt: number;
   /** Address of the output's bytes, which are a view of the kernels' memory and followed by slack. */
   readonly outputAt: number;
@@ -48,96 +85,129 @@ export interface KernelJsonRows {
 /** As the twin, for columns, rows and output that lie in the kernels' memory. */
 export function writeJsonRows(
   placed: KernelJsonRows,
-  columns: readonly JsonColumn[],
-  fixedBytes: number,
-  rows: Uint32Array,
+  table: JsonTable,
+  rows: Uint32Array | null,
   from: number,
   to: number,
   partition: number,
   ordinalOfRow0: number,
   output: JsonOutput,
 ): number {
-  const { kernels, columnsAt, rowsAt, outputAt } = placed;
+  const { kernels, blockAt, rowsAt, outputAt } = placed;
   const cursorOfRow0 = (BigInt(partition) << 40n) + BigInt(ordinalOfRow0);
   const atMax = outputAt + output.bytes.length;
+  const { length: count } = table.columns;
   let i = from;
   while (i < to) {
-    i = kernels.writeJsonRows(
-      columnsAt,
-      columns.length,
-      fixedBytes,
-      rowsAt,
-      i,
-      to,
-      cursorOfRow0,
-      outputAt + output.at,
-      atMax,
-    );
+    const at = outputAt + output.at;
+    i = kernels.writeJsonRows(blockAt, count, table.fixedBytes, rowsAt, i, to, cursorOfRow0, at, atMax);
     output.at = (kernels.jsonEnd() >>> 0) - outputAt;
     if (i === to) break;
     // Either there is no room, as the twin finds too, or the row has a double that only the twin can write.
-    const next = writePlainRows(columns, fixedBytes, rows, i, i + 1, partition, ordinalOfRow0, output);
+    const next = writePlainRows(table, rows, i, i + 1, partition, ordinalOfRow0, output);
     if (next === i) break;
     i = next;
   }
   return i;
 }
 
-/** Arrays that may be copied for each call: keys, bitmaps of columns that are null throughout. */
+/** Arrays that may be copied for each call: those of a few hot rows. */
 const copiedBytesMax = 64 * 1024;
 /** Rows of one call, of which a list is copied. */
 const rowsOfCallMax = 4096;
 
-/** Columns that lie in the kernels' memory, all but what is quickly copied. */
-export interface ReachableColumns {
-  readonly columns: readonly JsonColumn[];
-  /** The most bytes of a line without its strings. */
-  readonly fixedBytes: number;
-  /** What `bytesToCopy` has said. */
+/** A table that kernels can write: its columns lie in their memory, or are quickly copied to it. */
+export interface ReachableTable extends JsonTable {
+  readonly block: KernelBlock;
+  /** Columns of which something is copied for each call, … */
+  readonly copied: readonly number[];
+  /** … and how much, with the block. */
   readonly copiedBytes: number;
 }
 
-/** Bytes that each call copies of the columns; null where that is too much, or kernels can't run. */
-export function bytesToCopy(columns: readonly JsonColumn[]): number | null {
+/** The table as kernels take it; null where too much would have to be copied, or kernels can't run. */
+export function reachableTable(table: JsonTable): ReachableTable | null {
   if ((sharedMemory()?.kernels ?? null) === null) return null;
-  let sizeBytes = bufferBytes(columns.length * wordsPerColumn * 4);
-  for (const { key, validity, codes, halves, doubles, offsets, bytes } of columns) {
-    for (const array of [key, validity, codes, halves, doubles, offsets, bytes]) {
-      const copied = scratchBytes(array, array.length);
-      if (copied > 0) sizeBytes += bufferBytes(copied);
+  const block = blockOf(table.keys);
+  const copied: number[] = [];
+  let copiedBytes = bufferBytes(block.byteLength);
+  table.columns.forEach((column, i) => {
+    const words = placedWords(column);
+    if (words !== null) {
+      block.set(words, i * wordsPerColumn + valueWord);
+    } else {
+      copied.push(i);
+      copiedBytes += bytesToCopy(column);
     }
-  }
-  return sizeBytes <= copiedBytesMax ? sizeBytes : null;
+  });
+  const { keys, columns, fixedBytes } = table;
+  return copiedBytes <= copiedBytesMax ? { keys, columns, fixedBytes, block, copied, copiedBytes } : null;
 }
 
-/** As the twin. */
+/** Where an array of the kernels' memory lies. */
+const addressOf: Place = (array) => array.byteOffset;
+
+const placedColumns = new WeakMap<JsonColumn, Uint32Array | null>();
+
+/** The words of a column that lies in the kernels' memory; null for any other. Found once for all queries that read it. */
+function placedWords(column: JsonColumn): Uint32Array | null {
+  let words = placedColumns.get(column);
+  if (words === undefined) {
+    words = bytesToCopy(column) === 0 ? columnWords(column, addressOf) : null;
+    placedColumns.set(column, words);
+  }
+  return words;
+}
+
+function bytesToCopy({ validity, codes, halves, doubles, offsets, bytes }: JsonColumn): number {
+  let sizeBytes = 0;
+  for (const array of [validity, codes, halves, doubles, offsets, bytes]) {
+    const copied = scratchBytes(array, array.length);
+    if (copied > 0) sizeBytes += bufferBytes(copied);
+  }
+  return sizeBytes;
+}
+
+/** As the twin. An output that lies in the kernels' memory is written to where it is, and has slack behind it. */
 export function writeRowsByKernel(
-  from: ReachableColumns,
-  rows: Uint32Array,
+  table: ReachableTable,
+  rows: Uint32Array | null,
   first: number,
   to: number,
   partition: number,
   ordinalOfRow0: number,
   output: JsonOutput,
 ): number {
-  const { columns, fixedBytes, copiedBytes } = from;
+  const isOutputThere = sharedMemory()?.holds(output.bytes) === true;
+  const rowsAtOnce = rows === null ? to - first : rowsOfCallMax;
   let next = first;
   while (next < to) {
-    const end = Math.min(to, next + rowsOfCallMax);
-    const room = output.bytes.length - output.at;
-    const scratch = openScratch(copiedBytes + (end - next) * 4 + room);
+    const end = Math.min(to, next + rowsAtOnce);
+    const room = isOutputThere ? 0 : output.bytes.length - output.at;
+    const listBytes = rows === null ? 0 : (end - next) * 4;
+    const scratch = openScratch(table.copiedBytes + listBytes + room);
     if (scratch === null) {
-      return writePlainRows(columns, fixedBytes, rows, next, to, partition, ordinalOfRow0, output);
+      return writePlainRows(table, rows, next, to, partition, ordinalOfRow0, output);
     }
-    const words = kernelJsonColumns(columns, (array) => scratch.place(array, 0, array.length));
-    const columnsAt = scratch.place(words, 0, words.length);
-    const rowsAt = scratch.place(rows, next, end) - next * 4;
-    const outputAt = scratch.room(room);
-    const lines: JsonOutput = { bytes: scratch.view(outputAt, room), at: 0 };
-    const placed = { kernels: scratch.kernels, columnsAt, rowsAt, outputAt };
-    next = writeJsonRows(placed, columns, fixedBytes, rows, next, end, partition, ordinalOfRow0, lines);
-    output.bytes.set(lines.bytes.subarray(0, lines.at), output.at);
-    output.at += lines.at;
+    const { block } = table;
+    for (const i of table.copied) {
+      const words = columnWords(table.columns[i]!, (array) => scratch.place(array, 0, array.length));
+      block.set(words, i * wordsPerColumn + valueWord);
+    }
+    const blockAt = scratch.place(block, 0, block.length);
+    const rowsAt = rows === null ? 0 : scratch.place(rows, next, end) - next * 4;
+    const { kernels } = scratch;
+    if (isOutputThere) {
+      const placed = { kernels, blockAt, rowsAt, outputAt: output.bytes.byteOffset };
+      next = writeJsonRows(placed, table, rows, next, end, partition, ordinalOfRow0, output);
+    } else {
+      const outputAt = scratch.room(room);
+      const lines: JsonOutput = { bytes: scratch.view(outputAt, room), at: 0 };
+      const placed = { kernels, blockAt, rowsAt, outputAt };
+      next = writeJsonRows(placed, table, rows, next, end, partition, ordinalOfRow0, lines);
+      output.bytes.set(lines.bytes.subarray(0, lines.at), output.at);
+      output.at += lines.at;
+    }
     if (next < end) break;
   }
   return next;

@@ -1,0 +1,93 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ReadyIterable } from '../../engine/archive.js';
+import { sharedMemory } from '../../engine/kernels/shared-memory.js';
+import { executeScan, type ScanSettings } from '../../engine/scan/execute.js';
+import type { Query } from '../../engine/scan/query.js';
+import { BufferPool } from '../../engine/storage/buffer-pool.js';
+import { openRealDirectory } from '../../engine/storage/real-directory.js';
+import { WorkerPool } from '../../engine/workers/worker-pool.js';
+import { answerOf } from '../model/answer.js';
+import type { Dataset } from '../model/dataset.js';
+import { numbered } from './numbered.js';
+import { storeSnapshot, type StoredSnapshot } from './stored-snapshot.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'logstrata-lent-'));
+const columns = new BufferPool(1 << 28);
+const workers = new WorkerPool(2);
+const memory = sharedMemory()!;
+const rows = 44_000;
+let dataset: Dataset;
+let snapshot: StoredSnapshot;
+
+beforeAll(async () => {
+  dataset = numbered(rows);
+  const layout = { segments: 1, stretch: rows, rowGroupRows: 4000, hotRecords: 0, codec: 'lz4' } as const;
+  snapshot = await storeSnapshot(await openRealDirectory(folder), 'lent', dataset, layout, columns);
+});
+afterAll(async () => {
+  await workers.close();
+  columns.close();
+  rmSync(folder, { recursive: true });
+});
+
+const after = { partition: 0, ordinal: 0 };
+const everything: Query = { limit: rows, after, predicates: [] };
+const newest: Query = { limit: 100, predicates: [] };
+
+function linesOf(query: Query, settings: ScanSettings): ReadyIterable<Uint8Array> {
+  const { lines } = executeScan(snapshot, query, settings);
+  if (!('now' in lines)) throw new Error('a scan of a snapshot can be asked without waiting');
+  return lines;
+}
+
+describe('the pieces of an answer', () => {
+  it('are the reader’s own unless they may be lent, and are the same bytes', async () => {
+    for (const settings of [{ workers }, { workers, lends: true }, {}, { lends: true }]) {
+      const pieces: { given: Uint8Array; copy: Buffer }[] = [];
+      for await (const given of linesOf(everything, { ...settings, pieceBytes: 20_000 }))
+        pieces.push({ given, copy: Buffer.from(given) });
+      expect(Buffer.concat(pieces.map(({ copy }) => copy)).toString()).toBe(answerOf(dataset, everything));
+      const isKept = pieces.every(({ given, copy }) => copy.equals(given));
+      const isLent = pieces.every(({ given }) => memory.holds(given));
+      const { lends = false } = settings as ScanSettings;
+      expect({ isKept, isLent }).toEqual({ isKept: !lends, isLent: lends });
+    }
+  });
+
+  it('take one room at a time where they are lent, and give it back', async () => {
+    for await (const piece of linesOf(everything, { lends: true })) expect(piece.length).toBeGreaterThan(0);
+    const takenBytes = memory.takenBytes - columns.bytes;
+    let most = 0;
+    for await (const piece of linesOf(everything, { lends: true, pieceBytes: 20_000 })) {
+      expect(memory.holds(piece)).toBe(true);
+      most = Math.max(most, memory.takenBytes - columns.bytes - takenBytes);
+    }
+    expect(most).toBeGreaterThan(0);
+    expect(most).toBeLessThan(2 * 20_000);
+    expect(memory.takenBytes - columns.bytes).toBe(takenBytes);
+  });
+
+  it('come without waiting where the columns are in memory, and tell that they are the last', async () => {
+    for await (const piece of linesOf(newest, { workers })) expect(piece.length).toBeGreaterThan(0);
+    const lines = linesOf(newest, { workers, lends: true });
+    const released = snapshot.released();
+    const first = lines.now();
+    expect(Buffer.from(first!.value!).toString()).toBe(answerOf(dataset, newest));
+    expect(lines.isAtEnd).toBe(true);
+    expect(columns.pinnedBytes).toBe(0);
+    expect(lines.now()).toEqual({ done: true, value: undefined });
+    expect(snapshot.released()).toBe(released + 1);
+  });
+
+  it('have to be waited for where the columns are not in memory', async () => {
+    columns.evict('');
+    const lines = linesOf(newest, { workers, lends: true });
+    expect(lines.now()).toBeNull();
+    const first = await lines.next();
+    expect(Buffer.from(first.value!).toString()).toBe(answerOf(dataset, newest));
+    await lines.return();
+  });
+});

@@ -1,0 +1,79 @@
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { Driver, eachMade, settled, type Steps } from '../../engine/scan/steps.js';
+
+const log: string[] = [];
+
+/** Makes the numbers up to `count`; after each in `waits` it waits for a turn of the event loop. */
+function* numbers(count: number, waits: readonly number[] = []): Steps<number> {
+  try {
+    for (let i = 0; i < count; i++) {
+      yield i;
+      if (waits.includes(i)) yield setImmediate();
+    }
+  } finally {
+    log.push('ended');
+  }
+}
+
+describe('a driver of steps', () => {
+  it('gives at once what need not be waited for, and the rest through promises', async () => {
+    const driver = new Driver(numbers(4, [1]));
+    expect([driver.now(), driver.now()]).toEqual([
+      { done: false, value: 0 },
+      { done: false, value: 1 },
+    ]);
+    expect(driver.now()).toBeNull();
+    expect(driver.now()).toBeNull();
+    expect(await driver.next()).toEqual({ done: false, value: 2 });
+    expect([driver.now(), driver.now()]).toEqual([
+      { done: false, value: 3 },
+      { done: true, value: undefined },
+    ]);
+  });
+
+  it('answers calls in their order, also when they come at once, and runs what ends the work', async () => {
+    log.length = 0;
+    const driver = new Driver(numbers(5, [0, 1, 2]));
+    const calls = [driver.next(), driver.next(), driver.return(), driver.next()];
+    expect(driver.now()).toBeNull();
+    expect(await Promise.all(calls)).toEqual([
+      { done: false, value: 0 },
+      { done: false, value: 1 },
+      { done: true, value: undefined },
+      { done: true, value: undefined },
+    ]);
+    expect(log).toEqual(['ended']);
+  });
+
+  it('lets the work deal with what fails, and tells who goes on what it did not', async () => {
+    function* mends(): Steps<string> {
+      try {
+        yield Promise.reject(new Error('first'));
+      } catch (error) {
+        yield `mended ${(error as Error).message}`;
+      }
+      yield* settled(Promise.reject(new Error('second')));
+    }
+    const driver = new Driver(mends());
+    expect(driver.now()).toBeNull();
+    expect(await driver.next()).toEqual({ done: false, value: 'mended first' });
+    await expect(driver.next()).rejects.toThrow('second');
+    expect(await driver.next()).toEqual({ done: true, value: undefined });
+  });
+
+  it('does the same over steps that are made of others', async () => {
+    log.length = 0;
+    function* twice(value: number): Steps<number> {
+      yield value;
+      yield yield* settled(setImmediate(value));
+    }
+    const made: number[] = [];
+    for await (const value of new Driver(eachMade(numbers(3, [0]), twice))) made.push(value);
+    expect(made).toEqual([0, 0, 1, 1, 2, 2]);
+    for await (const value of new Driver(eachMade(numbers(3), twice))) {
+      if (value === 1) break;
+    }
+    expect(log).toEqual(['ended', 'ended']);
+  });
+});
