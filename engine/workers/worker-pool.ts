@@ -128,7 +128,8 @@ export class WorkerPool implements Dispatcher {
     const waiting = thread.jobs.get(reply.id);
     if (waiting === undefined) return;
     thread.jobs.delete(reply.id);
-    if (thread.jobs.size === 0) thread.worker.unref();
+    // One that is being ended keeps the process alive until it has: whoever closes the pool waits for that.
+    if (thread.jobs.size === 0 && !this.closed) thread.worker.unref();
     this.dispatch();
     if ('failure' in reply) waiting.reject(errorOf(reply.failure));
     else waiting.resolve(reply.result);

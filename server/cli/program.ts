@@ -72,9 +72,9 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
       program.outputHelp({ error: true });
       return exitUsage;
     }
-    process.exitCode = exitDone;
+    // Left unset until a command sets it: Node then has its own code for a process that ends while something is waited for.
     await program.parseAsync(args as string[], { from: 'user' });
-    return Number(process.exitCode);
+    return Number(process.exitCode ?? exitDone);
   } catch (error) {
     return reportFailure(error);
   }

@@ -62,7 +62,7 @@ describe('logstrata serve', () => {
     const app = join(folder, 'agents/app.yaml');
     writeFileSync(
       app,
-      `${readFileSync(app, 'utf8').replace('file:', 'file:\n  rotate: { method: truncate, size: 1mb }')}retention: { period: 7d }\n`,
+      `${readFileSync(app, 'utf8').replace('file:', 'file:\n  rotate: { method: truncate }')}retention: { period: 7d }\n`,
     );
     const server = start(folder, ['serve', '--listen', `127.0.0.1:${await freePort()}`]);
     await server.shows('serving ');
@@ -71,7 +71,7 @@ describe('logstrata serve', () => {
     const lines = stdout.split('\n');
     expect(lines.filter((line) => line.includes('keeps records for 7 d, looks every 1 h'))).toHaveLength(1);
     expect(lines.filter((line) => line.includes('there is no retention.period'))).toHaveLength(1);
-    expect(lines.filter((line) => line.includes('file.rotate'))).toHaveLength(1);
+    expect(lines.filter((line) => line.includes('file.rotate has no size'))).toHaveLength(1);
   });
 
   it('answers with what is loaded beside it, within a second', async () => {

@@ -193,6 +193,22 @@ console.log(await new WorkerPool(2).run(task, { kind: 'where' }));`;
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script]);
     expect(stdout).toBe('1\n');
   });
+
+  it('keeps the process alive while it is being closed, though a job has just ended', async () => {
+    const script = `import { WorkerPool } from '${built('engine/workers/worker-pool.js')}';
+const pool = new WorkerPool(1);
+const task = { module: new URL('${pathToFileURL(file).href}') };
+await pool.run(task, { kind: 'where' });
+const job = pool.run(task, { kind: 'where' });
+// The thread answers now, and the answer is read only after the pool was told to close.
+Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+const closed = pool.close();
+console.log(await job.catch(({ code }) => code));
+await closed;
+console.log('closed');`;
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script]);
+    expect(stdout).toMatch(/^(1|closed)\nclosed\n$/);
+  });
 });
 
 describe('work in order', () => {
