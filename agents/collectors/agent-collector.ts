@@ -1,5 +1,4 @@
 import type { AgentStore } from '../../engine/archive.js';
-import { BatchBuilder } from '../../engine/batch-builder.js';
 import { LogstrataError } from '../../engine/errors.js';
 import { checkpointKey } from '../../engine/storage/committed-values.js';
 import type { Checkpoint } from '../../engine/storage/manifest.js';
@@ -12,10 +11,12 @@ import { AgentFiles, type Survey } from './agent-files.js';
 import { CollectTally, type CollectStatus } from './collect-counts.js';
 import type { CollectLog } from './collect-log.js';
 import { CollectPauses } from './collect-pauses.js';
+import { findStart, markStart } from './follow-start.js';
 import { identify, type Identity, type TruncatedSource } from './file-identity.js';
 import type { FollowedFile } from './followed-file.js';
 import { commitFrame, type CommitTarget } from './frame-commit.js';
 import { gatherPacked } from './gather-packed.js';
+import { GoneSources } from './gone-sources.js';
 import { type LineFrame, LineGathering } from './line-gathering.js';
 import type { LogFiles } from './log-files.js';
 import { LogRotation } from './log-rotation.js';
@@ -53,9 +54,6 @@ const rememberedMax = 10_000;
 const removedQuietMs = 60_000;
 const renamedQuietMs = 600_000;
 
-/** The checkpoint that says since when the agent is followed: that of no content. */
-const firstStartHash = 'followed';
-
 /**
  * Follows the logs of one agent. Each round takes what the files have gained into one commit, so that nothing is read ahead
  * of what is stored, and a round that fails leaves everything as it was.
@@ -76,6 +74,7 @@ export class AgentCollector {
   private checkpoints: readonly Checkpoint[] | null = null;
   private asOf = 0;
   private firstStartMs = 0;
+  private readonly goneSources: GoneSources;
   /** The agent was never followed before this process. */
   private isFirst = false;
   private surveys = 0;
@@ -90,6 +89,7 @@ export class AgentCollector {
       throw new LogstrataError('invalid', `agent ${definition.name} reads no files`);
     this.name = definition.name;
     this.pauses = new CollectPauses(this.name, options.log);
+    this.goneSources = new GoneSources(this.name, options);
     this.ends = recordEndsOf(definition.file);
     this.silence = new Silence(() => this.files, this.ends, options.tailTimeoutMs);
     this.folder = new AgentFiles(files, definition.file.directory, new LogNames(definition.file.namePattern));
@@ -177,6 +177,7 @@ export class AgentCollector {
       const isBusy = await this.rotate();
       await this.letGo();
       if (isFull || isBusy) return 'more';
+      if (this.unseen.size === 0) await this.goneSources.forget(this.folder.byInode);
       return frame.lines.length > 0 ? 'done' : 'idle';
     } catch (error) {
       await this.startOver();
@@ -196,30 +197,14 @@ export class AgentCollector {
   private async learn(): Promise<void> {
     const { store, now, definition } = this.options;
     const { checkpoints, asOf } = await store.sources();
-    const marker = checkpoints.find(
-      ({ headBytes, headHash }) => headBytes === 0 && headHash === firstStartHash,
-    );
-    if (marker === undefined) {
+    const start = findStart(checkpoints);
+    if (start === undefined) {
       this.isFirst = true;
-      this.firstStartMs = now();
       const { directory, namePattern } = definition.file!;
-      const first: Checkpoint = {
-        headHash: firstStartHash,
-        headBytes: 0,
-        offset: 0,
-        contentHash: null,
-        endsInLine: false,
-        path: `${directory}/${namePattern}`,
-        lastTimeMs: this.firstStartMs,
-        records: 0,
-        rejected: 0,
-      };
-      const counters = { unreadableValues: 0, replacedBytes: 0, inputBytes: 0 };
-      const batch = new BatchBuilder(store.schema).finish();
-      await store.append(batch, { checkpoints: [first], rejected: [], counters }, 'live');
+      await markStart(store, `${directory}/${namePattern}`, now());
       return this.learn();
     }
-    this.firstStartMs = marker.lastTimeMs ?? 0;
+    this.firstStartMs = start.lastTimeMs ?? 0;
     this.checkpoints = checkpoints;
     this.asOf = asOf;
   }

@@ -105,7 +105,7 @@ function parts(
   ends: RecordEnds,
 ): [SourceReader, ContentReader, LineFramer, SourcePosition, Checkpoint | null] {
   const position =
-    known === null ? { ...beginning, catchingUp: true } : positionOf(known, head, content.tail());
+    known === null ? { ...beginning, unseenTo: Infinity } : positionOf(known, head, content.tail(), Infinity);
   return [reader, content, new LineFramer(content, content.offset, false, ends), position, known];
 }
 

@@ -140,7 +140,7 @@ async function store(
   const sources: SourcePart[] = parts.map(({ file, rows }) => ({
     rows,
     previousTimeMs: file.position!.lastTimeMs,
-    catchingUp: file.position!.catchingUp,
+    catchingUp: file.position!.offset < file.position!.unseenTo,
   }));
   const lastTimes = partTimes(placementTimes(schema, batch, now(), sources), sources);
   const positions = parts.map((part, i) => ({

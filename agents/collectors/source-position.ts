@@ -18,8 +18,8 @@ export interface SourcePosition {
   readonly lastTimeMs: number | null;
   readonly records: number;
   readonly rejected: number;
-  /** What is read now was written while nobody followed: none of it is late. */
-  readonly catchingUp: boolean;
+  /** What stands before this byte was written while nobody followed: none of it is late. */
+  readonly unseenTo: number;
 }
 
 const nothing = new Uint8Array(0);
@@ -34,11 +34,19 @@ export const beginning: SourcePosition = {
   lastTimeMs: null,
   records: 0,
   rejected: 0,
-  catchingUp: false,
+  unseenTo: 0,
 };
 
-/** Where a checkpoint says that a source stands, with the bytes of the source that stand there. */
-export function positionOf(checkpoint: Checkpoint, head: Uint8Array, tail: Uint8Array): SourcePosition {
+/**
+ * Where a checkpoint says that a source stands, with the bytes of the source that stand there. Up to `unseenTo` nobody has
+ * followed it since.
+ */
+export function positionOf(
+  checkpoint: Checkpoint,
+  head: Uint8Array,
+  tail: Uint8Array,
+  unseenTo: number,
+): SourcePosition {
   const { offset, endsInLine, lastTimeMs, records, rejected, contentHash } = checkpoint;
   return {
     offset,
@@ -50,7 +58,7 @@ export function positionOf(checkpoint: Checkpoint, head: Uint8Array, tail: Uint8
     lastTimeMs,
     records,
     rejected,
-    catchingUp: true,
+    unseenTo,
   };
 }
 

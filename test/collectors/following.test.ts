@@ -11,6 +11,7 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
@@ -33,6 +34,10 @@ function lines(from: number, to: number): string {
 
 function range(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, i) => from + i);
+}
+
+function roleOf(followed: FollowedFolder, path: string): string | undefined {
+  return followed.collector.status().files.find((file) => file.path === path)?.role;
 }
 
 describe('lines', () => {
@@ -218,6 +223,71 @@ describe('files', () => {
     await followed.settle();
     const records = await followed.records();
     expect(records.map(({ n }) => n).sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 9, 10]);
+  });
+
+  it('that are compressed are not unpacked again after a restart, unless they have grown', async () => {
+    const followed = await follow();
+    const packed = followed.path('web.log.1.gz');
+    writeFileSync(followed.path('web.log'), lines(900, 901));
+    // Long enough that its beginning can be read without its end.
+    let content = '';
+    for (let n = 0; n < 300; n++) content += `${lineOf(n)} ${randomBytes(4000).toString('hex')}\n`;
+    writeFileSync(packed, gzipSync(content));
+    await followed.settle();
+    await followed.stop();
+    // Whoever unpacks it now sees the damage.
+    const bytes = readFileSync(packed);
+    const damaged = Buffer.from(bytes);
+    damaged.fill(0xff, bytes.length - 40, bytes.length - 20);
+    writeFileSync(packed, damaged);
+    followed.log.length = 0;
+    await followed.start();
+    await followed.settle();
+    expect(followed.log.filter(({ level }) => level !== 'info')).toEqual([]);
+    expect(roleOf(followed, packed)).toBe('done');
+    writeFileSync(packed, Buffer.concat([bytes, gzipSync(lines(300, 302))]));
+    await followed.settle();
+    expect(await followed.numbers()).toEqual([...range(0, 302), 900]);
+  });
+
+  it('are forgotten long after they went, and not before, nor while nothing is there', async () => {
+    const followed = await follow();
+    const log = followed.path('web.log');
+    const path = followed.path('web.log.1');
+    const away = followed.path('elsewhere');
+    const known = async (): Promise<string[]> =>
+      (await followed.store.checkpoints()).filter(({ headBytes }) => headBytes > 0).map((each) => each.path);
+    const days = async (count: number): Promise<void> => {
+      followed.pass(count * 24 * 3_600_000);
+      await followed.collect();
+      await followed.collect();
+    };
+    writeFileSync(path, lines(0, 5));
+    writeFileSync(log, lines(5, 6));
+    await followed.settle();
+    await days(100);
+    expect((await known()).sort()).toEqual([log, path]);
+    renameSync(path, away);
+    renameSync(log, `${away}2`);
+    await followed.settle();
+    await days(2);
+    expect((await known()).sort()).toEqual([log, path]);
+    renameSync(`${away}2`, log);
+    await followed.settle();
+    renameSync(away, path);
+    await followed.settle();
+    expect(await followed.numbers()).toEqual(range(0, 6));
+    renameSync(path, away);
+    await followed.settle();
+    await days(0.9);
+    expect((await known()).sort()).toEqual([log, path]);
+    await days(0.2);
+    expect(await known()).toEqual([log]);
+    await followed.crash();
+    await followed.start();
+    expect(await known()).toEqual([log]);
+    await followed.settle();
+    expect(await followed.numbers()).toEqual(range(0, 6));
   });
 
   it('are recognised when they were compressed, while the service ran or not', async () => {
