@@ -1,0 +1,168 @@
+import type { AgentStore, Retention } from '../../../engine/archive.js';
+import type { Query } from '../../../engine/scan/query.js';
+import type { ArchiveFolder } from '../../../engine/storage/archive-folder.js';
+import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
+import type { CrashMode } from '../../../engine/storage/memory-file.js';
+import { between, type Random } from '../../model/random.js';
+import type { Value } from '../../model/dataset.js';
+import { answer, append, load, noon, openCompacting, schema } from './memory-archive.js';
+
+const hourMs = 3_600_000;
+/** Longer than the records' times are strewn over, so that none is over when it is loaded. */
+const retention: Retention = { periodMs: 48 * hourMs, bytesMax: null, intervalMs: hourMs };
+const strewnHours = 40;
+
+/** What has been done to stores, to see that all of it was. */
+export interface Disturbances {
+  appends: number;
+  loads: number;
+  compactions: number;
+  retired: number;
+  restarts: number;
+  crashes: number;
+}
+
+interface Opened {
+  readonly directory: MemoryDirectory;
+  readonly archive: ArchiveFolder;
+  readonly store: AgentStore;
+}
+
+/** A store that gets records, is compacted, loses old records, is closed and opened, and crashes, all while it is read. */
+export class ShiftingStore {
+  private current: Promise<Opened>;
+  private now = noon;
+  private written = 0;
+
+  constructor(
+    private readonly random: Random,
+    private readonly done: Disturbances,
+  ) {
+    this.current = this.open(new MemoryDirectory());
+  }
+
+  /** The answer to a query, as its lines. A query that a restart broke is asked again, as a client would. */
+  async ask(query: Partial<Query>): Promise<string[]> {
+    for (;;) {
+      const asked = this.current;
+      const { store, directory } = await asked;
+      try {
+        return (await answer(store, query)).split('\n').slice(0, -1);
+      } catch (error) {
+        if (asked === this.current && !directory.crashed) throw error;
+        await nextTurn();
+      }
+    }
+  }
+
+  async disturb(steps: number): Promise<void> {
+    for (let i = 0; i < steps; i++) {
+      const { directory } = await this.current;
+      try {
+        await this.step();
+      } catch (error) {
+        if (!directory.crashed) throw error;
+      }
+      if ((await this.current).directory.crashed) await this.crash();
+      await nextTurn();
+    }
+  }
+
+  async close(): Promise<void> {
+    const { archive, directory } = await this.current;
+    await archive.close().catch((error: unknown) => {
+      if (!directory.crashed) throw error;
+    });
+  }
+
+  private async step(): Promise<void> {
+    const { random, done } = this;
+    const { archive, store } = await this.current;
+    switch (between(random, 0, 9)) {
+      case 0:
+      case 1:
+        await append(store, this.rows(0.5), 'live');
+        done.appends++;
+        return;
+      case 2:
+        await append(store, this.rows(strewnHours), 'load');
+        done.appends++;
+        return;
+      case 3:
+        await load(store, this.rows(strewnHours), 5);
+        done.loads++;
+        return;
+      case 4:
+        await store.compact();
+        done.compactions++;
+        return;
+      case 5:
+        if (await archive.compactNext()) done.compactions++;
+        return;
+      case 6:
+        await this.retire();
+        return;
+      case 7:
+        return this.restart();
+      default:
+        return this.crash({ crashAtOperation: between(random, 1, 200) });
+    }
+  }
+
+  /** Some hours pass, a record comes that shows it, and what is over goes. */
+  private async retire(): Promise<void> {
+    const { archive, store } = await this.current;
+    const before = (await store.stats()).retired.records;
+    this.now += between(this.random, 1, 10) * hourMs;
+    await append(store, this.rows(0.5), 'live');
+    await archive.retireNow();
+    this.done.retired += (await store.stats()).retired.records - before;
+  }
+
+  private async restart(): Promise<void> {
+    this.done.restarts++;
+    const { archive, directory } = await this.current;
+    this.current = this.started(directory, () => archive.close());
+    await this.current;
+  }
+
+  /** What was not durable is gone, in part or whole; by the plan the next crash comes in the middle of something. */
+  private async crash(plan = {}): Promise<void> {
+    this.done.crashes++;
+    const { archive, directory } = await this.current;
+    const modes: readonly CrashMode[] = ['lost', 'kept', { seed: between(this.random, 0, 1000) }];
+    const left = directory.crash(modes[between(this.random, 0, modes.length)]!, plan);
+    this.current = this.started(left);
+    // Ends its timers. A process that lost its power waits for nothing.
+    void archive.close().catch(() => undefined);
+    await this.current;
+  }
+
+  /** The store once `before` is done and it has been opened, both again after a crash that was planned for it. */
+  private async started(directory: MemoryDirectory, before = async (): Promise<void> => {}): Promise<Opened> {
+    try {
+      await before();
+      return await this.open(directory);
+    } catch (error) {
+      if (!directory.crashed) throw error;
+      return this.open(directory.crash('kept'));
+    }
+  }
+
+  private async open(directory: MemoryDirectory): Promise<Opened> {
+    const archive = await openCompacting(directory, () => this.now);
+    return { directory, archive, store: await archive.agent('web', schema, retention) };
+  }
+
+  private rows(spreadHours: number): Value[][] {
+    return Array.from({ length: between(this.random, 1, 40) }, () => {
+      const n = this.written++;
+      const timeMs = this.now - Math.floor(this.random() * spreadHours * hourMs);
+      return [BigInt(timeMs), BigInt(n % 2), n % 5 === 0 ? null : n % 7, `record ${n}`];
+    });
+  }
+}
+
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
