@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { AppendResult } from '../archive.js';
 import type { RecordBatch } from '../column.js';
-import { assertOrdinalsLeft, partitionOfTime } from '../cursor.js';
+import { assertOrdinalsLeft } from '../cursor.js';
 import { LogstrataError } from '../errors.js';
 import { hotBytesMax, hotRowsMax, reservationMsMax } from '../limits.js';
 import type { Schema } from '../schema.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import { proposeRetirement, retentionBounds, type RetentionPolicy } from '../maintenance/retention-policy.js';
 import { currentVersion, type AgentState, type HotFile } from './agent-state.js';
-import type { CommitExtras, SourcePart } from './commit.js';
+import type { CommitExtras } from './commit.js';
 import {
   buildingFolder,
   type Committer,
@@ -30,13 +30,12 @@ import {
   type RejectedEntry,
 } from './manifest.js';
 import { Mutex } from './mutex.js';
-import { livePartition, ordinalRuns, partTimes, partsOf, placementTimes } from './placement.js';
+import { placeLive, placeLoaded } from './placed-rows.js';
+import { partTimes, partsOf, placementTimes } from './placement.js';
 import type { Heads } from './recovery.js';
 import { RejectedFile } from './rejected-file.js';
 import type { Removals } from './removals.js';
-import { sortPage } from './sorted-page.js';
 import { SourceClaims } from './source-claims.js';
-import { batchBytes } from './spill.js';
 
 export interface WriterOptions {
   readonly now: () => number;
@@ -254,10 +253,12 @@ export class AgentWriter implements Committer {
       const parts = partsOf(batch, extras);
       const timesMs = placementTimes(this.schema, batch, nowMs, parts);
       const lastTimeMs = partTimes(timesMs, parts).at(-1)!;
+      const { values } = this.state;
+      const { graceMs } = this.options;
       const placed =
         placement === 'load'
-          ? this.placeLoaded(batch, timesMs)
-          : this.placeLive(batch, timesMs, nowMs, parts);
+          ? placeLoaded(values, batch, timesMs)
+          : placeLive(values, batch, timesMs, parts, { nowMs, graceMs });
       if (batch.length + extras.rejected.length + extras.checkpoints.length === 0) {
         return { records: 0, rejected: 0, lastTimeMs };
       }
@@ -313,30 +314,6 @@ export class AgentWriter implements Committer {
   private dayHasEnded(nowMs: number): boolean {
     const today = Math.floor(nowMs / dayMs);
     return this.state.hot.some((hot) => Math.floor(hot.entry.createdMs / dayMs) !== today);
-  }
-
-  private placeLoaded(batch: RecordBatch, timesMs: Float64Array): { batch: RecordBatch; runs: OrdinalRun[] } {
-    const sorted = sortPage({ batch, timesMs, bytes: batchBytes(batch) });
-    return { batch: sorted.batch, runs: ordinalRuns(this.state.values, sorted.timesMs.map(partitionOfTime)) };
-  }
-
-  private placeLive(
-    batch: RecordBatch,
-    timesMs: Float64Array,
-    nowMs: number,
-    parts: readonly SourcePart[],
-  ): { batch: RecordBatch; runs: OrdinalRun[] } {
-    const { highestPartition } = this.state.values;
-    const { graceMs } = this.options;
-    const partitions = new Float64Array(timesMs.length);
-    let row = 0;
-    for (const { rows, catchingUp } of parts) {
-      const where = { nowMs, highestPartition, graceMs, catchingUp };
-      for (const end = row + rows; row < end; row++) partitions[row] = livePartition(timesMs[row]!, where);
-    }
-    // Within a partition records stay in the order of their arrival.
-    const sorted = sortPage({ batch, timesMs: partitions, bytes: batchBytes(batch) });
-    return { batch: sorted.batch, runs: ordinalRuns(this.state.values, sorted.timesMs) };
   }
 
   /** Begins a hot file. The manifest names it before anything in it counts. */
