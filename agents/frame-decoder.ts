@@ -55,6 +55,13 @@ export function longLineReason(lengthBytes: number): string {
 export const continuationReason =
   'it continues a line that was stored when the file ended in the middle of it, so it is no line of its own';
 
+const longLineShape = /^the line has \d+ bytes, more than \d+; its first \d+ are kept$/;
+
+/** Whether a line was rejected because it is no whole line, and could not be loaded however well it reads. */
+export function isPartOfLine(reason: string): boolean {
+  return reason === continuationReason || longLineShape.test(reason);
+}
+
 /** Decodes the frames of one source. */
 export class FrameDecoder {
   private continuesLine: boolean;

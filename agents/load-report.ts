@@ -5,9 +5,10 @@ import type { LogstrataError } from '../engine/errors.js';
  * - `known`: all of it was in the archive already.
  * - `empty`: there is nothing in it.
  * - `failed`: nothing of it was stored; `error` says why.
+ * - `still_rejected`: none of its rejected lines became a record; it stays as it was.
  * - `not_stored`: nothing of it was stored, because of another file: one that is merged with it, or that stopped the load.
  */
-export type LoadOutcome = 'loaded' | 'known' | 'empty' | 'failed' | 'not_stored';
+export type LoadOutcome = 'loaded' | 'known' | 'empty' | 'still_rejected' | 'failed' | 'not_stored';
 
 /** What became of one file. */
 export interface FileReport {
@@ -34,6 +35,7 @@ export interface LoadSummary {
   readonly files: readonly FileReport[];
   /** Sums over the files that were loaded. */
   readonly records: number;
+  /** Also of files of rejected lines that stay as they were. */
   readonly rejected: number;
   readonly contentBytes: number;
   readonly bytesOnDisk: number;
@@ -45,7 +47,7 @@ export interface LoadSummary {
   readonly failed: number;
   /** What stopped the load before all files were tried (a full disk, a signal); null otherwise. */
   readonly stopped: LogstrataError | null;
-  /** 0; 1 when a file failed, the load was stopped, or everything was known already. */
+  /** 0; 1 when a file failed, the load was stopped, or everything was known or rejected already. */
   readonly exitCode: 0 | 1;
 }
 
@@ -81,13 +83,14 @@ export function summarize(
   const loaded = files.filter(({ outcome }) => outcome === 'loaded');
   const known = files.filter(({ outcome }) => outcome === 'known').length;
   const failed = files.filter(({ outcome }) => outcome === 'failed').length;
-  const sum = (value: (file: FileReport) => number): number =>
-    loaded.reduce((total, file) => total + value(file), 0);
-  const nothingNew = known > 0 && loaded.length === 0;
+  const still = files.filter(({ outcome }) => outcome === 'still_rejected');
+  const sum = (value: (file: FileReport) => number, of = loaded): number =>
+    of.reduce((total, file) => total + value(file), 0);
+  const nothingNew = loaded.length === 0 && (files.length === 0 || known + still.length > 0);
   return {
     files,
     records: sum(({ records }) => records),
-    rejected: sum(({ rejected }) => rejected),
+    rejected: sum(({ rejected }) => rejected, [...loaded, ...still]),
     contentBytes: sum(({ contentBytes }) => contentBytes),
     bytesOnDisk: mergedBytesOnDisk + sum(({ bytesOnDisk }) => bytesOnDisk ?? 0),
     unreadableValues: sum(({ unreadableValues }) => unreadableValues),

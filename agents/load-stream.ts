@@ -53,7 +53,7 @@ const commitMsDefault = 10_000;
 const waitingRejectedBytesMax = 8 * 1024 * 1024;
 
 /** What names standard input in messages, and beside rejected lines. */
-const streamName = '-';
+export const streamName = '-';
 
 /**
  * Loads a stream: what was read is committed every `commitMs`, or when it fills a row group, whichever is first. There are no

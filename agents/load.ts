@@ -4,19 +4,13 @@ import { checkpointKey } from '../engine/storage/committed-values.js';
 import type { Checkpoint, Codec } from '../engine/storage/manifest.js';
 import {
   asCancellation,
-  newTally,
   readFileInto,
   type FileTally,
   type ReadFile,
   type ReadSettings,
 } from './load-file.js';
-import {
-  summarize,
-  type FileReport,
-  type LoadEvent,
-  type LoadOutcome,
-  type LoadSummary,
-} from './load-report.js';
+import { LoadJournal, type JournalItem } from './load-journal.js';
+import type { LoadEvent, LoadSummary } from './load-report.js';
 import { SourceError } from './source-error.js';
 import { candidatesOf } from './source-identity.js';
 
@@ -68,28 +62,25 @@ class Unit {
 }
 
 /** One file on its way. */
-interface Item {
-  readonly path: string;
-  readonly index: number;
-  readonly tally: FileTally;
-  readonly startedMs: number;
+interface Item extends JournalItem {
   read: ReadFile | null;
 }
 
 class FilesLoad {
-  private readonly startedMs = performance.now();
-  private readonly reports: FileReport[] = [];
+  private readonly journal: LoadJournal;
   private stopped: LogstrataError | null = null;
 
-  constructor(private readonly options: LoadFilesOptions) {}
+  constructor(private readonly options: LoadFilesOptions) {
+    this.journal = new LoadJournal(options.files.length, options.onEvent);
+  }
 
   async oneByOne(): Promise<LoadSummary> {
     for (let index = 0; index < this.options.files.length; index++) {
       const item = this.start(index);
-      if (this.stopped !== null) this.report(item, 'not_stored', null);
+      if (this.stopped !== null) this.journal.report(item, 'not_stored', null);
       else await this.loadOne(item);
     }
-    return this.summary(0);
+    return this.journal.summary(0, this.stopped);
   }
 
   private async loadOne(item: Item): Promise<void> {
@@ -99,17 +90,17 @@ class FilesLoad {
       await this.read(item, unit, before);
       if ((item.read?.checkpoint ?? null) === null) {
         await unit.abort();
-        this.report(item, item.read?.outcome === 'known' ? 'known' : 'empty', null);
+        this.journal.report(item, item.read?.outcome === 'known' ? 'known' : 'empty', null);
         return;
       }
       await this.requireStillNew([item], before);
       const bytesOnDisk = await this.commit([item], unit);
-      this.report(item, 'loaded', null, bytesOnDisk);
+      this.journal.report(item, 'loaded', null, bytesOnDisk);
     } catch (error) {
       await this.abort(unit);
       const failure = this.failure(error);
       if (!(failure instanceof SourceError)) this.stopped = failure;
-      this.report(item, failure.code === 'cancelled' ? 'not_stored' : 'failed', failure);
+      this.journal.report(item, failure.code === 'cancelled' ? 'not_stored' : 'failed', failure);
     }
   }
 
@@ -130,11 +121,11 @@ class FilesLoad {
       }
       await this.requireStillNew(items, before);
       const bytesOnDisk = await this.commitMerged(items, unit);
-      return this.summary(bytesOnDisk);
+      return this.journal.summary(bytesOnDisk, this.stopped);
     } catch (error) {
       await this.abort(unit);
       this.reportMergedFailure(items, this.failure(error));
-      return this.summary(0);
+      return this.journal.summary(0, this.stopped);
     }
   }
 
@@ -144,7 +135,7 @@ class FilesLoad {
     if (filled.length === 0) await unit.abort();
     for (const item of items) {
       const outcome = item.read?.outcome ?? 'empty';
-      this.report(item, outcome === 'new' ? 'loaded' : outcome, null);
+      this.journal.report(item, outcome === 'new' ? 'loaded' : outcome, null);
     }
     return bytesOnDisk;
   }
@@ -156,16 +147,13 @@ class FilesLoad {
     for (let index = 0; index < this.options.files.length; index++) {
       const item = items[index] ?? this.start(index);
       const failed = item === atFault && failure.code !== 'cancelled';
-      this.report(item, failed ? 'failed' : 'not_stored', failed ? failure : null);
+      this.journal.report(item, failed ? 'failed' : 'not_stored', failed ? failure : null);
     }
   }
 
   private start(index: number): Item {
-    const path = this.options.files[index]!;
-    if (this.stopped === null) {
-      this.options.onEvent?.({ kind: 'start', path, index, files: this.options.files.length });
-    }
-    return { path, index, tally: newTally(), startedMs: performance.now(), read: null };
+    const item = this.journal.item(this.options.files[index]!, index, this.stopped === null);
+    return { ...item, read: null };
   }
 
   private async read(item: Item, unit: Unit, checkpoints: readonly Checkpoint[]): Promise<void> {
@@ -176,7 +164,7 @@ class FilesLoad {
       checkpoints: this.options.again === true ? [] : checkpoints,
       session: unit.session,
       tally: item.tally,
-      onProgress: (phase, fraction) => this.progress(item, phase, fraction),
+      onProgress: (phase, fraction) => this.journal.progress(item, phase, fraction),
     });
   }
 
@@ -193,7 +181,7 @@ class FilesLoad {
     };
     const last = items.at(-1)!;
     try {
-      const onProgress = (fraction: number) => this.progress(last, 'writing', fraction);
+      const onProgress = (fraction: number) => this.journal.progress(last, 'writing', fraction);
       return (await session.commit({ checkpoints, counters }, onProgress)).bytesOnDisk;
     } catch (error) {
       // What can't be stored because of what is in it says nothing about the other files.
@@ -234,48 +222,6 @@ class FilesLoad {
     const failure = asCancellation(error, this.options.signal);
     if (!isLogstrataError(failure)) throw failure;
     return failure;
-  }
-
-  private progress(item: Item, phase: 'checking' | 'reading' | 'writing', fraction: number): void {
-    const { path, index, tally } = item;
-    const { fileBytesRead, fileBytes, contentBytes, records, rejected } = tally;
-    this.options.onEvent?.({
-      kind: 'progress',
-      path,
-      index,
-      phase,
-      fraction,
-      fileBytesRead,
-      fileBytes,
-      contentBytes,
-      records,
-      rejected,
-    });
-  }
-
-  private report(item: Item, outcome: LoadOutcome, error: LogstrataError | null, bytesOnDisk?: number): void {
-    const { tally, path, index } = item;
-    const report: FileReport = {
-      path,
-      outcome,
-      records: tally.records,
-      rejected: tally.rejected,
-      contentBytes: tally.contentBytes,
-      fileBytes: tally.fileBytes,
-      continuedAt: tally.continuedAt,
-      seconds: (performance.now() - item.startedMs) / 1000,
-      bytesOnDisk: bytesOnDisk ?? null,
-      unreadableValues: tally.unreadableValues,
-      replacedBytes: tally.replacedBytes,
-      error,
-    };
-    this.reports.push(report);
-    this.options.onEvent?.({ kind: 'end', index, report });
-  }
-
-  private summary(mergedBytesOnDisk: number): LoadSummary {
-    const seconds = (performance.now() - this.startedMs) / 1000;
-    return summarize(this.reports, seconds, mergedBytesOnDisk, this.stopped);
   }
 }
 

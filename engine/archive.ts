@@ -3,10 +3,10 @@ import type { Query, ScanStats } from './scan/query.js';
 import type { SelectedRows } from './scan/selected-rows.js';
 import type { Schema } from './schema.js';
 import type { Snapshot } from './scan/snapshot.js';
-import type { CommitExtras, LoadOptions, LoadSession } from './storage/commit.js';
+import type { CommitExtras, LoadOptions, LoadSession, RejectedLine } from './storage/commit.js';
 import type { RepairOptions, RepairReport } from './maintenance/repair.js';
 import type { RetentionPolicy } from './maintenance/retention-policy.js';
-import type { Checkpoint, Codec, Counters, Retired } from './storage/manifest.js';
+import type { Checkpoint, Codec, Counters, RejectedEntry, Retired } from './storage/manifest.js';
 
 /**
  * A data folder. Opened to write, this process holds the folder's lock, or, when another process does, commits
@@ -65,6 +65,13 @@ export interface AgentStore {
   append(batch: RecordBatch, extras: CommitExtras, placement: 'live' | 'load'): Promise<AppendResult>;
   /** Opens a unit of loading. */
   beginLoad(options?: LoadOptions): Promise<LoadSession>;
+  /**
+   * The files of rejected lines that a load can take over (`LoadOptions.takes`). What is hot is sealed for that where it names one, so
+   * that no such file still grows.
+   */
+  rejectedFiles(): Promise<readonly RejectedEntry[]>;
+  /** The lines of one of them, in groups, in its order. Throws `damaged`, and `not_found` for one that has gone. */
+  rejectedLines(entry: RejectedEntry): AsyncIterable<readonly RejectedLine[]>;
   /** Seals what is hot and merges small segments. Cursors and answers stay the same. */
   compact(options?: CompactOptions): Promise<CompactResult>;
   /** Reads every byte that the manifest names and compares it with its checksums. */
@@ -167,6 +174,8 @@ export interface StoreStats {
   readonly bytesHot: number;
   readonly bytesGramFilters: number;
   readonly bytesRejected: number;
+  /** Lines that are kept because they became no record. */
+  readonly linesRejected: number;
   readonly timeMinMs: number | null;
   readonly timeMaxMs: number | null;
   readonly firstCursor: string | null;

@@ -94,6 +94,9 @@ export const mergingDepthMax = 1;
 /** A rejected line that waits in memory to be written beside the records it came with. */
 export const rejectedBufferBytesMax = 1024 * 1024;
 
+/** What a rejected line takes in its file: six bytes for each of its own where JSON escapes them all, its reason and its place. */
+export const rejectedEntryBytesMax = 8 * 1024 * 1024;
+
 /** How long a loader may hold back the commits of others between taking its ordinals and publishing. */
 export const reservationMsMax = 120_000;
 

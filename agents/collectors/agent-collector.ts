@@ -14,6 +14,7 @@ import { CollectPauses } from './collect-pauses.js';
 import { findStart, markStart } from './follow-start.js';
 import { identify, type Identity, type TruncatedSource } from './file-identity.js';
 import type { FollowedFile } from './followed-file.js';
+import { collectSettings } from './collect-task.js';
 import { commitFrame, type CommitTarget } from './frame-commit.js';
 import { gatherPacked } from './gather-packed.js';
 import { GoneSources } from './gone-sources.js';
@@ -36,8 +37,6 @@ export interface CollectorOptions {
   readonly handles: OpenFiles;
   readonly workers: WorkerPool;
   readonly log: CollectLog;
-  /** Tells the agents of this process apart. */
-  readonly key: number;
   /** Lines to take of a file that is there when the agent is followed first; 0 for all. */
   readonly limitLines: number;
   /** After this silence a last line without an end is taken, of a file that nobody writes to any more. */
@@ -84,7 +83,7 @@ export class AgentCollector {
   hasLinks = false;
 
   constructor(private readonly options: CollectorOptions) {
-    const { definition, files, store, timezone, key, workers, now } = options;
+    const { definition, files, store, timezone, workers, now } = options;
     if (definition.file === undefined)
       throw new LogstrataError('invalid', `agent ${definition.name} reads no files`);
     this.name = definition.name;
@@ -94,7 +93,7 @@ export class AgentCollector {
     this.silence = new Silence(() => this.files, this.ends, options.tailTimeoutMs);
     this.folder = new AgentFiles(files, definition.file.directory, new LogNames(definition.file.namePattern));
     if (definition.rotate !== undefined) this.rotation = this.createRotation(definition, definition.rotate);
-    this.target = { store, settings: { key, definition, timezone }, workers, now, tally: this.tally };
+    this.target = { store, settings: collectSettings(definition, timezone), workers, now, tally: this.tally };
   }
 
   private createRotation({ name, path }: AgentDefinition, rotation: Rotation): LogRotation {

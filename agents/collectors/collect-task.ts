@@ -9,10 +9,17 @@ import type { ValueCounters } from '../value-writer.js';
 
 /** What the lines of one agent are decoded with. */
 export interface CollectSettings {
-  /** Tells the agents of this process apart. */
+  /** Tells the settings of this process apart. */
   readonly key: number;
   readonly definition: AgentDefinition;
   readonly timezone: string;
+}
+
+let settingsMade = 0;
+
+/** Settings with a key of their own. */
+export function collectSettings(definition: AgentDefinition, timezone: string): CollectSettings {
+  return { key: settingsMade++, definition, timezone };
 }
 
 /** Whole lines of one file at bytes[start, end); the last may lack its end. */

@@ -48,7 +48,6 @@ export class Collection {
   private readonly frames: FramePool;
   private readonly handles: OpenFiles;
   private isStarted = false;
-  private lastKey = 0;
 
   constructor(private readonly options: CollectionOptions) {
     this.handles = new OpenFiles(options.files, handlesMax);
@@ -79,7 +78,7 @@ export class Collection {
     store: AgentStore,
   ): Promise<Pick<Collecting, 'run' | 'status'>> {
     const { options, handles, frames } = this;
-    const collector = new AgentCollector({ ...options, definition, store, handles, key: this.lastKey++ });
+    const collector = new AgentCollector({ ...options, definition, store, handles });
     try {
       await collector.prepare();
     } catch (error) {

@@ -8,6 +8,7 @@ import {
   noCounters,
   nothingRetired,
   type Codec,
+  type Counters,
   type Manifest,
   type SegmentEntry,
 } from '../storage/manifest.js';
@@ -182,9 +183,15 @@ function nextManifest(
     highestPartition: Math.max(values.highestPartition, found.highestPartition),
     checkpoints: values.checkpoints(),
     rejected: found.rejected.map(({ entry }) => entry),
-    counters: base === undefined ? { ...noCounters, records: rowsOf(segments) } : values.counters,
+    counters: base === undefined ? countersOf(segments, found) : values.counters,
     retired: base?.retired ?? nothingRetired,
   };
+}
+
+/** What the files say of the life of an agent. */
+function countersOf(segments: readonly SegmentEntry[], { rejected }: Findings): Counters {
+  const lines = rejected.reduce((sum, { entry }) => sum + entry.lines, 0);
+  return { ...noCounters, records: rowsOf(segments), rejected: lines };
 }
 
 function rowsOf(segments: readonly SegmentEntry[]): number {

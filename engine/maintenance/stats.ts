@@ -10,6 +10,7 @@ export function agentStats(state: AgentState): StoreStats {
   try {
     const { manifest, values, hot } = state;
     const segments = manifest?.segments ?? [];
+    const rejected = state.rejected();
     const first = snapshot.runs[0];
     const last = snapshot.runs.at(-1);
     const groups = new Set(snapshot.runs.map((run) => run.rowGroup));
@@ -28,7 +29,8 @@ export function agentStats(state: AgentState): StoreStats {
       bytesZstd: segments.reduce((sum, { codec, bytes }) => sum + (codec === 'zstd' ? bytes : 0), 0),
       bytesHot: state.hotBytes,
       bytesGramFilters: segments.reduce((sum, segment) => sum + segment.gramFilterBytes, 0),
-      bytesRejected: rejectedBytes(state),
+      bytesRejected: rejected.reduce((sum, { bytes }) => sum + bytes, 0),
+      linesRejected: rejected.reduce((sum, { lines }) => sum + lines, 0),
       timeMinMs: mins.length === 0 ? null : mins.reduce((a, b) => Math.min(a, b)),
       timeMaxMs: maxs.length === 0 ? null : maxs.reduce((a, b) => Math.max(a, b)),
       firstCursor:
@@ -47,10 +49,4 @@ export function agentStats(state: AgentState): StoreStats {
   } finally {
     snapshot.release();
   }
-}
-
-function rejectedBytes(state: AgentState): number {
-  const files = new Map((state.manifest?.rejected ?? []).map((entry) => [entry.file, entry.bytes]));
-  for (const entry of state.hotRejected()) files.set(entry.file, entry.bytes);
-  return [...files.values()].reduce((sum, bytes) => sum + bytes, 0);
 }

@@ -1,8 +1,6 @@
-import { crc32 } from 'node:zlib';
 import type { Damage, VerifyOptions, VerifyReport } from '../archive.js';
 import { formatCursor } from '../cursor.js';
 import { DamageError, LogstrataError, isLogstrataError } from '../errors.js';
-import { verifyPieceBytes } from '../limits.js';
 import { schemaOf, type AgentState } from '../storage/agent-state.js';
 import type { Directory } from '../storage/directory.js';
 import { readHotSegment } from '../storage/hot-segment-file.js';
@@ -10,12 +8,14 @@ import { manifestName, manifestNumbers, readManifestFile } from '../storage/mani
 import {
   liveRows,
   liveRuns,
+  mergeRejected,
   type HotEntry,
   type Manifest,
   type RejectedEntry,
   type Run,
   type SegmentEntry,
 } from '../storage/manifest.js';
+import { rejectedPieces } from '../storage/rejected-file.js';
 import { namedFiles, unnamedFiles } from '../storage/removals.js';
 import { verifySegment, type SegmentDamage } from '../storage/verify-segment.js';
 
@@ -52,11 +52,11 @@ export async function verifyAgent(
     await verifyHot(directory, state, manifest, hot, totals);
     step();
   }
-  for (const rejected of rejectedFiles(manifest, state)) {
+  for (const rejected of mergeRejected(manifest.rejected, state.hotRejected())) {
     await verifyRejected(directory, agent, rejected, totals);
     step();
   }
-  const named = namedFiles(manifest, rejectedFiles(manifest, state));
+  const named = namedFiles(manifest, mergeRejected(manifest.rejected, state.hotRejected()));
   return { ...totals, unnamedFiles: await unnamedFiles(directory, agent, named) };
 }
 
@@ -170,12 +170,6 @@ async function verifyHot(
   }
 }
 
-function rejectedFiles(manifest: Manifest, state: AgentState): RejectedEntry[] {
-  const files = new Map(manifest.rejected.map((entry) => [entry.file, entry]));
-  for (const entry of state.hotRejected()) files.set(entry.file, entry);
-  return [...files.values()];
-}
-
 async function verifyRejected(
   directory: Directory,
   agent: string,
@@ -183,29 +177,10 @@ async function verifyRejected(
   totals: Totals,
 ): Promise<void> {
   totals.files++;
-  totals.bytes += entry.bytes;
   const path = `${agent}/${entry.file}`;
   try {
-    const file = await directory.openRead(path);
-    try {
-      let checksum = 0;
-      for (let at = 0; at < entry.bytes;) {
-        const piece = await file.read(at, Math.min(verifyPieceBytes, entry.bytes - at));
-        if (piece.length === 0) {
-          throw new DamageError(`${path} ends at byte ${at}, ${entry.bytes} bytes were written`, {
-            path,
-            offset: at,
-          });
-        }
-        checksum = crc32(piece, checksum);
-        at += piece.length;
-      }
-      if (checksum !== entry.checksum) {
-        throw new DamageError(`${path} is not what was written: its checksum differs`, { path });
-      }
-    } finally {
-      await file.close();
-    }
+    // Reading it to the end checks all of it.
+    for await (const piece of rejectedPieces(directory, path, entry)) totals.bytes += piece.length;
   } catch (error) {
     totals.damages.push(damageOf(entry.file, asDamage(error)));
   }

@@ -8,7 +8,14 @@ import { CommittedValues, compareRuns } from './committed-values.js';
 import type { Directory } from './directory.js';
 import type { HotBatch } from './hot-segment-file.js';
 import { HotRows } from './hot-rows.js';
-import { liveRuns, type HotEntry, type Manifest, type RejectedEntry, type SegmentEntry } from './manifest.js';
+import {
+  liveRuns,
+  mergeRejected,
+  type HotEntry,
+  type Manifest,
+  type RejectedEntry,
+  type SegmentEntry,
+} from './manifest.js';
 import { namedFiles } from './removals.js';
 import { SealedSegment } from './sealed-segment.js';
 
@@ -148,6 +155,11 @@ export class AgentState {
 
   hotRejected(): RejectedEntry[] {
     return this.hotFiles.flatMap((hot) => hot.rejected ?? []);
+  }
+
+  /** The files of rejected lines, as long as they are now. */
+  rejected(): RejectedEntry[] {
+    return mergeRejected(this.newest?.rejected ?? [], this.hotRejected());
   }
 
   /** Every file of the newest state, under the agent's folder. */

@@ -202,19 +202,23 @@ export class AgentWriter implements Committer {
       values.applyCheckpoints(publication.checkpoints);
       values.applyCounters(publication.counters);
       const { manifest } = this.state;
+      const { takes } = publication;
       await this.publishNext(
         {
           segments: [
             ...(manifest?.segments ?? []).filter(({ file }) => !removed.has(file)),
             ...publication.segments,
           ],
-          rejected: [...(manifest?.rejected ?? []), ...publication.rejected],
+          rejected: [
+            ...(manifest?.rejected ?? []).filter(({ file }) => file !== takes?.file),
+            ...publication.rejected,
+          ],
         },
         values,
       );
       unit.published = true;
       this.claims.published(publication.checkpoints, this.state.manifest!.number);
-      this.removals.add(publication.removes);
+      this.removals.add(takes === undefined ? publication.removes : [...publication.removes, takes.file]);
     } finally {
       this.releaseUnit(unit);
     }
@@ -230,7 +234,20 @@ export class AgentWriter implements Committer {
       const what = live.has(file) ? 'lost records to retention' : 'was replaced';
       throw new LogstrataError('conflict', `segment ${file} ${what} meanwhile`, { path: file });
     });
+    this.assertRejectedStill(publication.takes);
     this.claims.checkUnit(unit.since, publication.checkpoints, this.state.values);
+  }
+
+  private assertRejectedStill(takes: RejectedEntry | undefined): void {
+    if (takes === undefined) return;
+    const { file, bytes, checksum } = takes;
+    const isSame = (known: RejectedEntry) =>
+      known.file === file && known.bytes === bytes && known.checksum === checksum;
+    const isGrowing = this.state.hotRejected().some((hot) => hot.file === file);
+    if (!isGrowing && this.state.rejected().some(isSame)) return;
+    throw new LogstrataError('conflict', `${file} was taken over by another process meanwhile`, {
+      path: file,
+    });
   }
 
   async end(id: string): Promise<void> {
@@ -409,7 +426,7 @@ export class AgentWriter implements Committer {
     await this.settle();
     await this.closeHot();
     const files = this.state.hot.filter((hot) => hot.rows.rowCount > 0);
-    if (files.length === 0) return;
+    if (files.length === 0) return this.dropRowless();
     const id = await this.begin();
     try {
       const { agent } = this.state;
@@ -421,6 +438,11 @@ export class AgentWriter implements Committer {
     } finally {
       await this.end(id);
     }
+  }
+
+  /** Hot files that only rejected lines came with have nothing to seal: the manifest keeps what they say of those. */
+  private async dropRowless(): Promise<void> {
+    if (this.state.hotRejected().length > 0) await this.publishNext({ hot: [] });
   }
 
   /** Publishes the current manifest with `changes`, and takes it as the state once it is durable. */

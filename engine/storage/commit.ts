@@ -1,7 +1,7 @@
 import type { RecordBatch } from '../column.js';
 import type { MemoryLease } from '../kernels/memory-lease.js';
 import type { Schema } from '../schema.js';
-import type { Checkpoint, Codec, Counters } from './manifest.js';
+import type { Checkpoint, Codec, Counters, RejectedEntry } from './manifest.js';
 
 /** A line that became no record. It is kept, counted, and part of the commit that it came with. */
 export interface RejectedLine {
@@ -43,6 +43,11 @@ export interface LoadOptions {
   readonly codec?: Codec;
   /** Store also records that are older than the agent's retention period, for that period from now on. Else they are refused. */
   readonly beyondRetention?: boolean;
+  /**
+   * A file of rejected lines that the load takes the place of: each of its lines is given to the session, as a record or again as a
+   * rejected line. The file leaves the archive with the manifest that publishes them.
+   */
+  readonly takes?: RejectedEntry;
 }
 
 export interface LoadResult {

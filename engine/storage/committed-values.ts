@@ -88,7 +88,9 @@ export class CommittedValues {
   }
 
   applyCounters(counters: Counters): void {
-    this.totals = addCounters(this.totals, counters);
+    const totals = addCounters(this.totals, counters);
+    // A manifest that was rebuilt may count fewer lines than there are in the files that a load takes over.
+    this.totals = { ...totals, rejected: Math.max(0, totals.rejected) };
   }
 }
 

@@ -20,6 +20,8 @@ export interface Publication {
   readonly removesLiveFrom?: readonly (number | null)[] | undefined;
   readonly checkpoints: readonly Checkpoint[];
   readonly rejected: readonly RejectedEntry[];
+  /** A file of rejected lines whose lines are in `segments` or `rejected` now. It must still be what it says. */
+  readonly takes?: RejectedEntry | undefined;
   readonly counters: Counters;
 }
 

@@ -172,6 +172,7 @@ export class LoadUnit implements LoadSession {
     this.assertOpen();
     this.state = 'committing';
     const { committer, directory, agent } = this.context;
+    const { takes } = this.options;
     const assembly = await this.assemble(onProgress);
     await this.rejectedFile?.sync();
     const counts = assembly.partitionCounts();
@@ -190,7 +191,13 @@ export class LoadUnit implements LoadSession {
       removes: [],
       checkpoints: extras.checkpoints,
       rejected,
-      counters: { ...extras.counters, records: this.recordCount, rejected: this.rejected },
+      takes,
+      // A line that was counted as rejected before is counted as a record now, or stays counted.
+      counters: {
+        ...extras.counters,
+        records: this.recordCount,
+        rejected: this.rejected - (takes?.lines ?? 0),
+      },
     });
     const result: LoadResult = {
       records: this.recordCount,

@@ -1,5 +1,7 @@
 import { crc32 } from 'node:zlib';
-import { rejectedBufferBytesMax } from '../limits.js';
+import { DamageError } from '../errors.js';
+import { rejectedBufferBytesMax, rejectedEntryBytesMax, verifyPieceBytes } from '../limits.js';
+import { countField, parseJsonObject, textField } from './checked-json.js';
 import type { RejectedLine } from './commit.js';
 import type { Directory, WritableFile } from './directory.js';
 import type { RejectedEntry } from './manifest.js';
@@ -68,4 +70,87 @@ function encodeRejectedLine({ reason, file, offset, line }: RejectedLine): Uint8
     content = { line_base64: Buffer.from(line.buffer, line.byteOffset, line.length).toString('base64') };
   }
   return Buffer.from(JSON.stringify({ reason, file, offset, ...content }) + '\n');
+}
+
+function decodeRejectedLine(text: string): RejectedLine {
+  const object = parseJsonObject(text, 'the line');
+  const line =
+    object['line'] === undefined
+      ? Buffer.from(textField(object, 'line_base64'), 'base64')
+      : Buffer.from(textField(object, 'line'));
+  return {
+    reason: textField(object, 'reason'),
+    file: textField(object, 'file'),
+    offset: countField(object, 'offset'),
+    line,
+  };
+}
+
+/**
+ * The bytes of a file that count, in pieces of at most `verifyPieceBytes`. Throws `damaged` where there are fewer, and behind the last
+ * piece where the checksum differs.
+ */
+export async function* rejectedPieces(
+  directory: Directory,
+  path: string,
+  entry: RejectedEntry,
+): AsyncGenerator<Uint8Array> {
+  const file = await directory.openRead(path);
+  try {
+    let checksum = 0;
+    for (let at = 0; at < entry.bytes;) {
+      const piece = await file.read(at, Math.min(verifyPieceBytes, entry.bytes - at));
+      if (piece.length === 0) {
+        throw new DamageError(`${path} ends at byte ${at}, ${entry.bytes} bytes were written`, {
+          path,
+          offset: at,
+        });
+      }
+      checksum = crc32(piece, checksum);
+      at += piece.length;
+      yield piece;
+    }
+    if (checksum !== entry.checksum) {
+      throw new DamageError(`${path} is not what was written: its checksum differs`, { path });
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+/** The lines of a file, in groups, in its order. Throws `damaged`, with the offset of the entry, for what was not written so. */
+export async function* readRejectedLines(
+  directory: Directory,
+  path: string,
+  entry: RejectedEntry,
+): AsyncGenerator<RejectedLine[]> {
+  let rest = Buffer.alloc(0);
+  let offset = 0;
+  for await (const piece of rejectedPieces(directory, path, entry)) {
+    const bytes = rest.length === 0 ? Buffer.from(piece) : Buffer.concat([rest, piece]);
+    const lines: RejectedLine[] = [];
+    let start = 0;
+    for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, start)) {
+      lines.push(lineAt(bytes.toString('utf8', start, end), path, offset + start));
+      start = end + 1;
+    }
+    offset += start;
+    rest = bytes.subarray(start);
+    if (rest.length > rejectedEntryBytesMax) throw unendedLine(path, offset);
+    yield lines;
+  }
+  if (rest.length > 0) throw unendedLine(path, offset);
+}
+
+function unendedLine(path: string, offset: number): DamageError {
+  return new DamageError(`${path} has a line without an end at byte ${offset}`, { path, offset });
+}
+
+function lineAt(text: string, path: string, offset: number): RejectedLine {
+  try {
+    return decodeRejectedLine(text);
+  } catch (error) {
+    if (!(error instanceof DamageError)) throw error;
+    throw new DamageError(`${path}: ${error.message}`, { path, offset, cause: error });
+  }
 }

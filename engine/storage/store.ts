@@ -24,14 +24,15 @@ import type { Snapshot } from '../scan/snapshot.js';
 import type { Schema } from '../schema.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import type { AgentState } from './agent-state.js';
-import type { CommitExtras, LoadOptions, LoadSession } from './commit.js';
+import type { CommitExtras, LoadOptions, LoadSession, RejectedLine } from './commit.js';
 import type { Committer } from './committer.js';
 import type { Directory } from './directory.js';
 import { LoadUnit } from './load-session.js';
 import { placementTimes } from './placement.js';
 import { partitionOfTime } from '../cursor.js';
 import { extendRetention } from '../maintenance/retention-policy.js';
-import type { Checkpoint, Codec } from './manifest.js';
+import type { Checkpoint, Codec, RejectedEntry } from './manifest.js';
+import { readRejectedLines } from './rejected-file.js';
 
 /** How a store comes by its agent's newest state, and by commits: as the writer, through it, or not at all. */
 export interface StoreAccess {
@@ -142,6 +143,22 @@ export class Store implements AgentStore {
       highestPartition,
     };
     return LoadUnit.begin(context, options);
+  }
+
+  async rejectedFiles(): Promise<readonly RejectedEntry[]> {
+    const { state, access } = this.context;
+    await access.refresh();
+    if (state.hotRejected().length > 0) {
+      await (await access.committer()).seal();
+      await this.context.access.refresh();
+    }
+    if (state.damage !== undefined) throw state.damage;
+    const growing = new Set(state.hotRejected().map(({ file }) => file));
+    return state.rejected().filter(({ file }) => !growing.has(file));
+  }
+
+  rejectedLines(entry: RejectedEntry): AsyncIterable<readonly RejectedLine[]> {
+    return readRejectedLines(this.context.directory, `${this.name}/${entry.file}`, entry);
   }
 
   async compact(options: CompactOptions = {}): Promise<CompactResult> {

@@ -89,6 +89,10 @@ export function describeFile(file: FileReport): string[] {
     }
     case 'known':
       return [`known    ${file.path}: all of it is in the archive already (--again stores it once more)`];
+    case 'still_rejected':
+      return [
+        `kept     ${file.path}: of ${formatCounted(file.rejected, 'rejected line')} none became a record`,
+      ];
     case 'empty':
       return [`empty    ${file.path}`];
     case 'failed': {

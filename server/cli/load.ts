@@ -25,6 +25,7 @@ interface LoadFlags extends FolderFlags {
   readonly merge?: boolean;
   readonly beyondRetention?: boolean;
   readonly codec?: Codec;
+  readonly rejected?: boolean;
   readonly json?: boolean;
   readonly workers?: number;
 }
@@ -34,11 +35,12 @@ Examples:
   $ logstrata load nginx access.log                     one file
   $ logstrata load nginx '/var/log/nginx/access*'       plain, .gz and .zst alike
   $ journalctl -f -o cat | logstrata load app -         standard input, stored every 10 s or 64 Ki records
+  $ logstrata load app --rejected                       lines that became no record, once the pattern is mended
 
 Each file is stored as a whole or not at all. A file that is known by its content is skipped, one that has grown goes on
 where it ended, also after it was renamed or compressed. A server on the same data may keep running.
 
-Exit code 0 when something was stored; 1 when a file failed, or when all of them were known.`;
+Exit code 0 when something was stored; 1 when a file failed, or when all of them were known, or all lines are still rejected.`;
 
 /** What an error is in an answer for scripts. */
 function errorForJson(error: LogstrataError | null): object | null {
@@ -90,11 +92,48 @@ async function loadPaths(
       onEvent: (event) => display.show(event),
     });
     display.stop();
-    if (flags.json === true) await printJson(summaryForJson(summary));
-    else await printLines(describeSummary(summary, join(settings.dataFolder, definition.name, 'rejected')));
-    if (summary.stopped !== null) tellStop(summary, summary.stopped);
-    return summary.exitCode;
+    return printSummary(summary, definition, settings, flags);
   });
+}
+
+async function loadRejectedLines(
+  definition: AgentDefinition,
+  settings: Settings,
+  flags: LoadFlags,
+  signal: AbortSignal,
+): Promise<number> {
+  return withWorkers(settings, 'write', 'load', flags.workers, async (archive, workers) => {
+    const store = await archive.agent(definition.name, definition.schema, definition.retention);
+    const { loadRejected } = await import('../../agents/load-rejected.js');
+    const display = new LoadDisplay();
+    const summary = await loadRejected({
+      store,
+      definition,
+      timezone: settings.config.server.timezone,
+      now: Date.now,
+      beyondRetention: flags.beyondRetention,
+      codec: flags.codec,
+      signal,
+      workers,
+      onEvent: (event) => display.show(event),
+    });
+    display.stop();
+    if (summary.files.length === 0 && summary.stopped === null)
+      tell(`agent "${definition.name}" has no rejected lines in ${settings.dataFolder}: nothing to do`);
+    return printSummary(summary, definition, settings, flags);
+  });
+}
+
+async function printSummary(
+  summary: LoadSummary,
+  { name }: AgentDefinition,
+  { dataFolder }: Settings,
+  flags: LoadFlags,
+): Promise<number> {
+  if (flags.json === true) await printJson(summaryForJson(summary));
+  else await printLines(describeSummary(summary, join(dataFolder, name, 'rejected')));
+  if (summary.stopped !== null) tellStop(summary, summary.stopped);
+  return summary.exitCode;
 }
 
 function tellStop({ loaded }: LoadSummary, stopped: LogstrataError): void {
@@ -140,28 +179,35 @@ async function loadStandardInput(
   });
 }
 
+/** What is given together must go together. */
+function checkUsage(paths: readonly string[], flags: LoadFlags): void {
+  const isStream = paths.includes('-');
+  if (paths.length === 0 && flags.rejected !== true)
+    throw new UsageError('no file is named: give files or patterns, - for standard input, or --rejected');
+  if (!isStream && flags.rejected !== true) return;
+  const given = [
+    paths.length > (isStream ? 1 : 0) || (isStream && flags.rejected === true) ? 'files' : undefined,
+    flags.again === true ? '--again' : undefined,
+    flags.merge === true ? '--merge' : undefined,
+    isStream && flags.beyondRetention === true ? '--beyond-retention' : undefined,
+  ];
+  const wrong = given.find((word) => word !== undefined);
+  if (wrong === undefined) return;
+  const what = flags.rejected === true ? '--rejected' : 'standard input (-)';
+  throw new UsageError(`${what} does not go together with ${wrong}`);
+}
+
 async function load(
   agent: string,
   paths: readonly string[],
   flags: LoadFlags,
   signal: AbortSignal,
 ): Promise<number> {
-  if (paths.includes('-')) {
-    const wrong =
-      paths.length > 1
-        ? 'files'
-        : flags.again === true
-          ? '--again'
-          : flags.merge === true
-            ? '--merge'
-            : flags.beyondRetention === true
-              ? '--beyond-retention'
-              : undefined;
-    if (wrong !== undefined) throw new UsageError(`standard input (-) does not go together with ${wrong}`);
-  }
+  checkUsage(paths, flags);
   const settings = readSettings(flags);
   const definition = chooseAgent(settings, agent);
   for (const note of definition.notes) tell(`note     ${note}`);
+  if (flags.rejected === true) return loadRejectedLines(definition, settings, flags, signal);
   if (paths.includes('-')) return loadStandardInput(definition, settings, flags, signal);
   // Before the archive is opened: a name that is wrong must not make a data folder.
   const files = await expandFiles(paths);
@@ -176,7 +222,8 @@ export function addLoadCommand(program: Command): void {
     .summary('store log files, or standard input')
     .description('Stores log files: plain, gzip or zstd, recognised by their content. "-" is standard input.')
     .argument('<agent>', 'name of the agent')
-    .argument('<files...>', 'files or patterns, or -')
+    .argument('[files...]', 'files or patterns, or -')
+    .option('--rejected', 'load the lines that became no record before')
     .option('--again', 'store files that are known once more')
     .option('--merge', 'sort all files together and store them as one, or not at all')
     .option('--beyond-retention', 'store records older than retention.period too, for that long from now')

@@ -71,6 +71,56 @@ describe('logstrata load', () => {
     expect(readFileSync(join(folder, 'data/store/nginx/rejected', kept[0]!), 'utf8')).toContain('nonsense');
   });
 
+  it('loads rejected lines again once the pattern is mended, and says what stayed', async () => {
+    const folder = workFolder();
+    const none = await run(folder, ['load', 'nginx', '--rejected']);
+    expect(none).toMatchObject({ code: 1 });
+    expect(none.stderr).toContain('agent "nginx" has no rejected lines in data/store');
+    const lines = readFileSync(join(folder, 'data/samples/nginx.log'), 'utf8').split('\n').slice(0, 3);
+    writeFileSync(join(folder, 'x.log'), `${lines[0]}\nproxy ${lines[1]}\nnonsense\nproxy ${lines[2]}\n`);
+    expect((await run(folder, ['load', 'nginx', 'x.log'])).code).toBe(0);
+    const still = await run(folder, ['load', 'nginx', '--rejected']);
+    expect(still.code).toBe(1);
+    expect(still.stderr).toMatch(
+      /kept {5}nginx\/rejected\/.*\.jsonl: of 3 rejected lines none became a record/,
+    );
+
+    const file = join(folder, 'agents/nginx.yaml');
+    const mended = readFileSync(file, 'utf8').replace("regex: '^", "regex: '^(?:proxy )?");
+    writeFileSync(file, mended);
+    const ended = await run(folder, ['load', 'nginx', '--rejected']);
+    expect(ended).toMatchObject({ code: 0 });
+    expect(ended.stdout).toContain('2 records of 1 file stored');
+    expect(ended.stdout).toContain('1 line became no record, kept in data/store/nginx/rejected');
+    expect(await count(folder, 'nginx')).toBe(3);
+    const kept = readdirSync(join(folder, 'data/store/nginx/rejected'));
+    expect(kept).toHaveLength(1);
+    expect(
+      JSON.parse(readFileSync(join(folder, 'data/store/nginx/rejected', kept[0]!), 'utf8')),
+    ).toMatchObject({
+      line: 'nonsense',
+      file: 'x.log',
+    });
+    expect((await run(folder, ['verify'])).code).toBe(0);
+  });
+
+  it('wants files, standard input or --rejected, and not two of them', async () => {
+    const folder = workFolder();
+    const cases = [
+      [[], 'no file is named'],
+      [['--rejected', 'x.log'], '--rejected does not go together with files'],
+      [['--rejected', '-'], '--rejected does not go together with files'],
+      [['--rejected', '--again'], '--rejected does not go together with --again'],
+      [['-', 'x.log'], 'standard input (-) does not go together with files'],
+      [['-', '--merge'], 'standard input (-) does not go together with --merge'],
+    ] as const;
+    for (const [words, message] of cases) {
+      const ended = await run(folder, ['load', 'nginx', ...words]);
+      expect(ended.code).toBe(2);
+      expect(ended.stderr).toContain(message);
+    }
+  });
+
   it('refuses a file without one line of the agent, and says how to look into it', async () => {
     const folder = workFolder();
     const ended = await run(folder, ['load', 'nginx', 'data/samples/app.log']);

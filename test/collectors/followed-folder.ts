@@ -74,7 +74,6 @@ export interface FollowOptions {
 
 const noThreads = new WorkerPool(0);
 const frame = new LineFrame();
-let collectorsMade = 0;
 
 /** A folder of logs that is followed into an archive in memory, with a clock of its own. */
 export class FollowedFolder {
@@ -125,7 +124,6 @@ export class FollowedFolder {
       handles: new OpenFiles(files, options.handlesMax ?? 100),
       workers: noThreads,
       log: this.logTo(),
-      key: collectorsMade++,
       limitLines: options.limitLines ?? 0,
       tailTimeoutMs: 5000,
     });

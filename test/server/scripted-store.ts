@@ -79,6 +79,8 @@ export class ScriptedStore implements AgentStore {
   sources = unused;
   append = unused;
   beginLoad = unused;
+  rejectedFiles = unused;
+  rejectedLines = unused;
   compact = unused;
   verify = unused;
   stats = unused;
