@@ -9,6 +9,7 @@ import { LinePattern } from './line-pattern.js';
 import { ParsedLine } from './parsed-line.js';
 import { PlainLineParser } from './plain-decoder.js';
 import { createRecordDecoder } from './record-decoder.js';
+import { compileTemplate } from './template.js';
 import { joinLines, MultilineRecords, type TextRange } from './record-ends.js';
 
 export interface DescribedField {
@@ -16,7 +17,9 @@ export interface DescribedField {
   readonly type: FieldType;
   /** As it is stored; `int` and `time` are bigint. */
   readonly value: null | bigint | number | string;
-  /** The parsed text did not read as the field's type, so the value is null. */
+  /** What the value was read from: the parsed text, or what the template made of those; null where the line has none. */
+  readonly text: string | null;
+  /** The text did not read as the field's type, so the value is null. */
   readonly unreadable: boolean;
 }
 
@@ -74,12 +77,19 @@ export function describeLine(
   if (builder.rows === 0) return { outcome: 'blank', continues };
   const batch = builder.finish();
   const parsed = parsedFields(file, joinLines(bytes, 0, bytes.length), captures);
-  const present = new Set(parsed.filter((one) => one.text !== null).map(({ name }) => name));
+  const texts = new Map(parsed.map(({ name, text }) => [name, text]));
   const fields = definition.fields.map(({ name, type, source, template }, i): DescribedField => {
     const value = columnValue(batch.columns[i]!, 0);
-    return { name, type, value, unreadable: value === null && template === undefined && present.has(source) };
+    const text = template === undefined ? (texts.get(source) ?? null) : renderText(template, texts);
+    return { name, type, value, text, unreadable: value === null && text !== null };
   });
   return { outcome: 'record', fields, parsed, continues };
+}
+
+/** What a template makes of parsed texts; null for nothing, which is no value either. */
+function renderText(template: string, texts: ReadonlyMap<string, string | null>): string | null {
+  const text = compileTemplate(template).render((name) => texts.get(name) ?? undefined);
+  return text === '' ? null : text;
 }
 
 /** Throws `invalid` for text of several records. Returns whether its first line begins none. */

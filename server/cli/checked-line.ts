@@ -33,8 +33,8 @@ function describeRecord(description: LineDescription & { outcome: 'record' }): s
       fields.map((field) => [field.name, field.type, showValue(field)]),
     ).map((line) => `  ${line}`),
     ...unreadable.map(
-      ({ name, type }) =>
-        `note: ${name} does not read as ${type === 'int' ? 'an int' : `a ${type}`}, so it is null`,
+      ({ name, type, text }) =>
+        `note: ${name} does not read as ${type === 'int' ? 'an int' : `a ${type}`}, so it is null. Its text is ${JSON.stringify(text)}`,
     ),
   ];
 }

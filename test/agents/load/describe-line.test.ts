@@ -10,10 +10,22 @@ describe('what one line becomes', () => {
       outcome: 'record',
       continues: false,
       fields: [
-        { name: 'time', type: 'time', value: BigInt(Date.UTC(2026, 10, 20, 0, 0, 3)), unreadable: false },
-        { name: 'n', type: 'int', value: 3n, unreadable: false },
-        { name: 'text', type: 'string', value: 'some text of line 3', unreadable: false },
-        { name: 'host', type: 'string', value: 'web', unreadable: false },
+        {
+          name: 'time',
+          type: 'time',
+          value: BigInt(Date.UTC(2026, 10, 20, 0, 0, 3)),
+          text: '2026-11-20T00:00:03Z',
+          unreadable: false,
+        },
+        { name: 'n', type: 'int', value: 3n, text: '3', unreadable: false },
+        {
+          name: 'text',
+          type: 'string',
+          value: 'some text of line 3',
+          text: 'some text of line 3',
+          unreadable: false,
+        },
+        { name: 'host', type: 'string', value: 'web', text: 'web', unreadable: false },
       ],
       parsed: [
         { name: 'time', text: '2026-11-20T00:00:03Z' },
@@ -33,6 +45,20 @@ describe('what one line becomes', () => {
         { name: 'text', value: 'text', unreadable: false },
         { name: 'host', value: null, unreadable: false },
       ],
+    });
+  });
+
+  test('says what a template made of a line, where that does not read', () => {
+    const definition = definitionOf();
+    const fields = definition.fields.map((field) =>
+      field.name === 'n' ? { ...field, template: '{{.n}}{{.text}}' } : field,
+    );
+    const made = (line: string): unknown => describeLine({ ...definition, fields }, line, options);
+    expect(made('2026-11-20T00:00:03Z 3 apples')).toMatchObject({
+      fields: [{}, { name: 'n', value: null, text: '3apples', unreadable: true }, {}, {}],
+    });
+    expect(made('2026-11-20T00:00:03Z 3 4')).toMatchObject({
+      fields: [{}, { name: 'n', value: 34n, text: '34', unreadable: false }, {}, {}],
     });
   });
 
