@@ -5,6 +5,7 @@ import { assert } from '../assert.js';
 import { LogstrataError } from '../errors.js';
 import type { Directory, ReadableFile, WritableFile } from './directory.js';
 import { fileSystemError, hasSystemCode } from './file-system-error.js';
+import { ownerFor, type Owner } from './folder-owner.js';
 import { pathParts } from './relative-path.js';
 
 /** Reads beyond this length are first clamped to the file's size, so that a wrong length can't take the memory. */
@@ -105,9 +106,11 @@ async function readAll(handle: FileHandle, position: number, target: Uint8Array)
 
 class RealDirectory implements Directory {
   readonly location: string;
+  readonly #owner: Owner | undefined;
 
-  constructor(location: string) {
+  constructor(location: string, owner?: Owner) {
     this.location = location;
+    this.#owner = owner;
   }
 
   async list(path: string): Promise<string[]> {
@@ -127,6 +130,7 @@ class RealDirectory implements Directory {
       if (firstMade === undefined) return;
       // Every parent of a folder that was made must be synced, or a crash could take the new name away.
       for (let made = absolute; made.length >= firstMade.length; made = join(made, '..')) {
+        if (this.#owner !== undefined) await fs.chown(made, this.#owner.uid, this.#owner.gid);
         await syncFolder(join(made, '..'));
       }
     });
@@ -137,7 +141,12 @@ class RealDirectory implements Directory {
   }
 
   async create(path: string): Promise<WritableFile> {
-    return this.#openFile('create', path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL);
+    return this.#openFile(
+      'create',
+      path,
+      constants.O_RDWR | constants.O_CREAT | constants.O_EXCL,
+      this.#owner,
+    );
   }
 
   async openWrite(path: string): Promise<WritableFile> {
@@ -179,7 +188,7 @@ class RealDirectory implements Directory {
     return join(this.location, ...pathParts(path));
   }
 
-  async #openFile(action: string, path: string, flags: number): Promise<RealFile> {
+  async #openFile(action: string, path: string, flags: number, owner?: Owner): Promise<RealFile> {
     return this.#run(action, path, async (absolute) => {
       const handle = await fs.open(absolute, flags, 0o644);
       // Opening a folder to read succeeds on Linux; only the first read would say what is wrong.
@@ -188,6 +197,13 @@ class RealDirectory implements Directory {
         throw new LogstrataError('io', `cannot ${action} ${absolute}: it is a folder, a file was expected`, {
           path: absolute,
         });
+      }
+      try {
+        if (owner !== undefined) await handle.chown(owner.uid, owner.gid);
+      } catch (error) {
+        await handle.close();
+        await fs.unlink(absolute);
+        throw error;
       }
       return new RealFile(path, absolute, handle);
     });
@@ -217,7 +233,7 @@ async function syncFolder(absolute: string): Promise<void> {
 
 /**
  * The folder `absolutePath` of the real file system as a file port. A missing one is created with its parents, durably, or
- * is `not_found`. Throws `invalid` when the path is not absolute or names something else than a folder.
+ * is `not_found`. What root makes in a folder of another user belongs to that user and the folder's group. Throws `invalid` when the path is not absolute or names something else than a folder.
  */
 export async function openRealDirectory(
   absolutePath: string,
@@ -228,10 +244,9 @@ export async function openRealDirectory(
   }
   // Two spellings of one folder must give one location: messages and the writer lock name it.
   const location = resolve(absolutePath);
-  const directory = new RealDirectory(location);
-  if (options.create) await directory.makeDirectory('');
+  if (options.create) await new RealDirectory(location).makeDirectory('');
   try {
-    if ((await fs.stat(location)).isDirectory()) return directory;
+    if ((await fs.stat(location)).isDirectory()) return new RealDirectory(location, await ownerFor(location));
   } catch (error) {
     throw fileSystemError(error, 'open', location);
   }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isLogstrataError, LogstrataError } from '../errors.js';
 import { fileSystemError } from './file-system-error.js';
+import { ownerFor } from './folder-owner.js';
 import {
   ChannelServer,
   WriterChannel,
@@ -105,6 +106,8 @@ async function writeSecret(location: string, secret: Secret): Promise<void> {
   const path = join(location, secretFileName);
   try {
     await fs.writeFile(`${path}.tmp`, JSON.stringify(secret), { mode: 0o640 });
+    const owner = await ownerFor(location);
+    if (owner !== undefined) await fs.chown(`${path}.tmp`, owner.uid, owner.gid);
     await fs.rename(`${path}.tmp`, path);
   } catch (error) {
     throw fileSystemError(error, 'write', path);
