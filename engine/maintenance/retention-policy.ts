@@ -1,7 +1,15 @@
 import { hourMs } from '../cursor.js';
 import { LogstrataError } from '../errors.js';
 import type { PartitionCount } from '../storage/committer.js';
-import { liveRows, type Manifest, type Retired, type SegmentEntry } from '../storage/manifest.js';
+import type { AgentState } from '../storage/agent-state.js';
+import {
+  liveRows,
+  nothingRetired,
+  type Manifest,
+  type RejectedEntry,
+  type Retired,
+  type SegmentEntry,
+} from '../storage/manifest.js';
 import { ageReferenceMs } from './compaction-policy.js';
 
 /** How long, and how much, an agent's records are kept. Null: without end. */
@@ -15,9 +23,28 @@ export interface RetentionPolicy {
 /** What a manifest says once records have gone. */
 export interface Retirement {
   readonly segments: readonly SegmentEntry[];
-  /** Files that hold no live record any more. */
+  /** Files of rejected lines that stay, of those that do not grow any more. */
+  readonly rejected: readonly RejectedEntry[];
+  /** Files that hold no live record any more, and files of rejected lines that are over. */
   readonly removes: readonly string[];
   readonly retired: Retired;
+}
+
+/** What retention decides on: files that nothing is written to any more, beside the bytes of those that still grow. */
+export interface Retirable extends Pick<Manifest, 'segments' | 'rejected' | 'highestPartition' | 'retired'> {
+  readonly hotBytes: number;
+}
+
+/** What is retirable of an agent. */
+export function retirable(state: AgentState): Retirable {
+  const { segments = [], retired = nothingRetired } = state.manifest ?? {};
+  return {
+    segments,
+    rejected: state.settledRejected(),
+    retired,
+    highestPartition: state.values.highestPartition,
+    hotBytes: state.hotRejected().reduce((sum, { bytes }) => sum + bytes, state.hotBytes),
+  };
 }
 
 /** Partitions below these are over: by age, and by the bytes of what is younger. 0 for none. */
@@ -31,15 +58,14 @@ export interface RetentionBounds {
  * a clock that jumps ahead empties nothing.
  */
 export function retentionBounds(
-  manifest: Pick<Manifest, 'segments' | 'highestPartition'>,
-  hotBytes: number,
+  manifest: Pick<Retirable, 'segments' | 'rejected' | 'highestPartition' | 'hotBytes'>,
   policy: RetentionPolicy,
   nowMs: number,
 ): RetentionBounds {
   const { periodMs, bytesMax } = policy;
   return {
     byAge: periodMs === null ? 0 : firstOfPeriod(ageReferenceMs(manifest, nowMs), periodMs),
-    bySize: bytesMax === null ? 0 : firstWithin(manifest.segments, bytesMax - hotBytes),
+    bySize: bytesMax === null ? 0 : firstWithin(manifest, bytesMax - manifest.hotBytes),
   };
 }
 
@@ -48,7 +74,10 @@ function firstOfPeriod(referenceMs: number, periodMs: number): number {
 }
 
 /** The lowest partition so that what lies from it on takes no more than `bytesMax`; the newest one at most. */
-function firstWithin(segments: readonly SegmentEntry[], bytesMax: number): number {
+function firstWithin(
+  { segments, rejected }: Pick<Retirable, 'segments' | 'rejected'>,
+  bytesMax: number,
+): number {
   const bytes = new Map<number, number>();
   for (const segment of segments) {
     for (const { partition, rows } of segment.runs) {
@@ -56,6 +85,8 @@ function firstWithin(segments: readonly SegmentEntry[], bytesMax: number): numbe
       bytes.set(partition, (bytes.get(partition) ?? 0) + (segment.bytes * rows) / segment.rows);
     }
   }
+  for (const { partition = 0, bytes: size } of rejected)
+    bytes.set(partition, (bytes.get(partition) ?? 0) + size);
   const descending = [...bytes].sort((a, b) => b[0] - a[0]);
   let left = bytesMax;
   let first = descending[0]?.[0] ?? 0;
@@ -70,15 +101,14 @@ function firstWithin(segments: readonly SegmentEntry[], bytesMax: number): numbe
 /**
  * What retention does to a manifest; undefined when there is nothing to do. Segments that hold no live record any more leave
  * it. One that still holds some says from which partition on; what lies before is not answered any more, and goes when the
- * segment is rewritten or is all over. Pure.
+ * segment is rewritten or is all over. A file of rejected lines is as old as the newest record was when it was written. Pure.
  */
 export function proposeRetirement(
-  manifest: Manifest,
-  hotBytes: number,
+  manifest: Retirable,
   policy: RetentionPolicy,
   nowMs: number,
 ): Retirement | undefined {
-  const bounds = retentionBounds(manifest, hotBytes, policy, nowMs);
+  const bounds = retentionBounds(manifest, policy, nowMs);
   const referenceMs = ageReferenceMs(manifest, nowMs);
   const segments: SegmentEntry[] = [];
   const removes: string[] = [];
@@ -104,7 +134,14 @@ export function proposeRetirement(
     bytes += segment.bytes;
     count++;
   }
-  return changed ? { segments, removes, retired: { records, bytes, segments: count, below } } : undefined;
+  const firstRejected = Math.max(bounds.byAge, bounds.bySize);
+  const rejected: RejectedEntry[] = [];
+  for (const entry of manifest.rejected) {
+    if ((entry.partition ?? firstRejected) >= firstRejected) rejected.push(entry);
+    else removes.push(entry.file);
+  }
+  if (!changed && rejected.length === manifest.rejected.length) return undefined;
+  return { segments, rejected, removes, retired: { records, bytes, segments: count, below } };
 }
 
 /** What a unit of loading is about to store, and whether it wants to keep what is over already. */

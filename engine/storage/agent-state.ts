@@ -162,6 +162,12 @@ export class AgentState {
     return mergeRejected(this.newest?.rejected ?? [], this.hotRejected());
   }
 
+  /** Those that nothing is written to any more. */
+  settledRejected(): RejectedEntry[] {
+    const growing = new Set(this.hotRejected().map(({ file }) => file));
+    return this.rejected().filter(({ file }) => !growing.has(file));
+  }
+
   /** Every file of the newest state, under the agent's folder. */
   namedFiles(): Set<string> {
     return this.newest === undefined ? new Set() : namedFiles(this.newest, this.hotRejected());

@@ -6,7 +6,12 @@ import { LogstrataError } from '../errors.js';
 import { hotBytesMax, hotRowsMax, reservationMsMax } from '../limits.js';
 import type { Schema } from '../schema.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
-import { proposeRetirement, retentionBounds, type RetentionPolicy } from '../maintenance/retention-policy.js';
+import {
+  proposeRetirement,
+  retentionBounds,
+  retirable,
+  type RetentionPolicy,
+} from '../maintenance/retention-policy.js';
 import { currentVersion, type AgentState, type HotFile } from './agent-state.js';
 import type { CommitExtras } from './commit.js';
 import {
@@ -22,6 +27,7 @@ import { HotSegmentWriter, type HotBatchMeta } from './hot-segment-file.js';
 import { hotEntriesForManifest, sealHotFiles } from './seal.js';
 import { publishManifest, readNewestManifest } from './manifest-file.js';
 import {
+  datedRejected,
   mergeRejected,
   nothingRetired,
   type Codec,
@@ -243,9 +249,8 @@ export class AgentWriter implements Committer {
     const { file, bytes, checksum } = takes;
     const isSame = (known: RejectedEntry) =>
       known.file === file && known.bytes === bytes && known.checksum === checksum;
-    const isGrowing = this.state.hotRejected().some((hot) => hot.file === file);
-    if (!isGrowing && this.state.rejected().some(isSame)) return;
-    throw new LogstrataError('conflict', `${file} was taken over by another process meanwhile`, {
+    if (this.state.settledRejected().some(isSame)) return;
+    throw new LogstrataError('conflict', `${file} was replaced or retired meanwhile`, {
       path: file,
     });
   }
@@ -316,14 +321,14 @@ export class AgentWriter implements Committer {
       await this.settle();
       const nowMs = this.options.now();
       if (this.state.manifest === undefined) return;
-      const { highestPartition } = this.state.values;
-      const newest = () => ({ ...this.state.manifest!, highestPartition });
-      const { byAge, bySize } = retentionBounds(newest(), this.state.hotBytes, policy, nowMs);
+      const newest = () => retirable(this.state);
+      const { byAge, bySize } = retentionBounds(newest(), policy, nowMs);
       const isOver = (run: OrdinalRun) => run.partition < Math.max(byAge, bySize);
       if (this.state.hot.some((hot) => hot.rows.runs().some(isOver))) await this.sealAll();
-      const retirement = proposeRetirement(newest(), this.state.hotBytes, policy, nowMs);
+      const retirement = proposeRetirement(newest(), policy, nowMs);
       if (retirement === undefined) return;
-      await this.publishNext({ segments: retirement.segments, retired: retirement.retired });
+      const { segments, rejected, retired } = retirement;
+      await this.publishNext({ segments, rejected, retired });
       this.removals.add(retirement.removes);
     });
   }
@@ -449,6 +454,7 @@ export class AgentWriter implements Committer {
   private async publishNext(changes: Partial<Manifest>, values = this.state.values): Promise<void> {
     const { manifest, agent } = this.state;
     const hot = changes.hot ?? hotEntriesForManifest(this.state.hot, this.open?.hot);
+    const rejected = mergeRejected(changes.rejected ?? manifest?.rejected ?? [], this.state.hotRejected());
     const next: Manifest = {
       agent,
       schemas: [],
@@ -457,7 +463,7 @@ export class AgentWriter implements Committer {
       retired: nothingRetired,
       ...manifest,
       ...changes,
-      rejected: mergeRejected(changes.rejected ?? manifest?.rejected ?? [], this.state.hotRejected()),
+      rejected: datedRejected(rejected, values.highestPartition),
       hot,
       number: (manifest?.number ?? 0) + 1,
       nextOrdinals: values.nextOrdinals(),

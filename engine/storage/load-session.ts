@@ -267,7 +267,10 @@ export class LoadUnit implements LoadSession {
     await this.rejectedFile.close();
     const file = `rejected/${this.id}.jsonl`;
     await moveIntoPlace(directory, agent, `${this.folder}/rejected.jsonl`, file);
-    return [this.rejectedFile.entry(file)];
+    // What is rejected once more is no younger for it.
+    const { partition } = this.options.takes ?? {};
+    const entry = this.rejectedFile.entry(file);
+    return [partition === undefined ? entry : { ...entry, partition }];
   }
 
   async abort(): Promise<void> {

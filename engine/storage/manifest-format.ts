@@ -236,6 +236,7 @@ export function readRejected(item: JsonObject): RejectedEntry {
     bytes: countField(item, 'bytes'),
     lines: countField(item, 'lines'),
     checksum: countField(item, 'checksum', 0xffff_ffff),
+    ...(item['partition'] === undefined ? {} : { partition: countField(item, 'partition', partitionMax) }),
   };
 }
 

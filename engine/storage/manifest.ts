@@ -89,6 +89,8 @@ export interface RejectedEntry {
   readonly lines: number;
   /** crc32 of those bytes. */
   readonly checksum: number;
+  /** Highest partition of the agent when it was closed, by which retention goes. Absent until a manifest names the file. */
+  readonly partition?: number | undefined;
 }
 
 /** The only truth about an agent's records: what it does not name does not exist. */
@@ -179,4 +181,9 @@ export function mergeRejected(
   const files = new Map(known.map((entry) => [entry.file, entry]));
   for (const entry of hot) files.set(entry.file, entry);
   return [...files.values()];
+}
+
+/** The same files, each with the partition that retention goes by: `partition` for those that are new, or still grow. */
+export function datedRejected(entries: readonly RejectedEntry[], partition: number): RejectedEntry[] {
+  return entries.map((entry) => ({ ...entry, partition: entry.partition ?? partition }));
 }

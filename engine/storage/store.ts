@@ -153,8 +153,7 @@ export class Store implements AgentStore {
       await this.context.access.refresh();
     }
     if (state.damage !== undefined) throw state.damage;
-    const growing = new Set(state.hotRejected().map(({ file }) => file));
-    return state.rejected().filter(({ file }) => !growing.has(file));
+    return state.settledRejected();
   }
 
   rejectedLines(entry: RejectedEntry): AsyncIterable<readonly RejectedLine[]> {

@@ -75,7 +75,10 @@ function details(store: AgentStats): string[] {
       ['  of it ZSTD', formatBytes(store.bytesZstd)],
       ['  of it gram filters', formatBytes(store.bytesGramFilters)],
       ['hot', `${formatCounted(store.hotFiles, 'file')}, ${formatBytes(store.bytesHot)}`],
-      ['rejected lines', `${formatCount(store.counters.rejected)}, ${formatBytes(store.bytesRejected)}`],
+      [
+        'rejected lines',
+        `${formatCount(store.counters.rejected)}, ${formatCount(store.linesRejected)} of them kept in ${formatBytes(store.bytesRejected)}`,
+      ],
       ['gone by retention', describeRetired(store.retired)],
       ['unreadable values', formatCount(store.counters.unreadableValues)],
       ['bytes that were no UTF-8', formatCount(store.counters.replacedBytes)],

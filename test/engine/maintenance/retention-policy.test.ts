@@ -36,7 +36,7 @@ describe('retention', () => {
     const manifest = manifestOf(segments);
     const nowMs = (today + 1) * dayMs;
     const policy = { ...forEver, periodMs: 2.5 * dayMs };
-    const first = proposeRetirement(manifest, 0, policy, nowMs)!;
+    const first = proposeRetirement({ ...manifest, hotBytes: 0 }, policy, nowMs)!;
     expect(first.removes).toEqual([segments[3]!.file]);
     expect(first.segments.slice(0, 2)).toEqual(segments.slice(0, 2));
     expect(first.segments[2]).toEqual({ ...segments[2], liveFrom: (today - 2) * 24 + 12 });
@@ -47,8 +47,8 @@ describe('retention', () => {
       below: (today - 2) * 24 + 12,
     });
     const after = { ...manifest, ...first };
-    expect(proposeRetirement(after, 0, policy, nowMs)).toBeUndefined();
-    const later = proposeRetirement(after, 0, { ...forEver, periodMs: 2 * dayMs }, nowMs)!;
+    expect(proposeRetirement({ ...after, hotBytes: 0 }, policy, nowMs)).toBeUndefined();
+    const later = proposeRetirement({ ...after, hotBytes: 0 }, { ...forEver, periodMs: 2 * dayMs }, nowMs)!;
     expect(later.removes).toEqual([segments[2]!.file]);
     expect(later.retired).toMatchObject({ records: 4800, segments: 2 });
   });
@@ -56,17 +56,23 @@ describe('retention', () => {
   it('counts age to the newest position when the clock is ahead of it, and to the clock when that is behind', () => {
     const manifest = manifestOf([spread(today, allDay, 10), spread(today - 1, allDay, 10)]);
     const policy = { ...forEver, periodMs: 2 * dayMs };
-    expect(proposeRetirement(manifest, 0, policy, (today + 4000) * dayMs)).toBeUndefined();
+    expect(proposeRetirement({ ...manifest, hotBytes: 0 }, policy, (today + 4000) * dayMs)).toBeUndefined();
     expect(
-      proposeRetirement(manifest, 0, { ...forEver, periodMs: dayMs }, (today + 4000) * dayMs),
+      proposeRetirement(
+        { ...manifest, hotBytes: 0 },
+        { ...forEver, periodMs: dayMs },
+        (today + 4000) * dayMs,
+      ),
     ).toBeDefined();
-    expect(proposeRetirement(manifest, 0, { ...forEver, periodMs: dayMs }, today * dayMs)).toBeUndefined();
+    expect(
+      proposeRetirement({ ...manifest, hotBytes: 0 }, { ...forEver, periodMs: dayMs }, today * dayMs),
+    ).toBeUndefined();
   });
 
   it('by size takes the oldest hours and no more than it must, and never the newest', () => {
     const manifest = manifestOf([spread(today, [0, 1, 2, 3], 1000), spread(today - 1, [5, 6], 1000)]);
     const keep = (rows: number, hotBytes = 0) =>
-      proposeRetirement(manifest, hotBytes, { ...forEver, bytesMax: rows * rowBytes }, today * dayMs);
+      proposeRetirement({ ...manifest, hotBytes }, { ...forEver, bytesMax: rows * rowBytes }, today * dayMs);
     expect(keep(6000)).toBeUndefined();
     expect(keep(5999)).toMatchObject({
       removes: [],
@@ -95,7 +101,11 @@ describe('retention', () => {
     const old = segmentOf(today - 300, 5, { keepUntilMs: extension.keepUntilMs });
     const at = (day: number) => {
       const manifest = manifestOf([old, segmentOf(day, 1)]);
-      return proposeRetirement(manifest, 0, { ...forEver, periodMs: 7 * dayMs }, day * dayMs + 2 * hourMs);
+      return proposeRetirement(
+        { ...manifest, hotBytes: 0 },
+        { ...forEver, periodMs: 7 * dayMs },
+        day * dayMs + 2 * hourMs,
+      );
     };
     expect(at(today + 6)).toBeUndefined();
     expect(at(today + 7)).toMatchObject({ removes: [old.file] });
@@ -115,7 +125,11 @@ describe('retention', () => {
       fc.property(segments, fc.integer({ min: 1, max: 240 }), fc.nat(300), (list, periodHours, nowHours) => {
         const manifest = manifestOf(list.map(({ day, hours }) => spread(today + day, hours, 3)));
         const nowMs = today * dayMs + nowHours * hourMs + 1;
-        const found = proposeRetirement(manifest, 0, { ...forEver, periodMs: periodHours * hourMs }, nowMs);
+        const found = proposeRetirement(
+          { ...manifest, hotBytes: 0 },
+          { ...forEver, periodMs: periodHours * hourMs },
+          nowMs,
+        );
         const newest = Math.max(
           0,
           ...manifest.segments.flatMap(({ runs }) => runs.map(({ partition }) => partition)),

@@ -205,3 +205,96 @@ describe('retention', () => {
     expect(seen.size).toBe(2);
   });
 });
+
+describe('retention of rejected lines', () => {
+  /** A load of a day's records and one line that became none. */
+  async function loadDay(store: AgentStore, rows: Value[][], text: string): Promise<void> {
+    const session = await store.beginLoad();
+    await session.append(batchFromRows(schema, rows), 0);
+    await session.reject({ reason: 'no match', file: 'web.log', offset: 0, line: Buffer.from(text) });
+    await session.commit({ checkpoints: [], counters: noExtras.counters });
+  }
+
+  async function filled(directory: MemoryDirectory, policy: Retention): Promise<[ArchiveFolder, AgentStore]> {
+    const archive = await openCompacting(directory);
+    const store = await archive.agent('web', schema, policy);
+    const rows = hourly(noon, 96);
+    for (let day = 0; day < 4; day++)
+      await loadDay(store, rows.slice(day * 24, (day + 1) * 24), `${day} `.padEnd(20_000, 'x'));
+    return [archive, store];
+  }
+
+  async function keptDays(store: AgentStore): Promise<string[]> {
+    const days: string[] = [];
+    for (const entry of await store.rejectedFiles())
+      for await (const lines of store.rejectedLines(entry))
+        for (const { line } of lines) days.push(Buffer.from(line).toString().slice(0, 1));
+    return days.sort();
+  }
+
+  it('takes away those of the time of records that are over, and counts what is left', async () => {
+    const directory = new MemoryDirectory();
+    const [archive, store] = await filled(directory, twoDays);
+    await archive.retireNow();
+    // The newest record of the second day is a little less than two days old: its file is kept one hour more.
+    const kept = await keptDays(store);
+    expect(kept).not.toContain('0');
+    expect(kept).toEqual(expect.arrayContaining(['2', '3']));
+    const stats = await store.stats();
+    expect(stats).toMatchObject({ linesRejected: kept.length, counters: { rejected: 4 } });
+    await archive.close();
+    expect(await directory.list('web/rejected')).toHaveLength(kept.length);
+    const again = await openOn(directory);
+    expect(await (await again.agent('web')).verify()).toMatchObject({ damages: [], unnamedFiles: [] });
+    await again.close();
+  });
+
+  it('counts them towards the size, and takes the oldest first', async () => {
+    const forRecords: Retention = { periodMs: null, bytesMax: 50_000, intervalMs: hourMs };
+    const [archive, store] = await filled(new MemoryDirectory(), forRecords);
+    const { bytesRejected, bytesSealed } = await store.stats();
+    expect(bytesSealed).toBeLessThan(50_000);
+    expect(bytesSealed + bytesRejected).toBeGreaterThan(80_000);
+    await archive.retireNow();
+    expect(await keptDays(store)).toEqual(['2', '3']);
+    const after = await store.stats();
+    expect(after.bytesRejected).toBeLessThanOrEqual(50_000);
+    expect(after.retired.records).toBeGreaterThan(0);
+    await archive.close();
+  });
+
+  it('leaves those alone that still grow, and takes them once they are over', async () => {
+    const directory = new MemoryDirectory();
+    let nowMs = noon - 4 * dayMs;
+    const archive = await openCompacting(directory, () => nowMs);
+    const store = await archive.agent('web', schema, twoDays);
+    const line = { reason: 'no match', file: 'web.log', offset: 0, line: Buffer.from('odd') };
+    const extras = { ...noExtras, rejected: [line] };
+    await store.append(batchFromRows(schema, hourly(nowMs, 1)), extras, 'live');
+    await archive.retireNow();
+    expect((await store.stats()).linesRejected).toBe(1);
+    await store.compact();
+    nowMs = noon;
+    await load(store, hourly(noon, 2));
+    await archive.retireNow();
+    expect((await store.stats()).linesRejected).toBe(0);
+    await archive.close();
+    expect(await directory.list('web/rejected')).toEqual([]);
+  });
+
+  it('knows lines that are rejected once more by their first age', async () => {
+    const directory = new MemoryDirectory();
+    const [archive, store] = await filled(directory, { ...twoDays, periodMs: 10 * dayMs });
+    const [oldest] = await store.rejectedFiles();
+    const session = await store.beginLoad({ takes: oldest! });
+    for await (const lines of store.rejectedLines(oldest!))
+      for (const line of lines) await session.reject(line);
+    await session.append(batchFromRows(schema, hourly(noon, 1)), 1);
+    await session.commit({ checkpoints: [], counters: noExtras.counters });
+    const files = await store.rejectedFiles();
+    expect(files).toHaveLength(4);
+    expect(files.map(({ partition }) => partition)).toContain(oldest!.partition);
+    expect(files.map(({ file }) => file)).not.toContain(oldest!.file);
+    await archive.close();
+  });
+});
