@@ -1,0 +1,177 @@
+import { batchFromRows } from '../../engine/rows.js';
+import { makeSchema } from '../../engine/schema.js';
+import { hourMs } from '../../engine/cursor.js';
+import { rowGroupRowsMax, segmentRowGroupsMax } from '../../engine/limits.js';
+import { ArchiveFolder } from '../../engine/storage/archive-folder.js';
+import type { CommitExtras } from '../../engine/storage/commit.js';
+import type { Directory } from '../../engine/storage/directory.js';
+import type { Manifest, Run, SegmentEntry } from '../../engine/storage/manifest.js';
+import { publishManifest, readNewestManifest } from '../../engine/storage/manifest-file.js';
+import { openRealDirectory } from '../../engine/storage/real-directory.js';
+import { segmentFile } from '../../engine/storage/segment-place.js';
+import { connectToWriter, lockForWriting } from '../../engine/storage/writer-link.js';
+import { Random } from '../random.js';
+
+export const schema = makeSchema([
+  { name: 'time', type: 'time' },
+  { name: 'host', type: 'string' },
+  { name: 'status', type: 'int' },
+  { name: 'took', type: 'float' },
+  { name: 'message', type: 'string' },
+]);
+
+/** The last day of every store ends here, and then it is when stores are asked. */
+export const endMs = Date.UTC(2026, 0, 1);
+const dayMs = 24 * hourMs;
+/** Real records at the end of the last day of an agent whose other segments are entries alone. */
+const realRows = rowGroupRowsMax;
+
+const noExtras: CommitExtras = {
+  checkpoints: [],
+  rejected: [],
+  counters: { unreadableValues: 0, replacedBytes: 0, inputBytes: 0 },
+};
+
+/** `rows` records that are evenly spread over the time up to `untilMs`. */
+function records(random: Random, fromMs: number, untilMs: number, rows: number) {
+  const made = Array.from({ length: rows }, (_, i) => [
+    Math.floor(fromMs + ((untilMs - fromMs) * i) / rows),
+    `host-${random.uint32() % 20}`,
+    random.uint32() % 50 === 0 ? 500 : 200,
+    random.fraction(),
+    `request ${random.uint32().toString(16)} took its way through ${random.uint32() % 100} steps`,
+  ]);
+  return batchFromRows(schema, made);
+}
+
+async function openAt(directory: Directory, now: () => number): Promise<ArchiveFolder> {
+  const archive = new ArchiveFolder(
+    directory,
+    { mode: 'write', role: 'bench', now, removalDelayMs: 0, background: { threads: 0 } },
+    {
+      lock: () => lockForWriting(directory.location, 'bench'),
+      connect: () => connectToWriter(directory.location),
+    },
+  );
+  await archive.start();
+  return archive;
+}
+
+/** What a quiet agent has come to. */
+export interface QuietYear {
+  readonly records: number;
+  readonly segments: number;
+  readonly rewrites: number;
+}
+
+/**
+ * An agent `quiet` that is followed for `days` days with `perDay` records each, in four commits a day, by a clock of its own. Each
+ * day is sealed when it has ended, and background compaction does then what is due.
+ */
+export async function fillQuietYear(location: string, days: number, perDay: number): Promise<QuietYear> {
+  const random = new Random(1);
+  let nowMs = endMs - days * dayMs;
+  const archive = await openAt(await openRealDirectory(location, { create: true }), () => nowMs);
+  const store = await archive.agent('quiet', schema);
+  const commits = 4;
+  let rewrites = 0;
+  for (let i = 0; i < days * commits; i++) {
+    const fromMs = nowMs;
+    nowMs += dayMs / commits;
+    const rows = Math.floor(perDay / commits) + (i % commits < perDay % commits ? 1 : 0);
+    if (rows > 0) await store.append(records(random, fromMs, nowMs, rows), noExtras, 'live');
+    while (await archive.compactNext()) rewrites++;
+  }
+  const { records: total, segments } = await store.stats();
+  await archive.close();
+  return { records: total, segments, rewrites };
+}
+
+/**
+ * Agents whose manifests tell of `days` days with `perDay` records each, in segments as full as can be. Only the newest segment of each is
+ * there, with 64 Ki real records; the others are entries alone, so that a question which touches one of them fails.
+ */
+export async function fillAgents(
+  location: string,
+  agents: readonly string[],
+  days: number,
+  perDay: number,
+): Promise<void> {
+  const directory = await openRealDirectory(location, { create: true });
+  const archive = await openAt(directory, () => endMs);
+  for (const [i, name] of agents.entries()) {
+    const store = await archive.agent(name, schema);
+    const session = await store.beginLoad();
+    try {
+      await session.append(records(new Random(i), endMs - hourMs / 2, endMs - 1, realRows), 0);
+      await session.commit({ checkpoints: [], counters: noExtras.counters });
+    } finally {
+      await session.abort();
+    }
+  }
+  await archive.close();
+  for (const name of agents) {
+    const manifest = (await readNewestManifest(directory, name))!;
+    await publishManifest(directory, name, withDaysBefore(manifest, days, perDay));
+  }
+}
+
+/** The manifest with entries for the hours before its records. */
+function withDaysBefore(manifest: Manifest, days: number, perDay: number): Manifest {
+  const last = manifest.segments[0]!.runs[0]!;
+  const first = last.partition + 1 - days * 24;
+  const perHour = Math.floor(perDay / 24);
+  const segments: SegmentEntry[] = [];
+  for (let day = first; day <= last.partition; day += 24) {
+    const hours = Array.from({ length: 24 }, (_, i) => day + i).filter((hour) => hour < last.partition);
+    segments.push(...entriesOf(manifest.segments[0]!, hours, perHour));
+  }
+  const nextOrdinals = Array.from(
+    { length: last.partition - first },
+    (_, i) => [first + i, perHour + 1] as const,
+  );
+  return {
+    ...manifest,
+    number: manifest.number + 1,
+    segments: [...segments, ...manifest.segments],
+    nextOrdinals: [...nextOrdinals, ...manifest.nextOrdinals],
+  };
+}
+
+/** Entries for hours of one day, like `model` in all else. */
+function entriesOf(model: SegmentEntry, hours: readonly number[], perHour: number): SegmentEntry[] {
+  const rowsMax = rowGroupRowsMax * segmentRowGroupsMax;
+  const entries: SegmentEntry[] = [];
+  let runs: Run[] = [];
+  let rows = 0;
+  const end = (): void => {
+    if (rows === 0) return;
+    const groups = Math.ceil(rows / rowGroupRowsMax);
+    entries.push({
+      ...model,
+      file: segmentFile(`simulated${runs[0]!.partition}`, entries.length, runs[0]!.partition),
+      bytes: Math.ceil((model.bytes / model.rows) * rows),
+      rows,
+      rowGroupRows: Array.from({ length: groups }, (_, i) =>
+        i < groups - 1 ? rowGroupRowsMax : rows - (groups - 1) * rowGroupRowsMax,
+      ),
+      runs,
+      timeMinMs: runs[0]!.partition * hourMs,
+      timeMaxMs: (runs.at(-1)!.partition + 1) * hourMs - 1,
+      replaces: [],
+    });
+    runs = [];
+    rows = 0;
+  };
+  for (const partition of hours) {
+    for (let ordinal = 1; ordinal <= perHour;) {
+      const taken = Math.min(perHour + 1 - ordinal, rowsMax - rows);
+      runs.push({ partition, firstOrdinal: ordinal, firstRow: rows, rows: taken });
+      rows += taken;
+      ordinal += taken;
+      if (rows === rowsMax) end();
+    }
+  }
+  end();
+  return entries;
+}
