@@ -1,0 +1,42 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, it, onTestFinished } from 'vitest';
+import { root } from '../tidy/source-files.js';
+
+const script = join(root, 'dist/bench/years/run.js');
+const run = promisify(execFile);
+
+interface Line {
+  readonly what: string;
+  readonly figure: string;
+  readonly spread?: { readonly median: number };
+}
+
+it('has a figure for each line of a few days, and writes table and record', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'logstrata-years-test-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const out = join(folder, 'years');
+  const { stdout } = await run(process.execPath, [script, '--tiny', '--out', out], {
+    env: { ...process.env, TMPDIR: folder },
+  });
+  const { lines } = JSON.parse(readFileSync(`${out}.json`, 'utf8')) as { lines: readonly Line[] };
+  expect(lines).toHaveLength(8);
+  expect(lines[0]!.what).toContain('3,000 records');
+  for (const { spread } of lines.slice(1)) expect(spread!.median).toBeGreaterThan(0);
+  const table = readFileSync(`${out}.md`, 'utf8');
+  for (const { what, figure } of lines) {
+    expect(table).toContain(`| ${what} |`);
+    expect(stdout).toContain(figure);
+  }
+});
+
+it('refuses an option that it does not know', async () => {
+  const refused = run(process.execPath, [script, '--twice']);
+  await expect(refused).rejects.toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("'--twice'") as string,
+  });
+});
