@@ -224,6 +224,11 @@ describe('strings', () => {
       return { strings, needle, from, to };
     });
 
+  /** Bytes of a needle that are compared at most at one place. */
+  function paddedBytes(needle: Uint8Array): number {
+    return Math.max(16, Math.ceil(needle.length / 16) * 16);
+  }
+
   function kernelBits(
     { strings, from, to }: Search,
     needle: Uint8Array,
@@ -252,7 +257,11 @@ describe('strings', () => {
         const folded = search.needle.map((byte) => asciiFold[byte]!);
         const containing = outBits(strings.rows);
         selectContaining(offsets, bytes, buildSearchTables(folded), from, to, containing);
-        expect(kernelBits(search, folded, null)).toEqual(containing);
+        const found = kernelBits(search, folded, null);
+        // It leaves text so periodic to the twin that comparing takes far longer than passing over it.
+        if (found === null)
+          expect((offsets[to]! - offsets[from]!) * paddedBytes(folded)).toBeGreaterThan(65_536);
+        else expect(found).toEqual(containing);
         const prefix = outBits(strings.rows);
         selectPrefix(offsets, bytes, folded, from, to, prefix);
         expect(kernelBits(search, folded, affixStart)).toEqual(prefix);
