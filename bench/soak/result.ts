@@ -12,7 +12,8 @@ export interface SoakResult {
   readonly format: 'logstrata-soak/1';
   readonly startedAt: string;
   readonly machine: MachineDescription;
-  readonly settings: SoakOptions;
+  /** Without the place of the result, which is the machine's own affair. */
+  readonly settings: Omit<SoakOptions, 'outPath'>;
   readonly lines: {
     readonly written: number;
     readonly stored: number;

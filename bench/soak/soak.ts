@@ -175,11 +175,12 @@ export async function runSoak(options: SoakOptions, tell: (what: string) => void
       throw new PagingFault(
         `${lines.written} lines were written, ${lines.stored} are stored and ${lines.removed} removed`,
       );
+    const { outPath: _outPath, ...settings } = options;
     return {
       format: 'logstrata-soak/1',
       startedAt,
       machine,
-      settings: options,
+      settings,
       lines,
       rotations: log.rotations,
       segments,

@@ -9,6 +9,7 @@ it('counts every record of a small soak, and plots what it saw', async () => {
   const options = readSoakOptions(['--minutes', '0.1', '--rate', '3000', '--clients', '6'])!;
   const result = await runSoak(options, () => {});
   const { lines, clients, samples } = result;
+  expect(result.settings).toEqual({ minutes: 0.1, rate: 3000, clients: 6, cacheMib: options.cacheMib });
   expect(lines.written).toBeGreaterThan(3000);
   expect(lines).toMatchObject({ stored: lines.written - lines.removed, rejected: 0 });
   // Five clients follow a tenth of the records each, and have seen it to its end; the sixth walks.
