@@ -3,6 +3,7 @@ import type { AppendResult } from '../archive.js';
 import type { RecordBatch } from '../column.js';
 import { assertOrdinalsLeft } from '../cursor.js';
 import { LogstrataError } from '../errors.js';
+import { everyStep } from '../every-step.js';
 import { hotBytesMax, hotRowsMax, reservationMsMax } from '../limits.js';
 import type { Schema } from '../schema.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
@@ -144,14 +145,9 @@ export class AgentWriter implements Committer {
 
   async begin(): Promise<string> {
     const id = randomBytes(6).toString('hex');
-    this.units.set(id, {
-      since: this.claims.count,
-      release: undefined,
-      timer: undefined,
-      expired: false,
-      published: false,
-    });
+    const since = this.claims.count;
     await this.directory.makeDirectory(buildingFolder(this.state.agent, id));
+    this.units.set(id, { since, release: undefined, timer: undefined, expired: false, published: false });
     return id;
   }
 
@@ -485,7 +481,7 @@ export class AgentWriter implements Committer {
   /** Records how long the hot files are, so that any damage in them is told from a torn tail. */
   async close(): Promise<void> {
     await this.commits.run(async () => {
-      for (const id of [...this.units.keys()]) await this.end(id);
+      await everyStep([...this.units.keys()].map((id) => () => this.end(id)));
       if (this.open === undefined) return;
       await this.closeHot();
       await this.publishNext({});

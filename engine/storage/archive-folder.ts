@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { assert } from '../assert.js';
 import type { AgentStore, Archive, Retention } from '../archive.js';
 import { isLogstrataError, LogstrataError } from '../errors.js';
+import { everyStep } from '../every-step.js';
 import {
   graceMsDefault,
   maintenanceIntervalMs,
@@ -461,18 +462,22 @@ export class ArchiveFolder implements Archive {
     if (this.closed) return;
     this.closed = true;
     clearInterval(this.timer);
-    await this.maintaining;
-    await this.background?.stop();
-    await this.lock?.stopServing();
-    for (const opening of this.opened.values()) {
-      const agent = await opening.catch(() => undefined);
-      await agent?.writer?.close();
-      await agent?.removals?.run('now');
-      await agent?.state.close();
-    }
-    this.pool.close();
-    await this.link?.close();
-    await this.lock?.release();
-    await this.ownWorkers?.close();
+    await everyStep([
+      () => this.maintaining,
+      () => this.background?.stop(),
+      () => this.lock?.stopServing(),
+      () => everyStep([...this.opened.values()].map((opening) => () => this.closeAgent(opening))),
+      () => this.pool.close(),
+      () => this.link?.close(),
+      () => this.lock?.release(),
+      () => this.ownWorkers?.close(),
+    ]);
+  }
+
+  private async closeAgent(opening: Promise<OpenAgent>): Promise<void> {
+    const agent = await opening.catch(() => undefined);
+    if (agent === undefined) return;
+    const { writer, removals, state } = agent;
+    await everyStep([() => writer?.close(), () => removals?.run('now'), () => state.close()]);
   }
 }

@@ -1,4 +1,5 @@
 import { LogstrataError } from '../errors.js';
+import { everyStep } from '../every-step.js';
 import { lateRowsMax, mergingDepthMax, rowGroupRowsMax } from '../limits.js';
 import type { Schema } from '../schema.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
@@ -275,15 +276,17 @@ export class LoadUnit implements LoadSession {
 
   async abort(): Promise<void> {
     if (this.state === 'ended') return;
-    for (const assembly of this.assemblies) await assembly.abort();
-    await this.rejectedFile?.close();
-    await this.end();
+    await everyStep([
+      ...this.assemblies.map((assembly) => () => assembly.abort()),
+      () => this.rejectedFile?.close(),
+      () => this.end(),
+    ]);
   }
 
   private async end(): Promise<void> {
     this.state = 'ended';
     for (const memory of this.lent) memory.free();
-    await this.sort.close();
-    await this.context.committer.end(this.id);
+    // The unit may hold back every other commit: it ends whatever can't be closed.
+    await everyStep([() => this.sort.close(), () => this.context.committer.end(this.id)]);
   }
 }

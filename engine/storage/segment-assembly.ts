@@ -1,5 +1,6 @@
 import { assert } from '../assert.js';
 import { dayNumber, hourMs, partitionOfTime } from '../cursor.js';
+import { everyStep } from '../every-step.js';
 import { rowGroupBytesMax, rowGroupRowsMax, segmentRowGroupsMax } from '../limits.js';
 import type { Schema } from '../schema.js';
 import { InOrder } from '../workers/in-order.js';
@@ -219,7 +220,13 @@ export class SegmentAssembly {
   /** Closes what is open. The files stay for the folder's removal. */
   async abort(): Promise<void> {
     await this.encoding.drop();
-    for (const segment of this.segments) await segment.writer?.abort();
+    await everyStep(
+      this.segments.map(
+        ({ writer }) =>
+          () =>
+            writer?.abort(),
+      ),
+    );
   }
 }
 

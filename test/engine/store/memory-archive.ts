@@ -20,12 +20,13 @@ export const noon = Date.UTC(2026, 10, 20, 12);
 
 const noThreads = new WorkerPool(0);
 
-/** An archive on any directory, as its one writer: a directory in memory has no other processes. */
+/** An archive on any directory, as its one writer: a directory in memory has no other processes. `onRelease` hears when it lets its lock go. */
 export async function openOn(
   directory: Directory,
   now: () => number = () => noon,
   workers: WorkerPool = noThreads,
   options: Partial<OpenOptions> = {},
+  onRelease: () => void = () => {},
 ): Promise<ArchiveFolder> {
   const archive = new ArchiveFolder(
     directory,
@@ -35,7 +36,7 @@ export async function openOn(
         Promise.resolve({
           serve: () => {},
           stopServing: () => Promise.resolve(),
-          release: () => Promise.resolve(),
+          release: () => Promise.resolve(onRelease()),
         }),
       connect: () => Promise.resolve(undefined),
     },

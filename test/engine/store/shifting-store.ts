@@ -133,8 +133,7 @@ export class ShiftingStore {
     const modes: readonly CrashMode[] = ['lost', 'kept', { seed: between(this.random, 0, 1000) }];
     const left = directory.crash(modes[between(this.random, 0, modes.length)]!, plan);
     this.current = this.started(left);
-    // Ends its timers. A process that lost its power waits for nothing.
-    void archive.close().catch(() => undefined);
+    await archive.close().catch(() => undefined);
     await this.current;
   }
 
