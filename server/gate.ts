@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 import type { Server } from 'node:net';
+import { Connections } from './connections.js';
 import { GateConnection } from './gate-connection.js';
 import type { Exchange, GateDoor } from './gate-connection.js';
-import { connectionsMax } from './http-limits.js';
 import { listenOn } from './listen.js';
 
 /**
@@ -16,7 +16,7 @@ export class Gate implements GateDoor {
   readonly methods: readonly string[];
   isStopping = false;
   readonly #server: Server;
-  readonly #connections = new Set<GateConnection>();
+  readonly #connections: Connections<GateConnection>;
   readonly #exchanges = new Map<number, Exchange>();
   #exchangeLast = 0;
 
@@ -24,12 +24,8 @@ export class Gate implements GateDoor {
     this.socketPath = socketPath;
     this.methods = methods;
     // A high-water mark of one byte makes every write that the kernel does not take at once wait for `drain`.
-    this.#server = createServer({ allowHalfOpen: true, highWaterMark: 1 }, (client) => {
-      const connection = new GateConnection(client, this);
-      this.#connections.add(connection);
-      client.on('close', () => this.#connections.delete(connection));
-    });
-    this.#server.maxConnections = connectionsMax;
+    this.#server = createServer({ allowHalfOpen: true, highWaterMark: 1 });
+    this.#connections = new Connections(this.#server, (client) => new GateConnection(client, this));
   }
 
   listen(host: string | undefined, port: number): Promise<number> {
@@ -52,16 +48,13 @@ export class Gate implements GateDoor {
   }
 
   /** Resolves when the last connection has closed. */
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
     this.isStopping = true;
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    for (const connection of this.#connections) connection.stop();
-    await closed;
+    return this.#connections.stop();
   }
 
-  async destroy(): Promise<void> {
-    const closed = this.stop();
-    for (const connection of this.#connections) connection.destroy();
-    await closed;
+  destroy(): Promise<void> {
+    this.isStopping = true;
+    return this.#connections.destroy();
   }
 }

@@ -1,6 +1,7 @@
 import { createServer } from 'node:net';
 import type { Server } from 'node:net';
-import { connectionsMax, sweepIntervalMs } from './http-limits.js';
+import { Connections } from './connections.js';
+import { sweepIntervalMs } from './http-limits.js';
 import { listenOn } from './listen.js';
 import { NetConnection } from './net-connection.js';
 import type { NetDoor } from './net-connection.js';
@@ -20,19 +21,15 @@ export class NetTransport implements Transport, NetDoor {
   /** The value of `Date` (RFC 9110, section 6.6.1), which has whole seconds. */
   date = '';
   readonly #server: Server;
-  readonly #connections = new Set<NetConnection>();
+  readonly #connections: Connections<NetConnection>;
   #sweeper: NodeJS.Timeout | undefined;
 
   constructor(options: TransportOptions) {
     this.methods = options.methods;
     this.handler = options.handler;
     // A high-water mark of one byte makes every write that the kernel does not take at once wait for `drain`.
-    this.#server = createServer({ allowHalfOpen: true, highWaterMark: 1, noDelay: true }, (socket) => {
-      const connection = new NetConnection(socket, this);
-      this.#connections.add(connection);
-      socket.on('close', () => this.#connections.delete(connection));
-    });
-    this.#server.maxConnections = connectionsMax;
+    this.#server = createServer({ allowHalfOpen: true, highWaterMark: 1, noDelay: true });
+    this.#connections = new Connections(this.#server, (socket) => new NetConnection(socket, this));
     this.#server.on('close', () => clearInterval(this.#sweeper));
   }
 
@@ -49,16 +46,13 @@ export class NetTransport implements Transport, NetDoor {
     for (const connection of this.#connections) connection.sweep();
   }
 
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
     this.isStopping = true;
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    for (const connection of this.#connections) connection.stop();
-    await closed;
+    return this.#connections.stop();
   }
 
-  async destroy(): Promise<void> {
-    const closed = this.stop();
-    for (const connection of this.#connections) connection.destroy();
-    await closed;
+  destroy(): Promise<void> {
+    this.isStopping = true;
+    return this.#connections.destroy();
   }
 }

@@ -3,7 +3,7 @@ import { parseCursor, type Position } from '../cursor.js';
 import { isLogstrataError } from '../errors.js';
 import { executeScan, type ScanSettings } from './execute.js';
 import type { Query, ScanStats } from './query.js';
-import type { Snapshot } from './snapshot.js';
+import { endOfSnapshot, type Snapshot } from './snapshot.js';
 
 /** Attempts to go on after the writer has removed a file that the snapshot named. */
 const attemptsMax = 10;
@@ -19,7 +19,7 @@ export async function resumeScan(
 ): Promise<Scan> {
   const snapshot = await takeSnapshot();
   // Later records are no part of this answer, whenever it is continued.
-  const end = endOf(snapshot);
+  const end = endOfSnapshot(snapshot);
   const first = executeScan(snapshot, query, options);
   return { stats: first.stats, lines: resumingLines(first, takeSnapshot, query, end, options) };
 }
@@ -66,12 +66,6 @@ function addStats(total: ScanStats, next: ScanStats): void {
       get: () => before + next[key],
     });
   }
-}
-
-function endOf(snapshot: Snapshot): Position {
-  const run = snapshot.runs.at(-1);
-  if (run === undefined) return { partition: 0, ordinal: 0 };
-  return { partition: run.partition, ordinal: run.firstOrdinal + run.rows };
 }
 
 const newline = 10;

@@ -1,6 +1,5 @@
 import { takeRows } from '../batch.js';
 import type { RecordBatch } from '../column.js';
-import type { Position } from '../cursor.js';
 import { isLogstrataError } from '../errors.js';
 import type { Run } from '../storage/manifest.js';
 import { addRun } from '../storage/seal.js';
@@ -16,7 +15,7 @@ import type { Query } from './query.js';
 import { QueryThreads } from './query-threads.js';
 import { RowGroupFilter, type ScanWork } from './row-group-filter.js';
 import { listSelected } from './selection.js';
-import type { Snapshot } from './snapshot.js';
+import { endOfSnapshot, type Snapshot } from './snapshot.js';
 import { Driver } from './steps.js';
 
 /** Matching rows as columns: at most those of one row group. The runs give their positions; `firstRow` counts in the batch. */
@@ -39,7 +38,7 @@ export async function* selectRows(
   settings: ScanSettings = {},
 ): AsyncGenerator<SelectedRows> {
   let snapshot = await takeSnapshot();
-  let rest: Query = { ...query, before: query.before ?? endOf(snapshot) };
+  let rest: Query = { ...query, before: query.before ?? endOfSnapshot(snapshot) };
   for (let attempt = 1; ; attempt++) {
     try {
       for await (const rows of rowsOfSnapshot(snapshot, rest, settings)) {
@@ -54,12 +53,6 @@ export async function* selectRows(
     }
     snapshot = await takeSnapshot();
   }
-}
-
-function endOf(snapshot: Snapshot): Position {
-  const run = snapshot.runs.at(-1);
-  if (run === undefined) return { partition: 0, ordinal: 0 };
-  return { partition: run.partition, ordinal: run.firstOrdinal + run.rows };
 }
 
 /** Releases the snapshot in the end, whatever happens, once no thread uses its files any more. */

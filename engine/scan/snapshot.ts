@@ -1,4 +1,5 @@
 import type { Column } from '../column.js';
+import type { Position } from '../cursor.js';
 import type { Schema } from '../schema.js';
 import type { ColumnLease } from './column-lease.js';
 import type { QueryThreads } from './query-threads.js';
@@ -89,4 +90,11 @@ export interface Snapshot {
   readonly schema: Schema;
   readonly runs: readonly SnapshotRun[];
   release(): void;
+}
+
+/** The position behind the last record. */
+export function endOfSnapshot({ runs }: Snapshot): Position {
+  const run = runs.at(-1);
+  if (run === undefined) return { partition: 0, ordinal: 0 };
+  return { partition: run.partition, ordinal: run.firstOrdinal + run.rows };
 }
