@@ -1,18 +1,18 @@
 import type { AgentStore } from '../../engine/archive.js';
 import { LogstrataError } from '../../engine/errors.js';
-import { checkpointKey } from '../../engine/storage/committed-values.js';
 import type { Checkpoint } from '../../engine/storage/manifest.js';
 import type { WorkerPool } from '../../engine/workers/worker-pool.js';
 import type { AgentDefinition, Rotation } from '../definition.js';
 import { recordEndsOf, type RecordEnds } from '../record-ends.js';
-import { describeSystemError, SourceError, systemCode } from '../source-error.js';
+import { describeSystemError } from '../source-error.js';
 import { AfterRotation } from './after-rotation.js';
 import { AgentFiles, type Survey } from './agent-files.js';
 import { CollectTally, type CollectStatus } from './collect-counts.js';
 import type { CollectLog } from './collect-log.js';
 import { CollectPauses } from './collect-pauses.js';
 import { findStart, markStart } from './follow-start.js';
-import { identify, type Identity, type TruncatedSource } from './file-identity.js';
+import { identify, type Identity } from './file-identity.js';
+import { FileAttempts } from './file-attempts.js';
 import type { FollowedFile } from './followed-file.js';
 import { collectSettings } from './collect-task.js';
 import { commitFrame, type CommitTarget } from './frame-commit.js';
@@ -24,6 +24,7 @@ import { LogRotation } from './log-rotation.js';
 import { LogNames } from './log-names.js';
 import type { OpenFiles } from './open-files.js';
 import { Silence } from './silence.js';
+import { Truncations } from './truncations.js';
 
 export interface CollectorOptions {
   readonly store: AgentStore;
@@ -46,7 +47,7 @@ export interface CollectorOptions {
 /** What a round has done: nothing, all that there was, or as much as one commit holds. */
 export type Round = 'idle' | 'done' | 'more';
 
-/** What is kept in mind of files that are gone, at most. */
+/** Names that are kept in mind of files that are gone or can't be looked at, at most. */
 const rememberedMax = 10_000;
 
 /** A file without a name is let go after this silence: its disk space is only freed then, or its writer has long moved on. */
@@ -69,7 +70,8 @@ export class AgentCollector {
   private readonly removed = new Set<string>();
   /** Names that can't be looked at. */
   private readonly unseen = new Set<string>();
-  private readonly truncated: TruncatedSource[] = [];
+  private readonly truncations: Truncations;
+  private readonly attempts: FileAttempts;
   private checkpoints: readonly Checkpoint[] | null = null;
   private asOf = 0;
   private firstStartMs = 0;
@@ -78,16 +80,16 @@ export class AgentCollector {
   private isFirst = false;
   private surveys = 0;
   private turn = 0;
-  /** It was said that file handles are short. */
-  private isShort = false;
   hasLinks = false;
 
   constructor(private readonly options: CollectorOptions) {
-    const { definition, files, store, timezone, workers, now } = options;
+    const { definition, files, handles, store, timezone, workers, now, log } = options;
     if (definition.file === undefined)
       throw new LogstrataError('invalid', `agent ${definition.name} reads no files`);
     this.name = definition.name;
-    this.pauses = new CollectPauses(this.name, options.log);
+    this.pauses = new CollectPauses(this.name, log);
+    this.truncations = new Truncations(this.name, this.tally, log);
+    this.attempts = new FileAttempts(this.name, handles, now, log);
     this.goneSources = new GoneSources(this.name, options);
     this.ends = recordEndsOf(definition.file);
     this.silence = new Silence(() => this.files, this.ends, options.tailTimeoutMs);
@@ -227,7 +229,7 @@ export class AgentCollector {
     // Those that are written come first: which generations are copies shows by them.
     files.sort((a, b) => Number(a.rotated) - Number(b.rotated));
     for (const file of files) {
-      await this.attempt(file, async () => {
+      await this.attempts.run(file, async () => {
         file.dirty = false;
         this.take(file, await this.identityOf(file));
       });
@@ -248,7 +250,7 @@ export class AgentCollector {
       checkpoints: this.checkpoints!,
       files: this.files,
       removed: this.removed,
-      truncated: this.truncated,
+      truncated: this.truncations.sources,
       firstStartMs: this.firstStartMs,
       limitLines: this.isFirst && file.wasThere ? limitLines : 0,
       nowMs: now(),
@@ -265,25 +267,14 @@ export class AgentCollector {
       file.begun = identity.head;
       file.dirty = true;
       file.seenBytes = Math.max(file.status.sizeBytes, identity.position.offset);
-      this.recover(file, identity.known);
+      this.truncations.recover(file, identity.known);
     }
     if (kind === 'packed') {
       file.packed = identity.source;
       file.position = identity.source.position;
       file.dirty = true;
-      this.recover(file, identity.source.known);
+      this.truncations.recover(file, identity.source.known);
     }
-  }
-
-  /** A copy gives what was cut off before it was read. */
-  private recover(file: FollowedFile, known: Checkpoint | null): void {
-    if (known === null) return;
-    const source = this.truncated.find(({ key }) => key === checkpointKey(known));
-    if (source === undefined || source.unreadBytes === 0 || known.inode === file.inode) return;
-    const there = file.role === 'packed' ? source.unreadBytes : file.status.sizeBytes - known.offset;
-    const recovered = Math.min(source.unreadBytes, there);
-    source.unreadBytes -= recovered;
-    this.tally.truncatedBytes -= recovered;
   }
 
   /** Reads on in every file that may have gained something. Returns whether there is more than the frame holds. */
@@ -301,7 +292,7 @@ export class AgentCollector {
     const lane = async (scratch: Uint8Array): Promise<void> => {
       while (next < ready.length) {
         const file = ready[(first + next++) % ready.length]!;
-        await this.attempt(file, async () => {
+        await this.attempts.run(file, async () => {
           const gathered =
             file.packed === null
               ? await this.readOn(file, frame, scratch, nowMs)
@@ -342,21 +333,8 @@ export class AgentCollector {
   private async startAnew(file: FollowedFile, frame: LineFrame): Promise<void> {
     // What was read of it just now is stored first; then it is found out again.
     if (frame.lines.some((lines) => lines.file === file)) return;
-    const { log } = this.options;
-    const position = file.position!;
-    const unreadBytes = Math.max(0, file.seenBytes - position.offset);
-    this.tally.truncations++;
-    this.tally.truncatedBytes += unreadBytes;
-    this.rememberTruncated(file, unreadBytes);
-    const facts = { agent: this.name, file: file.path, offset: position.offset, unread: unreadBytes };
-    if (unreadBytes > 0) log.warn(facts, 'a log was cut off before all of it was read');
-    else log.info(facts, 'a log begins anew');
+    this.truncations.count(file);
     await this.begin(file);
-  }
-
-  private rememberTruncated({ name, position }: FollowedFile, unreadBytes: number): void {
-    this.truncated.push({ base: name.base, key: position!.key, position: position!, unreadBytes });
-    if (this.truncated.length > rememberedMax) this.truncated.shift();
   }
 
   private async begin(file: FollowedFile): Promise<void> {
@@ -370,43 +348,11 @@ export class AgentCollector {
     if (this.rotation === undefined) return false;
     const { emptied, renamed, isBusy } = await this.rotation.run();
     for (const file of emptied) {
-      this.rememberTruncated(file, 0);
+      this.truncations.remember(file, 0);
       await this.begin(file);
     }
     this.tally.rotations += emptied.length + renamed.length;
     return isBusy;
-  }
-
-  /** Runs what concerns one file. Its own failures are told, and tried again later; the others go on. */
-  private async attempt(file: FollowedFile, run: () => Promise<void>): Promise<void> {
-    const { log, now, handles } = this.options;
-    try {
-      await run();
-      const before = file.succeed();
-      if (before !== null) log.info({ agent: this.name, file: file.path }, 'a log can be read again');
-    } catch (error) {
-      const code = systemCode(error);
-      if (!(error instanceof SourceError) && code === undefined) throw error;
-      await handles.release(file);
-      file.dirty = true;
-      if (code === 'ENOENT' && error !== null) {
-        // Looking at the folder tells where it went.
-        file.fail('it is not there', now());
-        return;
-      }
-      if (code === 'EMFILE' || code === 'ENFILE') {
-        const isNews = file.fail('there are no file handles left', now()) && !this.isShort;
-        this.isShort = true;
-        if (isNews)
-          log.warn(
-            { agent: this.name, file: file.path },
-            `there are too few file handles (ulimit -n) to read all logs at once: they take turns`,
-          );
-        return;
-      }
-      const { message } = error instanceof SourceError ? error : describeSystemError(error, file.path);
-      if (file.fail(message, now())) log.warn({ agent: this.name, file: file.path }, message);
-    }
   }
 
   /** Lets go of files that have no name and nothing more to give. */

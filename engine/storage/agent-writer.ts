@@ -13,7 +13,7 @@ import {
   retirable,
   type RetentionPolicy,
 } from '../maintenance/retention-policy.js';
-import { currentVersion, type AgentState, type HotFile } from './agent-state.js';
+import { currentVersion, type AgentState } from './agent-state.js';
 import type { CommitExtras } from './commit.js';
 import {
   buildingFolder,
@@ -24,7 +24,6 @@ import {
 } from './committer.js';
 import type { OrdinalRun } from './committed-values.js';
 import type { Directory } from './directory.js';
-import { HotSegmentWriter, type HotBatchMeta } from './hot-segment-file.js';
 import { hotEntriesForManifest, sealHotFiles } from './seal.js';
 import { publishManifest, readNewestManifest } from './manifest-file.js';
 import {
@@ -32,15 +31,14 @@ import {
   mergeRejected,
   nothingRetired,
   type Codec,
-  type HotEntry,
   type Manifest,
   type RejectedEntry,
 } from './manifest.js';
 import { Mutex } from './mutex.js';
+import { OpenHotFile } from './open-hot-file.js';
 import { placeLive, placeLoaded } from './placed-rows.js';
 import { partTimes, partsOf, placementTimes } from './placement.js';
 import type { Heads } from './recovery.js';
-import { RejectedFile } from './rejected-file.js';
 import type { Removals } from './removals.js';
 import { SourceClaims } from './source-claims.js';
 
@@ -60,14 +58,6 @@ interface Unit {
   published: boolean;
 }
 
-/** The hot file that is appended to. */
-interface OpenHot {
-  readonly hot: HotFile;
-  readonly writer: HotSegmentWriter;
-  rejected: RejectedFile | undefined;
-  rejectedName: string;
-}
-
 const dayMs = 86_400_000;
 
 /**
@@ -77,7 +67,7 @@ const dayMs = 86_400_000;
 export class AgentWriter implements Committer {
   private readonly commits = new Mutex();
   private readonly units = new Map<string, Unit>();
-  private open: OpenHot | undefined;
+  private open: OpenHotFile | undefined;
   /** A manifest failed to be published, or was and could not be made durable: only the disk knows. */
   private uncertain = false;
   private readonly claims: SourceClaims;
@@ -291,7 +281,7 @@ export class AgentWriter implements Committer {
       const open = this.open ?? (await this.openHot(nowMs));
       await this.commitBatch(open, placed.batch, placed.runs, extras);
       this.claims.appended(extras.checkpoints);
-      if (this.state.hotRowCount >= hotRowsMax || open.writer.bytes >= hotBytesMax) await this.sealAll();
+      if (this.state.hotRowCount >= hotRowsMax || open.bytes >= hotBytesMax) await this.sealAll();
       return { records: batch.length, rejected: extras.rejected.length, lastTimeMs };
     });
   }
@@ -335,77 +325,47 @@ export class AgentWriter implements Committer {
   }
 
   /** Begins a hot file. The manifest names it before anything in it counts. */
-  private async openHot(nowMs: number): Promise<OpenHot> {
+  private async openHot(createdMs: number): Promise<OpenHotFile> {
     const { agent } = this.state;
-    const id = randomBytes(6).toString('hex');
-    const entry: HotEntry = {
-      file: `hot/${id}.arrows`,
-      schemaVersion: this.schemaVersion,
-      committedBytes: null,
-      foldedBytes: 0,
-      createdMs: nowMs,
-    };
-    await this.directory.makeDirectory(`${agent}/hot`);
-    const writer = await HotSegmentWriter.create(this.directory, `${agent}/${entry.file}`, this.schema);
+    const { directory, schema, schemaVersion } = this;
+    const open = await OpenHotFile.create(directory, agent, schema, { schemaVersion, createdMs });
     try {
-      await this.directory.syncDirectory(`${agent}/hot`);
+      await directory.syncDirectory(`${agent}/hot`);
       // Those before it are closed: what is in them now is all that they hold.
       const closed = hotEntriesForManifest(this.state.hot, undefined);
-      await this.publishNext({ hot: [...closed, entry] });
+      await this.publishNext({ hot: [...closed, open.entry] });
     } catch (error) {
-      await writer.close().catch(() => {});
-      this.doubt(entry.file);
+      await open.abandon();
+      this.doubt(open.entry.file);
       throw error;
     }
-    const hot = this.state.hot.at(-1)!;
-    hot.endBytes = writer.bytes;
-    this.open = { hot, writer, rejected: undefined, rejectedName: `rejected/${id}.jsonl` };
-    return this.open;
+    open.hot = this.state.hot.at(-1)!;
+    open.hot.endBytes = open.bytes;
+    this.open = open;
+    return open;
   }
 
   private async commitBatch(
-    open: OpenHot,
+    open: OpenHotFile,
     batch: RecordBatch,
     runs: readonly OrdinalRun[],
     extras: CommitExtras,
   ): Promise<void> {
-    const offset = open.writer.bytes;
     try {
-      const rejected = await this.keepRejected(open, extras);
-      const meta: HotBatchMeta = {
-        checkpoints: extras.checkpoints,
-        rejected,
-        counters: { ...extras.counters, records: batch.length, rejected: extras.rejected.length },
-      };
-      await open.writer.append(batch, runs, meta);
-      this.state.takeBatch(open.hot, { batch, runs, meta, offset, bytes: open.writer.bytes - offset }, false);
+      this.state.takeBatch(open.hot, await open.append(batch, runs, extras), false);
     } catch (error) {
       await this.leaveHot(open);
       throw error;
     }
   }
 
-  private async keepRejected(open: OpenHot, extras: CommitExtras): Promise<RejectedEntry | null> {
-    if (extras.rejected.length > 0) {
-      if (open.rejected === undefined) {
-        await this.directory.makeDirectory(`${this.state.agent}/rejected`);
-        open.rejected = await RejectedFile.create(this.directory, `${this.state.agent}/${open.rejectedName}`);
-        await this.directory.syncDirectory(`${this.state.agent}/rejected`);
-      }
-      for (const line of extras.rejected) await open.rejected.add(line);
-      await open.rejected.sync();
-    }
-    return open.rejected?.entry(open.rejectedName) ?? null;
-  }
-
   /**
    * After a failed write or sync nothing may be appended to the file any more: it is recorded up to its last good batch, and
    * the next commit begins a new one. Where even that record fails, as on a full disk, the next commit tries again first.
    */
-  private async leaveHot(open: OpenHot): Promise<void> {
+  private async leaveHot(open: OpenHotFile): Promise<void> {
     this.open = undefined;
-    await open.writer.close().catch(() => {});
-    await open.rejected?.close().catch(() => {});
+    await open.abandon();
     await this.publishNext({}).catch(() => {});
     this.doubt(open.rejectedName);
   }
@@ -413,10 +373,8 @@ export class AgentWriter implements Committer {
   /** Ends the hot file that is appended to, so that the manifest can say how long it is. */
   private async closeHot(): Promise<void> {
     const open = this.open;
-    if (open === undefined) return;
     this.open = undefined;
-    await open.writer.close();
-    await open.rejected?.close();
+    await open?.close();
   }
 
   async seal(): Promise<void> {

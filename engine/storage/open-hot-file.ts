@@ -1,0 +1,85 @@
+import { randomBytes } from 'node:crypto';
+import type { RecordBatch } from '../column.js';
+import type { Schema } from '../schema.js';
+import type { HotFile } from './agent-state.js';
+import type { CommitExtras } from './commit.js';
+import type { OrdinalRun } from './committed-values.js';
+import type { Directory } from './directory.js';
+import { HotSegmentWriter, type HotBatch } from './hot-segment-file.js';
+import type { HotEntry, RejectedEntry } from './manifest.js';
+import { RejectedFile } from './rejected-file.js';
+
+/** The hot file that is appended to, and the file of rejected lines that goes with it. */
+export class OpenHotFile {
+  /** What the agent's state shows of it; set once a manifest names it. */
+  hot!: HotFile;
+  readonly rejectedName: string;
+  private rejected: RejectedFile | undefined;
+
+  private constructor(
+    private readonly directory: Directory,
+    private readonly agent: string,
+    readonly entry: HotEntry,
+    id: string,
+    private readonly writer: HotSegmentWriter,
+  ) {
+    this.rejectedName = `rejected/${id}.jsonl`;
+  }
+
+  /** Makes a file with nothing in it. Its name is durable once the caller has synced `hot/`. */
+  static async create(
+    directory: Directory,
+    agent: string,
+    schema: Schema,
+    { schemaVersion, createdMs }: Pick<HotEntry, 'schemaVersion' | 'createdMs'>,
+  ): Promise<OpenHotFile> {
+    const id = randomBytes(6).toString('hex');
+    const file = `hot/${id}.arrows`;
+    const entry = { file, schemaVersion, committedBytes: null, foldedBytes: 0, createdMs };
+    await directory.makeDirectory(`${agent}/hot`);
+    const writer = await HotSegmentWriter.create(directory, `${agent}/${file}`, schema);
+    return new OpenHotFile(directory, agent, entry, id, writer);
+  }
+
+  /** Length up to the last durable batch. */
+  get bytes(): number {
+    return this.writer.bytes;
+  }
+
+  /** Makes rejected lines and then a batch durable. After a failure nothing may be appended any more. */
+  async append(batch: RecordBatch, runs: readonly OrdinalRun[], extras: CommitExtras): Promise<HotBatch> {
+    const offset = this.bytes;
+    const meta = {
+      checkpoints: extras.checkpoints,
+      rejected: await this.keepRejected(extras),
+      counters: { ...extras.counters, records: batch.length, rejected: extras.rejected.length },
+    };
+    await this.writer.append(batch, runs, meta);
+    return { batch, runs, meta, offset, bytes: this.bytes - offset };
+  }
+
+  private async keepRejected(extras: CommitExtras): Promise<RejectedEntry | null> {
+    const { directory, agent, rejectedName } = this;
+    if (extras.rejected.length > 0) {
+      if (this.rejected === undefined) {
+        await directory.makeDirectory(`${agent}/rejected`);
+        this.rejected = await RejectedFile.create(directory, `${agent}/${rejectedName}`);
+        await directory.syncDirectory(`${agent}/rejected`);
+      }
+      for (const line of extras.rejected) await this.rejected.add(line);
+      await this.rejected.sync();
+    }
+    return this.rejected?.entry(rejectedName) ?? null;
+  }
+
+  async close(): Promise<void> {
+    await this.writer.close();
+    await this.rejected?.close();
+  }
+
+  /** Closes what a failure has left, whatever comes of it. */
+  async abandon(): Promise<void> {
+    await this.writer.close().catch(() => {});
+    await this.rejected?.close().catch(() => {});
+  }
+}
