@@ -15,15 +15,20 @@ export class ServerProcess {
     readonly transport: string,
   ) {}
 
-  /** Starts `script` in `folder` and waits until it says where it serves. Rejects with what it printed when it ends before. */
+  /**
+   * Starts `script` in `folder` and waits until it says where it serves. Rejects with what it printed when it ends before.
+   * With `detached` a Ctrl-C at the terminal is not for it.
+   */
   static async start(
     script: string,
     args: readonly string[],
     folder = process.cwd(),
+    detached = false,
   ): Promise<ServerProcess> {
     const child = spawn(process.execPath, [script, ...args], {
       cwd: folder,
       stdio: ['ignore', 'pipe', 'pipe'],
+      detached,
     });
     let printed = '';
     const announced = new Promise<ServerProcess>((resolve, reject) => {

@@ -19,6 +19,7 @@ export const soakUsage = `Usage: npm run soak -- [options]
 
 Runs "logstrata serve" for minutes or hours: a log is written and rotated, clients page through it, retention and compaction run.
 Counts every record and looks each second at memory, lag, file handles and disk. Writes a plot and a record of the run.
+Ctrl-C ends it early, and still counts and writes.
 
   --minutes N   how long (default: 60)
   --rate N      lines a second (default: 20000)

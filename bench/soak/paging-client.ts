@@ -11,8 +11,8 @@ interface Page {
   readonly numbers: readonly number[];
 }
 
-async function pageOf(url: string, query: string): Promise<Page> {
-  const response = await fetch(`${url}?${query}`);
+async function pageOf(url: string, query: string, encoding: string): Promise<Page> {
+  const response = await fetch(`${url}?${query}`, { headers: { 'accept-encoding': encoding } });
   const text = await response.text();
   if (response.status !== 200) throw new PagingFault(`${query} is answered with ${response.status}: ${text}`);
   const cursors: string[] = [];
@@ -36,6 +36,8 @@ export interface PagingCounts {
 export abstract class PagingClient {
   readonly counts: PagingCounts = { pages: 0, records: 0 };
   protected stopping = false;
+  /** What it has the answers packed with. */
+  protected readonly encoding: string = 'identity';
 
   constructor(
     private readonly url: string,
@@ -57,7 +59,11 @@ export abstract class PagingClient {
   protected abstract turn(): Promise<void>;
 
   protected async page(query: string): Promise<Page> {
-    const page = await pageOf(this.url, `shard__eq=${this.shard}&limit=${pageRecords}${query}`);
+    const page = await pageOf(
+      this.url,
+      `shard__eq=${this.shard}&limit=${pageRecords}${query}`,
+      this.encoding,
+    );
     this.counts.pages++;
     this.counts.records += page.cursors.length;
     return page;
@@ -93,8 +99,10 @@ export class Follower extends PagingClient {
   }
 }
 
-/** Walks back from the newest record and forth again: both ways it must meet the same. */
+/** Walks back from the newest record and forth again, by packed answers: both ways it must meet the same. */
 export class Walker extends PagingClient {
+  protected override readonly encoding = 'gzip';
+
   protected async turn(): Promise<void> {
     const back: string[] = [];
     for (let i = 0, before = ''; i < walkPages && !this.stopping; i++) {

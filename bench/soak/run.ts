@@ -34,7 +34,12 @@ async function main(): Promise<number> {
       process.stdout.write(soakUsage);
       return 0;
     }
-    const result = await runSoak(options, tell);
+    const end = new AbortController();
+    process.on('SIGINT', () => {
+      tell('ending; the lines that are written are still counted');
+      end.abort();
+    });
+    const result = await runSoak(options, tell, end.signal);
     mkdirSync(dirname(options.outPath), { recursive: true });
     writeFileSync(`${options.outPath}.json`, `${JSON.stringify(result)}\n`);
     writeFileSync(`${options.outPath}.svg`, plotSoak(result));

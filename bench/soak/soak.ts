@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { formatBytes } from '../../server/cli/figures.js';
 import { packageRoot } from '../../server/cli/package-root.js';
 import { ServerProcess } from '../http/server-process.js';
 import { describeMachine } from '../machine.js';
@@ -81,11 +82,11 @@ class Soak {
     this.clients = [...followers, ...walkers];
   }
 
-  /** Runs for so long, and until every line is answered. Rejects when a client finds a fault or the server ends. */
-  async run(minutes: number, tell: (what: string) => void): Promise<void> {
+  /** Runs for so long or until it is told to end, and until every line is answered. Rejects when a client finds a fault or the server ends. */
+  async run(minutes: number, tell: (what: string) => void, end: AbortSignal): Promise<void> {
     const until = this.startMs + minutes * 60_000;
     const paging = Promise.all(this.clients.map((client) => client.run()));
-    const isOver = (): boolean => performance.now() >= until;
+    const isOver = (): boolean => end.aborted || performance.now() >= until;
     const working = Promise.all([
       this.each(tickMs, isOver, () => this.log.tick()),
       this.each(sampleMs, isOver, () => this.sample(tell)),
@@ -138,7 +139,8 @@ class Soak {
     this.lastCpuSeconds = cpuSeconds;
     this.lastMs = nowMs;
     this.samples.push(sample);
-    if (this.samples.length % 60 === 0) tell(`${sample.seconds.toFixed(0)} s, lag ${sample.lagMs} ms`);
+    if (this.samples.length % 60 === 0)
+      tell(`${sample.seconds.toFixed(0)} s, lag ${sample.lagMs} ms, memory ${formatBytes(sample.rssBytes)}`);
   }
 
   counts(): SoakResult['clients'] {
@@ -148,8 +150,15 @@ class Soak {
   }
 }
 
-/** Prepares a folder, runs the server on it, and counts. Throws `PagingFault` for a record that was lost, repeated or not counted. */
-export async function runSoak(options: SoakOptions, tell: (what: string) => void): Promise<SoakResult> {
+/**
+ * Prepares a folder, runs the server on it, and counts. `end` ends it before its time, with all that it has by then.
+ * Throws `PagingFault` for a record that was lost, repeated or not counted.
+ */
+export async function runSoak(
+  options: SoakOptions,
+  tell: (what: string) => void,
+  end: AbortSignal,
+): Promise<SoakResult> {
   const machine = describeMachine();
   const startedAt = new Date().toISOString();
   const folder = await mkdtemp(join(tmpdir(), 'logstrata-soak-'));
@@ -159,17 +168,17 @@ export async function runSoak(options: SoakOptions, tell: (what: string) => void
     await writeFile(join(folder, 'agents/soak.yaml'), agentFile);
     const log = await PacedLog.begin(join(folder, 'logs'), options.rate, options.minutes);
     const args = ['serve', '--listen', '127.0.0.1:0', '--cache', `${options.cacheMib}mb`];
-    server = await ServerProcess.start(main, args, folder);
+    server = await ServerProcess.start(main, args, folder, true);
     const { followers, walkers } = clientsFor(`${server.origin}/api/query/soak`, options.clients);
     const soak = new Soak(folder, server, log, followers, walkers);
-    await soak.run(options.minutes, tell);
+    await soak.run(options.minutes, tell, end);
     const { records, segments, retired, counters } = await statsOf(folder);
     const lines = {
       written: log.written,
       stored: records,
       removed: retired.records,
       rejected: counters.rejected,
-      perSecond: Math.round(log.written / (options.minutes * 60)),
+      perSecond: Math.round(log.written / (soak.samples.at(-1)?.seconds ?? options.minutes * 60)),
     };
     if (lines.stored + lines.removed !== lines.written)
       throw new PagingFault(

@@ -7,7 +7,7 @@ import { runSoak } from '../../bench/soak/soak.js';
 
 it('counts every record of a small soak, and plots what it saw', async () => {
   const options = readSoakOptions(['--minutes', '0.1', '--rate', '3000', '--clients', '6'])!;
-  const result = await runSoak(options, () => {});
+  const result = await runSoak(options, () => {}, new AbortController().signal);
   const { lines, clients, samples } = result;
   expect(result.settings).toEqual({ minutes: 0.1, rate: 3000, clients: 6, cacheMib: options.cacheMib });
   expect(lines.written).toBeGreaterThan(3000);
@@ -23,6 +23,14 @@ it('counts every record of a small soak, and plots what it saw', async () => {
   const plot = plotSoak(result);
   expect(plot.match(/<polyline /g)).toHaveLength(5);
   expect(plot).not.toContain('NaN');
+});
+
+it('ends before its time when it is told to, with every line counted', async () => {
+  const options = readSoakOptions(['--minutes', '60', '--rate', '500', '--clients', '1'])!;
+  const { lines, samples } = await runSoak(options, () => {}, AbortSignal.timeout(4000));
+  expect(samples.at(-1)!.seconds).toBeLessThan(60);
+  expect(lines.written).toBeGreaterThan(0);
+  expect(lines).toMatchObject({ stored: lines.written - lines.removed, rejected: 0 });
 });
 
 it('tells how memory grows by the line that fits best', () => {
