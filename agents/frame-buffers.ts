@@ -1,5 +1,4 @@
 import { leaseMemory, type MemoryLease } from '../engine/kernels/memory-lease.js';
-import { framerBufferBytes } from './line-framing.js';
 
 /** The buffers that lines are read to: used again and again, at most as many as are under way. */
 export class FrameBuffers {
@@ -7,14 +6,17 @@ export class FrameBuffers {
   private readonly leases = new Map<Uint8Array, MemoryLease>();
 
   /** @param lent whether threads are to see them where they lie, as far as there is memory for that */
-  constructor(private readonly lent: boolean) {}
+  constructor(
+    private readonly sizeBytes: number,
+    private readonly lent: boolean,
+  ) {}
 
-  /** A buffer of `framerBufferBytes`. */
+  /** A buffer of `sizeBytes`. */
   readonly take = (): Uint8Array => {
     const spare = this.spare.pop();
     if (spare !== undefined) return spare;
-    const lease = this.lent ? leaseMemory(framerBufferBytes) : null;
-    if (lease === null) return new Uint8Array(framerBufferBytes);
+    const lease = this.lent ? leaseMemory(this.sizeBytes) : null;
+    if (lease === null) return new Uint8Array(this.sizeBytes);
     const { bytes } = lease;
     this.leases.set(bytes, lease);
     return bytes;
@@ -26,7 +28,7 @@ export class FrameBuffers {
   }
 
   giveBack(bytes: Uint8Array): void {
-    if (bytes.length === framerBufferBytes) this.spare.push(bytes);
+    if (bytes.length === this.sizeBytes) this.spare.push(bytes);
   }
 
   /** Frees what threads see. None may still work on it. */

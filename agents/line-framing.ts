@@ -53,11 +53,13 @@ export interface LongFrame {
 
 export type Frame = LinesFrame | TailFrame | LongFrame;
 
-/** Content gathered in one frame when there is more to come: what one job of a decoder works on, so long that its trip to a thread and back does not count. */
-const frameBytes = 1024 * 1024;
+/** Content gathered in one frame when there is more to come, unless the framer is told otherwise. */
+export const frameBytesDefault = 1024 * 1024;
 
-/** Room for a longest line and a piece behind it: what the buffer of a framer has. */
-export const framerBufferBytes = lineBytesMax + frameBytes;
+/** What the buffer of a framer has: room for a longest line and a piece behind it. */
+export function framerBufferBytes(frameBytes: number): number {
+  return lineBytesMax + frameBytes;
+}
 
 /** What is read at once where a line goes beyond its frame. */
 const pieceBytesMin = 256 * 1024;
@@ -88,8 +90,10 @@ export class LineFramer {
     private offset = 0,
     private readonly eager = false,
     private readonly ends: RecordEnds = singleLines,
+    /** Content gathered in one frame when there is more to come. */
+    private readonly frameBytes = frameBytesDefault,
     /** Gives a buffer of `framerBufferBytes`. */
-    private readonly newBuffer: () => Uint8Array = () => new Uint8Array(framerBufferBytes),
+    private readonly newBuffer: () => Uint8Array = () => new Uint8Array(framerBufferBytes(frameBytes)),
   ) {
     this.buffer = newBuffer();
   }
@@ -104,7 +108,7 @@ export class LineFramer {
     while (
       !this.ended &&
       !this.quiet &&
-      (wholeTo === 0 ? this.to <= lineBytesMax : !this.eager && this.to < frameBytes)
+      (wholeTo === 0 ? this.to <= lineBytesMax : !this.eager && this.to < this.frameBytes)
     ) {
       if ((await this.fill()) > 0) wholeTo = this.ends.wholeTo(this.buffer, 0, this.to);
     }
@@ -123,7 +127,7 @@ export class LineFramer {
   /** Leaves the buffer of the frame that `next` returned last to the caller, and goes on in another. */
   leaveBuffer(): void {
     const other = this.newBuffer();
-    assert(other.length === framerBufferBytes, 'every buffer of a framer has the same size');
+    assert(other.length === this.buffer.length, 'every buffer of a framer has the same size');
     const kept = this.buffer.subarray(this.from, this.to);
     other.set(kept);
     this.from = 0;
@@ -153,7 +157,7 @@ export class LineFramer {
       this.ended = true;
       return 0;
     }
-    const added = Math.min(this.piece.length, framerBufferBytes - this.to);
+    const added = Math.min(this.piece.length, this.buffer.length - this.to);
     this.buffer.set(this.piece.subarray(0, added), this.to);
     this.to += added;
     this.piece = added < this.piece.length ? this.piece.subarray(added) : null;
@@ -168,7 +172,7 @@ export class LineFramer {
   }
 
   private async fillBy(nextInto: (target: Uint8Array) => Promise<number>): Promise<number> {
-    const end = Math.min(framerBufferBytes, Math.max(frameBytes, this.to + pieceBytesMin));
+    const end = Math.min(this.buffer.length, Math.max(this.frameBytes, this.to + pieceBytesMin));
     const added = await nextInto(this.buffer.subarray(this.to, end));
     if (added === 0) this.ended = true;
     this.to += added;

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { AgentStore } from '../engine/archive.js';
 import { LogstrataError } from '../engine/errors.js';
-import { workerFileBytesMin } from '../engine/limits.js';
+import { largeFileBytesMin, workerFileBytesMin } from '../engine/limits.js';
 import type { MemoryLease } from '../engine/kernels/memory-lease.js';
 import type { LoadBatch, LoadSession } from '../engine/storage/commit.js';
 import { checkpointKey } from '../engine/storage/committed-values.js';
@@ -15,7 +15,7 @@ import { fileCaptures } from './file-captures.js';
 import { FrameBuffers } from './frame-buffers.js';
 import { frameEnd, frameEndsInLine, frameStart, RejectedLines } from './frame-decoder.js';
 import { decodeLines, type LinesResult } from './lent-decoding.js';
-import { LineFramer, type Frame } from './line-framing.js';
+import { frameBytesDefault, framerBufferBytes, LineFramer, type Frame } from './line-framing.js';
 import { shellWord, shownLine } from './line-text.js';
 import type { LoadProgress } from './load-report.js';
 import { recordEndsOf } from './record-ends.js';
@@ -113,6 +113,9 @@ interface Lines {
   readonly base: number;
 }
 
+/** One job of a decoder, where there is enough for all threads: its trip to a thread and back then does not count. */
+const largeFrameBytes = 4 * 1024 * 1024;
+
 let sourcesRead = 0;
 
 class FileReading {
@@ -140,12 +143,15 @@ class FileReading {
     const small = reader.fileBytes < workerFileBytesMin;
     this.workers = small || workers === undefined || workers.threads === 0 ? null : workers;
     // What is unpacked comes in pieces, which are copied to a buffer: that is better done on the heap.
-    this.buffers = new FrameBuffers(this.workers !== null && content.nextInto !== undefined);
+    const lent = this.workers !== null && content.nextInto !== undefined;
+    const frameBytes = lent && reader.fileBytes >= largeFileBytesMin ? largeFrameBytes : frameBytesDefault;
+    this.buffers = new FrameBuffers(framerBufferBytes(frameBytes), lent);
     this.framer = new LineFramer(
       content,
       content.offset,
       false,
       recordEndsOf(definition.file),
+      frameBytes,
       this.buffers.take,
     );
     // Two frames a thread: one is decoded, and one waits while another's records are stored.

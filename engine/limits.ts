@@ -205,6 +205,9 @@ export const rowGroupsAheadMax = 64;
 export const workerRowsMin = 4096;
 export const workerFileBytesMin = 2 * 1024 * 1024;
 
+/** Larger files are decoded in larger pieces: there are enough of them for all threads, and each piece costs a trip. */
+export const largeFileBytesMin = 64 * 1024 * 1024;
+
 /** Buffers for encoding row groups up to this size stay for the next one; those of larger ones are freed. */
 export const encoderKeptBytesMax = 48 * 1024 * 1024;
 

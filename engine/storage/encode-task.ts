@@ -78,7 +78,11 @@ function encodeWithin(
   return workingOn(memory, place, () => encode((sizeBytes) => arrays.bytes(sizeBytes)));
 }
 
-const encodeTask: Task<EncodeJob, EncodedRowGroup> = { module: builtModule(import.meta.url), work };
+const encodeTask: Task<EncodeJob, EncodedRowGroup> = {
+  module: builtModule(import.meta.url),
+  work,
+  isLong: true,
+};
 
 /** Takes the place of a page that is lent. */
 const noPage: RecordBatch = { length: 0, columns: [] };

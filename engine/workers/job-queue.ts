@@ -7,6 +7,7 @@ export interface WaitingJob {
   readonly queue: JobQueue;
   /** Address of the module that exports `work`. */
   readonly module: string;
+  readonly isLong: boolean;
   readonly job: unknown;
   readonly transfer: readonly ArrayBuffer[];
   readonly resolve: (result: unknown) => void;
@@ -65,6 +66,7 @@ export class JobQueue {
       this.waiting.push({
         queue: this,
         module: task.module.href,
+        isLong: task.isLong === true,
         job,
         transfer,
         resolve: (result) => resolve(result as Result),

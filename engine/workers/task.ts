@@ -11,6 +11,8 @@ export interface Finished<Result> {
 export interface Task<Job, Result> {
   /** The built module, which the thread imports. */
   readonly module: URL;
+  /** Whether it takes tens of milliseconds and more: another job then waits for the next thread that is free, not behind it. */
+  readonly isLong?: boolean;
   /** The same function, for doing the work on the thread that asks. */
   readonly work: (job: Job) => Finished<Result> | Promise<Finished<Result>>;
 }

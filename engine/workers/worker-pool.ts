@@ -88,11 +88,14 @@ export class WorkerPool implements Dispatcher {
 
   /**
    * Where nobody else waits, a thread gets its next job before it has answered the last, so that it need not wait for this
-   * thread: but only one of the same queue, because another's may take long.
+   * thread: but only one of the same queue, because another's may take long, and not behind one that does.
    */
   private threadBusyWith(queue: JobQueue): Thread | undefined {
     if (this.turns.length > 1) return undefined;
-    return this.started.find(({ jobs }) => jobs.size === 1 && [...jobs.values()][0]!.queue === queue);
+    return this.started.find(({ jobs }) => {
+      const [job] = jobs.values();
+      return jobs.size === 1 && job!.queue === queue && !job!.isLong;
+    });
   }
 
   private hand(thread: Thread, waiting: WaitingJob): void {

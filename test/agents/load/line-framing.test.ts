@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { framerBufferBytes, LineFramer, type Frame } from '../../../agents/line-framing.js';
+import {
+  frameBytesDefault,
+  framerBufferBytes,
+  LineFramer,
+  type Frame,
+} from '../../../agents/line-framing.js';
 import { lineBytesMax } from '../../../engine/limits.js';
 
 /** Pieces of content, and the bytes that the framer said were handed out. */
@@ -21,8 +26,12 @@ interface Seen {
   readonly bytes: Buffer;
 }
 
-async function frames(source: ReturnType<typeof pieces>, eager = false): Promise<Seen[]> {
-  const framer = new LineFramer(source, 0, eager);
+async function frames(
+  source: ReturnType<typeof pieces>,
+  eager = false,
+  frameBytes?: number,
+): Promise<Seen[]> {
+  const framer = new LineFramer(source, 0, eager, undefined, frameBytes);
   const seen: Seen[] = [];
   for (let frame = await framer.next(); frame !== null; frame = await framer.next()) {
     const [start, end] = frame.kind === 'long' ? [0, frame.bytes.length] : [frame.start, frame.end];
@@ -72,7 +81,8 @@ describe('line frames', () => {
       0,
       true,
       undefined,
-      () => given ?? new Uint8Array(framerBufferBytes),
+      frameBytesDefault,
+      () => given ?? new Uint8Array(framerBufferBytes(frameBytesDefault)),
     );
     const left: Frame[] = [];
     for (let frame = await framer.next(); frame?.kind === 'lines'; frame = await framer.next()) {
@@ -96,6 +106,8 @@ describe('line frames', () => {
     const texts = (seen: Seen[]) => seen.map(({ bytes }) => bytes.toString());
     expect(texts(await frames(pieces(parts), true))).toEqual(['one\n', 'two\n', 'three\n']);
     expect(texts(await frames(pieces(parts)))).toEqual(['one\ntwo\nthree\n']);
+    expect(texts(await frames(pieces(parts), false, 4))).toEqual(['one\n', 'two\n', 'three\n']);
+    expect(texts(await frames(pieces(parts), false, 5))).toEqual(['one\ntwo\n', 'three\n']);
   });
 
   test('leave out a byte order mark at the very beginning, which counts in the offsets', async () => {

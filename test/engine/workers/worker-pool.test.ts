@@ -148,6 +148,16 @@ describe('a worker pool', () => {
     await held;
   });
 
+  it('lets no job wait behind one that takes long while another thread has only short ones', async () => {
+    const pool = poolOf(2);
+    const gate = new Int32Array(new SharedArrayBuffer(4));
+    const held = pool.run({ ...task, isLong: true }, { kind: 'hold', gate });
+    // Were one of them handed to the thread that is held, it would never end.
+    await Promise.all(Array.from({ length: 20 }, () => pool.run(task, { kind: 'where' })));
+    open(gate);
+    await held;
+  });
+
   it('drops the waiting jobs of an owner that is cancelled, with its own reason, and waits for what has begun', async () => {
     const pool = poolOf(1);
     const gate = new Int32Array(new SharedArrayBuffer(4));
