@@ -112,6 +112,50 @@ function writeValue(at: usize, column: usize, row: u32, atMax: usize): usize {
   return at + length;
 }
 
+/** Rows that are looked at before they are written: what they touch fits the nearest caches, and their misses are waited for together. */
+const rowsAhead: u32 = 32;
+/** Rows that are this far apart, on average, share hardly a cache line; denser ones are read ahead by the processor itself. */
+const sparseDistance: u32 = 4;
+const lineOfCache: u32 = 64;
+/** The rest of a longer string the processor reads ahead by itself. */
+const touchedBytesMax: u32 = 512;
+
+/** Takes what was loaded only to be near: a load whose value nobody took would not be made. */
+let touched: u32 = 0;
+
+/**
+ * Loads what the values of these rows are made of. Written one after the other, each value of a scattered row is waited for by itself,
+ * for a miss that takes longer than the writing; here no load but those of one value depends on another, so that many are under way.
+ */
+function touchRows(columns: usize, columnsEnd: usize, rows: usize, from: u32, to: u32): void {
+  let sum = touched;
+  for (let column = columns; column < columnsEnd; column += descriptorBytes) {
+    const kind = load<u32>(column, kindOffset);
+    if (kind == kindNull) continue;
+    const data = <usize>load<u32>(column, dataOffset);
+    const offsets = <usize>load<u32>(column, offsetsOffset);
+    for (let i = from; i < to; i++) {
+      const entry = <usize>entryOf(column, load<u32>(rows + ((<usize>i) << 2)));
+      if (kind == kindInt64 || kind == kindFloat64) {
+        sum += load<u32>(data + (entry << 3));
+        continue;
+      }
+      const place = offsets + (entry << 2);
+      const start = load<u32>(place);
+      const end = min<u32>(load<u32>(place, 4), start + touchedBytesMax);
+      for (let at = start; at < end; at += lineOfCache) sum += <u32>load<u8>(data + at);
+    }
+  }
+  touched = sum;
+}
+
+/** Whether the rows at [from, to) of a list stand far apart. */
+function isSparse(rows: usize, from: u32, to: u32): bool {
+  const first = load<u32>(rows + ((<usize>from) << 2));
+  const last = load<u32>(rows + ((<usize>to) << 2) - 4);
+  return last - first >= (to - from) * sparseDistance;
+}
+
 /**
  * Writes the lines of rows[from], rows[from + 1], … up to `to` from `at` on, or of the rows from, from + 1, … where `rows` is 0,
  * while there surely is room before `atMax`, which slack follows: before each value, for its longest form and `fixedBytes`.
@@ -133,8 +177,13 @@ export function writeJsonRows(
   if (atMax - at < <usize>fixedBytes) return from;
   const columnsEnd = columns + <usize>columnCount * descriptorBytes;
   const valuesMax = atMax - fixedBytes;
+  let seen = rows == 0 ? to : from;
   for (let i = from; i < to; i++) {
     if (at > valuesMax) return i;
+    if (i == seen) {
+      seen = min<u32>(to, i + rowsAhead);
+      if (isSparse(rows, i, seen)) touchRows(columns, columnsEnd, rows, i, seen);
+    }
     const row = rows == 0 ? i : load<u32>(rows + ((<usize>i) << 2));
     at = writeCursor(at, cursorOfRow0 + row);
     for (let column = columns; column < columnsEnd; column += descriptorBytes) {
