@@ -77,7 +77,7 @@ async function textOf(lines: AsyncIterable<Uint8Array>): Promise<string> {
 /** Resolves when so many scans have released the snapshot, which they do when they hold none of its columns any more. */
 async function released(snapshot: StoredSnapshot, scans: number): Promise<void> {
   // A thread that is still beginning answers late on a busy machine.
-  await expect.poll(() => snapshot.released(), { timeout: 20_000 }).toBe(scans);
+  await expect.poll(() => snapshot.released()).toBe(scans);
   expect([heldBytesMax, columns.pinnedBytes]).toEqual([0, 0]);
 }
 
