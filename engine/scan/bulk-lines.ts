@@ -202,7 +202,12 @@ export class BulkLines {
     if (this.#isClosed) return [];
     const rows = rowsOfParts(parts);
     const written = columns.map((column) => jsonColumn(column, rows));
-    return writeParts(makeLineTable(this.#keys, written), parts, this.#pieceBytes, new OwnSpace());
+    const space = new OwnSpace();
+    try {
+      return writeParts(makeLineTable(this.#keys, written), parts, this.#pieceBytes, space);
+    } finally {
+      space.close();
+    }
   }
 
   async #writeThere(
