@@ -35,8 +35,8 @@ export interface Archive {
   /** Agents that have a folder with anything of theirs in it, also where their manifest is lost. Sorted. */
   folders(): Promise<string[]>;
   /**
-   * Mends an agent's folder (`repairAgent`), which must not have been opened. Throws `locked` when another process writes here:
-   * what it knows would no longer be so.
+   * Mends an agent's folder (`repairAgent`), which must not have been opened, here or through this process: the archive is open
+   * `alone`. Throws `locked` when another process writes here: what it knows would no longer be so.
    */
   repair(name: string, options: RepairOptions): Promise<RepairReport>;
   /** Finishes commits under way, records the committed length of hot files, releases the lock. */

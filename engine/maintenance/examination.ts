@@ -16,9 +16,11 @@ import {
   type SegmentEntry,
 } from '../storage/manifest.js';
 import { namedFiles, ownFiles } from '../storage/removals.js';
+import type { SegmentFooter } from '../storage/segment-file.js';
 import { verifySegment, type SegmentDamage } from '../storage/verify-segment.js';
 import type { Coverage } from './coverage.js';
 import { readFoundSegment } from './found-segment.js';
+import { recoverSegment } from './recovered-segment.js';
 import { lostDay, lostRun, type LostRecords } from './lost-records.js';
 import type { RepairContext, RepairOptions } from './repair.js';
 
@@ -35,6 +37,8 @@ export class Finding {
     /** Whether a manifest lists it. */
     readonly listed: boolean,
     readonly damages: readonly SegmentDamage[],
+    /** What stands in for a footer that can't be read. */
+    readonly footer?: SegmentFooter,
   ) {
     this.liveRows = liveRows(entry);
     const { whole, lost } = splitRuns(entry, damages);
@@ -219,7 +223,22 @@ async function examineSegment(
   const damages: SegmentDamage[] = [];
   for await (const damage of verifySegment(directory, `${agent}/${file}`, entry, schema))
     damages.push(damage);
-  found.segments.push(new Finding(entry, schema, known !== undefined, damages));
+  const recovered =
+    known !== undefined && damages.some(({ costs }) => costs === 'segment')
+      ? await recoverSegment(directory, `${agent}/${file}`, entry, schema)
+      : undefined;
+  found.segments.push(
+    recovered === undefined
+      ? new Finding(entry, schema, known !== undefined, damages)
+      : new Finding(entry, schema, true, withoutFooter(damages, recovered.lost), recovered.footer),
+  );
+}
+
+/** The damages of a segment whose footer is no loss, because row groups were found without it. */
+function withoutFooter(damages: readonly SegmentDamage[], lost: readonly number[]): SegmentDamage[] {
+  const [first] = damages.filter(({ costs }) => costs === 'segment');
+  const groups = lost.map((rowGroup) => ({ ...first!, rowGroup, costs: 'rowGroup' as const }));
+  return [{ ...first!, costs: 'nothing' }, ...groups];
 }
 
 async function isThere(directory: Directory, path: string): Promise<boolean> {

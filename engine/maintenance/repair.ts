@@ -145,7 +145,7 @@ async function salvageSegments(
 /** A damaged row group shows by itself; that one which was found whole can't be read is a failure of the disk. */
 async function rewritePart(
   { directory, agent, id, workers }: RepairContext,
-  { schema, entry }: Finding,
+  { schema, entry, footer }: Finding,
   part: SegmentEntry,
   index: number,
 ): Promise<readonly SegmentEntry[]> {
@@ -153,7 +153,8 @@ async function rewritePart(
   await directory.makeDirectory(buildingFolder(agent, unit));
   try {
     const job = { agent, id: unit, segments: [part], schema, codec: entry.codec, share: 1 };
-    return await rewriteSegments({ directory, workers }, job);
+    const footers = new Map(footer === undefined ? [] : [[entry.file, footer]]);
+    return await rewriteSegments({ directory, workers, footers }, job);
   } catch (error) {
     if (!(error instanceof DamageError)) throw error;
     throw new LogstrataError('io', `${entry.file} reads differently each time: ${error.message}`, {

@@ -11,6 +11,7 @@ import { compareRuns } from '../storage/committed-values.js';
 import type { Directory } from '../storage/directory.js';
 import type { Codec, SegmentEntry } from '../storage/manifest.js';
 import { SealedSegment } from '../storage/sealed-segment.js';
+import type { SegmentFooter } from '../storage/segment-file.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import { MergedSegments } from './merged-segments.js';
 
@@ -31,6 +32,8 @@ export interface RewritePlace {
   readonly directory: Directory;
   readonly workers: WorkerPool;
   readonly signal?: AbortSignal | undefined;
+  /** In the place of footers that can't be read, by file under the agent's folder. */
+  readonly footers?: ReadonlyMap<string, SegmentFooter> | undefined;
 }
 
 /**
@@ -39,7 +42,7 @@ export interface RewritePlace {
  * replaced and removed meanwhile, and whatever the disk throws. What was written is the unit's to remove then.
  */
 export async function rewriteSegments(
-  { directory, workers, signal }: RewritePlace,
+  { directory, workers, signal, footers }: RewritePlace,
   job: RewriteJob,
 ): Promise<readonly SegmentEntry[]> {
   // Row groups are read once, and their rows held on to for as long as that takes: on the heap.
@@ -51,7 +54,8 @@ export async function rewriteSegments(
     const runs: SnapshotRun[] = [];
     for (const entry of job.segments) {
       const path = `${job.agent}/${entry.file}`;
-      const segment = await SealedSegment.open(directory, path, entry, job.schema, pool);
+      const footer = footers?.get(entry.file);
+      const segment = await SealedSegment.open(directory, path, entry, job.schema, pool, footer);
       sources.push(segment);
       runs.push(...runsOfSegment(entry, segment.rowGroups(job.schema)));
     }

@@ -8,6 +8,8 @@ export interface DictionaryPageHeader {
   /** Bytes of the page behind the header, and what they decompress to. */
   readonly bytes: number;
   readonly uncompressedBytes: number;
+  /** crc32 of the page behind the header. */
+  readonly checksum: number;
   readonly entries: number;
 }
 
@@ -16,6 +18,8 @@ export interface DataPageHeader {
   readonly bytes: number;
   /** Of the levels, which are not compressed, and the decompressed values. */
   readonly uncompressedBytes: number;
+  /** crc32 of the page behind the header. */
+  readonly checksum: number;
   readonly rows: number;
   readonly nullCount: number;
   readonly encoding: number;
@@ -44,7 +48,7 @@ export function writeDictionaryPageHeader(
 /** Header of a version 2 data page of `body`: levels, then values. */
 export function writeDataPageHeader(
   body: readonly Uint8Array[],
-  header: Omit<DataPageHeader, 'kind' | 'bytes'>,
+  header: Omit<DataPageHeader, 'kind' | 'bytes' | 'checksum'>,
 ): Uint8Array {
   const writer = new ThriftWriter();
   beginHeader(writer, pageType.dataV2, header.uncompressedBytes, body);
@@ -78,22 +82,32 @@ function beginHeader(
   writer.i32(4, body.reduce((sum, piece) => crc32(piece, sum), 0) | 0);
 }
 
-/** Reads the page header at `at`. Throws `FormatError` for anything but the two kinds of page that we write. */
-export function readPageHeader(bytes: Uint8Array, at: number): { header: PageHeader; bodyAt: number } {
+/**
+ * Reads the page header at `at`. Throws `FormatError` for anything but the two kinds of page that we write.
+ *
+ * @param end where the page must end at the latest, counted as `at` is; beyond `bytes` where only the header is in them
+ */
+export function readPageHeader(
+  bytes: Uint8Array,
+  at: number,
+  end = bytes.length,
+): { header: PageHeader; bodyAt: number } {
   const reader = new ThriftReader(bytes, at);
   let type = -1;
   let bodyBytes = -1;
   let uncompressedBytes = -1;
+  let checksum = 0;
   const fields = new Map<string, number>();
   reader.readStruct((field) => {
     if (field.id === 1) type = reader.size(field);
     else if (field.id === 2) uncompressedBytes = reader.size(field);
     else if (field.id === 3) bodyBytes = reader.size(field);
+    else if (field.id === 4) checksum = reader.integer(field) >>> 0;
     else if (field.id === 7 || field.id === 8) readNumbers(reader, `${field.id}.`, fields);
     else reader.skip(field);
   });
   const bodyAt = reader.at;
-  if (bodyBytes < 0 || bodyBytes > bytes.length - bodyAt)
+  if (bodyBytes < 0 || bodyBytes > end - bodyAt)
     throw new FormatError(`a page of ${bodyBytes} bytes does not fit`, at);
   if (uncompressedBytes < 0) throw new FormatError('a page without its uncompressed size', at);
   const number = (key: string): number => {
@@ -103,7 +117,7 @@ export function readPageHeader(bytes: Uint8Array, at: number): { header: PageHea
   };
   if (type === pageType.dictionary) {
     return {
-      header: { kind: 'dictionary', bytes: bodyBytes, uncompressedBytes, entries: number('7.1') },
+      header: { kind: 'dictionary', bytes: bodyBytes, uncompressedBytes, checksum, entries: number('7.1') },
       bodyAt,
     };
   }
@@ -113,6 +127,7 @@ export function readPageHeader(bytes: Uint8Array, at: number): { header: PageHea
     kind: 'data',
     bytes: bodyBytes,
     uncompressedBytes,
+    checksum,
     rows: number('8.1'),
     nullCount: number('8.2'),
     encoding: number('8.4'),

@@ -28,13 +28,15 @@ import { RemoteCommitter } from './remote-committer.js';
 import { Removals } from './removals.js';
 import { Store } from './store.js';
 import { connectToWriter, lockForWriting, type WriterLink, type WriterLock } from './writer-link.js';
-import { writerOperations } from './writer-operations.js';
+import { refused, writerOperations } from './writer-operations.js';
 
 export interface OpenOptions {
   /** `write`: commit, as the writer or through it. `read`: follow whatever the writer publishes. */
   readonly mode: 'write' | 'read';
   /** What this process is, for the messages of others: `serve`, `load`, … Two of role `serve` exclude each other. */
   readonly role: string;
+  /** Other processes are refused while this one writes: what it does to the folder leaves nothing of what they know. */
+  readonly alone?: boolean;
   /** The clock, in milliseconds. */
   readonly now?: () => number;
   readonly codec?: Codec;
@@ -61,6 +63,7 @@ const writerAttemptsMax = 250;
 interface Settings {
   readonly mode: 'write' | 'read';
   readonly role: string;
+  readonly alone: boolean;
   readonly now: () => number;
   readonly codec: Codec;
   readonly graceMs: number;
@@ -129,6 +132,7 @@ export class ArchiveFolder implements Archive {
     private readonly neighbours: Neighbours,
   ) {
     this.settings = {
+      alone: false,
       now: Date.now,
       codec: 'lz4',
       graceMs: graceMsDefault,
@@ -446,7 +450,9 @@ export class ArchiveFolder implements Archive {
     this.serving = true;
     const operations = writerOperations((agent, schema) => this.writerOf(agent, schema));
     const status = (): Promise<unknown> => Promise.resolve(this.readStatus() ?? null);
-    lock.serve({ ...operations, status });
+    const all = { ...operations, status };
+    const refusal = `process ${process.pid} (${this.settings.role}) works alone on ${this.location}: wait until it has ended`;
+    lock.serve(this.settings.alone ? refused(all, refusal) : all);
   }
 
   provideStatus(read: () => unknown): void {

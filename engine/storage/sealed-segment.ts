@@ -62,15 +62,23 @@ export class SealedSegment {
     this.#pool = pool;
   }
 
-  /** `schema` is the one that the segment was written with. Nothing is read yet, so damage shows when it is needed. */
+  /**
+   * `schema` is the one that the segment was written with. Nothing is read yet, so damage shows when it is needed.
+   *
+   * @param footer what the file's own would say, where that can't be read
+   */
   static open(
     directory: Directory,
     path: string,
     entry: SegmentEntry,
     schema: Schema,
     pool: BufferPool,
+    footer?: SegmentFooter,
   ): Promise<SealedSegment> {
-    return Promise.resolve(new SealedSegment(directory, path, entry, schema, pool));
+    const segment = new SealedSegment(directory, path, entry, schema, pool);
+    if (footer !== undefined) segment.#footer = Promise.resolve(footer);
+    segment.#footerRead = footer;
+    return Promise.resolve(segment);
   }
 
   get path(): string {

@@ -67,6 +67,12 @@ export function writerOperations(
   };
 }
 
+/** The same operations, each of which throws `locked`. */
+export function refused(operations: ChannelOperations, message: string): ChannelOperations {
+  const refuse = () => Promise.reject(new LogstrataError('locked', message));
+  return Object.fromEntries(Object.keys(operations).map((name) => [name, refuse]));
+}
+
 function assertSameFields(agent: string, current: Schema, wanted: Schema): void {
   if (sameSchema(current, wanted)) return;
   const text = (schema: Schema) => schema.fields.map((field) => `${field.name} ${field.type}`).join(', ');

@@ -39,6 +39,7 @@ export async function withArchive<T>(
     zstdAfterMs: settings.config.storage.zstdAfterMs,
     // Other commands end soon, and must not wait for work that nobody asked for.
     ...(role === 'serve' ? { background: { threads: 1 } as const } : {}),
+    alone: role === 'repair',
     onWarning: warn,
   });
   try {

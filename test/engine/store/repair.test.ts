@@ -180,22 +180,35 @@ describe('verify --repair', () => {
     expect(await afterRepair(left)).toEqual(lines);
   });
 
-  it('keeps the whole row groups of a segment of which half is overwritten, and says what is gone', async () => {
-    const directory = new MemoryDirectory();
-    const lines = await made(directory, async (store) => {
-      await load(store, rows(3 * rowGroupRowsMax, 3, 'many'), 20_000);
-    });
-    const [file] = (await listFiles(directory, 'web')).filter((name) => name.endsWith('.parquet'));
-    await overwrite(directory, file!, 0.1, 0.5);
-    const report = await repairOn(directory);
-    const lost = report.lost.reduce((sum, { records }) => sum + records!, 0);
-    expect(lost).toBe(2 * rowGroupRowsMax);
-    expect(report.records).toBe(rowGroupRowsMax);
-    expect(report.quarantined).toMatchObject([{ file: file!.slice(4) }]);
-    expect(report.lost[0]).toMatchObject({ first: cursorOf(lines[0]!), fromMs: noon - 4 * hourMs });
-    // Compared as one text: a difference between so many lines is not worth listing.
-    expect((await afterRepair(directory)).join('\n') === lines.slice(lost).join('\n')).toBe(true);
-  }, 60_000);
+  it.each([
+    { half: 'first', from: 0.1, to: 0.5 },
+    { half: 'second', from: 0.5, to: 1 },
+  ])(
+    'keeps the whole row groups of a segment of which the $half half is overwritten, and says what is gone',
+    async ({ from, to }) => {
+      const directory = new MemoryDirectory();
+      const lines = await made(directory, async (store) => {
+        await load(store, rows(3 * rowGroupRowsMax, 3, 'many'), 20_000);
+      });
+      const [file] = (await listFiles(directory, 'web')).filter((name) => name.endsWith('.parquet'));
+      await overwrite(directory, file!, from, to);
+      const report = await repairOn(directory);
+      const lost = report.lost.reduce((sum, { records }) => sum + records!, 0);
+      expect(lost).toBe(2 * rowGroupRowsMax);
+      expect(report.records).toBe(rowGroupRowsMax);
+      expect(report.quarantined).toMatchObject([{ file: file!.slice(4) }]);
+      // The row groups stand in the order of their positions.
+      const [whole, gone] =
+        to === 1
+          ? [lines.slice(0, rowGroupRowsMax), lines.slice(rowGroupRowsMax)]
+          : [lines.slice(lost), lines.slice(0, lost)];
+      expect(report.lost[0]!.first).toBe(cursorOf(gone[0]!));
+      expect(report.lost.at(-1)!.last).toBe(cursorOf(gone.at(-1)!));
+      // Compared as one text: a difference between so many lines is not worth listing.
+      expect((await afterRepair(directory)).join('\n') === whole.join('\n')).toBe(true);
+    },
+    60_000,
+  );
 
   it('puts aside a segment that is gone or illegible, with and without its manifest', async () => {
     for (const manifestIsLost of [false, true]) {

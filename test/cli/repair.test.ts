@@ -1,0 +1,82 @@
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { openArchive } from '../../engine/index.js';
+import { freePort, recordsOf, run, start, workFolder } from './process.js';
+
+const loadSample = ['load', 'app', 'data/samples/app.log'];
+
+function filesOf(folder: string): string[] {
+  return readdirSync(join(folder, 'data/store'), { recursive: true, encoding: 'utf8' }).sort();
+}
+
+it('a repair beside a server is refused, and says which process to stop', async () => {
+  const folder = workFolder();
+  await run(folder, loadSample);
+  const listen = `127.0.0.1:${await freePort()}`;
+  const server = start(folder, ['serve', '--no-follow', '--listen', listen]);
+  await server.shows('serving ');
+  const before = filesOf(folder);
+  const refused = await run(folder, ['verify', '--repair', '--yes']);
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toContain(`process ${server.child.pid} (serve) writes to`);
+  expect(refused.stderr).toContain('stop it, and repair then');
+  expect(filesOf(folder)).toEqual(before);
+  server.child.kill('SIGTERM');
+  await server.finished;
+  expect((await run(folder, ['verify', '--repair', '--yes'])).code).toBe(0);
+});
+
+it('a server, a load and a query that begin beside a repair are refused, and leave it alone', async () => {
+  const folder = workFolder();
+  await run(folder, loadSample);
+  const answer = (await run(folder, ['query', 'app', '--limit', '100000'])).stdout;
+  const place = join(folder, 'data/store');
+  for (const name of readdirSync(join(place, 'app')))
+    if (name.startsWith('manifest-')) rmSync(join(place, 'app', name));
+  // What an opening would remove, because no manifest names it, is what a repair goes by.
+  const before = filesOf(folder);
+  const archive = await openArchive(place, { mode: 'write', role: 'repair', alone: true });
+  let adopt: (isWanted: boolean) => void = () => {};
+  let repairing: Promise<unknown> = Promise.resolve();
+  await new Promise<void>((asked) => {
+    const wait = () => {
+      asked();
+      return new Promise<boolean>((decide) => (adopt = decide));
+    };
+    repairing = archive.repair('app', { adopt: wait });
+  });
+  const listen = `127.0.0.1:${await freePort()}`;
+  for (const args of [['serve', '--listen', listen], loadSample, ['query', 'app']]) {
+    const refused = await run(folder, args);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain(
+      `process ${process.pid} (repair) works alone on ${place}: wait until it has ended`,
+    );
+  }
+  expect(filesOf(folder)).toEqual(before);
+  adopt(true);
+  await repairing;
+  await archive.close();
+  const server = start(folder, ['serve', '--no-follow', '--listen', listen]);
+  await server.shows('serving ');
+  const response = await fetch(`http://${listen}/api/query/app?limit=100000`);
+  expect(await response.text()).toBe(answer);
+});
+
+it('a repair brings back what is whole of a segment that is cut off', async () => {
+  const folder = workFolder();
+  await run(folder, ['load', 'nginx', 'data/samples/nginx.log']);
+  const answer = recordsOf((await run(folder, ['query', 'nginx', '--limit', '100000'])).stdout);
+  const segments = filesOf(folder).filter((name) => name.endsWith('.parquet'));
+  const file = join(folder, 'data/store', segments[1]!);
+  const bytes = readFileSync(file);
+  // The footer and the positions are at the end: the records themselves are all there.
+  writeFileSync(file, bytes.subarray(0, Math.floor(bytes.length * 0.97)));
+  expect((await run(folder, ['query', 'nginx', '--limit', '100000'])).code).toBe(1);
+  const ended = await run(folder, ['verify', 'nginx', '--repair']);
+  expect(ended.stdout).not.toContain('LOST');
+  expect(ended.stdout).toContain('aside ');
+  expect(ended.code).toBe(0);
+  expect(recordsOf((await run(folder, ['query', 'nginx', '--limit', '100000'])).stdout)).toEqual(answer);
+});

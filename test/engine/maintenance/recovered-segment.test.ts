@@ -1,0 +1,164 @@
+import { describe, expect, it } from 'vitest';
+import { columnValue } from '../../../engine/column.js';
+import { recoverSegment } from '../../../engine/maintenance/recovered-segment.js';
+import { batchFromRows, type Value } from '../../../engine/rows.js';
+import type { Schema } from '../../../engine/schema.js';
+import { BufferPool } from '../../../engine/storage/buffer-pool.js';
+import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
+import { seededRandom } from '../../../engine/storage/memory-file.js';
+import type { Codec, SegmentEntry } from '../../../engine/storage/manifest.js';
+import { SealedSegment } from '../../../engine/storage/sealed-segment.js';
+import { between } from '../../model/random.js';
+import { columnOf, fileBytes, openSegment, sealBatches } from '../../parquet/segment-sample.js';
+
+const long = process.env.LOGSTRATA_LONG === '1';
+const seed = Number(process.env.LOGSTRATA_SEED ?? Date.now() % 1_000_000);
+
+const schema: Schema = {
+  fields: [
+    { name: 'time', type: 'time' },
+    { name: 'level', type: 'string' },
+    { name: 'message', type: 'string', index: true },
+    { name: 'other', type: 'string', index: true },
+    { name: 'status', type: 'int' },
+    { name: 'took', type: 'float' },
+    { name: 'nothing', type: 'float' },
+  ],
+};
+const groups = 6;
+const groupRows = 20;
+
+interface Sample {
+  readonly entry: SegmentEntry;
+  readonly bytes: Uint8Array;
+  /** The values of each row group, by field. */
+  readonly right: readonly (readonly (readonly Value[])[])[];
+  /** Where each row group begins in the file, then where the positions do. */
+  readonly bounds: readonly number[];
+}
+
+/** Row groups of the same number of rows, so that nothing but their order tells them apart. */
+async function sample(codec: Codec): Promise<Sample> {
+  const directory = new MemoryDirectory();
+  const batches = Array.from({ length: groups }, (_, group) =>
+    batchFromRows(
+      schema,
+      Array.from({ length: groupRows }, (__, i): Value[] => {
+        const n = group * groupRows + i;
+        return [
+          n % 7 === 0 ? null : 1767225600000 + n * 10,
+          n % 3 === 0 ? 'warn' : 'info',
+          `request ${(n * 2654435761) >>> 0} done`,
+          n % 5 === 0 ? null : `${n * 7919} other`,
+          n % 4 === 0 ? null : n * 1_000_003,
+          n / 7,
+          null,
+        ];
+      }),
+    ),
+  );
+  const entry = await sealBatches(directory, 'a.parquet', schema, batches, codec);
+  expect(entry.gramFilterBytes).toBeGreaterThan(0);
+  const { footer } = await (await openSegment(directory, entry, schema)).footer();
+  const right = batches.map(({ columns }) =>
+    columns.map((column) => Array.from({ length: groupRows }, (_, row) => columnValue(column, row))),
+  );
+  const bounds = footer.rowGroups.map(({ chunks }) => chunks[1]!.offset);
+  bounds.push(footer.rowGroups[0]!.chunks[0]!.offset);
+  return { entry, bytes: await fileBytes(directory, 'a.parquet'), right, bounds };
+}
+
+/** Row groups that are given up. Fails where one that is not has any value that was not stored. */
+async function lostOf({ entry, right }: Sample, bytes: Uint8Array): Promise<readonly number[]> {
+  const directory = new MemoryDirectory();
+  const file = await directory.create('a.parquet');
+  await file.write(0, bytes);
+  const recovered = await recoverSegment(directory, 'a.parquet', entry, schema);
+  if (recovered === undefined) return Array.from({ length: groups }, (_, group) => group);
+  const { footer, lost } = recovered;
+  const pool = new BufferPool(1 << 24);
+  const segment = await SealedSegment.open(directory, 'a.parquet', entry, schema, pool, footer);
+  for (const [group, rowGroup] of segment.rowGroups(schema).entries()) {
+    if (lost.includes(group)) continue;
+    const open = await rowGroup.open();
+    for (let field = 0; field < schema.fields.length; field++) {
+      const column = await columnOf(open, field);
+      const values = Array.from({ length: groupRows }, (_, row) => columnValue(column, row));
+      expect(values).toEqual(right[group]![field]);
+    }
+  }
+  return lost;
+}
+
+function withoutFooter({ bytes, entry }: Sample): Uint8Array {
+  return bytes.slice().fill(0xa5, entry.footerOffset);
+}
+
+const groupAt = ({ bounds }: Sample, at: number): number => bounds.findLastIndex((bound) => bound <= at);
+
+describe.each(['lz4', 'zstd'] as const)('a segment (%s) whose footer is overwritten', (codec) => {
+  it('loses nothing else', async () => {
+    const made = await sample(codec);
+    expect(await lostOf(made, withoutFooter(made))).toEqual([]);
+  });
+
+  it('loses with any other byte that is wrong at most the row group that it lies in', async () => {
+    const made = await sample(codec);
+    const { footerOffset } = made.entry;
+    for (let at = 0; at < footerOffset; at += long ? 1 : 11) {
+      const bytes = withoutFooter(made);
+      bytes[at]! ^= 1 << (at & 7);
+      const lost = await lostOf(made, bytes);
+      const group = groupAt(made, at);
+      if (lost.length > 0) expect(lost, `byte ${at}`).toEqual([group]);
+    }
+  });
+
+  it('keeps, wherever it is cut off, what is whole before that', async () => {
+    const made = await sample(codec);
+    for (let end = 0; end < made.bytes.length; end += long ? 7 : 61) {
+      const lost = await lostOf(made, made.bytes.subarray(0, end));
+      const whole = Array.from({ length: groups }, (_, group) => group).filter(
+        (group) => !lost.includes(group),
+      );
+      const endOf = (group: number): number => made.bounds[group + 1]!;
+      expect(whole).toEqual(Array.from(whole.keys()));
+      expect(whole.every((group) => made.bounds[group]! < end)).toBe(true);
+      expect(lost.every((group) => endOf(group) > end)).toBe(true);
+    }
+  });
+
+  it(`keeps what stands before the first and behind the last of several damages (seed ${seed})`, async () => {
+    const made = await sample(codec);
+    const random = seededRandom(seed);
+    for (let i = 0; i < (long ? 2000 : 100); i++) {
+      const bytes = withoutFooter(made);
+      const places = Array.from({ length: between(random, 1, 4) }, () => {
+        const from = between(random, 4, made.bounds.at(-1)!);
+        const to = Math.min(made.bounds.at(-1)!, from + between(random, 1, 4000));
+        // Zeros, noise, or what stands elsewhere in the file.
+        const kind = between(random, 0, 3);
+        const source = between(random, 0, made.bytes.length - 4000);
+        for (let at = from; at < to; at++)
+          bytes[at] = kind === 0 ? 0 : kind === 1 ? between(random, 0, 256) : made.bytes[source + at - from]!;
+        return { from, to };
+      });
+      const lost = await lostOf(made, bytes);
+      const first = groupAt(made, Math.min(...places.map(({ from }) => from)));
+      const last = groupAt(made, Math.max(...places.map(({ to }) => to)) - 1);
+      expect(lost.every((group) => group >= first && group <= last)).toBe(true);
+    }
+  });
+});
+
+it('a file that is another one than the manifest says gives no record', async () => {
+  const made = await sample('lz4');
+  const early = {
+    ...made.entry,
+    timeMinMs: made.entry.timeMinMs! - 1000,
+    timeMaxMs: made.entry.timeMinMs! - 1,
+  };
+  expect(await lostOf({ ...made, entry: early }, withoutFooter(made))).toHaveLength(groups);
+  const larger = { ...made.entry, rowGroupRows: made.entry.rowGroupRows.map((rows) => rows + 1) };
+  expect(await lostOf({ ...made, entry: larger }, withoutFooter(made))).toHaveLength(groups);
+});
