@@ -328,7 +328,7 @@ export class ArchiveFolder implements Archive {
     const { now, graceMs, codec, removalDelayMs } = this.settings;
     const { workers } = this;
     await agent.follower.end(async () => {
-      await readCommitted(this.directory, state, () => Promise.resolve(undefined));
+      await readCommitted(this.directory, state, () => Promise.resolve(undefined), 'writer');
       const removals = new Removals(this.directory, state, removalDelayMs, now);
       const writer = new AgentWriter(this.directory, state, removals, { now, graceMs, codec, workers });
       if (state.damage === undefined) {

@@ -14,8 +14,10 @@ export type ReadingOperation = 'list' | 'openRead' | 'openWrite' | 'read' | 'siz
 export interface FaultPlan {
   /** At this mutating operation the machine stops: it throws `closed`, and so does everything after it. */
   readonly crashAtOperation?: number;
-  /** This mutating operation fails once with `io`: a write leaves a part, a sync loses what was not durable. */
+  /** This mutating operation fails once with `io`: a write leaves a part, a sync loses what was not durable (but `failedSyncStays`). */
   readonly failAtOperation?: number;
+  /** A failed sync leaves the content readable, though it never becomes durable. */
+  readonly failedSyncStays?: boolean;
   /** Bytes that can be written before the disk is full: the write that crosses it leaves a part and throws `disk_full`. */
   readonly freeBytes?: number;
   /** Decides how much a failing write leaves behind. */
@@ -61,6 +63,12 @@ export class MemoryDirectory implements Directory {
     this.#crashed = true;
     const random = seededRandom(typeof mode === 'object' ? mode.seed : 0);
     return new MemoryDirectory(plan, this.#tree.afterCrash(mode, random));
+  }
+
+  /** Ends the process alone: everything that still holds this directory fails with `closed`. Returns what the system has in memory. */
+  restart(plan: FaultPlan = {}): MemoryDirectory {
+    this.#crashed = true;
+    return new MemoryDirectory(plan, this.#tree);
   }
 
   async list(path: string): Promise<string[]> {
@@ -209,7 +217,8 @@ export class MemoryDirectory implements Directory {
     const fails = this.#count('sync');
     this.#mayCrash();
     if (fails) {
-      file.loseUnsynced();
+      if (this.#plan.failedSyncStays === true) file.forgetUnsynced();
+      else file.loseUnsynced();
       const where = `${this.location}/${path}`;
       throw this.#failure(`cannot sync ${where}: the disk reported an error`, where);
     }

@@ -90,6 +90,14 @@ export class MemoryFile {
     this.#pending = [];
   }
 
+  /**
+   * What a failed fsync does on Linux while the content stays in memory: it is read as before, and no later sync writes it unless it
+   * is written anew.
+   */
+  forgetUnsynced(): void {
+    this.#pending = [];
+  }
+
   /** The file as it is found after a crash. Unsynced changes may survive in part, and in any order. */
   afterCrash(mode: CrashMode, random: () => number): MemoryFile {
     const bytes = this.#durable.clone();

@@ -1,9 +1,12 @@
 import { DamageError, isLogstrataError } from '../errors.js';
 import type { AgentState, HotFile } from './agent-state.js';
-import type { Directory } from './directory.js';
+import { verifyPieceBytes } from '../limits.js';
+import type { Directory, ReadableFile, WritableFile } from './directory.js';
 import { readHotSegment } from './hot-segment-file.js';
 import { readNewestManifest } from './manifest-file.js';
+import type { HotEntry } from './manifest.js';
 import { unnamedFiles } from './removals.js';
+import { withFile } from './segment-file.js';
 
 /** What the writer says of its newest state: readers in other processes go by it. */
 export interface Heads {
@@ -15,6 +18,9 @@ export interface Heads {
 /** Attempts to catch a manifest and the heads of the same moment while the writer goes on publishing. */
 const headsAttemptsMax = 100;
 
+/** Who reads: one that may write to the files, since no other process does, or one that must not. */
+export type RecoveryRole = 'writer' | 'reader';
+
 /**
  * Brings `state` to the newest committed state on disk. `heads` asks the writer; its answer is undefined when there is
  * no writer, and then hot data is made durable before it is read, so that nothing is answered that a crash could undo.
@@ -24,19 +30,20 @@ export async function readCommitted(
   directory: Directory,
   state: AgentState,
   heads: () => Promise<Heads | undefined>,
+  role: RecoveryRole = 'reader',
 ): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const known = await heads();
     try {
       if (known !== undefined && known.manifest === state.manifest?.number) {
-        await readHotFiles(directory, state, known);
+        await readHotFiles(directory, state, known, role);
         return;
       }
       const manifest = await readNewestManifest(directory, state.agent);
       if (manifest === undefined) return;
       if (known !== undefined && known.manifest !== manifest.number && attempt < headsAttemptsMax) continue;
       if (manifest.number !== state.manifest?.number) await state.takeManifest(manifest);
-      await readHotFiles(directory, state, known);
+      await readHotFiles(directory, state, known, role);
       state.damage = undefined;
       return;
     } catch (error) {
@@ -52,12 +59,13 @@ async function readHotFiles(
   directory: Directory,
   state: AgentState,
   heads: Heads | undefined,
+  role: RecoveryRole,
 ): Promise<void> {
   for (const hot of state.hot) {
     const committed = hot.entry.committedBytes ?? heads?.hot[hot.entry.file] ?? null;
     if (committed !== null && committed <= hot.endBytes) continue;
     const path = `${state.agent}/${hot.entry.file}`;
-    if (committed === null && heads === undefined) await makeDurable(directory, path);
+    if (committed === null && heads === undefined) await makeDurable(directory, path, hot.entry, role);
     await readHotFile(directory, state, hot, committed);
   }
 }
@@ -80,11 +88,21 @@ async function readHotFile(
   hot.endBytes = Math.max(hot.endBytes, endBytes);
 }
 
-/** What has been written but not yet synced may vanish in a power cut; once synced it may be shown. */
-async function makeDurable(directory: Directory, path: string): Promise<void> {
+/**
+ * What has been written but not yet synced may vanish in a power cut; once synced it may be shown. A sync that failed under the
+ * process before is told to nobody again, and what it was to write stays in memory as if it were on the disk: so whoever may write
+ * writes all that no manifest counts once more.
+ */
+async function makeDurable(
+  directory: Directory,
+  path: string,
+  { foldedBytes }: HotEntry,
+  role: RecoveryRole,
+): Promise<void> {
   try {
     const file = await directory.openWrite(path);
     try {
+      if (role === 'writer') await withFile(directory, path, (source) => copyFrom(source, file, foldedBytes));
       await file.sync();
     } finally {
       await file.close();
@@ -93,6 +111,12 @@ async function makeDurable(directory: Directory, path: string): Promise<void> {
     // A reader without write permission reads what there is.
     if (!isLogstrataError(error) || error.code !== 'io') throw error;
   }
+}
+
+async function copyFrom(source: ReadableFile, target: WritableFile, from: number): Promise<void> {
+  const end = await source.size();
+  for (let at = from; at < end; at += verifyPieceBytes)
+    await target.write(at, await source.read(at, Math.min(verifyPieceBytes, end - at)));
 }
 
 /** Removes what crashes have left behind: unfinished units, files that nothing committed names, rejected lines of failed commits. */

@@ -166,6 +166,27 @@ describe('a failing disk', () => {
     }
   });
 
+  it('that fails a sync, and loses power after a restart, has all that was answered', async () => {
+    const steps = (await live(new MemoryDirectory())).directory.mutations;
+    const modes: CrashMode[] = ['lost', { seed: 3 }];
+    for (let step = 1; step <= steps; step += long ? 1 : 3) {
+      const plan = { failAtOperation: step, failedSyncStays: true, seed: step };
+      // The process ends with its next step, before it can note how far its file is good, or goes on to where the failure is told.
+      const endsAtOnce = step % 2 === 1;
+      const end = await live(
+        new MemoryDirectory(endsAtOnce ? { ...plan, crashAtOperation: step + 1 } : plan),
+      );
+      const directory = end.directory.restart();
+      const answered = await answer(await (await openOn(directory)).agent('web', schema));
+      expect([answerOf(end.done, everything), answerOf(end.doing, everything)]).toContain(answered);
+      const left = directory.crash(modes[step % modes.length]!);
+      const archive = await openOn(left);
+      expect(await answer(await archive.agent('web', schema))).toBe(answered);
+      await archive.close();
+      await survive(left, end);
+    }
+  });
+
   it('that is full says so, and what was committed stays', async () => {
     const directory = new MemoryDirectory();
     const archive = await openOn(directory);
