@@ -15,6 +15,7 @@ import { identify, type Identity } from './file-identity.js';
 import { FileAttempts } from './file-attempts.js';
 import type { FollowedFile } from './followed-file.js';
 import { collectSettings } from './collect-task.js';
+import type { CutBack } from './cut-back.js';
 import { commitFrame, type CommitTarget } from './frame-commit.js';
 import { gatherPacked } from './gather-packed.js';
 import { GoneSources } from './gone-sources.js';
@@ -255,6 +256,7 @@ export class AgentCollector {
       limitLines: this.isFirst && file.wasThere ? limitLines : 0,
       nowMs: now(),
       ends: this.ends,
+      settings: this.target.settings,
     });
   }
 
@@ -267,6 +269,7 @@ export class AgentCollector {
       file.begun = identity.head;
       file.dirty = true;
       file.seenBytes = Math.max(file.status.sizeBytes, identity.position.offset);
+      if (identity.cutBack !== undefined) this.tellCutBack(file, identity.cutBack);
       this.truncations.recover(file, identity.known);
     }
     if (kind === 'packed') {
@@ -275,6 +278,19 @@ export class AgentCollector {
       file.dirty = true;
       this.truncations.recover(file, identity.source.known);
     }
+  }
+
+  private tellCutBack(file: FollowedFile, { known, offset, isDated }: CutBack): void {
+    const { sizeBytes } = file.status;
+    const facts = { agent: this.name, file: file.path, bytes: sizeBytes, stored: known.offset, from: offset };
+    const since = isDated
+      ? 'where its lines are later than what is stored'
+      : 'at its end, because its lines have no time that would tell what came since';
+    this.options.log.warn(
+      facts,
+      `a log has not all that was stored of it, as after a power cut: ${known.offset} bytes were, it has ${sizeBytes}; ` +
+        `it is read on at byte ${offset}, ${since}`,
+    );
   }
 
   /** Reads on in every file that may have gained something. Returns whether there is more than the frame holds. */

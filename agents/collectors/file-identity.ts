@@ -5,9 +5,12 @@ import { sha256, tailBytesMax } from '../content-reader.js';
 import type { RecordEnds } from '../record-ends.js';
 import { candidatesOf, headBytesMax } from '../source-identity.js';
 import { isCompressed } from '../source-reader.js';
+import type { CollectSettings } from './collect-task.js';
 import { CompressedSource } from './compressed-source.js';
+import { findCutBack, type CutBack } from './cut-back.js';
 import type { FollowedFile } from './followed-file.js';
 import type { FileStatus, LogHandle } from './log-files.js';
+import { readAt } from './read-at.js';
 import { beginning, positionOf, type SourcePosition } from './source-position.js';
 
 /** What identity looks at beside the file itself. */
@@ -26,6 +29,8 @@ export interface IdentityContext {
   readonly nowMs: number;
   /** How the agent's lines make records. */
   readonly ends: RecordEnds;
+  /** How they are decoded. */
+  readonly settings: CollectSettings;
 }
 
 /** What was known of a source when its content was cut off. */
@@ -44,6 +49,8 @@ export type Identity =
       readonly known: Checkpoint | null;
       /** What the content begins with. */
       readonly head: Uint8Array;
+      /** Its disk has lost what was read of it. */
+      readonly cutBack?: CutBack;
     }
   | { readonly kind: 'packed'; readonly source: CompressedSource }
   | { readonly kind: 'done' | 'history' | 'waiting' };
@@ -77,6 +84,14 @@ export async function identify(
   const own = candidatesOf(context.checkpoints, head).filter(({ inode }) => inode === file.inode);
   const ownPosition = await longestMatch(handle, status, head, own);
   if (ownPosition !== null) return { kind: 'follow', ...ownPosition, head };
+  const cutBack = await findCutBack(handle, status.sizeBytes, own, context.settings);
+  if (cutBack !== null) {
+    const { known, offset } = cutBack;
+    const tail = await tailBefore(handle, offset);
+    const endsInLine = offset > 0 && tail.at(-1) !== 0x0a;
+    const position = positionOf({ ...known, offset, endsInLine }, head, tail, status.sizeBytes);
+    return { kind: 'follow', position: { ...position, key: checkpointKey(known) }, known, head, cutBack };
+  }
   // Somebody else has gone on with what it had.
   if (file.gone && file.hasStored) return { kind: 'done' };
   if (file.rotated && isCopyOfPresent(file, head, context)) return { kind: 'waiting' };
@@ -184,8 +199,7 @@ async function longestMatch(
   for (const known of candidates.toReversed()) {
     const { offset } = known;
     if (offset > sizeBytes) continue;
-    const tailBytes = Math.min(tailBytesMax, offset);
-    const tail = await readAt(handle, offset - tailBytes, tailBytes);
+    const tail = await tailBefore(handle, offset);
     if (await isContent(handle, known, tail)) {
       return { position: positionOf(known, head, tail, sizeBytes), known };
     }
@@ -201,6 +215,12 @@ async function isContent(handle: LogHandle, known: Checkpoint, tail: Uint8Array)
     hash.update(await readAt(handle, at, Math.min(readPieceBytes, known.offset - at)));
   }
   return known.contentHash === hash.digest('hex');
+}
+
+/** The last bytes before `offset`, by which a position is known. */
+function tailBefore(handle: LogHandle, offset: number): Promise<Uint8Array> {
+  const bytes = Math.min(tailBytesMax, offset);
+  return readAt(handle, offset - bytes, bytes);
 }
 
 /** Where the last `lines` whole lines begin. */
@@ -221,23 +241,10 @@ async function lastLines(
       else left--;
       if (left > 0) continue;
       const offset = start + at + 1;
-      const tailBytes = Math.min(tailBytesMax, offset);
-      const tail = await readAt(handle, offset - tailBytes, tailBytes);
+      const tail = await tailBefore(handle, offset);
       return { ...beginning, offset, head: head.slice(0, offset), tail };
     }
     end = start;
   }
   return beginning;
-}
-
-/** Bytes of a file, fewer where it ends. */
-async function readAt(handle: LogHandle, position: number, length: number): Promise<Uint8Array> {
-  const bytes = new Uint8Array(length);
-  let filled = 0;
-  while (filled < length) {
-    const read = await handle.read(bytes, filled, length - filled, position + filled);
-    if (read === 0) break;
-    filled += read;
-  }
-  return bytes.subarray(0, filled);
 }
