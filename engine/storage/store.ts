@@ -78,9 +78,13 @@ export class Store implements AgentStore {
   scan(query: Query, options: ScanOptions = {}): Scan | Promise<Scan> {
     const { access, workers } = this.context;
     const settings = { ...options, workers };
-    // It looks at what it has given after the next was asked for.
-    if (access.follows) return resumeScan(() => this.snapshot(), query, { ...settings, lends: false });
     const { schema } = this;
+    const newest = async (): Promise<Snapshot> => {
+      await access.refresh();
+      return this.snapshotOf(schema);
+    };
+    // It looks at what it has given after the next was asked for.
+    if (access.follows) return resumeScan(newest, query, { ...settings, lends: false });
     const refreshing = access.refresh();
     if (refreshing === undefined) return executeScan(this.snapshotOf(schema), query, settings);
     return refreshing.then(() => executeScan(this.snapshotOf(schema), query, settings));

@@ -39,6 +39,11 @@ class Service {
     appendFileSync(join(this.folder, 'logs/shop.log'), `${JSON.stringify({ n: ++this.lines, ...fields })}\n`);
   }
 
+  /** A request that whoever calls reads on. */
+  begin(words: string): Promise<Response> {
+    return fetch(`${this.url}/shop?${words}`);
+  }
+
   async status(agent: string): Promise<number> {
     return (await fetch(`${this.url}/${agent}`)).status;
   }
@@ -105,6 +110,43 @@ describe('SIGHUP', () => {
     ]);
     const verified = await run(service.folder, ['verify', 'shop']);
     expect(verified.code).toBe(0);
+  });
+
+  it('changes no answer that has begun, and fails no query', async () => {
+    const service = new Service();
+    const lines = 60_000;
+    const text = Array.from({ length: lines }, (_, n) => JSON.stringify({ n, code: 200, text: `line ${n}` }));
+    writeFileSync(join(service.folder, 'many.log'), `${text.join('\n')}\n`);
+    expect((await run(service.folder, ['load', 'shop', 'many.log'])).code).toBe(0);
+    await service.start();
+    const response = await service.begin('limit=100000');
+    const reader = response.body!.getReader();
+    const pieces = [(await reader.read()).value!];
+    const statuses = new Set<number>();
+    let asking = true;
+    const asked = (async () => {
+      while (asking) {
+        const { status, headers } = await service.begin('code__exact=200&limit=1');
+        // The type of the field decides which of the two operators it has.
+        statuses.add(status);
+        if (status === 503) expect(headers.get('Retry-After')).not.toBeNull();
+      }
+    })();
+    service.define('shop', `fields: [{ name: text }, { name: code }]\n${input}`);
+    await service.reload('"changed":1,"removed":0,"refused":0');
+    for (let read = await reader.read(); !read.done; read = await reader.read()) pieces.push(read.value);
+    asking = false;
+    await asked;
+    const records = recordsOf(Buffer.concat(pieces).toString('utf8'));
+    expect(records).toHaveLength(lines);
+    const keys = new Set(records.map((record) => Object.keys(record).join(' ')));
+    expect([...keys]).toEqual(['_cursor n code text']);
+    for (const status of statuses) expect([200, 400, 503]).toContain(status);
+    expect((await service.query('code__exact=200&limit=1'))[0]).toMatchObject({
+      text: `line ${lines - 1}`,
+      code: '200',
+    });
+    await service.stop();
   });
 
   it('refuses a broken file, adds and removes agents, and goes on with the rest', async () => {

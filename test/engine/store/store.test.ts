@@ -2,13 +2,14 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AgentStore } from '../../../engine/archive.js';
 import { batchFromRows } from '../../../engine/rows.js';
+import { makeSchema } from '../../../engine/schema.js';
 import { checkpointKey } from '../../../engine/storage/committed-values.js';
 import type { Checkpoint } from '../../../engine/storage/manifest.js';
 import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
 import { answerOf } from '../../model/answer.js';
 import type { Value } from '../../model/dataset.js';
 import { queries } from '../../model/arbitraries.js';
-import { answer, append, load, noon, openOn, schema, textOf } from './memory-archive.js';
+import { answer, append, load, noon, openOn, openToRead, schema, textOf } from './memory-archive.js';
 import { ModelStore } from './model-store.js';
 
 const long = process.env.LOGSTRATA_LONG === '1';
@@ -182,6 +183,30 @@ describe('two loads of the same file at once', () => {
     await sessions[1]!.abort();
     expect(await store.checkpoints()).toMatchObject([{ offset: 20 }]);
     await archive.close();
+  });
+});
+
+describe('a process that only reads', () => {
+  it('refuses a query whose agent is given other fields before it has its records', async () => {
+    const directory = new MemoryDirectory();
+    const writer = await openOn(directory);
+    await append(await writer.agent('web', schema), [[BigInt(noon), 1n, null, 'one']], 'live');
+    await writer.close();
+    const reader = await openToRead(directory);
+    const store = await reader.agent('web', schema);
+    const message = { kind: 'string', field: 3, op: 'exact', value: 'one' } as const;
+    expect(await answer(store, { predicates: [message] })).toContain('"message":"one"');
+    const other = makeSchema([...schema.fields].reverse());
+    const { list } = directory;
+    directory.list = async (path) => {
+      directory.list = list;
+      await reader.redefine('web', other, undefined);
+      return directory.list(path);
+    };
+    // Its predicate names the field by a place where another one is by now.
+    await expect(answer(store, { predicates: [message] })).rejects.toMatchObject({ code: 'conflict' });
+    expect(await answer(store, { predicates: [{ ...message, field: 0 }] })).toContain('"message":"one"');
+    await reader.close();
   });
 });
 
