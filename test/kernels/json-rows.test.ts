@@ -135,7 +135,7 @@ describe('JSON Lines', () => {
           };
           const blockAt = memory.place(kernelBlock(table, (array) => memory.place(array)));
           const rowsAt = rows === null ? 0 : memory.place(rows);
-          const placed = { kernels: memory.kernels, blockAt, rowsAt, outputAt };
+          const placed = { kernels: memory.kernels, blockAt, rowsAt, rowsFrom: 0, outputAt };
           expect(writeJsonRows(placed, table, rows, 0, count, partition, ordinalOfRow0, got)).toBe(end);
           expect(got.at).toBe(wanted.at);
           const lines = Buffer.from(wanted.bytes.subarray(start, wanted.at)).toString();
@@ -157,7 +157,8 @@ describe('JSON Lines', () => {
       const rows = Uint32Array.of(0);
       const outputAt = memory.room(200);
       const output = { bytes: memory.bytes.subarray(outputAt, outputAt + 200), at: 0 };
-      const placed = { kernels: memory.kernels, blockAt: 0, rowsAt: memory.place(rows), outputAt };
+      const rowsAt = memory.place(rows);
+      const placed = { kernels: memory.kernels, blockAt: 0, rowsAt, rowsFrom: 0, outputAt };
       expect(writeJsonRows(placed, tableOf([]), rows, 0, 1, partition, ordinal, output)).toBe(1);
       expect(Buffer.from(output.bytes.subarray(0, output.at)).toString()).toBe(`{"_cursor":"${text}"}\n`);
     }
@@ -269,6 +270,25 @@ describe('lines in pieces', () => {
     const list = { rows: Uint32Array.from({ length: rows }, (_, i) => (i * 7) % 7000), count: rows };
     for (const pieceBytes of [1_000_000, 150_000])
       expectSamePieces(tableOf([numbers]), list, pieceBytes, 77, 5);
+  });
+
+  it('are those of the list from whichever of its rows on', () => {
+    // The scratch memory lies at low addresses, which these are the distances of from the beginning of the list.
+    const count = 4000;
+    const table = tableOf([{ ...empty, kind: jsonFloat64, doubles: new Float64Array(count) }]);
+    const rows = Uint32Array.from({ length: count }, (_, i) => count - 1 - i);
+    both((lay) => {
+      const columns = table.columns.map((column) => layColumn(column, lay));
+      const laid = reachableTable({ ...table, columns })!;
+      for (let next = 0; next < count; next++) {
+        const wanted: JsonOutput = { bytes: new Uint8Array(1000), at: 0 };
+        writePlainRows(table, rows, next, next + 1, 1, 1, wanted);
+        const got: JsonOutput = { bytes: new Uint8Array(1000), at: 0 };
+        writeRowsByKernel(laid, rows, next, next + 1, 1, 1, got);
+        const linesOf = ({ bytes, at }: JsonOutput): string => Buffer.from(bytes.subarray(0, at)).toString();
+        if (linesOf(got) !== linesOf(wanted)) expect(linesOf(got), `from ${next} on`).toBe(linesOf(wanted));
+      }
+    });
   });
 
   it('are left to the twin where too much would have to be copied', () => {

@@ -76,8 +76,9 @@ export function kernelBlock(
 export interface KernelJsonRows {
   readonly kernels: Kernels;
   readonly blockAt: number;
-  /** 0 where the twin is given no list of rows. */
+  /** 0 where the twin is given no list of rows; else the address of its element `rowsFrom`. */
   readonly rowsAt: number;
+  readonly rowsFrom: number;
   /** Address of the output's bytes, which are a view of the kernels' memory and followed by slack. */
   readonly outputAt: number;
 }
@@ -93,14 +94,17 @@ export function writeJsonRows(
   ordinalOfRow0: number,
   output: JsonOutput,
 ): number {
-  const { kernels, blockAt, rowsAt, outputAt } = placed;
+  const { kernels, blockAt, rowsAt, rowsFrom, outputAt } = placed;
   const cursorOfRow0 = (BigInt(partition) << 40n) + BigInt(ordinalOfRow0);
   const atMax = outputAt + output.bytes.length;
   const { length: count } = table.columns;
   let i = from;
   while (i < to) {
     const at = outputAt + output.at;
-    i = kernels.writeJsonRows(blockAt, count, table.fixedBytes, rowsAt, i, to, cursorOfRow0, at, atMax);
+    const { fixedBytes } = table;
+    const [first, last] = [i - rowsFrom, to - rowsFrom];
+    i = kernels.writeJsonRows(blockAt, count, fixedBytes, rowsAt, first, last, cursorOfRow0, at, atMax);
+    i += rowsFrom;
     output.at = (kernels.jsonEnd() >>> 0) - outputAt;
     if (i === to) break;
     // Either there is no room, as the twin finds too, or the row has a double that only the twin can write.
@@ -195,15 +199,17 @@ export function writeRowsByKernel(
       block.set(words, i * wordsPerColumn + valueWord);
     }
     const blockAt = scratch.place(block, 0, block.length);
-    const rowsAt = rows === null ? 0 : scratch.place(rows, next, end) - next * 4;
+    // Not the address that the whole list would have: that can be 0, which says that there is none.
+    const rowsAt = rows === null ? 0 : scratch.place(rows, next, end);
+    const rowsFrom = rows === null ? 0 : next;
     const { kernels } = scratch;
     if (isOutputThere) {
-      const placed = { kernels, blockAt, rowsAt, outputAt: output.bytes.byteOffset };
+      const placed = { kernels, blockAt, rowsAt, rowsFrom, outputAt: output.bytes.byteOffset };
       next = writeJsonRows(placed, table, rows, next, end, partition, ordinalOfRow0, output);
     } else {
       const outputAt = scratch.room(room);
       const lines: JsonOutput = { bytes: scratch.view(outputAt, room), at: 0 };
-      const placed = { kernels, blockAt, rowsAt, outputAt };
+      const placed = { kernels, blockAt, rowsAt, rowsFrom, outputAt };
       next = writeJsonRows(placed, table, rows, next, end, partition, ordinalOfRow0, lines);
       output.bytes.set(lines.bytes.subarray(0, lines.at), output.at);
       output.at += lines.at;
