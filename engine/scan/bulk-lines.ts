@@ -1,7 +1,7 @@
-import { arraysOf, type Column } from '../column.js';
-import { columnLayout } from '../column-layout.js';
-import { sharedMemory, type SharedMemory } from '../kernels/shared-memory.js';
+import type { Column } from '../column.js';
+import { sharedMemory, type MemoryRange } from '../kernels/shared-memory.js';
 import type { JsonKeys } from '../kernels/json-rows.js';
+import { placedBlock, type KernelBlock } from '../kernels/simd/json-rows.js';
 import { bulkRowsMin, lineArgumentBytes, lineJobBytes, lineJobsMax, lineScratchBytes } from '../limits.js';
 import type { Schema } from '../schema.js';
 import { ColumnLease } from './column-lease.js';
@@ -186,13 +186,13 @@ export class BulkLines {
     const rows = rowsOfParts(parts);
     const memory = sharedMemory();
     // Elsewhere, each job would have to take a copy of the columns along.
-    const isShared = columns.flatMap(arraysOf).every((array) => memory?.holds(array) === true);
+    const block = memory === null ? null : blockOf(this.#keys, columns);
     const wantedBytes = 2 * rows * this.#lineBytes(columns) + 2 * this.#pieceBytes;
     const rangeBytes = lineArgumentBytes + Math.min(lineScratchBytes, Math.ceil(wantedBytes));
-    const address = memory !== null && isShared ? memory.allocate(rangeBytes) : null;
-    if (memory === null || address === null)
+    const address = block === null ? null : memory!.allocate(rangeBytes);
+    if (block === null || address === null)
       return { pieces: await this.#writeHere(columns, parts), rows, release: () => undefined };
-    return this.#writeThere(columns, parts, memory, address, rangeBytes);
+    return this.#writeThere(block, columns.length, parts, memory!.rangeAt(address, rangeBytes));
   }
 
   async #writeHere(columns: readonly Column[], parts: readonly LinePart[]): Promise<Uint8Array[]> {
@@ -211,17 +211,20 @@ export class BulkLines {
   }
 
   async #writeThere(
-    columns: readonly Column[],
+    block: KernelBlock,
+    columnCount: number,
     parts: readonly LinePart[],
-    memory: SharedMemory,
-    address: number,
-    rangeBytes: number,
+    range: MemoryRange,
   ): Promise<Written> {
+    const memory = sharedMemory()!;
+    const release = (): void => memory.free(range.address);
     try {
       const written = await this.#threads.writeLines({
-        keys: this.#keys,
-        layouts: columns.map(columnLayout),
-        range: memory.rangeAt(address, rangeBytes),
+        block,
+        columnCount,
+        fixedBytes: this.#keys.fixedBytes,
+        memoryBytes: memory.buffer.byteLength,
+        range,
         parts,
         pieceBytes: this.#pieceBytes,
       });
@@ -229,9 +232,9 @@ export class BulkLines {
       const pieces = written.map((piece) =>
         piece instanceof Uint8Array ? piece : new Uint8Array(buffer, ...piece),
       );
-      return { pieces, rows: rowsOfParts(parts), release: () => memory.free(address) };
+      return { pieces, rows: rowsOfParts(parts), release };
     } catch (error) {
-      memory.free(address);
+      release();
       throw error;
     }
   }
@@ -244,6 +247,12 @@ export class BulkLines {
   #lineBytes(columns: readonly Column[]): number {
     return columns.reduce((sum, column) => sum + valueBytes(column), frameBytes + this.#keyBytes);
   }
+}
+
+/** The columns as threads are told of them; null where not all of them lie in the kernels' memory. */
+function blockOf({ keys }: JsonKeys, columns: readonly Column[]): KernelBlock | null {
+  // Entries that are rendered beforehand lie elsewhere: none are for fewer rows.
+  return placedBlock({ keys, columns: columns.map((column) => jsonColumn(column, 0)) });
 }
 
 /** What an answer takes most rows of leaves its columns out of the cache: it costs more than decoding them. */

@@ -16,7 +16,9 @@ import {
 import { sharedMemory } from '../../engine/kernels/shared-memory.js';
 import {
   kernelBlock,
+  placedBlock,
   reachableTable,
+  tableOfBlock,
   writeJsonRows,
   writeRowsByKernel,
 } from '../../engine/kernels/simd/json-rows.js';
@@ -240,8 +242,23 @@ function expectSamePieces(
       );
       expect(got).toEqual(wanted);
     }
+    const block = placedBlock(laid);
+    if (block === null) return;
+    placedBlocks++;
+    const told = tableOfBlock(block.slice(), table.columns.length, table.fixedBytes, sharedMemory()!.buffer);
+    const plain = inPieces(told.table, list, pieceBytes, heapRoom, (next, output) =>
+      writePlainRows(told.table, rows, next, count, partition, ordinalOfRow0, output),
+    );
+    expect(plain).toEqual(wanted);
+    const byKernel = inPieces(told.table, list, pieceBytes, heapRoom, (next, output) =>
+      writeRowsByKernel(told.reachable!, rows, next, count, partition, ordinalOfRow0, output),
+    );
+    expect(byKernel).toEqual(wanted);
   });
 }
+
+/** How many tables have gone through numbers alone, as they go to other threads. */
+let placedBlocks = 0;
 
 describe('lines in pieces', () => {
   it('are those of the twin, wherever the columns lie', () => {
@@ -256,6 +273,7 @@ describe('lines in pieces', () => {
       ),
       { numRuns },
     );
+    expect(placedBlocks).toBeGreaterThanOrEqual(numRuns);
   });
 
   it('go on where one call of the kernel ends', () => {

@@ -1,9 +1,9 @@
 // Rows of columns written as JSON Lines: see ../json-rows.ts, the twin, whose bytes these are. Columns are described by
-// eight words each, which ../simd/json-rows.ts lays out.
+// ten words each, which ../simd/json-rows.ts lays out; the last two are not for the kernel.
 import { copyLoose } from './copy';
 import { writeDouble, writeInteger, writeString } from './json-values';
 
-const descriptorBytes: usize = 32;
+const descriptorBytes: usize = 40;
 /** Counted from the first column. */
 const keyOffset: usize = 0;
 const keyBytesOffset: usize = 4;

@@ -1,4 +1,5 @@
-import { writeJsonRows as writePlainRows } from '../json-rows.js';
+import { bitmapBytes } from '../../column.js';
+import { jsonFloat64, jsonInt64, jsonNull, writeJsonRows as writePlainRows } from '../json-rows.js';
 import type { JsonColumn, JsonKeys, JsonOutput, JsonTable } from '../json-rows.js';
 import { bufferBytes } from '../allocator.js';
 import { openScratch, scratchBytes } from '../scratch.js';
@@ -8,14 +9,14 @@ import type { Kernels } from '../wasm.js';
 /** Puts an array into the kernels' memory and gives its address. */
 export type Place = (array: Uint8Array | Uint16Array | Int32Array | Uint32Array | Float64Array) => number;
 
-const wordsPerColumn = 8;
+const wordsPerColumn = 10;
 /** Where the key is, and its length; behind them stands what describes the values. */
 const keyWord = 0;
 const keyBytesWord = 1;
 const valueWord = 2;
 
 /**
- * A table as the kernel takes it: eight words for each column, and the bytes of the keys behind them, which it counts from the first
+ * A table as the kernel takes it: ten words for each column, and the bytes of the keys behind them, which it counts from the first
  * column. So the whole can lie anywhere.
  */
 export type KernelBlock = Uint32Array<ArrayBuffer>;
@@ -59,8 +60,57 @@ function columnWords(column: JsonColumn, place: Place): Uint32Array {
     codes.BYTES_PER_ELEMENT,
     placeAny(data),
     placeAny(offsets),
+    rowsOf(column),
+    entriesOf(column),
   );
 }
+
+/** As many rows as a column surely has; 0 where nothing of it is looked up by row. */
+function rowsOf(column: JsonColumn): number {
+  return column.codes.length > 0 ? column.codes.length : entriesOf(column);
+}
+
+function entriesOf({ halves, doubles, offsets }: JsonColumn): number {
+  return Math.max(halves.length / 2, doubles.length, offsets.length - 1, 0);
+}
+
+/** The views of a column whose words these are, in a buffer that reaches up to all of its arrays. */
+function columnOfWords(
+  buffer: ArrayBufferLike,
+  [kind, validityAt, codesAt, codeBytes, dataAt, offsetsAt, rows, entries]: readonly number[],
+): JsonColumn {
+  const validity =
+    validityAt === 0 ? absent.validity : new Uint8Array(buffer, validityAt, bitmapBytes(rows!));
+  const codes =
+    codesAt === 0
+      ? absent.codes
+      : codeBytes === 1
+        ? new Uint8Array(buffer, codesAt, rows)
+        : new Uint16Array(buffer, codesAt, rows);
+  switch (kind) {
+    case jsonNull:
+      return absent;
+    case jsonInt64:
+      return { ...absent, kind, validity, codes, halves: new Int32Array(buffer, dataAt, 2 * entries!) };
+    case jsonFloat64:
+      return { ...absent, kind, validity, codes, doubles: new Float64Array(buffer, dataAt, entries) };
+    default: {
+      const offsets = new Uint32Array(buffer, offsetsAt, entries! + 1);
+      const bytes = new Uint8Array(buffer, dataAt, offsets[entries!]);
+      return { ...absent, kind: kind as JsonColumn['kind'], validity, codes, offsets, bytes };
+    }
+  }
+}
+
+const absent: JsonColumn = {
+  kind: jsonNull,
+  validity: new Uint8Array(0),
+  codes: new Uint8Array(0),
+  halves: new Int32Array(0),
+  doubles: new Float64Array(0),
+  offsets: new Uint32Array(0),
+  bytes: new Uint8Array(0),
+};
 
 /** The block of a table whose arrays `place` puts into the kernels' memory. */
 export function kernelBlock(
@@ -146,6 +196,43 @@ export function reachableTable(table: JsonTable): ReachableTable | null {
   });
   const { keys, columns, fixedBytes } = table;
   return copiedBytes <= copiedBytesMax ? { keys, columns, fixedBytes, block, copied, copiedBytes } : null;
+}
+
+/**
+ * The block of a table of which all lies in the kernels' memory: as good in any thread that has the memory. Null for any other
+ * table.
+ */
+export function placedBlock({ keys, columns }: Pick<JsonTable, 'keys' | 'columns'>): KernelBlock | null {
+  const block = blockOf(keys);
+  for (const [i, column] of columns.entries()) {
+    const words = placedWords(column);
+    if (words === null) return null;
+    block.set(words, i * wordsPerColumn + valueWord);
+  }
+  return block;
+}
+
+/**
+ * The table of `columnCount` columns that a thread was given as a placed block, and as kernels take it where they can run. The buffer
+ * is that of the kernels' memory, and reaches up to all that lies in it.
+ */
+export function tableOfBlock(
+  block: KernelBlock,
+  columnCount: number,
+  fixedBytes: number,
+  buffer: ArrayBufferLike,
+): { readonly table: JsonTable; readonly reachable: ReachableTable | null } {
+  const bytes = new Uint8Array(block.buffer, block.byteOffset, block.byteLength);
+  const keys: Uint8Array[] = [];
+  const columns: JsonColumn[] = [];
+  for (let at = 0; at < columnCount * wordsPerColumn; at += wordsPerColumn) {
+    const keyAt = block[at + keyWord]!;
+    keys.push(bytes.subarray(keyAt, keyAt + block[at + keyBytesWord]!));
+    columns.push(columnOfWords(buffer, [...block.subarray(at + valueWord, at + wordsPerColumn)]));
+  }
+  const table = { keys, fixedBytes, columns };
+  if ((sharedMemory()?.kernels ?? null) === null) return { table, reachable: null };
+  return { table, reachable: { ...table, block, copied: [], copiedBytes: bufferBytes(block.byteLength) } };
 }
 
 /** Where an array of the kernels' memory lies. */
