@@ -120,22 +120,34 @@ const lineOfCache: u32 = 64;
 /** The rest of a longer string the processor reads ahead by itself. */
 const touchedBytesMax: u32 = 512;
 
+/** The row at an index of a list; the index itself where there is no list. */
+function rowAt(rows: usize, index: u32): u32 {
+  return rows == 0 ? index : load<u32>(rows + ((<usize>index) << 2));
+}
+
+/** Whether rows are codes of more than 256 entries. */
+function hasManyEntries(column: usize): bool {
+  return load<u32>(column, codesOffset) != 0 && load<u32>(column, codeBytesOffset) == 2;
+}
+
 /** Takes what was loaded only to be near: a load whose value nobody took would not be made. */
 let touched: u32 = 0;
 
 /**
- * Loads what the values of these rows are made of. Written one after the other, each value of a scattered row is waited for by itself,
- * for a miss that takes longer than the writing; here no load but those of one value depends on another, so that many are under way.
+ * Loads what the values of these rows are made of, where that is scattered: all of scattered rows, and of rows that follow one another
+ * (where `rows` is 0) the entries of dictionaries that no near cache holds. Written one after the other, each such value is waited for
+ * by itself, for a miss that takes longer than the writing; here no load but those of one value depends on another, so that many are
+ * under way.
  */
 function touchRows(columns: usize, columnsEnd: usize, rows: usize, from: u32, to: u32): void {
   let sum = touched;
   for (let column = columns; column < columnsEnd; column += descriptorBytes) {
     const kind = load<u32>(column, kindOffset);
-    if (kind == kindNull) continue;
+    if (kind == kindNull || (rows == 0 && !hasManyEntries(column))) continue;
     const data = <usize>load<u32>(column, dataOffset);
     const offsets = <usize>load<u32>(column, offsetsOffset);
     for (let i = from; i < to; i++) {
-      const entry = <usize>entryOf(column, load<u32>(rows + ((<usize>i) << 2)));
+      const entry = <usize>entryOf(column, rowAt(rows, i));
       if (kind == kindInt64 || kind == kindFloat64) {
         sum += load<u32>(data + (entry << 3));
         continue;
@@ -151,9 +163,7 @@ function touchRows(columns: usize, columnsEnd: usize, rows: usize, from: u32, to
 
 /** Whether the rows at [from, to) of a list stand far apart. */
 function isSparse(rows: usize, from: u32, to: u32): bool {
-  const first = load<u32>(rows + ((<usize>from) << 2));
-  const last = load<u32>(rows + ((<usize>to) << 2) - 4);
-  return last - first >= (to - from) * sparseDistance;
+  return rowAt(rows, to - 1) - rowAt(rows, from) >= (to - from) * sparseDistance;
 }
 
 /**
@@ -177,14 +187,14 @@ export function writeJsonRows(
   if (atMax - at < <usize>fixedBytes) return from;
   const columnsEnd = columns + <usize>columnCount * descriptorBytes;
   const valuesMax = atMax - fixedBytes;
-  let seen = rows == 0 ? to : from;
+  let seen = from;
   for (let i = from; i < to; i++) {
     if (at > valuesMax) return i;
     if (i == seen) {
       seen = min<u32>(to, i + rowsAhead);
-      if (isSparse(rows, i, seen)) touchRows(columns, columnsEnd, rows, i, seen);
+      if (rows == 0 || isSparse(rows, i, seen)) touchRows(columns, columnsEnd, rows, i, seen);
     }
-    const row = rows == 0 ? i : load<u32>(rows + ((<usize>i) << 2));
+    const row = rowAt(rows, i);
     at = writeCursor(at, cursorOfRow0 + row);
     for (let column = columns; column < columnsEnd; column += descriptorBytes) {
       const keyBytes = load<u32>(column, keyBytesOffset);
