@@ -410,15 +410,21 @@ export class StringColumnBuilder {
   clear(): void {
     // What few values filled for once is not held on to.
     if (this.#bytes.length > keptBytesMax) this.#bytes = new Uint8Array(0);
+    this.#expect();
     this.#rowsSet = 0;
   }
 
   drop(): void {
-    this.#bytesExpected = Math.min(keptBytesMax, this.bytesUsed * expectedGrowth);
+    this.#expect();
     this.#offsets = new Uint32Array(1);
     this.#bytes = new Uint8Array(0);
     this.#rowsSet = 0;
     this.#rowsMax = 0;
+  }
+
+  /** Remembers what the rows take, unless there are none because they were taken already. */
+  #expect(): void {
+    if (this.#rowsSet > 0) this.#bytesExpected = Math.min(keptBytesMax, this.bytesUsed * expectedGrowth);
   }
 
   #setNulls(row: number): void {

@@ -79,11 +79,10 @@ export function needleBits(needle: Uint8Array, gramBytes: number, bits: number):
   return found;
 }
 
-/** The bitmap of half the size: each of its bits is set when one of two neighbours is. */
-export function halveBitmap(bitmap: Int32Array): Int32Array {
-  const half = new Int32Array(bitmap.length >> 1);
+/** Makes `half` the bitmap of half the size: each of its bits is set when one of two neighbours is. Returns how many are. */
+export function halveBitmap(bitmap: Int32Array, half: Int32Array): number {
   for (let i = 0; i < half.length; i++) half[i] = pairs(bitmap[2 * i]!) | (pairs(bitmap[2 * i + 1]!) << 16);
-  return half;
+  return countBits(half);
 }
 
 /** The union of each two neighbouring bits, in the low 16 bits. */
@@ -95,8 +94,8 @@ function pairs(word: number): number {
   return (bits | (bits >>> 8)) & 0xffff;
 }
 
-/** Share of the bits that are set. */
-export function fillOf(bitmap: Int32Array): number {
+/** How many bits are set. */
+export function countBits(bitmap: Int32Array): number {
   let ones = 0;
   for (let i = 0; i < bitmap.length; i++) {
     let word = bitmap[i]!;
@@ -104,7 +103,7 @@ export function fillOf(bitmap: Int32Array): number {
     word = (word & 0x33333333) + ((word >>> 2) & 0x33333333);
     ones += Math.imul((word + (word >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
   }
-  return ones / (bitmap.length * 32);
+  return ones;
 }
 
 /** Whether no byte is beyond ASCII. */

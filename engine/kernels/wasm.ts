@@ -26,6 +26,8 @@ export interface Kernels {
     trigramMap: number,
   ): void;
   addMap(map: number, bits: number, bitmap: number): void;
+  halveBitmap(bitmap: number, sizeBytes: number, half: number): number;
+  boundRows(bytes: number, offsets: number, rows: number, found: number): void;
   numberBytes(
     bytes: number,
     offsets: number,

@@ -1,4 +1,5 @@
 import type { BytesColumn, PlainColumn } from '../column.js';
+import { boundRows } from '../kernels/simd/string-bounds.js';
 import { statisticsBytesMax } from '../limits.js';
 
 /** Bounds of a column chunk as the footer keeps them: the values' bytes in PLAIN encoding, strings without their length. */
@@ -62,47 +63,9 @@ function floatBytes(value: number): Uint8Array {
   return bytes;
 }
 
-function bytesBounds(column: BytesColumn): Bounds | null {
-  const { offsets, bytes } = column;
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  let minRow = 0;
-  let maxRow = 0;
-  let minPrefix = prefixOf(view, offsets[0]!, offsets[1]!);
-  let maxPrefix = minPrefix;
-  for (let row = 1; row < column.length; row++) {
-    const prefix = prefixOf(view, offsets[row]!, offsets[row + 1]!);
-    if (prefix < minPrefix || (prefix === minPrefix && compareRows(column, row, minRow) < 0)) {
-      minRow = row;
-      minPrefix = prefix;
-    } else if (prefix > maxPrefix || (prefix === maxPrefix && compareRows(column, row, maxRow) > 0)) {
-      maxRow = row;
-      maxPrefix = prefix;
-    }
-  }
+function bytesBounds({ offsets, bytes, length }: BytesColumn): Bounds | null {
+  const { minRow, maxRow } = boundRows(bytes, offsets, length);
   const min = bytes.slice(offsets[minRow], offsets[minRow + 1]);
   const max = bytes.slice(offsets[maxRow], offsets[maxRow + 1]);
   return min.length > statisticsBytesMax || max.length > statisticsBytesMax ? null : { min, max };
-}
-
-/** The first four bytes as a big-endian number: orders as the strings do, but for those that share them. */
-function prefixOf(view: DataView, start: number, end: number): number {
-  if (end - start >= 4) return view.getUint32(start);
-  let prefix = 0;
-  for (let k = 0; k < 4; k++) prefix = prefix * 256 + (start + k < end ? view.getUint8(start + k) : 0);
-  return prefix;
-}
-
-/** Negative, zero or positive in the order of unsigned bytes. */
-function compareRows(column: BytesColumn, a: number, b: number): number {
-  const { offsets, bytes } = column;
-  const startA = offsets[a]!;
-  const startB = offsets[b]!;
-  const lengthA = offsets[a + 1]! - startA;
-  const lengthB = offsets[b + 1]! - startB;
-  const shared = Math.min(lengthA, lengthB);
-  for (let k = 0; k < shared; k++) {
-    const difference = bytes[startA + k]! - bytes[startB + k]!;
-    if (difference !== 0) return difference;
-  }
-  return lengthA - lengthB;
 }

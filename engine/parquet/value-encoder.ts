@@ -52,12 +52,12 @@ function pickRows(column: PlainColumn, rows: Uint32Array, count: number): PlainC
   switch (column.kind) {
     case 'int64': {
       const values = new BigInt64Array(count);
-      for (let i = 0; i < count; i++) values[i] = column.values[rows[i]!]!;
+      pickWords(halvesOf(column.values), rows, halvesOf(values));
       return { kind: 'int64', length: count, values, validity: null };
     }
     case 'float64': {
       const values = new Float64Array(count);
-      for (let i = 0; i < count; i++) values[i] = column.values[rows[i]!]!;
+      pickWords(halvesOf(column.values), rows, halvesOf(values));
       return { kind: 'float64', length: count, values, validity: null };
     }
     case 'bytes': {
@@ -71,6 +71,14 @@ function pickRows(column: PlainColumn, rows: Uint32Array, count: number): PlainC
       }
       return { kind: 'bytes', length: count, offsets, bytes, validity: null };
     }
+  }
+}
+
+/** Fills `picked` with the halves of the values at `rows`: reading them as bigints would allocate each. */
+function pickWords(halves: Int32Array, rows: Uint32Array, picked: Int32Array): void {
+  for (let i = 0; 2 * i < picked.length; i++) {
+    picked[2 * i] = halves[2 * rows[i]!]!;
+    picked[2 * i + 1] = halves[2 * rows[i]! + 1]!;
   }
 }
 

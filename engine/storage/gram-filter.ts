@@ -1,7 +1,8 @@
 import { crc32 } from 'node:zlib';
 import type { BytesColumn } from '../column.js';
-import { fillOf, halveBitmap, needleBits } from '../kernels/grams.js';
-import { addGrams, isAscii } from '../kernels/simd/grams.js';
+import { needleBits } from '../kernels/grams.js';
+import { countRange } from '../kernels/simd/bitmap.js';
+import { addGrams, halveBitmap, isAscii } from '../kernels/simd/grams.js';
 import { foldedBytesMax, foldRange } from '../scan/fold.js';
 
 /**
@@ -104,11 +105,18 @@ function bitsOf(bitmap: Int32Array): number {
   return bitmap.length === 0 ? 0 : Math.log2(bitmap.length) + 5;
 }
 
+/** Share of the bits that are set. */
+function fillOf(bitmap: Int32Array): number {
+  if (bitmap.length === 0) return 0;
+  const bits = bitmap.length * 32;
+  return countRange(new Uint8Array(bitmap.buffer, bitmap.byteOffset, bitmap.byteLength), 0, bits) / bits;
+}
+
 /** Halves a bitmap while it is larger than `bytesWanted` and its fill stays at most `fillAllowed`. */
 function shrink(bitmap: Int32Array, fillAllowed: number, bytesWanted: number): Int32Array {
   while (bitmap.byteLength > bytesWanted && bitsOf(bitmap) > bitsMin) {
-    const half = halveBitmap(bitmap);
-    if (fillOf(half) > fillAllowed) break;
+    const half = new Int32Array(bitmap.length >> 1);
+    if (halveBitmap(bitmap, half) > fillAllowed * half.length * 32) break;
     bitmap = half;
   }
   return bitmap;

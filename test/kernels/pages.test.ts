@@ -6,12 +6,14 @@ import * as plainDictionary from '../../engine/kernels/dictionary.js';
 import * as plainGrams from '../../engine/kernels/grams.js';
 import * as plainLz4 from '../../engine/kernels/lz4.js';
 import * as plainStrings from '../../engine/kernels/plain-strings.js';
+import * as plainBounds from '../../engine/kernels/string-bounds.js';
 import * as simdPacking from '../../engine/kernels/simd/bit-packing.js';
 import * as simdDelta from '../../engine/kernels/simd/delta.js';
 import * as simdDictionary from '../../engine/kernels/simd/dictionary.js';
 import * as simdGrams from '../../engine/kernels/simd/grams.js';
 import * as simdLz4 from '../../engine/kernels/simd/lz4.js';
 import * as simdStrings from '../../engine/kernels/simd/plain-strings.js';
+import * as simdBounds from '../../engine/kernels/simd/string-bounds.js';
 import { stringColumns, stringsOf } from './strings.js';
 
 const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 300;
@@ -202,6 +204,31 @@ describe('gram filters', () => {
       { numRuns },
     );
   });
+
+  it('become the bitmap of half the size that the twin makes of them', () => {
+    const words = fc.oneof(fc.integer(), fc.constantFrom(0, -1, 1, 0x55555555, 0x0aaaaaaa));
+    const bitmaps = fc.tuple(
+      fc.array(words, { minLength: 1, maxLength: 40 }),
+      fc.constantFrom(32, 1024, 4096),
+    );
+    fc.assert(
+      fc.property(bitmaps, ([some, length]) => {
+        const bitmap = Int32Array.from({ length }, (_, i) => Math.imul(some[i % some.length]!, (i >> 5) | 1));
+        const wanted = new Int32Array(length / 2);
+        const got = new Int32Array(length / 2);
+        const ones = plainGrams.halveBitmap(bitmap, wanted);
+        expect(simdGrams.halveBitmap(bitmap, got)).toBe(ones);
+        expect(got).toEqual(wanted);
+        const bits = [...wanted].flatMap((word) =>
+          Array.from({ length: 32 }, (_, bit) => (word >>> bit) & 1),
+        );
+        expect(ones).toBe(bits.filter((bit) => bit === 1).length);
+        const isSet = (at: number): number => (bitmap[at >> 5]! >>> (at & 31)) & 1;
+        expect(bits).toEqual(bits.map((_, at) => isSet(2 * at) | isSet(2 * at + 1)));
+      }),
+      { numRuns: Math.ceil(numRuns / 10) },
+    );
+  });
 });
 
 describe('text', () => {
@@ -293,6 +320,25 @@ describe('dictionaries', () => {
     for (let row = 1; row < 65536; row++) halves[2 * row] = row - 1;
     expect(simdDictionary.numberWords(halves, 65536, 65536, codes, firstRows)).toBe(65535);
     expect([codes[0], codes[1], codes[2], codes[65535], firstRows[1]]).toEqual([0, 0, 1, 65534, 2]);
+  });
+});
+
+describe('bounds of strings', () => {
+  it('are the rows of the twin, and what sorting them gives', () => {
+    fc.assert(
+      fc.property(stringColumns, ({ rows, bytes, offsets }) => {
+        fc.pre(rows > 0);
+        const got = simdBounds.boundRows(bytes, offsets, rows);
+        expect(got).toEqual(plainBounds.boundRows(bytes, offsets, rows));
+        const row = (i: number): Uint8Array => bytes.subarray(offsets[i], offsets[i + 1]);
+        const sorted = Array.from({ length: rows }, (_, i) => i).sort(
+          (a, b) => Buffer.compare(row(a), row(b)) || a - b,
+        );
+        expect(got.minRow).toBe(sorted[0]);
+        expect(Buffer.compare(row(got.maxRow), row(sorted.at(-1)!))).toBe(0);
+      }),
+      { numRuns },
+    );
   });
 });
 

@@ -31,10 +31,27 @@ function setBit(bitmap: usize, bit: u32): void {
   store<u32>(word, load<u32>(word) | ((<u32>1) << (bit & 31)));
 }
 
-/** Sets the bits of two grams, the halves of `pair`: one move out of a vector serves both. */
-function setPair(bitmap: usize, pair: u64): void {
-  setBit(bitmap, <u32>pair);
-  setBit(bitmap, <u32>(pair >>> 32));
+/** Sets the bits of a byte that the lowest byte of `ones` has. */
+function setBits(at: usize, ones: u32): void {
+  store<u8>(at, <u8>(load<u8>(at) | ones));
+}
+
+/**
+ * Sets four bits, whose numbers `bits` are. Their bytes' places and what is set there come out of vectors: two at a time, and all
+ * four in one word.
+ */
+function setFour(bitmap: usize, bits: v128): void {
+  const places = i32x4.shr_u(bits, 3);
+  const first = i64x2.extract_lane(places, 0);
+  const second = i64x2.extract_lane(places, 1);
+  const inByte = v128.and(bits, i32x4.splat(7));
+  const lowest = i8x16.shuffle(inByte, inByte, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12);
+  const oneOf = i8x16(1, 2, 4, 8, 16, 32, 64, -128, 0, 0, 0, 0, 0, 0, 0, 0);
+  const ones = i32x4.extract_lane(i8x16.swizzle(oneOf, lowest), 0);
+  setBits(bitmap + <usize>(<u32>first), ones);
+  setBits(bitmap + <usize>(first >>> 32), ones >>> 8);
+  setBits(bitmap + <usize>(<u32>second), ones >>> 16);
+  setBits(bitmap + <usize>(second >>> 32), ones >>> 24);
 }
 
 /** Marks two trigrams in a map of one byte for each bit: a store alone is cheaper than a bit that is read first. */
@@ -107,8 +124,7 @@ export function addGrams(
         let mixed = v128.xor(i32x4.mul(last, lastFactor), i32x4.mul(older, olderFactor));
         mixed = v128.xor(mixed, i32x4.shr_u(mixed, 15));
         const bits = i32x4.shr_u(i32x4.mul(mixed, finalFactor), gramShift);
-        setPair(grams, i64x2.extract_lane(bits, 0));
-        setPair(grams, i64x2.extract_lane(bits, 1));
+        setFour(grams, bits);
         if (at == lastFour) break;
         // A bit that is set twice is set: the last four grams may have been there already.
         at = min<usize>(at + 4, lastFour);
@@ -129,4 +145,27 @@ export function addMap(map: usize, bits: u32, bitmap: usize): void {
     const at = bitmap + (bit >>> 3);
     store<u16>(at, load<u16>(at) | (<u16>i8x16.bitmask(v128.load(map + bit))));
   }
+}
+
+/**
+ * Writes the bitmap of half the size, each of whose bits is set when one of two neighbours is. `sizeBytes` are those of the whole, a
+ * multiple of 16. Returns the bits set in the half.
+ */
+export function halveBitmap(bitmap: usize, sizeBytes: u32, half: usize): u32 {
+  const evenBits = i8x16.splat(0x55);
+  const evenPairs = i8x16.splat(0x33);
+  const lowNibbles = i8x16.splat(0x0f);
+  const lowBytes = i16x8.splat(0x00ff);
+  let ones: u64 = 0;
+  for (let k: usize = 0; k < <usize>sizeBytes; k += 16) {
+    let bits = v128.load(bitmap + k);
+    bits = v128.and(v128.or(bits, i16x8.shr_u(bits, 1)), evenBits);
+    bits = v128.and(v128.or(bits, i16x8.shr_u(bits, 1)), evenPairs);
+    bits = v128.and(v128.or(bits, i16x8.shr_u(bits, 2)), lowNibbles);
+    bits = v128.and(v128.or(bits, i16x8.shr_u(bits, 4)), lowBytes);
+    const word = i64x2.extract_lane(i8x16.narrow_i16x8_u(bits, bits), 0);
+    store<u64>(half + (k >>> 1), word);
+    ones += popcnt<u64>(word);
+  }
+  return <u32>ones;
 }

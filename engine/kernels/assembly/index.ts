@@ -1,7 +1,8 @@
 // The exports of kernels.wasm. Each kernel works on addresses of the memory that it was given; ../wasm.ts calls them.
 export { copyBytes, copyShifted } from './copy';
 export { lz4Compress, lz4Decompress, lz4TableBytes } from './lz4';
-export { addGrams, addMap, foldAscii, isAscii } from './grams';
+export { addGrams, addMap, foldAscii, halveBitmap, isAscii } from './grams';
+export { boundRows } from './string-bounds';
 export { numberBytes, numberWords } from './dictionary';
 export { largestCode, packCodes, unpackCodes8, unpackCodes16 } from './bit-packing';
 export { addLengths, encodeDelta, decodeDelta } from './delta';

@@ -61,3 +61,15 @@ export function isAscii(bytes: Uint8Array): boolean {
   if (scratch === null) return plain.isAscii(bytes);
   return scratch.kernels.isAscii(scratch.place(bytes, 0, length), length) !== 0;
 }
+
+/** As the twin. */
+export function halveBitmap(bitmap: Int32Array, half: Int32Array): number {
+  const scratch =
+    bitmap.byteLength < kernelBytesMin ? null : openScratch(bitmap.byteLength + half.byteLength);
+  if (scratch === null) return plain.halveBitmap(bitmap, half);
+  const bitmapAt = scratch.place(bitmap, 0, bitmap.length);
+  const halfAt = scratch.target(half, 0, half.length);
+  const ones = scratch.kernels.halveBitmap(bitmapAt, bitmap.byteLength, halfAt);
+  scratch.take(halfAt, half, 0, half.length);
+  return ones;
+}

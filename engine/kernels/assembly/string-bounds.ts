@@ -1,0 +1,46 @@
+// The least and the greatest of some strings, as unsigned bytes order them: see ../string-bounds.ts, the twin.
+
+/** Whether the bytes at `a` come before those at `b`. Eight bytes behind both are read. */
+function comesBefore(a: usize, lengthA: u32, b: usize, lengthB: u32): bool {
+  const shared = min<u32>(lengthA, lengthB);
+  for (let k: u32 = 0; k < shared; k += 8) {
+    // The first byte counts most, and those behind the shared ones not at all.
+    const unshared = shared - k < 8 ? (<u64>(8 - (shared - k))) << 3 : 0;
+    const wordA = bswap<u64>(load<u64>(a + k)) >>> unshared;
+    const wordB = bswap<u64>(load<u64>(b + k)) >>> unshared;
+    if (wordA != wordB) return wordA < wordB;
+  }
+  return lengthA < lengthB;
+}
+
+/**
+ * Finds the first least and the first greatest of the strings of `rows` rows, at least one, whose offsets are relative to `bytes`,
+ * which slack follows. Writes the numbers of their rows to `found` (two u32).
+ */
+export function boundRows(bytes: usize, offsets: usize, rows: u32, found: usize): void {
+  let start = load<u32>(offsets);
+  let end = load<u32>(offsets, 4);
+  let minRow: u32 = 0;
+  let maxRow: u32 = 0;
+  let minAt = bytes + start;
+  let maxAt = minAt;
+  let minLength = end - start;
+  let maxLength = minLength;
+  for (let row: u32 = 1; row < rows; row++) {
+    start = end;
+    end = load<u32>(offsets + ((<usize>row) << 2), 4);
+    const at = bytes + start;
+    const length = end - start;
+    if (comesBefore(at, length, minAt, minLength)) {
+      minRow = row;
+      minAt = at;
+      minLength = length;
+    } else if (comesBefore(maxAt, maxLength, at, length)) {
+      maxRow = row;
+      maxAt = at;
+      maxLength = length;
+    }
+  }
+  store<u32>(found, minRow);
+  store<u32>(found, maxRow, 4);
+}
