@@ -1,5 +1,6 @@
 import { RangeArrays } from '../engine/array-space.js';
 import { BatchBuilder } from '../engine/batch-builder.js';
+import { headerBytes } from '../engine/packed-batch.js';
 import { foreignMemory, workingOn, type MemoryRange } from '../engine/kernels/shared-memory.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../engine/workers/task.js';
 import type { WorkerPool } from '../engine/workers/worker-pool.js';
@@ -32,11 +33,10 @@ export type LinesPlace = { readonly bytes: Uint8Array } | SharedLines;
 
 export interface SharedLines {
   readonly text: MemoryRange;
-  /** What kernels may work in, and behind it where columns are built. */
+  /** What kernels may work in. */
   readonly scratch: MemoryRange;
-  readonly arrays: MemoryRange;
   /** Where the records are to be. */
-  readonly target: MemoryRange;
+  readonly records: MemoryRange;
 }
 
 /** What became of the lines: at most a row group of them. */
@@ -45,7 +45,7 @@ export interface DecodedLines extends ValueCounters {
   readonly bytes: Uint8Array | null;
   /** Position behind the last line taken; the lines from there on need another job. */
   readonly reached: number;
-  /** Records, packed: so many bytes of the target, or bytes of their own; null for none. */
+  /** Records, packed: so many bytes of what was lent for them, or bytes of their own; null for none. */
   readonly packed: number | Uint8Array | null;
   readonly rejected: Pick<RejectedLines, 'reasons' | 'starts' | 'ends'>;
 }
@@ -83,24 +83,24 @@ export function work(job: DecodeJob): Finished<DecodedLines> {
     const transfer = buffersOf(packed instanceof Uint8Array ? [lines.bytes, packed] : [lines.bytes]);
     return { result: { ...result, bytes: lines.bytes }, transfer };
   }
-  const { text, scratch, arrays, target } = lines;
+  const { text, scratch, records } = lines;
   const memory = foreignMemory(text);
   const bytes = memory.bytesAt(text);
   const opened = decoderOf(job.settings);
   const place = { address: scratch.address, bytes: scratch.sizeBytes };
+  const space = new RangeArrays(memory.bytesAt(records));
+  space.bytes(headerBytes(opened.builder.schema.fields.length));
   const result = workingOn(memory, place, () =>
-    opened.builder.within(new RangeArrays(memory.bytesAt(arrays)), opened.rows, () =>
-      decode(job, bytes, memory.bytesAt(target)),
-    ),
+    opened.builder.within(space, opened.rows, () => decode(job, bytes, space)),
   );
   return { result, transfer: buffersOf(result.packed instanceof Uint8Array ? [result.packed] : []) };
 }
 
-/** Decodes the job's lines, which are in `bytes`, into `target` where it has the room. */
+/** Decodes the job's lines, which are in `bytes`; within `space`, where the builder builds in it. */
 function decode(
   { settings, nowMs, start, end }: DecodeJob,
   bytes: Uint8Array,
-  target?: Uint8Array,
+  space?: RangeArrays,
 ): DecodedLines {
   const opened = decoderOf(settings);
   opened.nowMs = nowMs;
@@ -109,12 +109,12 @@ function decode(
   const rejected = new RejectedLines();
   const reached = decoder.decode(bytes, start, end, builder, rejected.add);
   opened.rows = builder.rows;
-  const packed = builder.finishPacked(target);
+  const packed = builder.finishPacked(space);
   const { reasons, starts, ends } = rejected;
   return {
     bytes: null,
     reached,
-    packed: packed !== null && packed.buffer === target?.buffer ? packed.length : packed,
+    packed,
     rejected: { reasons, starts, ends },
     unreadableValues: decoder.counters.unreadableValues - before.unreadableValues,
     replacedBytes: decoder.counters.replacedBytes - before.replacedBytes,

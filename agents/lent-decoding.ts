@@ -14,42 +14,28 @@ export interface LinesResult extends Omit<DecodedLines, 'packed'> {
 const scratchBytes = 8 * 1024 * 1024;
 const scratchFieldBytes = 256 * 1024;
 const scratchBytesMax = 64 * 1024 * 1024;
-/** Columns take hardly more than the text they were in; what does not fit goes to the heap. */
-const targetShare = 1.25;
-/** They are built in arrays that grow. */
-const arraysShare = 2.5;
+/** Columns take hardly more than the text they were in, but are built in arrays that grow; what does not fit goes to the heap. */
+const recordsShare = 2.5;
 const numbersBytes = 1024 * 1024;
 
 /** The memory of one job. */
-class JobMemory {
-  private readonly leases: MemoryLease[] = [];
+interface JobMemory {
+  readonly lines: SharedLines;
+  readonly scratch: MemoryLease;
+  readonly records: MemoryLease;
+}
 
-  private lease(sizeBytes: number): MemoryLease | null {
-    const lease = leaseMemory(sizeBytes);
-    if (lease !== null) this.leases.push(lease);
-    return lease;
+/** Null where there is not enough. */
+function lend(text: MemoryLease, textBytes: number, fields: number): JobMemory | null {
+  const scratch = leaseMemory(Math.min(scratchBytesMax, scratchBytes + fields * scratchFieldBytes));
+  const records = leaseMemory(Math.ceil(textBytes * recordsShare) + numbersBytes);
+  if (scratch !== null && records !== null) {
+    const lines = { text: text.range, scratch: scratch.range, records: records.range };
+    return { lines, scratch, records };
   }
-
-  /** Null where there is not enough. */
-  lend(
-    text: MemoryLease,
-    textBytes: number,
-    fields: number,
-  ): { lines: SharedLines; target: MemoryLease } | null {
-    const scratch = this.lease(Math.min(scratchBytesMax, scratchBytes + fields * scratchFieldBytes));
-    const arrays = this.lease(Math.ceil(textBytes * arraysShare) + numbersBytes);
-    const target = leaseMemory(Math.ceil(textBytes * targetShare) + numbersBytes);
-    if (scratch !== null && arrays !== null && target !== null) {
-      const lines = { text: text.range, scratch: scratch.range, arrays: arrays.range, target: target.range };
-      return { lines, target };
-    }
-    target?.free();
-    return null;
-  }
-
-  free(): void {
-    for (const lease of this.leases) lease.free();
-  }
+  scratch?.free();
+  records?.free();
+  return null;
 }
 
 /**
@@ -62,32 +48,31 @@ export async function decodeLines(
   bytes: Uint8Array,
   lent: MemoryLease | null,
 ): Promise<LinesResult> {
-  const memory = new JobMemory();
   const { length } = job.settings.definition.schema.fields;
-  const shared = pool === null || lent === null ? null : memory.lend(lent, job.end - job.start, length);
+  const shared = pool === null || lent === null ? null : lend(lent, job.end - job.start, length);
   if (shared === null) {
     const own = lent === null ? bytes : bytes.slice(0, job.end);
     const decoded = await decodeOnPool(pool, { ...job, lines: { bytes: own } });
     return { ...decoded, bytes: lent === null ? (decoded.bytes ?? own) : bytes, batch: batchOf(decoded) };
   }
-  const { lines, target } = shared;
+  const { lines, scratch, records } = shared;
   try {
     const decoded = await decodeOnPool(pool, { ...job, lines });
-    return { ...decoded, bytes, batch: batchOf(decoded, target) };
+    return { ...decoded, bytes, batch: batchOf(decoded, records) };
   } catch (error) {
-    target.free();
+    records.free();
     throw error;
   } finally {
-    memory.free();
+    scratch.free();
   }
 }
 
-/** The records, which hold on to `target` where they are there. */
-function batchOf({ packed }: DecodedLines, target?: MemoryLease): LoadBatch | null {
-  if (typeof packed === 'number' && target !== undefined) {
-    target.shrink(packed);
-    return { ...unpackBatch(target.bytes, 0), lease: target };
+/** The records, which hold on to `lent` where they are there. */
+function batchOf({ packed }: DecodedLines, lent?: MemoryLease): LoadBatch | null {
+  if (typeof packed === 'number' && lent !== undefined) {
+    lent.shrink(packed);
+    return { ...unpackBatch(lent.bytes, 0), lease: lent };
   }
-  target?.free();
+  lent?.free();
   return packed instanceof Uint8Array ? unpackBatch(packed, 0) : null;
 }

@@ -22,9 +22,21 @@ export class RangeArrays implements ArraySpace {
   readonly #end: number;
 
   /** @param range begins at an aligned address, and slack follows it */
-  constructor(private readonly range: Uint8Array) {
+  constructor(readonly range: Uint8Array) {
     this.#at = range.byteOffset;
     this.#end = range.byteOffset + range.length;
+  }
+
+  /** Bytes of the range that were given out. */
+  get usedBytes(): number {
+    return this.#at - this.range.byteOffset;
+  }
+
+  /** Where an array lies in the range; -1 where it does not. */
+  placeOf({ buffer, byteOffset }: ArrayBufferView<ArrayBufferLike>): number {
+    return buffer === this.range.buffer && byteOffset >= this.range.byteOffset && byteOffset < this.#end
+      ? byteOffset - this.range.byteOffset
+      : -1;
   }
 
   bytes(length: number): Uint8Array {

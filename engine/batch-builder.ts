@@ -1,4 +1,4 @@
-import { heapArrays, type ArraySpace } from './array-space.js';
+import { heapArrays, type ArraySpace, type RangeArrays } from './array-space.js';
 import { assert } from './assert.js';
 import type { RecordBatch } from './column.js';
 import {
@@ -11,7 +11,7 @@ import {
 } from './column-builder.js';
 import type { ColumnBuilder } from './column-builder.js';
 import { rowGroupBytesMax, rowGroupRowsMax } from './limits.js';
-import { packBatch, packedBytes } from './packed-batch.js';
+import { packBatch, packedBytes, packInPlace } from './packed-batch.js';
 import type { Schema } from './schema.js';
 
 /**
@@ -85,16 +85,21 @@ export class BatchBuilder {
   }
 
   /**
-   * As `finish`, packed, so that the next batch is built in the same arrays; null when there are no rows. It lies at the beginning of
-   * `target` where that is given and has the room.
+   * As `finish`, packed, so that the next batch is built in the same arrays; null when there are no rows. Built within a `space` that
+   * began with room for `headerBytes`, it is packed where it is, as far as all of it fitted there: then what it takes of the space is
+   * returned, in bytes.
    */
-  finishPacked(target?: Uint8Array): Uint8Array | null {
+  finishPacked(): Uint8Array | null;
+  finishPacked(space: RangeArrays | undefined): Uint8Array | number | null;
+  finishPacked(space?: RangeArrays): Uint8Array | number | null {
     const batch = this.#view();
+    if (batch.length > 0 && space !== undefined && packInPlace(batch, space)) {
+      for (const column of this.#columns) column.drop();
+      return space.usedBytes;
+    }
     let packed: Uint8Array | null = null;
     if (batch.length > 0) {
-      const sizeBytes = packedBytes(batch);
-      const fits = target !== undefined && sizeBytes <= target.length;
-      packed = fits ? target.subarray(0, sizeBytes) : new Uint8Array(sizeBytes);
+      packed = new Uint8Array(packedBytes(batch));
       packBatch(batch, packed, 0);
     }
     for (const column of this.#columns) column.clear();

@@ -1,14 +1,17 @@
 import { assert } from './assert.js';
+import type { RangeArrays } from './array-space.js';
 import { copyBytes, copyShifted } from './kernels/simd/copy.js';
 import type { Column, PlainColumn, RecordBatch, Validity } from './column.js';
 
 /**
- * A batch as one piece of memory, exactly as large as its rows: what goes to a file of one load, or from thread to thread.
- * It has no format of record: 32-bit words (rows, columns, then for each column its kind, the bytes of its validity, 0 for
- * none, and of its values), and then the columns' arrays as they are, each from a multiple of 8 on.
+ * A batch as one piece of memory: what goes to a file of one load, or from thread to thread. It has no format of record: 32-bit
+ * words (rows, columns, then for each column its kind, where its validity, its offsets and its values lie, 0 for none, and the
+ * bytes of the values), and behind them the columns' arrays as they are, each from a multiple of 8 on.
  */
 
 const kindCodes = { int64: 0, float64: 1, bytes: 2 } as const;
+/** Words of a column in the header. */
+const columnWords = 5;
 
 function aligned(bytes: number): number {
   return (bytes + 7) & ~7;
@@ -19,8 +22,13 @@ function plain(column: Column): PlainColumn {
   return column;
 }
 
-function headerBytes(columns: number): number {
-  return aligned((2 + columns * 3) * 4);
+/** Bytes in front of the arrays. */
+export function headerBytes(columns: number): number {
+  return aligned((2 + columns * columnWords) * 4);
+}
+
+function headerOf(target: Uint8Array, at: number, columns: number): Uint32Array {
+  return new Uint32Array(target.buffer, target.byteOffset + at, 2 + columns * columnWords);
 }
 
 function validityBytes(column: Column, rows: number): number {
@@ -31,7 +39,7 @@ function valueBytes(column: PlainColumn, rows: number): number {
   return column.kind === 'bytes' ? column.offsets[rows]! - column.offsets[0]! : rows * 8;
 }
 
-/** Bytes that the batch takes. Its columns must be plain. */
+/** Bytes that `packBatch` writes. The columns must be plain. */
 export function packedBytes({ length, columns }: RecordBatch): number {
   let bytes = headerBytes(columns.length);
   for (const column of columns.map(plain)) {
@@ -43,61 +51,96 @@ export function packedBytes({ length, columns }: RecordBatch): number {
 
 /** Writes the batch to `target` from `at` on, which must be a multiple of 8 in the buffer; there must be `packedBytes`. */
 export function packBatch({ length, columns }: RecordBatch, target: Uint8Array, at: number): void {
-  const header = new Uint32Array(target.buffer, target.byteOffset + at, 2 + columns.length * 3);
+  const header = headerOf(target, at, columns.length);
   header[0] = length;
   header[1] = columns.length;
   let end = at + headerBytes(columns.length);
-  const put = (array: Uint8Array): void => {
-    copyBytes(array, 0, array.length, target, end);
-    end += aligned(array.length);
+  const take = (bytes: number): number => {
+    end += aligned(bytes);
+    return end - aligned(bytes);
+  };
+  const put = (array: Uint8Array): number => {
+    const place = take(array.length);
+    copyBytes(array, 0, array.length, target, place);
+    return place - at;
   };
   columns.map(plain).forEach((column, i) => {
-    const words = [kindCodes[column.kind], validityBytes(column, length), valueBytes(column, length)];
-    header.set(words, 2 + i * 3);
-    if (column.validity !== null) put(column.validity.subarray(0, (length + 7) >> 3));
+    const { validity } = column;
+    const validityAt = validity === null ? 0 : put(validity.subarray(0, validityBytes(column, length)));
+    let offsetsAt = 0;
+    let valuesAt: number;
     if (column.kind === 'bytes') {
       const { offsets, bytes } = column;
-      const words = new Uint32Array(target.buffer, target.byteOffset + end, length + 1);
+      offsetsAt = take((length + 1) * 4) - at;
+      const words = new Uint32Array(target.buffer, target.byteOffset + at + offsetsAt, length + 1);
       copyShifted(offsets, 0, length + 1, -offsets[0]!, words, 0);
-      end += aligned((length + 1) * 4);
-      put(bytes.subarray(offsets[0], offsets[length]));
+      valuesAt = put(bytes.subarray(offsets[0], offsets[length]));
     } else {
       const { buffer, byteOffset } = column.values;
-      put(new Uint8Array(buffer, byteOffset, length * 8));
+      valuesAt = put(new Uint8Array(buffer, byteOffset, length * 8));
     }
+    const words = [kindCodes[column.kind], validityAt, offsetsAt, valuesAt, valueBytes(column, length)];
+    header.set(words, 2 + i * columnWords);
   });
 }
 
-/** The batch that `packBatch` wrote. Its columns are views of `packed`. */
+/**
+ * Makes the arrays of a batch a packed one where they lie, in a space that began with room for the header and has been given out for
+ * nothing else; the space's range is the packed batch then. False where one of them lies elsewhere. Strings must begin at offset 0.
+ */
+export function packInPlace({ length, columns }: RecordBatch, space: RangeArrays): boolean {
+  const header = headerOf(space.range, 0, columns.length);
+  const isPlaced = columns.map(plain).every((column, i) => {
+    let validityAt = 0;
+    if (column.validity !== null) {
+      const bits = space.bytes(validityBytes(column, length));
+      bits.set(column.validity.subarray(0, bits.length));
+      validityAt = space.placeOf(bits);
+    }
+    const offsetsAt = column.kind === 'bytes' ? space.placeOf(column.offsets) : 0;
+    const values = column.kind === 'bytes' ? column.bytes : column.values;
+    const valuesAt = values.byteLength === 0 ? 0 : space.placeOf(values);
+    const words = [kindCodes[column.kind], validityAt, offsetsAt, valuesAt, valueBytes(column, length)];
+    header.set(words, 2 + i * columnWords);
+    return validityAt >= 0 && offsetsAt >= 0 && valuesAt >= 0;
+  });
+  header[0] = length;
+  header[1] = columns.length;
+  return isPlaced;
+}
+
+/** The batch that `packBatch` or `packInPlace` packed. Its columns are views of `packed`. */
 export function unpackBatch(packed: Uint8Array, from: number): RecordBatch {
   const start = packed.byteOffset + from;
   const { buffer } = packed;
   const counts = new Uint32Array(buffer, start, 2);
   const rows = counts[0]!;
-  const count = counts[1]!;
-  const words = new Uint32Array(buffer, start, 2 + count * 3);
-  let at = start + headerBytes(count);
-  const take = (bytes: number): number => {
-    at += aligned(bytes);
-    return at - aligned(bytes);
-  };
+  const header = headerOf(packed, from, counts[1]!);
   const columns: PlainColumn[] = [];
-  for (let i = 0; i < count; i++) {
-    const kind = words[2 + i * 3]!;
-    const bitmapBytes = words[3 + i * 3]!;
-    const bytesOfValues = words[4 + i * 3]!;
+  for (let at = 2; at < header.length; at += columnWords) {
+    const kind = header[at]!;
+    const validityAt = header[at + 1]!;
+    const valuesAt = start + header[at + 3]!;
     const validity: Validity =
-      bitmapBytes === 0 ? null : new Uint8Array(buffer, take(bitmapBytes), bitmapBytes);
+      validityAt === 0 ? null : new Uint8Array(buffer, start + validityAt, (rows + 7) >> 3);
     if (kind === kindCodes.bytes) {
-      const offsets = new Uint32Array(buffer, take((rows + 1) * 4), rows + 1);
-      const bytes = new Uint8Array(buffer, take(bytesOfValues), bytesOfValues);
+      const offsets = new Uint32Array(buffer, start + header[at + 2]!, rows + 1);
+      const bytes = new Uint8Array(buffer, valuesAt, header[at + 4]!);
       columns.push({ kind: 'bytes', length: rows, offsets, bytes, validity });
     } else if (kind === kindCodes.float64) {
-      const values = new Float64Array(buffer, take(bytesOfValues), rows);
-      columns.push({ kind: 'float64', length: rows, values, validity });
+      columns.push({
+        kind: 'float64',
+        length: rows,
+        values: new Float64Array(buffer, valuesAt, rows),
+        validity,
+      });
     } else {
-      const values = new BigInt64Array(buffer, take(bytesOfValues), rows);
-      columns.push({ kind: 'int64', length: rows, values, validity });
+      columns.push({
+        kind: 'int64',
+        length: rows,
+        values: new BigInt64Array(buffer, valuesAt, rows),
+        validity,
+      });
     }
   }
   return { length: rows, columns };

@@ -1,12 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { RangeArrays } from '../../engine/array-space.js';
 import { BatchBuilder } from '../../engine/batch-builder.js';
 import { concatBatches, sliceBatch, takeRows } from '../../engine/batch.js';
 import { bitmapBytes, columnValue } from '../../engine/column.js';
 import type { Column, RecordBatch } from '../../engine/column.js';
 import type { ColumnBuilder, IntColumnBuilder, StringColumnBuilder } from '../../engine/column-builder.js';
 import { rowGroupBytesMax, rowGroupRowsMax } from '../../engine/limits.js';
-import { unpackBatch } from '../../engine/packed-batch.js';
+import { headerBytes, unpackBatch } from '../../engine/packed-batch.js';
 import { batchFromRows } from '../../engine/rows.js';
 import type { Value } from '../../engine/rows.js';
 import { makeSchema } from '../../engine/schema.js';
@@ -75,6 +76,43 @@ it('packs batches in turn, of which none leaves anything to the next', () => {
   const rows = rowsOf(unpackBatch(first, 0));
   expect(rows.length).toBe(2000);
   expect(rows[1999]).toEqual([2000n, -1n, null, 'long enough']);
+});
+
+it('packs a batch where it was built, as far as there is room, and leaves it alone from then on', () => {
+  const builder = new BatchBuilder(schema);
+  const build = (space: RangeArrays, rows: number, expected: number): Uint8Array | number | null =>
+    builder.within(space, expected, () => {
+      for (let row = 0; row < rows; row++) {
+        if (row % 3 !== 1) (builder.column(0) as IntColumnBuilder).setNumber(row + 1);
+        if (row % 5 !== 2) (builder.column(3) as StringColumnBuilder).setString(`text ${row}`);
+        builder.endRow();
+      }
+      return builder.finishPacked(space);
+    });
+  const wanted = (rows: number): unknown[][] =>
+    Array.from({ length: rows }, (_, row) => [
+      row % 3 === 1 ? null : BigInt(row + 1),
+      null,
+      null,
+      row % 5 === 2 ? null : `text ${row}`,
+    ]);
+  const spaceOf = (sizeBytes: number): RangeArrays => {
+    const space = new RangeArrays(new Uint8Array(new SharedArrayBuffer(sizeBytes)));
+    space.bytes(headerBytes(schema.fields.length));
+    return space;
+  };
+  const first = spaceOf(1024 * 1024);
+  const packedBytes = build(first, 3000, 0) as number;
+  expect(packedBytes).toBe(first.usedBytes);
+  // Arrays that are large enough from the beginning leave no holes.
+  const second = spaceOf(1024 * 1024);
+  expect(build(second, 3000, 3000)).toBeLessThan(packedBytes);
+  // What does not fit is packed elsewhere.
+  expect(rowsOf(unpackBatch(build(spaceOf(64 * 1024), 3000, 3000) as Uint8Array, 0))).toEqual(wanted(3000));
+  expect(build(spaceOf(64 * 1024), 0, 0)).toBeNull();
+  for (const { range, usedBytes } of [first, second]) {
+    expect(rowsOf(unpackBatch(range.subarray(0, usedBytes), 0))).toEqual(wanted(3000));
+  }
 });
 
 const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
