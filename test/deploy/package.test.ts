@@ -1,12 +1,14 @@
-import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, it, onTestFinished } from 'vitest';
-import { recordsOf, root } from '../cli/process.js';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { freePort, recordsOf, root } from '../cli/process.js';
 
 const exec = promisify(execFile);
+const long = process.env['LOGSTRATA_LONG'] === '1';
 
 interface Lock {
   readonly packages: Readonly<Record<string, { readonly dev?: boolean }>>;
@@ -18,16 +20,21 @@ function runtimePackages(): string[] {
   return Object.entries(lock.packages).flatMap(([path, { dev }]) => (dev === true ? [] : [path]));
 }
 
-it('the package runs elsewhere, with what it says that it needs and nothing else', async () => {
+/** An empty folder, and in it the package as it would be published. */
+async function packed(): Promise<{ folder: string; tarball: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'logstrata-package-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const packed = await exec('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], {
+  const ended = await exec('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], {
     cwd: root,
     maxBuffer: 64 * 1024 * 1024,
   });
-  const [{ filename }] = JSON.parse(packed.stdout) as [{ filename: string }];
-  await exec('tar', ['-xzf', filename], { cwd: folder });
-  // Laid out as npm would, but from what is installed here: no network is needed.
+  const [{ filename }] = JSON.parse(ended.stdout) as [{ filename: string }];
+  return { folder, tarball: filename };
+}
+
+/** Laid out as npm would, but from what is installed here: no network is needed. */
+async function layOut(folder: string, tarball: string): Promise<void> {
+  await exec('tar', ['-xzf', tarball], { cwd: folder });
   const modules = join(folder, 'node_modules');
   mkdirSync(modules);
   for (const path of runtimePackages()) {
@@ -35,18 +42,66 @@ it('the package runs elsewhere, with what it says that it needs and nothing else
     cpSync(join(root, path), to, { recursive: true, filter: (from) => !from.endsWith('/.bin') });
   }
   cpSync(join(folder, 'package'), join(modules, 'logstrata'), { recursive: true });
-  const main = join(modules, 'logstrata/dist/server/main.js');
-  const work = join(folder, 'work');
-  mkdirSync(join(work, 'agents'), { recursive: true });
-  const run = async (...args: string[]): Promise<string> =>
-    (await exec(process.execPath, [main, ...args], { cwd: work })).stdout;
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
-  expect((await run('--version')).trim()).toBe(version);
-  writeFileSync(
-    join(work, 'agents/app.yaml'),
-    "fields: [{ name: n, type: int }]\nfile: { path: 'logs/x', format: json }\n",
-  );
-  writeFileSync(join(work, 'x.log'), '{"n":1}\n{"n":2}\n');
-  await run('load', 'app', 'x.log');
-  expect(recordsOf(await run('query', 'app', 'n__gt=1')).map(({ n }) => n)).toEqual([2]);
+}
+
+/** As a user does it: npm gets what the package needs from the registry. */
+async function install(folder: string, tarball: string): Promise<void> {
+  const args = ['install', '--omit=dev', '--prefer-offline', '--no-audit', '--no-fund', `./${tarball}`];
+  writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
+  await exec('npm', args, { cwd: folder, maxBuffer: 64 * 1024 * 1024 });
+}
+
+const places = [{ how: 'laid out from what is here', put: layOut }];
+if (long) places.push({ how: 'installed by npm', put: install });
+
+describe.each(places)('the package, $how in an empty folder', ({ put }) => {
+  it('loads, answers and serves with what it says that it needs and nothing else', async () => {
+    const { folder, tarball } = await packed();
+    await put(folder, tarball);
+    for (const tool of ['typescript', 'vitest', 'eslint', 'assemblyscript'])
+      expect(existsSync(join(folder, 'node_modules', tool))).toBe(false);
+    const main = join(folder, 'node_modules/logstrata/dist/server/main.js');
+    const work = join(folder, 'work');
+    mkdirSync(join(work, 'agents'), { recursive: true });
+    const run = async (...args: string[]): Promise<string> =>
+      (await exec(process.execPath, [main, ...args], { cwd: work })).stdout;
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+    expect((await run('--version')).trim()).toBe(version);
+    if (put === install)
+      expect((await exec('npx', ['logstrata', '--version'], { cwd: work })).stdout.trim()).toBe(version);
+    writeFileSync(
+      join(work, 'agents/app.yaml'),
+      "fields: [{ name: n, type: int }]\nfile: { path: 'logs/x', format: json }\n",
+    );
+    writeFileSync(join(work, 'x.log'), '{"n":1}\n{"n":2}\n');
+    await run('load', 'app', 'x.log');
+    expect(recordsOf(await run('query', 'app', 'n__gt=1')).map(({ n }) => n)).toEqual([2]);
+    expect(await served(main, work, 'serve', 'app')).toEqual([1, 2]);
+
+    // Where nothing is there yet, the demonstration brings its own agents and logs.
+    const empty = join(folder, 'empty');
+    mkdirSync(empty);
+    expect(await served(main, empty, 'demo', 'nginx')).toHaveLength(100);
+  });
 });
+
+/** What a server that is started so answers: the values of `n`, if the records have it. */
+async function served(main: string, folder: string, command: string, agent: string): Promise<unknown[]> {
+  const address = `127.0.0.1:${await freePort()}`;
+  const child = spawn(process.execPath, [main, command, '--listen', address], { cwd: folder });
+  const ended = once(child, 'exit');
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let shown = '';
+  child.stderr.on('data', (text: Buffer) => (shown += text.toString()));
+  child.stdout.on('data', (text: Buffer) => (shown += text.toString()));
+  while (!shown.includes('serving ')) {
+    if (child.exitCode !== null) throw new Error(`${command} ended: ${shown}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  const response = await fetch(`http://${address}/api/query/${agent}`);
+  expect(response.status).toBe(200);
+  const values = recordsOf(await response.text()).map(({ n }) => n);
+  child.kill('SIGTERM');
+  expect((await ended)[0]).toBe(0);
+  return values;
+}
