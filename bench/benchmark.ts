@@ -117,13 +117,16 @@ function overHttp(
   say: Say,
 ): Promise<ResultLine[]> {
   const store = loaded.find(({ options: { side } }) => side === 'logstrata');
-  const newest = questionsOf(set).find(({ id }) => id === 'newest');
-  if (store === undefined || newest === undefined) return Promise.resolve([]);
+  const questions = questionsOf(set);
+  const newest = questions.find(({ id }) => id === 'newest');
+  const scan = questions.find(({ id }) => id === 'three-filters');
+  if (store === undefined || newest === undefined || scan === undefined) return Promise.resolve([]);
   say('measuring HTTP');
   return measureHttp({
     storeFolder: store.options.folder,
     scratchFolder: options.dataFolder,
     newest,
+    scan,
     bulkRows: set.probes.bulkRows,
     turns: options.turnsWhenSlow,
     seconds: options.httpSeconds,

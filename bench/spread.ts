@@ -10,7 +10,7 @@ export interface Spread {
 }
 
 /** The value below which the share `fraction` of the sorted values lies, between two of them where need be. */
-function quantile(sorted: readonly number[], fraction: number): number {
+export function quantile(sorted: readonly number[], fraction: number): number {
   const place = (sorted.length - 1) * fraction;
   const below = sorted[Math.floor(place)]!;
   const above = sorted[Math.ceil(place)]!;

@@ -7,6 +7,8 @@ export interface HttpFigures {
   readonly requests: number;
   readonly bodyBytes: number;
   readonly seconds: number;
+  /** From each request to the last byte of its answer, in no order. */
+  readonly answeredMs: readonly number[];
 }
 
 async function open(url: URL): Promise<Socket> {
@@ -27,10 +29,11 @@ export async function driveRequests(url: URL, connections: number, seconds: numb
   const sockets = await Promise.all(Array.from({ length: connections }, () => open(url)));
   const request = requestBytes(url);
   const readers = sockets.map(() => new ResponseReader());
+  const answeredMs: number[] = [];
   const startMs = performance.now();
   const endMs = startMs + seconds * 1000;
   try {
-    await Promise.all(sockets.map((socket, i) => askUntil(socket, readers[i]!, request, endMs)));
+    await Promise.all(sockets.map((socket, i) => askUntil(socket, readers[i]!, request, endMs, answeredMs)));
   } finally {
     for (const socket of sockets) socket.destroy();
   }
@@ -38,11 +41,19 @@ export async function driveRequests(url: URL, connections: number, seconds: numb
     requests: readers.reduce((sum, { responses }) => sum + responses, 0),
     bodyBytes: readers.reduce((sum, { bodyBytes }) => sum + bodyBytes, 0),
     seconds: (performance.now() - startMs) / 1000,
+    answeredMs,
   };
 }
 
-function askUntil(socket: Socket, reader: ResponseReader, request: Buffer, endMs: number): Promise<void> {
+function askUntil(
+  socket: Socket,
+  reader: ResponseReader,
+  request: Buffer,
+  endMs: number,
+  answeredMs: number[],
+): Promise<void> {
   return new Promise((resolve, reject) => {
+    let askedMs = performance.now();
     socket.on('error', reject);
     socket.on('close', () => reject(new Error('the server closed a connection')));
     socket.on('data', (piece: Buffer) => {
@@ -54,9 +65,36 @@ function askUntil(socket: Socket, reader: ResponseReader, request: Buffer, endMs
         return;
       }
       if (reader.responses === before) return;
-      if (performance.now() < endMs) socket.write(request);
+      const nowMs = performance.now();
+      answeredMs.push(nowMs - askedMs);
+      askedMs = nowMs;
+      if (nowMs < endMs) socket.write(request);
       else resolve();
     });
     socket.write(request);
   });
+}
+
+/** When a client leaves: at the first bytes of the answer, or so long after it has asked. */
+export type Leaving = 'first bytes' | { readonly afterMs: number };
+
+/** Asks `url`, and breaks the connection in the middle. Says whether the whole answer had come by then. */
+export async function askAndLeave(url: URL, leaving: Leaving): Promise<{ readonly hadAll: boolean }> {
+  const socket = await open(url);
+  const reader = new ResponseReader();
+  try {
+    await new Promise<void>((resolve, reject) => {
+      socket.on('error', reject);
+      socket.on('close', () => reject(new Error('the server closed a connection')));
+      socket.on('data', (piece: Buffer) => {
+        reader.take(piece);
+        if (leaving === 'first bytes') resolve();
+      });
+      if (leaving !== 'first bytes') setTimeout(resolve, leaving.afterMs);
+      socket.write(requestBytes(url));
+    });
+    return { hadAll: reader.responses > 0 };
+  } finally {
+    socket.resetAndDestroy();
+  }
 }

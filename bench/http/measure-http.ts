@@ -8,6 +8,7 @@ import { compareLine, type ResultLine } from '../result.js';
 import { rawQuery } from '../sides/logstrata.js';
 import { spreadOf } from '../spread.js';
 import { driveRequests } from './client.js';
+import { measureBeside, measureLeaving } from './measure-beside.js';
 import { ServerProcess } from './server-process.js';
 
 const connectionsMany = 64;
@@ -20,6 +21,8 @@ export interface HttpPlan {
   /** For the bytes that the bare transport sends. */
   readonly scratchFolder: string;
   readonly newest: Question;
+  /** Looks at every record. */
+  readonly scan: Question;
   readonly bulkRows: number;
   readonly turns: number;
   readonly seconds: number;
@@ -65,10 +68,18 @@ export async function measureHttp(plan: HttpPlan): Promise<ResultLine[]> {
   try {
     const lines: ResultLine[] = [];
     for (const each of cases) lines.push(await measureCase(each, server, plan));
-    return lines;
+    const [newest, bulk] = cases.map(({ query }) => pathOf(query)) as [string, string];
+    const scan = pathOf(rawQuery(plan.scan));
+    const { turns, seconds } = plan;
+    const beside = { newest, bulk, scan, turns, seconds };
+    return [...lines, await measureBeside(server, beside), ...(await measureLeaving(server, beside))];
   } finally {
     await server.stop();
   }
+}
+
+function pathOf(query: string): string {
+  return `/api/query/web?${query}`;
 }
 
 /** Without a text of the body, which could be longer than a text may be. */
@@ -92,7 +103,7 @@ async function startBareServers(bodyPath: string): Promise<ServerProcess[]> {
 }
 
 async function measureCase(wanted: HttpCase, server: ServerProcess, plan: HttpPlan): Promise<ResultLine> {
-  const ours = new URL(`/api/query/web?${wanted.query}`, server.origin);
+  const ours = new URL(pathOf(wanted.query), server.origin);
   const body = await bodyOf(ours);
   const bodyPath = join(plan.scratchFolder, `${wanted.id}.jsonl`);
   writeFileSync(bodyPath, body);

@@ -57,6 +57,19 @@ export class ServerProcess {
     }
   }
 
+  /** Processor time that its threads have taken so far, to the microsecond; NaN where the system does not tell. */
+  get busyMs(): number {
+    const folder = `/proc/${this.child.pid}/task`;
+    try {
+      const times = readdirSync(folder).map((thread) =>
+        Number(readFileSync(`${folder}/${thread}/schedstat`, 'latin1').split(' ')[0]),
+      );
+      return times.reduce((sum, nanoseconds) => sum + nanoseconds, 0) / 1e6;
+    } catch {
+      return NaN;
+    }
+  }
+
   /** Memory that it has in use, in bytes; NaN where the system does not tell. */
   get residentBytes(): number {
     try {
