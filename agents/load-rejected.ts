@@ -168,7 +168,8 @@ class RejectedReading {
     });
     let done = 0;
     while (ranges.length > 0) {
-      const job = { settings: this.settings, nowMs: this.options.now(), bytes, ranges };
+      const target = new Uint8Array(0);
+      const job = { settings: this.settings, nowMs: this.options.now(), bytes, ranges, target };
       const decoded = await collectOnPool(this.options.workers, job);
       ({ bytes } = decoded);
       for (const [i, range] of decoded.ranges.entries())

@@ -1,5 +1,7 @@
 import { BatchBuilder } from '../../engine/batch-builder.js';
+import type { RecordBatch } from '../../engine/column.js';
 import { packBatch, packedBytes } from '../../engine/packed-batch.js';
+import { RangeArrays } from '../../engine/array-space.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../../engine/workers/task.js';
 import type { WorkerPool } from '../../engine/workers/worker-pool.js';
 import type { AgentDefinition } from '../definition.js';
@@ -40,6 +42,8 @@ export interface CollectJob {
   readonly nowMs: number;
   readonly bytes: Uint8Array;
   readonly ranges: readonly CollectRange[];
+  /** Memory for the records, which is written over; what does not fit gets memory of its own. */
+  readonly target: Uint8Array;
 }
 
 /** What became of a range. */
@@ -54,8 +58,10 @@ export interface CollectedRange {
 export interface CollectedLines extends ValueCounters {
   /** Those of the job, which come back. */
   readonly bytes: Uint8Array;
-  /** Records, packed; null for none. */
+  /** Records, packed; null for none. They lie at the beginning of their memory: that of the job, if it had the room. */
   readonly packed: Uint8Array | null;
+  /** The memory for the job after: what the records lie in, or the job's where there are none. */
+  readonly target: Uint8Array;
   readonly ranges: readonly CollectedRange[];
 }
 
@@ -67,6 +73,8 @@ interface OpenDecoder {
 /** One agent's decoders, by the names of the captures: hardly more than one. */
 interface AgentDecoders {
   readonly builder: BatchBuilder;
+  /** Records of the job before. */
+  rows: number;
   readonly byNames: Map<string, OpenDecoder>;
 }
 
@@ -75,7 +83,11 @@ const agentsMax = 64;
 const agents = new Map<number, AgentDecoders>();
 
 function decodersOf({ key, definition }: CollectSettings): AgentDecoders {
-  const known = agents.get(key) ?? { builder: new BatchBuilder(definition.schema), byNames: new Map() };
+  const known = agents.get(key) ?? {
+    builder: new BatchBuilder(definition.schema),
+    rows: 0,
+    byNames: new Map<string, OpenDecoder>(),
+  };
   agents.delete(key);
   agents.set(key, known);
   if (agents.size > agentsMax) agents.delete(agents.keys().next().value!);
@@ -110,19 +122,50 @@ function firstLine(bytes: Uint8Array, range: CollectRange, rejected: RejectedLin
   return hasMark ? start + byteOrderMark.length : start;
 }
 
+/** What columns grow in, while those of a job are made: they take so many times the lines' bytes, and numbers may take more. */
+const arraysShare = 3;
+const arraysBytesMin = 256 * 1024;
+
+/**
+ * Memory in which the columns of one job after the other are made: all agents', since a thread does one job at a time. New memory for each
+ * job would have the garbage collector run all the time.
+ */
+let arrays = new Uint8Array(0);
+
+/** Room for the columns of so many bytes of lines. */
+function arraysFor(linesBytes: number): RangeArrays {
+  const wanted = arraysBytesMin + linesBytes * arraysShare;
+  if (arrays.length < wanted) arrays = new Uint8Array(wanted);
+  return new RangeArrays(arrays);
+}
+
+/** A batch at the beginning of `target`, or in memory of its own where that has not the room; null without rows. */
+function packInto(target: Uint8Array, batch: RecordBatch): Uint8Array | null {
+  if (batch.length === 0) return null;
+  const sizeBytes = packedBytes(batch);
+  const packed = sizeBytes <= target.length ? target.subarray(0, sizeBytes) : new Uint8Array(sizeBytes);
+  packBatch(batch, packed, 0);
+  return packed;
+}
+
 /** Decodes lines of several files into one batch. Throws `invalid` for a definition that makes no sense. */
 export function work(job: CollectJob): Finished<CollectedLines> {
+  const { ranges, settings } = job;
+  const decoders = decodersOf(settings);
+  const linesBytes = ranges.reduce((sum, { start, end }) => sum + end - start, 0);
   try {
-    return decode(job);
+    return decoders.builder.within(arraysFor(linesBytes), decoders.rows, () => decode(job, decoders));
   } catch (error) {
     // What the builder holds by now belongs to no other job.
-    agents.delete(job.settings.key);
+    agents.delete(settings.key);
     throw error;
   }
 }
 
-function decode({ settings, nowMs, bytes, ranges }: CollectJob): Finished<CollectedLines> {
-  const decoders = decodersOf(settings);
+function decode(
+  { settings, nowMs, bytes, ranges, target: given }: CollectJob,
+  decoders: AgentDecoders,
+): Finished<CollectedLines> {
   const { builder } = decoders;
   const done: CollectedRange[] = [];
   const counters = { unreadableValues: 0, replacedBytes: 0 };
@@ -141,19 +184,16 @@ function decode({ settings, nowMs, bytes, ranges }: CollectJob): Finished<Collec
     counters.unreadableValues += decoder.counters.unreadableValues - before.unreadableValues;
     counters.replacedBytes += decoder.counters.replacedBytes - before.replacedBytes;
   }
-  const batch = builder.finish();
-  let packed: Uint8Array | null = null;
-  if (batch.length > 0) {
-    packed = new Uint8Array(packedBytes(batch));
-    packBatch(batch, packed, 0);
-  }
-  const result: CollectedLines = { bytes, packed, ranges: done, ...counters };
-  return { result, transfer: buffersOf(packed === null ? [bytes] : [bytes, packed]) };
+  decoders.rows = builder.rows;
+  const packed = packInto(given, builder.finish());
+  const target = packed === null ? given : new Uint8Array(packed.buffer);
+  const result: CollectedLines = { bytes, packed, target, ranges: done, ...counters };
+  return { result, transfer: buffersOf([bytes, target]) };
 }
 
 const collectTask: Task<CollectJob, CollectedLines> = { module: builtModule(import.meta.url), work };
 
-/** Decodes lines on a thread of the pool, to which their buffer moves and from which it comes back. */
+/** Decodes lines on a thread of the pool, to which their buffer and that for the records move, and from which they come back. */
 export function collectOnPool(pool: WorkerPool, job: CollectJob): Promise<CollectedLines> {
-  return pool.run(collectTask, job, buffersOf([job.bytes]));
+  return pool.run(collectTask, job, buffersOf([job.bytes, job.target]));
 }

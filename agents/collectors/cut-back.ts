@@ -104,7 +104,8 @@ function timesOf(bytes: Uint8Array, lines: readonly Line[], settings: CollectSet
       atBeginning: false,
       continuesLine: false,
     }));
-    const { result } = work({ settings, nowMs: 0, bytes, ranges });
+    const target = new Uint8Array(0);
+    const { result } = work({ settings, nowMs: 0, bytes, ranges, target });
     const batch = result.packed === null ? null : unpackBatch(result.packed, 0);
     let row = 0;
     for (const { rows } of result.ranges) {

@@ -47,8 +47,12 @@ export async function commitFrame(target: CommitTarget, frame: LineFrame): Promi
         atBeginning: lines.offset === 0 && !(i === 0 && from > 0),
         continuesLine: lines.continuesLine && !(i === 0 && from > 0),
       }));
-    const collected = await collectOnPool(workers, { settings, nowMs: now(), bytes: frame.bytes, ranges });
+    const { bytes, target: room } = frame;
+    const job = { settings, nowMs: now(), bytes, ranges, target: room };
+    const collected = await collectOnPool(workers, job);
     frame.bytes = collected.bytes;
+    // Nobody reads the records any more once they are stored.
+    frame.target = collected.target;
     const { parts, taken, reached } = takeLines(left, collected, from);
     await store(target, [...parts.values()], collected);
     left = left.slice(taken);

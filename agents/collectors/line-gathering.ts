@@ -30,6 +30,9 @@ export interface GatheredLines {
 /** Bytes of lines in one commit: what a decoder takes some tens of milliseconds for, and holds a longest line. */
 export const frameBytesMax = 4 * 1024 * 1024;
 
+/** Records that need more, as where each line is hardly a value, do not keep it. */
+const targetBytesMax = 4 * frameBytesMax;
+
 /** One read of a file. */
 const pieceBytes = 256 * 1024;
 
@@ -49,6 +52,8 @@ export class LineFrame {
     () => new Uint8Array(scratchBytes),
   );
   bytes: Uint8Array = new Uint8Array(frameBytesMax);
+  /** Memory for the records that they become, as large as those before took. */
+  target: Uint8Array = new Uint8Array(0);
 
   get room(): number {
     return this.bytes.length - this.used;
@@ -66,6 +71,7 @@ export class LineFrame {
     this.used = 0;
     // A thread that failed has not given them back.
     if (this.bytes.length === 0) this.bytes = new Uint8Array(frameBytesMax);
+    if (this.target.length === 0 || this.target.length > targetBytesMax) this.target = new Uint8Array(0);
   }
 }
 

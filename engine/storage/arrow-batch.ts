@@ -79,6 +79,11 @@ export function checkSchemaMessage(message: Uint8Array, schema: Schema): void {
   }
 }
 
+/** Gives memory for a message. */
+type Allocate = (sizeBytes: number) => Uint8Array;
+
+const onHeap: Allocate = (sizeBytes) => new Uint8Array(sizeBytes);
+
 interface BodyPart {
   readonly position: number;
   readonly write: (target: Uint8Array, position: number) => void;
@@ -164,13 +169,15 @@ function stringBytes(column: Column): number {
 
 /**
  * A batch as one sealed message of an Arrow IPC stream. `cursors` is the `_cursor` column, or null to leave it out; `offset`
- * the place in the file that the message is for; `metaJson` travels in its metadata. Throws `limit` when it is too large.
+ * the place in the file that the message is for; `metaJson` travels in its metadata. It lies in what `allocate` gives, which is zeros
+ * from a multiple of 8 on. Throws `limit` when it is too large.
  */
 export function encodeBatchMessage(
   batch: RecordBatch,
   cursors: BigInt64Array | null,
   metaJson: string,
   offset: number,
+  allocate: Allocate = onHeap,
 ): Uint8Array {
   const estimated = estimateBytes(batch, metaJson);
   if (estimated > hotBatchBytesMax) {
@@ -187,7 +194,8 @@ export function encodeBatchMessage(
   for (const column of batch.columns) addColumn(layout, plainColumn(column));
   const header = new ArrowRecordBatch(batch.length, layout.nodes, layout.buffers, null);
   const metadata = new Map([[metaKey, metaJson]]);
-  return layOut(layout.sizeBytes, header, MessageHeader.RecordBatch, metadata, offset, layout.parts);
+  const { sizeBytes, parts } = layout;
+  return layOut(sizeBytes, header, MessageHeader.RecordBatch, metadata, offset, parts, allocate);
 }
 
 function layOut(
@@ -197,6 +205,7 @@ function layOut(
   metadata: Map<string, string>,
   offset: number,
   parts: readonly BodyPart[] = [],
+  allocate: Allocate = onHeap,
 ): Uint8Array {
   // The seal names the length of the message that it is part of: its digits are fixed, so a first draft gives the length.
   const draft = encodeMetadata(bodyBytes, header, headerType, metadata, unfinishedSeal(0, offset));
@@ -204,8 +213,8 @@ function layOut(
   const seal = unfinishedSeal(headBytes + bodyBytes, offset);
   const encoded = encodeMetadata(bodyBytes, header, headerType, metadata, seal);
   assert(encoded.length === draft.length, 'the seal has a fixed length');
-  const message = new Uint8Array(headBytes + bodyBytes);
-  const view = new DataView(message.buffer);
+  const message = allocate(headBytes + bodyBytes);
+  const view = new DataView(message.buffer, message.byteOffset);
   view.setInt32(0, -1, true);
   view.setInt32(4, headBytes - messagePrefixBytes, true);
   message.set(encoded, messagePrefixBytes);

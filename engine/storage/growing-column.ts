@@ -1,6 +1,7 @@
 import { assert } from '../assert.js';
 import { bitmapBytes, isValid, type PlainColumn, type Validity } from '../column.js';
 import { LogstrataError } from '../errors.js';
+import { copyShifted } from '../kernels/simd/copy.js';
 import type { ZoneMap } from '../scan/snapshot.js';
 import type { FieldType } from '../schema.js';
 
@@ -18,6 +19,15 @@ function grownCapacity(capacity: number, needed: number): number {
   return Math.max(needed, 2 * capacity);
 }
 
+/** Sets the bits [from, to). */
+function setBits(bits: Uint8Array, from: number, to: number): void {
+  const firstWhole = Math.min(to, (from + 7) & ~7);
+  for (let bit = from; bit < firstWhole; bit++) bits[bit >> 3]! |= 1 << (bit & 7);
+  const wholeTo = Math.max(firstWhole, to & ~7);
+  bits.fill(0xff, firstWhole >> 3, wholeTo >> 3);
+  for (let bit = wholeTo; bit < to; bit++) bits[bit >> 3]! |= 1 << (bit & 7);
+}
+
 /** Nulls of a column that grows. Bits are kept only from the first null on. */
 class GrowingValidity {
   nullCount = 0;
@@ -26,6 +36,10 @@ class GrowingValidity {
 
   append(validity: Validity, rows: number, length: number): void {
     this.#grow(rows + length);
+    if (validity === null) {
+      setBits(this.#bits, rows, rows + length);
+      return;
+    }
     for (let i = 0; i < length; i++) {
       const row = rows + i;
       if (isValid(validity, i)) {
@@ -194,7 +208,7 @@ class GrowingStrings implements GrowingColumn {
     this.#growBytes(start, last - first);
     this.#bytes.set(column.bytes.subarray(first, last), start);
     const shift = start - first;
-    for (let i = 1; i <= length; i++) this.#offsets[rows + i] = column.offsets[i]! + shift;
+    copyShifted(column.offsets, 1, length + 1, shift, this.#offsets, rows + 1);
     this.#validity.append(column.validity, rows, length);
   }
 

@@ -14,6 +14,7 @@ import { asObject, countsField, objectsField, parseJsonObject } from './checked-
 import type { Directory, WritableFile } from './directory.js';
 import { readCheckpoint, readCounters, readRejected } from './manifest-format.js';
 import type { Checkpoint, Counters, RejectedEntry } from './manifest.js';
+import { MessageSpace } from './message-space.js';
 import { findSealedMessage, sealedMessageBytes } from './sealed-message.js';
 
 /** Rows of a batch whose positions are consecutive. */
@@ -110,6 +111,9 @@ function readMeta(json: string): { runs: HotRun[]; meta: HotBatchMeta } {
   return { runs, meta };
 }
 
+/** Of all writers of the process: agents take turns, and few commit in the same moment. */
+const messages = new MessageSpace();
+
 /**
  * Appends batches to a hot file: an Arrow IPC stream that is never ended, so that any Arrow reader opens it. Format:
  * `docs/format.md`, "Hot segment".
@@ -189,12 +193,13 @@ export class HotSegmentWriter {
         },
       );
     }
-    const message = encodeBatchMessage(
-      batch,
-      cursorsOf(runs, batch.length),
-      metaJson(runs, meta),
-      this.#bytes,
-    );
+    await messages.use((allocate) => {
+      const cursors = cursorsOf(runs, batch.length);
+      return this.#write(encodeBatchMessage(batch, cursors, metaJson(runs, meta), this.#bytes, allocate));
+    });
+  }
+
+  async #write(message: Uint8Array): Promise<void> {
     if (this.#bytes + message.length > hotFileBytesMax) {
       throw new LogstrataError('limit', `${this.path} would grow past ${hotFileBytesMax} bytes`, {
         path: this.path,
