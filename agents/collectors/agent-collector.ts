@@ -270,13 +270,13 @@ export class AgentCollector {
       file.dirty = true;
       file.seenBytes = Math.max(file.status.sizeBytes, identity.position.offset);
       if (identity.cutBack !== undefined) this.tellCutBack(file, identity.cutBack);
-      this.truncations.recover(file, identity.known);
+      this.truncations.recover(file, identity.known, identity.head);
     }
     if (kind === 'packed') {
       file.packed = identity.source;
       file.position = identity.source.position;
       file.dirty = true;
-      this.truncations.recover(file, identity.source.known);
+      this.truncations.recover(file, identity.source.known, identity.head);
     }
   }
 

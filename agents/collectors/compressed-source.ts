@@ -62,6 +62,11 @@ export class CompressedSource {
     }
   }
 
+  /** Length of the file, as it is compressed. */
+  get packedBytes(): number {
+    return this.reader.fileBytes;
+  }
+
   /** The next lines, held until they are taken; null at the end. Throws `SourceError`. */
   async peek(): Promise<Frame | null> {
     if (this.held === undefined) {

@@ -38,6 +38,8 @@ export interface TruncatedSource {
   readonly base: string;
   readonly key: string | null;
   readonly position: SourcePosition;
+  /** What it began with, stored or not. */
+  readonly begun: Uint8Array;
   /** Bytes that were there and had not been read. */
   unreadBytes: number;
 }
@@ -52,14 +54,11 @@ export type Identity =
       /** Its disk has lost what was read of it. */
       readonly cutBack?: CutBack;
     }
-  | { readonly kind: 'packed'; readonly source: CompressedSource }
+  | { readonly kind: 'packed'; readonly source: CompressedSource; readonly head: Uint8Array }
   | { readonly kind: 'done' | 'history' | 'waiting' };
 
 /** A compressed file is taken for whole when it has been left alone for this long: it may still be written. */
 const compressedQuietMs = 2000;
-
-const gzipMark = Uint8Array.of(0x1f, 0x8b);
-const gzipTrailerBytes = 8;
 
 /** File systems keep times in steps of up to two seconds, and Linux takes them from a clock that is some milliseconds late. */
 const timeSlackMs = 2000;
@@ -80,7 +79,7 @@ export async function identify(
   // What it is will be seen by its content. A copy that is just being made is empty at first.
   if (status.sizeBytes === 0) return { kind: 'waiting' };
   const head = await readAt(handle, 0, Math.min(headBytesMax, status.sizeBytes));
-  if (isCompressed(head)) return identifyCompressed(file, handle, context);
+  if (isCompressed(head)) return identifyCompressed(file, context);
   const own = candidatesOf(context.checkpoints, head).filter(({ inode }) => inode === file.inode);
   const ownPosition = await longestMatch(handle, status, head, own);
   if (ownPosition !== null) return { kind: 'follow', ...ownPosition, head };
@@ -109,34 +108,17 @@ export async function identify(
   return { kind: 'follow', position: { ...start, unseenTo }, known: null, head };
 }
 
-async function identifyCompressed(
-  file: FollowedFile,
-  handle: LogHandle,
-  context: IdentityContext,
-): Promise<Identity> {
+async function identifyCompressed(file: FollowedFile, context: IdentityContext): Promise<Identity> {
   const head = await CompressedSource.head(file.path);
   const candidates = candidatesOf(context.checkpoints, head);
   const own = candidates.filter(({ inode }) => inode === file.inode);
-  if (own.length > 0 && (await isStoredGzip(handle, own))) return { kind: 'done' };
+  // All of it is stored, and need not be unpacked once more after each start.
+  if (own.some(({ packedBytes }) => packedBytes === file.status.sizeBytes)) return { kind: 'done' };
   if (candidates.length === 0 && isHistory(file, file.status, context)) return { kind: 'history' };
   if (context.nowMs - file.unchangedSinceMs < compressedQuietMs) return { kind: 'waiting' };
   if (own.length === 0 && isCopyOfPresent(file, head, context)) return { kind: 'waiting' };
   const known = [...own, ...freeCandidates(file, head, context)];
-  return { kind: 'packed', source: await CompressedSource.open(file.path, known, context.ends) };
-}
-
-/**
- * Whether a checkpoint stands at the end of a gzip file, which its last four bytes tell: the length of the content modulo 2³²
- * (RFC 1952). So it need not be unpacked once more after each start. Of several members they have only the last one's.
- */
-async function isStoredGzip(handle: LogHandle, own: readonly Checkpoint[]): Promise<boolean> {
-  const { sizeBytes } = await handle.status();
-  const head = await readAt(handle, 0, gzipMark.length);
-  if (sizeBytes < gzipTrailerBytes || Buffer.compare(head, gzipMark) !== 0) return false;
-  const trailer = await readAt(handle, sizeBytes - 4, 4);
-  if (trailer.length < 4) return false;
-  const contentBytes = new DataView(trailer.buffer, trailer.byteOffset).getUint32(0, true);
-  return own.some(({ offset }) => offset % 2 ** 32 === contentBytes);
+  return { kind: 'packed', source: await CompressedSource.open(file.path, known, context.ends), head };
 }
 
 function isHistory(file: FollowedFile, status: FileStatus, context: IdentityContext): boolean {

@@ -110,7 +110,11 @@ function takeLines(left: readonly GatheredLines[], collected: CollectedLines, fr
     const tail = whole ? lines.tail : null;
     const content = bytes.subarray(start, done.reached);
     const position = positionBehind(part.position, content, content.length, tail);
-    part.position = { ...position, endsInLine: whole && lines.endsInLine };
+    part.position = {
+      ...position,
+      endsInLine: whole && lines.endsInLine,
+      packedBytes: lines.packedBytes ?? null,
+    };
     if (!whole) return { parts, taken, reached: done.reached };
     taken++;
   }

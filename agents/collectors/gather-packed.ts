@@ -11,10 +11,8 @@ export async function gatherPacked(file: FollowedFile, frame: LineFrame): Promis
   for (;;) {
     const next = await source.peek();
     if (next === null) {
-      const hasStored = file.position !== source.position || frame.lines.some((lines) => lines.file === file);
-      const isOwn = hasStored || source.known?.inode === file.inode;
-      // What was recognised by its content is from now on known by its file, and need not be unpacked again.
-      if (!isOwn && offset > 0) addNothing(file, frame, offset, endsInLine);
+      // It is known from now on by its file and the length of that, and need not be unpacked again.
+      if (offset > 0) addEnd(file, frame, offset, endsInLine);
       file.role = 'done';
       return 'end';
     }
@@ -45,7 +43,8 @@ function contentOf(frame: Frame, offset: number): Uint8Array {
   return frame.bytes.subarray(frame.start - (frame.offset - offset), frame.end);
 }
 
-function addNothing(file: FollowedFile, frame: LineFrame, offset: number, endsInLine: boolean): void {
+/** No lines, and with them that the content has no more. */
+function addEnd(file: FollowedFile, frame: LineFrame, offset: number, endsInLine: boolean): void {
   const nothing = new Uint8Array(0);
   frame.add(nothing, {
     file,
@@ -55,5 +54,6 @@ function addNothing(file: FollowedFile, frame: LineFrame, offset: number, endsIn
     endsInLine,
     continuesLine: false,
     tail: null,
+    packedBytes: file.packed!.packedBytes,
   });
 }

@@ -25,6 +25,8 @@ export interface GatheredLines {
   readonly continuesLine: boolean;
   /** The content's last bytes behind them, where more was passed over than is kept; else null. */
   readonly tail: Uint8Array | null;
+  /** Length of the compressed file that ends behind them; absent where it goes on, or is none. */
+  readonly packedBytes?: number;
 }
 
 /** Bytes of lines in one commit: what a decoder takes some tens of milliseconds for, and holds a longest line. */
@@ -112,9 +114,10 @@ export class LineGathering {
     for (let wanted = pieceBytes; ;) {
       const content = await this.read(wanted);
       if (content === null) return 'replaced';
+      const atEnd = content.length < wanted;
+      if (this.offset === 0 && this.isCutOff(content, atEnd)) return 'replaced';
       this.see(content);
       if (this.offset === 0) requireEightBitText(content, this.file.path);
-      const atEnd = content.length < wanted;
       const whole = this.ends.wholeTo(content, 0, content.length);
       if (whole > 0) {
         if (!this.take(content.subarray(0, whole))) return 'full';
@@ -130,6 +133,13 @@ export class LineGathering {
         wanted = lineBytesMax + pieceBytes;
       }
     }
+  }
+
+  /** Of a file of which nothing is stored there is no place to recognise: what was seen of it must still be there. */
+  private isCutOff(content: Uint8Array, atEnd: boolean): boolean {
+    const { begun, seenBytes } = this.file;
+    if (atEnd && content.length < seenBytes) return true;
+    return Buffer.compare(begun, content.subarray(0, begun.length)) !== 0;
   }
 
   private see(content: Uint8Array): void {

@@ -20,6 +20,8 @@ export interface SourcePosition {
   readonly rejected: number;
   /** What stands before this byte was written while nobody followed: none of it is late. */
   readonly unseenTo: number;
+  /** Length of the compressed file whose content ends at `offset`; null where that is not known, or for none. */
+  readonly packedBytes: number | null;
 }
 
 const nothing = new Uint8Array(0);
@@ -35,6 +37,7 @@ export const beginning: SourcePosition = {
   records: 0,
   rejected: 0,
   unseenTo: 0,
+  packedBytes: null,
 };
 
 /**
@@ -59,6 +62,7 @@ export function positionOf(
     records,
     rejected,
     unseenTo,
+    packedBytes: null,
   };
 }
 
@@ -92,12 +96,13 @@ export function grownHead(head: Uint8Array, bytes: Uint8Array): Uint8Array {
 
 /** The checkpoint to commit for a position. */
 export function checkpointAt(position: SourcePosition, inode: string, path: string): Checkpoint {
-  const { offset, head, tail, endsInLine, key, lastTimeMs, records, rejected } = position;
+  const { offset, head, tail, endsInLine, key, lastTimeMs, records, rejected, packedBytes } = position;
   return {
     ...headIdentity(head),
     contentHash: null,
     tailHash: sha256(tail),
     inode,
+    ...(packedBytes === null ? {} : { packedBytes }),
     offset,
     endsInLine,
     ...(key === null ? {} : { continues: key }),

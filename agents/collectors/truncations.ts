@@ -31,19 +31,41 @@ export class Truncations {
   }
 
   /** Keeps in mind what a copy would be known by. */
-  remember({ name, position }: FollowedFile, unreadBytes: number): void {
-    this.sources.push({ base: name.base, key: position!.key, position: position!, unreadBytes });
+  remember({ name, position, begun }: FollowedFile, unreadBytes: number): void {
+    const { key } = position!;
+    this.sources.push({ base: name.base, key, position: position!, begun, unreadBytes });
     if (this.sources.length > rememberedMax) this.sources.shift();
   }
 
-  /** A file was recognised by a checkpoint. Where it is a copy, it gives what was cut off before it was read. */
-  recover(file: FollowedFile, known: Checkpoint | null): void {
-    if (known === null) return;
-    const source = this.sources.find(({ key }) => key === checkpointKey(known));
-    if (source === undefined || source.unreadBytes === 0 || known.inode === file.inode) return;
-    const there = file.role === 'packed' ? source.unreadBytes : file.status.sizeBytes - known.offset;
+  /**
+   * A file that begins with `head` is read, behind a checkpoint or from its beginning. Where it is a copy, it gives what was cut off
+   * before it was read.
+   */
+  recover(file: FollowedFile, known: Checkpoint | null, head: Uint8Array): void {
+    if (known?.inode === file.inode) return;
+    const source = known === null ? this.unstored(file, head) : this.stored(known);
+    if (source === undefined) return;
+    const offset = known?.offset ?? 0;
+    const there = file.role === 'packed' ? source.unreadBytes : file.status.sizeBytes - offset;
     const recovered = Math.min(source.unreadBytes, there);
     source.unreadBytes -= recovered;
     this.tally.truncatedBytes -= recovered;
+  }
+
+  private stored(known: Checkpoint): TruncatedSource | undefined {
+    return this.sources.find(({ key, unreadBytes }) => unreadBytes > 0 && key === checkpointKey(known));
+  }
+
+  /** A generation of the log that begins as content did of which nothing was stored. */
+  private unstored({ name, rotated }: FollowedFile, head: Uint8Array): TruncatedSource | undefined {
+    if (!rotated) return undefined;
+    return this.sources.find(
+      ({ base, key, begun, unreadBytes }) =>
+        unreadBytes > 0 &&
+        key === null &&
+        base === name.base &&
+        begun.length > 0 &&
+        Buffer.compare(begun, head.subarray(0, begun.length)) === 0,
+    );
   }
 }

@@ -221,6 +221,7 @@ export function readCheckpoint(item: JsonObject): Checkpoint {
     contentHash: textOrNullField(item, 'contentHash'),
     ...(item['tailHash'] === undefined ? {} : { tailHash: textField(item, 'tailHash') }),
     ...(item['inode'] === undefined ? {} : { inode: textField(item, 'inode') }),
+    ...(item['packedBytes'] === undefined ? {} : { packedBytes: countField(item, 'packedBytes') }),
     endsInLine: flagField(item, 'endsInLine'),
     path: textField(item, 'path'),
     lastTimeMs: timeOrNullField(item, 'lastTimeMs'),

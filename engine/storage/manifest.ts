@@ -70,6 +70,8 @@ export interface Checkpoint {
   readonly tailHash?: string | undefined;
   /** Device and number of the file that was read, `dev:ino`; absent where there was none. */
   readonly inode?: string | undefined;
+  /** Length of that file where it is compressed and its content ends at `offset`; else absent. */
+  readonly packedBytes?: number | undefined;
   /** The stored content ends inside a line that had no line end yet. */
   readonly endsInLine: boolean;
   /** `checkpointKey` of the checkpoint that this one went on from and takes the place of; absent when it began anew. */

@@ -16,6 +16,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { lineBytesMax } from '../../engine/limits.js';
+import { gzip, zstd } from '../agents/load/compressed.js';
 import { closeAtEnd, temporaryFolder } from '../agents/load/temporary.js';
 import { FollowedFolder, lineOf, type FollowOptions } from './followed-folder.js';
 
@@ -225,30 +226,36 @@ describe('files', () => {
     expect(records.map(({ n }) => n).sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 9, 10]);
   });
 
-  it('that are compressed are not unpacked again after a restart, unless they have grown', async () => {
-    const followed = await follow();
-    const packed = followed.path('web.log.1.gz');
-    writeFileSync(followed.path('web.log'), lines(900, 901));
-    // Long enough that its beginning can be read without its end.
-    let content = '';
-    for (let n = 0; n < 300; n++) content += `${lineOf(n)} ${randomBytes(4000).toString('hex')}\n`;
-    writeFileSync(packed, gzipSync(content));
-    await followed.settle();
-    await followed.stop();
-    // Whoever unpacks it now sees the damage.
-    const bytes = readFileSync(packed);
-    const damaged = Buffer.from(bytes);
-    damaged.fill(0xff, bytes.length - 40, bytes.length - 20);
-    writeFileSync(packed, damaged);
-    followed.log.length = 0;
-    await followed.start();
-    await followed.settle();
-    expect(followed.log.filter(({ level }) => level !== 'info')).toEqual([]);
-    expect(roleOf(followed, packed)).toBe('done');
-    writeFileSync(packed, Buffer.concat([bytes, gzipSync(lines(300, 302))]));
-    await followed.settle();
-    expect(await followed.numbers()).toEqual([...range(0, 302), 900]);
-  });
+  it.each([
+    ['gzip', 'gz', gzip],
+    ['zstd', 'zst', zstd],
+  ])(
+    'that are compressed with %s are not unpacked again after a restart, unless they have grown',
+    async (_name, ending, pack) => {
+      const followed = await follow();
+      const packed = followed.path(`web.log.1.${ending}`);
+      writeFileSync(followed.path('web.log'), lines(900, 901));
+      // Long enough that its beginning can be read without its end.
+      let content = '';
+      for (let n = 0; n < 300; n++) content += `${lineOf(n)} ${randomBytes(4000).toString('hex')}\n`;
+      writeFileSync(packed, pack(content));
+      await followed.settle();
+      await followed.stop();
+      // Whoever unpacks it now sees the damage.
+      const bytes = readFileSync(packed);
+      const damaged = Buffer.from(bytes);
+      damaged.fill(0xff, bytes.length - 40, bytes.length - 20);
+      writeFileSync(packed, damaged);
+      followed.log.length = 0;
+      await followed.start();
+      await followed.settle();
+      expect(followed.log.filter(({ level }) => level !== 'info')).toEqual([]);
+      expect(roleOf(followed, packed)).toBe('done');
+      writeFileSync(packed, Buffer.concat([bytes, pack(lines(300, 302))]));
+      await followed.settle();
+      expect(await followed.numbers()).toEqual([...range(0, 302), 900]);
+    },
+  );
 
   it('are forgotten long after they went, and not before, nor while nothing is there', async () => {
     const followed = await follow();
@@ -373,6 +380,28 @@ describe('copy and truncate', () => {
       facts: expect.objectContaining({ file: path, unread: lines(10, 12).length }) as object,
       message: 'a log was cut off before all of it was read',
     });
+  });
+
+  it('is counted where nothing was stored yet, until a copy gives what was there', async () => {
+    const followed = await follow();
+    const path = followed.path('web.log');
+    writeFileSync(path, lineOf(0));
+    await followed.collect();
+    copyFileSync(path, `${path}.1`);
+    truncateSync(path);
+    await followed.collect();
+    const counts = () => followed.collector.status();
+    expect(counts()).toMatchObject({ truncations: 1, truncatedBytes: 0, records: 0 });
+    await followed.settle();
+    expect(await followed.numbers()).toEqual([0]);
+    const cut = `${lineOf(1)} ${'x'.repeat(200)}`;
+    appendFileSync(path, cut);
+    await followed.collect();
+    truncateSync(path);
+    appendFileSync(path, lines(2, 4));
+    await followed.settle();
+    expect(counts()).toMatchObject({ truncations: 2, truncatedBytes: cut.length });
+    expect(await followed.numbers()).toEqual([0, 2, 3]);
   });
 
   it('does not take a copy for new that ends before what was read', async () => {
