@@ -14,7 +14,7 @@ import { findStart, markStart } from './follow-start.js';
 import { identify, type Identity } from './file-identity.js';
 import { FileAttempts } from './file-attempts.js';
 import type { FollowedFile } from './followed-file.js';
-import { collectSettings } from './collect-task.js';
+import { collectOnPool, collectSettings } from './collect-task.js';
 import type { CutBack } from './cut-back.js';
 import { commitFrame, type CommitTarget } from './frame-commit.js';
 import { gatherPacked } from './gather-packed.js';
@@ -168,11 +168,29 @@ export class AgentCollector {
     return true;
   }
 
-  /** Takes what is there into one commit. Throws what the storage throws; then everything is looked at anew. */
-  async round(frame: LineFrame): Promise<Round> {
+  /** Finds out what the files are that were seen, and where each is read on. Throws what the storage throws. */
+  async identify(): Promise<void> {
     try {
       if (this.checkpoints === null) await this.learn();
       await this.identifyNew();
+    } catch (error) {
+      await this.startOver();
+      throw error;
+    }
+  }
+
+  /** Has a thread ready for the first lines: until one has begun, they would wait for it. Nothing is thrown. */
+  async warmUp(): Promise<void> {
+    const nothing = { bytes: new Uint8Array(0), target: new Uint8Array(0), ranges: [] };
+    const { settings, workers, now } = this.target;
+    // A definition that makes no sense is told with the first lines.
+    await collectOnPool(workers, { ...nothing, settings, nowMs: now() }).catch(() => {});
+  }
+
+  /** Takes what is there into one commit. Throws what the storage throws; then everything is looked at anew. */
+  async round(frame: LineFrame): Promise<Round> {
+    await this.identify();
+    try {
       frame.clear();
       const isFull = await this.gather(frame);
       if (frame.lines.length > 0) await commitFrame(this.target, frame);

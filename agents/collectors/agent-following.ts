@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AgentCollector } from './agent-collector.js';
+import { BacklogReport } from './backlog-report.js';
 import type { CollectLog } from './collect-log.js';
 import { FolderChanges } from './folder-changes.js';
 import type { FramePool } from './frame-pool.js';
@@ -14,6 +15,8 @@ export interface FollowingOptions {
   readonly flushMs: number;
   /** Fields of the agent. */
   readonly fields: number;
+  /** How often it is told how far a backlog is read, in milliseconds; as `BacklogReport` has it if omitted. */
+  readonly backlogEveryMs?: number | undefined;
 }
 
 /** Lines wait this part of the time that they may take; the rest is for reading, decoding and committing them. */
@@ -32,6 +35,7 @@ const retryMs = 1000;
 /** Follows the logs of one agent until it is told to stop. */
 export class AgentFollowing {
   private readonly changes: FolderChanges;
+  private readonly backlog: BacklogReport;
   private surveyedMs = -Infinity;
   private surveyTookMs = 0;
   private isFirst = true;
@@ -43,10 +47,12 @@ export class AgentFollowing {
     private readonly wakeUp: WakeUp,
   ) {
     this.changes = new FolderChanges(options.files, collector.directory, wakeUp);
+    this.backlog = new BacklogReport(collector, options.log, options.backlogEveryMs);
   }
 
   /** Ends when what is under way is stored: the signal, and a call of the wake-up so that it is looked at. */
   async run(): Promise<void> {
+    const warm = this.collector.warmUp();
     while (!this.signal.aborted) {
       const isWell = await this.step();
       if (this.signal.aborted) break;
@@ -54,6 +60,7 @@ export class AgentFollowing {
       else await this.pause(retryMs);
     }
     this.changes.end(performance.now());
+    await warm;
     await this.collector.close();
   }
 
@@ -64,11 +71,12 @@ export class AgentFollowing {
     try {
       for (let more = true; more && !this.signal.aborted;) {
         await this.look();
+        if (this.isFirst) await this.introduce();
         const round = await frames.use((frame) => collector.round(frame));
         collector.resume();
         more = round === 'more';
+        this.backlog.round(more);
       }
-      if (this.isFirst) this.introduce();
       return true;
     } catch (error) {
       collector.pause(error);
@@ -112,10 +120,11 @@ export class AgentFollowing {
     await delay(ms, undefined, { signal: this.signal }).catch(() => {});
   }
 
-  /** Says on start what is followed. */
-  private introduce(): void {
-    this.isFirst = false;
+  /** Says on start what is followed, before any of it is read: that may take long. */
+  private async introduce(): Promise<void> {
     const { collector, options } = this;
+    await collector.identify();
+    this.isFirst = false;
     const { files, lagBytes } = collector.status();
     const followed = files.filter(({ role }) => role === 'follow').length;
     options.log.info(

@@ -28,6 +28,8 @@ export interface CollectionOptions {
   /** Longest time from a line to its answer. */
   readonly flushMs: number;
   readonly tailTimeoutMs: number;
+  /** See `FollowingOptions`. */
+  readonly backlogEveryMs?: number | undefined;
 }
 
 /** Handles of logs that stay open in one process. Systems give from 1024 on, and queries need some too. */
