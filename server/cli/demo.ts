@@ -126,7 +126,7 @@ export function addDemoCommand(program: Command): void {
           'write',
           'serve',
           (archive) => demo(archive, settings, flags, signals, log),
-          { warn: (message) => log.warn({}, message) },
+          { lasts: true, warn: (message) => log.warn({}, message) },
         );
       });
     });

@@ -4,7 +4,7 @@ import type { AgentDefinition } from '../../agents/definition.js';
 import type { LoadFilesOptions } from '../../agents/load.js';
 import { expandFiles } from '../../agents/load-paths.js';
 import type { LoadSummary } from '../../agents/load-report.js';
-import type { AgentStore } from '../../engine/archive.js';
+import type { AgentStore, Archive } from '../../engine/archive.js';
 import type { LogstrataError } from '../../engine/errors.js';
 import type { Codec } from '../../engine/storage/manifest.js';
 import { chooseAgent } from './agent-choice.js';
@@ -148,7 +148,7 @@ async function loadStandardInput(
   flags: LoadFlags,
   signal: AbortSignal,
 ): Promise<number> {
-  return withWorkers(settings, 'write', 'load', flags.workers, async (archive) => {
+  const read = async (archive: Archive): Promise<number> => {
     const store = await archive.agent(definition.name, definition.schema, definition.retention);
     const { loadStream } = await import('../../agents/load-stream.js');
     const progress = startProgress('standard input');
@@ -176,7 +176,9 @@ async function loadStandardInput(
     }
     if (error !== null) tell(`logstrata: ${messageWithPlace(error.message, error.path, error.offset)}`);
     return summary.exitCode;
-  });
+  };
+  // Some programs never end, and what comes of them is merged and kept as what a server collects.
+  return withWorkers(settings, 'write', 'load', flags.workers, read, { lasts: true });
 }
 
 /** What is given together must go together. */

@@ -9,6 +9,8 @@ import { tell } from './terminal.js';
 
 export interface OpenedWith {
   readonly workers?: WorkerPool;
+  /** It is open until somebody ends it: small segments are merged and retention works meanwhile. Other commands must not wait for that. */
+  readonly lasts?: boolean;
   /** Told what the archive has to say while it is open; by default on standard error. */
   readonly warn?: (message: string) => void;
 }
@@ -23,7 +25,7 @@ export async function withArchive<T>(
   mode: 'read' | 'write',
   role: string,
   run: (archive: Archive) => Promise<T>,
-  { workers, warn = tellWarning }: OpenedWith = {},
+  { workers, lasts = false, warn = tellWarning }: OpenedWith = {},
 ): Promise<T> {
   // The engine takes longer to load than anything else: help, and refusing what makes no sense, need not wait for it.
   const { openArchive } = await import('../../engine/index.js');
@@ -37,8 +39,7 @@ export async function withArchive<T>(
     graceMs: settings.config.fileInput.graceMs,
     removalDelayMs: settings.config.server.queryTimeoutMs,
     zstdAfterMs: settings.config.storage.zstdAfterMs,
-    // Other commands end soon, and must not wait for work that nobody asked for.
-    ...(role === 'serve' ? { background: { threads: 1 } as const } : {}),
+    ...(lasts ? { background: { threads: 1 } as const } : {}),
     alone: role === 'repair',
     onWarning: warn,
   });
@@ -56,13 +57,15 @@ export async function withWorkers<T>(
   role: string,
   threads: number | undefined,
   run: (archive: Archive, workers: WorkerPool) => Promise<T>,
-  { warn }: Pick<OpenedWith, 'warn'> = {},
+  opened: Omit<OpenedWith, 'workers'> = {},
 ): Promise<T> {
   const { WorkerPool, workersDefault } = await import('../../engine/index.js');
   const workers = new WorkerPool(threads ?? workersDefault());
   try {
-    const opened = { workers, ...(warn === undefined ? {} : { warn }) };
-    return await withArchive(settings, mode, role, (archive) => run(archive, workers), opened);
+    return await withArchive(settings, mode, role, (archive) => run(archive, workers), {
+      ...opened,
+      workers,
+    });
   } finally {
     await workers.close();
   }

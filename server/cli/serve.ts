@@ -158,7 +158,7 @@ export function addServeCommand(program: Command): void {
     .addHelpText('after', examples)
     .action(async (_flags: unknown, command: Command) => {
       const flags = command.optsWithGlobals<ServeFlags>();
-      await runStoppable(async (signals) => {
+      const serve = async (signals: StopSignals): Promise<number> => {
         const settings = readSettings(flags);
         await printLines(describeFolders(settings));
         // Agents are read before the archive is opened: a broken file must not leave a lock behind, even for a moment.
@@ -170,8 +170,10 @@ export function addServeCommand(program: Command): void {
           'serve',
           flags.workers,
           (archive) => serveArchive(archive, settings, flags, signals, log),
-          { warn: (message) => log.warn({}, message) },
+          { lasts: true, warn: (message) => log.warn({}, message) },
         );
-      });
+      };
+      // SIGHUP has the agents read anew.
+      await runStoppable(serve, ['SIGINT', 'SIGTERM']);
     });
 }

@@ -1,19 +1,21 @@
 import { constants } from 'node:os';
 
+/** A signal that asks a command to stop. SIGHUP is one unless it has another meaning: the terminal was closed. */
+export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
+
 /**
- * SIGINT and SIGTERM for one command: the first one asks it to stop (through `signal`), a second one ends the process at
- * once. A command that was stopped ends with 130 or 143, as a shell expects.
+ * The signals that stop one command: the first one asks it to stop (through `signal`), a second one ends the process at
+ * once. A command that was stopped ends with 128 and the number of the signal (130 for SIGINT), as a shell expects.
  */
 export class StopSignals {
   readonly #controller = new AbortController();
-  #received: 'SIGINT' | 'SIGTERM' | undefined;
+  readonly #names: readonly StopSignal[];
+  #received: StopSignal | undefined;
   #obeyed = false;
-  readonly #onInterrupt = (): void => this.#receive('SIGINT');
-  readonly #onTerminate = (): void => this.#receive('SIGTERM');
 
-  constructor() {
-    process.on('SIGINT', this.#onInterrupt);
-    process.on('SIGTERM', this.#onTerminate);
+  constructor(names: readonly StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    this.#names = names;
+    for (const name of names) process.on(name, this.#receive);
   }
 
   get signal(): AbortSignal {
@@ -21,7 +23,7 @@ export class StopSignals {
   }
 
   /** The signal that was received, if any. */
-  get received(): 'SIGINT' | 'SIGTERM' | undefined {
+  get received(): StopSignal | undefined {
     return this.#received;
   }
 
@@ -37,13 +39,12 @@ export class StopSignals {
 
   /** Stops listening, so that signals end the process as usual. */
   release(): void {
-    process.off('SIGINT', this.#onInterrupt);
-    process.off('SIGTERM', this.#onTerminate);
+    for (const name of this.#names) process.off(name, this.#receive);
   }
 
-  #receive(name: 'SIGINT' | 'SIGTERM'): void {
+  readonly #receive = (name: NodeJS.Signals): void => {
     if (this.#received !== undefined) process.exit(128 + constants.signals[name]);
-    this.#received = name;
+    this.#received = name as StopSignal;
     this.#controller.abort();
-  }
+  };
 }

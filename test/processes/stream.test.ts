@@ -1,0 +1,60 @@
+import { once } from 'node:events';
+import { expect, it } from 'vitest';
+import { run, start, type Running } from '../cli/process.js';
+import { numbersFolder, until } from './numbered-log.js';
+
+/** A stream is committed at this many records, and sealed as one segment. */
+const commitRecords = 64 * 1024;
+/** Of so many small segments of a day one is made. */
+const segmentsMerged = 8;
+
+function lines(from: number, to: number): string {
+  let text = '';
+  for (let n = from; n < to; n++) text += `{"time":1767225600000,"n":${n},"source":"program"}\n`;
+  return text;
+}
+
+async function statsOf(folder: string): Promise<{ records: number; segments: number }> {
+  const { stdout } = await run(folder, ['stats', 'numbers', '--json']);
+  return stdout === ''
+    ? { records: 0, segments: 0 }
+    : (JSON.parse(stdout) as { records: number; segments: number });
+}
+
+async function write(stream: Running, text: string): Promise<void> {
+  if (!stream.child.stdin.write(text)) await once(stream.child.stdin, 'drain');
+}
+
+it('merges what a program writes while that goes on', async () => {
+  const folder = numbersFolder();
+  const stream = start(folder, ['load', 'numbers', '-']);
+  const records = (segmentsMerged + 1) * commitRecords;
+  for (let n = 0; n < records; n += commitRecords) await write(stream, lines(n, n + commitRecords));
+  let stats = await statsOf(folder);
+  await until(async () => {
+    stats = await statsOf(folder);
+    return stats.records === records && stats.segments < segmentsMerged;
+  }, 'small segments are merged');
+  expect(stream.child.exitCode).toBeNull();
+  stream.child.stdin.end(lines(records, records + 10));
+  expect(await stream.finished).toMatchObject({ code: 0 });
+  expect(await statsOf(folder)).toMatchObject({ records: records + 10 });
+  expect(await run(folder, ['verify'])).toMatchObject({ code: 0 });
+});
+
+it.each([
+  ['SIGHUP', 129],
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)('stores what a program wrote before %s, and ends with its code', async (signal, code) => {
+  const folder = numbersFolder();
+  const stream = start(folder, ['load', 'numbers', '-']);
+  // More than is stored at once, so that it is known that the rest has been read too.
+  await write(stream, lines(0, commitRecords + 100));
+  await until(async () => (await statsOf(folder)).records >= commitRecords, 'it has stored some');
+  // Its reader may be gone by then, as where a whole pipeline is ended.
+  stream.child.stdout.destroy();
+  stream.child.kill(signal);
+  expect(await stream.finished).toMatchObject({ code, signal: null });
+  expect((await statsOf(folder)).records).toBe(commitRecords + 100);
+});
