@@ -80,7 +80,8 @@ export class AgentCollector {
   /** The agent was never followed before this process. */
   private isFirst = false;
   private surveys = 0;
-  private turn = 0;
+  /** The first file behind the one that filled the last frame whose lines found no room in it. */
+  private nextFile: FollowedFile | undefined;
   hasLinks = false;
 
   constructor(private readonly options: CollectorOptions) {
@@ -319,14 +320,18 @@ export class AgentCollector {
       (file) =>
         file.position !== null && file.due(nowMs) && (file.dirty || this.silence.mayEndHere(file, nowMs)),
     );
-    // Each file has its turn to be the first, so that one which fills every frame leaves room for the others.
-    const first = ready.length === 0 ? 0 : this.turn++ % ready.length;
+    // What the last frame had no room for comes first, behind the file that filled it: many files wait for each other's
+    // lines no longer than a turn takes, and one that fills every frame leaves room for the others.
+    const first = this.nextFile === undefined ? 0 : Math.max(0, ready.indexOf(this.nextFile));
     let isFull = false;
     let next = 0;
+    let firstFull = Infinity;
     const lane = async (scratch: Uint8Array): Promise<void> => {
       while (next < ready.length) {
-        const file = ready[(first + next++) % ready.length]!;
+        const turn = next++;
+        const file = ready[(first + turn) % ready.length]!;
         await this.attempts.run(file, async () => {
+          const usedBefore = frame.lines.length;
           const gathered =
             file.packed === null
               ? await this.readOn(file, frame, scratch, nowMs)
@@ -334,12 +339,20 @@ export class AgentCollector {
           if (gathered === 'replaced') await this.startAnew(file, frame);
           file.dirty = gathered !== 'end';
           isFull ||= gathered !== 'end';
+          if (gathered !== 'full') return;
+          const hasTaken = frame.lines.slice(usedBefore).some((lines) => lines.file === file);
+          firstFull = Math.min(firstFull, hasTaken ? turn + 1 : turn);
         });
       }
     };
     // All lanes have ended before a failure is passed on: none may add lines to a frame that others use by then.
     const ended = await Promise.allSettled(frame.scratches.map(lane));
     for (const result of ended) if (result.status === 'rejected') throw result.reason;
+    this.nextFile = undefined;
+    for (let turn = firstFull; turn < ready.length && this.nextFile === undefined; turn++) {
+      const file = ready[(first + turn) % ready.length]!;
+      if (file.dirty) this.nextFile = file;
+    }
     return isFull;
   }
 

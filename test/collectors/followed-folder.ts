@@ -166,8 +166,8 @@ export class FollowedFolder {
     }
   }
 
-  /** A load may have been there first; then the collector goes on behind it. */
-  private async round(): Promise<string> {
+  /** One commit. A load may have been there first; then the collector goes on behind it. */
+  async round(): Promise<string> {
     try {
       return await this.collector.round(frame);
     } catch (error) {

@@ -147,6 +147,35 @@ describe('lines', () => {
 });
 
 describe('files', () => {
+  it('wait for each other no longer than a turn takes, where they gain more than a commit holds', async () => {
+    const followed = await follow();
+    const names = [...'abcdefghijklmnopqrst'].map((letter) => `${letter}.log`);
+    const text = 'x'.repeat(64 * 1024);
+    const gain = Array.from({ length: 8 }, (_, n) => `${lineOf(n)} ${text}\n`).join('');
+    // A commit holds 4 MiB, of the 10 MiB that they gain meanwhile.
+    for (let i = 0; i < 9; i++) {
+      for (const name of names) appendFileSync(followed.path(name), gain);
+      await followed.collector.survey();
+      expect(await followed.round()).toBe('more');
+    }
+    const unread = followed.collector.status().files.filter(({ offset }) => offset === 0);
+    expect(unread.map(({ path }) => path)).toEqual([]);
+  });
+
+  it('leave room for the others although one of them fills every commit', async () => {
+    const followed = await follow();
+    const gain = Array.from({ length: 80 }, (_, n) => `${lineOf(n)} ${'x'.repeat(64 * 1024)}\n`).join('');
+    for (const name of ['a.log', 'c.log']) writeFileSync(followed.path(name), `${lineOf(1)}\n`);
+    writeFileSync(followed.path('b.log'), gain);
+    for (let i = 0; i < 3; i++) {
+      await followed.collector.survey();
+      expect(await followed.round()).toBe('more');
+      appendFileSync(followed.path('b.log'), gain);
+    }
+    const unread = followed.collector.status().files.filter(({ offset }) => offset === 0);
+    expect(unread.map(({ path }) => path)).toEqual([]);
+  });
+
   it('that begin alike are told apart', async () => {
     const followed = await follow();
     const banner = lines(0, 1);
