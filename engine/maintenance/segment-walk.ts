@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { pageBytesMax, verifyPieceBytes } from '../limits.js';
+import type { ChunkPlace } from '../parquet/footer.js';
 import { FormatError, magic, pageType } from '../parquet/format.js';
 import { readPageHeader, type PageHeader } from '../parquet/page-header.js';
 import type { ReadableFile } from '../storage/directory.js';
@@ -13,15 +14,7 @@ const headerBytesMax = 128;
 const bitmapBytesMin = 128;
 
 /** Where the pages of a column chunk lie, each of them with the checksum that its header gives. */
-export interface WalkedChunk {
-  readonly offset: number;
-  readonly bytes: number;
-  /** 0 when there is no dictionary page. */
-  readonly dictionaryPageBytes: number;
-  readonly uncompressedBytes: number;
-  readonly dataEncoding: number;
-  readonly rows: number;
-  readonly nullCount: number;
+export interface WalkedChunk extends Omit<ChunkPlace, 'bounds'> {
   /** Something else stands before it than a chunk: a gram filter, or the beginning of the walk. */
   readonly isFirst: boolean;
 }
