@@ -11,10 +11,45 @@ export interface HttpFigures {
   readonly answeredMs: readonly number[];
 }
 
-async function open(url: URL): Promise<Socket> {
-  const socket = connect({ host: url.hostname, port: Number(url.port), noDelay: true });
+/** What a read takes at most: a long answer comes in few calls. */
+const readBytesMax = 1024 * 1024;
+
+/**
+ * Where all connections read into. What has come is looked at before the next read begins, and a buffer anew for each of them costs
+ * more than the bytes do.
+ */
+const readBuffer = Buffer.alloc(readBytesMax);
+
+/** A connection, and what has come over it. */
+interface Client {
+  readonly socket: Socket;
+  readonly reader: ResponseReader;
+  /** Called after each read; throws nothing. */
+  onRead: () => void;
+}
+
+async function open(url: URL): Promise<Client> {
+  const reader = new ResponseReader();
+  const socket = connect({
+    host: url.hostname,
+    port: Number(url.port),
+    noDelay: true,
+    onread: {
+      buffer: readBuffer,
+      callback: (bytes) => {
+        try {
+          reader.take(readBuffer.subarray(0, bytes));
+          client.onRead();
+        } catch (error) {
+          socket.destroy(error instanceof Error ? error : new Error(String(error)));
+        }
+        return true;
+      },
+    },
+  });
+  const client: Client = { socket, reader, onRead: () => undefined };
   await once(socket, 'connect');
-  return socket;
+  return client;
 }
 
 function requestBytes(url: URL): Buffer {
@@ -26,17 +61,17 @@ function requestBytes(url: URL): Buffer {
  * when an answer is not 200 or a connection breaks.
  */
 export async function driveRequests(url: URL, connections: number, seconds: number): Promise<HttpFigures> {
-  const sockets = await Promise.all(Array.from({ length: connections }, () => open(url)));
+  const clients = await Promise.all(Array.from({ length: connections }, () => open(url)));
   const request = requestBytes(url);
-  const readers = sockets.map(() => new ResponseReader());
   const answeredMs: number[] = [];
   const startMs = performance.now();
   const endMs = startMs + seconds * 1000;
   try {
-    await Promise.all(sockets.map((socket, i) => askUntil(socket, readers[i]!, request, endMs, answeredMs)));
+    await Promise.all(clients.map((client) => askUntil(client, request, endMs, answeredMs)));
   } finally {
-    for (const socket of sockets) socket.destroy();
+    for (const { socket } of clients) socket.destroy();
   }
+  const readers = clients.map(({ reader }) => reader);
   return {
     requests: readers.reduce((sum, { responses }) => sum + responses, 0),
     bodyBytes: readers.reduce((sum, { bodyBytes }) => sum + bodyBytes, 0),
@@ -45,32 +80,22 @@ export async function driveRequests(url: URL, connections: number, seconds: numb
   };
 }
 
-function askUntil(
-  socket: Socket,
-  reader: ResponseReader,
-  request: Buffer,
-  endMs: number,
-  answeredMs: number[],
-): Promise<void> {
+function askUntil(client: Client, request: Buffer, endMs: number, answeredMs: number[]): Promise<void> {
+  const { socket, reader } = client;
   return new Promise((resolve, reject) => {
     let askedMs = performance.now();
+    let { responses } = reader;
     socket.on('error', reject);
     socket.on('close', () => reject(new Error('the server closed a connection')));
-    socket.on('data', (piece: Buffer) => {
-      const before = reader.responses;
-      try {
-        reader.take(piece);
-      } catch (error) {
-        reject(error instanceof Error ? error : new Error(String(error)));
-        return;
-      }
-      if (reader.responses === before) return;
+    client.onRead = () => {
+      if (reader.responses === responses) return;
+      responses = reader.responses;
       const nowMs = performance.now();
       answeredMs.push(nowMs - askedMs);
       askedMs = nowMs;
       if (nowMs < endMs) socket.write(request);
       else resolve();
-    });
+    };
     socket.write(request);
   });
 }
@@ -80,16 +105,15 @@ export type Leaving = 'first bytes' | { readonly afterMs: number };
 
 /** Asks `url`, and breaks the connection in the middle. Says whether the whole answer had come by then. */
 export async function askAndLeave(url: URL, leaving: Leaving): Promise<{ readonly hadAll: boolean }> {
-  const socket = await open(url);
-  const reader = new ResponseReader();
+  const client = await open(url);
+  const { socket, reader } = client;
   try {
     await new Promise<void>((resolve, reject) => {
       socket.on('error', reject);
       socket.on('close', () => reject(new Error('the server closed a connection')));
-      socket.on('data', (piece: Buffer) => {
-        reader.take(piece);
+      client.onRead = () => {
         if (leaving === 'first bytes') resolve();
-      });
+      };
       if (leaving !== 'first bytes') setTimeout(resolve, leaving.afterMs);
       socket.write(requestBytes(url));
     });
