@@ -1,5 +1,6 @@
-import { createHash, type Hash } from 'node:crypto';
+import type { Checkpoint } from '../engine/storage/manifest.js';
 import { PeekedSource, type ByteSource } from './byte-source.js';
+import { hashLike, isXxh64, Xxh64Hash, type ContentHash } from './content-hash.js';
 
 /** Bytes before an offset by which content is recognised that was not hashed as a whole: a few lines, with their times. */
 export const tailBytesMax = 512;
@@ -14,11 +15,6 @@ export function contentTail(tail: Uint8Array, bytes: Uint8Array): Uint8Array {
   return result;
 }
 
-/** SHA-256 in hexadecimal. */
-export function sha256(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex');
-}
-
 /**
  * The content of a source as identity sees it: the beginning can be looked at, a part can be passed over, and the hash of
  * what was passed over or read is at hand. Whoever reads by `next` says to `hashed` what became part of the archive.
@@ -26,7 +22,11 @@ export function sha256(bytes: Uint8Array): string {
 export class ContentReader {
   private readonly source: PeekedSource;
   private rest: Uint8Array | null = null;
-  private readonly hash: Hash = createHash('sha256');
+  private readonly hash = new Xxh64Hash();
+  /** As earlier versions hashed, while it is needed; … */
+  private older: ContentHash | null = null;
+  /** … which is up to this offset. */
+  private olderTo = 0;
   private position = 0;
   private tailBytes: Uint8Array = new Uint8Array(0);
 
@@ -52,6 +52,15 @@ export class ContentReader {
   /** The first bytes of the content, at most `count`. Only before anything else was read. */
   async head(count: number): Promise<Uint8Array> {
     return (await this.source.peek(count)).slice();
+  }
+
+  /** Has the content hashed as those checkpoints want it that it will be compared with. Only before anything was read. */
+  prepareFor(checkpoints: readonly Checkpoint[]): void {
+    for (const { contentHash, offset } of checkpoints) {
+      if (contentHash === null || isXxh64(contentHash)) continue;
+      this.older ??= hashLike(contentHash);
+      this.olderTo = Math.max(this.olderTo, offset);
+    }
   }
 
   /** Passes over the content up to `offset`, hashing it. Returns the offset reached: less where the content ends. */
@@ -92,13 +101,20 @@ export class ContentReader {
   /** Adds content to the hash, in order. */
   hashed(bytes: Uint8Array): void {
     this.hash.update(bytes);
+    if (this.position < this.olderTo) this.older?.update(bytes);
     this.position += bytes.length;
     this.tailBytes = contentTail(this.tailBytes, bytes);
   }
 
-  /** SHA-256 of the content up to `offset`, in hexadecimal. */
+  /** The hash of the content up to `offset`, as a checkpoint has it. */
   digest(): string {
-    return this.hash.copy().digest('hex');
+    return this.hash.digest();
+  }
+
+  /** Whether a checkpoint's hash, for which this was prepared, is that of the content up to `offset`. */
+  hasHash(contentHash: string): boolean {
+    const hash = isXxh64(contentHash) ? this.hash : this.older;
+    return contentHash === hash?.digest();
   }
 
   /** The last bytes before `offset`, at most `tailBytesMax`. */

@@ -8,7 +8,7 @@ import { checkpointKey } from '../engine/storage/committed-values.js';
 import type { Checkpoint } from '../engine/storage/manifest.js';
 import { InOrder } from '../engine/workers/in-order.js';
 import type { WorkerPool } from '../engine/workers/worker-pool.js';
-import { sha256 } from './content-reader.js';
+import { sha256 } from './content-hash.js';
 import type { DecodedLines, DecodeSettings } from './decode-task.js';
 import type { AgentDefinition } from './definition.js';
 import { fileCaptures } from './file-captures.js';

@@ -2,6 +2,7 @@ import { isLogstrataError, type LogstrataError } from '../engine/errors.js';
 import type { LoadSession } from '../engine/storage/commit.js';
 import { checkpointKey } from '../engine/storage/committed-values.js';
 import type { Checkpoint, Codec } from '../engine/storage/manifest.js';
+import { isXxh64 } from './content-hash.js';
 import {
   asCancellation,
   readFileInto,
@@ -199,9 +200,13 @@ class FilesLoad {
     for (const { path, read } of items) {
       if (read === null || read.checkpoint === null) continue;
       const { contentHash, offset } = read.checkpoint;
-      // One with a hash of the same length that differs is of another file that begins alike.
+      // One with a hash of the same length and kind that differs is of another file that begins alike.
       const conflicting = candidatesOf(added, read.head).some(
-        (other) => other.contentHash === null || other.offset !== offset || other.contentHash === contentHash,
+        (other) =>
+          other.contentHash === null ||
+          other.offset !== offset ||
+          other.contentHash === contentHash ||
+          !isXxh64(other.contentHash),
       );
       if (!conflicting) continue;
       const message = `${path} was stored by another process while it was read; nothing of it was stored. Load it again for the rest`;

@@ -1,5 +1,6 @@
 import type { Checkpoint } from '../engine/storage/manifest.js';
-import { ContentReader, sha256 } from './content-reader.js';
+import { sha256 } from './content-hash.js';
+import { ContentReader } from './content-reader.js';
 import { SourceError } from './source-error.js';
 import { SourceReader } from './source-reader.js';
 
@@ -88,6 +89,7 @@ async function reopenAt(
 ): Promise<PositionedSource> {
   const source = await openFromStart(path);
   const offset = known?.offset ?? 0;
+  if (known !== null) source.content.prepareFor([known]);
   const reached = await source.content.skipTo(offset, () => onPiece(source.reader, source.content));
   const same = reached === offset && Buffer.compare(source.head, head) === 0;
   if (same && (known === null || isContentOf(known, source.content))) return { ...source, known };
@@ -107,6 +109,7 @@ async function longestMatch(
   candidates: readonly Checkpoint[],
   onPiece: () => void,
 ): Promise<Checkpoint | null> {
+  content.prepareFor(candidates);
   let longest: Checkpoint | null = null;
   for (const candidate of candidates) {
     if ((await content.skipTo(candidate.offset, onPiece)) < candidate.offset) break;
@@ -116,6 +119,6 @@ async function longestMatch(
 }
 
 function isContentOf({ contentHash, tailHash }: Checkpoint, content: ContentReader): boolean {
-  if (contentHash !== null) return contentHash === content.digest();
+  if (contentHash !== null) return content.hasHash(contentHash);
   return tailHash === undefined || tailHash === sha256(content.tail());
 }

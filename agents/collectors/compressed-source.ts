@@ -1,5 +1,6 @@
 import { candidatesOf } from '../source-identity.js';
-import { ContentReader, sha256 } from '../content-reader.js';
+import { sha256 } from '../content-hash.js';
+import { ContentReader } from '../content-reader.js';
 import { headBytesMax } from '../source-identity.js';
 import { LineFramer, type Frame } from '../line-framing.js';
 import type { RecordEnds } from '../record-ends.js';
@@ -41,6 +42,7 @@ export class CompressedSource {
     const first = await openContent(path);
     try {
       const before = candidatesOf(checkpoints, first.head);
+      first.content.prepareFor(before);
       for (const candidate of before) {
         if ((await first.content.skipTo(candidate.offset, () => {})) < candidate.offset) break;
         if (matches(candidate, first.content)) known = candidate;
@@ -116,5 +118,5 @@ function parts(
 
 function matches({ contentHash, tailHash }: Checkpoint, content: ContentReader): boolean {
   if (tailHash !== undefined) return tailHash === sha256(content.tail());
-  return contentHash !== null && contentHash === content.digest();
+  return contentHash !== null && content.hasHash(contentHash);
 }

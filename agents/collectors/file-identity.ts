@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import { checkpointKey } from '../../engine/storage/committed-values.js';
 import type { Checkpoint } from '../../engine/storage/manifest.js';
-import { sha256, tailBytesMax } from '../content-reader.js';
+import { hashLike, sha256 } from '../content-hash.js';
+import { tailBytesMax } from '../content-reader.js';
 import type { RecordEnds } from '../record-ends.js';
 import { candidatesOf, headBytesMax } from '../source-identity.js';
 import { isCompressed } from '../source-reader.js';
@@ -192,11 +192,11 @@ async function longestMatch(
 async function isContent(handle: LogHandle, known: Checkpoint, tail: Uint8Array): Promise<boolean> {
   if (known.tailHash !== undefined) return known.tailHash === sha256(tail);
   if (known.contentHash === null) return false;
-  const hash = createHash('sha256');
+  const hash = hashLike(known.contentHash);
   for (let at = 0; at < known.offset; at += readPieceBytes) {
     hash.update(await readAt(handle, at, Math.min(readPieceBytes, known.offset - at)));
   }
-  return known.contentHash === hash.digest('hex');
+  return known.contentHash === hash.digest();
 }
 
 /** The last bytes before `offset`, by which a position is known. */

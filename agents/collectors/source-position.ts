@@ -1,6 +1,7 @@
 import { checkpointKey } from '../../engine/storage/committed-values.js';
 import type { Checkpoint } from '../../engine/storage/manifest.js';
-import { contentTail, sha256, tailBytesMax } from '../content-reader.js';
+import { sha256 } from '../content-hash.js';
+import { contentTail, tailBytesMax } from '../content-reader.js';
 import { headBytesMax, headIdentity } from '../source-identity.js';
 
 /** How far one source is stored, and by what it is recognised there. Never changed: taking lines gives another one. */

@@ -196,6 +196,7 @@ export interface Kernels {
     target: number,
     offsets: number,
   ): void;
+  xxh64Stripes(lanes: number, at: number, stripes: number): void;
 }
 
 /**

@@ -36,9 +36,12 @@ import {
  * an older program would misread counts the version up; the line stays as it is.
  */
 const manifestMagic = 'logstrata-manifest';
-export const manifestVersion = 2;
-/** Version 1 had no retention and no ordinals that a repair passes over; nothing else differs. */
-const olderVersion = 1;
+export const manifestVersion = 3;
+/**
+ * Version 2 knew no hash of content but SHA-256, version 1 no retention and no ordinals that a repair passes over either; nothing else
+ * differs.
+ */
+const oldestVersion = 1;
 const headerPattern = /^logstrata-manifest (\d{1,9}) (\d{1,15}) ([0-9a-f]{8})\n/;
 const headerBytesMax = 64;
 
@@ -66,7 +69,7 @@ export function decodeManifest(bytes: Uint8Array): Manifest {
   if (header[0] !== headerLine(version, json)) {
     throw new DamageError(`its length or its checksum is wrong`, { offset: 0 });
   }
-  if (version !== manifestVersion && version !== olderVersion) {
+  if (version < oldestVersion || version > manifestVersion) {
     throw new LogstrataError('unsupported', `it has format version ${version}, known is ${manifestVersion}`);
   }
   return readManifest(parseJsonObject(buffer.toString('utf8', header[0].length), 'the manifest'));

@@ -64,7 +64,10 @@ export interface Checkpoint {
   readonly headBytes: number;
   /** First byte that is not stored yet. */
   readonly offset: number;
-  /** SHA-256 (hex) of the content up to `offset`, where it was read in one go; else null. */
+  /**
+   * The content up to `offset`, where it was read in one go; else null. `xxh64:` and its XXH64 (hex), or as earlier versions wrote it its
+   * SHA-256 (hex).
+   */
   readonly contentHash: string | null;
   /** SHA-256 (hex) of the last bytes before `offset`, at most `tailBytesMax`; absent where they were not kept. */
   readonly tailHash?: string | undefined;

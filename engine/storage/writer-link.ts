@@ -38,7 +38,7 @@ export interface WriterLink extends ChannelClient {
 }
 
 /** What the two sides say to each other; another version is not understood. */
-const protocolVersion = 1;
+const protocolVersion = 2;
 
 /**
  * Anybody on the machine can connect to an abstract socket, so both sides prove that they can read this file of the data

@@ -15,6 +15,8 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { hashLike } from '../../agents/content-hash.js';
+import { headBytesMax, headIdentity } from '../../agents/source-identity.js';
 import { lineBytesMax } from '../../engine/limits.js';
 import { gzip, zstd } from '../agents/load/compressed.js';
 import { closeAtEnd, temporaryFolder } from '../agents/load/temporary.js';
@@ -463,5 +465,29 @@ describe('loading', () => {
     expect(await followed.numbers()).toEqual(range(0, 80));
     const again = await followed.load('web.log');
     expect(again.files[0]).toMatchObject({ outcome: 'known' });
+  });
+
+  it.each(['sha256', 'xxh64'])('by a version that kept nothing but a %s is gone on from', async (kind) => {
+    const followed = await follow();
+    const stored = Buffer.from(lines(0, 50));
+    const hash = hashLike(kind === 'xxh64' ? 'xxh64:' : '');
+    hash.update(stored);
+    const checkpoint = {
+      ...headIdentity(stored.subarray(0, headBytesMax)),
+      contentHash: hash.digest(),
+      offset: stored.length,
+      endsInLine: false,
+      path: '/somewhere',
+      lastTimeMs: null,
+      records: 50,
+      rejected: 0,
+    };
+    const counters = { unreadableValues: 0, replacedBytes: 0, inputBytes: 0 };
+    await (await followed.store.beginLoad()).commit({ checkpoints: [checkpoint], counters });
+    writeFileSync(followed.path('web.log'), lines(0, 60));
+    writeFileSync(followed.path('other.log'), lines(0, 49) + lines(70, 80));
+    writeFileSync(followed.path('web.log.1.gz'), gzip(lines(0, 50)));
+    await followed.settle();
+    expect(await followed.numbers()).toEqual([...range(0, 49), ...range(50, 60), ...range(70, 80)]);
   });
 });

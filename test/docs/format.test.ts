@@ -142,7 +142,7 @@ describe('manifest', () => {
     const { header, json, start } = newestManifest();
     expect(header).toEqual([
       'logstrata-manifest',
-      '2',
+      '3',
       String(json.length),
       hex(crc32(json, crc32(Buffer.from(start)))),
     ]);

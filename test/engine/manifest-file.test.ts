@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { DamageError } from '../../engine/errors.js';
 import type { FieldType } from '../../engine/schema.js';
 import type { ReadableFile } from '../../engine/storage/directory.js';
+import { manifestVersion } from '../../engine/storage/manifest-format.js';
 import { publishManifest, readNewestManifest } from '../../engine/storage/manifest-file.js';
 import {
   noCounters,
@@ -177,7 +178,7 @@ describe('publishManifest and readNewestManifest', () => {
     await expect(readNewestManifest(directory, 'nginx')).rejects.toThrow('number 1');
     const newer = await published();
     const text = '{"anything":"else"}';
-    const start = `logstrata-manifest 3 ${text.length} `;
+    const start = `logstrata-manifest ${manifestVersion + 1} ${text.length} `;
     const line = `${start}${crc32(text, crc32(start)).toString(16).padStart(8, '0')}\n`;
     const file = await newer.create(newestPath(1));
     await file.write(0, new TextEncoder().encode(line + text));

@@ -271,7 +271,7 @@ describe('the channel to the writer', () => {
     });
     const good = await connectOne();
     const bounds = { jsonBytesMax: 2 ** 32, payloadBytesMax: 2 ** 32 };
-    const hello = { version: 1, nonce: 'x', proof: '0'.repeat(64) };
+    const hello = { version: 2, nonce: 'x', proof: '0'.repeat(64) };
     const nothing = new Uint8Array(0);
     const attacks: Uint8Array[] = [
       Buffer.from('GET / HTTP/1.1\r\n\r\n'),

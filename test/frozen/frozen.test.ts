@@ -1,5 +1,13 @@
 import { createHash } from 'node:crypto';
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { manifestVersion } from '../../engine/storage/manifest-format.js';
@@ -46,6 +54,20 @@ describe.each(versions)('a store of %s', (version) => {
     const verified = await run(folder, ['verify', 'app', '--json']);
     expect(JSON.parse(verified.stdout)).toMatchObject({ records: 80, damages: [] });
     expect(verified.code).toBe(0);
+  });
+
+  it('knows the file that was loaded into it, and takes only what it has grown by', async () => {
+    const folder = thawed(version);
+    const log = join(folder, 'renamed.log');
+    writeFileSync(log, readFileSync(join(import.meta.dirname, 'loaded.jsonl')));
+    const again = await run(folder, ['load', 'app', log]);
+    expect(again.stdout + again.stderr).toContain('all of it is in the archive already');
+    appendFileSync(log, '{"time":"2026-11-20T02:00:00.000Z","n":80}\n');
+    expect((await run(folder, ['load', 'app', log])).code).toBe(0);
+    expect(recordsOf(await all(folder)).map(({ n }) => n)).toEqual([
+      ...recordsOf(answer).map(({ n }) => n),
+      80,
+    ]);
   });
 
   it('can be added to, compacted and repaired, with the same cursors', async () => {

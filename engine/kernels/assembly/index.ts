@@ -17,6 +17,7 @@ export { splitDelimitedLines } from './delimited-lines';
 export { readNumbers } from './span-values';
 export { readTimes } from './span-times';
 export { gatherField, gatherPieces } from './span-strings';
+export { xxh64Stripes } from './xxh64';
 
 /** Where the kernels' own data ends: the first byte of the memory that callers may use. */
 export function scratchBase(): usize {

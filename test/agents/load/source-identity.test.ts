@@ -1,18 +1,31 @@
 import { createHash } from 'node:crypto';
 import { appendFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { Xxh64Hash } from '../../../agents/content-hash.js';
 import { candidatesOf, headIdentity, openAtKnownEnd } from '../../../agents/source-identity.js';
 import type { Checkpoint } from '../../../engine/storage/manifest.js';
 import { gzip, zstd } from './compressed.js';
 import { temporaryFolder } from './temporary.js';
+
+/** The hash of content, of either kind that checkpoints may have. */
+const kinds = {
+  xxh64: (bytes: Uint8Array): string => {
+    const hash = new Xxh64Hash();
+    hash.update(bytes);
+    return hash.digest();
+  },
+  sha256: (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex'),
+};
+
+let contentHashOf = kinds.xxh64;
 
 function checkpointOf(content: string, part: Partial<Checkpoint> = {}): Checkpoint {
   const bytes = Buffer.from(content);
   return {
     ...headIdentity(bytes.subarray(0, 1024)),
     offset: bytes.length,
-    contentHash: createHash('sha256').update(bytes).digest('hex'),
+    contentHash: contentHashOf(bytes),
     endsInLine: false,
     path: '/some/log',
     lastTimeMs: null,
@@ -45,7 +58,14 @@ const banner = '# a banner that many files begin with\n'.repeat(50);
 const lines = (from: number, to: number): string =>
   Array.from({ length: to - from }, (_, i) => `line ${from + i} of the log\n`).join('');
 
-describe('a file is known by its content', () => {
+/** What a load says of content, whatever kind of hash it was recognised by. */
+const newHashOf = (content: string): string => kinds.xxh64(Buffer.from(content));
+
+describe.each(['xxh64', 'sha256'] as const)('a file is known by its content and its %s', (kind) => {
+  beforeEach(() => {
+    contentHashOf = kinds[kind];
+  });
+
   test('up to the end of what is stored, plain or compressed since', async () => {
     const stored = checkpointOf(lines(0, 5000));
     for (const content of [lines(0, 5000), gzip(lines(0, 5000)), zstd(lines(0, 2000), lines(2000, 5000))]) {
@@ -54,7 +74,7 @@ describe('a file is known by its content', () => {
         offset: stored.offset,
         known: stored,
         rest: '',
-        digest: stored.contentHash,
+        digest: newHashOf(lines(0, 5000)),
       });
     }
   });
@@ -64,7 +84,7 @@ describe('a file is known by its content', () => {
     for (const content of [lines(0, 9000), gzip(lines(0, 9000)), zstd(lines(0, 9000))]) {
       const found = await open(await fileWith(content), [stored]);
       expect(found).toMatchObject({ offset: stored.offset, rest: lines(5000, 9000) });
-      expect(found.digest).toBe(checkpointOf(lines(0, 9000)).contentHash);
+      expect(found.digest).toBe(newHashOf(lines(0, 9000)));
     }
   });
 
@@ -94,7 +114,7 @@ describe('a file is known by its content', () => {
     for (const form of [content, gzip(content)]) {
       const found = await open(await fileWith(form), [longer, alike, short, middle]);
       expect(found).toMatchObject({ known: middle, rest: lines(200, 2000) });
-      expect(found.digest).toBe(checkpointOf(content).contentHash);
+      expect(found.digest).toBe(newHashOf(content));
     }
   });
 
@@ -123,4 +143,17 @@ describe('a file is known by its content', () => {
     expect(await open(await fileWith(''), [checkpointOf('')])).toMatchObject({ known: null, rest: '' });
     expect(candidatesOf([checkpointOf('')], Buffer.from('x'))).toEqual([]);
   });
+});
+
+test('a file is known by the longest of checkpoints with hashes of both kinds', async () => {
+  const [older, newer] = [lines(0, 1000), lines(0, 2000)].map((content, i) =>
+    checkpointOf(content, { contentHash: [kinds.sha256, kinds.xxh64][i]!(Buffer.from(content)) }),
+  );
+  const other = checkpointOf(lines(0, 1500), { contentHash: kinds.sha256(Buffer.from('something else')) });
+  for (const known of [older!, newer!]) {
+    const found = await open(await fileWith(lines(0, 3000)), [known, other]);
+    expect(found.known).toBe(known);
+    expect(found.digest).toBe(newHashOf(lines(0, 3000)));
+  }
+  expect((await open(await fileWith(lines(0, 3000)), [older!, newer!, other])).known).toBe(newer);
 });
