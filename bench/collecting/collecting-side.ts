@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAgentFile } from '../../agents/agent-file.js';
 import { Collection } from '../../agents/collectors/collection.js';
@@ -10,26 +10,29 @@ import type { Archive, AgentStore } from '../../engine/archive.js';
 import { openArchive, WorkerPool } from '../../engine/index.js';
 import type { Committed } from './lags.js';
 
-/** What a process is to collect, as its only argument. */
+/** What a process is to collect by one agent, as its only argument. */
 export interface CollectingTask {
   /** Folder of the store. */
   readonly store: string;
-  /** Text of the agents' file; `file.path` is replaced by `logs`. */
+  /** Text of the agent's file; `file.path` is replaced by `logs`. */
   readonly agentFile: string;
   readonly logs: { readonly directory: string; readonly namePattern: string };
-  /** Agents that all follow the same logs. The first `warmUp` of them are not counted. */
-  readonly agents: number;
-  readonly warmUp: number;
-  /**
-   * With `lines` it ends when each agent has stored so many, one agent after the other. Without, it goes on until standard input says how many
-   * bytes there are, and those are stored; the commits are written to the file `commits`.
-   */
-  readonly lines?: number;
+  /** What the log gains; without, it is written to by another process until standard input says how many bytes there are. */
+  readonly gains?: Gains;
+  /** The commits are written to this file. */
   readonly commits?: string;
 }
 
-/** What it came to, without opening the store and without warming up. */
-export interface CollectingFigures {
+/** What a log gains, piece by piece. Each is collected, and then sealed, before the next is written. */
+export interface Gains {
+  readonly log: string;
+  /** Files of lines, each fewer than a hot segment holds, and of a day of its own. */
+  readonly pieces: readonly string[];
+  /** So many of them are not counted. */
+  readonly warmUp: number;
+}
+
+interface Counted {
   readonly records: number;
   readonly rejected: number;
   readonly contentBytes: number;
@@ -37,6 +40,10 @@ export interface CollectingFigures {
   readonly seconds: number;
   /** Processor time of all threads. */
   readonly cpuSeconds: number;
+}
+
+/** What it came to, without opening the store, warming up, and writing and sealing pieces. */
+export interface CollectingFigures extends Counted {
   /** Largest resident set of the process. */
   readonly memoryBytes: number;
 }
@@ -45,11 +52,26 @@ const pollMs = 5;
 
 const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
+const agentName = 'agent';
+
+/** Figure by figure, `a` and so many times `b`. */
+function added(a: Counted, b: Counted, times: 1 | -1): Counted {
+  return {
+    records: a.records + times * b.records,
+    rejected: a.rejected + times * b.rejected,
+    contentBytes: a.contentBytes + times * b.contentBytes,
+    commits: a.commits + times * b.commits,
+    seconds: a.seconds + times * b.seconds,
+    cpuSeconds: a.cpuSeconds + times * b.cpuSeconds,
+  };
+}
+
 /** The collection of one process, with threads of its own, as a server has it. */
 class CollectingSide {
   private readonly workers = new WorkerPool(2);
   private readonly definition: AgentDefinition;
-  readonly committed: Committed[] = [];
+  private readonly collection: Collection;
+  private readonly committed: Committed[] = [];
 
   constructor(
     private readonly archive: Archive,
@@ -57,17 +79,8 @@ class CollectingSide {
   ) {
     const { agentFile, logs } = task;
     const parsed = parseAgentFile(agentFile, join(logs.directory, 'agent.yaml'));
-    this.definition = { ...parsed, file: { ...parsed.file!, ...logs } };
-  }
-
-  async store(i: number): Promise<AgentStore> {
-    const { schema } = this.definition;
-    return this.archive.agent(`agent-${i}`, schema);
-  }
-
-  /** Follows the logs by one agent. */
-  async follow(i: number): Promise<Collection> {
-    const collection = new Collection({
+    this.definition = { ...parsed, name: agentName, file: { ...parsed.file!, ...logs } };
+    this.collection = new Collection({
       files: realLogFiles,
       workers: this.workers,
       log: silentLog,
@@ -77,42 +90,55 @@ class CollectingSide {
       flushMs: 250,
       tailTimeoutMs: 5000,
     });
-    const definition = { ...this.definition, name: `agent-${i}` };
-    const store = noting(await this.store(i), this.committed);
-    await collection.add({ definition, store });
-    collection.start();
-    return collection;
   }
 
-  /** Collects all lines by one agent, and gives how it stood then. */
-  async collectAll(
-    i: number,
-  ): Promise<Pick<CollectingFigures, 'records' | 'rejected' | 'contentBytes' | 'commits'>> {
-    const collection = await this.follow(i);
-    const status = () => collection.status()[`agent-${i}`]!;
-    for (
-      let { records, rejected } = status();
-      records + rejected < this.task.lines!;
-      { records, rejected } = status()
-    )
-      await delay(pollMs);
-    const { records, rejected, bytes, commits } = status();
-    await collection.stop();
-    return { records, rejected, contentBytes: bytes, commits };
+  /** Follows the logs until all is collected. */
+  async run(): Promise<Counted> {
+    const store = await this.archive.agent(agentName, this.definition.schema);
+    await this.collection.add({ definition: this.definition, store: noting(store, this.committed) });
+    this.collection.start();
+    const { gains, commits } = this.task;
+    const counted = gains === undefined ? await this.collectLive() : await this.collectPieces(gains, store);
+    await this.collection.stop();
+    if (commits !== undefined) writeFileSync(commits, JSON.stringify(this.committed));
+    return counted;
+  }
+
+  private now(): Counted {
+    const { records, rejected, bytes, commits } = this.collection.status()[agentName]!;
+    const { user, system } = process.cpuUsage();
+    const cpuSeconds = (user + system) / 1e6;
+    return { records, rejected, contentBytes: bytes, commits, seconds: performance.now() / 1000, cpuSeconds };
+  }
+
+  private async collectedUpTo(contentBytes: number): Promise<void> {
+    while (this.now().contentBytes < contentBytes) await delay(pollMs);
+  }
+
+  /** Collects piece after piece. Writing one is over before it is seen, and sealing it before the next is written. */
+  private async collectPieces({ log, pieces, warmUp }: Gains, store: AgentStore): Promise<Counted> {
+    const each: Counted[] = [];
+    let written = 0;
+    for (const piece of pieces) {
+      const lines = readFileSync(piece);
+      appendFileSync(log, lines);
+      written += lines.length;
+      const before = this.now();
+      await this.collectedUpTo(written);
+      each.push(added(this.now(), before, -1));
+      // There is nothing to merge: what is of one day is one segment.
+      await store.compact({ codec: 'lz4' });
+    }
+    return each.slice(warmUp).reduce((sum, piece) => added(sum, piece, 1));
   }
 
   /** Collects what comes until standard input ends, and what is there then. */
-  async collectLive(): Promise<Pick<CollectingFigures, 'records' | 'rejected' | 'contentBytes' | 'commits'>> {
-    const collection = await this.follow(0);
+  private async collectLive(): Promise<Counted> {
+    const before = this.now();
     process.stdout.write('following\n');
     const [ended] = (await once(process.stdin, 'data')) as [Buffer];
-    const status = () => collection.status()['agent-0']!;
-    const end = Number(ended.toString());
-    while (status().bytes < end) await delay(pollMs);
-    const { records, rejected, bytes, commits } = status();
-    await collection.stop();
-    writeFileSync(this.task.commits!, JSON.stringify(this.committed));
-    return { records, rejected, contentBytes: bytes, commits };
+    await this.collectedUpTo(Number(ended.toString()));
+    return added(this.now(), before, -1);
   }
 
   close(): Promise<void> {
@@ -140,23 +166,11 @@ function noting(store: AgentStore, committed: Committed[]): AgentStore {
 async function run(task: CollectingTask): Promise<CollectingFigures> {
   const archive = await openArchive(task.store, { mode: 'write', role: 'bench', now: Date.now });
   const side = new CollectingSide(archive, task);
-  const sums = { records: 0, rejected: 0, contentBytes: 0, commits: 0 };
-  for (let i = 0; i < task.warmUp; i++) await side.collectAll(i);
-  const startMs = performance.now();
-  const cpuBefore = process.cpuUsage();
-  for (let i = task.warmUp; i < task.agents; i++) {
-    const each = task.lines === undefined ? await side.collectLive() : await side.collectAll(i);
-    sums.records += each.records;
-    sums.rejected += each.rejected;
-    sums.contentBytes += each.contentBytes;
-    sums.commits += each.commits;
-  }
-  const { user, system } = process.cpuUsage(cpuBefore);
-  const seconds = (performance.now() - startMs) / 1000;
+  const counted = await side.run();
   const memoryBytes = process.resourceUsage().maxRSS * 1024;
   await side.close();
   await archive.close();
-  return { ...sums, seconds, cpuSeconds: (user + system) / 1e6, memoryBytes };
+  return { ...counted, memoryBytes };
 }
 
 const figures = await run(JSON.parse(process.argv[2]!) as CollectingTask);

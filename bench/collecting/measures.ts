@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readAgentFile } from '../../agents/agent-file.js';
@@ -14,10 +14,10 @@ import type { ScriptFigures, ScriptTask } from './script-side.js';
 
 /** How much is measured. */
 export interface Sizes {
-  /** Lines of a backlog: fewer than a hot segment holds, so that nothing is sealed. */
+  /** Lines that a log gains at once: fewer than a hot segment holds, so that none is sealed before all are collected. */
   readonly lines: number;
-  /** Agents that collect it, one after the other, the first of them to warm up. */
-  readonly agents: number;
+  /** How often it gains them, and how often before it is counted. */
+  readonly gains: number;
   readonly warmUp: number;
   readonly repeat: number;
   /** Logs that are followed at once, and how long. */
@@ -40,10 +40,14 @@ export const formats: readonly Format[] = [
   { name: 'JSON', lines: 'json', agentPath: join(packageRoot(), 'bench/agents/web.yaml') },
 ];
 
-/** Writes the lines of a format to a file. */
-export function writeLines(path: string, { lines }: Format, rows: number): void {
-  const startMs = Date.UTC(2026, 9, 20);
-  const all = generateLines(lines, { rows, startMs, days: 30, seed: 1 })!;
+const dayMs = 86_400_000;
+const firstDayMs = Date.UTC(2026, 9, 20);
+
+/** Writes the lines of a format to a file: those of a month, or of one day. */
+export function writeLines(path: string, { lines }: Format, rows: number, day?: number): void {
+  const span =
+    day === undefined ? { startMs: firstDayMs, days: 30 } : { startMs: firstDayMs + day * dayMs, days: 1 };
+  const all = generateLines(lines, { rows, seed: 1 + (day ?? 0), ...span })!;
   writeFileSync(path, `${[...all].join('\n')}\n`);
 }
 
@@ -56,29 +60,29 @@ export interface BacklogFigures {
   readonly lineBytes: number;
 }
 
-/** Collects a backlog, nothing of which is sealed, and has others read the same file. */
+/** Collects what a log gains, without sealing it, and has others read the same lines. */
 export async function measureBacklog(folder: string, format: Format, sizes: Sizes): Promise<BacklogFigures> {
-  const directory = join(folder, `backlog-${format.name}`);
-  mkdirSync(directory);
-  const path = join(directory, 'log');
-  writeLines(path, format, sizes.lines);
+  const pieces = Array.from({ length: sizes.gains }, (_, i) => join(folder, `${format.name}-${i}`));
+  pieces.forEach((piece, i) => writeLines(piece, format, sizes.lines, i));
+  const path = pieces[0]!;
   const rates: number[] = [];
   for (let i = 0; i < sizes.repeat; i++) {
+    const directory = join(folder, `backlog-${format.name}-${i}`);
+    mkdirSync(directory);
     const task: CollectingTask = {
       store: join(folder, `store-${format.name}-${i}`),
       agentFile: readFileSync(format.agentPath, 'utf8'),
       logs: { directory, namePattern: 'log' },
-      agents: sizes.agents,
-      warmUp: sizes.warmUp,
-      lines: sizes.lines,
+      gains: { log: join(directory, 'log'), pieces, warmUp: sizes.warmUp },
     };
     const figures = await runChild<CollectingFigures>('collecting-side', task);
-    const lines = sizes.lines * (sizes.agents - sizes.warmUp);
+    const lines = sizes.lines * (sizes.gains - sizes.warmUp);
     if (figures.records !== lines) throw new Error(`${figures.records} records of ${lines} lines`);
     rates.push(lines / figures.cpuSeconds);
+    for (const done of [directory, task.store]) rmSync(done, { recursive: true });
   }
   const regex = readAgentFile(format.agentPath).file?.regex ?? null;
-  const beside = { times: sizes.agents - sizes.warmUp, path, target: join(folder, 'script.jsonl'), regex };
+  const beside = { times: sizes.gains - sizes.warmUp, path, target: join(folder, 'script.jsonl'), regex };
   const rateOf = async (kind: ScriptTask['kind']): Promise<number> => {
     const { lines, cpuSeconds } = await runChild<ScriptFigures>('script-side', { ...beside, kind });
     return lines / cpuSeconds;
@@ -120,8 +124,6 @@ export async function measureFollowing(
     store: join(folder, `store-${name}`),
     agentFile: readFileSync(format!.agentPath, 'utf8'),
     logs: { directory, namePattern: '.*\\.log' },
-    agents: 1,
-    warmUp: 0,
     commits,
   };
   const collecting = new Child<CollectingFigures>('collecting-side', task);

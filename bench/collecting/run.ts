@@ -22,14 +22,14 @@ record of the run.
 
 const full: Sizes = {
   lines: 60_000,
-  agents: 12,
+  gains: 12,
   warmUp: 4,
   repeat: 3,
   files: 1000,
   seconds: 20,
   busyLines: 200_000,
 };
-const quick: Sizes = { lines: 2000, agents: 2, warmUp: 1, repeat: 1, files: 3, seconds: 1, busyLines: 2000 };
+const quick: Sizes = { lines: 2000, gains: 2, warmUp: 1, repeat: 1, files: 3, seconds: 1, busyLines: 2000 };
 
 /** Lines a second that one log gains, and each of many. */
 const rates = { one: 100_000, each: 100 };
