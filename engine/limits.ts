@@ -18,6 +18,9 @@ export const segmentRowGroupsMax = 64;
 export const hotRowsMax = rowGroupRowsMax;
 export const hotBytesMax = rowGroupBytesMax;
 
+/** Memory of sealed hot rows that is kept for the next ones, of all agents: what one that is as large as can be takes, or two common ones. */
+export const spareHotBytesMax = 96 * 1024 * 1024;
+
 /** One value of a string field; a longer line is rejected (and kept) before it gets here. */
 export const valueBytesMax = 16 * 1024 * 1024;
 

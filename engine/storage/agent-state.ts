@@ -30,6 +30,9 @@ export interface HotFile {
   rejected: RejectedEntry | null;
 }
 
+/** Hot rows that were sealed while a long query reads them: more than the next ones could use need not be held. */
+const retiredHotMax = 2;
+
 interface OpenSegment {
   readonly entry: SegmentEntry;
   readonly segment: SealedSegment;
@@ -51,6 +54,8 @@ export class AgentState {
   private currentRuns: readonly SnapshotRun[] | undefined;
   private readonly pins = new Map<number, number>();
   private retired: OpenSegment[] = [];
+  /** Rows that are sealed, while snapshots may still read them. */
+  private retiredHot: { readonly rows: HotRows; readonly since: number }[] = [];
   private newest: Manifest | undefined;
 
   constructor(
@@ -104,12 +109,25 @@ export class AgentState {
       const schema = schemaOf(manifest, entry.schemaVersion);
       return { entry, schema, rows: new HotRows(schema, entry.file), endBytes: 0, rejected: null };
     });
+    for (const { entry } of this.hotFiles) previousHot.delete(entry.file);
     const gone = [...this.sealed].filter(([file]) => !sealed.has(file)).map(([, open]) => open);
     this.sealed = sealed;
     this.newest = manifest;
     this.values = new CommittedValues(manifest);
     this.mergeSealed();
     for (const open of gone) this.closeWhenUnpinned(open);
+    for (const { rows } of previousHot.values()) this.retiredHot.push({ rows, since: manifest.number });
+    this.giveBackHot();
+  }
+
+  /** Gives back the memory of sealed rows that no snapshot has. That of others is left to the garbage collector, beyond a few. */
+  private giveBackHot(): void {
+    this.retiredHot = this.retiredHot.filter(({ rows, since }) => {
+      if (this.pinnedBefore(since)) return true;
+      rows.giveBack();
+      return false;
+    });
+    this.retiredHot.splice(0, Math.max(0, this.retiredHot.length - retiredHotMax));
   }
 
   private mergeSealed(): void {
@@ -204,6 +222,7 @@ export class AgentState {
       for (const open of this.retired) void open.segment.close();
       this.retired = [];
     }
+    if (this.retiredHot.length > 0) this.giveBackHot();
   }
 
   /** Whether a snapshot of a manifest below `number` is still in use. */

@@ -1,6 +1,7 @@
 import { assert } from '../assert.js';
 import { bitmapBytes, isValid, type PlainColumn, type Validity } from '../column.js';
 import { LogstrataError } from '../errors.js';
+import { hotBytesMax, hotRowsMax } from '../limits.js';
 import { copyShifted } from '../kernels/simd/copy.js';
 import type { ZoneMap } from '../scan/snapshot.js';
 import type { FieldType } from '../schema.js';
@@ -14,9 +15,27 @@ const slackBytes = 64;
 /** Offsets are 32-bit. */
 const stringBytesMax = 2 ** 32 - 1;
 
+/** From so many rows on a column gets room for a full segment at once: it will be one soon, and growing copies all that is there. */
+const busyRows = 4096;
+
+/** Room for values that are somewhat longer than those so far. */
+const lengthMargin = 9 / 8;
+
 /** Capacity for at least `needed`, doubled from `capacity` so that appending costs constant time a row. */
 function grownCapacity(capacity: number, needed: number): number {
   return Math.max(needed, 2 * capacity);
+}
+
+/** Capacity in rows for at least `needed`. Memory that is never written to takes no room in the machine. */
+function rowCapacity(capacity: number, needed: number): number {
+  return needed >= busyRows && needed <= hotRowsMax ? hotRowsMax : grownCapacity(capacity, needed);
+}
+
+/** Capacity in bytes for the strings of `rows` rows, which take `needed`. */
+function byteCapacity(capacity: number, needed: number, rows: number): number {
+  if (rows < busyRows || rows > hotRowsMax) return grownCapacity(capacity, needed);
+  const expected = Math.min(needed * (hotRowsMax / rows), hotBytesMax);
+  return Math.ceil(lengthMargin * Math.max(needed, expected));
 }
 
 /** Sets the bits [from, to). */
@@ -33,6 +52,16 @@ class GrowingValidity {
   nullCount = 0;
   #bits = new Uint8Array(bitmapBytes(firstRows));
   #firstNull = Infinity;
+
+  get memoryBytes(): number {
+    return this.#bits.length;
+  }
+
+  clear(): void {
+    this.nullCount = 0;
+    this.#bits.fill(0);
+    this.#firstNull = Infinity;
+  }
 
   append(validity: Validity, rows: number, length: number): void {
     this.#grow(rows + length);
@@ -62,9 +91,8 @@ class GrowingValidity {
   }
 
   #grow(rows: number): void {
-    const needed = bitmapBytes(rows);
-    if (needed <= this.#bits.length) return;
-    const larger = new Uint8Array(grownCapacity(this.#bits.length, needed));
+    if (bitmapBytes(rows) <= this.#bits.length) return;
+    const larger = new Uint8Array(bitmapBytes(rowCapacity(this.#bits.length * 8, rows)));
     larger.set(this.#bits);
     this.#bits = larger;
   }
@@ -80,6 +108,10 @@ export interface GrowingColumn {
   take(rows: number): PlainColumn;
   /** Bounds over all `rows` rows there are. */
   zone(rows: number): ZoneMap;
+  /** Forgets all rows and keeps the memory for others: nobody may read what `take` gave any more. */
+  clear(): void;
+  /** Memory for rows, used or not. */
+  readonly memoryBytes: number;
 }
 
 /** An empty column in the layout of `type`. */
@@ -104,19 +136,19 @@ class GrowingInts implements GrowingColumn {
   append(column: PlainColumn, rows: number): void {
     assert(column.kind === 'int64', 'integers are appended to integers');
     const length = column.length;
-    const needed = rows + length + slackBytes / 8;
-    if (needed > this.#values.length) {
-      const larger = new BigInt64Array(grownCapacity(this.#values.length, needed));
+    const capacity = this.#values.length - slackBytes / 8;
+    if (rows + length > capacity) {
+      const larger = new BigInt64Array(rowCapacity(capacity, rows + length) + slackBytes / 8);
       larger.set(this.#values.subarray(0, rows));
       this.#values = larger;
     }
     this.#values.set(column.values.subarray(0, length), rows);
     this.#validity.append(column.validity, rows, length);
     const halves = new Int32Array(column.values.buffer, column.values.byteOffset, length * 2);
-    const least = extremeRow(halves, column.validity, length, 1);
-    if (least < 0) return;
-    const min = column.values[least]!;
-    const max = column.values[extremeRow(halves, column.validity, length, -1)]!;
+    const extremes = extremeRows(halves, column.validity, length);
+    if (extremes === null) return;
+    const min = column.values[extremes[0]]!;
+    const max = column.values[extremes[1]]!;
     if (this.#min === null || min < this.#min) this.#min = min;
     if (this.#max === null || max > this.#max) this.#max = max;
   }
@@ -129,27 +161,48 @@ class GrowingInts implements GrowingColumn {
   zone(rows: number): ZoneMap {
     return { nullCount: this.#validity.nullCount, rows, min: this.#min, max: this.#max };
   }
+
+  clear(): void {
+    this.#validity.clear();
+    this.#min = null;
+    this.#max = null;
+  }
+
+  get memoryBytes(): number {
+    return this.#values.byteLength + this.#validity.memoryBytes;
+  }
 }
 
-/**
- * Row of the least (`sign` 1) or greatest (−1) integer that is present, or -1. Compares halves, because reading a bigint
- * may allocate one.
- */
-function extremeRow(halves: Int32Array, validity: Validity, length: number, sign: 1 | -1): number {
-  let found = -1;
-  let foundHigh = 0;
-  let foundLow = 0;
-  for (let row = 0; row < length; row++) {
-    if (!isValid(validity, row)) continue;
+/** Rows of the least and the greatest integer that is present, or null. Compares halves, because reading a bigint may allocate one. */
+function extremeRows(
+  halves: Int32Array,
+  validity: Validity,
+  length: number,
+): readonly [number, number] | null {
+  let first = 0;
+  while (first < length && !isValid(validity, first)) first++;
+  if (first === length) return null;
+  let least = first;
+  let leastHigh = halves[2 * first + 1]!;
+  let leastLow = halves[2 * first]! >>> 0;
+  let greatest = first;
+  let greatestHigh = leastHigh;
+  let greatestLow = leastLow;
+  for (let row = first + 1; row < length; row++) {
+    if (validity !== null && !isValid(validity, row)) continue;
     const high = halves[2 * row + 1]!;
     const low = halves[2 * row]! >>> 0;
-    const order = high !== foundHigh ? high - foundHigh : low - foundLow;
-    if (found >= 0 && order * sign >= 0) continue;
-    found = row;
-    foundHigh = high;
-    foundLow = low;
+    if (high < leastHigh || (high === leastHigh && low < leastLow)) {
+      least = row;
+      leastHigh = high;
+      leastLow = low;
+    } else if (high > greatestHigh || (high === greatestHigh && low > greatestLow)) {
+      greatest = row;
+      greatestHigh = high;
+      greatestLow = low;
+    }
   }
-  return found;
+  return [least, greatest];
 }
 
 class GrowingFloats implements GrowingColumn {
@@ -161,9 +214,9 @@ class GrowingFloats implements GrowingColumn {
   append(column: PlainColumn, rows: number): void {
     assert(column.kind === 'float64', 'floats are appended to floats');
     const length = column.length;
-    const needed = rows + length + slackBytes / 8;
-    if (needed > this.#values.length) {
-      const larger = new Float64Array(grownCapacity(this.#values.length, needed));
+    const capacity = this.#values.length - slackBytes / 8;
+    if (rows + length > capacity) {
+      const larger = new Float64Array(rowCapacity(capacity, rows + length) + slackBytes / 8);
       larger.set(this.#values.subarray(0, rows));
       this.#values = larger;
     }
@@ -191,21 +244,31 @@ class GrowingFloats implements GrowingColumn {
       max: isEmpty ? null : this.#max,
     };
   }
+
+  clear(): void {
+    this.#validity.clear();
+    this.#min = Infinity;
+    this.#max = -Infinity;
+  }
+
+  get memoryBytes(): number {
+    return this.#values.byteLength + this.#validity.memoryBytes;
+  }
 }
 
 class GrowingStrings implements GrowingColumn {
   readonly #validity = new GrowingValidity();
-  #offsets = new Uint32Array(firstRows + slackBytes / 4);
+  #offsets = new Uint32Array(firstRows + 1 + slackBytes / 4);
   #bytes = new Uint8Array(firstBytes);
 
   append(column: PlainColumn, rows: number): void {
     assert(column.kind === 'bytes', 'strings are appended to strings');
     const length = column.length;
-    this.#growOffsets(rows, length);
+    this.#growOffsets(rows + length);
     const first = column.offsets[0]!;
     const last = column.offsets[length]!;
     const start = this.#offsets[rows]!;
-    this.#growBytes(start, last - first);
+    this.#growBytes(start, last - first, rows + length);
     this.#bytes.set(column.bytes.subarray(first, last), start);
     const shift = start - first;
     copyShifted(column.offsets, 1, length + 1, shift, this.#offsets, rows + 1);
@@ -222,21 +285,30 @@ class GrowingStrings implements GrowingColumn {
     return { nullCount: this.#validity.nullCount, rows, min: null, max: null };
   }
 
-  #growOffsets(rows: number, length: number): void {
-    const needed = rows + length + 1 + slackBytes / 4;
-    if (needed <= this.#offsets.length) return;
-    const larger = new Uint32Array(grownCapacity(this.#offsets.length, needed));
-    larger.set(this.#offsets.subarray(0, rows + 1));
+  clear(): void {
+    this.#validity.clear();
+  }
+
+  get memoryBytes(): number {
+    return this.#offsets.byteLength + this.#bytes.length + this.#validity.memoryBytes;
+  }
+
+  #growOffsets(rows: number): void {
+    const others = 1 + slackBytes / 4;
+    const capacity = this.#offsets.length - others;
+    if (rows <= capacity) return;
+    const larger = new Uint32Array(rowCapacity(capacity, rows) + others);
+    larger.set(this.#offsets);
     this.#offsets = larger;
   }
 
-  #growBytes(start: number, length: number): void {
+  #growBytes(start: number, length: number, rows: number): void {
     if (start + length > stringBytesMax) {
       throw new LogstrataError('limit', 'a hot column has more bytes than 32-bit offsets can hold');
     }
     const needed = start + length + slackBytes;
     if (needed <= this.#bytes.length) return;
-    const larger = new Uint8Array(grownCapacity(this.#bytes.length, needed));
+    const larger = new Uint8Array(byteCapacity(this.#bytes.length, needed, rows));
     larger.set(this.#bytes.subarray(0, start));
     this.#bytes = larger;
   }

@@ -4,9 +4,10 @@ import type { Column, RecordBatch } from '../column.js';
 import type { OpenRowGroup, RowGroup, ZoneMap } from '../scan/snapshot.js';
 import { placementField, type Field, type Schema } from '../schema.js';
 import { conversionOf, convertColumn, convertZone, nullColumn } from './convert-column.js';
-import { makeGrowingColumn, type GrowingColumn } from './growing-column.js';
+import type { GrowingColumn } from './growing-column.js';
 import type { HotRun } from './hot-segment-file.js';
 import type { Run } from './manifest.js';
+import { spareColumns } from './spare-columns.js';
 
 /**
  * The rows of a hot file in memory, in the layouts of the scan. They only grow, at the end, so that a snapshot is a number
@@ -15,7 +16,8 @@ import type { Run } from './manifest.js';
 export class HotRows {
   readonly schema: Schema;
   readonly #file: string;
-  readonly #columns: readonly GrowingColumn[];
+  #columns: readonly GrowingColumn[];
+  #isGivenBack = false;
   readonly #runs: Run[] = [];
   #rowCount = 0;
 
@@ -23,7 +25,20 @@ export class HotRows {
   constructor(schema: Schema, file: string) {
     this.schema = schema;
     this.#file = file;
-    this.#columns = schema.fields.map((field) => makeGrowingColumn(field.type));
+    this.#columns = spareColumns.take(schema);
+  }
+
+  /** Gives the memory to the next hot file. What was read of the rows, in whatever way, must be in use no more. */
+  giveBack(): void {
+    assert(!this.#isGivenBack, 'the memory of hot rows is given back once');
+    this.#isGivenBack = true;
+    spareColumns.give(this.schema, this.#columns);
+    this.#columns = [];
+  }
+
+  /** Another file may have the memory by now. */
+  get isGivenBack(): boolean {
+    return this.#isGivenBack;
   }
 
   get rowCount(): number {
@@ -88,7 +103,7 @@ export class HotRows {
           : null;
       return { field, stored, zone };
     });
-    return new HotRowGroup(this.#file, rows, sources);
+    return new HotRowGroup(this.#file, rows, sources, this);
   }
 }
 
@@ -116,6 +131,7 @@ class HotRowGroup implements RowGroup, OpenRowGroup {
     readonly file: string,
     readonly rows: number,
     private readonly sources: readonly Source[],
+    private readonly owner: HotRows,
   ) {}
 
   open(): Promise<OpenRowGroup> {
@@ -135,6 +151,7 @@ class HotRowGroup implements RowGroup, OpenRowGroup {
   }
 
   columns(fields: readonly number[]): Promise<Column[]> {
+    assert(!this.owner.isGivenBack, 'hot rows are read while a snapshot holds them');
     return Promise.resolve(fields.map((field) => this.#column(field)));
   }
 

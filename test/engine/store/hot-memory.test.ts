@@ -1,0 +1,143 @@
+import { expect, it } from 'vitest';
+import type { AgentStore, Scan } from '../../../engine/archive.js';
+import { plainColumn } from '../../../engine/batch.js';
+import { batchFromRows } from '../../../engine/rows.js';
+import { makeSchema } from '../../../engine/schema.js';
+import { HotRows } from '../../../engine/storage/hot-rows.js';
+import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
+import { SpareColumns, spareColumns } from '../../../engine/storage/spare-columns.js';
+import type { Value } from '../../model/dataset.js';
+import { seededRandom } from '../../model/random.js';
+import { columnOf } from '../../parquet/segment-sample.js';
+import { append, noon, openOn, schema } from './memory-archive.js';
+
+const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000_000);
+const decoder = new TextDecoder();
+
+/** Enough rows for their columns to be kept. */
+const manyRows = 4500;
+
+function rows(count: number, mark: string): Value[][] {
+  return Array.from({ length: count }, (_, i) => [BigInt(noon + i), BigInt(i % 7), i / 2, `${mark} ${i}`]);
+}
+
+const messageOf = (line: string): string => (JSON.parse(line) as { message: string }).message;
+
+/** An answer that is taken piece by piece. */
+class Reading {
+  private readonly pieces: AsyncIterator<Uint8Array>;
+  private text = '';
+
+  constructor(
+    scan: Scan,
+    private readonly expected: readonly string[],
+  ) {
+    this.pieces = scan.lines[Symbol.asyncIterator]();
+  }
+
+  static async of(store: AgentStore, expected: readonly string[]): Promise<Reading> {
+    const scan = await store.scan({ predicates: [], limit: 1_000_000 }, { pieceBytes: 64 * 1024 });
+    return new Reading(scan, [...expected]);
+  }
+
+  /** Takes a piece. Returns false at the end, where all that was there when it began must have come. */
+  async take(): Promise<boolean> {
+    const { done, value } = await this.pieces.next();
+    if (done !== true) {
+      this.text += decoder.decode(value);
+      return true;
+    }
+    const lines = this.text === '' ? [] : this.text.trimEnd().split('\n');
+    expect(lines.map(messageOf)).toEqual(this.expected);
+    return false;
+  }
+
+  async finish(): Promise<void> {
+    while (await this.take());
+  }
+}
+
+it('fills the memory of sealed rows anew, once no answer needs it any more', async () => {
+  const archive = await openOn(new MemoryDirectory());
+  const store = await archive.agent('web', schema);
+  await append(store, rows(manyRows, 'first'), 'live');
+  const before = spareColumns.memoryBytes;
+  await store.compact();
+  const kept = spareColumns.memoryBytes - before;
+  expect(kept).toBeGreaterThan(1024 * 1024);
+  await append(store, rows(manyRows, 'second'), 'live');
+  expect(spareColumns.memoryBytes).toBe(before);
+
+  const all = [...rows(manyRows, 'first'), ...rows(manyRows, 'second')].map((row) => String(row[3]));
+  const reading = await Reading.of(store, all);
+  await reading.take();
+  await store.compact();
+  expect(spareColumns.memoryBytes).toBe(before);
+  await append(store, rows(manyRows, 'third'), 'live');
+  await reading.finish();
+  expect(spareColumns.memoryBytes).toBe(before + kept);
+  await archive.close();
+});
+
+it(`answers what was there when a query began, however rows are appended and sealed meanwhile (seed ${seed})`, async () => {
+  const random = seededRandom(seed);
+  const archive = await openOn(new MemoryDirectory());
+  const store = await archive.agent('web', schema);
+  const stored: string[] = [];
+  let readings: Reading[] = [];
+  for (let step = 0; step < 60; step++) {
+    const kind = random();
+    if (kind < 0.25) {
+      const count = random() < 0.5 ? manyRows : 1 + Math.floor(random() * 100);
+      const added = rows(count, `${step}`);
+      await append(store, added, 'live');
+      stored.push(...added.map((row) => String(row[3])));
+    } else if (kind < 0.4) {
+      await store.compact();
+    } else if (kind < 0.6) {
+      readings.push(await Reading.of(store, stored));
+    } else {
+      const going: Reading[] = [];
+      for (const reading of readings) if (await reading.take()) going.push(reading);
+      readings = going;
+    }
+  }
+  for (const reading of readings) await reading.finish();
+  await archive.close();
+}, 60_000);
+
+it('refuses to read rows whose memory was given away', async () => {
+  const hot = new HotRows(schema, 'hot/1.arrows');
+  hot.append(batchFromRows(schema, rows(10, 'x')), [{ partition: 1, firstOrdinal: 1, rows: 10 }]);
+  const open = await hot.rowGroup(schema, 10).open();
+  hot.giveBack();
+  await expect(columnOf(open, 0)).rejects.toThrow('hot rows are read while a snapshot holds them');
+  expect(() => hot.giveBack()).toThrow('given back once');
+});
+
+it('keeps the columns of sealed rows within a bound, and only for fields of their types', () => {
+  const ints = makeSchema(['a', 'b', 'c'].map((name) => ({ name, type: 'int' })));
+  const texts = makeSchema(['a', 'b', 'c'].map((name) => ({ name, type: 'string' })));
+  const none = new SpareColumns(0);
+  const batch = batchFromRows(
+    ints,
+    Array.from({ length: 5000 }, () => [1, 2, 3]),
+  );
+  const filled = Array.from({ length: 4 }, () => {
+    const columns = none.take(ints);
+    columns.forEach((column, i) => column.append(plainColumn(batch.columns[i]!), 0));
+    return columns;
+  });
+  const bytes = filled[0]!.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0);
+  const spares = new SpareColumns(3 * bytes);
+  spares.give(ints, none.take(ints));
+  expect(spares.memoryBytes).toBe(0);
+  for (const columns of filled) spares.give(ints, columns);
+  expect(spares.memoryBytes).toBe(3 * bytes);
+  expect(filled).not.toContain(spares.take(texts));
+  expect(spares.memoryBytes).toBe(3 * bytes);
+  const again = [spares.take(ints), spares.take(ints), spares.take(ints)];
+  expect(again).toEqual([filled[3], filled[2], filled[1]]);
+  expect(again[0]![0]!.zone(0)).toEqual({ nullCount: 0, rows: 0, min: null, max: null });
+  expect(spares.memoryBytes).toBe(0);
+});
