@@ -169,9 +169,6 @@ export const lineJobRowsMin = 128;
 /** Lines that a thread writes in one job, about: four pieces of an answer. */
 export const lineJobBytes = 4 * answerBytesMax;
 
-/** Row groups that it writes rows of in one job: their columns stay in memory as long as that takes. */
-export const lineJobRowGroupsMax = 16;
-
 /** The most memory lent to it for them, and for what its kernels are given: the description of 1000 columns and some list of rows. */
 export const lineScratchBytes = 2 * 1024 * 1024;
 export const lineArgumentBytes = 128 * 1024;
@@ -249,6 +246,12 @@ export const retiredShareMax = 1 / 6;
 
 /** The footer of a segment that no manifest describes: 64 row groups of 1000 fields stay below it. */
 export const footerBytesMax = 256 * 1024 * 1024;
+
+/** The header of a segment: 1000 fields with names of a hundred characters stay below it. */
+export const segmentHeaderBytesMax = 1024 * 1024;
+
+/** Runs that a segment's header is tried to be filled with: those of a day's hours and of many late rows, more than fit. */
+export const segmentHeaderRunsMax = 4096;
 
 /**
  * A rebuilt manifest goes on at the next multiple of this, above every ordinal that is known: no hour can have taken more

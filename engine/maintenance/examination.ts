@@ -53,9 +53,13 @@ export class Finding {
   /** What is lost with the damaged row groups, but for records that lie whole elsewhere. */
   lostBeyond(coverage: Coverage): LostRecords[] {
     const reason = this.damages[0]?.reason ?? '';
-    return this.lostRuns
+    const lost = this.lostRuns
       .flatMap((run) => coverage.missing(run))
       .map((run) => lostRun(this.file, reason, run));
+    const rows = this.entry.rows - this.entry.runs.reduce((sum, run) => sum + run.rows, 0);
+    if (rows > 0)
+      lost.push({ ...lostDay(this.file, `${reason}, and its header has not all positions`), records: rows });
+    return lost;
   }
 }
 
@@ -223,14 +227,14 @@ async function examineSegment(
   const damages: SegmentDamage[] = [];
   for await (const damage of verifySegment(directory, `${agent}/${file}`, entry, schema))
     damages.push(damage);
-  const recovered =
-    known !== undefined && damages.some(({ costs }) => costs === 'segment')
-      ? await recoverSegment(directory, `${agent}/${file}`, entry, schema)
-      : undefined;
+  const recovered = damages.some(({ costs }) => costs === 'segment')
+    ? await recoverSegment(directory, `${agent}/${file}`, entry, schema)
+    : undefined;
+  const listed = known !== undefined;
   found.segments.push(
     recovered === undefined
-      ? new Finding(entry, schema, known !== undefined, damages)
-      : new Finding(entry, schema, true, withoutFooter(damages, recovered.lost), recovered.footer),
+      ? new Finding(entry, schema, listed, damages)
+      : new Finding(entry, schema, listed, withoutFooter(damages, recovered.lost), recovered.footer),
   );
 }
 

@@ -8,18 +8,20 @@ import type { Directory, ReadableFile } from '../storage/directory.js';
 import { gramFilterBytes } from '../storage/gram-filter.js';
 import type { SegmentEntry } from '../storage/manifest.js';
 import { hasMagic, readBytes, withFile } from '../storage/segment-file.js';
+import { readHeader } from '../storage/segment-header.js';
 import { readMetadata } from '../storage/segment-metadata.js';
 import { timeBoundsOf } from '../storage/sealed-segment-writer.js';
 
 /** What a segment says of itself, where no manifest does. */
 export interface FoundSegment {
+  /** Of one that only its header tells of, the runs may end early. */
   readonly entry: SegmentEntry;
   readonly schema: Schema;
 }
 
 /**
- * Reads from its footer what a manifest would say of a segment, but for what only a manifest knows: what it replaced, and what
- * of it retention has taken. Throws `DamageError` for a file whose footer can't be read.
+ * Reads from a segment's footer, or where that is damaged from its header, what a manifest would say of it, but for what only a manifest
+ * knows: what it replaced, and what of it retention has taken. Throws `DamageError` for a file of which neither can be read.
  *
  * @param file path under the agent's folder
  */
@@ -30,7 +32,7 @@ export function readFoundSegment(directory: Directory, agent: string, file: stri
     } catch (error) {
       if (!(error instanceof FormatError) && !(error instanceof LogstrataError)) throw error;
       if (error instanceof LogstrataError && error.code !== 'damaged') throw error;
-      throw new DamageError(`its footer can not be read: ${error.message}`, {
+      throw new DamageError(`neither its header nor its footer tells what it is: ${error.message}`, {
         path: open.path,
         cause: error,
       });
@@ -39,6 +41,22 @@ export function readFoundSegment(directory: Directory, agent: string, file: stri
 }
 
 async function describe(open: ReadableFile, file: string): Promise<FoundSegment> {
+  const header = await readHeader(open);
+  if (header === null) return describeByFooter(file, await footerAtEnd(open));
+  const { facts, schema } = header;
+  const { footerOffset, footerBytes, footerChecksum } = facts;
+  const stored = await open.read(footerOffset, footerBytes);
+  if (crc32(stored) === footerChecksum) return describeByFooter(file, { stored, footerOffset });
+  return { entry: { ...facts, file, replaces: [] }, schema };
+}
+
+interface StoredFooter {
+  readonly footerOffset: number;
+  /** Its structure, its length and the magic number. */
+  readonly stored: Uint8Array;
+}
+
+async function footerAtEnd(open: ReadableFile): Promise<StoredFooter> {
   const bytes = await open.size();
   const tail = await readBytes(open, Math.max(0, bytes - tailBytes), tailBytes);
   if (!hasMagic(tail.subarray(tailBytes - magic.length)))
@@ -48,26 +66,30 @@ async function describe(open: ReadableFile, file: string): Promise<FoundSegment>
   if (footerBytes > Math.min(bytes, footerBytesMax))
     throw new DamageError(`it claims a footer of ${footerBytes} bytes`, {});
   const footerOffset = bytes - footerBytes;
-  const stored = await readBytes(open, footerOffset, footerBytes);
-  const footer = readFooter(stored.subarray(0, structureBytes));
-  const { schema, schemaVersion, runs, gramFilters } = readMetadata(footer.keyValues);
+  return { footerOffset, stored: await readBytes(open, footerOffset, footerBytes) };
+}
+
+function describeByFooter(file: string, { footerOffset, stored }: StoredFooter): FoundSegment {
+  const footer = readFooter(stored.subarray(0, stored.length - tailBytes));
+  const { schema, schemaVersion, runs, gramFilters, headerBytes } = readMetadata(footer.keyValues);
   const placement = placementField(schema);
   const bounds =
     placement < 0 ? [] : footer.rowGroups.map((group) => group.chunks[placement + 1]?.bounds ?? null);
   const entry: SegmentEntry = {
     file,
-    bytes,
+    bytes: footerOffset + stored.length,
     rows: footer.rows,
     rowGroupRows: footer.rowGroups.map(({ rows }) => rows),
     runs,
     ...timeBoundsOf(bounds),
     footerOffset,
-    footerBytes,
+    footerBytes: stored.length,
     footerChecksum: crc32(stored),
     schemaVersion,
     codec: footer.codec,
     gramFilterBytes: gramFilters.reduce((sum, place) => sum + gramFilterBytes(place), 0),
     replaces: [],
+    ...(headerBytes === 0 ? {} : { headerBytes }),
   };
   assertCovered(entry);
   return { entry, schema };

@@ -9,11 +9,12 @@ import { placementField, type Schema } from '../schema.js';
 import type { Directory, ReadableFile } from '../storage/directory.js';
 import type { SegmentEntry } from '../storage/manifest.js';
 import { withFile, type SegmentFooter } from '../storage/segment-file.js';
+import { describesSegment, readHeader, rowGroupChecksum } from '../storage/segment-header.js';
 import { walkSegment, type WalkedChunk } from './segment-walk.js';
 
 /** What of a segment can be read without its footer. */
 export interface RecoveredSegment {
-  /** What the footer would say, but for the positions, which the manifest knows, bounds and gram filters. Nothing of the lost row groups. */
+  /** What the footer would say, but for bounds, gram filters and the chunks of `_cursor`. Nothing of the lost row groups. */
   readonly footer: SegmentFooter;
   /** Row groups that are not whole. */
   readonly lost: readonly number[];
@@ -32,9 +33,9 @@ const nowhere: ChunkPlace = {
 };
 
 /**
- * Finds the row groups of a segment whose footer can't be read, by what the manifest says of it. A row group counts as whole only
- * if each page of each column matches the checksum in its header, has the rows that the manifest says, and decodes, and the times
- * are within the manifest's bounds. Undefined when the file is not there, or no row group of it is whole.
+ * Finds the row groups of a segment whose footer can't be read, by what the manifest or the segment's own header says of it. A row group
+ * counts as whole only if each page of each column matches the checksum in its page header, has the rows that are said, and decodes, the
+ * times are within the bounds, and where the segment's header is whole, all of it matches the checksum there. Undefined when the file is not there, or no row group of it is whole.
  */
 export async function recoverSegment(
   directory: Directory,
@@ -56,13 +57,17 @@ async function recoverFile(
   schema: Schema,
 ): Promise<RecoveredSegment | undefined> {
   const decompress = await openDecompressor(entry.codec);
-  const walked = await walkSegment(file, entry, schema.fields.length);
+  const header = await readHeader(file);
+  const known = header !== null && describesSegment(header, entry) ? header : undefined;
+  const walked = await walkSegment(file, entry, schema.fields.length, known?.rowGroupOffsets);
   const lost: number[] = [];
   const rowGroups: { rows: number; chunks: ChunkPlace[] }[] = [];
   const checksums: number[][] = [];
   for (const [group, rows] of entry.rowGroupRows.entries()) {
     const chunks = walked[group];
-    const found = chunks === undefined ? null : await checkRowGroup(file, entry, schema, chunks, decompress);
+    let found = chunks === undefined ? null : await checkRowGroup(file, entry, schema, chunks, decompress);
+    if (found !== null && known !== undefined && rowGroupChecksum(found) !== known.rowGroupChecksums[group])
+      found = null;
     if (found === null) lost.push(group);
     rowGroups.push({ rows, chunks: found === null ? [] : [nowhere, ...placesOf(chunks!)] });
     checksums.push(found === null ? [] : [0, ...found]);
@@ -74,7 +79,8 @@ async function recoverFile(
   ];
   const { rows, runs, codec, schemaVersion } = entry;
   const footer = { columns, rows, codec, rowGroups, keyValues: new Map<string, string>() };
-  const metadata = { schema, schemaVersion, runs, checksums, gramFilters: [] };
+  const headerBytes = entry.headerBytes ?? 0;
+  const metadata = { schema, schemaVersion, runs, checksums, gramFilters: [], headerBytes };
   return { footer: { footer, metadata, decompress }, lost };
 }
 
@@ -106,7 +112,7 @@ async function checkRowGroup(
   return checksums;
 }
 
-/** Whether all times are within the bounds that the manifest gives. */
+/** Whether all times are within the bounds of the segment. */
 function isWithin(column: Column, { timeMinMs, timeMaxMs }: SegmentEntry): boolean {
   const plain = column.kind === 'dictionary' ? column.values : column;
   if (plain.kind !== 'int64') return false;

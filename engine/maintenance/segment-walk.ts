@@ -32,19 +32,27 @@ interface Page {
  *
  * Pages follow one another without gaps, so that walking from the beginning on finds each row group up to the first damage. Behind
  * damage a row group is known by those that follow it: only where the walk goes on, without another gap, through the chunks of
- * `_cursor` to the place where the footer began, as the manifest says, can they be counted from the back.
+ * `_cursor` to the place where the footer began, as the manifest says, can they be counted from the back. Where the segment's header
+ * tells where each row group begins, it is looked for there and nowhere else.
  *
  * @param columns of the schema, without `_cursor`
+ * @param offsets of the row groups in the file, if they are known
  */
 export async function walkSegment(
   file: ReadableFile,
   entry: SegmentEntry,
   columns: number,
+  offsets?: readonly number[],
 ): Promise<(readonly WalkedChunk[] | undefined)[]> {
   const groups = entry.rowGroupRows.length;
   const found = new Array<readonly WalkedChunk[] | undefined>(groups).fill(undefined);
   const walk = new Walk(file, entry.footerOffset);
-  let chain = await walk.from(magic.length);
+  if (offsets !== undefined) {
+    for (const [group, offset] of offsets.entries())
+      take(found, group, await walk.chunksFrom(offset, columns), columns, entry);
+    return found;
+  }
+  let chain = await walk.from(magic.length + (entry.headerBytes ?? 0));
   for (let group = 0; group < groups; group++)
     take(found, group, chain.chunks.slice(group * columns, (group + 1) * columns), columns, entry);
   while (chain.end < entry.footerOffset) {
@@ -95,6 +103,17 @@ class Walk {
       isFirst = chunk === null;
     }
     return { chunks, end: this.limit };
+  }
+
+  /** The chunks that stand one behind another from `start` on, at most `count`. */
+  async chunksFrom(start: number, count: number): Promise<WalkedChunk[]> {
+    const chunks: WalkedChunk[] = [];
+    for (let at = start; chunks.length < count; at += chunks.at(-1)!.bytes) {
+      const chunk = await this.chunk(at, chunks.length === 0);
+      if (chunk === null) break;
+      chunks.push(chunk);
+    }
+    return chunks;
   }
 
   private async chunk(at: number, isFirst: boolean): Promise<WalkedChunk | null> {

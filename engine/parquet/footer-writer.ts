@@ -5,7 +5,7 @@ import type { PhysicalType } from './format.js';
 import { ThriftWriter, thriftType } from './thrift-writer.js';
 
 /** The form that readers parse: a name, `version`, and a build. It changes with what the files look like. */
-const createdBy = 'logstrata version 1.0.0 (build segment-format-1)';
+const createdBy = 'logstrata version 1.0.0 (build segment-format-2)';
 
 /** Version 2 tells readers to expect version 2 pages and the newer encodings. */
 const fileVersion = 2;

@@ -134,25 +134,25 @@ class HotRowGroup implements RowGroup, OpenRowGroup {
     private readonly owner: HotRows,
   ) {}
 
-  open(): OpenRowGroup {
-    return this;
+  open(): Promise<OpenRowGroup> {
+    return Promise.resolve(this);
   }
 
   zone(field: number): ZoneMap | null {
     return this.sources[field]!.zone;
   }
 
-  mayContain(): boolean {
-    return true;
+  mayContain(): Promise<boolean> {
+    return Promise.resolve(true);
   }
 
   isAtHand(): boolean {
     return true;
   }
 
-  columns(fields: readonly number[]): Column[] {
+  columns(fields: readonly number[]): Promise<Column[]> {
     assert(!this.owner.isGivenBack, 'hot rows are read while a snapshot holds them');
-    return fields.map((field) => this.#column(field));
+    return Promise.resolve(fields.map((field) => this.#column(field)));
   }
 
   #column(field: number): Column {

@@ -28,6 +28,7 @@ import {
   type Retired,
   type Run,
   type SegmentEntry,
+  type SegmentFacts,
 } from './manifest.js';
 
 /**
@@ -36,10 +37,10 @@ import {
  * an older program would misread counts the version up; the line stays as it is.
  */
 const manifestMagic = 'logstrata-manifest';
-export const manifestVersion = 3;
+export const manifestVersion = 4;
 /**
- * Version 2 knew no hash of content but SHA-256, version 1 no retention and no ordinals that a repair passes over either; nothing else
- * differs.
+ * Version 3 knew no headers of segments, version 2 no hash of content but SHA-256 either, version 1 no retention and no ordinals that a
+ * repair passes over either; nothing else differs.
  */
 const oldestVersion = 1;
 const headerPattern = /^logstrata-manifest (\d{1,9}) (\d{1,15}) ([0-9a-f]{8})\n/;
@@ -93,16 +94,19 @@ function manifestJson(manifest: Manifest): string {
 }
 
 /** Runs as one list of partition, first ordinal, rows: a segment's runs follow one another, so the first rows are sums. */
+export function flatRuns(runs: readonly Run[]): number[] {
+  return runs.flatMap(({ partition, firstOrdinal, rows }) => [partition, firstOrdinal, rows]);
+}
+
+/** As `flatRuns`, of all rows of a segment. */
 function flattenRuns(entry: SegmentEntry): number[] {
-  const flat: number[] = [];
   let row = 0;
   for (const run of entry.runs) {
     assert(run.firstRow === row, `the runs of ${entry.file} leave a gap at row ${row}`);
-    flat.push(run.partition, run.firstOrdinal, run.rows);
     row += run.rows;
   }
   assert(row === entry.rows, `the runs of ${entry.file} have ${row} rows of ${entry.rows}`);
-  return flat;
+  return flatRuns(entry.runs);
 }
 
 function readRuns(object: JsonObject): Run[] {
@@ -157,7 +161,8 @@ function readSchemas(object: JsonObject): Manifest['schemas'] {
   }));
 }
 
-function readSchema(object: JsonObject): Schema {
+/** Fields from JSON; throws `damaged`. */
+export function readSchema(object: JsonObject): Schema {
   const fields = objectsField(object, 'fields', (item): Field => {
     const field = { name: textField(item, 'name'), type: choiceField(item, 'type', fieldTypes) };
     return item['index'] === undefined ? field : { ...field, index: flagField(item, 'index') };
@@ -169,9 +174,9 @@ function readSchema(object: JsonObject): Schema {
   }
 }
 
-function readSegment(item: JsonObject): SegmentEntry {
-  const entry: SegmentEntry = {
-    file: textField(item, 'file'),
+/** What a segment's header and a manifest say alike, from JSON; throws `damaged`. */
+export function readSegmentFacts(item: JsonObject): SegmentFacts {
+  return {
     bytes: countField(item, 'bytes'),
     rows: countField(item, 'rows'),
     rowGroupRows: countsField(item, 'rowGroupRows'),
@@ -184,6 +189,14 @@ function readSegment(item: JsonObject): SegmentEntry {
     schemaVersion: countField(item, 'schemaVersion'),
     codec: choiceField(item, 'codec', ['lz4', 'zstd']),
     gramFilterBytes: countField(item, 'gramFilterBytes'),
+    ...(item['headerBytes'] === undefined ? {} : { headerBytes: countField(item, 'headerBytes') }),
+  };
+}
+
+function readSegment(item: JsonObject): SegmentEntry {
+  const entry: SegmentEntry = {
+    file: textField(item, 'file'),
+    ...readSegmentFacts(item),
     replaces: listField(item, 'replaces').map((file) => textField({ replaces: file }, 'replaces')),
     ...(item['liveFrom'] === undefined ? {} : { liveFrom: countField(item, 'liveFrom', partitionMax) }),
     ...(item['keepUntilMs'] === undefined ? {} : { keepUntilMs: countField(item, 'keepUntilMs') }),

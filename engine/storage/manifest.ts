@@ -31,6 +31,8 @@ export interface SegmentEntry {
   readonly codec: Codec;
   /** Bytes of the gram filters in the file. */
   readonly gramFilterBytes: number;
+  /** Length of the segment's header, behind the first magic number. Absent: it was written without one. */
+  readonly headerBytes?: number | undefined;
   /** Files whose records these are now: compaction's inputs, or the hot file that was sealed. */
   readonly replaces: readonly string[];
   /** First partition whose records are live: retention has taken those before. Absent: all are. */
@@ -38,6 +40,9 @@ export interface SegmentEntry {
   /** Records that were beyond retention when they were loaded are kept until then (ms). Absent: by their positions. */
   readonly keepUntilMs?: number | undefined;
 }
+
+/** What a segment's own header can say of it. */
+export type SegmentFacts = Omit<SegmentEntry, 'file' | 'replaces' | 'liveFrom' | 'keepUntilMs'>;
 
 export type Codec = 'lz4' | 'zstd';
 

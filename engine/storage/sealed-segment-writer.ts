@@ -12,8 +12,9 @@ import { placementField, type Schema } from '../schema.js';
 import { fillCursors } from './cursor-column.js';
 import type { Directory, WritableFile } from './directory.js';
 import type { GramFilter } from './gram-filter.js';
-import type { Codec, Run, SegmentEntry } from './manifest.js';
+import type { Codec, Run, SegmentFacts } from './manifest.js';
 import { encodeRowGroup, type EncodedRowGroup } from './row-group-encoder.js';
+import { encodeHeader, headerBytesOf, rowGroupChecksum } from './segment-header.js';
 import { writeMetadata, type GramFilterPlace } from './segment-metadata.js';
 
 export interface SegmentWriterOptions {
@@ -23,7 +24,7 @@ export interface SegmentWriterOptions {
 }
 
 /** What the manifest says of a segment, but for what only its publisher knows. */
-export type WrittenSegment = Omit<SegmentEntry, 'file' | 'replaces' | 'schemaVersion'>;
+export type WrittenSegment = Omit<SegmentFacts, 'schemaVersion'>;
 
 interface StoredChunk {
   readonly place: ChunkPlace;
@@ -38,8 +39,8 @@ interface StoredRowGroup {
 
 /**
  * Writes a sealed segment: a Parquet file whose `_cursor` chunks come last, so that everything else can be written before
- * the ordinals are known. Layout: magic; for each row group the chunks of the fields, then their gram filters; the
- * `_cursor` chunks; the footer. Rows must come in the order of their positions.
+ * the ordinals are known. Layout: magic; the header, which is filled in last; for each row group the chunks of the fields, then their
+ * gram filters; the `_cursor` chunks; the footer. Rows must come in the order of their positions.
  */
 export class SegmentWriter {
   readonly #directory: Directory;
@@ -52,6 +53,7 @@ export class SegmentWriter {
   #file: WritableFile | null;
   #state: 'writing' | 'ended' = 'writing';
   #position = 0;
+  readonly #headerBytes: number;
   readonly #rowGroups: StoredRowGroup[] = [];
   readonly #gramFilters: GramFilterPlace[] = [];
   #gramFilterBytes = 0;
@@ -68,6 +70,7 @@ export class SegmentWriter {
     this.#schema = schema;
     this.#options = options;
     this.#file = file;
+    this.#headerBytes = headerBytesOf(schema);
   }
 
   /** Creates the file; its folder must be there. Throws `exists` when there is one. */
@@ -81,6 +84,7 @@ export class SegmentWriter {
     const writer = new SegmentWriter(directory, path, schema, options, file);
     try {
       await writer.#write(magic);
+      writer.#position += writer.#headerBytes;
     } catch (error) {
       await writer.abort();
       throw error;
@@ -144,7 +148,7 @@ export class SegmentWriter {
   }
 
   /**
-   * Writes the positions and the footer, and makes the content durable (its name is the caller's to sync). `runs` ascend by
+   * Writes the positions, the footer and the header, and makes the content durable (its name is the caller's to sync). `runs` ascend by
    * position and by row and cover every row.
    */
   async finish(runs: readonly Run[], schemaVersion: number): Promise<WrittenSegment> {
@@ -164,11 +168,7 @@ export class SegmentWriter {
     const footer = this.#footer(runs, schemaVersion, rows, cursorChunks);
     const footerOffset = this.#position;
     await this.#write(footer);
-    const file = await this.#open();
-    await file.sync();
-    await this.pause();
-    this.#state = 'ended';
-    return {
+    const written = {
       bytes: this.#position,
       rows,
       rowGroupRows: this.#rowGroups.map((group) => group.rows),
@@ -179,7 +179,28 @@ export class SegmentWriter {
       footerChecksum: crc32(footer),
       codec: this.#options.codec,
       gramFilterBytes: this.#gramFilterBytes,
+      headerBytes: this.#headerBytes,
     };
+    await this.#writeHeader({ ...written, schemaVersion });
+    const file = await this.#open();
+    await file.sync();
+    await this.pause();
+    this.#state = 'ended';
+    return written;
+  }
+
+  /** Fills the room behind the first magic number. */
+  async #writeHeader(facts: SegmentFacts): Promise<void> {
+    const header = {
+      facts,
+      schema: this.#schema,
+      rowGroupOffsets: this.#rowGroups.map(({ chunks }) => chunks[0]!.place.offset),
+      rowGroupChecksums: this.#rowGroups.map(({ chunks }) =>
+        rowGroupChecksum(chunks.map(({ checksum }) => checksum)),
+      ),
+    };
+    const file = await this.#open();
+    await file.write(magic.length, encodeHeader(header, this.#headerBytes));
   }
 
   /** The footer's structure, its length and the magic number. */
@@ -208,6 +229,7 @@ export class SegmentWriter {
         runs,
         checksums: this.#rowGroups.map((group, i) => chunksOf(group, i).map((chunk) => chunk.checksum)),
         gramFilters: this.#gramFilters,
+        headerBytes: this.#headerBytes,
       }),
     });
     const footer = new Uint8Array(structure.length + tailBytes);

@@ -99,7 +99,7 @@ export class SealedSegment {
       sources[placement]!.field === placementField(this.#schema) &&
       sources[placement]!.conversion === 'none';
     return this.#entry.rowGroupRows.map((rows, index) => {
-      const source: RowGroupSource = { segment: this, index, target, sources, keys: null, zones: [] };
+      const source: RowGroupSource = { segment: this, index, target, sources, keys: null };
       return {
         rows,
         file: this.#entry.file,
@@ -170,7 +170,7 @@ export class SealedSegment {
 
   /** Whether the column of a key is in the pool. */
   isPooled(key: string): boolean {
-    return this.#pool.hasDecoded(key);
+    return this.#pool.has(key);
   }
 
   /** Absolute, where other threads can read the file. */
@@ -203,8 +203,6 @@ interface RowGroupSource {
   readonly sources: readonly FieldSource[];
   /** Of the pool, for each field; made once, because names that are made anew are dear to look up. */
   keys: readonly string[] | null;
-  /** Of the fields that were asked for: reading numbers out of the footer's bytes takes longer than comparing them. */
-  readonly zones: (ZoneMap | null)[];
 }
 
 class SealedRowGroup implements OpenRowGroup {
@@ -227,10 +225,6 @@ class SealedRowGroup implements OpenRowGroup {
   }
 
   zone(field: number): ZoneMap | null {
-    return (this.#source.zones[field] ??= this.#readZone(field));
-  }
-
-  #readZone(field: number): ZoneMap | null {
     const source = this.#sources[field]!;
     const { rows, chunks } = this.#footer.footer.rowGroups[this.#index]!;
     if (source.field < 0) return { nullCount: rows, rows, min: null, max: null };
@@ -240,7 +234,7 @@ class SealedRowGroup implements OpenRowGroup {
     return convertZone(stored, source.conversion);
   }
 
-  mayContain(field: number, folded: Uint8Array, counters: ReadCounters): boolean | Promise<boolean> {
+  async mayContain(field: number, folded: Uint8Array, counters: ReadCounters): Promise<boolean> {
     const source = this.#sources[field]!;
     if (source.conversion === 'toNull') return false;
     const place = this.#footer.metadata.gramFilters.find(

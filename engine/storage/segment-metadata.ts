@@ -21,6 +21,8 @@ export interface SegmentMetadata {
   /** crc32 of each column chunk, by row group and then column of the file. */
   readonly checksums: readonly (readonly number[])[];
   readonly gramFilters: readonly GramFilterPlace[];
+  /** Length of the segment's header; 0 in those that were written without one. */
+  readonly headerBytes: number;
 }
 
 export interface GramFilterPlace extends GramFilterShape {
@@ -32,13 +34,15 @@ export interface GramFilterPlace extends GramFilterShape {
 }
 
 /** Goes up with each change that an older reader would misread. */
-const formatVersion = 1;
+export const segmentFormat = 2;
+/** The format before had no header. */
+const olderFormat = 1;
 
 const keys = { format: 'logstrata.format', segment: 'logstrata.segment' } as const;
 
 /** The key-value pairs for the footer. */
 export function writeMetadata(metadata: SegmentMetadata): Map<string, string> {
-  const { schema, schemaVersion, runs, checksums, gramFilters } = metadata;
+  const { schema, schemaVersion, runs, checksums, gramFilters, headerBytes } = metadata;
   const segment = {
     schema: schema.fields,
     schemaVersion,
@@ -52,9 +56,10 @@ export function writeMetadata(metadata: SegmentMetadata): Map<string, string> {
       place.gramBits,
       place.trigramBits,
     ]),
+    headerBytes,
   };
   return new Map([
-    [keys.format, String(formatVersion)],
+    [keys.format, String(segmentFormat)],
     [keys.segment, JSON.stringify(segment)],
   ]);
 }
@@ -62,8 +67,8 @@ export function writeMetadata(metadata: SegmentMetadata): Map<string, string> {
 /** Reads what `writeMetadata` wrote. Throws `DamageError` (without a place) for anything else. */
 export function readMetadata(keyValues: ReadonlyMap<string, string>): SegmentMetadata {
   const format = keyValues.get(keys.format);
-  if (format !== String(formatVersion)) {
-    throw new DamageError(`the segment's format is ${format ?? 'missing'}, expected ${formatVersion}`, {});
+  if (format !== String(segmentFormat) && format !== String(olderFormat)) {
+    throw new DamageError(`the segment's format is ${format ?? 'missing'}, expected ${segmentFormat}`, {});
   }
   const segment = parseJsonObject(keyValues.get(keys.segment) ?? '', `the metadata "${keys.segment}"`);
   return {
@@ -84,6 +89,7 @@ export function readMetadata(keyValues: ReadonlyMap<string, string>): SegmentMet
         trigramBits: trigramBits!,
       };
     }),
+    headerBytes: format === String(olderFormat) ? 0 : countField(segment, 'headerBytes'),
   };
 }
 

@@ -8,6 +8,7 @@ import type { Directory, ReadableFile } from './directory.js';
 import { checkedPiece, gramFilterBytes, gramPieces } from './gram-filter.js';
 import type { SegmentEntry } from './manifest.js';
 import { decodeCheckedChunk, hasMagic, readSegmentFooter, type SegmentFooter } from './segment-file.js';
+import { describesSegment, readHeader } from './segment-header.js';
 import type { GramFilterPlace } from './segment-metadata.js';
 
 /** One damaged place of a segment, and what it costs. */
@@ -18,8 +19,8 @@ export interface SegmentDamage {
   readonly column: string | null;
   readonly reason: string;
   /**
-   * Rows that can't be answered any more: those of the whole segment, those of the row group, or none (a gram filter or
-   * the first bytes, which no answer depends on).
+   * Rows that can't be answered any more: those of the whole segment, those of the row group, or none (a gram filter, the
+   * first bytes, the header or the column of positions, which no answer depends on).
    */
   readonly costs: 'segment' | 'rowGroup' | 'nothing';
 }
@@ -68,6 +69,7 @@ async function* verifyOpenFile(
     const reason = 'the file does not begin with "PAR1", so that other tools can not open it';
     yield { offset: 0, rowGroup: null, column: null, reason, costs: 'nothing' };
   }
+  yield* verifyHeader(file, entry);
   let segment: SegmentFooter;
   try {
     segment = await readSegmentFooter(file, entry, schema);
@@ -89,6 +91,17 @@ async function* verifyOpenFile(
   }
 }
 
+async function* verifyHeader(file: ReadableFile, entry: SegmentEntry): AsyncGenerator<SegmentDamage> {
+  if (entry.headerBytes === undefined) return;
+  const header = await readHeader(file);
+  if (header !== null && describesSegment(header, entry)) return;
+  const reason =
+    header === null
+      ? 'the header does not match its checksum: only the footer is left to tell what the segment is'
+      : 'the header is that of another segment';
+  yield { offset: magic.length, rowGroup: null, column: null, reason, costs: 'nothing' };
+}
+
 /** Every byte of the file must belong to something that has a checksum: nothing overlaps, and nothing lies between. */
 function* verifyTiling(segment: SegmentFooter, entry: SegmentEntry): Generator<SegmentDamage> {
   const places = segment.footer.rowGroups.flatMap((group) =>
@@ -99,7 +112,7 @@ function* verifyTiling(segment: SegmentFooter, entry: SegmentEntry): Generator<S
   }
   places.sort((a, b) => a.offset - b.offset);
   places.push({ offset: entry.footerOffset, bytes: entry.footerBytes });
-  let end = magic.length;
+  let end = magic.length + (entry.headerBytes ?? 0);
   for (const place of places) {
     if (place.offset !== end) {
       yield segmentDamage(
@@ -124,8 +137,10 @@ async function* verifyChunk(
 ): AsyncGenerator<SegmentDamage> {
   const { offset, bytes: length } = segment.footer.rowGroups[rowGroup]!.chunks[column]!;
   const { name } = segment.footer.columns[column]!;
+  // Positions are what the runs say; other tools read them here.
+  const costs = column === 0 ? 'nothing' : 'rowGroup';
   const found = (reason: string, at = offset): SegmentDamage => {
-    return { offset: at, rowGroup, column: name, reason, costs: 'rowGroup' };
+    return { offset: at, rowGroup, column: name, reason, costs };
   };
   const bytes = await file.read(offset, length);
   if (bytes.length !== length) {
@@ -141,7 +156,8 @@ async function* verifyChunk(
     return;
   }
   if (column === 0 && !hasPositions(decoded, entry, firstRow)) {
-    yield found(`the positions of row group ${rowGroup} are not those of the manifest's runs`);
+    const reason = `the positions of row group ${rowGroup} are not those of the manifest's runs`;
+    yield { ...found(reason), costs: 'rowGroup' };
   }
 }
 

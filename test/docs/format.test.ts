@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { crc32 } from 'node:zlib';
+import { crc32, inflateRawSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openArchive } from '../../engine/index.js';
 import { batchFromRows } from '../../engine/rows.js';
@@ -59,6 +59,7 @@ interface FooterJson {
   readonly runs: number[][];
   readonly checksums: number[][];
   readonly gramFilters: [number, number, number, number, number, number][];
+  readonly headerBytes: number;
 }
 
 beforeAll(async () => {
@@ -142,7 +143,7 @@ describe('manifest', () => {
     const { header, json, start } = newestManifest();
     expect(header).toEqual([
       'logstrata-manifest',
-      '3',
+      '4',
       String(json.length),
       hex(crc32(json, crc32(Buffer.from(start)))),
     ]);
@@ -261,7 +262,7 @@ describe('sealed segment', () => {
     expect(bytes.toString('latin1', 0, 4)).toBe('PAR1');
     expect(numberAt(footer, 1)).toBe(2);
     expect(page).toContain(`\`${textAt(footer, 6)}\``);
-    expect(keyValues.get('logstrata.format')).toBe('1');
+    expect(keyValues.get('logstrata.format')).toBe('2');
     expect(unnamed(JSON.parse(keyValues.get('logstrata.segment')!))).toEqual([]);
   });
 
@@ -280,12 +281,40 @@ describe('sealed segment', () => {
       places.push([offset, filterBytes(gramBits) + filterBytes(trigramBits)]);
     }
     places.sort((a, b) => a[0] - b[0]);
-    let end = 4;
+    let end = 4 + segment.json.headerBytes;
     for (const [offset, length] of places) {
       expect(offset).toBe(end);
       end += length;
     }
     expect(end).toBe(segment.entry.footerOffset);
+  });
+
+  it('has a header that says what the manifest does, and where its row groups are', () => {
+    const segment = readSegment();
+    const { bytes, json, entry } = segment;
+    expect(bytes.toString('latin1', 4, 8)).toBe('LSEG');
+    const headerBytes = bytes.readUInt32LE(8);
+    expect(headerBytes).toBe(json.headerBytes);
+    const end = 4 + headerBytes;
+    expect(end % 512).toBe(0);
+    expect(bytes.readUInt32LE(end - 4)).toBe(crc32(bytes.subarray(4, end - 4)));
+    const recordEnd = 16 + bytes.readUInt32LE(12);
+    expect(bytes.subarray(recordEnd, end - 4).every((byte) => byte === 0)).toBe(true);
+    const record = JSON.parse(inflateRawSync(bytes.subarray(16, recordEnd)).toString()) as Record<
+      string,
+      unknown
+    >;
+    expect(unnamed(record)).toEqual([]);
+    const { file: _, replaces: __, ...facts } = entry as SegmentJson & { replaces: string[] };
+    const sums = Buffer.alloc(4 * segment.json.schema.length);
+    json.checksums[0]!.slice(1).forEach((checksum, i) => sums.writeUInt32LE(checksum, 4 * i));
+    expect(record).toEqual({
+      ...facts,
+      format: 2,
+      schema: { fields: json.schema },
+      rowGroupOffsets: [chunkOf(segment, 0, 1).offset],
+      rowGroupChecksums: [crc32(sums)],
+    });
   });
 
   it('has the positions of its runs in _cursor', () => {

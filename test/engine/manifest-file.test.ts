@@ -33,7 +33,7 @@ function segment(index: number): SegmentEntry {
     codec: index % 2 === 0 ? 'lz4' : 'zstd',
     gramFilterBytes: 64,
     replaces: ['hot/é"\n.arrows'],
-    ...(index === 1 ? { liveFrom: 498_702, keepUntilMs: 1_795_305_600_000 } : {}),
+    ...(index === 1 ? { liveFrom: 498_702, keepUntilMs: 1_795_305_600_000, headerBytes: 2044 } : {}),
   };
 }
 

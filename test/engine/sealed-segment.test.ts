@@ -68,7 +68,9 @@ describe('damage', () => {
       const right = batches.map((batch) => batch.columns.map(valuesOf));
       const bytes = await fileBytes(directory, 'a.parquet');
       const needle = new TextEncoder().encode('request');
-      for (let at = 0; at < bytes.length; at++) {
+      // Of the header some bytes: one checksum covers all of it, and no answer goes by it.
+      const isHeader = (at: number): boolean => at >= 4 && at < 4 + entry.headerBytes!;
+      for (let at = 0; at < bytes.length; at += isHeader(at) ? 29 : 1) {
         const flipped = bytes.slice();
         flipped[at]! ^= 1 << (at & 7);
         await replaceFile(directory, 'a.parquet', flipped);

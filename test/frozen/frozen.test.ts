@@ -90,6 +90,22 @@ describe.each(versions)('a store of %s', (version) => {
   });
 });
 
+it('a store of version 4 is all there when its manifests and the footers of its segments are lost', async () => {
+  const folder = thawed('version-4');
+  const store = join(folder, 'data/store/app');
+  for (const name of readdirSync(store, { recursive: true, encoding: 'utf8' })) {
+    if (name.startsWith('manifest-')) rmSync(join(store, name));
+    if (!name.endsWith('.parquet')) continue;
+    const bytes = readFileSync(join(store, name));
+    const footerBytes = bytes.readUInt32LE(bytes.length - 8) + 8;
+    writeFileSync(join(store, name), bytes.fill(0, bytes.length - footerBytes));
+  }
+  const repaired = await run(folder, ['verify', 'app', '--repair', '--yes']);
+  expect(repaired.stdout).not.toContain('LOST');
+  expect(repaired.code).toBe(0);
+  expect(await all(folder)).toBe(readFileSync(join(import.meta.dirname, 'version-4/answer.jsonl'), 'utf8'));
+});
+
 describe('a store with columns of every kind, gram filters, both codecs and a field that has changed its type', () => {
   const place = join(import.meta.dirname, 'columns-2');
   const right = readFileSync(join(place, 'answer.sha256'), 'utf8').trim();

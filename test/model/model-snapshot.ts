@@ -149,19 +149,17 @@ export class ModelRowGroup implements RowGroup, OpenRowGroup {
     );
   }
 
-  columns(fields: readonly number[], counters: ReadCounters): Column[] | Promise<Column[]> {
-    const isAtHand = fields.every((field) => this.isAtHand(field));
+  columns(fields: readonly number[], counters: ReadCounters): Promise<Column[]> {
     for (const field of fields) {
       if (this.fieldsRead.has(field)) counters.columnsCached++;
       else counters.columnsDecoded++;
       this.fieldsRead.add(field);
     }
-    const columns = fields.map((field) => this.#columns[field]!);
-    return isAtHand ? columns : Promise.resolve(columns);
+    return Promise.resolve(fields.map((field) => this.#columns[field]!));
   }
 
-  isAtHand(field: number): boolean {
-    return this.fieldsRead.has(field);
+  isAtHand(): boolean {
+    return true;
   }
 
   #missing(): boolean {

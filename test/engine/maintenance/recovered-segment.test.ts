@@ -35,6 +35,8 @@ interface Sample {
   readonly right: readonly (readonly (readonly Value[])[])[];
   /** Where each row group begins in the file, then where the positions do. */
   readonly bounds: readonly number[];
+  /** The chunks of the fields, by row group. */
+  readonly chunks: readonly (readonly { readonly from: number; readonly to: number }[])[];
 }
 
 /** Row groups of the same number of rows, so that nothing but their order tells them apart. */
@@ -65,7 +67,10 @@ async function sample(codec: Codec): Promise<Sample> {
   );
   const bounds = footer.rowGroups.map(({ chunks }) => chunks[1]!.offset);
   bounds.push(footer.rowGroups[0]!.chunks[0]!.offset);
-  return { entry, bytes: await fileBytes(directory, 'a.parquet'), right, bounds };
+  const chunks = footer.rowGroups.map((group) =>
+    group.chunks.slice(1).map(({ offset, bytes }) => ({ from: offset, to: offset + bytes })),
+  );
+  return { entry, bytes: await fileBytes(directory, 'a.parquet'), right, bounds, chunks };
 }
 
 /** Row groups that are given up. Fails where one that is not has any value that was not stored. */
@@ -90,23 +95,41 @@ async function lostOf({ entry, right }: Sample, bytes: Uint8Array): Promise<read
   return lost;
 }
 
-function withoutFooter({ bytes, entry }: Sample): Uint8Array {
-  return bytes.slice().fill(0xa5, entry.footerOffset);
+type Header = 'whole' | 'gone';
+
+/** A copy of the file without its footer, and with or without its header. */
+function withoutFooter({ bytes, entry }: Sample, header: Header): Uint8Array {
+  const copy = bytes.slice().fill(0xa5, entry.footerOffset);
+  return header === 'whole' ? copy : copy.fill(0xa5, 4, 4 + entry.headerBytes!);
+}
+
+/** Row groups with a chunk of which a byte is another. */
+function damagedGroups({ chunks, bytes }: Sample, damaged: Uint8Array): number[] {
+  const differs = (at: number): boolean => damaged[at] !== bytes[at];
+  return Array.from(chunks.keys()).filter((group) =>
+    chunks[group]!.some(({ from, to }) =>
+      Array.from({ length: to - from }, (_, i) => from + i).some(differs),
+    ),
+  );
 }
 
 const groupAt = ({ bounds }: Sample, at: number): number => bounds.findLastIndex((bound) => bound <= at);
 
-describe.each(['lz4', 'zstd'] as const)('a segment (%s) whose footer is overwritten', (codec) => {
+describe.each([
+  ['lz4', 'whole'],
+  ['lz4', 'gone'],
+  ['zstd', 'gone'],
+] as const)('a segment (%s) whose footer is overwritten, its header %s', (codec, header) => {
   it('loses nothing else', async () => {
     const made = await sample(codec);
-    expect(await lostOf(made, withoutFooter(made))).toEqual([]);
+    expect(await lostOf(made, withoutFooter(made, header))).toEqual([]);
   });
 
   it('loses with any other byte that is wrong at most the row group that it lies in', async () => {
     const made = await sample(codec);
     const { footerOffset } = made.entry;
-    for (let at = 0; at < footerOffset; at += long ? 1 : 11) {
-      const bytes = withoutFooter(made);
+    for (let at = 0; at < footerOffset; at += long ? 1 : 17) {
+      const bytes = withoutFooter(made, header);
       bytes[at]! ^= 1 << (at & 7);
       const lost = await lostOf(made, bytes);
       const group = groupAt(made, at);
@@ -116,25 +139,26 @@ describe.each(['lz4', 'zstd'] as const)('a segment (%s) whose footer is overwrit
 
   it('keeps, wherever it is cut off, what is whole before that', async () => {
     const made = await sample(codec);
+    const whole = header === 'whole' ? made.bytes : withoutFooter(made, header);
     for (let end = 0; end < made.bytes.length; end += long ? 7 : 61) {
-      const lost = await lostOf(made, made.bytes.subarray(0, end));
-      const whole = Array.from({ length: groups }, (_, group) => group).filter(
+      const lost = await lostOf(made, whole.subarray(0, end));
+      const kept = Array.from({ length: groups }, (_, group) => group).filter(
         (group) => !lost.includes(group),
       );
       const endOf = (group: number): number => made.bounds[group + 1]!;
-      expect(whole).toEqual(Array.from(whole.keys()));
-      expect(whole.every((group) => made.bounds[group]! < end)).toBe(true);
+      expect(kept).toEqual(Array.from(kept.keys()));
+      expect(kept.every((group) => made.bounds[group]! < end)).toBe(true);
       expect(lost.every((group) => endOf(group) > end)).toBe(true);
     }
   });
 
-  it(`keeps what stands before the first and behind the last of several damages (seed ${seed})`, async () => {
+  it(`keeps what stands before the first and behind the last of several damages, and with the header all between (seed ${seed})`, async () => {
     const made = await sample(codec);
     const random = seededRandom(seed);
     for (let i = 0; i < (long ? 2000 : 100); i++) {
-      const bytes = withoutFooter(made);
+      const bytes = withoutFooter(made, header);
       const places = Array.from({ length: between(random, 1, 4) }, () => {
-        const from = between(random, 4, made.bounds.at(-1)!);
+        const from = between(random, made.bounds[0]!, made.bounds.at(-1)!);
         const to = Math.min(made.bounds.at(-1)!, from + between(random, 1, 4000));
         // Zeros, noise, or what stands elsewhere in the file.
         const kind = between(random, 0, 3);
@@ -147,6 +171,7 @@ describe.each(['lz4', 'zstd'] as const)('a segment (%s) whose footer is overwrit
       const first = groupAt(made, Math.min(...places.map(({ from }) => from)));
       const last = groupAt(made, Math.max(...places.map(({ to }) => to)) - 1);
       expect(lost.every((group) => group >= first && group <= last)).toBe(true);
+      if (header === 'whole') expect(lost).toEqual(damagedGroups(made, bytes));
     }
   });
 });
@@ -158,7 +183,11 @@ it('a file that is another one than the manifest says gives no record', async ()
     timeMinMs: made.entry.timeMinMs! - 1000,
     timeMaxMs: made.entry.timeMinMs! - 1,
   };
-  expect(await lostOf({ ...made, entry: early }, withoutFooter(made))).toHaveLength(groups);
+  for (const header of ['whole', 'gone'] as const)
+    expect(await lostOf({ ...made, entry: early }, withoutFooter(made, header))).toHaveLength(groups);
   const larger = { ...made.entry, rowGroupRows: made.entry.rowGroupRows.map((rows) => rows + 1) };
-  expect(await lostOf({ ...made, entry: larger }, withoutFooter(made))).toHaveLength(groups);
+  expect(await lostOf({ ...made, entry: larger }, withoutFooter(made, 'gone'))).toHaveLength(groups);
+  const other = { ...made.entry, footerChecksum: made.entry.footerChecksum ^ 1 };
+  // The header is not that of the segment that the manifest names, and is not gone by.
+  expect(await lostOf({ ...made, entry: other }, withoutFooter(made, 'whole'))).toEqual([]);
 });

@@ -70,7 +70,8 @@ describe('compaction in the background', () => {
     await first.close();
     const [name] = await directory.list(`web/${folder}`);
     const file = await directory.openWrite(`web/${folder}/${name}`);
-    await file.write(200, new Uint8Array(64));
+    // Behind the header.
+    await file.write(2300, new Uint8Array(64));
     await file.close();
 
     const warnings: string[] = [];

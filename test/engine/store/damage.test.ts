@@ -110,7 +110,9 @@ describe('a damaged store', () => {
     let flips = 0;
     for (const path of paths) {
       const size = await directory.size(path);
-      for (let at = flips % 5; at < size; at += long ? 1 : 5, flips++) {
+      // A segment's header, its first 2048 bytes, has one checksum, and no answer goes by it.
+      const isHeader = (at: number): boolean => path.endsWith('.parquet') && at < 2048;
+      for (let at = flips % 5; at < size; at += long ? 1 : isHeader(at) ? 55 : 5, flips++) {
         const bit = (at * 5 + flips) % 8;
         await flip(directory, path, at, bit);
         const given = await answers(directory);
