@@ -15,7 +15,7 @@ import type { Checkpoint, Codec, Counters, RejectedEntry, Retired } from './stor
 export interface Archive {
   /** Absolute path of the data folder, for messages. */
   readonly location: string;
-  /** Agents that have a folder in the archive, sorted. */
+  /** Agents that have a folder with anything of theirs in it, also where their manifest is lost. Sorted. */
   agents(): Promise<string[]>;
   /**
    * The store of one agent. With `schema` the store takes it as its current one (creating the store, or adding a schema
@@ -32,8 +32,6 @@ export interface Archive {
   provideStatus(read: () => unknown): void;
   /** What the writer of the folder says of itself; undefined when there is none, or it says nothing. */
   writerStatus(): Promise<unknown>;
-  /** Agents that have a folder with anything of theirs in it, also where their manifest is lost. Sorted. */
-  folders(): Promise<string[]>;
   /**
    * Mends an agent's folder (`repairAgent`), which must not have been opened, here or through this process: the archive is open
    * `alone`. Throws `locked` when another process writes here: what it knows would no longer be so.

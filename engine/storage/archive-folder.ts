@@ -21,9 +21,8 @@ import type { Committer } from './committer.js';
 import type { Directory } from './directory.js';
 import { Follower } from './follower.js';
 import type { Codec } from './manifest.js';
-import { readNewestManifest } from './manifest-file.js';
 import { openRealDirectory } from './real-directory.js';
-import { cleanUp, readCommitted, type Heads } from './recovery.js';
+import { cleanUp, readCommitted, readStoredManifest, type Heads } from './recovery.js';
 import { RemoteCommitter } from './remote-committer.js';
 import { Removals } from './removals.js';
 import { Store } from './store.js';
@@ -208,12 +207,9 @@ export class ArchiveFolder implements Archive {
   async agents(): Promise<string[]> {
     const names: string[] = [];
     for (const name of await this.directory.list('')) {
-      if (
-        isAgentName(name) &&
-        (await this.directory.list(name)).some((file) => file.startsWith('manifest-'))
-      ) {
-        names.push(name);
-      }
+      if (!isAgentName(name)) continue;
+      const isOwn = (file: string): boolean => /^(manifest-|dt=|hot$|rejected$)/.test(file);
+      if ((await this.directory.list(name)).some(isOwn)) names.push(name);
     }
     return names;
   }
@@ -247,16 +243,6 @@ export class ArchiveFolder implements Archive {
     agent.store.context.retention = retention;
     agent.nextRetirementMs = 0;
     return store;
-  }
-
-  async folders(): Promise<string[]> {
-    const names: string[] = [];
-    for (const name of await this.directory.list('')) {
-      if (!isAgentName(name)) continue;
-      const isOwn = (file: string): boolean => /^(manifest-|dt=|hot$|rejected$)/.test(file);
-      if ((await this.directory.list(name)).some(isOwn)) names.push(name);
-    }
-    return names;
   }
 
   async repair(name: string, options: RepairOptions): Promise<RepairReport> {
@@ -312,7 +298,7 @@ export class ArchiveFolder implements Archive {
   }
 
   private async storedSchema(name: string): Promise<Schema> {
-    const manifest = await readNewestManifest(this.directory, name);
+    const manifest = await readStoredManifest(this.directory, name);
     const schema = manifest?.schemas.at(-1)?.schema;
     if (schema === undefined) {
       throw new LogstrataError('not_found', `agent "${name}" has no records in ${this.location}`, {

@@ -4,8 +4,8 @@ import { verifyPieceBytes } from '../limits.js';
 import type { Directory, ReadableFile, WritableFile } from './directory.js';
 import { readHotSegment } from './hot-segment-file.js';
 import { readNewestManifest } from './manifest-file.js';
-import type { HotEntry } from './manifest.js';
-import { unnamedFiles } from './removals.js';
+import type { HotEntry, Manifest } from './manifest.js';
+import { ownFiles, unnamedFiles } from './removals.js';
 import { withFile } from './segment-file.js';
 
 /** What the writer says of its newest state: readers in other processes go by it. */
@@ -39,7 +39,7 @@ export async function readCommitted(
         await readHotFiles(directory, state, known, role);
         return;
       }
-      const manifest = await readNewestManifest(directory, state.agent);
+      const manifest = await readStoredManifest(directory, state.agent);
       if (manifest === undefined) return;
       if (known !== undefined && known.manifest !== manifest.number && attempt < headsAttemptsMax) continue;
       if (manifest.number !== state.manifest?.number) await state.takeManifest(manifest);
@@ -53,6 +53,26 @@ export async function readCommitted(
       return;
     }
   }
+}
+
+/**
+ * The newest manifest of an agent, or undefined when none was ever published. Throws like `readNewestManifest`, and `damaged` where
+ * files of records are all that is left: they are told from what a crash leaves, which a new manifest would have removed.
+ */
+export async function readStoredManifest(directory: Directory, agent: string): Promise<Manifest | undefined> {
+  const manifest = await readNewestManifest(directory, agent);
+  if (manifest !== undefined) return manifest;
+  const files = (await ownFiles(directory, agent)).length;
+  if (files === 0) return undefined;
+  // The first manifest comes before any file: it was published since it was looked for, or it is lost.
+  const since = await readNewestManifest(directory, agent);
+  if (since !== undefined) return since;
+  const path = `${directory.location}/${agent}`;
+  throw new DamageError(
+    `${path} has no manifest any more, only ${files} ${files === 1 ? 'file' : 'files'} of records: ` +
+      `run \`logstrata verify ${agent} --repair\` to take them in`,
+    { path },
+  );
 }
 
 async function readHotFiles(

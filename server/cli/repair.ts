@@ -110,7 +110,7 @@ export async function repair(
   signal: AbortSignal,
 ): Promise<number> {
   return withArchive(settings, 'write', 'repair', async (archive) => {
-    const known = await archive.folders();
+    const known = await archive.agents();
     if (agent !== undefined && !known.includes(agent)) throw noRecords(agent, known, archive.location);
     const reports: (RepairReport & { readonly agent: string })[] = [];
     for (const name of agent === undefined ? known : [agent]) {

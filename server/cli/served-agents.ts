@@ -1,4 +1,5 @@
-import type { AgentStore, Archive } from '../../engine/archive.js';
+import type { AgentStore, Archive, StoreStats } from '../../engine/archive.js';
+import { DamageError } from '../../engine/errors.js';
 import type { AgentDefinition } from '../../agents/definition.js';
 import { formatCounted, formatTime } from './figures.js';
 import { describeRetention } from './retention.js';
@@ -22,17 +23,26 @@ export async function openAgents(
   return served;
 }
 
+/** Damage costs the answers of one agent; it is told in the log, and the others are served. */
+async function describeRecords(store: AgentStore): Promise<string> {
+  let stats: StoreStats;
+  try {
+    stats = await store.stats();
+  } catch (error) {
+    if (!(error instanceof DamageError)) throw error;
+    return 'its records are DAMAGED and not served';
+  }
+  const { records, timeMinMs, timeMaxMs } = stats;
+  const times = timeMinMs === null ? '' : `, ${formatTime(timeMinMs)} to ${formatTime(timeMaxMs)} UTC`;
+  return `${formatCounted(records, 'record')}${times}`;
+}
+
 /** What a server says about its agents when it starts: fields, records, times, and the notes of their files. */
 export async function describeAgents(served: ReadonlyMap<string, ServedAgent>): Promise<string[]> {
   const lines: string[] = [];
   for (const { definition, store } of served.values()) {
-    const stats = await store.stats();
     const fields = formatCounted(definition.fields.length, 'field');
-    const times =
-      stats.timeMinMs === null
-        ? ''
-        : `, ${formatTime(stats.timeMinMs)} to ${formatTime(stats.timeMaxMs)} UTC`;
-    lines.push(`agent    ${definition.name}: ${fields}, ${formatCounted(stats.records, 'record')}${times}`);
+    lines.push(`agent    ${definition.name}: ${fields}, ${await describeRecords(store)}`);
     lines.push(`         keeps ${describeRetention(definition.retention)}`);
     for (const note of definition.notes) lines.push(`note     ${note}`);
   }

@@ -64,6 +64,33 @@ it('a server, a load and a query that begin beside a repair are refused, and lea
   expect(await response.text()).toBe(answer);
 });
 
+it('a load, a server and a query where the manifests are lost leave the files alone, and say what brings them back', async () => {
+  const folder = workFolder();
+  await run(folder, loadSample);
+  const all = ['query', 'app', '--limit', '100000'];
+  const answer = (await run(folder, all)).stdout;
+  const place = join(folder, 'data/store/app');
+  for (const name of readdirSync(place)) if (name.startsWith('manifest-')) rmSync(join(place, name));
+  const before = filesOf(folder).filter((name) => name.startsWith('app'));
+  const way = 'run `logstrata verify app --repair`';
+  for (const args of [loadSample, all, ['stats', 'app'], ['verify', 'app'], loadSample]) {
+    const refused = await run(folder, args);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain('has no manifest any more, only ');
+    expect(refused.stderr).toContain(way);
+  }
+  const server = start(folder, ['serve', '--listen', `127.0.0.1:${await freePort()}`]);
+  await server.shows(way);
+  await server.shows('its records are DAMAGED and not served');
+  await server.shows('agent    nginx: ');
+  await server.shows('serving ');
+  server.child.kill('SIGTERM');
+  await server.finished;
+  expect(filesOf(folder).filter((name) => name.startsWith('app'))).toEqual(before);
+  expect((await run(folder, ['verify', 'app', '--repair', '--yes'])).code).toBe(0);
+  expect((await run(folder, all)).stdout).toBe(answer);
+});
+
 it('a repair without any manifest keeps the row groups of the first half of a segment whose second half is overwritten', async () => {
   const folder = workFolder();
   writeFileSync(
