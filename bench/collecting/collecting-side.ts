@@ -48,7 +48,9 @@ export interface CollectingFigures extends Counted {
   readonly memoryBytes: number;
 }
 
+/** How often it is looked whether all is collected: of very many logs that costs something itself. */
 const pollMs = 5;
+const livePollMs = 100;
 
 const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -111,8 +113,8 @@ class CollectingSide {
     return { records, rejected, contentBytes: bytes, commits, seconds: performance.now() / 1000, cpuSeconds };
   }
 
-  private async collectedUpTo(contentBytes: number): Promise<void> {
-    while (this.now().contentBytes < contentBytes) await delay(pollMs);
+  private async collectedUpTo(contentBytes: number, everyMs: number): Promise<void> {
+    while (this.now().contentBytes < contentBytes) await delay(everyMs);
   }
 
   /** Collects piece after piece. Writing one is over before it is seen, and sealing it before the next is written. */
@@ -124,7 +126,7 @@ class CollectingSide {
       appendFileSync(log, lines);
       written += lines.length;
       const before = this.now();
-      await this.collectedUpTo(written);
+      await this.collectedUpTo(written, pollMs);
       each.push(added(this.now(), before, -1));
       // There is nothing to merge: what is of one day is one segment.
       await store.compact({ codec: 'lz4' });
@@ -137,7 +139,7 @@ class CollectingSide {
     const before = this.now();
     process.stdout.write('following\n');
     const [ended] = (await once(process.stdin, 'data')) as [Buffer];
-    await this.collectedUpTo(Number(ended.toString()));
+    await this.collectedUpTo(Number(ended.toString()), livePollMs);
     return added(this.now(), before, -1);
   }
 

@@ -40,14 +40,23 @@ export const formats: readonly Format[] = [
   { name: 'JSON', lines: 'json', agentPath: join(packageRoot(), 'bench/agents/web.yaml') },
 ];
 
-const dayMs = 86_400_000;
+const hourMs = 3_600_000;
 const firstDayMs = Date.UTC(2026, 9, 20);
 
-/** Writes the lines of a format to a file: those of a month, or of one day. */
-export function writeLines(path: string, { lines }: Format, rows: number, day?: number): void {
-  const span =
-    day === undefined ? { startMs: firstDayMs, days: 30 } : { startMs: firstDayMs + day * dayMs, days: 1 };
-  const all = generateLines(lines, { rows, seed: 1 + (day ?? 0), ...span })!;
+/** When the records of lines were made. */
+interface Span {
+  readonly startMs: number;
+  readonly days: number;
+}
+
+/** Of lines that are written while others read them: all have the place of this hour, as those of live logs have. */
+function thisHour(): Span {
+  return { startMs: Math.floor(Date.now() / hourMs) * hourMs, days: 1 / 24 };
+}
+
+/** Writes the lines of a format to a file. */
+export function writeLines(path: string, { lines }: Format, rows: number, span: Span): void {
+  const all = generateLines(lines, { rows, seed: 1, ...span })!;
   writeFileSync(path, `${[...all].join('\n')}\n`);
 }
 
@@ -63,7 +72,9 @@ export interface BacklogFigures {
 /** Collects what a log gains, without sealing it, and has others read the same lines. */
 export async function measureBacklog(folder: string, format: Format, sizes: Sizes): Promise<BacklogFigures> {
   const pieces = Array.from({ length: sizes.gains }, (_, i) => join(folder, `${format.name}-${i}`));
-  pieces.forEach((piece, i) => writeLines(piece, format, sizes.lines, i));
+  pieces.forEach((piece, i) =>
+    writeLines(piece, format, sizes.lines, { startMs: firstDayMs + i * 24 * hourMs, days: 1 }),
+  );
   const path = pieces[0]!;
   const rates: number[] = [];
   for (let i = 0; i < sizes.repeat; i++) {
@@ -117,7 +128,7 @@ export async function measureFollowing(
   const directory = join(folder, `logs-${name}`);
   mkdirSync(directory);
   const source = join(folder, `lines-${name}`);
-  writeLines(source, format!, lines);
+  writeLines(source, format!, lines, thisHour());
   const commits = join(folder, `commits-${name}`);
   const notes = join(folder, `notes-${name}`);
   const task: CollectingTask = {
@@ -167,14 +178,14 @@ export async function measureQueries(folder: string, sizes: Sizes): Promise<Quer
   const format = formats[1]!;
   const home = join(folder, 'server');
   const source = join(folder, 'lines-server');
-  writeLines(source, format, sizes.lines);
+  writeLines(source, format, sizes.lines, thisHour());
   for (const name of ['quiet', 'busy']) {
     mkdirSync(join(home, name), { recursive: true });
     mkdirSync(join(home, 'agents'), { recursive: true });
     const text = readFileSync(format.agentPath, 'utf8').replace(/path: .*/, `path: '../${name}/.*\\.log'`);
     writeFileSync(join(home, 'agents', `${name}.yaml`), text);
   }
-  writeLines(join(home, 'quiet/0.log'), format, sizes.lines);
+  writeLines(join(home, 'quiet/0.log'), format, sizes.lines, { startMs: firstDayMs, days: 30 });
   const main = join(packageRoot(), 'dist/server/main.js');
   const server = await ServerProcess.start(main, ['serve', '--listen', '127.0.0.1:0'], home);
   try {

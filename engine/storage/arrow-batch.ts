@@ -79,13 +79,14 @@ export function checkSchemaMessage(message: Uint8Array, schema: Schema): void {
   }
 }
 
-/** Gives memory for a message. */
+/** Gives memory for a message, with anything in it. */
 type Allocate = (sizeBytes: number) => Uint8Array;
 
 const onHeap: Allocate = (sizeBytes) => new Uint8Array(sizeBytes);
 
 interface BodyPart {
   readonly position: number;
+  readonly lengthBytes: number;
   readonly write: (target: Uint8Array, position: number) => void;
 }
 
@@ -110,7 +111,7 @@ class BodyLayout {
 
   buffer(lengthBytes: number, write: BodyPart['write']): void {
     this.buffers.push(new BufferRegion(this.sizeBytes, lengthBytes));
-    this.parts.push({ position: this.sizeBytes, write });
+    this.parts.push({ position: this.sizeBytes, lengthBytes, write });
     this.sizeBytes += (lengthBytes + 7) & ~7;
     assert(this.sizeBytes >= 0, 'the size of a batch must not overflow');
   }
@@ -169,8 +170,8 @@ function stringBytes(column: Column): number {
 
 /**
  * A batch as one sealed message of an Arrow IPC stream. `cursors` is the `_cursor` column, or null to leave it out; `offset`
- * the place in the file that the message is for; `metaJson` travels in its metadata. It lies in what `allocate` gives, which is zeros
- * from a multiple of 8 on. Throws `limit` when it is too large.
+ * the place in the file that the message is for; `metaJson` travels in its metadata. It lies in what `allocate` gives, from a multiple
+ * of 8 on. Throws `limit` when it is too large.
  */
 export function encodeBatchMessage(
   batch: RecordBatch,
@@ -207,18 +208,19 @@ function layOut(
   parts: readonly BodyPart[] = [],
   allocate: Allocate = onHeap,
 ): Uint8Array {
-  // The seal names the length of the message that it is part of: its digits are fixed, so a first draft gives the length.
-  const draft = encodeMetadata(bodyBytes, header, headerType, metadata, unfinishedSeal(0, offset));
-  const headBytes = (messagePrefixBytes + draft.length + 7) & ~7;
-  const seal = unfinishedSeal(headBytes + bodyBytes, offset);
-  const encoded = encodeMetadata(bodyBytes, header, headerType, metadata, seal);
-  assert(encoded.length === draft.length, 'the seal has a fixed length');
+  const encoded = encodeMetadata(bodyBytes, header, headerType, metadata, unfinishedSeal(offset));
+  const headBytes = (messagePrefixBytes + encoded.length + 7) & ~7;
   const message = allocate(headBytes + bodyBytes);
   const view = new DataView(message.buffer, message.byteOffset);
   view.setInt32(0, -1, true);
   view.setInt32(4, headBytes - messagePrefixBytes, true);
   message.set(encoded, messagePrefixBytes);
-  for (const part of parts) part.write(message, headBytes + part.position);
+  message.fill(0, messagePrefixBytes + encoded.length, headBytes);
+  for (const { position, lengthBytes, write } of parts) {
+    const end = headBytes + position + lengthBytes;
+    write(message, headBytes + position);
+    message.fill(0, end, (end + 7) & ~7);
+  }
   sealMessage(message);
   return message;
 }

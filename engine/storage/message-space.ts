@@ -8,14 +8,14 @@ const keptBytesMax = 16 * 1024 * 1024;
 export class MessageSpace {
   private spare = new Uint8Array(0);
 
-  /** Has `use` fill and use memory for a message, zeros at first, which is its own until it has ended. */
+  /** Has `use` fill and use memory for a message, with anything in it at first, which is its own until it has ended. */
   async use<T>(use: (allocate: (sizeBytes: number) => Uint8Array) => Promise<T>): Promise<T> {
     let taken = this.spare;
     // Who comes meanwhile gets other memory.
     this.spare = new Uint8Array(0);
     try {
       return await use((sizeBytes) => {
-        if (sizeBytes <= taken.length) return taken.subarray(0, sizeBytes).fill(0);
+        if (sizeBytes <= taken.length) return taken.subarray(0, sizeBytes);
         const fresh = new Uint8Array(sizeBytes);
         if (sizeBytes <= keptBytesMax) taken = fresh;
         return fresh;

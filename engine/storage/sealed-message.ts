@@ -12,26 +12,29 @@ export const sealKey = 'logstrata:seal';
 const checksumMark = Buffer.from('logstrata:crc32=');
 const checksumZeros = Buffer.from('00000000');
 const sealPattern = /^logstrata:crc32=([0-9a-f]{8});bytes=(\d{12});offset=(\d{15})$/;
+/** From the beginning of the checksum's digits to that of the length's. */
+const bytesAfterChecksum = '00000000;bytes='.length;
 const sealBytes = 'logstrata:crc32=00000000;bytes=000000000000;offset=000000000000000'.length;
 
 /** The prefix: the continuation mark and the length of the metadata. */
 export const messagePrefixBytes = 8;
 const continuation = 0xff;
 
-/** The metadata value to put under `sealKey` before the message is laid out; `sealMessage` fills in the checksum. */
-export function unfinishedSeal(messageBytes: number, offset: number): string {
-  return `logstrata:crc32=00000000;bytes=${pad(messageBytes, 12)};offset=${pad(offset, 15)}`;
+/** The metadata value to put under `sealKey` before the message is laid out; `sealMessage` fills in the checksum and the length. */
+export function unfinishedSeal(offset: number): string {
+  return `logstrata:crc32=00000000;bytes=${pad(0, 12)};offset=${pad(offset, 15)}`;
 }
 
 function pad(value: number, digits: number): string {
   return String(value).padStart(digits, '0');
 }
 
-/** Writes the checksum into a whole message. */
+/** Writes its length and the checksum into a whole message. */
 export function sealMessage(message: Uint8Array): void {
   const buffer = asBuffer(message);
   const at = checksumAt(buffer);
   assert(at > 0, 'a message was laid out without its seal');
+  buffer.write(pad(message.length, 12), at + bytesAfterChecksum, 'latin1');
   buffer.write(checksum(buffer, at), at, 'latin1');
 }
 

@@ -1,0 +1,60 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { encodeBatchMessage } from '../../engine/storage/arrow-batch.js';
+import { MessageSpace } from '../../engine/storage/message-space.js';
+import { sealedMessageBytes } from '../../engine/storage/sealed-message.js';
+import { batchFromRows } from '../../engine/rows.js';
+import { datasets, strangeSchema } from '../model/arbitraries.js';
+
+it('lays out the same bytes in memory that was used before as in new memory', () =>
+  fc.assert(
+    fc.property(datasets(40), fc.nat(255), fc.string(), (dataset, dirt, meta) => {
+      const batch = batchFromRows(
+        strangeSchema,
+        dataset.records.map(({ values }) => values),
+      );
+      const cursors = BigInt64Array.from(dataset.records, (_, i) => BigInt(i));
+      const fresh = encodeBatchMessage(batch, cursors, meta, 4096);
+      const dirty = (sizeBytes: number) => new Uint8Array(sizeBytes).fill(dirt);
+      expect(encodeBatchMessage(batch, cursors, meta, 4096, dirty)).toEqual(fresh);
+      expect(sealedMessageBytes(fresh, 0, 4096)).toBe(fresh.length);
+    }),
+  ));
+
+it('gives the same memory to one message after the other, and never to two at once', async () => {
+  const space = new MessageSpace();
+  const bufferOf = (sizeBytes: number): Promise<ArrayBufferLike> =>
+    space.use((allocate) => Promise.resolve(allocate(sizeBytes).buffer));
+  const first = await bufferOf(1000);
+  expect(await bufferOf(500)).toBe(first);
+  const larger = await bufferOf(2000);
+  expect(larger).not.toBe(first);
+  expect(await bufferOf(1000)).toBe(larger);
+
+  let end = (): void => {};
+  const held = space.use(async (allocate) => {
+    const message = allocate(2000).fill(1);
+    await new Promise<void>((resolve) => (end = resolve));
+    return message;
+  });
+  const beside = await space.use((allocate) => Promise.resolve(allocate(2000).fill(2).buffer));
+  expect(beside).not.toBe(larger);
+  end();
+  const message = await held;
+  expect(message.buffer).toBe(larger);
+  expect(message.every((byte) => byte === 1)).toBe(true);
+
+  await expect(space.use(() => Promise.reject(new Error('the disk is full')))).rejects.toThrow(
+    'the disk is full',
+  );
+  expect(await bufferOf(2000)).toBe(beside);
+});
+
+it('keeps no memory of a very large message', async () => {
+  const space = new MessageSpace();
+  const take = (sizeBytes: number) => space.use((allocate) => Promise.resolve(allocate(sizeBytes).buffer));
+  const small = await take(1000);
+  const huge = await take(17 * 1024 * 1024);
+  expect(await take(1000)).toBe(small);
+  expect(await take(17 * 1024 * 1024)).not.toBe(huge);
+});
