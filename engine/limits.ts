@@ -182,6 +182,13 @@ export const lineJobsMax = 8;
  */
 export const inlineSearchBytesMax = 8 * 1024 * 1024;
 
+/**
+ * Dictionaries with so many strings get a filter of them, of one or two bytes for each beside the six and more that it takes itself, when
+ * they have been searched for a whole string this often: then the searches have taken as long as making it does.
+ */
+export const filteredEntriesMin = 1024;
+export const searchesBeforeFilter = 4;
+
 /** Where a thread that searches a row group puts its bitmap and the needle, which a request line bounds. */
 export const selectScratchBytes = 128 * 1024;
 

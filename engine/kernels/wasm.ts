@@ -82,6 +82,7 @@ export interface Kernels {
   listLast(bits: number, from: number, to: number, most: number, rows: number): number;
   selectCodes8(codes: number, wanted: number, from: number, to: number, out: number): void;
   selectCodes16(codes: number, wanted: number, from: number, to: number, out: number): void;
+  addEntries(bytes: number, offsets: number, entries: number, shift: number, bitmap: number): void;
   selectContaining(
     bytes: number,
     offsets: number,

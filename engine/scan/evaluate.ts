@@ -4,6 +4,7 @@ import type { BytesColumn, Column, DictionaryColumn, Int64Column, PlainColumn } 
 import { andRange, countRange, listRange } from '../kernels/simd/bitmap.js';
 import { selectFloat64, selectInt64 } from '../kernels/simd/compare.js';
 import { selectCodes } from '../kernels/simd/dictionary-select.js';
+import { mayHaveExact } from './entry-filters.js';
 import type { PreparedInt, PreparedPredicate } from './predicate.js';
 import { matchString, selectStrings } from './string-search.js';
 
@@ -54,6 +55,9 @@ function evaluateInt(
  */
 export function wantedEntries(predicate: PreparedPredicate, column: DictionaryColumn): Uint8Array | null {
   const entries = column.values.length;
+  if (column.values.kind === 'bytes' && predicate.kind === 'string' && predicate.needle.op === 'exact') {
+    if (!mayHaveExact(column.values, predicate.needle.raw)) return null;
+  }
   const bits = new Uint8Array((entries + 7) >> 3);
   evaluatePlain(predicate, column.values, 0, entries, bits);
   const count = countRange(bits, 0, entries);

@@ -2,7 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import * as plainBitmap from '../../engine/kernels/bitmap.js';
 import { selectCodes as selectPlainCodes } from '../../engine/kernels/dictionary-select.js';
+import * as plainEntries from '../../engine/kernels/entry-filter.js';
 import * as bitmap from '../../engine/kernels/simd/bitmap.js';
+import * as simdEntries from '../../engine/kernels/simd/entry-filter.js';
 import { copyBytes, copyShifted } from '../../engine/kernels/simd/copy.js';
 import { selectFloat64, selectInt64 } from '../../engine/kernels/simd/compare.js';
 import { selectCodes } from '../../engine/kernels/simd/dictionary-select.js';
@@ -10,7 +12,7 @@ import { kernelNeedle } from '../../engine/kernels/simd/needle.js';
 import * as strings from '../../engine/kernels/simd/substring.js';
 import * as plainStrings from '../../engine/kernels/substring.js';
 import { both } from './lay.js';
-import { stringsOf } from './strings.js';
+import { stringColumns, stringsOf } from './strings.js';
 
 const numRuns = process.env.LOGSTRATA_LONG === '1' ? 3000 : 60;
 const rowsMax = 3000;
@@ -19,6 +21,11 @@ const rowsMax = 3000;
 const ranges = fc
   .tuple(fc.nat(rowsMax), fc.nat(rowsMax))
   .map(([a, b]) => ({ from: Math.min(a, b) & ~7, to: Math.max(a, b) }));
+
+/** Texts of one length or two, each with another number. */
+function texts(prefix: string, count: number): Uint8Array[] {
+  return Array.from({ length: count }, (_, i) => Buffer.from(`${prefix}${i >> 8}.${i & 255}`));
+}
 
 /** Bits that the rows of the range do not reach must stay. */
 function expectSameBits(got: Uint8Array, wanted: Uint8Array): void {
@@ -140,6 +147,37 @@ describe('the doors of the scan kernels', () => {
       }),
       { numRuns },
     );
+  });
+
+  it('note the entries of dictionaries as the twin does, and none is missed', () => {
+    fc.assert(
+      fc.property(stringColumns, ({ offsets, bytes, rows }) => {
+        const shift = plainEntries.entryFilterShift(rows);
+        const wanted = new Uint8Array(plainEntries.entryFilterBytes(shift));
+        plainEntries.addEntries(offsets, bytes, rows, shift, wanted);
+        both((lay) => {
+          const bitmap = lay(new Uint8Array(wanted.length));
+          simdEntries.addEntries(lay(offsets), lay(bytes), rows, shift, bitmap);
+          expect([...bitmap]).toEqual([...wanted]);
+        });
+        for (let row = 0; row < rows; row++) {
+          const hash = plainEntries.entryHash(bytes, offsets[row]!, offsets[row + 1]!);
+          expect(plainEntries.mayHaveEntry(hash, shift, wanted)).toBe(true);
+        }
+      }),
+      { numRuns },
+    );
+  });
+
+  it('have filters that pass few entries which are not there', () => {
+    const { bytes, offsets } = stringsOf(texts('198.18.', 20_000));
+    const shift = plainEntries.entryFilterShift(20_000);
+    const bitmap = new Uint8Array(plainEntries.entryFilterBytes(shift));
+    simdEntries.addEntries(offsets, bytes, 20_000, shift, bitmap);
+    const passed = texts('198.19.', 20_000).filter((text) =>
+      plainEntries.mayHaveEntry(plainEntries.entryHash(text, 0, text.length), shift, bitmap),
+    );
+    expect(passed.length).toBeLessThan(1200);
   });
 
   it('search strings as the twins do, where the text is so periodic that they take over too', () => {

@@ -10,6 +10,7 @@ export { encodePlain, decodePlain } from './plain-strings';
 export { selectInt64, selectFloat64 } from './compare';
 export { andRange, orRange, andNotRange, countRange, listFirst, listLast } from './bitmap';
 export { selectCodes8, selectCodes16 } from './dictionary-select';
+export { addEntries } from './entry-filter';
 export { selectContaining, selectAffix, selectEqual } from './substring';
 export { jsonEnd, writeJsonRows } from './json-rows';
 export { buildKeyTable, jsonSlotsBytes, splitJsonLines } from './json-lines';
