@@ -86,7 +86,7 @@ function gramCases(name: string, strings: Strings, gramBytes: number): KernelCas
   return [
     sides(`gram filter, ${name}`, bytes.length, plainGrams, simdGrams, (functions) => {
       grams.fill(0);
-      functions.addGrams(bytes, offsets, 0, rows, gramBytes, bits, grams, 16, trigrams);
+      functions.addGrams(bytes, offsets, 0, rows, gramBytes, bits, grams, trigrams);
       return bytesOf(grams);
     }),
   ];

@@ -7,6 +7,9 @@ const lastPrime = 0x9e3779b1 | 0;
 const olderPrime = 0x85ebca6b | 0;
 const finalPrime = 0xc2b2ae35 | 0;
 
+/** A bitmap of trigrams has 2^16 bits when it is built. Common text has some ten thousand; 8 KiB of them are read in two pieces. */
+export const trigramBits = 16;
+
 /** Bit of a gram in a bitmap of 2^bits bits: `last` has its last four bytes (the newest on top), `older` the ones before. */
 function gramBit(last: number, older: number, bits: number): number {
   const mixed = Math.imul(last, lastPrime) ^ Math.imul(older, olderPrime);
@@ -34,7 +37,6 @@ export function addGrams(
   gramBytes: number,
   gramBits: number,
   grams: Int32Array,
-  trigramBits: number,
   trigrams: Int32Array,
 ): void {
   const olderShift = (6 - gramBytes) * 8;

@@ -22,7 +22,6 @@ export interface Kernels {
     gramBytes: number,
     gramShift: number,
     grams: number,
-    trigramShift: number,
     trigramMap: number,
   ): void;
   addMap(map: number, bits: number, bitmap: number): void;

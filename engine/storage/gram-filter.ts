@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import type { BytesColumn } from '../column.js';
-import { needleBits } from '../kernels/grams.js';
+import { needleBits, trigramBits } from '../kernels/grams.js';
 import { countRange } from '../kernels/simd/bitmap.js';
 import { addGrams, halveBitmap, isAscii } from '../kernels/simd/grams.js';
 import { foldedBytesMax, foldRange } from '../scan/fold.js';
@@ -30,8 +30,6 @@ export const pieceStoredBytesMax = pieceBytes + checksumBytes;
 
 /** 512 KiB: more would be a tenth of the largest columns, and no longer lie in the processor's cache while it is built. */
 const gramBitsMax = 22;
-/** Common text has some ten thousand trigrams; 8 KiB of them are read in two pieces. */
-const trigramBitsMax = 16;
 const bitsMin = 10;
 
 /** Where random needles of 8 to 12 characters still miss nearly all row groups. */
@@ -55,6 +53,8 @@ const sampleBits = 20;
 
 /** An estimate of the distinct grams may be this many times what there are. */
 const overestimateMax = 1.5;
+/** Room for what an estimate may lack: a bitmap that turns out to be too full is built once more. */
+const underestimateMax = 1.1;
 
 /** Grams of a needle that are looked up: each reads a piece, and this many decide. */
 const probesMax = 32;
@@ -70,19 +70,19 @@ export function buildGramFilter(column: BytesColumn, wanted: boolean | undefined
   const bits = Math.min(gramBitsMax, Math.max(bitsMin, Math.ceil(Math.log2(contentBytes + 1))));
   // The smallest useful bitmap of short values can cost more than it may: then nothing needs to be built.
   if (wanted === undefined && contentBytes * costShareMax < 2 ** bitsMin / 8) return null;
-  const { gramBytes, distinct } = chooseGramBytes(bytes, offsets, column.length);
+  const { gramBytes, distinct, expected } = chooseGramBytes(bytes, offsets, column.length);
   if (
     wanted === undefined &&
     distinct > overestimateMax * distinctWithin(contentBytes * costShareMax * costOverMax)
   ) {
     return null;
   }
-  let trigrams: Int32Array = new Int32Array(2 ** (trigramBitsMax - 5));
-  const bitsExpected = Math.ceil(Math.log2((distinct * overestimateMax) / distinctPerBit(fillWanted)));
+  let trigrams: Int32Array = new Int32Array(2 ** (trigramBits - 5));
+  const bitsExpected = Math.ceil(Math.log2((expected * underestimateMax) / distinctPerBit(fillWanted)));
   let grams: Int32Array = new Int32Array(0);
   for (const tried of [Math.min(bits, Math.max(bitsMin, bitsExpected)), bits]) {
     grams = new Int32Array(2 ** (tried - 5));
-    addGrams(bytes, offsets, 0, column.length, gramBytes, tried, grams, trigramBitsMax, trigrams);
+    addGrams(bytes, offsets, 0, column.length, gramBytes, tried, grams, trigrams);
     if (tried === bits || fillOf(grams) <= fillWanted) break;
   }
   grams = shrink(grams, fillWanted, 0);
@@ -151,6 +151,8 @@ interface GramChoice {
   readonly gramBytes: number;
   /** About how many distinct grams there are, rather too many than too few. */
   readonly distinct: number;
+  /** As many or fewer: what is left of them where the possible ones are so few that they repeat by chance. */
+  readonly expected: number;
 }
 
 /**
@@ -160,21 +162,25 @@ interface GramChoice {
  */
 function chooseGramBytes(bytes: Uint8Array, offsets: Uint32Array, rows: number): GramChoice {
   const sample = sampleOf(bytes, offsets, rows);
-  const longest = distinctGrams(sample, sample.rows, 6);
+  const longest = distinctGrams(sample, 6);
   const scale = Math.max(1, rows / sampleRows);
   let gramBytes = 6;
-  let distinct = longest;
+  let found = longest;
+  let draws = 0;
   for (const shorter of [4, 5]) {
-    const found = distinctGrams(sample, sample.rows, shorter);
-    if (1 - Math.exp(-drawsPerGram(found / longest) * scale) > occupancyMax) continue;
+    const these = distinctGrams(sample, shorter);
+    const drawsOfThese = drawsPerGram(these.whole / longest.whole) * scale;
+    if (1 - Math.exp(-drawsOfThese) > occupancyMax) continue;
     gramBytes = shorter;
-    distinct = found;
+    found = these;
+    draws = drawsOfThese;
     break;
   }
   // As new grams came from the first half of the sample to the whole, they go on: ever fewer, so that this is an upper bound.
-  const half = distinctGrams(sample, sample.rows >> 1, gramBytes);
-  const growth = Math.min(1, Math.log2(Math.max(1, distinct / Math.max(1, half))));
-  return { gramBytes, distinct: distinct * (rows / Math.max(1, sample.rows)) ** growth };
+  const growth = Math.min(1, Math.log2(Math.max(1, found.whole / Math.max(1, found.half))));
+  const distinct = found.whole * (rows / Math.max(1, sample.rows)) ** growth;
+  const repeating = draws === 0 ? Infinity : (longest.whole * scale * (1 - Math.exp(-draws))) / draws;
+  return { gramBytes, distinct, expected: Math.min(distinct, repeating) };
 }
 
 interface Sample {
@@ -204,12 +210,23 @@ function sampleOf(bytes: Uint8Array, offsets: Uint32Array, rows: number): Sample
   return { bytes: content, offsets: Uint32Array.from(ends), rows: ends.length - 1 };
 }
 
-function distinctGrams({ bytes, offsets }: Sample, rows: number, gramBytes: number): number {
+/** Distinct grams in the first half of the rows, and in all of them. */
+interface DistinctGrams {
+  readonly half: number;
+  readonly whole: number;
+}
+
+function distinctGrams({ bytes, offsets, rows }: Sample, gramBytes: number): DistinctGrams {
   const grams = new Int32Array(2 ** (sampleBits - 5));
-  const trigrams = new Int32Array(2 ** (trigramBitsMax - 5));
-  addGrams(bytes, offsets, 0, rows, gramBytes, sampleBits, grams, trigramBitsMax, trigrams);
-  // Linear counting: the number of distinct values behind the fill of a hashed bitmap.
-  return 2 ** sampleBits * distinctPerBit(Math.min(0.999, fillOf(grams)));
+  const trigrams = new Int32Array(2 ** (trigramBits - 5));
+  const distinctTo = (from: number, to: number): number => {
+    addGrams(bytes, offsets, from, to, gramBytes, sampleBits, grams, trigrams);
+    // Linear counting: the number of distinct values behind the fill of a hashed bitmap.
+    return 2 ** sampleBits * distinctPerBit(Math.min(0.999, fillOf(grams)));
+  };
+  const middle = rows >> 1;
+  const half = distinctTo(0, middle);
+  return { half, whole: distinctTo(middle, rows) };
 }
 
 /** x for which (1 − e^−x) / x, the distinct share of x draws from each possible value, is `share`. */

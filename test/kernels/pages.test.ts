@@ -176,15 +176,15 @@ describe('LZ4', () => {
 
 describe('gram filters', () => {
   it('set the bits that the twin sets', () => {
-    const shapes = fc.tuple(fc.constantFrom(4, 5, 6), fc.constantFrom(10, 13, 20), fc.constantFrom(10, 16));
+    const shapes = fc.tuple(fc.constantFrom(4, 5, 6), fc.constantFrom(10, 13, 20));
     fc.assert(
       fc.property(stringColumns, shapes, fc.nat(), (strings, shape, cut) => {
         const { rows, bytes, offsets } = strings;
-        const [gramBytes, gramBits, trigramBits] = shape;
+        const [gramBytes, gramBits] = shape;
         const from = rows === 0 ? 0 : cut % rows;
         const wanted = {
           grams: new Int32Array(2 ** (gramBits - 5)),
-          trigrams: new Int32Array(2 ** (trigramBits - 5)),
+          trigrams: new Int32Array(2 ** (plainGrams.trigramBits - 5)),
         };
         // What is there already stays.
         wanted.grams[0] = 5;
@@ -194,7 +194,7 @@ describe('gram filters', () => {
           [plainGrams, wanted],
           [simdGrams, got],
         ] as const) {
-          functions.addGrams(bytes, offsets, from, rows, gramBytes, gramBits, grams, trigramBits, trigrams);
+          functions.addGrams(bytes, offsets, from, rows, gramBytes, gramBits, grams, trigrams);
         }
         expect(Buffer.compare(new Uint8Array(got.grams.buffer), new Uint8Array(wanted.grams.buffer))).toBe(0);
         expect(

@@ -13,7 +13,6 @@ export function addGrams(
   gramBytes: number,
   gramBits: number,
   grams: Int32Array,
-  trigramBits: number,
   trigrams: Int32Array,
 ): void {
   const start = offsets[from]!;
@@ -23,7 +22,7 @@ export function addGrams(
       ? null
       : openScratch(length + (to - from + 1) * 4 + grams.byteLength + trigrams.byteLength * 9);
   if (scratch === null) {
-    plain.addGrams(bytes, offsets, from, to, gramBytes, gramBits, grams, trigramBits, trigrams);
+    plain.addGrams(bytes, offsets, from, to, gramBytes, gramBits, grams, trigrams);
     return;
   }
   const { kernels } = scratch;
@@ -36,20 +35,11 @@ export function addGrams(
   const offsetsAt = scratch.place(offsets, from, to + 1);
   const gramsAt = scratch.copy(grams, 0, grams.length);
   const trigramsAt = scratch.copy(trigrams, 0, trigrams.length);
-  const mapAt = scratch.clear(2 ** trigramBits);
+  const mapAt = scratch.clear(2 ** plain.trigramBits);
   kernels.foldAscii(sourceAt, length, bytesAt);
   // Offsets stay as they are: the address that they count from is that of the text they belong to.
-  kernels.addGrams(
-    bytesAt - start,
-    offsetsAt,
-    to - from,
-    gramBytes,
-    32 - gramBits,
-    gramsAt,
-    32 - trigramBits,
-    mapAt,
-  );
-  kernels.addMap(mapAt, trigramBits, trigramsAt);
+  kernels.addGrams(bytesAt - start, offsetsAt, to - from, gramBytes, 32 - gramBits, gramsAt, mapAt);
+  kernels.addMap(mapAt, plain.trigramBits, trigramsAt);
   scratch.take(gramsAt, grams, 0, grams.length);
   scratch.take(trigramsAt, trigrams, 0, trigrams.length);
 }
