@@ -41,8 +41,8 @@ export interface EncodedChunk {
  */
 export type ChunkOrder = 'ascending' | 'any';
 
-/** Rows that decide between the encodings of long strings. */
-const sampleRows = 4096;
+/** Rows that decide between the encodings of long strings. Four times as many never decided otherwise, and took a tenth of all LZ4. */
+const sampleRows = 1024;
 
 interface Page {
   readonly header: Uint8Array;
