@@ -50,9 +50,15 @@ export class Finding {
     return this.entry.file;
   }
 
+  /** What is wrong with it: of several damages the first that costs records. */
+  get reason(): string {
+    const [first] = this.damages;
+    return (this.damages.find(({ costs }) => costs !== 'nothing') ?? first)?.reason ?? '';
+  }
+
   /** What is lost with the damaged row groups, but for records that lie whole elsewhere. */
   lostBeyond(coverage: Coverage): LostRecords[] {
-    const reason = this.damages[0]?.reason ?? '';
+    const { reason } = this;
     const lost = this.lostRuns
       .flatMap((run) => coverage.missing(run))
       .map((run) => lostRun(this.file, reason, run));
@@ -241,7 +247,8 @@ async function examineSegment(
 /** The damages of a segment whose footer is no loss, because row groups were found without it. */
 function withoutFooter(damages: readonly SegmentDamage[], lost: readonly number[]): SegmentDamage[] {
   const [first] = damages.filter(({ costs }) => costs === 'segment');
-  const groups = lost.map((rowGroup) => ({ ...first!, rowGroup, costs: 'rowGroup' as const }));
+  const reason = `${first!.reason}, and not all row groups are whole`;
+  const groups = lost.map((rowGroup) => ({ ...first!, reason, rowGroup, costs: 'rowGroup' as const }));
   return [{ ...first!, costs: 'nothing' }, ...groups];
 }
 

@@ -130,7 +130,7 @@ async function salvageSegments(
     const missing = wholeRuns.flatMap((run) => coverage.missing(run));
     const rows = missing.reduce((sum, run) => sum + run.rows, 0);
     for (const run of missing) coverage.add(run);
-    if (damages.length > 0) quarantine.add(entry.file, damages[0]!.reason);
+    if (damages.length > 0) quarantine.add(entry.file, finding.reason);
     if (rows === finding.liveRows && damages.length === 0) {
       kept.push(entry);
     } else if (rows > 0) {

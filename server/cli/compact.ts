@@ -41,7 +41,7 @@ async function compactStore(
 function describeResult(agent: string, result: CompactResult): string {
   const before = `${formatCounted(result.segmentsBefore, 'segment')} (${formatBytes(result.bytesBefore)})`;
   const after = `${formatCounted(result.segmentsAfter, 'segment')} (${formatBytes(result.bytesAfter)})`;
-  return `${agent}: ${before} -> ${after}`;
+  return before === after ? `${agent}: nothing to do, ${after}` : `${agent}: ${before} -> ${after}`;
 }
 
 async function compact(agent: string | undefined, flags: CompactFlags, signal: AbortSignal): Promise<number> {

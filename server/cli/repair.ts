@@ -15,6 +15,9 @@ import { printJson, printLines, tell } from './terminal.js';
 /** Files named when it is asked for them; the rest are counted. */
 const filesShownMax = 20;
 
+/** Ranges of positions listed for one file; the JSON answer has them all. */
+const rangesShownMax = 8;
+
 export interface RepairFlags {
   readonly json?: boolean;
   readonly yes?: boolean;
@@ -41,12 +44,38 @@ async function askToAdopt(agent: string, files: readonly string[], flags: Repair
   }
 }
 
-function describeLost({ file, reason, first, last, records, fromMs, untilMs }: LostRecords): string[] {
+function describeRange({ first, last, records, fromMs, untilMs }: LostRecords): string {
   const count = records === null ? 'records, nothing tells how many' : formatCounted(records, 'record');
   const times =
     untilMs === 0 ? 'at times that nothing tells' : `${formatTime(fromMs)} to ${formatTime(untilMs)} UTC`;
   const where = first === null || last === null ? times : `${first} … ${last}, ${times}`;
-  return [`LOST     ${count}: ${where}`, `         ${file}: ${reason}`];
+  return `${count}: ${where}`;
+}
+
+/** What is lost of one file for one reason: all of it in a line, and where that has gaps or hours, the ranges. */
+function describeLost(ranges: readonly LostRecords[]): string[] {
+  const { file, reason } = ranges[0]!;
+  const records = ranges.reduce((sum, range) => sum + (range.records ?? 0), 0);
+  const all = { ...ranges[0]!, last: ranges.at(-1)!.last, untilMs: ranges.at(-1)!.untilMs };
+  const total = describeRange(ranges.length === 1 ? all : { ...all, records });
+  const lines = [`LOST     ${total}`, `         ${file}: ${reason}`];
+  if (ranges.length === 1) return lines;
+  for (const range of ranges.slice(0, rangesShownMax)) lines.push(`           ${describeRange(range)}`);
+  const more = ranges.length - rangesShownMax;
+  if (more > 0) lines.push(`           and ${formatCounted(more, 'more range')}; --json lists them all`);
+  return lines;
+}
+
+/** What is lost, by file and reason. Only ranges that are known by their cursors are put together. */
+function groupsOf(lost: readonly LostRecords[]): LostRecords[][] {
+  const groups: LostRecords[][] = [];
+  for (const each of lost) {
+    const last = groups.at(-1)?.at(-1);
+    const goesOn = last?.file === each.file && last.reason === each.reason;
+    if (goesOn && last.first !== null && each.first !== null) groups.at(-1)!.push(each);
+    else groups.push([each]);
+  }
+  return groups;
 }
 
 function describeRepair(agent: string, report: RepairReport): string[] {
@@ -65,7 +94,7 @@ function describeRepair(agent: string, report: RepairReport): string[] {
   if (report.adopted.length > 0)
     lines.push(`taken in ${agent}: ${formatCounted(report.adopted.length, 'file')} that no manifest listed`);
   for (const { file, to, reason } of report.quarantined) lines.push(`aside    ${file} -> ${to}: ${reason}`);
-  for (const lost of report.lost) lines.push(...describeLost(lost));
+  for (const ranges of groupsOf(report.lost)) lines.push(...describeLost(ranges));
   return [...lines, `repaired ${agent}: ${records} can be answered`];
 }
 

@@ -143,6 +143,9 @@ describe('logstrata compact', () => {
     const ended = await run(folder, ['compact', 'app', '--codec', 'zstd']);
     expect(ended.code).toBe(0);
     expect(ended.stdout).toMatch(/^app: \d+ segments? \(.*\) -> 3 segments \(.*\)\n$/);
+    expect((await run(folder, ['compact', 'app'])).stdout).toMatch(
+      /^app: nothing to do, 3 segments \(.*\)\n$/,
+    );
     expect(await statsOf(folder, 'app')).toMatchObject({ records: 6000, hotRecords: 0, segments: 3 });
     expect((await run(folder, ['query', 'app', '--limit', '6000'])).stdout).toBe(answer.stdout);
     expect((await run(folder, ['verify'])).code).toBe(0);
