@@ -3,7 +3,8 @@ import type { Command } from 'commander';
 import type { AgentDefinition } from '../../agents/definition.js';
 import type { LoadFilesOptions } from '../../agents/load.js';
 import { expandFiles } from '../../agents/load-paths.js';
-import type { LoadSummary } from '../../agents/load-report.js';
+import type { LoadRejectedOptions } from '../../agents/load-rejected.js';
+import type { LoadEvent, LoadSummary } from '../../agents/load-report.js';
 import type { AgentStore, Archive } from '../../engine/archive.js';
 import type { LogstrataError } from '../../engine/errors.js';
 import type { Codec } from '../../engine/storage/manifest.js';
@@ -56,74 +57,57 @@ function summaryForJson(summary: LoadSummary): object {
   };
 }
 
+/** What follows from the store and the settings. */
+type FixedOption = 'store' | 'definition' | 'timezone' | 'now';
+
 /** Loads files as `logstrata load` does, into an open store. */
 export async function loadIntoStore(
   store: AgentStore,
   definition: AgentDefinition,
   files: readonly string[],
   settings: Settings,
-  options: Pick<
-    LoadFilesOptions,
-    'again' | 'merge' | 'beyondRetention' | 'codec' | 'signal' | 'workers' | 'onEvent'
-  >,
+  options: Omit<LoadFilesOptions, FixedOption | 'files'>,
 ): Promise<LoadSummary> {
   const { loadFiles } = await import('../../agents/load.js');
   const { timezone } = settings.config.server;
   return loadFiles({ ...options, store, definition, files, timezone, now: Date.now });
 }
 
-async function loadPaths(
+async function loadRejectedIntoStore(
+  store: AgentStore,
   definition: AgentDefinition,
-  files: readonly string[],
   settings: Settings,
-  flags: LoadFlags,
-  signal: AbortSignal,
-): Promise<number> {
-  return withWorkers(settings, 'write', 'load', flags.workers, async (archive, workers) => {
-    const store = await archive.agent(definition.name, definition.schema, definition.retention);
-    const display = new LoadDisplay();
-    const summary = await loadIntoStore(store, definition, files, settings, {
-      again: flags.again,
-      merge: flags.merge,
-      beyondRetention: flags.beyondRetention,
-      codec: flags.codec,
-      signal,
-      workers,
-      onEvent: (event) => display.show(event),
-    });
-    display.stop();
-    return printSummary(summary, definition, settings, flags);
-  });
+  options: Omit<LoadRejectedOptions, FixedOption>,
+): Promise<LoadSummary> {
+  const { loadRejected } = await import('../../agents/load-rejected.js');
+  const { timezone } = settings.config.server;
+  return loadRejected({ ...options, store, definition, timezone, now: Date.now });
 }
 
-async function loadRejectedLines(
+/** Loads files, or what was rejected of earlier ones, while the progress is shown, and prints what came of it. Returns the exit code. */
+async function loadShown(
   definition: AgentDefinition,
+  files: readonly string[] | 'rejected',
   settings: Settings,
   flags: LoadFlags,
   signal: AbortSignal,
 ): Promise<number> {
   return withWorkers(settings, 'write', 'load', flags.workers, async (archive, workers) => {
     const store = await archive.agent(definition.name, definition.schema, definition.retention);
-    const { loadRejected } = await import('../../agents/load-rejected.js');
     const display = new LoadDisplay();
-    const summary = await loadRejected({
-      store,
-      definition,
-      timezone: settings.config.server.timezone,
-      now: Date.now,
-      beyondRetention: flags.beyondRetention,
-      codec: flags.codec,
-      signal,
-      workers,
-      onEvent: (event) => display.show(event),
-    });
+    const { beyondRetention, codec, again, merge } = flags;
+    const onEvent = (event: LoadEvent): void => display.show(event);
+    const options = { beyondRetention, codec, signal, workers, onEvent };
+    const summary =
+      files === 'rejected'
+        ? await loadRejectedIntoStore(store, definition, settings, options)
+        : await loadIntoStore(store, definition, files, settings, { ...options, again, merge });
     display.stop();
-    if (summary.files.length === 0 && summary.stopped === null)
+    if (files === 'rejected' && summary.files.length === 0 && summary.stopped === null)
       tell(`agent "${definition.name}" has no rejected lines in ${settings.dataFolder}: nothing to do`);
     return printSummary(summary, definition, settings, flags);
   });
 }
-
 async function printSummary(
   summary: LoadSummary,
   { name }: AgentDefinition,
@@ -209,12 +193,12 @@ async function load(
   const settings = readSettings(flags);
   const definition = chooseAgent(settings, agent);
   for (const note of definition.notes) tell(`note     ${note}`);
-  if (flags.rejected === true) return loadRejectedLines(definition, settings, flags, signal);
+  if (flags.rejected === true) return loadShown(definition, 'rejected', settings, flags, signal);
   if (paths.includes('-')) return loadStandardInput(definition, settings, flags, signal);
   // Before the archive is opened: a name that is wrong must not make a data folder.
   const files = await expandFiles(paths);
   if (signal.aborted) return exitFailed;
-  return loadPaths(definition, files, settings, flags, signal);
+  return loadShown(definition, files, settings, flags, signal);
 }
 
 /** `logstrata load`: stores files or standard input. */
