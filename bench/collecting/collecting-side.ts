@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAgentFile } from '../../agents/agent-file.js';
 import { Collection } from '../../agents/collectors/collection.js';
@@ -68,6 +68,26 @@ function added(a: Counted, b: Counted, times: 1 | -1): Counted {
   };
 }
 
+/** Memory for copying: what a whole piece takes would have the garbage collector run, and its time would be counted. */
+const copied = new Uint8Array(256 * 1024);
+
+/** Adds the content of a file to a log, before anybody else does anything. Returns how many bytes it has. */
+function appendFile(log: string, path: string): number {
+  const source = openSync(path, 'r');
+  const target = openSync(log, 'a');
+  try {
+    let written = 0;
+    for (let read = 1; read > 0; written += read) {
+      read = readSync(source, copied);
+      writeSync(target, copied, 0, read);
+    }
+    return written;
+  } finally {
+    closeSync(source);
+    closeSync(target);
+  }
+}
+
 /** The collection of one process, with threads of its own, as a server has it. */
 class CollectingSide {
   private readonly workers = new WorkerPool(2);
@@ -122,9 +142,7 @@ class CollectingSide {
     const each: Counted[] = [];
     let written = 0;
     for (const piece of pieces) {
-      const lines = readFileSync(piece);
-      appendFileSync(log, lines);
-      written += lines.length;
+      written += appendFile(log, piece);
       const before = this.now();
       await this.collectedUpTo(written, pollMs);
       each.push(added(this.now(), before, -1));
