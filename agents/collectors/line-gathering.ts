@@ -112,7 +112,7 @@ export class LineGathering {
   /** Throws Node's errors of reading, and `SourceError` for text that is not read. */
   async run(options: GatherOptions): Promise<Gathered> {
     for (let wanted = pieceBytes; ;) {
-      const content = await this.read(wanted);
+      const content = await this.read(wanted, options.takeRest);
       if (content === null) return 'replaced';
       const atEnd = content.length < wanted;
       if (this.offset === 0 && this.isCutOff(content, atEnd)) return 'replaced';
@@ -148,16 +148,21 @@ export class LineGathering {
     if (offset === position.offset) file.begun = grownHead(position.head, content);
   }
 
-  /** Up to `wanted` bytes from the offset on; null when what stands before it is not what was read there. */
-  private async read(wanted: number): Promise<Uint8Array | null> {
+  /**
+   * Up to `wanted` bytes from the offset on; null when what stands before it is not what was read there. A read that gives less than was
+   * asked for, and all that was ever seen of the file, is taken for its end: of many logs that gain a few lines each, a second one would
+   * cost as much as the first. What is written after that is announced, or seen when the folder is looked at. `toEnd` asks once more.
+   */
+  private async read(wanted: number, toEnd: boolean): Promise<Uint8Array | null> {
     const { tail, scratch } = this;
     const position = this.offset - tail.length;
     const length = tail.length + wanted;
     let filled = 0;
     while (filled < length) {
-      const read = await this.handle.read(scratch, filled, length - filled, position + filled);
-      if (read === 0) break;
+      const asked = length - filled;
+      const read = await this.handle.read(scratch, filled, asked, position + filled);
       filled += read;
+      if (read === 0 || (read < asked && !toEnd && position + filled >= this.file.seenBytes)) break;
     }
     if (filled < tail.length) return null;
     if (Buffer.compare(scratch.subarray(0, tail.length), tail) !== 0) return null;

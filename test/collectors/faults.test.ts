@@ -9,12 +9,14 @@ import {
 } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import type { LogFiles } from '../../agents/collectors/log-files.js';
+import { realLogFiles, type LogFiles, type LogHandle } from '../../agents/collectors/log-files.js';
 import { closeAtEnd, temporaryFolder } from '../agents/load/temporary.js';
+import { seededRandom } from '../model/random.js';
 import { faultyFiles } from './faulty-files.js';
 import { FollowedFolder, lineOf, type FollowOptions } from './followed-folder.js';
 
 const long = process.env['LOGSTRATA_LONG'] === '1';
+const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000_000);
 
 function lines(from: number, to: number): string {
   let text = '';
@@ -183,6 +185,51 @@ describe('of the logs', () => {
     await followed.collect();
     expect(await followed.numbers()).toEqual([0, 1, 2, 3]);
     expect(followed.log.some(({ message }) => message === 'a log can be read again')).toBe(true);
+  });
+
+  /** Reads that give at most so many bytes, counted. */
+  function shortReads(bytesMax: () => number): LogFiles & { reads: number } {
+    const counted = {
+      ...realLogFiles,
+      reads: 0,
+      open: async (path: string): Promise<LogHandle> => {
+        const handle = await realLogFiles.open(path);
+        const read: LogHandle['read'] = (bytes, at, length, position) => {
+          counted.reads++;
+          return handle.read(bytes, at, Math.min(length, bytesMax()), position);
+        };
+        return { read, status: () => handle.status(), close: () => handle.close() };
+      },
+    };
+    return counted;
+  }
+
+  it(`may give less than was asked for (seed ${seed})`, async () => {
+    const random = seededRandom(seed);
+    const files = shortReads(() => 1 + Math.floor(random() * 300));
+    const followed = new FollowedFolder(await temporaryFolder(), { files });
+    await followed.start();
+    await history(followed, () => followed.settle());
+    expect(await followed.numbers()).toEqual(range(0, linesWritten));
+    await followed.stop();
+  });
+
+  it('read a log that gained a few lines once in a round', async () => {
+    const files = shortReads(() => Infinity);
+    const followed = new FollowedFolder(await temporaryFolder(), { files });
+    await followed.start();
+    const names = ['a.log', 'b.log', 'c.log'];
+    for (const [i, name] of names.entries()) writeFileSync(followed.path(name), lines(i, i + 1));
+    await followed.collect();
+    for (let round = 1; round <= 3; round++) {
+      files.reads = 0;
+      for (const [i, name] of names.entries())
+        appendFileSync(followed.path(name), lines(3 * round + i, 3 * round + i + 1));
+      await followed.collect();
+      expect(files.reads).toBe(names.length);
+    }
+    expect(await followed.numbers()).toEqual(range(0, 12));
+    await followed.stop();
   });
 
   it('leave many files with few handles to take turns', async () => {
