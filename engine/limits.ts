@@ -169,6 +169,9 @@ export const lineJobRowsMin = 128;
 /** Lines that a thread writes in one job, about: four pieces of an answer. */
 export const lineJobBytes = 4 * answerBytesMax;
 
+/** Row groups that it writes rows of in one job: their columns stay in memory as long as that takes. */
+export const lineJobRowGroupsMax = 16;
+
 /** The most memory lent to it for them, and for what its kernels are given: the description of 1000 columns and some list of rows. */
 export const lineScratchBytes = 2 * 1024 * 1024;
 export const lineArgumentBytes = 128 * 1024;

@@ -1,23 +1,22 @@
-import type { Column } from '../column.js';
 import { sharedMemory, type MemoryRange } from '../kernels/shared-memory.js';
-import type { JsonKeys } from '../kernels/json-rows.js';
-import { placedBlock, type KernelBlock } from '../kernels/simd/json-rows.js';
-import { bulkRowsMin, lineArgumentBytes, lineJobBytes, lineJobsMax, lineScratchBytes } from '../limits.js';
+import type { KernelBlock } from '../kernels/simd/json-rows.js';
+import {
+  lineArgumentBytes,
+  lineJobBytes,
+  lineJobRowGroupsMax,
+  lineJobsMax,
+  lineScratchBytes,
+} from '../limits.js';
 import type { Schema } from '../schema.js';
-import { ColumnLease } from './column-lease.js';
+import { BulkSource, type BulkFields, type HeldColumns } from './bulk-source.js';
 import { jsonColumn, jsonKeys } from './json-columns.js';
 import { makeLineTable } from './json-lines.js';
-import { cutParts, partsOf, rowsOfParts, writeParts, type LinePart } from './line-parts.js';
+import { packParts, rowsOfParts, writeParts, type LinePart } from './line-parts.js';
 import type { Matches } from './materialise.js';
 import { OwnSpace, type PieceSpace } from './piece-space.js';
 import type { QueryThreads } from './query-threads.js';
 import type { ScanWork } from './row-group-filter.js';
-import type { OpenRowGroup } from './snapshot.js';
 import { settled, type Steps } from './steps.js';
-
-/** Digits of a number, roughly, and what stands in every line besides keys and values. */
-const numberBytes = 12;
-const frameBytes = 32;
 
 /** Lines that were written, and what gives back their memory. */
 interface Written {
@@ -26,48 +25,36 @@ interface Written {
   release(): void;
 }
 
-/** Matches whose rows are being handed to threads. */
-class Source {
-  readonly matches: Matches;
-  /** Reads the columns ahead. */
-  reading!: Promise<OpenRowGroup>;
-  isRead = false;
-  /** What is left to be handed over; made when the first is. */
-  jobs: Generator<LinePart[]> | undefined;
-  lease = new ColumnLease();
-  /** Held while threads read them. */
-  columns: readonly Column[] | undefined;
-  jobsUnderWay = 0;
-
-  constructor(matches: Matches) {
-    this.matches = matches;
-  }
+/** Rows of one row group that a job writes. */
+interface Lot {
+  readonly source: BulkSource;
+  readonly held: HeldColumns;
+  readonly parts: readonly LinePart[];
 }
 
 /**
  * Writes the matches of row groups on several threads at once. Jobs of a few pieces are begun ahead of the one whose lines are
- * taken, over row groups; so that a client who takes them slowly holds no more memory than theirs, the columns are let go as soon as no
- * thread reads them.
+ * taken, over row groups: those that have few matches go along with others in one job. So that a client who takes them slowly holds no
+ * more memory than theirs, the columns are let go as soon as no thread reads them.
  */
 export class BulkLines {
-  readonly #fields: readonly number[];
-  readonly #keys: JsonKeys;
-  readonly #keyBytes: number;
+  readonly #fields: BulkFields;
   readonly #pieceBytes: number;
   readonly #space: PieceSpace;
   readonly #work: ScanWork;
   readonly #threads: QueryThreads;
   readonly #jobsMax: number;
   /** Matches with rows to be handed over, and the jobs under way or done: both in the order of the answer. */
-  readonly #sources: Source[] = [];
+  readonly #sources: BulkSource[] = [];
   readonly #jobs: Promise<Written>[] = [];
+  /** About how long a line is, by the columns that were held last. */
+  #lineBytes: number;
   #isClosed = false;
 
   /** @param space decides whether pieces are lent to the reader, or are its own */
   constructor(schema: Schema, pieceBytes: number, space: PieceSpace, work: ScanWork, threads: QueryThreads) {
-    this.#fields = schema.fields.map((_, field) => field);
-    this.#keys = jsonKeys(schema);
-    this.#keyBytes = this.#keys.keys.reduce((sum, key) => sum + key.length, 0);
+    this.#fields = { fields: schema.fields.map((_, field) => field), keys: jsonKeys(schema) };
+    this.#lineBytes = this.#fields.keys.fixedBytes;
     this.#pieceBytes = pieceBytes;
     this.#space = space;
     this.#work = work;
@@ -77,15 +64,9 @@ export class BulkLines {
 
   /** Adds matches behind those that are there, and gives the pieces that have to be taken before more can be begun. */
   *write(matches: Matches): Steps<Uint8Array> {
-    const source = new Source(matches);
-    this.#sources.push(source);
-    const reading = this.#readAhead(source);
-    reading.catch(() => undefined);
-    this.#threads.track(reading);
-    source.reading = reading;
-    // One row group is read while the threads write the one before.
+    this.#sources.push(new BulkSource(matches, this.#fields, this.#work, this.#threads));
     yield* this.#begin(1);
-    while (this.#sources.length > 1) yield* this.#takeOne(1);
+    while (!this.#hasRoom()) yield* this.#takeOne(1);
   }
 
   /** The pieces of all that is left. */
@@ -100,18 +81,17 @@ export class BulkLines {
     for (const job of this.#jobs.splice(0)) this.#threads.track(job.then((written) => written.release()));
   }
 
-  async #readAhead(source: Source): Promise<OpenRowGroup> {
-    const { pace, stats, onWait } = this.#work;
-    const { unit, take } = source.matches;
-    const open = await unit.rowGroup.open(this.#threads);
-    const lease = new ColumnLease({ signal: pace.signal, onWait });
-    try {
-      await open.columns(this.#fields, stats, lease, useOf(take));
-    } finally {
-      lease.release();
-      source.isRead = true;
-    }
-    return open;
+  /** Whether more matches may be added before others are handed over: one row group is read ahead; of those in memory, what fills a job. */
+  #hasRoom(): boolean {
+    const { length } = this.#sources;
+    if (length <= 1) return true;
+    return length < lineJobRowGroupsMax && this.#sources.at(-1)!.isAtHand && !this.#fillJob();
+  }
+
+  /** Whether there are rows enough for a whole job. */
+  #fillJob(): boolean {
+    const rows = this.#sources.reduce((sum, { rowsLeft }) => sum + rowsLeft, 0);
+    return rows * this.#lineBytes >= lineJobBytes;
   }
 
   /** Gives the pieces of the job that comes next. All but `left` matches that have to be waited for are begun. */
@@ -139,131 +119,131 @@ export class BulkLines {
   *#begin(left: number): Steps<never> {
     while (this.#jobs.length < this.#jobsMax) {
       const source = this.#sources[0];
-      if (source === undefined || (!source.isRead && this.#sources.length <= left)) return;
-      const columns = source.columns ?? (yield* this.#columnsOf(source));
-      source.jobs ??= cutParts(partsOf(source.matches), this.#rowsOfJob(columns));
-      const next = source.jobs.next();
-      if (next.done === true) {
-        this.#sources.shift();
-        if (source.jobsUnderWay === 0) source.lease.release();
-      } else {
-        this.#jobs.push(this.#beginJob(source, columns, next.value));
+      if (source === undefined || (left > 0 && this.#mayWait(source, left))) return;
+      this.#beginJob(yield* this.#gather(source));
+    }
+  }
+
+  /** Whether the rows that come first are to be handed over later, while others come. */
+  #mayWait(source: BulkSource, left: number): boolean {
+    if (!source.isRead) return this.#sources.length <= left;
+    // A thread that has nothing else to do gets as many as there are; otherwise further row groups can go along with few rows.
+    return (
+      this.#jobs.length >= this.#threads.count &&
+      this.#sources.length < lineJobRowGroupsMax &&
+      !this.#fillJob()
+    );
+  }
+
+  /** The rows of the next job: those of `first`, and while they don't fill it those of the next that need not be waited for. */
+  *#gather(first: BulkSource): Steps<never, Lot[]> {
+    const lots = [this.#takeLot(first, yield* first.hold(), lineJobBytes)];
+    let bytesLeft = lineJobBytes - bytesOfLot(lots[0]!);
+    while (lots.length < lineJobRowGroupsMax && bytesLeft > 0 && lots[0]!.held.block !== null) {
+      const next = this.#sources[0];
+      // Nothing is waited for from here on, because columns are held.
+      const held = next === undefined || next === first ? null : next.holdAtHand();
+      if (held === null) break;
+      if (held.block === null) {
+        next!.letGo();
+        break;
       }
+      lots.push(this.#takeLot(next!, held, bytesLeft));
+      bytesLeft -= bytesOfLot(lots.at(-1)!);
     }
+    return lots;
   }
 
-  /** The columns, held again. What was let go since it was read ahead, and is still there, is not counted a second time. */
-  *#columnsOf(source: Source): Steps<never, readonly Column[]> {
-    const { pace, stats, onWait } = this.#work;
-    const open = yield* settled(source.reading);
-    source.lease = new ColumnLease({ signal: pace.signal, onWait });
-    try {
-      const { columnsCached } = stats;
-      const reading = open.columns(this.#fields, stats, source.lease, useOf(source.matches.take));
-      source.columns = reading instanceof Promise ? yield* settled(reading) : reading;
-      stats.columnsCached = columnsCached;
-      return source.columns;
-    } finally {
-      if (source.columns === undefined) source.lease.release();
-    }
+  #takeLot(source: BulkSource, held: HeldColumns, sizeBytes: number): Lot {
+    this.#lineBytes = held.lineBytes;
+    const parts = source.take(Math.max(1, Math.floor(sizeBytes / held.lineBytes)));
+    if (source.rowsLeft === 0) this.#sources.shift();
+    return { source, held, parts };
   }
 
-  #beginJob(source: Source, columns: readonly Column[], parts: readonly LinePart[]): Promise<Written> {
-    const { lease } = source;
-    source.jobsUnderWay++;
-    const job = this.#writeRows(columns, parts).finally(() => {
-      source.jobsUnderWay--;
-      if (source.jobsUnderWay > 0) return;
-      source.columns = undefined;
-      lease.release();
+  #beginJob(lots: readonly Lot[]): void {
+    const job = this.#writeLots(lots).finally(() => {
+      for (const { source } of lots) source.ended();
     });
     job.catch(() => undefined);
     this.#threads.track(job);
-    return job;
+    this.#jobs.push(job);
   }
 
-  async #writeRows(columns: readonly Column[], parts: readonly LinePart[]): Promise<Written> {
-    const rows = rowsOfParts(parts);
-    const memory = sharedMemory();
+  async #writeLots(lots: readonly Lot[]): Promise<Written> {
+    const rows = lots.reduce((sum, { parts }) => sum + rowsOfParts(parts), 0);
+    const lotsBytes = lots.reduce((sum, lot) => sum + bytesOfLot(lot), 0);
+    const rangeBytes =
+      lineArgumentBytes + Math.min(lineScratchBytes, Math.ceil(2 * (lotsBytes + this.#pieceBytes)));
     // Elsewhere, each job would have to take a copy of the columns along.
-    const block = memory === null ? null : blockOf(this.#keys, columns);
-    const wantedBytes = 2 * rows * this.#lineBytes(columns) + 2 * this.#pieceBytes;
-    const rangeBytes = lineArgumentBytes + Math.min(lineScratchBytes, Math.ceil(wantedBytes));
-    const address = block === null ? null : memory!.allocate(rangeBytes);
-    if (block === null || address === null)
-      return { pieces: await this.#writeHere(columns, parts), rows, release: () => undefined };
-    return this.#writeThere(block, columns.length, parts, memory!.rangeAt(address, rangeBytes));
+    const blocks = lots.map(({ held }) => held.block).filter((block) => block !== null);
+    const address = blocks.length < lots.length ? null : sharedMemory()!.allocate(rangeBytes);
+    if (address === null) return { pieces: await this.#writeHere(lots), rows, release: () => undefined };
+    return this.#writeThere(lots, blocks, rows, sharedMemory()!.rangeAt(address, rangeBytes));
   }
 
-  async #writeHere(columns: readonly Column[], parts: readonly LinePart[]): Promise<Uint8Array[]> {
+  async #writeHere(lots: readonly Lot[]): Promise<Uint8Array[]> {
     // So that it is not done before the lines that come first are taken.
     await this.#jobs.at(-1)?.catch(() => undefined);
     await this.#work.pace.pause();
     if (this.#isClosed) return [];
-    const rows = rowsOfParts(parts);
-    const written = columns.map((column) => jsonColumn(column, rows));
+    const { keys } = this.#fields;
+    const written = lots.flatMap(({ held, parts }) => {
+      const rows = rowsOfParts(parts);
+      const table = makeLineTable(
+        keys,
+        held.columns.map((column) => jsonColumn(column, rows)),
+      );
+      return parts.map((part) => ({ table, part }));
+    });
     const space = new OwnSpace();
     try {
-      return writeParts(makeLineTable(this.#keys, written), parts, this.#pieceBytes, space);
+      return writeParts(written, this.#pieceBytes, space);
     } finally {
       space.close();
     }
   }
 
   async #writeThere(
-    block: KernelBlock,
-    columnCount: number,
-    parts: readonly LinePart[],
+    lots: readonly Lot[],
+    blocks: readonly KernelBlock[],
+    rows: number,
     range: MemoryRange,
   ): Promise<Written> {
     const memory = sharedMemory()!;
     const release = (): void => memory.free(range.address);
     try {
       const written = await this.#threads.writeLines({
-        block,
-        columnCount,
-        fixedBytes: this.#keys.fixedBytes,
+        blocks: blocksTogether(blocks),
+        tables: blocks.length,
+        columnCount: this.#fields.fields.length,
+        fixedBytes: this.#fields.keys.fixedBytes,
         memoryBytes: memory.buffer.byteLength,
         range,
-        parts,
+        parts: packParts(lots.map(({ parts }) => parts)),
         pieceBytes: this.#pieceBytes,
       });
       const { buffer } = memory;
       const pieces = written.map((piece) =>
         piece instanceof Uint8Array ? piece : new Uint8Array(buffer, ...piece),
       );
-      return { pieces, rows: rowsOfParts(parts), release };
+      return { pieces, rows, release };
     } catch (error) {
       release();
       throw error;
     }
   }
-
-  #rowsOfJob(columns: readonly Column[]): number {
-    return Math.max(1, Math.floor(lineJobBytes / this.#lineBytes(columns)));
-  }
-
-  /** About how long a line is. */
-  #lineBytes(columns: readonly Column[]): number {
-    return columns.reduce((sum, column) => sum + valueBytes(column), frameBytes + this.#keyBytes);
-  }
 }
 
-/** The columns as threads are told of them; null where not all of them lie in the kernels' memory. */
-function blockOf({ keys }: JsonKeys, columns: readonly Column[]): KernelBlock | null {
-  // Entries that are rendered beforehand lie elsewhere: none are for fewer rows.
-  return placedBlock({ keys, columns: columns.map((column) => jsonColumn(column, 0)) });
+/** About how long the lines of a lot are. */
+function bytesOfLot({ held, parts }: Lot): number {
+  return rowsOfParts(parts) * held.lineBytes;
 }
 
-/** What an answer takes most rows of leaves its columns out of the cache: it costs more than decoding them. */
-function useOf(rows: number): 'again' | 'once' {
-  return rows < bulkRowsMin ? 'again' : 'once';
-}
-
-/** About how long a value is. */
-function valueBytes(column: Column): number {
-  if (column.kind === 'dictionary') return valueBytes(column.values);
-  if (column.kind !== 'bytes') return numberBytes;
-  const { offsets, length } = column;
-  return 2 + (offsets[length]! - offsets[0]!) / Math.max(1, length);
+/** Blocks of one length, one behind the other. */
+function blocksTogether(blocks: readonly KernelBlock[]): KernelBlock {
+  const { length } = blocks[0]!;
+  const together = new Uint32Array(blocks.length * length);
+  for (const [i, block] of blocks.entries()) together.set(block, i * length);
+  return together;
 }

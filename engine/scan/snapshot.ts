@@ -43,9 +43,9 @@ export interface OpenRowGroup {
   zone(field: number): ZoneMap | null;
   /**
    * Whether a value of the string field may contain `folded` (the case-folded UTF-8 of a needle). True when there is
-   * no filter. Reads only the pieces of the filter that the needle asks for.
+   * no filter. Reads only the pieces of the filter that the needle asks for. No promise where there is none to be read.
    */
-  mayContain(field: number, folded: Uint8Array, counters: ReadCounters): Promise<boolean>;
+  mayContain(field: number, folded: Uint8Array, counters: ReadCounters): boolean | Promise<boolean>;
   /** Whether the column of the field is in memory, so that nobody need wait for it. */
   isAtHand(field: number): boolean;
   /**

@@ -161,9 +161,9 @@ export class BufferPool {
     });
   }
 
-  /** Whether the column of a key is in memory, or on its way there. */
-  has(key: string): boolean {
-    return this.#entries.has(key);
+  /** Whether the column of a key is in memory. One that is on its way there is not. */
+  hasDecoded(key: string): boolean {
+    return (this.#entries.get(key)?.decoded ?? null) !== null;
   }
 
   /** Forgets the columns whose key begins with `prefix`; those in use are freed after that. */

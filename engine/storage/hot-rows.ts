@@ -134,25 +134,25 @@ class HotRowGroup implements RowGroup, OpenRowGroup {
     private readonly owner: HotRows,
   ) {}
 
-  open(): Promise<OpenRowGroup> {
-    return Promise.resolve(this);
+  open(): OpenRowGroup {
+    return this;
   }
 
   zone(field: number): ZoneMap | null {
     return this.sources[field]!.zone;
   }
 
-  mayContain(): Promise<boolean> {
-    return Promise.resolve(true);
+  mayContain(): boolean {
+    return true;
   }
 
   isAtHand(): boolean {
     return true;
   }
 
-  columns(fields: readonly number[]): Promise<Column[]> {
+  columns(fields: readonly number[]): Column[] {
     assert(!this.owner.isGivenBack, 'hot rows are read while a snapshot holds them');
-    return Promise.resolve(fields.map((field) => this.#column(field)));
+    return fields.map((field) => this.#column(field));
   }
 
   #column(field: number): Column {

@@ -170,7 +170,7 @@ export class SealedSegment {
 
   /** Whether the column of a key is in the pool. */
   isPooled(key: string): boolean {
-    return this.#pool.has(key);
+    return this.#pool.hasDecoded(key);
   }
 
   /** Absolute, where other threads can read the file. */
@@ -234,7 +234,7 @@ class SealedRowGroup implements OpenRowGroup {
     return convertZone(stored, source.conversion);
   }
 
-  async mayContain(field: number, folded: Uint8Array, counters: ReadCounters): Promise<boolean> {
+  mayContain(field: number, folded: Uint8Array, counters: ReadCounters): boolean | Promise<boolean> {
     const source = this.#sources[field]!;
     if (source.conversion === 'toNull') return false;
     const place = this.#footer.metadata.gramFilters.find(

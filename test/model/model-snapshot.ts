@@ -149,17 +149,19 @@ export class ModelRowGroup implements RowGroup, OpenRowGroup {
     );
   }
 
-  columns(fields: readonly number[], counters: ReadCounters): Promise<Column[]> {
+  columns(fields: readonly number[], counters: ReadCounters): Column[] | Promise<Column[]> {
+    const isAtHand = fields.every((field) => this.isAtHand(field));
     for (const field of fields) {
       if (this.fieldsRead.has(field)) counters.columnsCached++;
       else counters.columnsDecoded++;
       this.fieldsRead.add(field);
     }
-    return Promise.resolve(fields.map((field) => this.#columns[field]!));
+    const columns = fields.map((field) => this.#columns[field]!);
+    return isAtHand ? columns : Promise.resolve(columns);
   }
 
-  isAtHand(): boolean {
-    return true;
+  isAtHand(field: number): boolean {
+    return this.fieldsRead.has(field);
   }
 
   #missing(): boolean {

@@ -191,6 +191,26 @@ describe('a long answer with threads', () => {
     columns.close();
   }, 60_000);
 
+  it('has few matches of many row groups written together', async () => {
+    const dataset = numbered(30_000);
+    const snapshot = await store(dataset, { segments: 1, rowGroupRows: 2000 }, new BufferPool(1 << 28));
+    // 200 rows of each of the 15 row groups.
+    const tenth = { limit: 10_000, predicates: [like('7 done')] };
+    const write = vi.spyOn(QueryThreads.prototype, 'writeLines');
+    for (let i = 0; i < 2; i++) {
+      write.mockClear();
+      const { text, stats } = await ask(snapshot, tenth, single);
+      expect(text === answerOf(dataset, tenth)).toBe(true);
+      expect(stats.rowsReturned).toBe(3000);
+    }
+    // The first three are written by the thread that answers; one job is begun as soon as there are rows for it.
+    const tables = write.mock.calls.map(([job]) => job.tables);
+    expect(tables.reduce((sum, count) => sum + count, 0)).toBe(12);
+    expect(tables.length).toBeLessThan(5);
+    write.mockRestore();
+    await vacant(snapshot, 2);
+  });
+
   it('is written ahead of a slow client by a bounded number of pieces', async () => {
     const snapshot = await store(numbered(44_000), { segments: 1, rowGroupRows: 22_000 });
     const { lines, stats } = executeScan(snapshot, everything, { workers: single, pieceBytes: 2000 });
