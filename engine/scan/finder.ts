@@ -8,7 +8,7 @@ import type { Looking, RowGroupFilter, ScanWork } from './row-group-filter.js';
 import { compactSelection, countSelected } from './selection.js';
 import type { Selection } from './selection.js';
 import type { RowGroup } from './snapshot.js';
-import { settled, type Steps } from './steps.js';
+import type { Steps } from './steps.js';
 
 /**
  * Walks the units of a plan for their matches. With threads it looks at units ahead of the one whose matches it takes: one
@@ -112,8 +112,7 @@ export class Finder {
     const startMs = performance.now();
     const begun = this.#looking.get(rowGroup);
     assert(begun !== undefined, 'a unit is taken after it was begun');
-    const looked = begun.looking.selection();
-    const selection = looked instanceof Promise ? yield* settled(looked) : looked;
+    const selection = yield* begun.looking.selection();
     begun.unitsLeft--;
     if (begun.unitsLeft === 0) this.#looking.delete(rowGroup);
     stats.selectMs += performance.now() - startMs;

@@ -4,21 +4,22 @@ import { columnLayout } from '../column-layout.js';
 import { sharedMemory } from '../kernels/shared-memory.js';
 import { inlineSearchBytesMax, selectScratchBytes } from '../limits.js';
 import type { Schema } from '../schema.js';
-import { withLease } from './column-lease.js';
+import { ColumnLease } from './column-lease.js';
 import { evaluateDictionary, evaluatePlain, matchRow, stepEnd, wantedEntries } from './evaluate.js';
 import type { Pace } from './pace.js';
 import type { RowGroupShare } from './plan.js';
-import type { PreparedPredicate } from './predicate.js';
+import type { PreparedPredicate, PreparedString } from './predicate.js';
 import type { ScanStats } from './query.js';
 import type { QueryThreads } from './query-threads.js';
 import { RemainingRows } from './remaining-rows.js';
 import type { Selection } from './selection.js';
 import type { OpenRowGroup, RowGroup } from './snapshot.js';
+import { completed, settled, type Steps } from './steps.js';
 import { prunedByTime, zoneVerdict } from './zone-pruning.js';
 
 /** A predicate, and what the row groups so far have shown of it. */
-interface Observed {
-  readonly predicate: PreparedPredicate;
+interface Observed<Prepared = PreparedPredicate> {
+  readonly predicate: Prepared;
   /** Cost of a row in about the time that a numeric compare takes. */
   cost: number;
   rowsSeen: number;
@@ -44,10 +45,34 @@ export interface ScanWork {
 /** A row group that is being looked at. */
 export interface Looking {
   /** The matching rows. Where nothing must be waited for they are looked for only now. */
-  selection(): Selection | Promise<Selection>;
+  selection(): Steps<never, Selection>;
 }
 
-const everyRow: Looking = { selection: () => ({ kind: 'all' }) };
+/** Decides once, for all units that a row group has. */
+class Decision implements Looking {
+  readonly #decide: () => Steps<never, Selection>;
+  #selection: Selection | undefined;
+
+  constructor(decide: () => Steps<never, Selection>) {
+    this.#decide = decide;
+  }
+
+  *selection(): Steps<never, Selection> {
+    this.#selection ??= yield* this.#decide();
+    return this.#selection;
+  }
+}
+
+function decided(selection: Selection): Looking {
+  return {
+    *selection() {
+      return selection;
+    },
+  };
+}
+
+const everyRow = decided({ kind: 'all' });
+const noRow = decided({ kind: 'none' });
 
 /** A row group whose columns have to be read to know which rows match. */
 interface Undecided {
@@ -55,6 +80,9 @@ interface Undecided {
   readonly open: OpenRowGroup;
   readonly predicates: Observed[];
 }
+
+/** What can be said of a row group without a column. */
+type Pruned = Selection | Undecided;
 
 /**
  * Finds the rows of row groups that match all predicates: what costs least and excludes most is asked first, and nothing
@@ -64,6 +92,8 @@ export class RowGroupFilter {
   readonly #schema: Schema;
   readonly #predicates: readonly PreparedPredicate[];
   readonly #observed: readonly Observed[];
+  /** Those of them that gram filters can be asked about, the longest needle first. */
+  readonly #searched: readonly Observed<PreparedString>[];
   readonly #stats: ScanStats;
   readonly #pace: Pace;
   readonly #threads: QueryThreads | null;
@@ -82,6 +112,9 @@ export class RowGroupFilter {
       rowsSeen: 0,
       rowsPassed: 0,
     }));
+    this.#searched = this.#observed
+      .filter(isSearch)
+      .sort((a, b) => b.predicate.needle.folded.length - a.predicate.needle.folded.length);
     this.#stats = stats;
     this.#pace = pace;
     this.#threads = threads;
@@ -89,98 +122,107 @@ export class RowGroupFilter {
 
   /**
    * Begins to look for the matching rows of the share. Bits outside the share are 0; `all` means all rows of the share.
-   * A failure is told by `selection`, which may never be asked for.
+   * What can only be known by waiting is told by `selection`, which may never be asked for, and so is a failure of that.
    */
   look(rowGroup: RowGroup, share: RowGroupShare): Looking {
     if (this.#predicates.length === 0) {
       this.#stats.rowGroupsScanned++;
       return everyRow;
     }
-    const threads = this.#threads;
-    const evaluate = ({ open, predicates }: Undecided): Promise<Selection> =>
-      this.#evaluate(open, rowGroup.rows, share, predicates);
-    const ahead = this.#prune(rowGroup).then((pruned) => {
-      if (threads === null || pruned.kind !== 'undecided') return pruned;
-      // A little that is in memory is searched sooner than handed over.
-      if (isAtHand(pruned) && this.#searchedBytes <= inlineSearchBytesMax) return pruned;
-      return threads.inTurn(() => evaluate(pruned));
-    });
+    const pruned = this.#prune(rowGroup);
+    const evaluate = (undecided: Undecided): Steps<never, Selection> =>
+      this.#evaluate(undecided, rowGroup.rows, share);
+    if (!(pruned instanceof Promise)) {
+      if (pruned.kind === 'none') return noRow;
+      if (pruned.kind !== 'undecided') return decided(pruned);
+      if (this.#isForHere(pruned)) return new Decision(() => evaluate(pruned));
+    }
+    const ahead = this.#lookAhead(pruned, evaluate);
     ahead.catch(() => {});
-    threads?.track(ahead);
-    let selection: Promise<Selection> | undefined;
-    const decide = async (): Promise<Selection> => {
-      const pruned = await ahead;
-      return pruned.kind === 'undecided' ? evaluate(pruned) : pruned;
-    };
-    return { selection: () => (selection ??= decide()) };
+    this.#threads?.track(ahead);
+    return new Decision(function* () {
+      const known = yield* settled(ahead);
+      return known.kind === 'undecided' ? yield* evaluate(known) : known;
+    });
+  }
+
+  /** What threads find before anybody asks for it; `undecided` where that is left to the thread that asks. */
+  async #lookAhead(
+    pruning: Pruned | Promise<Pruned>,
+    evaluate: (undecided: Undecided) => Steps<never, Selection>,
+  ): Promise<Pruned> {
+    const pruned = await pruning;
+    if (pruned.kind !== 'undecided' || this.#threads === null || this.#isForHere(pruned)) return pruned;
+    return this.#threads.inTurn(() => completed(evaluate(pruned)));
+  }
+
+  /** Whether the thread that asks is to look by itself: without others, and where a little that is in memory is searched sooner than handed over. */
+  #isForHere(undecided: Undecided): boolean {
+    return this.#threads === null || (isAtHand(undecided) && this.#searchedBytes <= inlineSearchBytesMax);
   }
 
   /** What can be said without a column. */
-  async #prune(rowGroup: RowGroup): Promise<Selection | Undecided> {
-    const stats = this.#stats;
+  #prune(rowGroup: RowGroup): Pruned | Promise<Pruned> {
     if (prunedByTime(rowGroup, this.#predicates, this.#schema)) {
-      stats.rowGroupsPrunedByTime++;
+      this.#stats.rowGroupsPrunedByTime++;
       return { kind: 'none' };
     }
-    const open = await rowGroup.open(this.#threads);
+    const opening = rowGroup.open(this.#threads);
+    return opening instanceof Promise
+      ? opening.then((open) => this.#pruneOpened(open))
+      : this.#pruneOpened(opening);
+  }
+
+  #pruneOpened(open: OpenRowGroup): Pruned | Promise<Pruned> {
     const undecided: Observed[] = [];
     for (const observed of this.#observed) {
       const verdict = zoneVerdict(observed.predicate, open.zone(observed.predicate.field));
       if (verdict === 'none') {
-        stats.rowGroupsPrunedByZone++;
+        this.#stats.rowGroupsPrunedByZone++;
         return { kind: 'none' };
       }
       if (verdict === 'some') undecided.push(observed);
     }
-    if (!(await this.#mayContain(open, undecided))) {
-      stats.rowGroupsPrunedByGram++;
-      return { kind: 'none' };
-    }
-    if (undecided.length === 0) {
-      stats.rowGroupsScanned++;
-      return { kind: 'all' };
-    }
-    return { kind: 'undecided', open, predicates: undecided };
+    const answer = this.#mayContain(open, undecided, 0);
+    return answer instanceof Promise
+      ? answer.then((mayContain) => this.#pruneAsked(open, undecided, mayContain))
+      : this.#pruneAsked(open, undecided, answer);
   }
 
-  /** Asks the gram filters, the longest needle first: it has the most grams to be missed. */
-  async #mayContain(open: OpenRowGroup, undecided: readonly Observed[]): Promise<boolean> {
-    const needles = undecided
-      .map((observed) => observed.predicate)
-      .filter((predicate) => predicate.kind === 'string')
-      .filter((predicate) => predicate.needle.folded.length > 0)
-      .sort((a, b) => b.needle.folded.length - a.needle.folded.length);
-    for (const { field, needle } of needles) {
-      if (!(await open.mayContain(field, needle.folded, this.#stats))) return false;
+  #pruneAsked(open: OpenRowGroup, predicates: Observed[], mayContain: boolean): Pruned {
+    if (!mayContain) {
+      this.#stats.rowGroupsPrunedByGram++;
+      return { kind: 'none' };
+    }
+    if (predicates.length > 0) return { kind: 'undecided', open, predicates };
+    this.#stats.rowGroupsScanned++;
+    return { kind: 'all' };
+  }
+
+  /** Asks the gram filters for the needles from number `first` on, the longest one first: it has the most grams to be missed. */
+  #mayContain(open: OpenRowGroup, undecided: readonly Observed[], first: number): boolean | Promise<boolean> {
+    for (let i = first; i < this.#searched.length; i++) {
+      const observed = this.#searched[i]!;
+      if (!undecided.includes(observed)) continue;
+      const { field, needle } = observed.predicate;
+      const answer = open.mayContain(field, needle.folded, this.#stats);
+      if (answer instanceof Promise)
+        return answer.then((mayContain) => mayContain && this.#mayContain(open, undecided, i + 1));
+      if (!answer) return false;
     }
     return true;
   }
 
-  async #evaluate(
-    open: OpenRowGroup,
-    rows: number,
-    share: RowGroupShare,
-    undecided: Observed[],
-  ): Promise<Selection> {
+  *#evaluate({ open, predicates }: Undecided, rows: number, share: RowGroupShare): Steps<never, Selection> {
     const stats = this.#stats;
     const remaining = new RemainingRows(rows, share);
     let byDictionaryOnly = true;
-    undecided.sort((a, b) => rank(a) - rank(b));
-    for (const observed of undecided) {
-      await this.#pace.pause();
+    predicates.sort((a, b) => rank(a) - rank(b));
+    for (const observed of predicates) {
+      const pause = this.#pace.pause();
+      if (pause !== undefined) yield pause;
       const before = remaining.count;
-      // Each column is let go when it has been evaluated: nothing is held while the next one waits for memory.
-      const byDictionary = await withLease(
-        { signal: this.#pace.signal, onWait: this.#onWait },
-        async (lease) => {
-          const [column] = await open.columns([observed.predicate.field], stats, lease);
-          observed.cost = costOf(observed.predicate, column!);
-          if (column!.kind === 'dictionary')
-            return narrowByDictionary(observed.predicate, column!, remaining);
-          await this.#narrowPlain(observed.predicate, column!, remaining);
-          return false;
-        },
-      );
+      const byDictionary = yield* this.#narrow(observed, open, remaining);
       if (!byDictionary) byDictionaryOnly = false;
       observed.rowsSeen += before;
       observed.rowsPassed += remaining.count;
@@ -194,20 +236,35 @@ export class RowGroupFilter {
     return remaining.selection();
   }
 
+  /**
+   * Leaves of the remaining rows those that match; returns whether a dictionary alone has said that it is none. The column is let go
+   * then: nothing is held while the next one waits for memory.
+   */
+  *#narrow(observed: Observed, open: OpenRowGroup, remaining: RemainingRows): Steps<never, boolean> {
+    const { predicate } = observed;
+    const lease = new ColumnLease({ signal: this.#pace.signal, onWait: this.#onWait });
+    try {
+      const reading = open.columns([predicate.field], this.#stats, lease);
+      const [column] = reading instanceof Promise ? yield* settled(reading) : reading;
+      observed.cost = costOf(predicate, column!);
+      if (column!.kind === 'dictionary') return narrowByDictionary(predicate, column!, remaining);
+      yield* this.#narrowPlain(predicate, column!, remaining);
+      return false;
+    } finally {
+      lease.release();
+    }
+  }
+
   /** Leaves of the remaining rows those that match, by a plain column. */
-  async #narrowPlain(
-    predicate: PreparedPredicate,
-    column: PlainColumn,
-    remaining: RemainingRows,
-  ): Promise<void> {
+  *#narrowPlain(predicate: PreparedPredicate, column: PlainColumn, remaining: RemainingRows): Steps<never> {
     const { from, to } = remaining.range;
     if (column.kind === 'bytes' && remaining.count * sparseShare < to - from) {
       remaining.keepEach((row) => matchRow(predicate, column, row));
       return;
     }
-    const found = column.kind === 'bytes' ? await this.#searchThere(predicate, column, from, to) : null;
-    if (found !== null) {
-      remaining.keep(found);
+    const searching = column.kind === 'bytes' ? this.#searchThere(predicate, column, from, to) : null;
+    if (searching !== null) {
+      remaining.keep(yield* settled(searching));
       return;
     }
     const matches = remaining.room();
@@ -215,18 +272,19 @@ export class RowGroupFilter {
       const end = stepEnd(column, at, to);
       evaluatePlain(predicate, column, at, end, matches);
       at = end;
-      if (this.#pace.due) await this.#pace.pause();
+      const pause = this.#pace.due ? this.#pace.pause() : undefined;
+      if (pause !== undefined) yield pause;
     }
     remaining.keep(matches);
   }
 
   /** The rows [from, to) that match, found by another thread; null where this one is to look itself. */
-  async #searchThere(
+  #searchThere(
     predicate: PreparedPredicate,
     column: BytesColumn,
     from: number,
     to: number,
-  ): Promise<Uint8Array | null> {
+  ): Promise<Uint8Array> | null {
     const threads = this.#threads;
     const isFirst = this.#searchedBytes === 0;
     this.#searchedBytes += column.offsets[to]! - column.offsets[from]!;
@@ -236,12 +294,10 @@ export class RowGroupFilter {
     if (memory === null || !arraysOf(column).every((array) => memory.holds(array))) return null;
     const address = memory.allocate(selectScratchBytes);
     if (address === null) return null;
-    try {
-      const scratch = memory.rangeAt(address, selectScratchBytes);
-      return await threads.selectRows({ predicate, layout: columnLayout(column), scratch, from, to });
-    } finally {
-      memory.free(address);
-    }
+    const scratch = memory.rangeAt(address, selectScratchBytes);
+    return threads
+      .selectRows({ predicate, layout: columnLayout(column), scratch, from, to })
+      .finally(() => memory.free(address));
   }
 }
 
@@ -261,6 +317,10 @@ function narrowByDictionary(
   evaluateDictionary(column, wanted, from, to, matches);
   remaining.keep(matches);
   return false;
+}
+
+function isSearch(observed: Observed): observed is Observed<PreparedString> {
+  return observed.predicate.kind === 'string' && observed.predicate.needle.folded.length > 0;
 }
 
 /** Whether every column that may be needed is in memory. */

@@ -14,6 +14,21 @@ export function* settled<T>(promise: Promise<T>): Steps<never, T> {
   return outcome.value as T;
 }
 
+/** The result of steps that make nothing, for whoever waits for promises instead of taking steps. They run to their end, whatever happens. */
+export async function completed<Result>(steps: Steps<never, Result>): Promise<Result> {
+  let step = steps.next();
+  while (step.done !== true) {
+    let failure: { readonly error: unknown } | undefined;
+    try {
+      await step.value;
+    } catch (error) {
+      failure = { error };
+    }
+    step = failure === undefined ? steps.next() : steps.throw(failure.error);
+  }
+  return step.value;
+}
+
 /** Does `use` with everything that `source` makes. What both wait for, whoever drives this waits for. */
 export function* eachMade<Made, Other>(source: Steps<Made>, use: (made: Made) => Steps<Other>): Steps<Other> {
   try {

@@ -99,7 +99,7 @@ export class SealedSegment {
       sources[placement]!.field === placementField(this.#schema) &&
       sources[placement]!.conversion === 'none';
     return this.#entry.rowGroupRows.map((rows, index) => {
-      const source: RowGroupSource = { segment: this, index, target, sources, keys: null };
+      const source: RowGroupSource = { segment: this, index, target, sources, keys: null, zones: [] };
       return {
         rows,
         file: this.#entry.file,
@@ -203,6 +203,8 @@ interface RowGroupSource {
   readonly sources: readonly FieldSource[];
   /** Of the pool, for each field; made once, because names that are made anew are dear to look up. */
   keys: readonly string[] | null;
+  /** Of the fields that were asked for: reading numbers out of the footer's bytes takes longer than comparing them. */
+  readonly zones: (ZoneMap | null)[];
 }
 
 class SealedRowGroup implements OpenRowGroup {
@@ -225,6 +227,10 @@ class SealedRowGroup implements OpenRowGroup {
   }
 
   zone(field: number): ZoneMap | null {
+    return (this.#source.zones[field] ??= this.#readZone(field));
+  }
+
+  #readZone(field: number): ZoneMap | null {
     const source = this.#sources[field]!;
     const { rows, chunks } = this.#footer.footer.rowGroups[this.#index]!;
     if (source.field < 0) return { nullCount: rows, rows, min: null, max: null };
