@@ -100,6 +100,8 @@ describe('the pieces of an answer', () => {
       }
       expect(Buffer.from(first!.value!).toString()).toBe(answerOf(dataset, query));
       expect(lines.now()).toEqual({ done: true, value: undefined });
+      // The scans that had to wait may have begun to read ahead.
+      await expect.poll(() => columns.pinnedBytes).toBe(0);
     }
   });
 
