@@ -3,7 +3,9 @@ import { formatAdvantage } from './figures.js';
 import { axisColour, gridColour, svgPage, text } from './svg.js';
 
 const rowHeight = 22;
-const titleWidth = 330;
+/** More than a character of the titles takes in the fonts that there may be. */
+const characterWidth = 7;
+const margin = 16;
 const plotWidth = 520;
 const labelWidth = 190;
 const top = 64;
@@ -11,6 +13,8 @@ const bottom = 34;
 const colours = { ahead: '#2f7d4f', behind: '#b5483a' };
 
 interface Scale {
+  /** Pixels from the left to where titles end. */
+  readonly left: number;
   readonly low: number;
   readonly high: number;
   /** Pixels from the left for an advantage. */
@@ -18,12 +22,11 @@ interface Scale {
 }
 
 /** A logarithmic axis of whole decades that holds every bar and 1. */
-function scaleFor(advantages: readonly number[]): Scale {
+function scaleFor(advantages: readonly number[], left: number): Scale {
   const low = Math.min(-1, Math.floor(Math.log10(Math.min(1, ...advantages))));
   const high = Math.max(1, Math.ceil(Math.log10(Math.max(1, ...advantages))));
-  const x = (advantage: number): number =>
-    titleWidth + ((Math.log10(advantage) - low) / (high - low)) * plotWidth;
-  return { low, high, x };
+  const x = (advantage: number): number => left + ((Math.log10(advantage) - low) / (high - low)) * plotWidth;
+  return { left, low, high, x };
 }
 
 function grid(scale: Scale, height: number): string[] {
@@ -42,7 +45,7 @@ function grid(scale: Scale, height: number): string[] {
 
 function bar(line: ResultLine, row: number, scale: Scale): string[] {
   const y = top + row * rowHeight;
-  const title = text(titleWidth - 10, y + 14, line.title, 'text-anchor="end"');
+  const title = text(scale.left - 10, y + 14, line.title, 'text-anchor="end"');
   if (line.best === null) return [title, text(scale.x(1) + 6, y + 14, 'no peer', `fill="${axisColour}"`)];
   const { advantage, side } = line.best;
   const from = scale.x(Math.min(1, advantage));
@@ -59,8 +62,9 @@ function bar(line: ResultLine, row: number, scale: Scale): string[] {
 /** The result as an SVG: a bar for each line, to the right of 1 where we are ahead of the best peer, to the left where behind. */
 export function plotResult(result: BenchResult): string {
   const advantages = result.lines.flatMap(({ best }) => (best === null ? [] : [best.advantage]));
-  const scale = scaleFor(advantages);
-  const width = titleWidth + plotWidth + labelWidth;
+  const longestTitle = Math.max(0, ...result.lines.map(({ title }) => title.length));
+  const scale = scaleFor(advantages, margin + longestTitle * characterWidth);
+  const width = scale.left + plotWidth + labelWidth;
   const height = top + result.lines.length * rowHeight + bottom;
   const sets = result.sets
     .map(({ name, rows }) => `${rows.toLocaleString('en-US')} ${name} records`)

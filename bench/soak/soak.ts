@@ -69,7 +69,7 @@ class Soak {
   readonly samples: Sample[] = [];
   private readonly startMs = performance.now();
   private readonly clients: readonly PagingClient[];
-  private lastCpuSeconds = 0;
+  private lastCpuSeconds: number;
   private lastMs = this.startMs;
 
   constructor(
@@ -80,6 +80,8 @@ class Soak {
     walkers: readonly Walker[],
   ) {
     this.clients = [...followers, ...walkers];
+    // What its start took is no part of the first second.
+    this.lastCpuSeconds = server.cpuSeconds;
   }
 
   /** Runs for so long or until it is told to end, and until every line is answered. Rejects when a client finds a fault or the server ends. */
@@ -88,8 +90,8 @@ class Soak {
     const paging = Promise.all(this.clients.map((client) => client.run()));
     const isOver = (): boolean => end.aborted || performance.now() >= until;
     const working = Promise.all([
-      this.each(tickMs, isOver, () => this.log.tick()),
-      this.each(sampleMs, isOver, () => this.sample(tell)),
+      this.each(tickMs, 0, isOver, () => this.log.tick()),
+      this.each(sampleMs, sampleMs, isOver, () => this.sample(tell)),
     ]);
     try {
       // Clients end only when they are told to, or with a fault.
@@ -102,7 +104,14 @@ class Soak {
     await this.log.end();
   }
 
-  private async each(everyMs: number, isOver: () => boolean, work: () => Promise<void>): Promise<void> {
+  /** Does the work every so often, the first time after `firstMs`. */
+  private async each(
+    everyMs: number,
+    firstMs: number,
+    isOver: () => boolean,
+    work: () => Promise<void>,
+  ): Promise<void> {
+    await delay(firstMs);
     for (let dueMs = performance.now(); !isOver(); dueMs += everyMs) {
       await work();
       await delay(Math.max(1, dueMs + everyMs - performance.now()));

@@ -113,6 +113,10 @@ describe('a tiny run of the benchmark', () => {
     expect(plot).toMatch(/^<svg [^>]*>/);
     expect(plot.match(/<rect /g)).toHaveLength(1 + result.lines.filter(({ best }) => best !== null).length);
     expect(plot).not.toMatch(/NaN|Infinity|undefined/);
+    // Titles end at the axis: each has room for its letters, which take up to 7 pixels.
+    const ends = [...plot.matchAll(/<text x="([\d.]+)" y="[\d.]+" text-anchor="end">([^<]*)</g)];
+    expect(ends).toHaveLength(result.lines.length);
+    for (const [, x, title] of ends) expect(Number(x), title).toBeGreaterThanOrEqual(title!.length * 6.8);
   });
 });
 

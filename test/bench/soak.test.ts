@@ -19,6 +19,8 @@ it('counts every record of a small soak, and plots what it saw', async () => {
   for (const sample of samples) {
     expect(sample.rssBytes).toBeGreaterThan(10_000_000);
     expect(sample.handles).toBeGreaterThan(5);
+    // Processor time is counted in hundredths of a second.
+    expect(sample.cpuCores).toBeLessThan(result.machine.cores + 0.1);
   }
   const plot = plotSoak(result);
   expect(plot.match(/<polyline /g)).toHaveLength(5);
