@@ -1,5 +1,4 @@
 import { isLogstrataError, type LogstrataError } from '../engine/errors.js';
-import { unpackBatch } from '../engine/packed-batch.js';
 import type { LoadSession, RejectedLine } from '../engine/storage/commit.js';
 import type { Codec, RejectedEntry } from '../engine/storage/manifest.js';
 import type { WorkerPool } from '../engine/workers/worker-pool.js';
@@ -12,6 +11,7 @@ import {
 } from './collectors/collect-task.js';
 import { fileCaptures } from './file-captures.js';
 import { isPartOfLine } from './frame-decoder.js';
+import { decodeIn } from './lent-decoding.js';
 import { asCancellation, type ReadSettings } from './load-file.js';
 import { LoadJournal, type JournalItem } from './load-journal.js';
 import type { LoadEvent, LoadSummary } from './load-report.js';
@@ -168,16 +168,18 @@ class RejectedReading {
     });
     let done = 0;
     while (ranges.length > 0) {
-      const target = new Uint8Array(0);
-      const job = { settings: this.settings, nowMs: this.options.now(), bytes, ranges, target };
-      const decoded = await collectOnPool(this.options.workers, job);
+      const memory = { bytes, lent: null, start: 0, end, fields: this.session.schema.fields.length };
+      const job = { settings: this.settings, nowMs: this.options.now(), ranges };
+      const decoded = await decodeIn(memory, (place) =>
+        collectOnPool(this.options.workers, { ...job, lines: place }),
+      );
       ({ bytes } = decoded);
       for (const [i, range] of decoded.ranges.entries())
         await this.keepRejected(whole[done + i]!, ranges[i]!, range, bytes);
       this.tally.unreadableValues += decoded.unreadableValues;
       this.tally.replacedBytes += decoded.replacedBytes;
-      if (decoded.packed !== null) {
-        const batch = unpackBatch(decoded.packed, 0);
+      const { batch } = decoded;
+      if (batch !== null) {
         this.tally.records += batch.length;
         await this.session.append(batch, number);
       }

@@ -19,7 +19,8 @@ import type { CutBack } from './cut-back.js';
 import { commitFrame, type CommitTarget } from './frame-commit.js';
 import { gatherPacked } from './gather-packed.js';
 import { GoneSources } from './gone-sources.js';
-import { type LineFrame, LineGathering } from './line-gathering.js';
+import type { LineFrame } from './line-frame.js';
+import { LineGathering } from './line-gathering.js';
 import type { LogFiles } from './log-files.js';
 import { LogRotation } from './log-rotation.js';
 import { LogNames } from './log-names.js';
@@ -182,7 +183,7 @@ export class AgentCollector {
 
   /** Has a thread ready for the first lines: until one has begun, they would wait for it. Nothing is thrown. */
   async warmUp(): Promise<void> {
-    const nothing = { bytes: new Uint8Array(0), target: new Uint8Array(0), ranges: [] };
+    const nothing = { lines: { bytes: new Uint8Array(0) }, ranges: [] };
     const { settings, workers, now } = this.target;
     // A definition that makes no sense is told with the first lines.
     await collectOnPool(workers, { ...nothing, settings, nowMs: now() }).catch(() => {});

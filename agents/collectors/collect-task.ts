@@ -1,9 +1,10 @@
 import { BatchBuilder } from '../../engine/batch-builder.js';
-import type { RecordBatch } from '../../engine/column.js';
-import { packBatch, packedBytes } from '../../engine/packed-batch.js';
 import { RangeArrays } from '../../engine/array-space.js';
+import { foreignMemory, workingOn } from '../../engine/kernels/shared-memory.js';
+import { headerBytes } from '../../engine/packed-batch.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../../engine/workers/task.js';
 import type { WorkerPool } from '../../engine/workers/worker-pool.js';
+import type { LinesPlace } from '../decode-task.js';
 import type { AgentDefinition } from '../definition.js';
 import { RejectedLines } from '../frame-decoder.js';
 import { createRecordDecoder, type RecordDecoder } from '../record-decoder.js';
@@ -40,10 +41,8 @@ export interface CollectJob {
   readonly settings: CollectSettings;
   /** The clock, in milliseconds. */
   readonly nowMs: number;
-  readonly bytes: Uint8Array;
+  readonly lines: LinesPlace;
   readonly ranges: readonly CollectRange[];
-  /** Memory for the records, which is written over; what does not fit gets memory of its own. */
-  readonly target: Uint8Array;
 }
 
 /** What became of a range. */
@@ -56,12 +55,10 @@ export interface CollectedRange {
 
 /** What became of the lines: at most a row group of them. Ranges from the first one on that was not done are left out. */
 export interface CollectedLines extends ValueCounters {
-  /** Those of the job, which come back. */
-  readonly bytes: Uint8Array;
-  /** Records, packed; null for none. They lie at the beginning of their memory: that of the job, if it had the room. */
-  readonly packed: Uint8Array | null;
-  /** The memory for the job after: what the records lie in, or the job's where there are none. */
-  readonly target: Uint8Array;
+  /** Those that moved to the thread, which come back. */
+  readonly bytes: Uint8Array | null;
+  /** Records, packed: so many bytes of what was lent for them, or bytes of their own; null for none. */
+  readonly packed: number | Uint8Array | null;
   readonly ranges: readonly CollectedRange[];
 }
 
@@ -122,50 +119,43 @@ function firstLine(bytes: Uint8Array, range: CollectRange, rejected: RejectedLin
   return hasMark ? start + byteOrderMark.length : start;
 }
 
-/** What columns grow in, while those of a job are made: they take so many times the lines' bytes, and numbers may take more. */
-const arraysShare = 3;
-const arraysBytesMin = 256 * 1024;
-
-/**
- * Memory in which the columns of one job after the other are made: all agents', since a thread does one job at a time. New memory for each
- * job would have the garbage collector run all the time.
- */
-let arrays = new Uint8Array(0);
-
-/** Room for the columns of so many bytes of lines. */
-function arraysFor(linesBytes: number): RangeArrays {
-  const wanted = arraysBytesMin + linesBytes * arraysShare;
-  if (arrays.length < wanted) arrays = new Uint8Array(wanted);
-  return new RangeArrays(arrays);
-}
-
-/** A batch at the beginning of `target`, or in memory of its own where that has not the room; null without rows. */
-function packInto(target: Uint8Array, batch: RecordBatch): Uint8Array | null {
-  if (batch.length === 0) return null;
-  const sizeBytes = packedBytes(batch);
-  const packed = sizeBytes <= target.length ? target.subarray(0, sizeBytes) : new Uint8Array(sizeBytes);
-  packBatch(batch, packed, 0);
-  return packed;
-}
-
 /** Decodes lines of several files into one batch. Throws `invalid` for a definition that makes no sense. */
 export function work(job: CollectJob): Finished<CollectedLines> {
-  const { ranges, settings } = job;
-  const decoders = decodersOf(settings);
-  const linesBytes = ranges.reduce((sum, { start, end }) => sum + end - start, 0);
+  const decoders = decodersOf(job.settings);
   try {
-    return decoders.builder.within(arraysFor(linesBytes), decoders.rows, () => decode(job, decoders));
+    const result = decodeWhere(job, decoders);
+    const moved = [result.bytes, result.packed].filter((bytes) => bytes instanceof Uint8Array);
+    return { result, transfer: buffersOf(moved) };
   } catch (error) {
     // What the builder holds by now belongs to no other job.
-    agents.delete(settings.key);
+    agents.delete(job.settings.key);
     throw error;
   }
 }
 
+/** Decodes the lines where they are, into memory that was lent with them or into new one. */
+function decodeWhere(job: CollectJob, decoders: AgentDecoders): CollectedLines {
+  const { lines } = job;
+  if ('bytes' in lines) return { ...decode(job, lines.bytes, decoders), bytes: lines.bytes };
+  const { text, scratch, records } = lines;
+  const memory = foreignMemory(text);
+  const bytes = memory.bytesAt(text);
+  const place = { address: scratch.address, bytes: scratch.sizeBytes };
+  const space = new RangeArrays(memory.bytesAt(records));
+  const { builder, rows } = decoders;
+  space.bytes(headerBytes(builder.schema.fields.length));
+  return workingOn(memory, place, () =>
+    builder.within(space, rows, () => decode(job, bytes, decoders, space)),
+  );
+}
+
+/** Decodes the job's lines, which are in `bytes`; within `space`, where the builder builds in it. */
 function decode(
-  { settings, nowMs, bytes, ranges, target: given }: CollectJob,
+  { settings, nowMs, ranges }: CollectJob,
+  bytes: Uint8Array,
   decoders: AgentDecoders,
-): Finished<CollectedLines> {
+  space?: RangeArrays,
+): CollectedLines {
   const { builder } = decoders;
   const done: CollectedRange[] = [];
   const counters = { unreadableValues: 0, replacedBytes: 0 };
@@ -185,15 +175,13 @@ function decode(
     counters.replacedBytes += decoder.counters.replacedBytes - before.replacedBytes;
   }
   decoders.rows = builder.rows;
-  const packed = packInto(given, builder.finish());
-  const target = packed === null ? given : new Uint8Array(packed.buffer);
-  const result: CollectedLines = { bytes, packed, target, ranges: done, ...counters };
-  return { result, transfer: buffersOf([bytes, target]) };
+  return { bytes: null, packed: builder.finishPacked(space), ranges: done, ...counters };
 }
 
 const collectTask: Task<CollectJob, CollectedLines> = { module: builtModule(import.meta.url), work };
 
-/** Decodes lines on a thread of the pool, to which their buffer and that for the records move, and from which they come back. */
+/** Decodes lines on a thread of the pool, to which bytes of their own move and from which they come back. */
 export function collectOnPool(pool: WorkerPool, job: CollectJob): Promise<CollectedLines> {
-  return pool.run(collectTask, job, buffersOf([job.bytes, job.target]));
+  const { lines } = job;
+  return pool.run(collectTask, job, 'bytes' in lines ? buffersOf([lines.bytes]) : []);
 }

@@ -53,7 +53,8 @@ export class Collection {
 
   constructor(private readonly options: CollectionOptions) {
     this.handles = new OpenFiles(options.files, handlesMax);
-    this.frames = new FramePool(Math.max(1, options.workers.threads));
+    const { threads } = options.workers;
+    this.frames = new FramePool(Math.max(1, threads), threads > 0);
   }
 
   /**
@@ -125,6 +126,7 @@ export class Collection {
   async stop(): Promise<void> {
     this.isStarted = false;
     await Promise.all([...this.agents.keys()].map((name) => this.remove(name)));
+    this.frames.close();
   }
 }
 

@@ -1,8 +1,8 @@
 import { columnValue } from '../../engine/column.js';
-import { unpackBatch } from '../../engine/packed-batch.js';
 import { placementField } from '../../engine/schema.js';
 import { headBytesMax } from '../source-identity.js';
 import type { Checkpoint } from '../../engine/storage/manifest.js';
+import { batchOf } from '../lent-decoding.js';
 import { work, type CollectSettings } from './collect-task.js';
 import type { LogHandle } from './log-files.js';
 import { readAt } from './read-at.js';
@@ -104,9 +104,8 @@ function timesOf(bytes: Uint8Array, lines: readonly Line[], settings: CollectSet
       atBeginning: false,
       continuesLine: false,
     }));
-    const target = new Uint8Array(0);
-    const { result } = work({ settings, nowMs: 0, bytes, ranges, target });
-    const batch = result.packed === null ? null : unpackBatch(result.packed, 0);
+    const { result } = work({ settings, nowMs: 0, lines: { bytes }, ranges });
+    const batch = batchOf(result);
     let row = 0;
     for (const { rows } of result.ranges) {
       const value = rows === 0 ? null : columnValue(batch!.columns[field]!, row);

@@ -1,14 +1,14 @@
 import type { AgentStore } from '../../engine/archive.js';
 import { BatchBuilder } from '../../engine/batch-builder.js';
-import { unpackBatch } from '../../engine/packed-batch.js';
 import type { RejectedLine, SourcePart } from '../../engine/storage/commit.js';
 import { checkpointKey } from '../../engine/storage/committed-values.js';
 import { partTimes, placementTimes } from '../../engine/storage/placement.js';
 import type { WorkerPool } from '../../engine/workers/worker-pool.js';
 import type { CollectTally } from './collect-counts.js';
+import { decodeIn, type WithBatch } from '../lent-decoding.js';
 import { collectOnPool, type CollectedLines, type CollectSettings } from './collect-task.js';
 import type { FollowedFile } from './followed-file.js';
-import type { GatheredLines, LineFrame } from './line-gathering.js';
+import type { GatheredLines, LineFrame } from './line-frame.js';
 import { checkpointAt, positionBehind, type SourcePosition } from './source-position.js';
 
 /** What stores the lines of a collector. */
@@ -19,6 +19,9 @@ export interface CommitTarget {
   readonly now: () => number;
   readonly tally: CollectTally;
 }
+
+/** What became of a frame's lines, with their records. */
+type CollectedFrame = WithBatch<CollectedLines>;
 
 /** What one file gives to a commit. */
 interface FilePart {
@@ -47,16 +50,22 @@ export async function commitFrame(target: CommitTarget, frame: LineFrame): Promi
         atBeginning: lines.offset === 0 && !(i === 0 && from > 0),
         continuesLine: lines.continuesLine && !(i === 0 && from > 0),
       }));
-    const { bytes, target: room } = frame;
-    const job = { settings, nowMs: now(), bytes, ranges, target: room };
-    const collected = await collectOnPool(workers, job);
+    const start = ranges[0]?.start ?? 0;
+    const end = ranges.at(-1)?.end ?? 0;
+    const { bytes, lent } = frame;
+    const memory = { bytes, lent, start, end, fields: settings.definition.schema.fields.length };
+    const job = { settings, nowMs: now(), ranges };
+    const collected = await decodeIn(memory, (lines) => collectOnPool(workers, { ...job, lines }));
     frame.bytes = collected.bytes;
-    // Nobody reads the records any more once they are stored.
-    frame.target = collected.target;
-    const { parts, taken, reached } = takeLines(left, collected, from);
-    await store(target, [...parts.values()], collected);
-    left = left.slice(taken);
-    from = reached;
+    try {
+      const { parts, taken, reached } = takeLines(left, collected, from);
+      await store(target, [...parts.values()], collected);
+      left = left.slice(taken);
+      from = reached;
+    } finally {
+      // Nobody reads the records any more once they are stored.
+      collected.batch?.lease?.free();
+    }
   }
 }
 
@@ -79,7 +88,7 @@ interface Taken {
   readonly reached: number;
 }
 
-function takeLines(left: readonly GatheredLines[], collected: CollectedLines, from: number): Taken {
+function takeLines(left: readonly GatheredLines[], collected: CollectedFrame, from: number): Taken {
   const parts = new Map<FollowedFile, FilePart>();
   let taken = 0;
   let next = 0;
@@ -140,11 +149,10 @@ function takeRejected(part: FilePart, lines: GatheredLines, bytes: Uint8Array): 
 async function store(
   { store: agentStore, now, tally }: CommitTarget,
   parts: readonly FilePart[],
-  collected: CollectedLines,
+  collected: CollectedFrame,
 ): Promise<void> {
   const { schema } = agentStore;
-  const batch =
-    collected.packed === null ? new BatchBuilder(schema).finish() : unpackBatch(collected.packed, 0);
+  const batch = collected.batch ?? new BatchBuilder(schema).finish();
   const sources: SourcePart[] = parts.map(({ file, rows }) => ({
     rows,
     previousTimeMs: file.position!.lastTimeMs,

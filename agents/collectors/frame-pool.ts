@@ -1,4 +1,4 @@
-import { LineFrame } from './line-gathering.js';
+import { LineFrame } from './line-frame.js';
 
 /** The frames of all collectors of a process: agents whose turn it is wait for one, so that memory is bounded. */
 export class FramePool {
@@ -6,7 +6,11 @@ export class FramePool {
   private readonly waiting: ((frame: LineFrame) => void)[] = [];
   private made = 0;
 
-  constructor(private readonly framesMax: number) {}
+  /** @param isLent whether threads are to see the lines where they lie */
+  constructor(
+    private readonly framesMax: number,
+    private readonly isLent: boolean,
+  ) {}
 
   /** Runs `use` with a frame, and takes it back. */
   async use<T>(use: (frame: LineFrame) => Promise<T>): Promise<T> {
@@ -23,7 +27,7 @@ export class FramePool {
     if (spare !== undefined) return Promise.resolve(spare);
     if (this.made < this.framesMax) {
       this.made++;
-      return Promise.resolve(new LineFrame());
+      return Promise.resolve(new LineFrame(this.isLent));
     }
     return new Promise((resolve) => this.waiting.push(resolve));
   }
@@ -32,5 +36,13 @@ export class FramePool {
     const next = this.waiting.shift();
     if (next === undefined) this.spare.push(frame);
     else next(frame);
+  }
+
+  /** Gives back the memory of the frames that nobody uses. */
+  close(): void {
+    for (const frame of this.spare.splice(0)) {
+      frame.close();
+      this.made--;
+    }
   }
 }

@@ -1,7 +1,7 @@
 import type { Frame } from '../line-framing.js';
 import { continuationReason, frameEndsInLine, longLineReason } from '../frame-decoder.js';
 import type { FollowedFile } from './followed-file.js';
-import type { LineFrame } from './line-gathering.js';
+import type { LineFrame } from './line-frame.js';
 
 /** Takes the next lines of a compressed file into a frame. At its end the file is done. Throws `SourceError`. */
 export async function gatherPacked(file: FollowedFile, frame: LineFrame): Promise<'end' | 'full'> {

@@ -5,77 +5,9 @@ import { continuationReason, longLineReason } from '../frame-decoder.js';
 import type { RecordEnds } from '../record-ends.js';
 import { SourceError } from '../source-error.js';
 import type { FollowedFile } from './followed-file.js';
+import { pieceBytes, type GatheredLines, type LineFrame } from './line-frame.js';
 import type { LogHandle } from './log-files.js';
 import { grownHead, type SourcePosition } from './source-position.js';
-
-/** Lines of one file on their way to a decoder: bytes[start, end) of the frame. */
-export interface GatheredLines {
-  readonly file: FollowedFile;
-  readonly start: number;
-  readonly end: number;
-  /** Content offset of `start`. */
-  readonly offset: number;
-  /** Content bytes that they stand for: more than are kept of an overlong line. */
-  readonly contentBytes: number;
-  /** Why the line is rejected as it is; null for lines to decode. */
-  readonly reason: string | null;
-  /** The content ends here, inside a line. */
-  readonly endsInLine: boolean;
-  /** They begin inside a line whose beginning is stored. */
-  readonly continuesLine: boolean;
-  /** The content's last bytes behind them, where more was passed over than is kept; else null. */
-  readonly tail: Uint8Array | null;
-  /** Length of the compressed file that ends behind them; absent where it goes on, or is none. */
-  readonly packedBytes?: number;
-}
-
-/** Bytes of lines in one commit: what a decoder takes some tens of milliseconds for, and holds a longest line. */
-export const frameBytesMax = 4 * 1024 * 1024;
-
-/** Records that need more, as where each line is hardly a value, do not keep it. */
-const targetBytesMax = 4 * frameBytesMax;
-
-/** One read of a file. */
-const pieceBytes = 256 * 1024;
-
-/** Room for a piece, or a longest line, behind the bytes by which the place is recognised. */
-const scratchBytes = tailBytesMax + lineBytesMax + pieceBytes;
-
-/** Files that are read at the same time: Node has four threads for that, and many files are each read for a few lines. */
-const lanesMax = 4;
-
-/** Lines of several files, gathered for one commit. */
-export class LineFrame {
-  readonly lines: GatheredLines[] = [];
-  used = 0;
-  /** Where files are read to before their lines are taken, one for each that is read at the same time. */
-  readonly scratches: readonly Uint8Array[] = Array.from(
-    { length: lanesMax },
-    () => new Uint8Array(scratchBytes),
-  );
-  bytes: Uint8Array = new Uint8Array(frameBytesMax);
-  /** Memory for the records that they become, as large as those before took. */
-  target: Uint8Array = new Uint8Array(0);
-
-  get room(): number {
-    return this.bytes.length - this.used;
-  }
-
-  /** Adds content; the caller has seen that there is room. */
-  add(content: Uint8Array, lines: Omit<GatheredLines, 'start' | 'end'>): void {
-    this.bytes.set(content, this.used);
-    this.lines.push({ ...lines, start: this.used, end: this.used + content.length });
-    this.used += content.length;
-  }
-
-  clear(): void {
-    this.lines.length = 0;
-    this.used = 0;
-    // A thread that failed has not given them back.
-    if (this.bytes.length === 0) this.bytes = new Uint8Array(frameBytesMax);
-    if (this.target.length === 0 || this.target.length > targetBytesMax) this.target = new Uint8Array(0);
-  }
-}
 
 /** What reading a file on has led to: its end, more to come, no room left, or another content than the one that was read. */
 export type Gathered = 'end' | 'full' | 'replaced';

@@ -2,7 +2,7 @@ import { assert } from '../assert.js';
 import { bitmapBytes, isValid, type PlainColumn, type Validity } from '../column.js';
 import { LogstrataError } from '../errors.js';
 import { hotBytesMax, hotRowsMax } from '../limits.js';
-import { copyShifted } from '../kernels/simd/copy.js';
+import { copyFromShared, copyShifted } from '../kernels/simd/copy.js';
 import type { ZoneMap } from '../scan/snapshot.js';
 import type { FieldType } from '../schema.js';
 
@@ -269,7 +269,7 @@ class GrowingStrings implements GrowingColumn {
     const last = column.offsets[length]!;
     const start = this.#offsets[rows]!;
     this.#growBytes(start, last - first, rows + length);
-    this.#bytes.set(column.bytes.subarray(first, last), start);
+    copyFromShared(column.bytes, first, last, this.#bytes, start);
     const shift = start - first;
     copyShifted(column.offsets, 1, length + 1, shift, this.#offsets, rows + 1);
     this.#validity.append(column.validity, rows, length);

@@ -3,58 +3,72 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { Collection } from '../../agents/collectors/collection.js';
 import type { CollectLog, LogFacts } from '../../agents/collectors/collect-log.js';
-import { frameBytesMax } from '../../agents/collectors/line-gathering.js';
+import { frameBytesMax } from '../../agents/collectors/line-frame.js';
 import { realLogFiles } from '../../agents/collectors/log-files.js';
+import { leasedMemoryBytes } from '../../engine/kernels/memory-lease.js';
 import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { closeAtEnd, temporaryFolder } from '../agents/load/temporary.js';
 import { openOn } from '../engine/store/memory-archive.js';
 import { followedAgent, lineOf } from './followed-folder.js';
 
-it('says at once what is followed and how far it is behind, and then how far a backlog is read', async () => {
-  const folder = await temporaryFolder();
-  const archive = await openOn(new MemoryDirectory(), Date.now);
-  closeAtEnd(() => archive.close());
-  let lines = 0;
-  let text = '';
-  while (text.length < 2.5 * frameBytesMax) text += `${lineOf(lines++)} ${'x'.repeat(1000)}\n`;
-  writeFileSync(join(folder, 'web.log'), text);
+/** Without threads, and with some that see the lines where they lie. */
+const threads = [0, 2];
 
-  const said: { message: string; facts: LogFacts }[] = [];
-  let tellRead = (): void => {};
-  const isRead = new Promise<void>((resolve) => (tellRead = resolve));
-  const say = (facts: LogFacts, message: string): void => {
-    said.push({ facts, message });
-    if (message === 'the backlog is read') tellRead();
-  };
-  const log: CollectLog = { info: say, warn: say, error: say };
-  const collection = new Collection({
-    files: realLogFiles,
-    workers: new WorkerPool(0),
-    log,
-    now: Date.now,
-    timezone: 'UTC',
-    limitLines: 0,
-    flushMs: 250,
-    tailTimeoutMs: 5000,
-    backlogEveryMs: 0,
-  });
-  closeAtEnd(() => collection.stop());
-  const definition = followedAgent(folder);
-  await collection.add({ definition, store: await archive.agent('app', definition.schema) });
-  collection.start();
-  await isRead;
+it.each(threads)(
+  'says at once what is followed and how far it is behind, and then how far a backlog is read (%i threads)',
+  async (count) => {
+    const folder = await temporaryFolder();
+    const archive = await openOn(new MemoryDirectory(), Date.now);
+    closeAtEnd(() => archive.close());
+    let lines = 0;
+    let text = '';
+    while (text.length < 2.5 * frameBytesMax) text += `${lineOf(lines++)} ${'x'.repeat(1000)}\n`;
+    writeFileSync(join(folder, 'web.log'), text);
 
-  const [following, ...rest] = said;
-  const lag = text.length;
-  expect(following).toEqual({
-    message: 'following',
-    facts: { agent: 'app', folder, files: 1, lag, fields: 4 },
-  });
-  expect(rest.map(({ message }) => message)).toEqual(['reading a backlog', 'the backlog is read']);
-  const [reading, read] = rest.map(({ facts }) => facts);
-  expect(reading!['lag']).toBeGreaterThan(0);
-  expect(reading!['lag']).toBeLessThan(lag);
-  expect(read).toMatchObject({ agent: 'app', lag: 0 });
-  expect(collection.status()['app']!.records).toBe(lines);
-});
+    const said: { message: string; facts: LogFacts }[] = [];
+    let tellRead = (): void => {};
+    const isRead = new Promise<void>((resolve) => (tellRead = resolve));
+    let lentBytes = 0;
+    const say = (facts: LogFacts, message: string): void => {
+      lentBytes = Math.max(lentBytes, leasedMemoryBytes());
+      said.push({ facts, message });
+      if (message === 'the backlog is read') tellRead();
+    };
+    const log: CollectLog = { info: say, warn: say, error: say };
+    const workers = new WorkerPool(count);
+    closeAtEnd(() => workers.close());
+    const collection = new Collection({
+      files: realLogFiles,
+      workers,
+      log,
+      now: Date.now,
+      timezone: 'UTC',
+      limitLines: 0,
+      flushMs: 250,
+      tailTimeoutMs: 5000,
+      backlogEveryMs: 0,
+    });
+    closeAtEnd(() => collection.stop());
+    const definition = followedAgent(folder);
+    await collection.add({ definition, store: await archive.agent('app', definition.schema) });
+    collection.start();
+    await isRead;
+
+    const [following, ...rest] = said;
+    const lag = text.length;
+    expect(following).toEqual({
+      message: 'following',
+      facts: { agent: 'app', folder, files: 1, lag, fields: 4 },
+    });
+    expect(rest.map(({ message }) => message)).toEqual(['reading a backlog', 'the backlog is read']);
+    const [reading, read] = rest.map(({ facts }) => facts);
+    expect(reading!['lag']).toBeGreaterThan(0);
+    expect(reading!['lag']).toBeLessThan(lag);
+    expect(read).toMatchObject({ agent: 'app', lag: 0 });
+    expect(collection.status()['app']!.records).toBe(lines);
+    expect(lentBytes > frameBytesMax).toBe(count > 0);
+    await collection.stop();
+    expect(leasedMemoryBytes()).toBe(0);
+  },
+);

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgentCollector } from '../../agents/collectors/agent-collector.js';
 import type { CollectLog, LogFacts } from '../../agents/collectors/collect-log.js';
-import { LineFrame } from '../../agents/collectors/line-gathering.js';
+import { LineFrame } from '../../agents/collectors/line-frame.js';
 import { realLogFiles, type LogFiles } from '../../agents/collectors/log-files.js';
 import { OpenFiles } from '../../agents/collectors/open-files.js';
 import type { AgentDefinition, FileInput, Rotation } from '../../agents/definition.js';
@@ -73,7 +73,7 @@ export interface FollowOptions {
 }
 
 const noThreads = new WorkerPool(0);
-const frame = new LineFrame();
+const frame = new LineFrame(false);
 
 /** A folder of logs that is followed into an archive in memory, with a clock of its own. */
 export class FollowedFolder {

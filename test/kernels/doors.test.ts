@@ -5,7 +5,7 @@ import { selectCodes as selectPlainCodes } from '../../engine/kernels/dictionary
 import * as plainEntries from '../../engine/kernels/entry-filter.js';
 import * as bitmap from '../../engine/kernels/simd/bitmap.js';
 import * as simdEntries from '../../engine/kernels/simd/entry-filter.js';
-import { copyBytes, copyShifted } from '../../engine/kernels/simd/copy.js';
+import { copyBytes, copyFromShared, copyShifted } from '../../engine/kernels/simd/copy.js';
 import { selectFloat64, selectInt64 } from '../../engine/kernels/simd/compare.js';
 import { selectCodes } from '../../engine/kernels/simd/dictionary-select.js';
 import { kernelNeedle } from '../../engine/kernels/simd/needle.js';
@@ -54,6 +54,25 @@ describe('the doors of the scan kernels', () => {
           const wantedBytes = new Uint8Array(lengthMax + 100).fill(7);
           wantedBytes.set(Uint8Array.from(words).subarray(from, to), at);
           expect(bytes).toEqual(wantedBytes);
+        });
+      }),
+      { numRuns },
+    );
+  });
+
+  it('copy bytes out of the shared memory as naively, whatever places they begin and end at', () => {
+    const lengthMax = 150_000;
+    const bytes = Uint8Array.from({ length: lengthMax }, (_, i) => Math.imul(i, 2_654_435_761) >>> 24);
+    const place = fc.tuple(fc.nat(lengthMax), fc.nat(lengthMax), fc.nat(20));
+    fc.assert(
+      fc.property(fc.oneof(place, fc.tuple(fc.nat(300), fc.nat(300), fc.nat(20))), ([a, b, at]) => {
+        const [from, to] = a < b ? [a, b] : [b, a];
+        const wanted = new Uint8Array(lengthMax + 20).fill(7);
+        wanted.set(bytes.subarray(from, to), at);
+        both((lay) => {
+          const target = new Uint8Array(lengthMax + 20).fill(7);
+          copyFromShared(lay(bytes), from, to, target, at);
+          expect(Buffer.compare(target, wanted)).toBe(0);
         });
       }),
       { numRuns },

@@ -1,4 +1,5 @@
 import * as plain from '../copy.js';
+import { openScratch } from '../scratch.js';
 import { sharedMemory } from '../shared-memory.js';
 import type { Kernels } from '../wasm.js';
 
@@ -25,6 +26,38 @@ export function copyBytes(
   const kernels = to - from < kernelBytesMin ? null : kernelsOver(source, target);
   if (kernels === null) plain.copyBytes(source, from, to, target, at);
   else kernels.copyBytes(target.byteOffset + at, source.byteOffset + from, to - from);
+}
+
+/** Copied at once on the way out of the kernels' memory: it stays in a core's cache. */
+const pieceBytes = 64 * 1024;
+const wordBytes = 8;
+
+/**
+ * As `copyBytes`, where `source` may lie in the memory that threads share and `target` does not: between those the engine copies byte by
+ * byte, unless both begin at the same place of a word. So a kernel moves the bytes to such a place first.
+ */
+export function copyFromShared(
+  source: Uint8Array,
+  from: number,
+  to: number,
+  target: Uint8Array,
+  at: number,
+): void {
+  const sourceAt = source.byteOffset + from;
+  const targetAt = target.byteOffset + at;
+  const isInStep = sourceAt % wordBytes === targetAt % wordBytes;
+  const isShared = !isInStep && to - from >= kernelBytesMin && sharedMemory()?.holds(source) === true;
+  const scratch = isShared ? openScratch(pieceBytes + wordBytes) : null;
+  if (scratch === null) {
+    plain.copyBytes(source, from, to, target, at);
+    return;
+  }
+  const piece = scratch.room(pieceBytes + wordBytes) + (targetAt % wordBytes);
+  for (let done = from; done < to; done += pieceBytes) {
+    const length = Math.min(pieceBytes, to - done);
+    scratch.kernels.copyBytes(piece, source.byteOffset + done, length);
+    target.set(scratch.view(piece, length), at + done - from);
+  }
 }
 
 /** As the twin. */

@@ -1,0 +1,93 @@
+import { copyBytes } from '../../engine/kernels/simd/copy.js';
+import { leaseMemory, type MemoryLease } from '../../engine/kernels/memory-lease.js';
+import { lineBytesMax } from '../../engine/limits.js';
+import { tailBytesMax } from '../content-reader.js';
+import type { FollowedFile } from './followed-file.js';
+
+/** Lines of one file on their way to a decoder: bytes[start, end) of the frame. */
+export interface GatheredLines {
+  readonly file: FollowedFile;
+  readonly start: number;
+  readonly end: number;
+  /** Content offset of `start`. */
+  readonly offset: number;
+  /** Content bytes that they stand for: more than are kept of an overlong line. */
+  readonly contentBytes: number;
+  /** Why the line is rejected as it is; null for lines to decode. */
+  readonly reason: string | null;
+  /** The content ends here, inside a line. */
+  readonly endsInLine: boolean;
+  /** They begin inside a line whose beginning is stored. */
+  readonly continuesLine: boolean;
+  /** The content's last bytes behind them, where more was passed over than is kept; else null. */
+  readonly tail: Uint8Array | null;
+  /** Length of the compressed file that ends behind them; absent where it goes on, or is none. */
+  readonly packedBytes?: number;
+}
+
+/** Bytes of lines in one commit: what a decoder takes some tens of milliseconds for, and holds a longest line. */
+export const frameBytesMax = 4 * 1024 * 1024;
+
+/** One read of a file. */
+export const pieceBytes = 256 * 1024;
+
+/** Room for a piece, or a longest line, behind the bytes by which the place is recognised. */
+const scratchBytes = tailBytesMax + lineBytesMax + pieceBytes;
+
+/** Files that are read at the same time: Node has four threads for that, and many files are each read for a few lines. */
+const lanesMax = 4;
+
+/**
+ * Lines of several files, gathered for one commit. Threads see them where they lie, as long as there is such memory: were they moved
+ * to a thread and back, the garbage collector would count them anew each time, and run for them.
+ */
+export class LineFrame {
+  readonly lines: GatheredLines[] = [];
+  used = 0;
+  /** Where files are read to before their lines are taken, one for each that is read at the same time. */
+  readonly scratches: readonly Uint8Array[];
+  bytes: Uint8Array;
+  /** Where threads see `bytes`; null for bytes that have to move to them. */
+  readonly lent: MemoryLease | null;
+  private readonly leases: MemoryLease[] = [];
+
+  /** @param isLent whether threads are to see the lines where they lie */
+  constructor(private readonly isLent: boolean) {
+    this.lent = this.lease(frameBytesMax);
+    this.bytes = this.lent?.bytes ?? new Uint8Array(frameBytesMax);
+    // Memory of one kind is copied within as a whole, between two kinds byte by byte.
+    this.scratches = Array.from(
+      { length: lanesMax },
+      () => this.lease(scratchBytes)?.bytes ?? new Uint8Array(scratchBytes),
+    );
+  }
+
+  private lease(sizeBytes: number): MemoryLease | null {
+    const lease = this.isLent ? leaseMemory(sizeBytes) : null;
+    if (lease !== null) this.leases.push(lease);
+    return lease;
+  }
+
+  get room(): number {
+    return this.bytes.length - this.used;
+  }
+
+  /** Adds content; the caller has seen that there is room. */
+  add(content: Uint8Array, lines: Omit<GatheredLines, 'start' | 'end'>): void {
+    copyBytes(content, 0, content.length, this.bytes, this.used);
+    this.lines.push({ ...lines, start: this.used, end: this.used + content.length });
+    this.used += content.length;
+  }
+
+  clear(): void {
+    this.lines.length = 0;
+    this.used = 0;
+    // A thread that failed has not given them back.
+    if (this.bytes.length === 0) this.bytes = new Uint8Array(frameBytesMax);
+  }
+
+  /** Gives its memory back. Nobody may use it any more. */
+  close(): void {
+    for (const lease of this.leases) lease.free();
+  }
+}
