@@ -185,6 +185,12 @@ export const lineJobsMax = 8;
  */
 export const inlineSearchBytesMax = 8 * 1024 * 1024;
 
+/** Columns of strings that take at least so much are gone through on threads the first time that they are searched, and not kept… */
+export const passingBytesMin = 1024 * 1024;
+
+/** …in pieces that stay in the nearest caches from being read to being searched, with what they decompress to. */
+export const passingPieceBytes = 128 * 1024;
+
 /**
  * Dictionaries with so many strings get a filter of them, of one or two bytes for each beside the six and more that it takes itself, when
  * they have been searched for a whole string this often: then the searches have taken as long as making it does.

@@ -13,6 +13,16 @@ export interface Kernels {
   lz4TableBytes(): number;
   lz4Compress(source: number, length: number, target: number, table: number): number;
   lz4Decompress(source: number, sourceBytes: number, target: number, length: number): number;
+  beginSearch(
+    source: number,
+    length: number,
+    window: number,
+    windowBytes: number,
+    needles: number,
+    needleCount: number,
+  ): void;
+  searchPiece(end: number, isLast: number): number;
+  searchText(text: number, length: number, needles: number, needleCount: number): number;
   foldAscii(source: number, length: number, target: number): void;
   isAscii(at: number, length: number): number;
   addGrams(

@@ -5,6 +5,7 @@ import { LogstrataError } from '../errors.js';
 import { probesOfJobMin } from '../limits.js';
 import { RangeSpace, type ColumnSpace } from '../parquet/column-space.js';
 import { chunkTask, type ChunkJob } from '../storage/chunk-task.js';
+import { passingTask, type PassingJob } from '../storage/passing-task.js';
 import { pooledChunkTask } from '../storage/pooled-chunk-task.js';
 import { probeTask, type GramFilterFile } from '../storage/probe-task.js';
 import type { JobQueue } from '../workers/job-queue.js';
@@ -84,6 +85,14 @@ export class QueryThreads {
     const { layout, columnBytes } = await this.#queue.run(pooledChunkTask, { ...job, range });
     space.filled(columnBytes);
     return columnAt(memory.bufferUpTo(layoutEnd(layout)), layout);
+  }
+
+  /** Has a column chunk gone through; returns whether one of the needles may stand there. */
+  async passBy(job: PassingJob, counters: ReadCounters): Promise<boolean> {
+    counters.columnsDecoded++;
+    const { mayHold, bytesRead } = await this.#queue.run(passingTask, job);
+    counters.bytesRead += bytesRead;
+    return mayHold;
   }
 
   /** Has rows of a plain column compared with a predicate. Settles only when no thread reads the column any more. */

@@ -6,6 +6,7 @@ import { inlineSearchBytesMax, selectScratchBytes } from '../limits.js';
 import type { Schema } from '../schema.js';
 import { ColumnLease } from './column-lease.js';
 import { evaluateDictionary, evaluatePlain, matchRow, stepEnd, wantedEntries } from './evaluate.js';
+import { PassingSearch } from './passing-search.js';
 import type { Pace } from './pace.js';
 import type { RowGroupShare } from './plan.js';
 import type { PreparedPredicate, PreparedString } from './predicate.js';
@@ -98,6 +99,7 @@ export class RowGroupFilter {
   readonly #pace: Pace;
   readonly #threads: QueryThreads | null;
   readonly #onWait: (() => void) | undefined;
+  readonly #passing = new PassingSearch();
   /** Bytes of strings that the asking thread has searched by itself. */
   #searchedBytes = 0;
 
@@ -242,6 +244,11 @@ export class RowGroupFilter {
    */
   *#narrow(observed: Observed, open: OpenRowGroup, remaining: RemainingRows): Steps<never, boolean> {
     const { predicate } = observed;
+    const passing = this.#passing.mayMatch(predicate, open, this.#stats);
+    if (passing !== null && !(yield* settled(passing))) {
+      remaining.clear();
+      return false;
+    }
     const lease = new ColumnLease({ signal: this.#pace.signal, onWait: this.#onWait });
     try {
       const reading = open.columns([predicate.field], this.#stats, lease);

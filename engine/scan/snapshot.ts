@@ -1,5 +1,6 @@
 import type { Column } from '../column.js';
 import type { Position } from '../cursor.js';
+import type { KernelNeedle } from '../kernels/block-search.js';
 import type { Schema } from '../schema.js';
 import type { ColumnLease } from './column-lease.js';
 import type { QueryThreads } from './query-threads.js';
@@ -46,6 +47,11 @@ export interface OpenRowGroup {
    * no filter. Reads only the pieces of the filter that the needle asks for. No promise where there is none to be read.
    */
   mayContain(field: number, folded: Uint8Array, counters: ReadCounters): boolean | Promise<boolean>;
+  /**
+   * Whether a value of the string field may hold one of the needles, told by going through its column without keeping it. Null where
+   * the column is in memory, or better had there. A damaged one may hold anything: reading it says what is wrong.
+   */
+  passBy?(field: number, needles: readonly KernelNeedle[], counters: ReadCounters): Promise<boolean> | null;
   /** Whether the column of the field is in memory, so that nobody need wait for it. */
   isAtHand(field: number): boolean;
   /**

@@ -96,6 +96,9 @@ const foldingToAscii = ['\u017f', '\u212a'].map((letter) => {
   return { tables: buildSearchTables(bytes), needle: kernelNeedle(bytes, false) };
 });
 
+/** In every row that matches a needle of ASCII letters without holding their bytes. */
+export const lettersFoldingToAscii = foldingToAscii.map(({ needle }) => needle);
+
 /** Adds the rows that match only because U+017F or U+212A folds to an ASCII letter of the needle. */
 function addRowsFoldingToAscii(
   column: BytesColumn,

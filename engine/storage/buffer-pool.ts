@@ -9,6 +9,7 @@ import { heapSpace, RangeSpace, type ColumnSpace } from '../parquet/column-space
 import { ColumnLease } from '../scan/column-lease.js';
 import { throwIfAborted } from '../scan/pace.js';
 import type { ColumnUse } from '../scan/snapshot.js';
+import { PassedColumns } from './passed-columns.js';
 
 /** Bytes of a pool of which nothing else is said: a share of the memory that this process may use. */
 export function poolBytesDefault(): number {
@@ -78,6 +79,7 @@ export class BufferPool {
   /** Decodings that go on outside the memory. */
   readonly #aside = new Map<string, Promise<Column>>();
   readonly #waiters: Waiter[] = [];
+  readonly #passed: PassedColumns;
   #bytes = 0;
   #pinnedBytes = 0;
   #isWaking = false;
@@ -87,6 +89,7 @@ export class BufferPool {
   constructor(bytesMax: number, memory: SharedMemory | null = sharedMemory()) {
     this.#bytesMax = Math.min(bytesMax, poolBytesMax);
     this.#memory = memory;
+    this.#passed = new PassedColumns(this.#bytesMax);
     memory?.addBound(this.#bytesMax);
   }
 
@@ -166,9 +169,15 @@ export class BufferPool {
     return (this.#entries.get(key)?.decoded ?? null) !== null;
   }
 
+  /** Whether whoever can do without the column of a key in memory is to do so: that is, the first time that it is wanted. */
+  passesBy(key: string, sizeBytes: number): boolean {
+    return !this.#entries.has(key) && !this.#aside.has(key) && this.#passed.passesBy(key, sizeBytes);
+  }
+
   /** Forgets the columns whose key begins with `prefix`; those in use are freed after that. */
   evict(prefix: string): void {
     for (const entry of this.#entries.values()) if (entry.key.startsWith(prefix)) this.#drop(entry);
+    this.#passed.evict(prefix);
     this.#wake();
   }
 

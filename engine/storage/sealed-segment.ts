@@ -1,4 +1,6 @@
 import type { Column } from '../column.js';
+import type { KernelNeedle } from '../kernels/block-search.js';
+import { passingBytesMin } from '../limits.js';
 import type { ColumnLease } from '../scan/column-lease.js';
 import { placementField, type Schema } from '../schema.js';
 import type { QueryThreads } from '../scan/query-threads.js';
@@ -18,6 +20,7 @@ import { copyColumn } from './copy-column.js';
 import type { Directory, ReadableFile } from './directory.js';
 import { GramProbing } from './gram-probing.js';
 import type { SegmentEntry } from './manifest.js';
+import type { GramFilterPlace } from './segment-metadata.js';
 import {
   decodeConverted,
   readBytesInto,
@@ -164,6 +167,11 @@ export class SealedSegment {
     return pinned.map(({ column }) => column);
   }
 
+  /** Whether a column is to be gone through without being kept. */
+  passesBy(key: string, sizeBytes: number): boolean {
+    return this.#pool.passesBy(key, sizeBytes);
+  }
+
   openFile(): Promise<ReadableFile> {
     return this.#directory.openRead(this.#path);
   }
@@ -243,9 +251,7 @@ class SealedRowGroup implements OpenRowGroup {
   mayContain(field: number, folded: Uint8Array, counters: ReadCounters): boolean | Promise<boolean> {
     const source = this.#sources[field]!;
     if (source.conversion === 'toNull') return false;
-    const place = this.#footer.metadata.gramFilters.find(
-      (filter) => filter.rowGroup === this.#index && filter.field === source.field,
-    );
+    const place = this.#gramFilter(source.field);
     // Numbers that are read as text have no filter, nor has what a dictionary answers exactly.
     if (place === undefined || source.conversion !== 'none') return true;
     const probing = new GramProbing(place, folded, 0);
@@ -256,6 +262,12 @@ class SealedRowGroup implements OpenRowGroup {
       return this.#threads.mayContain({ path, offset, gramBytes, gramBits, trigramBits }, folded, counters);
     }
     return this.#segment.withFile((file) => probe(file, place.offset, probing, counters));
+  }
+
+  #gramFilter(stored: number): GramFilterPlace | undefined {
+    return this.#footer.metadata.gramFilters.find(
+      (filter) => filter.rowGroup === this.#index && filter.field === stored,
+    );
   }
 
   columns(
@@ -319,6 +331,22 @@ class SealedRowGroup implements OpenRowGroup {
     const { content } = this.#footer.footer.columns[source.field + 1]!;
     if (source.conversion === 'none') return decodingBytesMax(chunk, content);
     return conversionBytesMax(rows) + readingBytesMax(chunk);
+  }
+
+  passBy(field: number, needles: readonly KernelNeedle[], counters: ReadCounters): Promise<boolean> | null {
+    const { field: stored, conversion } = this.#sources[field]!;
+    const file = this.#segment.absolutePath;
+    if (this.#threads === null || file === undefined || conversion !== 'none') return null;
+    const { uncompressedBytes, dictionaryPageBytes } =
+      this.#footer.footer.rowGroups[this.#index]!.chunks[stored + 1]!;
+    const isLong = dictionaryPageBytes === 0 && uncompressedBytes >= passingBytesMin;
+    if (!isLong || this.#footer.footer.codec !== 'lz4') return null;
+    // What a gram filter has not ruled out is likely there.
+    if (this.#gramFilter(stored) !== undefined) return null;
+    if (!this.#segment.passesBy(this.#key(field), uncompressedBytes)) return null;
+    const address = { rowGroup: this.#index, column: stored + 1 };
+    const chunk = storedChunk(this.#footer, address, this.#segment.path);
+    return this.#threads.passBy({ file, chunk, needles }, counters);
   }
 
   isAtHand(field: number): boolean {

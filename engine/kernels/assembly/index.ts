@@ -1,6 +1,7 @@
 // The exports of kernels.wasm. Each kernel works on addresses of the memory that it was given; ../wasm.ts calls them.
 export { copyBytes, copyShifted } from './copy';
 export { lz4Compress, lz4Decompress, lz4TableBytes } from './lz4';
+export { beginSearch, searchPiece, searchText } from './lz4-search';
 export { addGrams, addMap, foldAscii, halveBitmap, isAscii } from './grams';
 export { boundRows } from './string-bounds';
 export { numberBytes, numberWords } from './dictionary';

@@ -3,7 +3,7 @@ import { copyLoose } from './copy';
 
 const hashBits: u32 = 14;
 const hashPrime: u32 = 2654435761;
-const matchBytesMin: u32 = 4;
+export const matchBytesMin: u32 = 4;
 const offsetMax: u32 = 65535;
 const lastLiteralBytes: u32 = 5;
 const lastMatchDistance: u32 = 12;
@@ -123,7 +123,8 @@ function copyPeriod(target: usize, offset: usize, length: usize): void {
   for (; k < length; k += 8) store<u64>(target + k, load<u64>(target + k - distance));
 }
 
-function copyMatch(target: usize, offset: usize, length: usize, room: usize): void {
+/** Copies a match of `length` bytes to `target`, behind which there is `room`. */
+export function copyMatch(target: usize, offset: usize, length: usize, room: usize): void {
   const from = target - offset;
   if (room < length + overrunBytes) {
     // A match that overlaps itself repeats what it has just written, so that it can't be moved as a whole.
@@ -158,19 +159,35 @@ function copyMatch(target: usize, offset: usize, length: usize, room: usize): vo
 let sourceAt: usize = 0;
 let targetAt: usize = 0;
 
+/** Where decompressing goes on. */
+export function moveTo(source: usize, target: usize): void {
+  sourceAt = source;
+  targetAt = target;
+}
+
+/** Up to where the source has been read. */
+export function reachedSource(): usize {
+  return sourceAt;
+}
+
+/** Up to where the target has been written. */
+export function reachedTarget(): usize {
+  return targetAt;
+}
+
 /** The longest literals and the longest match whose length takes one byte beside its nibble. */
 const shortLiteralBytesMax: u32 = 15 + 254;
 const shortMatchBytesMax: u32 = 15 + 254 + matchBytesMin;
 /** A sequence of those: token, both bytes of lengths, literals and offset; and what it makes, the copies' overrun included. */
-const shortSourceBytes: u32 = 3 + shortLiteralBytesMax + 2;
-const shortTargetBytes: u32 = shortLiteralBytesMax + shortMatchBytesMax + <u32>overrunBytes;
+export const shortSourceBytes: u32 = 3 + shortLiteralBytesMax + 2;
+export const shortTargetBytes: u32 = shortLiteralBytesMax + shortMatchBytesMax + <u32>overrunBytes;
 
 /**
  * Decompresses sequences up to the first that is long, malformed, or begins where `sourceEnd` or `targetEnd` is passed. Up to there
  * a short one has all the room that it can take, so that nothing but its offset has to be checked, and that of nearly all takes no
- * branch that is hard to foresee: these cost more than the bytes that are copied in vain.
+ * branch that is hard to foresee: these cost more than the bytes that are copied in vain. No match reaches back beyond `target`.
  */
-function decompressShort(sourceEnd: usize, target: usize, targetEnd: usize): void {
+export function decompressShort(sourceEnd: usize, target: usize, targetEnd: usize): void {
   let s = sourceAt;
   let d = targetAt;
   while (s < sourceEnd && d < targetEnd) {

@@ -122,6 +122,40 @@ export function selectContaining(
   return rows;
 }
 
+/**
+ * Whether the needle stands anywhere in [from, to); 1 also where the text is so periodic that looking for it takes long. Up to
+ * 64 bytes behind `to` are read.
+ */
+export function mayHold(from: usize, to: usize, needle: usize, length: u32, first: u32, second: u32): bool {
+  if (to - from < <usize>length) return false;
+  const stride = strideOf(length);
+  const placesEnd = to - length + 1;
+  const firstByte = v128.load8_splat(needle + first);
+  const secondByte = v128.load8_splat(needle + second);
+  const firstFold = v128.load8_splat(needle + stride + first);
+  const secondFold = v128.load8_splat(needle + stride + second);
+  comparedBytes = 0;
+  for (let at = from; at < placesEnd; at += 64) {
+    const a = at + first;
+    const b = at + second;
+    const e0 = v128.and(bytesLike(a, firstByte, firstFold), bytesLike(b, secondByte, secondFold));
+    const e1 = v128.and(bytesLike(a + 16, firstByte, firstFold), bytesLike(b + 16, secondByte, secondFold));
+    const e2 = v128.and(bytesLike(a + 32, firstByte, firstFold), bytesLike(b + 32, secondByte, secondFold));
+    const e3 = v128.and(bytesLike(a + 48, firstByte, firstFold), bytesLike(b + 48, secondByte, secondFold));
+    if (!v128.any_true(v128.or(v128.or(e0, e1), v128.or(e2, e3)))) continue;
+    let places =
+      (<u64>((<u32>i8x16.bitmask(e0)) | ((<u32>i8x16.bitmask(e1)) << 16))) |
+      ((<u64>((<u32>i8x16.bitmask(e2)) | ((<u32>i8x16.bitmask(e3)) << 16))) << 32);
+    for (; places != 0; places &= places - 1) {
+      const place = at + <usize>ctz(places);
+      if (place >= placesEnd) return false;
+      if (standsAt(place, needle, stride)) return true;
+    }
+    if (comparedBytes > comparedBytesSlack + comparedBytesPerByte * <u32>(at - from)) return true;
+  }
+  return false;
+}
+
 /** Which rows `selectAffix` selects. */
 const atEnd: u32 = 1;
 

@@ -1,16 +1,10 @@
+import type { KernelNeedle } from '../block-search.js';
+
+export type { KernelNeedle };
+
 /** `kind` of the kernel `selectAffix`. */
 export const affixStart = 0;
 export const affixEnd = 1;
-
-/** A needle as the string kernels read it. */
-export interface KernelNeedle {
-  /** Three planes of equal size: the bytes; 0x20 where an ASCII letter counts in either case; 0xff for each byte. */
-  readonly planes: Uint8Array;
-  readonly length: number;
-  /** The places of the bytes that are looked for first. */
-  readonly first: number;
-  readonly second: number;
-}
 
 /** Bytes of logs in lower case, from the commonest on; those that are not named are rarer. */
 const commonBytes = Buffer.from(' e/0t1a2i.o-n3s5r46"879c:ldpm_u=h,gfbwvky;x%q&()jz+?#[]@');

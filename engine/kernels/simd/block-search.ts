@@ -1,0 +1,104 @@
+import { assert } from '../../assert.js';
+import * as plain from '../block-search.js';
+import type { BlockVerdict, KernelNeedle } from '../block-search.js';
+import { bufferBytes } from '../allocator.js';
+import { sharedMemory } from '../shared-memory.js';
+import type { Kernels } from '../wasm.js';
+
+/** What is decompressed passes through so many bytes: of these, what matches reach back to stays, which is 64 KiB. */
+const windowBytes = 256 * 1024;
+/** Longer needles would not fit beside that. */
+export const searchedNeedleBytesMax = 4096;
+/** Address, length, and the two places of each. */
+const needleWords = 4;
+
+/** The room that a search for these needles takes beside what it goes through. */
+export function searchRoomBytes(needles: readonly KernelNeedle[]): number {
+  return needles.reduce(
+    (sum, { planes }) => sum + bufferBytes(planes.length),
+    bufferBytes(windowBytes) + bufferBytes(needles.length * needleWords * 4),
+  );
+}
+
+/**
+ * Looks for needles in a page that comes piece by piece, the one it has while that is in the nearest caches. What an LZ4 block makes is
+ * kept nowhere. One at a time in a thread.
+ */
+export class BlockSearch {
+  readonly #block: Uint8Array;
+  readonly #length: number | null;
+  readonly #needles: readonly KernelNeedle[];
+  /** Null where the twin has to do. */
+  readonly #kernels: Kernels | null;
+  readonly #needlesAt: number = 0;
+
+  /**
+   * @param block the page, whose bytes may be read later
+   * @param length what it makes when it is an LZ4 block; null when it is a text by itself
+   * @param room `searchRoomBytes`, followed by slack; null, or in another memory than the kernels', without them
+   */
+  constructor(
+    block: Uint8Array,
+    length: number | null,
+    needles: readonly KernelNeedle[],
+    room: Uint8Array | null,
+  ) {
+    assert(
+      needles.every((needle) => needle.length > 0 && needle.length <= searchedNeedleBytesMax),
+      'needles that fit the window',
+    );
+    this.#block = block;
+    this.#length = length;
+    this.#needles = needles;
+    const memory = sharedMemory();
+    const isThere = memory !== null && room !== null && memory.holds(block) && memory.holds(room);
+    this.#kernels = isThere ? memory.kernels : null;
+    if (this.#kernels === null || room === null) return;
+    const windowAt = room.byteOffset;
+    this.#needlesAt = windowAt + bufferBytes(windowBytes);
+    this.#layOut(room.subarray(bufferBytes(windowBytes)));
+    if (length === null) return;
+    this.#kernels.beginSearch(
+      block.byteOffset,
+      length,
+      windowAt,
+      windowBytes,
+      this.#needlesAt,
+      needles.length,
+    );
+  }
+
+  /**
+   * Goes on: the first `upTo` bytes of the page have been read. `none` before all of them have been only says that there is nothing
+   * so far; nothing more may be asked after another answer.
+   */
+  take(upTo: number): BlockVerdict {
+    const isLast = upTo === this.#block.length;
+    const kernels = this.#kernels;
+    if (kernels === null) return isLast ? this.#asTwin() : 'none';
+    const at = this.#block.byteOffset;
+    if (this.#length !== null) return verdictOf(kernels.searchPiece(at + upTo, isLast ? 1 : 0));
+    return isLast ? verdictOf(kernels.searchText(at, upTo, this.#needlesAt, this.#needles.length)) : 'none';
+  }
+
+  #asTwin(): BlockVerdict {
+    return this.#length === null
+      ? plain.searchText(this.#block, this.#needles)
+      : plain.searchLz4(this.#block, this.#length, this.#needles);
+  }
+
+  /** Writes the descriptions of the needles, and behind them their planes. */
+  #layOut(room: Uint8Array): void {
+    const words = new Uint32Array(room.buffer, room.byteOffset, this.#needles.length * needleWords);
+    let at = bufferBytes(words.byteLength);
+    this.#needles.forEach(({ planes, length, first, second }, i) => {
+      words.set([room.byteOffset + at, length, first, second], i * needleWords);
+      room.set(planes, at);
+      at += bufferBytes(planes.length);
+    });
+  }
+}
+
+function verdictOf(result: number): BlockVerdict {
+  return result === 0 ? 'none' : result > 0 ? 'may' : 'malformed';
+}

@@ -1,0 +1,81 @@
+import { crc32 } from 'node:zlib';
+import type { KernelNeedle } from '../kernels/block-search.js';
+import { withKeptScratch } from '../kernels/scratch.js';
+import { BlockSearch, searchRoomBytes } from '../kernels/simd/block-search.js';
+import { bufferBytes } from '../kernels/allocator.js';
+import { pageBytesMax, passingPieceBytes } from '../limits.js';
+import { FormatError } from '../parquet/format.js';
+import { readPageHeader } from '../parquet/page-header.js';
+import { builtModule, type Finished, type Task } from '../workers/task.js';
+import { openFiles } from './open-files.js';
+import type { StoredChunk } from './segment-file.js';
+
+/** A column chunk of strings, and the needles of which one stands in every value that is looked for. */
+export interface PassingJob {
+  /** Absolute path of the file. */
+  readonly file: string;
+  readonly chunk: StoredChunk;
+  readonly needles: readonly KernelNeedle[];
+}
+
+/** What going through a chunk has shown. */
+export interface Passed {
+  /** Whether a value may be there. Also where the chunk is odd in any way: whoever decodes it says how. */
+  readonly mayHold: boolean;
+  readonly bytesRead: number;
+}
+
+/**
+ * Goes through a column chunk, piece by piece: each is read, its checksum and what it decompresses to are looked at while it is in
+ * the nearest caches, and nothing is kept. That no value is there is only said of a chunk that is whole. Throws what reading a file throws.
+ */
+export function work(job: PassingJob): Finished<Passed> {
+  const { chunk, needles } = job;
+  const chunkBytes = bufferBytes(chunk.bytes);
+  const result = withKeptScratch(chunkBytes + searchRoomBytes(needles), 0, (kept) => {
+    if (kept === null) return goThrough(job, new Uint8Array(chunk.bytes), null);
+    return goThrough(job, kept.subarray(0, chunk.bytes), kept.subarray(chunkBytes));
+  });
+  return { result, transfer: [] };
+}
+
+function goThrough({ file, chunk, needles }: PassingJob, bytes: Uint8Array, room: Uint8Array | null): Passed {
+  let search: BlockSearch | null = null;
+  let bodyAt = 0;
+  let checksum = 0;
+  let done = 0;
+  while (done < bytes.length) {
+    const piece = bytes.subarray(done, done + passingPieceBytes);
+    const read = openFiles.read(file, chunk.offset + done, piece);
+    if (read < piece.length) return { mayHold: true, bytesRead: done + read };
+    checksum = crc32(piece, checksum);
+    const isFirst = done === 0;
+    done += read;
+    if (isFirst) {
+      const page = pageOf(bytes, done);
+      if (page === null) return { mayHold: true, bytesRead: done };
+      bodyAt = page.bodyAt;
+      search = new BlockSearch(bytes.subarray(bodyAt), page.length, needles, room);
+    }
+    if (search!.take(done - bodyAt) !== 'none') return { mayHold: true, bytesRead: done };
+  }
+  return { mayHold: search === null || checksum !== chunk.checksum, bytesRead: done };
+}
+
+/** Where the values of the one page of a chunk begin, and what they decompress to, null if they need not be; null for anything else. */
+function pageOf(chunk: Uint8Array, readBytes: number): { bodyAt: number; length: number | null } | null {
+  try {
+    const { header, bodyAt } = readPageHeader(chunk.subarray(0, readBytes), 0, chunk.length);
+    const valuesAt = bodyAt + (header.kind === 'data' ? header.levelBytes : 0);
+    if (header.kind !== 'data' || bodyAt + header.bytes !== chunk.length || valuesAt > readBytes) return null;
+    const length = header.uncompressedBytes - header.levelBytes;
+    if (length > pageBytesMax) return null;
+    return { bodyAt: valuesAt, length: header.compressed ? length : null };
+  } catch (error) {
+    if (error instanceof FormatError) return null;
+    throw error;
+  }
+}
+
+/** Has a column chunk gone through. */
+export const passingTask: Task<PassingJob, Passed> = { module: builtModule(import.meta.url), work };

@@ -1,0 +1,145 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import * as plain from '../../engine/kernels/block-search.js';
+import type { KernelNeedle } from '../../engine/kernels/block-search.js';
+import { lz4BytesMax, lz4Compress, lz4TableEntries } from '../../engine/kernels/lz4.js';
+import { BlockSearch, searchRoomBytes } from '../../engine/kernels/simd/block-search.js';
+import { kernelNeedle } from '../../engine/kernels/simd/needle.js';
+import { both } from './lay.js';
+
+const numRuns = process.env.LOGSTRATA_LONG === '1' ? 5000 : 150;
+
+function compressed(text: Uint8Array): Uint8Array {
+  const target = new Uint8Array(lz4BytesMax(text.length));
+  return target.slice(0, lz4Compress(text, target, new Int32Array(lz4TableEntries)));
+}
+
+/** The verdict on a block that comes in pieces of these sizes, of which the last is repeated. */
+function verdictOf(
+  block: Uint8Array,
+  length: number | null,
+  needles: readonly KernelNeedle[],
+  room: Uint8Array,
+  pieces: readonly number[],
+): plain.BlockVerdict {
+  const search = new BlockSearch(block, length, needles, room);
+  let upTo = 0;
+  for (let i = 0; ; i++) {
+    upTo = Math.min(block.length, upTo + pieces[Math.min(i, pieces.length - 1)]!);
+    const verdict = search.take(upTo);
+    if (verdict !== 'none' || upTo === block.length) return verdict;
+  }
+}
+
+function verdicts(
+  block: Uint8Array,
+  length: number | null,
+  needles: readonly KernelNeedle[],
+  pieces: readonly number[],
+): Set<plain.BlockVerdict> {
+  const seen = new Set<plain.BlockVerdict>();
+  both((lay) => {
+    const room = lay(new Uint8Array(searchRoomBytes(needles)));
+    seen.add(verdictOf(lay(block), length, needles, room, pieces));
+  });
+  return seen;
+}
+
+/** Parts that make texts of many kinds: what repeats near and far, over many windows, and what does not. */
+const part = fc.oneof(
+  fc.uint8Array({ maxLength: 300 }),
+  fc.string({ maxLength: 40 }).map((text) => new TextEncoder().encode(text)),
+  fc.tuple(fc.nat(255), fc.constantFrom(1, 5, 300, 70_000)).map(([byte, n]) => new Uint8Array(n).fill(byte)),
+  fc.tuple(fc.integer(), fc.constantFrom(10, 400, 66_000, 200_000)).map(([seed, n]) => noise(seed, n)),
+);
+const texts = fc
+  .tuple(fc.array(part, { maxLength: 12 }), fc.array(fc.nat(11), { maxLength: 30 }))
+  .map(([parts, order]) => Buffer.concat(order.map((i) => parts[i] ?? new Uint8Array(0))));
+const pieceSizes = fc.array(fc.constantFrom(1, 2, 7, 100, 273, 274, 275, 5000, 131_072), {
+  minLength: 1,
+  maxLength: 4,
+});
+const sized = pieceSizes.map((sizes) => [...sizes, 9000]);
+
+function noise(seed: number, length: number): Uint8Array {
+  let state = seed | 1;
+  return Uint8Array.from({ length }, () => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return state;
+  });
+}
+
+/** A needle out of the text, or one that is likely nowhere. */
+function needleOf(text: Uint8Array, at: number, length: number, isThere: boolean): KernelNeedle {
+  const from = text.length === 0 ? 0 : at % text.length;
+  const bytes = text.slice(from, from + length);
+  const needle = bytes.length === 0 || !isThere ? Buffer.from('nowhere~', 'latin1') : bytes;
+  return kernelNeedle(Uint8Array.from(needle), false);
+}
+
+describe('needles in a page that comes in pieces', () => {
+  it('are found as the twin finds them, in what an LZ4 block makes and in a text', () => {
+    const needle = fc.tuple(fc.nat(), fc.constantFrom(1, 2, 12, 16, 17, 100, 4096), fc.boolean());
+    fc.assert(
+      fc.property(texts, fc.array(needle, { minLength: 1, maxLength: 3 }), sized, (text, wanted, pieces) => {
+        const needles = wanted.map(([at, length, isThere]) => needleOf(text, at, length, isThere));
+        const expected = plain.searchText(text, needles);
+        const block = compressed(text);
+        expect(plain.searchLz4(block, text.length, needles)).toBe(expected);
+        for (const seen of [
+          verdicts(block, text.length, needles, pieces),
+          verdicts(text, null, needles, pieces),
+        ]) {
+          // Where a text repeats itself all through, the kernel may leave it to others.
+          if (expected === 'none') seen.delete('may');
+          else expect(seen).toEqual(new Set(['may']));
+          expect([...seen].filter((verdict) => verdict !== expected)).toEqual([]);
+        }
+      }),
+      { numRuns },
+    );
+  }, 120_000);
+
+  it('are found where they cross the pieces that are looked at, in either case', () => {
+    const needles = [kernelNeedle(Buffer.from('request 0123456789abcdef'), true)];
+    for (let before = 190_000; before < 192_000; before += 7) {
+      const text = Buffer.concat([noise(before, before), Buffer.from('REQUEST 0123456789ABCDEF')]);
+      expect(verdicts(compressed(text), text.length, needles, [100_000])).toEqual(new Set(['may']));
+    }
+  });
+
+  it('are in no block that is malformed, and nothing is written beside the room', () => {
+    const needles = [kernelNeedle(Buffer.from('nowhere~'), false)];
+    const change = fc.tuple(fc.nat(), fc.nat(255));
+    fc.assert(
+      fc.property(
+        texts,
+        fc.array(change, { maxLength: 6 }),
+        fc.nat(3),
+        sized,
+        (text, changes, cut, pieces) => {
+          const whole = compressed(text);
+          const block = whole.slice(0, Math.max(0, whole.length - cut));
+          for (const [at, byte] of changes) if (block.length > 0) block[at % block.length] = byte;
+          const wanted = plain.searchLz4(block, text.length, needles);
+          const seen = verdicts(block, text.length, needles, pieces);
+          if (wanted === 'malformed') expect(seen.has('none')).toBe(false);
+          else if (wanted === 'may') expect(seen).toEqual(new Set(['may']));
+          else expect(seen.has('malformed')).toBe(false);
+        },
+      ),
+      { numRuns },
+    );
+  }, 120_000);
+
+  it('are in no block of another length than it is said to have', () => {
+    const needles = [kernelNeedle(Buffer.from('nowhere~'), false)];
+    for (const text of [noise(5, 700_000), new Uint8Array(700_000), noise(9, 100)]) {
+      const block = compressed(text);
+      for (const off of [-1, 1, -99, 300_000])
+        expect(verdicts(block, text.length + off, needles, [131_072])).toEqual(new Set(['malformed']));
+    }
+  });
+});
