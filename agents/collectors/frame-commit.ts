@@ -2,7 +2,7 @@ import type { AgentStore } from '../../engine/archive.js';
 import { BatchBuilder } from '../../engine/batch-builder.js';
 import type { RejectedLine, SourcePart } from '../../engine/storage/commit.js';
 import { checkpointKey } from '../../engine/storage/committed-values.js';
-import { partTimes, placementTimes } from '../../engine/storage/placement.js';
+import { lastPlacementTimes } from '../../engine/storage/placement.js';
 import type { WorkerPool } from '../../engine/workers/worker-pool.js';
 import type { CollectTally } from './collect-counts.js';
 import { decodeIn, type WithBatch } from '../lent-decoding.js';
@@ -158,7 +158,7 @@ async function store(
     previousTimeMs: file.position!.lastTimeMs,
     catchingUp: file.position!.offset < file.position!.unseenTo,
   }));
-  const lastTimes = partTimes(placementTimes(schema, batch, now(), sources), sources);
+  const lastTimes = lastPlacementTimes(schema, batch, now(), sources);
   const positions = parts.map((part, i) => ({
     ...part.position,
     lastTimeMs: lastTimes[i]!,

@@ -28,8 +28,8 @@ export interface GatheredLines {
 /** Bytes of lines in one commit: what a decoder takes some tens of milliseconds for, and holds a longest line. */
 export const frameBytesMax = 4 * 1024 * 1024;
 
-/** One read of a file. */
-export const pieceBytes = 256 * 1024;
+/** One read of a file: each is a trip to another thread and back. */
+export const pieceBytes = 1024 * 1024;
 
 /** Room for a piece, or a longest line, behind the bytes by which the place is recognised. */
 const scratchBytes = tailBytesMax + lineBytesMax + pieceBytes;

@@ -20,6 +20,9 @@ export interface GatherOptions {
 
 const lineFeed = 0x0a;
 
+/** Read beyond the room that a frame has left: whether there is more than fits. What does not fit is read again. */
+const aheadBytes = 64 * 1024;
+
 const wholeLines = { reason: null, endsInLine: false, tail: null };
 
 /** Reads the whole records behind a file's position into a frame. The position itself stays: nothing is stored yet. */
@@ -43,7 +46,7 @@ export class LineGathering {
 
   /** Throws Node's errors of reading, and `SourceError` for text that is not read. */
   async run(options: GatherOptions): Promise<Gathered> {
-    for (let wanted = pieceBytes; ;) {
+    for (let wanted = this.nextPiece(); ;) {
       const content = await this.read(wanted, options.takeRest);
       if (content === null) return 'replaced';
       const atEnd = content.length < wanted;
@@ -53,7 +56,7 @@ export class LineGathering {
       const whole = this.ends.wholeTo(content, 0, content.length);
       if (whole > 0) {
         if (!this.take(content.subarray(0, whole))) return 'full';
-        wanted = pieceBytes;
+        wanted = this.nextPiece();
       }
       const rest = content.length - whole;
       if (rest > lineBytesMax) {
@@ -65,6 +68,10 @@ export class LineGathering {
         wanted = lineBytesMax + pieceBytes;
       }
     }
+  }
+
+  private nextPiece(): number {
+    return Math.min(pieceBytes, this.frame.room + aheadBytes);
   }
 
   /** Of a file of which nothing is stored there is no place to recognise: what was seen of it must still be there. */

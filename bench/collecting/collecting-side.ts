@@ -48,12 +48,6 @@ export interface CollectingFigures extends Counted {
   readonly memoryBytes: number;
 }
 
-/** How often it is looked whether all is collected: of very many logs that costs something itself. */
-const pollMs = 5;
-const livePollMs = 100;
-
-const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
 const agentName = 'agent';
 
 /** Figure by figure, `a` and so many times `b`. */
@@ -93,7 +87,7 @@ class CollectingSide {
   private readonly workers = new WorkerPool(2);
   private readonly definition: AgentDefinition;
   private readonly collection: Collection;
-  private readonly committed: Committed[] = [];
+  private readonly commits = new Commits();
 
   constructor(
     private readonly archive: Archive,
@@ -117,12 +111,12 @@ class CollectingSide {
   /** Follows the logs until all is collected. */
   async run(): Promise<Counted> {
     const store = await this.archive.agent(agentName, this.definition.schema);
-    await this.collection.add({ definition: this.definition, store: noting(store, this.committed) });
+    await this.collection.add({ definition: this.definition, store: noting(store, this.commits) });
     this.collection.start();
     const { gains, commits } = this.task;
     const counted = gains === undefined ? await this.collectLive() : await this.collectPieces(gains, store);
     await this.collection.stop();
-    if (commits !== undefined) writeFileSync(commits, JSON.stringify(this.committed));
+    if (commits !== undefined) writeFileSync(commits, JSON.stringify(this.commits.all));
     return counted;
   }
 
@@ -133,10 +127,6 @@ class CollectingSide {
     return { records, rejected, contentBytes: bytes, commits, seconds: performance.now() / 1000, cpuSeconds };
   }
 
-  private async collectedUpTo(contentBytes: number, everyMs: number): Promise<void> {
-    while (this.now().contentBytes < contentBytes) await delay(everyMs);
-  }
-
   /** Collects piece after piece. Writing one is over before it is seen, and sealing it before the next is written. */
   private async collectPieces({ log, pieces, warmUp }: Gains, store: AgentStore): Promise<Counted> {
     const each: Counted[] = [];
@@ -144,7 +134,7 @@ class CollectingSide {
     for (const piece of pieces) {
       written += appendFile(log, piece);
       const before = this.now();
-      await this.collectedUpTo(written, pollMs);
+      await this.commits.reach(written);
       each.push(added(this.now(), before, -1));
       // There is nothing to merge: what is of one day is one segment.
       await store.compact({ codec: 'lz4' });
@@ -157,7 +147,7 @@ class CollectingSide {
     const before = this.now();
     process.stdout.write('following\n');
     const [ended] = (await once(process.stdin, 'data')) as [Buffer];
-    await this.collectedUpTo(Number(ended.toString()), livePollMs);
+    await this.commits.reach(Number(ended.toString()));
     return added(this.now(), before, -1);
   }
 
@@ -166,12 +156,42 @@ class CollectingSide {
   }
 }
 
-/** A store that notes how far each file is stored, and when. */
-function noting(store: AgentStore, committed: Committed[]): AgentStore {
+/** How far each file is stored, and when. */
+class Commits {
+  readonly all: Committed[] = [];
+  private contentBytes = 0;
+  private wantedBytes = Infinity;
+  private tell = (): void => {};
+
+  /** Resolves once so many bytes of all files are stored, and the collection knows. Nobody looks now and then: that costs time itself. */
+  reach(contentBytes: number): Promise<void> {
+    this.wantedBytes = contentBytes;
+    return new Promise((resolve) => {
+      this.tell = () => setImmediate(resolve);
+      this.look();
+    });
+  }
+
+  note(commit: Committed, contentBytes: number): void {
+    this.all.push(commit);
+    this.contentBytes += contentBytes;
+    this.look();
+  }
+
+  private look(): void {
+    if (this.contentBytes < this.wantedBytes) return;
+    this.wantedBytes = Infinity;
+    this.tell();
+  }
+}
+
+/** A store whose commits are noted. */
+function noting(store: AgentStore, commits: Commits): AgentStore {
   const append: AgentStore['append'] = async (batch, extras, placement) => {
     const result = await store.append(batch, extras, placement);
     const atMs = Date.now();
-    committed.push({ atMs, ends: extras.checkpoints.map(({ path, offset }) => [path, offset] as const) });
+    const ends = extras.checkpoints.map(({ path, offset }) => [path, offset] as const);
+    commits.note({ atMs, ends }, extras.counters.inputBytes);
     return result;
   };
   return new Proxy(store, {

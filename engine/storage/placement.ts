@@ -28,11 +28,16 @@ export function placementTimes(
   if (field < 0) return times.fill(nowMs);
   let from = 0;
   for (const { rows, previousTimeMs } of parts) {
-    const previous = Math.max(1, Math.min(previousTimeMs ?? nowMs, nowMs));
-    fillPlacementTimes(times, from, from + rows, batch.columns[field]!, nowMs, previous);
+    const previous = previousOf(previousTimeMs, nowMs);
+    fillPlacementTimes(times.subarray(from, from + rows), batch.columns[field]!, from, nowMs, previous);
     from += rows;
   }
   return times;
+}
+
+/** The placement time of the record before a part. */
+function previousOf(previousTimeMs: number | null, nowMs: number): number {
+  return Math.max(1, Math.min(previousTimeMs ?? nowMs, nowMs));
 }
 
 /** The placement time of each part's last record; of one without rows that of the record before it. */
@@ -47,30 +52,55 @@ export function partTimes(
   });
 }
 
+/** As `partTimes` of `placementTimes`, which looks at every row: only at those that tell. */
+export function lastPlacementTimes(
+  schema: Schema,
+  batch: RecordBatch,
+  nowMs: number,
+  parts: readonly Pick<SourcePart, 'rows' | 'previousTimeMs'>[],
+): (number | null)[] {
+  const field = placementField(schema);
+  const last = new Float64Array(1);
+  let from = 0;
+  return parts.map(({ rows, previousTimeMs }) => {
+    const first = from;
+    from += rows;
+    if (rows === 0) return previousTimeMs;
+    if (field < 0) return nowMs;
+    const column = batch.columns[field]!;
+    // The last row with a time says it; where there is none, all have that of the record before them.
+    let row = from - 1;
+    while (row > first && !isValid(column.validity, row)) row--;
+    fillPlacementTimes(last, column, row, nowMs, previousOf(previousTimeMs, nowMs));
+    return last[0]!;
+  });
+}
+
+/** Fills in the times of the rows from `from` on, as many as there are `times`. */
 function fillPlacementTimes(
   times: Float64Array,
-  from: number,
-  to: number,
   column: Column,
+  from: number,
   nowMs: number,
   previousMs: number,
 ): void {
   let previous = previousMs;
   const plain = column.kind === 'dictionary' ? column.values : column;
   if (plain.kind !== 'int64') {
-    times.fill(previous, from, to);
+    times.fill(previous);
     return;
   }
   const codes = column.kind === 'dictionary' ? column.codes : null;
   // Halves, because reading a BigInt64Array makes a heap object for each row.
   const halves = new Int32Array(plain.values.buffer, plain.values.byteOffset, plain.values.length * 2);
-  for (let row = from; row < to; row++) {
+  for (let i = 0; i < times.length; i++) {
+    const row = from + i;
     if (column.validity === null || isValid(column.validity, row)) {
       const at = (codes === null ? row : codes[row]!) * 2;
       const timeMs = halves[at + 1]! * 4294967296 + (halves[at]! >>> 0);
       previous = timeMs < 1 ? 1 : timeMs > nowMs ? nowMs : timeMs;
     }
-    times[row] = previous;
+    times[i] = previous;
   }
 }
 

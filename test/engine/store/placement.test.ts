@@ -3,7 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { batchFromRows } from '../../../engine/rows.js';
 import { makeSchema, type Schema } from '../../../engine/schema.js';
 import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
-import { livePartition } from '../../../engine/storage/placement.js';
+import {
+  lastPlacementTimes,
+  livePartition,
+  partTimes,
+  placementTimes,
+} from '../../../engine/storage/placement.js';
 import { answerOf } from '../../model/answer.js';
 import type { Value } from '../../model/dataset.js';
 import { answer, append, load, noExtras, noon, openOn } from './memory-archive.js';
@@ -97,6 +102,31 @@ it('a record whose time is not read follows the one before it in its source, als
   const partitions = (await answer(store)).matchAll(/"_cursor":"([0-9a-f]{6})/g);
   expect([...partitions].map((match) => parseInt(match[1]!, 16))).toEqual([noon / hour - 5, noon / hour]);
   await archive.close();
+});
+
+describe('the last placement time of each source', () => {
+  for (const [name, schema] of Object.entries(schemas)) {
+    it(`is that of its last row: ${name}`, () => {
+      const row = fc.tuple(
+        ...schema.fields.map(({ type }) => (type === 'string' ? fc.constant('x') : anyTime)),
+      );
+      const part = fc.record({
+        rows: fc.array(row, { maxLength: 5 }),
+        previousTimeMs: fc.option(fc.integer({ min: noon - hour, max: noon + hour })),
+      });
+      fc.assert(
+        fc.property(fc.array(part, { maxLength: 4 }), (sources) => {
+          const batch = batchFromRows(
+            schema,
+            sources.flatMap(({ rows }) => rows),
+          );
+          const parts = sources.map(({ rows, previousTimeMs }) => ({ rows: rows.length, previousTimeMs }));
+          const all = placementTimes(schema, batch, noon, parts);
+          expect(lastPlacementTimes(schema, batch, noon, parts)).toEqual(partTimes(all, parts));
+        }),
+      );
+    });
+  }
 });
 
 describe('a live record', () => {
