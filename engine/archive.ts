@@ -54,7 +54,10 @@ export interface AgentStore {
   /** Starts a query on the newest state. Its errors come from `lines`. No promise where the newest state is known: in the writer. */
   scan(query: Query, options?: ScanOptions): Scan | Promise<Scan>;
   /** The same answer as columns, in pieces of at most a row group. */
-  selectRows(query: Query, options?: Pick<ScanOptions, 'signal'>): AsyncIterable<SelectedRows>;
+  selectRows(
+    query: Query,
+    options?: { readonly signal?: AbortSignal | undefined },
+  ): AsyncIterable<SelectedRows>;
   /** Every source's last checkpoint, that of hot batches included. */
   checkpoints(): Promise<readonly Checkpoint[]>;
   /** The same, with the state that they are of: for `CommitExtras.asOf`. */
@@ -84,12 +87,14 @@ export interface KnownSources {
 }
 
 export interface ScanOptions {
-  readonly signal?: AbortSignal | undefined;
+  /** Stops the scan. A function is asked for it, always for the same one, where the scan lasts long enough to be stopped. */
+  readonly signal?: AbortSignal | (() => AbortSignal) | undefined;
   /** Memory of one piece of the answer; the default is `answerBytesMax`. */
   readonly pieceBytes?: number | undefined;
   /**
    * Pieces are lent: each may be read until the next one is asked for or the scan is ended, and lies in memory that is written to
-   * again then. That saves a copy of the whole answer. By default a piece is its reader's own.
+   * again then. That saves a copy of the whole answer. Their reader goes on to the end or calls `return`, also after an abort. By
+   * default a piece is its reader's own.
    */
   readonly lends?: boolean | undefined;
 }

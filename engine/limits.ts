@@ -45,6 +45,9 @@ export const poolMemoryShareDefault = 1 / 4;
 /** Queries that wait for memory of decoded columns. More than a server runs at once; a bound for who embeds the engine. */
 export const poolWaitersMax = 1000;
 
+/** Rows of an answer that is looked for and written in one go, where all of it is in memory (`scan/page.ts`): a tenth of a millisecond. */
+export const pageRowsMax = 256;
+
 /** A piece of an answer handed to the caller at once; bounds the memory of a streaming response. */
 export const answerBytesMax = 256 * 1024;
 

@@ -12,6 +12,13 @@ export const headersMax = 100;
 /** Bytes that a client may send ahead while it is being answered (pipelining); beyond them its socket is not read. */
 export const pipelinedBytesMax = 64 * 1024;
 
+/** A head that is kept with its connection, to know it again: those of browsers are shorter. */
+export const keptHeadBytesMax = 4 * 1024;
+
+/** Queries that are kept as they were understood; those of a few dashboards fit. Longer query strings are not. */
+export const knownQueriesMax = 256;
+export const knownQueryCharactersMax = 1024;
+
 /** The same bound where requests are counted: node:http parses ahead what one packet holds. */
 export const pipelinedRequestsMax = 32;
 

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { headTimeoutMs, idleTimeoutMs, stallTimeoutMs, sweepIntervalMs } from './http-limits.js';
+import type { HeadTexts } from './head-texts.js';
 import { NetResponse } from './net-response.js';
 import { ProblemError } from './problem.js';
 import { sendProblem } from './problem-response.js';
@@ -15,7 +16,7 @@ export interface NetDoor {
   readonly isStopping: boolean;
   /** At most `sweepIntervalMs` behind the clock. */
   readonly nowMs: number;
-  readonly date: string;
+  readonly heads: HeadTexts;
 }
 
 /**

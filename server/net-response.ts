@@ -1,7 +1,6 @@
 import { assert } from '../engine/assert.js';
 import { clientGone } from './client-gone.js';
 import type { NetConnection } from './net-connection.js';
-import { reasonPhrase } from './problem.js';
 import type { ResponseHead, TransportResponse } from './transport.js';
 
 const lineEnd = Buffer.from('\r\n');
@@ -111,9 +110,8 @@ export class NetResponse implements TransportResponse {
     const { door } = this.#connection;
     this.#isBegun = true;
     this.#closes ||= head.closes === true || door.isStopping;
-    let text = `HTTP/1.1 ${head.status} ${reasonPhrase(head.status)}\r\nDate: ${door.date}\r\n`;
-    for (const name in head.headers) text += `${name}: ${head.headers[name]}\r\n`;
-    text += framing;
+    const timing = head.timing === undefined ? '' : `Server-Timing: ${head.timing}\r\n`;
+    const text = `${door.heads.startOf(head)}${timing}${framing}`;
     return this.#closes ? `${text}Connection: close\r\n\r\n` : `${text}\r\n`;
   }
 

@@ -2,6 +2,7 @@ import { createServer } from 'node:net';
 import type { Server } from 'node:net';
 import { Connections } from './connections.js';
 import { sweepIntervalMs } from './http-limits.js';
+import { HeadTexts } from './head-texts.js';
 import { listenOn } from './listen.js';
 import { NetConnection } from './net-connection.js';
 import type { NetDoor } from './net-connection.js';
@@ -18,8 +19,7 @@ export class NetTransport implements Transport, NetDoor {
   isStopping = false;
   /** The clock for what lasts seconds, read once for all connections at each sweep: asking it for each request costs more. */
   nowMs = performance.now();
-  /** The value of `Date` (RFC 9110, section 6.6.1), which has whole seconds. */
-  date = '';
+  heads = new HeadTexts();
   readonly #server: Server;
   readonly #connections: Connections<NetConnection>;
   #sweeper: NodeJS.Timeout | undefined;
@@ -42,7 +42,7 @@ export class NetTransport implements Transport, NetDoor {
 
   #sweep(): void {
     this.nowMs = performance.now();
-    this.date = new Date().toUTCString();
+    this.heads = new HeadTexts();
     for (const connection of this.#connections) connection.sweep();
   }
 

@@ -305,6 +305,7 @@ class NodeResponse implements TransportResponse {
 
   #writeHead(head: ResponseHead, length: number | undefined): void {
     for (const [name, value] of Object.entries(head.headers)) this.#response.setHeader(name, value);
+    if (head.timing !== undefined) this.#response.setHeader('Server-Timing', head.timing);
     if (length !== undefined) this.#response.setHeader('Content-Length', length);
     if (head.closes === true || this.#closesBehind || this.#isStopping())
       this.#response.setHeader('Connection', 'close');

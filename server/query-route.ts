@@ -1,4 +1,4 @@
-import type { AgentStore } from '../engine/archive.js';
+import type { AgentStore, Scan } from '../engine/archive.js';
 import { isLogstrataError } from '../engine/errors.js';
 import type { Query } from '../engine/scan/query.js';
 import { acceptsGzip } from './accept-encoding.js';
@@ -6,6 +6,7 @@ import { clientGone } from './client-gone.js';
 import { corsHeaders, preflightHeaders, withVary } from './cors.js';
 import type { CorsOrigin } from './cors.js';
 import { gzipped } from './gzip.js';
+import { KnownQueries, type UnderstoodQuery } from './known-queries.js';
 import { ProblemError, problemOf } from './problem.js';
 import { sendProblem } from './problem-response.js';
 import type { QuerySlots } from './query-slots.js';
@@ -40,6 +41,7 @@ export class QueryRoute {
   readonly #options: RouteOptions;
   readonly #slots: QuerySlots;
   readonly #heads: AnswerHeads;
+  readonly #known = new KnownQueries();
 
   constructor(options: RouteOptions, slots: QuerySlots) {
     this.#options = options;
@@ -47,25 +49,35 @@ export class QueryRoute {
     this.#heads = new AnswerHeads(options.corsOrigin);
   }
 
-  /** Answers one request. Never rejects: what fails is answered, or breaks the connection, and is logged when it is ours. */
-  async answer(request: TransportRequest, response: TransportResponse): Promise<void> {
+  /**
+   * Answers one request; what is returned resolves when that has ended, and is undefined where it has already. Never throws or rejects:
+   * what fails is answered, or breaks the connection, and is logged when it is ours.
+   */
+  answer(request: TransportRequest, response: TransportResponse): Promise<void> | undefined {
     try {
-      this.#slots.assertOpen();
-      if (request.method === 'OPTIONS') {
-        await response.send({ status: 204, headers: this.#preflight(request) }, null);
-        return;
-      }
-      const { store, query } = this.#read(request);
-      const packs = acceptsGzip(request.header('accept-encoding'));
-      const head = this.#heads.of(request.header('origin'));
-      if (request.method === 'HEAD') await response.send(packs ? packed(head) : head, null);
-      else await this.#run(store, query, head, packs, response);
+      return this.#answer(request, response)?.catch((error: unknown) => this.#fail(request, response, error));
     } catch (error) {
-      if (response.isGone) return;
-      const problem = problemOf(error);
-      this.#logOurs(problem, error);
-      sendProblem(response, problem, withVary(this.#cors(request), 'Accept-Encoding'));
+      this.#fail(request, response, error);
+      return undefined;
     }
+  }
+
+  #answer(request: TransportRequest, response: TransportResponse): Promise<void> | undefined {
+    this.#slots.assertOpen();
+    if (request.method === 'OPTIONS')
+      return response.send({ status: 204, headers: this.#preflight(request) }, null);
+    const { store, query } = this.#read(request);
+    const packs = acceptsGzip(request.header('accept-encoding'));
+    const head = this.#heads.of(request.header('origin'));
+    if (request.method === 'HEAD') return response.send(packs ? packed(head) : head, null);
+    return this.#run({ store, query, head, packs, response });
+  }
+
+  #fail(request: TransportRequest, response: TransportResponse, error: unknown): void {
+    if (response.isGone) return;
+    const problem = problemOf(error);
+    this.#logOurs(problem, error);
+    sendProblem(response, problem, withVary(this.#cors(request), 'Accept-Encoding'));
   }
 
   #cors(request: TransportRequest): Record<string, string> {
@@ -76,55 +88,91 @@ export class QueryRoute {
     return { ...this.#cors(request), ...preflightHeaders(routeMethods(this.#options.corsOrigin)) };
   }
 
-  #read(request: TransportRequest): { store: AgentStore; query: Query } {
+  #read(request: TransportRequest): UnderstoodQuery {
+    const target = `${request.rawPath}?${request.rawQuery}`;
+    const known = this.#known.get(target);
+    if (known !== undefined) {
+      // The agent may have been given other fields, or have gone, in the meantime.
+      const { agent, store, schema } = known;
+      if (this.#options.lookup(agent) === store && store.schema === schema) return known;
+    }
     const agent = parseAgentPath(request.rawPath);
     const store = this.#options.lookup(agent);
     if (store === undefined) throw new ProblemError(404, `there is no agent "${agent}"`);
+    const { schema } = store;
     const { timezone, limitMax, now } = this.#options;
+    let isOfNow = false;
     const query = parseQueryRequest(request.rawQuery, {
-      schema: store.schema,
-      now: now(),
+      schema,
+      get now() {
+        isOfNow = true;
+        return now();
+      },
       timezone,
       limitMax,
       limitDefault: Math.min(limitDefault, limitMax),
     });
-    return { store, query };
+    const understood = { agent, store, schema, query };
+    // A relative time means another one each time that it is read.
+    if (!isOfNow) this.#known.keep(target, understood);
+    return understood;
   }
 
-  /** Throws before the first byte of the answer only. */
-  async #run(
-    store: AgentStore,
-    query: Query,
-    head: ResponseHead,
-    packs: boolean,
-    response: TransportResponse,
-  ): Promise<void> {
+  /** Throws, or rejects, before the first byte of the answer only. Undefined where it has been given whole. */
+  #run(wanted: WantedAnswer): Promise<void> | undefined {
     const release = this.#slots.take();
     const pieces = new TimedPieces(this.#options.queryTimeoutMs);
-    response.whenGone(() => pieces.interrupt(clientGone()));
-    const startMs = performance.now();
+    let waiting: Promise<void> | undefined;
     try {
-      const begun = pieces.start((signal) => store.scan(query, { signal, lends: true }));
-      const scan = begun instanceof Promise ? await begun : begun;
-      const atHand = pieces.now();
-      const first = atHand === null ? await pieces.next() : atHand;
-      const timing = serverTiming(scan.stats, performance.now() - startMs);
-      const timed = { status: head.status, headers: { ...head.headers, 'Server-Timing': timing } };
-      if (first === undefined) {
-        await response.send(timed, new Uint8Array(0));
-      } else if (pieces.isAtEnd && !packs) {
-        const sending = response.send(timed, first);
-        if (sending !== undefined) await sending;
-        // It is over: this gives back what it held.
-        pieces.now();
-      } else {
-        await this.#stream(pieces, first, timed, packs, response);
-      }
+      waiting = this.#runNow(wanted, pieces);
     } finally {
-      // A scan that does not stop at once keeps its slot, but nobody waits for it.
-      if (pieces.isDone) release();
-      else void pieces.close().then(release);
+      if (waiting === undefined) end(pieces, release);
     }
+    return waiting?.finally(() => end(pieces, release));
+  }
+
+  /** Does what can be done without waiting. */
+  #runNow(wanted: WantedAnswer, pieces: TimedPieces): Promise<void> | undefined {
+    const { store, query } = wanted;
+    const startMs = performance.now();
+    const scan = pieces.start((signal) => store.scan(query, { signal, lends: true }));
+    if (scan instanceof Promise) return this.#runLater(wanted, pieces, scan, startMs);
+    const first = pieces.now();
+    if (first === null) return this.#runLater(wanted, pieces, scan, startMs);
+    return this.#give(wanted, pieces, scan, first, startMs);
+  }
+
+  async #runLater(
+    wanted: WantedAnswer,
+    pieces: TimedPieces,
+    begun: Scan | Promise<Scan>,
+    startMs: number,
+  ): Promise<void> {
+    wanted.response.whenGone(() => pieces.interrupt(clientGone()));
+    const scan = begun instanceof Promise ? await begun : begun;
+    const atHand = pieces.now();
+    const first = atHand === null ? await pieces.next() : atHand;
+    await this.#give(wanted, pieces, scan, first, startMs);
+  }
+
+  /** Answers with the first piece, which is undefined where there is none, and those that follow. */
+  #give(
+    { head, packs, response }: WantedAnswer,
+    pieces: TimedPieces,
+    scan: Scan,
+    first: Uint8Array | undefined,
+    startMs: number,
+  ): Promise<void> | undefined {
+    const ownHead = timed(head, scan, startMs);
+    if (first !== undefined && (packs || !pieces.isAtEnd)) {
+      response.whenGone(() => pieces.interrupt(clientGone()));
+      return this.#stream(pieces, first, ownHead, packs, response);
+    }
+    const sending = response.send(ownHead, first ?? nothing);
+    // Behind the last piece there is nothing but the end, which gives back what the scan held.
+    if (sending !== undefined) return sending.then(() => void pieces.now());
+    pieces.now();
+    return undefined;
   }
 
   /** Whatever fails from here on breaks the connection: a problem can't be told any more. */
@@ -153,6 +201,27 @@ export class QueryRoute {
 function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return isLogstrataError(error) ? error.message : (error.stack ?? error.message);
+}
+
+/** A query, and how it is to be answered. */
+interface WantedAnswer {
+  readonly store: AgentStore;
+  readonly query: Query;
+  readonly head: ResponseHead;
+  readonly packs: boolean;
+  readonly response: TransportResponse;
+}
+
+const nothing = new Uint8Array(0);
+
+/** A scan that does not stop at once keeps its slot, but nobody waits for it. */
+function end(pieces: TimedPieces, release: () => void): void {
+  if (pieces.isDone) release();
+  else void pieces.close().then(release);
+}
+
+function timed({ status, headers }: ResponseHead, { stats }: Scan, startMs: number): ResponseHead {
+  return { status, headers, timing: serverTiming(stats, performance.now() - startMs) };
 }
 
 const answerHeaders = { 'Content-Type': 'application/x-ndjson', 'Cache-Control': 'no-store' };

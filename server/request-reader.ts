@@ -1,4 +1,4 @@
-import { pipelinedBytesMax } from './http-limits.js';
+import { keptHeadBytesMax, pipelinedBytesMax } from './http-limits.js';
 import { ProblemError } from './problem.js';
 import { checkHead, parseHeaderLines, readHeaders, takeHead } from './request-head.js';
 import type { CheckedHead, Headers } from './request-head.js';
@@ -21,6 +21,9 @@ export class RequestReader {
   /** The headers of the last request: clients send the same ones again and again. */
   #headers: Headers | undefined;
   #headersText = '';
+  /** What came last in one piece, and the request that it was: who polls sends the same bytes every time. */
+  #lastBytes: Buffer = nothing;
+  #last: ReadRequest | undefined;
 
   constructor(methods: readonly string[]) {
     this.#methods = methods;
@@ -43,14 +46,25 @@ export class RequestReader {
 
   /** The next request; undefined when its head is not complete. Behind one that is refused there is none. */
   next(): ReadRequest | undefined {
-    if (this.#pending.length === 0) return undefined;
+    const pending = this.#pending;
+    if (pending.length === 0) return undefined;
+    if (this.#last !== undefined && pending.equals(this.#lastBytes)) {
+      this.#pending = nothing;
+      return this.#last;
+    }
     let isHead = false;
     try {
-      const taken = takeHead(this.#pending);
+      const taken = takeHead(pending);
       if (taken === undefined) return undefined;
       isHead = taken.line.method === 'HEAD';
-      this.#pending = taken.length === this.#pending.length ? nothing : this.#pending.subarray(taken.length);
-      return { request: checkHead(taken.line, this.#headersOf(taken.headers), this.#methods), isHead };
+      const isAlone = taken.length === pending.length;
+      this.#pending = isAlone ? nothing : pending.subarray(taken.length);
+      const read = { request: checkHead(taken.line, this.#headersOf(taken.headers), this.#methods), isHead };
+      if (isAlone && pending.length <= keptHeadBytesMax) {
+        this.#lastBytes = pending;
+        this.#last = read;
+      }
+      return read;
     } catch (error) {
       if (!(error instanceof ProblemError)) throw error;
       this.#isOver = true;

@@ -6,12 +6,16 @@ import type { ScanStats } from '../engine/scan/query.js';
  * `groups` say what was looked at so far. Durations are milliseconds.
  */
 export function serverTiming(stats: ScanStats, firstMs: number): string {
-  return [
-    `first;dur=${firstMs.toFixed(2)}`,
-    `select;dur=${stats.selectMs.toFixed(2)}`,
-    `write;dur=${stats.writeMs.toFixed(2)}`,
-    `rows;desc="${stats.rowsScanned} scanned"`,
-    `groups;desc="${stats.rowGroupsScanned} scanned of ${stats.rowGroups}"`,
-    `read;desc="${stats.bytesRead} bytes"`,
-  ].join(', ');
+  return (
+    `first;dur=${hundredths(firstMs)}, select;dur=${hundredths(stats.selectMs)}, ` +
+    `write;dur=${hundredths(stats.writeMs)}, rows;desc="${stats.rowsScanned} scanned", ` +
+    `groups;desc="${stats.rowGroupsScanned} scanned of ${stats.rowGroups}", read;desc="${stats.bytesRead} bytes"`
+  );
+}
+
+/** A duration with two decimals. `toFixed` takes three times as long, which short answers notice. */
+function hundredths(ms: number): string {
+  const all = Math.round(ms * 100);
+  const rest = all % 100;
+  return `${(all - rest) / 100}.${rest < 10 ? '0' : ''}${rest}`;
 }

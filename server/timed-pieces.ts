@@ -14,7 +14,9 @@ const idleControllersMax = 64;
  */
 export class TimedPieces {
   readonly #limitMs: number;
-  readonly #abort = idleControllers.pop() ?? new AbortController();
+  /** Made when the scan asks for its signal, or is to be stopped: one that is over by then needs none. */
+  #abort: AbortController | undefined;
+  readonly #signal = (): AbortSignal => this.#controller().signal;
   #beginning: Promise<Scan> | undefined;
   #pieces: AsyncIterator<Uint8Array> | undefined;
   /** The same, where it can be asked without waiting. */
@@ -42,8 +44,8 @@ export class TimedPieces {
   }
 
   /** Starts the scan, within the same bound. */
-  start(begin: (signal: AbortSignal) => Scan | Promise<Scan>): Scan | Promise<Scan> {
-    const begun = begin(this.#abort.signal);
+  start(begin: (signal: () => AbortSignal) => Scan | Promise<Scan>): Scan | Promise<Scan> {
+    const begun = begin(this.#signal);
     return begun instanceof Promise ? this.#startLater(begun) : this.#take(begun);
   }
 
@@ -61,11 +63,21 @@ export class TimedPieces {
   /** The next piece, or undefined at the end, where nothing has to be waited for; null where `next` has to be asked. */
   now(): Uint8Array | undefined | null {
     if (this.#isDone) return undefined;
-    const result = this.#ready?.now() ?? null;
+    const result = this.#askNow();
     if (result === null) return null;
     if (result.done !== true) return result.value;
     this.#finish();
     return undefined;
+  }
+
+  /** A scan that fails is over. */
+  #askNow(): IteratorResult<Uint8Array, void> | null {
+    try {
+      return this.#ready?.now() ?? null;
+    } catch (error) {
+      this.#finish();
+      throw error;
+    }
   }
 
   /** The next piece; undefined at the end. */
@@ -77,17 +89,22 @@ export class TimedPieces {
     return undefined;
   }
 
+  #controller(): AbortController {
+    return (this.#abort ??= idleControllers.pop() ?? new AbortController());
+  }
+
   #finish(): void {
     this.#isDone = true;
-    clearTimeout(this.#timer);
-    if (!this.#abort.signal.aborted && idleControllers.length < idleControllersMax)
-      idleControllers.push(this.#abort);
+    if (this.#timer !== undefined) clearTimeout(this.#timer);
+    const abort = this.#abort;
+    if (abort !== undefined && !abort.signal.aborted && idleControllers.length < idleControllersMax)
+      idleControllers.push(abort);
   }
 
   /** Stops the scan and whoever waits for it, for this reason. */
   interrupt(reason: LogstrataError): void {
     if (this.#isDone) return;
-    this.#abort.abort(reason);
+    this.#controller().abort(reason);
     this.#reject?.(reason);
   }
 
@@ -96,7 +113,7 @@ export class TimedPieces {
     if (this.#isDone) return;
     this.#isDone = true;
     clearTimeout(this.#timer);
-    this.#abort.abort(new LogstrataError('cancelled', 'nobody reads this answer any more'));
+    this.#controller().abort(new LogstrataError('cancelled', 'nobody reads this answer any more'));
     try {
       // A scan that begins too late must still be told that nobody reads it.
       const pieces = this.#pieces ?? (await this.#beginning)?.lines[Symbol.asyncIterator]();
@@ -119,8 +136,8 @@ export class TimedPieces {
           reject(error);
         },
       );
-      const { signal } = this.#abort;
-      if (signal.aborted) reject(signal.reason as Error);
+      const signal = this.#abort?.signal;
+      if (signal?.aborted === true) reject(signal.reason as Error);
       this.#reject = reject;
       this.#sinceMs = performance.now();
       this.#timer ??= setTimeout(() => this.#onTimer(), Math.max(0, this.#limitMs - this.#usedMs));

@@ -203,6 +203,7 @@ class UwsResponse implements TransportResponse {
     this.#closesBehind = closes;
     this.#response.writeStatus(`${head.status} ${reasonPhrase(head.status)}`);
     for (const [name, value] of Object.entries(head.headers)) this.#response.writeHeader(name, value);
+    if (head.timing !== undefined) this.#response.writeHeader('Server-Timing', head.timing);
     // Its own closing of connections would write this header into the middle of a body that has begun, so the gate closes.
     if (closes) this.#response.writeHeader('Connection', 'close');
   }

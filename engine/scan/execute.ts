@@ -7,7 +7,8 @@ import { Finder } from './finder.js';
 import { JsonLines } from './json-lines.js';
 import { Materialiser, type Matches } from './materialise.js';
 import { LentSpace, OwnSpace } from './piece-space.js';
-import { Pace, throwIfAborted } from './pace.js';
+import { Pace, signalOf, throwIfAborted } from './pace.js';
+import { PageLines } from './page-lines.js';
 import { planScan } from './plan.js';
 import { preparePredicates } from './predicate.js';
 import type { Query, ScanStats } from './query.js';
@@ -52,8 +53,17 @@ export interface ScanSettings extends ScanOptions {
  * where that is a `LogstrataError`), and whatever reading the row groups throws. Nothing is read before the first `next`.
  */
 export function executeScan(snapshot: Snapshot, query: Query, options: ScanSettings = {}): Scan {
+  const { signal, pieceBytes, lends, workers } = options;
   const stats = newScanStats();
-  return { stats, lines: new ScanLines(snapshot, query, options, stats) };
+  const page = PageLines.of(snapshot, query, stats, options);
+  if (page !== null) return { stats, lines: page };
+  const work = { signal: signalOf(signal), pieceBytes, lends, workers };
+  return { stats, lines: new ScanLines(snapshot, query, work, stats) };
+}
+
+/** The same, of a scan that is more than a page. */
+interface WorkSettings extends ScanSettings {
+  readonly signal: AbortSignal | undefined;
 }
 
 /** How far an answer has come. */
@@ -74,7 +84,7 @@ class ScanLines implements ReadyIterable<Uint8Array> {
   #isTaken = false;
   readonly #progress: Progress = { isAtEnd: false };
 
-  constructor(snapshot: Snapshot, query: Query, options: ScanSettings, stats: ScanStats) {
+  constructor(snapshot: Snapshot, query: Query, options: WorkSettings, stats: ScanStats) {
     this.#snapshot = snapshot;
     this.#signal = options.signal;
     this.#threads = QueryThreads.of(options.workers, this.#signal);
@@ -169,7 +179,7 @@ class ScanLines implements ReadyIterable<Uint8Array> {
 function* answer(
   snapshot: Snapshot,
   query: Query,
-  options: ScanOptions,
+  options: WorkSettings,
   stats: ScanStats,
   threads: QueryThreads | null,
   progress: Progress,

@@ -12,6 +12,11 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
   throw new LogstrataError('cancelled', 'the query was cancelled', { cause: reason });
 }
 
+/** The signal of a scan, asked for where that is yet to be done. */
+export function signalOf(signal: AbortSignal | (() => AbortSignal) | undefined): AbortSignal | undefined {
+  return typeof signal === 'function' ? signal() : signal;
+}
+
 /** Keeps a scan from holding the thread: to be asked between steps of a few milliseconds. */
 export class Pace {
   readonly #signal: AbortSignal | undefined;

@@ -106,16 +106,22 @@ export function* scanUnits(plan: ScanPlan): Generator<ScanUnit> {
 }
 
 function pushRange(plan: ScanPlan, index: number, ranges: RowRange[]): void {
+  const range = rangeOf(plan, index);
+  if (range !== null) ranges.push(range);
+}
+
+/** The rows of run number `index` of a plan that lie within its bounds; null where none do. */
+export function rangeOf(plan: ScanPlan, index: number): RowRange | null {
   const run = plan.runs[index]!;
   const skip = index === plan.first ? rowsUpTo(run, plan.after) : 0;
   const keep = index === plan.end - 1 ? rowsBefore(run, plan.before) : run.rows;
-  if (keep <= skip) return;
-  ranges.push({
+  if (keep <= skip) return null;
+  return {
     firstRow: run.firstRow + skip,
     rows: keep - skip,
     partition: run.partition,
     firstOrdinal: run.firstOrdinal + skip,
-  });
+  };
 }
 
 /** Index of the first run for which `isLeft` is false; it is true for all runs before and for none behind. */

@@ -4,7 +4,7 @@ import { isLogstrataError } from '../errors.js';
 import type { Run } from '../storage/manifest.js';
 import { addRun } from '../storage/seal.js';
 import { withLease } from './column-lease.js';
-import { newScanStats, type ScanSettings } from './execute.js';
+import { newScanStats } from './execute.js';
 import { Finder } from './finder.js';
 import type { Matches } from './materialise.js';
 import { oneAhead } from './one-ahead.js';
@@ -17,6 +17,7 @@ import { RowGroupFilter, type ScanWork } from './row-group-filter.js';
 import { listSelected } from './selection.js';
 import { endOfSnapshot, type Snapshot } from './snapshot.js';
 import { Driver } from './steps.js';
+import type { WorkerPool } from '../workers/worker-pool.js';
 
 /** Matching rows as columns: at most those of one row group. The runs give their positions; `firstRow` counts in the batch. */
 export interface SelectedRows {
@@ -27,6 +28,11 @@ export interface SelectedRows {
 /** Attempts to go on after the writer has removed a file that the snapshot named. */
 const attemptsMax = 10;
 
+interface SelectSettings {
+  readonly signal?: AbortSignal | undefined;
+  readonly workers?: WorkerPool | undefined;
+}
+
 /**
  * The answer to a query as columns instead of lines, in ascending order of positions: for exports, which need the stored
  * values and not their text. Where another process removes a segment meanwhile, it goes on in the newest state after the
@@ -35,7 +41,7 @@ const attemptsMax = 10;
 export async function* selectRows(
   takeSnapshot: () => Promise<Snapshot>,
   query: Query,
-  settings: ScanSettings = {},
+  settings: SelectSettings = {},
 ): AsyncGenerator<SelectedRows> {
   let snapshot = await takeSnapshot();
   let rest: Query = { ...query, before: query.before ?? endOfSnapshot(snapshot) };
@@ -59,7 +65,7 @@ export async function* selectRows(
 async function* rowsOfSnapshot(
   snapshot: Snapshot,
   query: Query,
-  { signal, workers }: ScanSettings,
+  { signal, workers }: SelectSettings,
 ): AsyncGenerator<SelectedRows> {
   const threads = QueryThreads.of(workers, signal);
   try {

@@ -31,6 +31,11 @@ export interface RowGroup {
    * read by the threads where there are any and they can. No promise where the footer has been read before.
    */
   open(threads?: QueryThreads | null): OpenRowGroup | Promise<OpenRowGroup>;
+  /**
+   * The columns of all fields where they are in memory, without a lease: they may be read until the caller lets others work. The same
+   * list as long as they stay there, so that what is made of it can be kept. Null where one of them would have to be waited for.
+   */
+  columnsNow(): readonly Column[] | null;
 }
 
 /**

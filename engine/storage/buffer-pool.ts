@@ -48,6 +48,16 @@ interface Entry {
   isGone: boolean;
 }
 
+/** Columns that are asked for together. */
+interface Group {
+  readonly entries: readonly Entry[];
+  readonly columns: readonly Column[];
+}
+
+function isKept(entry: Entry): boolean {
+  return !entry.isGone;
+}
+
 /** What a request has come by. */
 interface Taken {
   readonly column: Promise<Column>;
@@ -76,6 +86,9 @@ export class BufferPool {
   readonly #entries = new Map<string, Entry>();
   /** The same entries in the order of their last use. */
   readonly #used: Readonly<Record<ColumnUse, Set<Entry>>> = { once: new Set(), again: new Set() };
+  readonly #groups = new WeakMap<readonly string[], Group>();
+  /** Its entries are the last to go already. */
+  #lastTouched: Group | null = null;
   /** Decodings that go on outside the memory. */
   readonly #aside = new Map<string, Promise<Column>>();
   readonly #waiters: Waiter[] = [];
@@ -121,6 +134,33 @@ export class BufferPool {
       for (const entry of entries) this.#unpin(entry);
     });
     return columns;
+  }
+
+  /**
+   * The columns of the keys where all of them are in memory already; else null. Nothing holds them: they may be read until the caller
+   * lets others work. The same list for the same list of keys, as long as they stay.
+   */
+  decodedNow(keys: readonly string[]): readonly Column[] | null {
+    const known = this.#groups.get(keys);
+    const group = known !== undefined && known.entries.every(isKept) ? known : this.#groupOf(keys);
+    if (group === null || this.#lastTouched === group) return group?.columns ?? null;
+    for (const entry of group.entries) this.#touch(entry);
+    this.#lastTouched = group;
+    return group.columns;
+  }
+
+  #groupOf(keys: readonly string[]): Group | null {
+    const entries: Entry[] = [];
+    const columns: Column[] = [];
+    for (const key of keys) {
+      const entry = this.#entries.get(key);
+      if (entry === undefined || entry.decoded === null) return null;
+      entries.push(entry);
+      columns.push(entry.decoded);
+    }
+    const group = { entries, columns };
+    this.#groups.set(keys, group);
+    return group;
   }
 
   /**
@@ -279,6 +319,7 @@ export class BufferPool {
     const column = request.load(space);
     const entry: Entry = { key, address, bytes, pins: 0, column, decoded: null, isGone: false };
     this.#entries.set(key, entry);
+    this.#lastTouched = null;
     this.#used[use].add(entry);
     this.#pin(entry);
     lease.add(() => this.#unpin(entry));
@@ -331,6 +372,7 @@ export class BufferPool {
 
   /** Makes an entry the last to go. */
   #touch(entry: Entry): void {
+    this.#lastTouched = null;
     this.#used.once.delete(entry);
     this.#used.again.delete(entry);
     this.#used.again.add(entry);

@@ -114,6 +114,7 @@ export class SealedSegment {
           this.#footerRead === undefined
             ? this.footer().then((footer) => new SealedRowGroup(source, footer, threads))
             : new SealedRowGroup(source, this.#footerRead, threads),
+        columnsNow: () => this.#pool.decodedNow(poolKeys(source)),
       };
     });
   }
@@ -209,10 +210,15 @@ interface RowGroupSource {
   readonly index: number;
   readonly target: Schema;
   readonly sources: readonly FieldSource[];
-  /** Of the pool, for each field; made once, because names that are made anew are dear to look up. */
+  /** Of the pool, for each field; made once (`poolKeys`). */
   keys: readonly string[] | null;
   /** Of the fields that were asked for: reading numbers out of the footer's bytes takes longer than comparing them. */
   readonly zones: (ZoneMap | null)[];
+}
+
+/** Names that are made anew are dear to look up. */
+function poolKeys(source: RowGroupSource): readonly string[] {
+  return (source.keys ??= source.segment.poolKeys(source.index, source.target, source.sources));
 }
 
 class SealedRowGroup implements OpenRowGroup {
@@ -354,9 +360,7 @@ class SealedRowGroup implements OpenRowGroup {
   }
 
   #key(field: number): string {
-    const source = this.#source;
-    source.keys ??= this.#segment.poolKeys(this.#index, this.#target, this.#sources);
-    return source.keys[field]!;
+    return poolKeys(this.#source)[field]!;
   }
 }
 

@@ -77,7 +77,9 @@ export class Store implements AgentStore {
 
   scan(query: Query, options: ScanOptions = {}): Scan | Promise<Scan> {
     const { access, workers } = this.context;
-    const settings = { ...options, workers };
+    // Copied by name: an object that is spread is a new one of a kind to everything that reads it, which takes longer than a short answer.
+    const { signal, pieceBytes, lends } = options;
+    const settings = { signal, pieceBytes, lends, workers };
     const { schema } = this;
     const newest = async (): Promise<Snapshot> => {
       await access.refresh();
@@ -90,7 +92,10 @@ export class Store implements AgentStore {
     return refreshing.then(() => executeScan(this.snapshotOf(schema), query, settings));
   }
 
-  selectRows(query: Query, options: Pick<ScanOptions, 'signal'> = {}): AsyncIterable<SelectedRows> {
+  selectRows(
+    query: Query,
+    options: { readonly signal?: AbortSignal | undefined } = {},
+  ): AsyncIterable<SelectedRows> {
     return selectRows(() => this.snapshot(), query, { ...options, workers: this.context.workers });
   }
 

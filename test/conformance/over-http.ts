@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import type { AgentStore, Archive, Scan, ScanOptions } from '../../engine/archive.js';
 import { openArchive } from '../../engine/index.js';
+import { signalOf } from '../../engine/scan/pace.js';
 import type { Query } from '../../engine/scan/query.js';
 import { startServer } from '../../server/server.js';
 import type { RunningServer } from '../../server/server.js';
@@ -97,7 +98,7 @@ class Service implements OpenedStore {
         value: async (query: Query, options?: ScanOptions): Promise<Scan> => {
           const scan = await store.scan(query, options);
           this.#onScan();
-          const wait = this.#state === 'late' ? untilAborted(options?.signal) : this.#released;
+          const wait = this.#state === 'late' ? untilAborted(signalOf(options?.signal)) : this.#released;
           return { stats: scan.stats, lines: behind(wait, scan.lines) };
         },
       },

@@ -160,6 +160,10 @@ export class ModelRowGroup implements RowGroup, OpenRowGroup {
     return isAtHand ? columns : Promise.resolve(columns);
   }
 
+  columnsNow(): readonly Column[] | null {
+    return this.#columns.every((_, field) => this.isAtHand(field)) ? this.#columns : null;
+  }
+
   isAtHand(field: number): boolean {
     return this.fieldsRead.has(field);
   }

@@ -72,8 +72,8 @@ describe('the pieces of an answer', () => {
 
   it('come without waiting where the columns are in memory, and tell that they are the last', async () => {
     for await (const piece of linesOf(newest, { workers })) expect(piece.length).toBeGreaterThan(0);
-    const lines = linesOf(newest, { workers, lends: true });
     const released = snapshot.released();
+    const lines = linesOf(newest, { workers, lends: true });
     const first = lines.now();
     expect(Buffer.from(first!.value!).toString()).toBe(answerOf(dataset, newest));
     expect(lines.isAtEnd).toBe(true);

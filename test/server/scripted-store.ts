@@ -1,5 +1,6 @@
 import type { AgentStore, ReadyIterable, Scan, ScanOptions } from '../../engine/archive.js';
 import { newScanStats } from '../../engine/scan/execute.js';
+import { signalOf } from '../../engine/scan/pace.js';
 import { Driver, type Steps } from '../../engine/scan/steps.js';
 import type { Query } from '../../engine/scan/query.js';
 import { makeSchema } from '../../engine/schema.js';
@@ -32,7 +33,8 @@ class ScriptedLines extends Driver<Uint8Array> implements ReadyIterable<Uint8Arr
 /** The port of an agent, playing a script: for what the route does with a scan, whatever the scan does. */
 export class ScriptedStore implements AgentStore {
   readonly name = 'scripted';
-  readonly schema: Schema;
+  /** To be replaced, as a server's agents can be. */
+  schema: Schema;
   readonly #script: (query: Query) => Iterable<Step>;
   /** Scans begun, pieces asked for and given, and scans that are over. */
   begun = 0;
@@ -46,14 +48,19 @@ export class ScriptedStore implements AgentStore {
     this.schema = schema;
   }
 
-  scan(query: Query, options: ScanOptions = {}): Promise<Scan> {
+  /** Scans begin without a wait, as those of a writer do. */
+  isAtOnce = false;
+
+  scan(query: Query, options: ScanOptions = {}): Scan | Promise<Scan> {
     this.lastQuery = query;
-    this.lastSignal = options.signal;
+    const signal = signalOf(options.signal);
+    this.lastSignal = signal;
     const script = this.#script(query);
-    const lines = new ScriptedLines(this.#play(script, options.signal));
+    const lines = new ScriptedLines(this.#play(script, signal));
     // A list is known to its end, whatever else is scripted is not.
     lines.pieces = Array.isArray(script) ? script.length : Infinity;
-    return Promise.resolve({ lines, stats: newScanStats() });
+    const scan = { lines, stats: newScanStats() };
+    return this.isAtOnce ? scan : Promise.resolve(scan);
   }
 
   *#play(script: Iterable<Step>, signal: AbortSignal | undefined): Steps<Uint8Array> {

@@ -1,0 +1,112 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LogstrataError } from '../../engine/errors.js';
+import { sharedMemory } from '../../engine/kernels/shared-memory.js';
+import { answerFirstBytes, pageRowsMax } from '../../engine/limits.js';
+import { executeScan } from '../../engine/scan/execute.js';
+import type { Query } from '../../engine/scan/query.js';
+import { BufferPool } from '../../engine/storage/buffer-pool.js';
+import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
+import { answerOf } from '../model/answer.js';
+import type { Dataset } from '../model/dataset.js';
+import { numbered } from './numbered.js';
+import { storeSnapshot, type StoredSnapshot } from './stored-snapshot.js';
+
+const rows = 900;
+const columns = new BufferPool(1 << 26);
+const everything: Query = { limit: rows, after: { partition: 0, ordinal: 0 }, predicates: [] };
+let dataset: Dataset;
+let snapshot: StoredSnapshot;
+
+beforeAll(async () => {
+  dataset = numbered(rows);
+  const layout = { segments: 3, stretch: 7, rowGroupRows: 60, hotRecords: 40, codec: 'lz4' } as const;
+  snapshot = await storeSnapshot(new MemoryDirectory(), 'pages', dataset, layout, columns);
+});
+afterAll(() => columns.close());
+
+async function textOf(of: StoredSnapshot, query: Query, lends: boolean): Promise<string> {
+  const pieces: Buffer[] = [];
+  for await (const piece of executeScan(of, query, { lends }).lines) pieces.push(Buffer.from(piece));
+  return Buffer.concat(pieces).toString();
+}
+
+/** Whether the answer is there without waiting. */
+function isAtHand(of: StoredSnapshot, query: Query): boolean {
+  const { lines } = executeScan(of, query);
+  if (!('now' in lines)) return false;
+  const isThere = lines.now() !== null;
+  void lines.return();
+  return isThere;
+}
+
+const position = fc.option(
+  fc.record({ partition: fc.constant(482136), ordinal: fc.integer({ min: 0, max: rows + 1 }) }),
+  { nil: undefined },
+);
+const pages: fc.Arbitrary<Query> = fc.record({
+  limit: fc.integer({ min: 0, max: pageRowsMax + 50 }),
+  after: position,
+  before: position,
+  predicates: fc.constant([]),
+});
+
+describe('a page of rows that are in memory', () => {
+  it('has the rows that were asked for, over the borders of row groups, hot and sealed', async () => {
+    await textOf(snapshot, everything, false);
+    const takenBytes = sharedMemory()?.takenBytes;
+    await fc.assert(
+      fc.asyncProperty(pages, fc.boolean(), async (query, lends) => {
+        expect(await textOf(snapshot, query, lends)).toBe(answerOf(dataset, query));
+      }),
+      { numRuns: 300 },
+    );
+    expect(sharedMemory()?.takenBytes).toBe(takenBytes);
+    expect(columns.pinnedBytes).toBe(0);
+  });
+
+  it('is read again where its columns have left memory', async () => {
+    const query: Query = { limit: 100, before: { partition: 482136, ordinal: 500 }, predicates: [] };
+    await textOf(snapshot, query, true);
+    expect(isAtHand(snapshot, query)).toBe(true);
+    columns.evict('');
+    expect(isAtHand(snapshot, query)).toBe(false);
+    for (let i = 0; i < 2; i++) expect(await textOf(snapshot, query, true)).toBe(answerOf(dataset, query));
+    expect(isAtHand(snapshot, query)).toBe(true);
+  });
+
+  it('holds its snapshot no longer than it takes to write it, and says what it cost', async () => {
+    const query: Query = { limit: 100, predicates: [] };
+    await textOf(snapshot, query, true);
+    const released = snapshot.released();
+    const { stats } = executeScan(snapshot, query, { lends: false });
+    expect(snapshot.released()).toBe(released + 1);
+    expect(stats).toMatchObject({ rowsReturned: 100, bytesRead: 0, columnsDecoded: 0 });
+    expect(stats.rowGroupsScanned).toBeGreaterThan(3);
+    expect(stats.columnsCached).toBe(stats.rowGroupsScanned * dataset.schema.fields.length);
+  });
+
+  it('is no answer to a query that was cancelled before', async () => {
+    const signal = AbortSignal.abort(new LogstrataError('timeout', 'the time is over'));
+    const { lines } = executeScan(snapshot, { limit: 10, predicates: [] }, { signal });
+    const pieces = lines[Symbol.asyncIterator]();
+    await expect(pieces.next()).rejects.toMatchObject({ code: 'timeout' });
+  });
+
+  it('that is too long for one piece comes in several', async () => {
+    const { schema, records } = numbered(200);
+    const long: Dataset = {
+      schema,
+      records: records.map(({ position, values: [time, level] }, i) => ({
+        position,
+        values: [time!, level!, 'x'.repeat(i === 150 ? 2 * answerFirstBytes : 900)],
+      })),
+    };
+    const layout = { segments: 1, stretch: 200, rowGroupRows: 50, hotRecords: 0, codec: 'lz4' } as const;
+    const stored = await storeSnapshot(new MemoryDirectory(), 'long', long, layout, columns);
+    for (const limit of [10, 60, 100, 10, 49, 50, 200, 60, 10]) {
+      const query = { limit, predicates: [] };
+      expect((await textOf(stored, query, true)) === answerOf(long, query)).toBe(true);
+    }
+  });
+});

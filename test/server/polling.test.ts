@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { makeSchema } from '../../engine/schema.js';
+import { serve, transports } from './running.js';
+import { piece, ScriptedStore } from './scripted-store.js';
+import { ask, Wire } from './wire.js';
+
+describe.each(transports)('to clients that ask the same again, on %s,', (transport) => {
+  it('reads a query that it knows anew where it would now mean something else', async () => {
+    const store = new ScriptedStore(() => [piece(1), piece(2)]);
+    let nowMs = Date.UTC(2026, 0, 15);
+    const { address } = await serve(transport, store, { now: () => nowMs });
+    const ofTime = '/api/query/nginx?time__since=1h';
+    await ask(address, ofTime);
+    const first = store.lastQuery;
+    nowMs += 1000;
+    await ask(address, ofTime);
+    expect(first).toMatchObject({ predicates: [{ value: BigInt(nowMs - 1000 - 3_600_000) }] });
+    expect(store.lastQuery).toMatchObject({ predicates: [{ value: BigInt(nowMs - 3_600_000) }] });
+    const ofField = '/api/query/nginx?status__gte=500';
+    for (let i = 0; i < 2; i++) expect((await ask(address, ofField)).status).toBe(200);
+    const { fields } = store.schema;
+    store.schema = makeSchema([...fields].reverse());
+    expect((await ask(address, ofField)).status).toBe(200);
+    const field = store.schema.fields.findIndex(({ name }) => name === 'status');
+    expect(store.lastQuery).toMatchObject({ predicates: [{ field, value: 500n }] });
+    store.schema = makeSchema(fields.filter(({ name }) => name !== 'status'));
+    expect((await ask(address, ofField)).status).toBe(400);
+  });
+
+  it('gives answers that are there at once, one after another on a connection', async () => {
+    const store = new ScriptedStore(({ limit }) => (limit === 3 ? [new Error('broken')] : [piece(limit)]));
+    store.isAtOnce = true;
+    const { address } = await serve(transport, store, { queriesMax: 1 });
+    const wire = await Wire.open(address);
+    // The same bytes again, another query, a failure, and others behind it; then all of them at once.
+    const limits = [1, 1, 2, 3, 3, 1, 2];
+    const requests = limits.map((limit) => `GET /api/query/nginx?limit=${limit} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    for (const [i, request] of requests.entries()) await wire.send(request).responses(i + 1);
+    const responses = await wire.send(requests.join('')).responses(2 * limits.length);
+    expect(responses.length).toBe(2 * limits.length);
+    for (const [i, response] of responses.entries()) {
+      const limit = limits[i % limits.length]!;
+      if (limit === 3) expect(response.status).toBe(500);
+      else expect(response.body).toEqual(piece(limit));
+    }
+    expect(store.ended).toBe(store.begun);
+    wire.socket.destroy();
+  });
+});
