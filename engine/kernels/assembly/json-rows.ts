@@ -112,8 +112,8 @@ function writeValue(at: usize, column: usize, row: u32, atMax: usize): usize {
   return at + length;
 }
 
-/** Rows that are looked at before they are written: what they touch fits the nearest caches, and their misses are waited for together. */
-const rowsAhead: u32 = 32;
+/** Rows that are looked at before they are written: what they touch fits the near caches, and their misses are waited for together. */
+const rowsAhead: u32 = 64;
 /** Rows that are this far apart, on average, share hardly a cache line; denser ones are read ahead by the processor itself. */
 const sparseDistance: u32 = 4;
 const lineOfCache: u32 = 64;
@@ -133,30 +133,77 @@ function hasManyEntries(column: usize): bool {
 /** Takes what was loaded only to be near: a load whose value nobody took would not be made. */
 let touched: u32 = 0;
 
+/** Loads the codes of these rows, and which of them are null. */
+function touchCodes(column: usize, rows: usize, from: u32, to: u32): u32 {
+  const codes = <usize>load<u32>(column, codesOffset);
+  const validity = <usize>load<u32>(column, validityOffset);
+  let sum: u32 = 0;
+  if (codes != 0) {
+    const shift = <usize>load<u32>(column, codeBytesOffset) - 1;
+    for (let i = from; i < to; i++) sum += <u32>load<u8>(codes + ((<usize>rowAt(rows, i)) << shift));
+  }
+  if (validity != 0) for (let i = from; i < to; i++) sum += <u32>load<u8>(validity + (rowAt(rows, i) >>> 3));
+  return sum;
+}
+
+/** Loads the numbers of these rows, or where their strings begin. */
+function touchEntries(column: usize, rows: usize, from: u32, to: u32): u32 {
+  const offsets = <usize>load<u32>(column, offsetsOffset);
+  const entries = offsets != 0 ? offsets : <usize>load<u32>(column, dataOffset);
+  const shift: usize = offsets != 0 ? 2 : 3;
+  let sum: u32 = 0;
+  for (let i = from; i < to; i++)
+    sum += load<u32>(entries + ((<usize>entryOf(column, rowAt(rows, i))) << shift));
+  return sum;
+}
+
+/**
+ * Loads the strings of these rows: of each as many lines of the cache as the longest has. Their own number, which no processor could
+ * foresee, would be waited for with every string.
+ */
+function touchStrings(column: usize, rows: usize, from: u32, to: u32): u32 {
+  const data = <usize>load<u32>(column, dataOffset);
+  const offsets = <usize>load<u32>(column, offsetsOffset);
+  let longest: u32 = 0;
+  for (let i = from; i < to; i++) {
+    const place = offsets + ((<usize>entryOf(column, rowAt(rows, i))) << 2);
+    longest = max<u32>(longest, load<u32>(place, 4) - load<u32>(place));
+  }
+  const reach = min<u32>(longest, touchedBytesMax);
+  let sum: u32 = 0;
+  for (let i = from; i < to; i++) {
+    const place = offsets + ((<usize>entryOf(column, rowAt(rows, i))) << 2);
+    const start = load<u32>(place);
+    const last = max<u32>(load<u32>(place, 4), start + 1) - 1;
+    for (let far: u32 = 0; far < reach; far += lineOfCache)
+      sum += <u32>load<u8>(data + min<u32>(start + far, last));
+    sum += <u32>load<u8>(data + last);
+  }
+  return sum;
+}
+
+/** Whether what the rows' values are made of is scattered. */
+function isScattered(column: usize, rows: usize): bool {
+  return load<u32>(column, kindOffset) != kindNull && (rows != 0 || hasManyEntries(column));
+}
+
 /**
  * Loads what the values of these rows are made of, where that is scattered: all of scattered rows, and of rows that follow one another
  * (where `rows` is 0) the entries of dictionaries that no near cache holds. Written one after the other, each such value is waited for
- * by itself, for a miss that takes longer than the writing; here no load but those of one value depends on another, so that many are
- * under way.
+ * by itself, for a miss that takes longer than the writing; here no load depends on another of the same sweep over the columns, so that
+ * many are under way.
  */
 function touchRows(columns: usize, columnsEnd: usize, rows: usize, from: u32, to: u32): void {
   let sum = touched;
   for (let column = columns; column < columnsEnd; column += descriptorBytes) {
-    const kind = load<u32>(column, kindOffset);
-    if (kind == kindNull || (rows == 0 && !hasManyEntries(column))) continue;
-    const data = <usize>load<u32>(column, dataOffset);
-    const offsets = <usize>load<u32>(column, offsetsOffset);
-    for (let i = from; i < to; i++) {
-      const entry = <usize>entryOf(column, rowAt(rows, i));
-      if (kind == kindInt64 || kind == kindFloat64) {
-        sum += load<u32>(data + (entry << 3));
-        continue;
-      }
-      const place = offsets + (entry << 2);
-      const start = load<u32>(place);
-      const end = min<u32>(load<u32>(place, 4), start + touchedBytesMax);
-      for (let at = start; at < end; at += lineOfCache) sum += <u32>load<u8>(data + at);
-    }
+    if (rows != 0 && isScattered(column, rows)) sum += touchCodes(column, rows, from, to);
+  }
+  for (let column = columns; column < columnsEnd; column += descriptorBytes) {
+    if (isScattered(column, rows)) sum += touchEntries(column, rows, from, to);
+  }
+  for (let column = columns; column < columnsEnd; column += descriptorBytes) {
+    if (isScattered(column, rows) && load<u32>(column, offsetsOffset) != 0)
+      sum += touchStrings(column, rows, from, to);
   }
   touched = sum;
 }
