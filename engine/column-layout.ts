@@ -118,3 +118,47 @@ export function columnAt(buffer: ArrayBufferLike, layout: ColumnLayout): Column 
   };
   return column;
 }
+
+/** Words that `layoutWords` gives. */
+export const wordsPerLayout = 10;
+
+const kindsOfValues = ['int64', 'float64', 'bytes'] as const;
+
+/**
+ * A layout as numbers alone: many of them go to another thread in one array, which it reads in a fraction of the time that as many objects
+ * take.
+ */
+export function layoutWords(layout: ColumnLayout): Uint32Array {
+  const values = layout.kind === 'dictionary' ? layout.values : layout;
+  const { validity } = layout;
+  const data = values.kind === 'bytes' ? values.bytes : values.values;
+  return Uint32Array.of(
+    layout.length,
+    validity?.address ?? 0,
+    validity?.length ?? 0,
+    layout.kind === 'dictionary' ? layout.codes.address : 0,
+    layout.kind === 'dictionary' ? layout.codeBytes : 0,
+    kindsOfValues.indexOf(values.kind),
+    values.length,
+    data.address,
+    data.length,
+    values.kind === 'bytes' ? values.offsets.address : 0,
+  );
+}
+
+/** The layout whose words stand at `at`. */
+export function layoutOfWords(words: Uint32Array, at: number): ColumnLayout {
+  const [rows = 0, validityAt = 0, validityBytes = 0, codesAt = 0, codeBytes = 0] = words.subarray(at);
+  const [kindAt = 0, length = 0, dataAt = 0, dataLength = 0, offsetsAt = 0] = words.subarray(at + 5);
+  const validity = validityBytes === 0 ? null : { address: validityAt, length: validityBytes };
+  const kind = kindsOfValues[kindAt]!;
+  const data = { address: dataAt, length: dataLength };
+  const own = { length, validity: codeBytes === 0 ? validity : null };
+  const values: PlainLayout =
+    kind === 'bytes'
+      ? { kind, ...own, offsets: { address: offsetsAt, length: length + 1 }, bytes: data }
+      : { kind, ...own, values: data };
+  if (codeBytes === 0) return values;
+  const codes = { address: codesAt, length: rows };
+  return { kind: 'dictionary', length: rows, validity, codes, codeBytes: codeBytes === 1 ? 1 : 2, values };
+}

@@ -194,6 +194,14 @@ export const passingBytesMin = 1024 * 1024;
 /** …in pieces that stay in the nearest caches from being read to being searched, with what they decompress to. */
 export const passingPieceBytes = 128 * 1024;
 
+/** Row groups that a query compares the rows of on the thread that answers, once they are in memory: in about a millisecond. */
+export const inlineRowGroupsMax = 4;
+
+/** Row groups that a thread looks at in one job, at least where there are as many and at most, and what it may hold of their columns. */
+export const narrowJobRowGroupsMin = 4;
+export const narrowJobRowGroupsMax = 16;
+export const narrowJobBytesMax = 8 * 1024 * 1024;
+
 /**
  * Dictionaries with so many strings get a filter of them, of one or two bytes for each beside the six and more that it takes itself, when
  * they have been searched for a whole string this often: then the searches have taken as long as making it does.

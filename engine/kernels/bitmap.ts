@@ -78,3 +78,8 @@ export function listRange(
   }
   return o;
 }
+
+/** Writes a byte for each of the first `count` bits: 1 where it is set, else 0. */
+export function spreadBits(bits: Uint8Array, count: number, bytes: Uint8Array): void {
+  for (let i = 0; i < count; i++) bytes[i] = (bits[i >> 3]! >> (i & 7)) & 1;
+}

@@ -88,7 +88,9 @@ export interface Kernels {
   andNotRange(bits: number, other: number, from: number, to: number): void;
   countRange(bits: number, from: number, to: number): number;
   listFirst(bits: number, from: number, to: number, most: number, rows: number): number;
+  listFirst16(bits: number, from: number, to: number, most: number, rows: number): number;
   listLast(bits: number, from: number, to: number, most: number, rows: number): number;
+  spreadBits(bits: number, count: number, bytes: number): void;
   selectCodes8(codes: number, wanted: number, from: number, to: number, out: number): void;
   selectCodes16(codes: number, wanted: number, from: number, to: number, out: number): void;
   addEntries(bytes: number, offsets: number, entries: number, shift: number, bitmap: number): void;

@@ -1,7 +1,7 @@
 import { assert } from '../assert.js';
 import { isValid } from '../column.js';
 import type { BytesColumn, Column, DictionaryColumn, Int64Column, PlainColumn } from '../column.js';
-import { andRange, countRange, listRange } from '../kernels/simd/bitmap.js';
+import { andRange, countRange, spreadBits } from '../kernels/simd/bitmap.js';
 import { selectFloat64, selectInt64 } from '../kernels/simd/compare.js';
 import { selectCodes } from '../kernels/simd/dictionary-select.js';
 import { mayHaveExact } from './entry-filters.js';
@@ -60,12 +60,9 @@ export function wantedEntries(predicate: PreparedPredicate, column: DictionaryCo
   }
   const bits = new Uint8Array((entries + 7) >> 3);
   evaluatePlain(predicate, column.values, 0, entries, bits);
-  const count = countRange(bits, 0, entries);
-  if (count === 0) return null;
+  if (countRange(bits, 0, entries) === 0) return null;
   const wanted = new Uint8Array(entries);
-  const matching = new Uint32Array(count);
-  listRange(bits, 0, entries, matching, 0);
-  for (const entry of matching) wanted[entry] = 1;
+  spreadBits(bits, entries, wanted);
   return wanted;
 }
 

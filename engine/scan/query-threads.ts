@@ -11,6 +11,7 @@ import { probeTask, type GramFilterFile } from '../storage/probe-task.js';
 import type { JobQueue } from '../workers/job-queue.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import { linesTask, type LinesJob, type WrittenPiece } from './lines-task.js';
+import { narrowTask, type Narrowed, type NarrowJob } from './narrow-task.js';
 import { selectTask, type SelectJob } from './select-task.js';
 import type { ReadCounters } from './snapshot.js';
 
@@ -98,6 +99,11 @@ export class QueryThreads {
   /** Has rows of a plain column compared with a predicate. Settles only when no thread reads the column any more. */
   selectRows(job: SelectJob): Promise<Uint8Array> {
     return this.#queue.run(selectTask, job);
+  }
+
+  /** Has row groups narrowed down to the rows that match. Settles only when no thread reads their columns any more. */
+  narrow(job: NarrowJob): Promise<Narrowed> {
+    return this.#queue.run(narrowTask, job, [job.rowGroups.buffer]);
   }
 
   /** Has rows written as JSON Lines. */

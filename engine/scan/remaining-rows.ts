@@ -4,18 +4,30 @@ import { andRange, countRange, listRange } from '../kernels/simd/bitmap.js';
 import type { RowGroupShare } from './plan.js';
 import type { Selection } from './selection.js';
 
+/** Gives a bitmap of zeros. */
+export type MakeRoom = (sizeBytes: number) => Uint8Array;
+
 /** The rows of a share that no predicate has excluded yet. A bitmap is made only when some are left and some are not. */
 export class RemainingRows {
   readonly #rows: number;
   readonly #share: RowGroupShare;
+  readonly #makeRoom: MakeRoom;
   #bits: Uint8Array | null = null;
   #spare: Uint8Array | null = null;
   #count: number;
 
-  /** @param rows of the whole row group */
-  constructor(rows: number, share: RowGroupShare) {
+  /**
+   * @param rows of the whole row group
+   * @param makeRoom is asked for two bitmaps at most
+   */
+  constructor(
+    rows: number,
+    share: RowGroupShare,
+    makeRoom: MakeRoom = (sizeBytes) => new Uint8Array(sizeBytes),
+  ) {
     this.#rows = rows;
     this.#share = share;
+    this.#makeRoom = makeRoom;
     this.#count = share.endRow - share.firstRow;
   }
 
@@ -30,7 +42,7 @@ export class RemainingRows {
 
   /** A bitmap for the rows that match a predicate, to be given to `keep`. Its bits within the range are of any value, the others 0. */
   room(): Uint8Array {
-    const room = this.#spare ?? new Uint8Array(bitmapBytes(this.#rows));
+    const room = this.#spare ?? this.#makeRoom(bitmapBytes(this.#rows));
     this.#spare = null;
     return room;
   }

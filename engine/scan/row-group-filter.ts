@@ -1,11 +1,13 @@
-import type { BytesColumn, Column, DictionaryColumn, PlainColumn } from '../column.js';
+import type { BytesColumn, DictionaryColumn, PlainColumn } from '../column.js';
 import { arraysOf } from '../column.js';
 import { columnLayout } from '../column-layout.js';
 import { sharedMemory } from '../kernels/shared-memory.js';
-import { inlineSearchBytesMax, selectScratchBytes } from '../limits.js';
+import { inlineRowGroupsMax, inlineSearchBytesMax, selectScratchBytes } from '../limits.js';
 import type { Schema } from '../schema.js';
 import { ColumnLease } from './column-lease.js';
 import { evaluateDictionary, evaluatePlain, matchRow, stepEnd, wantedEntries } from './evaluate.js';
+import { Narrower } from './narrower.js';
+import { costOf, initialCost, numericCost, rank, type Observed, type Undecided } from './observed.js';
 import { PassingSearch } from './passing-search.js';
 import type { Pace } from './pace.js';
 import type { RowGroupShare } from './plan.js';
@@ -17,18 +19,6 @@ import type { Selection } from './selection.js';
 import type { OpenRowGroup, RowGroup } from './snapshot.js';
 import { completed, settled, type Steps } from './steps.js';
 import { prunedByTime, zoneVerdict } from './zone-pruning.js';
-
-/** A predicate, and what the row groups so far have shown of it. */
-interface Observed<Prepared = PreparedPredicate> {
-  readonly predicate: Prepared;
-  /** Cost of a row in about the time that a numeric compare takes. */
-  cost: number;
-  rowsSeen: number;
-  rowsPassed: number;
-}
-
-const dictionaryCost = 1;
-const numericCost = 2;
 
 /** Below one row in this many, strings are compared row by row instead of as one text. */
 const sparseShare = 64;
@@ -75,13 +65,6 @@ function decided(selection: Selection): Looking {
 const everyRow = decided({ kind: 'all' });
 const noRow = decided({ kind: 'none' });
 
-/** A row group whose columns have to be read to know which rows match. */
-interface Undecided {
-  readonly kind: 'undecided';
-  readonly open: OpenRowGroup;
-  readonly predicates: Observed[];
-}
-
 /** What can be said of a row group without a column. */
 type Pruned = Selection | Undecided;
 
@@ -102,6 +85,10 @@ export class RowGroupFilter {
   readonly #passing = new PassingSearch();
   /** Bytes of strings that the asking thread has searched by itself. */
   #searchedBytes = 0;
+  /** Row groups that it has looked at by itself, and those of them that no dictionary alone has ruled out. */
+  #lookedAt = 0;
+  #compared = 0;
+  readonly #narrower: Narrower | null;
 
   constructor(schema: Schema, predicates: readonly PreparedPredicate[], work: ScanWork) {
     const { stats, pace, threads } = work;
@@ -120,6 +107,7 @@ export class RowGroupFilter {
     this.#stats = stats;
     this.#pace = pace;
     this.#threads = threads;
+    this.#narrower = threads === null ? null : new Narrower(threads, stats, pace.signal);
   }
 
   /**
@@ -137,7 +125,12 @@ export class RowGroupFilter {
     if (!(pruned instanceof Promise)) {
       if (pruned.kind === 'none') return noRow;
       if (pruned.kind !== 'undecided') return decided(pruned);
-      if (this.#isForHere(pruned)) return new Decision(() => evaluate(pruned));
+      if (this.#isForHere(pruned)) {
+        const find = this.#isOneOfMany(pruned) ? this.#narrower!.add(pruned, rowGroup.rows, share) : null;
+        return new Decision(function* () {
+          return (find === null ? null : yield* find()) ?? (yield* evaluate(pruned));
+        });
+      }
     }
     const ahead = this.#lookAhead(pruned, evaluate);
     ahead.catch(() => {});
@@ -161,6 +154,18 @@ export class RowGroupFilter {
   /** Whether the thread that asks is to look by itself: without others, and where a little that is in memory is searched sooner than handed over. */
   #isForHere(undecided: Undecided): boolean {
     return this.#threads === null || (isAtHand(undecided) && this.#searchedBytes <= inlineSearchBytesMax);
+  }
+
+  /**
+   * Whether threads are to look at a row group whose columns are in memory, together with others: when some have been compared here,
+   * and as far as is known no text has to be searched.
+   */
+  #isOneOfMany({ predicates }: Undecided): boolean {
+    return (
+      this.#narrower !== null &&
+      this.#compared >= Math.max(inlineRowGroupsMax, this.#lookedAt / 2) &&
+      predicates.every(({ cost }) => cost <= numericCost)
+    );
   }
 
   /** What can be said without a column. */
@@ -230,8 +235,10 @@ export class RowGroupFilter {
       observed.rowsPassed += remaining.count;
       if (remaining.count === 0) break;
     }
+    this.#lookedAt++;
     if (remaining.count === 0 && byDictionaryOnly) stats.rowGroupsPrunedByDictionary++;
     else {
+      this.#compared++;
       stats.rowGroupsScanned++;
       stats.rowsScanned += share.endRow - share.firstRow;
     }
@@ -333,25 +340,4 @@ function isSearch(observed: Observed): observed is Observed<PreparedString> {
 /** Whether every column that may be needed is in memory. */
 function isAtHand({ open, predicates }: Undecided): boolean {
   return predicates.every(({ predicate }) => open.isAtHand(predicate.field));
-}
-
-/** Lower is asked earlier: cost for each row excluded. */
-function rank(observed: Observed): number {
-  // Nothing is known at first: half of the rows is as good a guess as any.
-  const passed = (observed.rowsPassed + 32) / (observed.rowsSeen + 64);
-  return observed.cost / (1.01 - passed);
-}
-
-/** Before any column has been seen. */
-function initialCost(predicate: PreparedPredicate): number {
-  return predicate.kind === 'string' ? searchCost(predicate) : numericCost;
-}
-
-function costOf(predicate: PreparedPredicate, column: Column): number {
-  if (column.kind === 'dictionary') return dictionaryCost;
-  return predicate.kind === 'string' ? searchCost(predicate) : numericCost;
-}
-
-function searchCost(predicate: PreparedPredicate & { kind: 'string' }): number {
-  return predicate.needle.op === 'like' ? 40 : 5;
 }

@@ -162,6 +162,11 @@ describe('the doors of the scan kernels', () => {
           expect(rows.subarray(0, wantedCount)).toEqual(wantedRows.subarray(0, wantedCount));
           const short = new Uint16Array(4800);
           expect(bitmap.listRange(lay(a), from, to, short, 3)).toBe(wantedCount);
+          expect([...short.subarray(3, wantedCount)]).toEqual([...wantedRows.subarray(3, wantedCount)]);
+          const [spread, wantedSpread] = [lay(new Uint8Array(to)), new Uint8Array(to)];
+          plainBitmap.spreadBits(a, to, wantedSpread);
+          bitmap.spreadBits(lay(a), to, spread);
+          expectSameBits(spread, wantedSpread);
         });
       }),
       { numRuns },

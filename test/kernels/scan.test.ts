@@ -166,8 +166,28 @@ describe('selections', () => {
           ...new Uint32Array(memory.take(out, 4 * most).buffer, 0, count),
         ];
         expect(taken(kernels.listFirst(at, from, to, most, out))).toEqual(all.slice(0, most));
+        expect(kernels.listFirst16(at, from, to, most, out)).toBe(Math.min(most, all.length));
+        const short = new Uint16Array(memory.take(out, 4 * most).buffer, 0, Math.min(most, all.length));
+        expect([...short]).toEqual(all.slice(0, most));
         expect(taken(kernels.listLast(at, from, to, most, out))).toEqual(all.reverse().slice(0, most));
         expect(memory.bytes[out + 4 * most]).toBe(guard);
+      }),
+      { numRuns },
+    );
+  });
+});
+
+describe('bits spread to bytes', () => {
+  it('are those of the twin', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 60 }), fc.nat(), (bits, some) => {
+        memory.reset();
+        const count = some % (bits.length * 8 + 1);
+        const wanted = new Uint8Array(count);
+        bitmap.spreadBits(bits, count, wanted);
+        const out = memory.room(count);
+        memory.kernels.spreadBits(memory.place(bits), count, out);
+        expect(memory.take(out, count)).toEqual(wanted);
       }),
       { numRuns },
     );

@@ -8,6 +8,7 @@ import { sharedMemory } from '../../engine/kernels/shared-memory.js';
 import { executeScan } from '../../engine/scan/execute.js';
 import type { Query, ScanStats } from '../../engine/scan/query.js';
 import { QueryThreads } from '../../engine/scan/query-threads.js';
+import { makeSchema } from '../../engine/schema.js';
 import { BufferPool } from '../../engine/storage/buffer-pool.js';
 import type { Directory } from '../../engine/storage/directory.js';
 import { openRealDirectory } from '../../engine/storage/real-directory.js';
@@ -152,6 +153,78 @@ describe('a long search with threads', () => {
     }
     search.mockRestore();
     await vacant(snapshot, asked.length * pools.length);
+  }, 60_000);
+});
+
+describe('many row groups in memory', () => {
+  const fields = makeSchema([
+    { name: 'time', type: 'time' },
+    { name: 'status', type: 'int' },
+    { name: 'level', type: 'string' },
+    { name: 'share', type: 'float' },
+    { name: 'message', type: 'string' },
+  ]);
+  const dataset: Dataset = {
+    schema: fields,
+    records: Array.from({ length: 20_000 }, (_, i) => ({
+      position: { partition: 482136 + Math.floor(i / 7000), ordinal: (i % 7000) + 1 },
+      values: [
+        BigInt(1_735_689_600_000 + i),
+        i % 13 === 5 ? null : BigInt((i * 7) % 6),
+        i % 9 === 4 ? null : i % 100 === 7 ? 'error' : `info ${i % 3}`,
+        i % 17 === 2 ? null : ((i * 2654435761) % 4294967296) / 4294967296,
+        `request ${i}`,
+      ],
+    })),
+  };
+  const status = (op: 'eq' | 'ne' | 'gte', value: bigint) => ({ kind: 'int', field: 1, op, value }) as const;
+  const start = (value: string) => ({ kind: 'string', field: 2, op: 'prefix', value }) as const;
+  const small = { kind: 'float', field: 3, op: 'lt', value: 0.02 } as const;
+  const since = { kind: 'int', field: 0, op: 'gte', value: 1_735_689_603_210n } as const;
+  const error = { kind: 'string', field: 2, op: 'exact', value: 'error' } as const;
+  const whole = { limit: 100_000, after: { partition: 0, ordinal: 0 } };
+  const asked: Query[] = [
+    { ...whole, predicates: [status('eq', 2n), start('INFO 1'), small] },
+    { ...whole, predicates: [status('ne', 2n), start('info')] },
+    { limit: 9000, predicates: [start('info'), since, status('gte', 1n), status('ne', 4n)] },
+    { limit: 150, predicates: [error] },
+    { limit: 9000, before: { partition: 482138, ordinal: 77 }, predicates: [small, status('eq', 0n)] },
+    { limit: 9000, predicates: [small, { kind: 'string', field: 4, op: 'suffix', value: '1' }] },
+  ];
+
+  it('are looked at by threads, several in one job, with the answer of one', async () => {
+    const memory = sharedMemory()!;
+    const columns = new BufferPool(1 << 28, memory);
+    const layout = { segments: 2, stretch: 900, rowGroupRows: 500, hotRecords: 700 };
+    const snapshot = await store(dataset, layout, columns);
+    const narrow = vi.spyOn(QueryThreads.prototype, 'narrow');
+    const answers = asked.map((query) => answerOf(dataset, query));
+    for (const query of asked) await ask(snapshot, query, inline);
+    const heldBytes = memory.takenBytes - columns.bytes;
+    for (const workers of pools) {
+      for (const [i, query] of asked.entries()) {
+        narrow.mockClear();
+        const alone = await ask(snapshot, query, inline);
+        const { text, stats } = await ask(snapshot, query, workers);
+        expect(text === answers[i]).toBe(true);
+        expect(alone.text === text).toBe(true);
+        expect(stats.columnsDecoded).toBe(0);
+        if (query.limit === whole.limit) {
+          expect(stats.rowGroupsScanned).toBe(alone.stats.rowGroupsScanned);
+          expect(stats.rowsScanned).toBe(alone.stats.rowsScanned);
+        }
+        // A text is searched where it was: no job takes it along.
+        const isForThem = workers !== inline && query !== asked.at(-1);
+        if (isForThem) expect(narrow.mock.calls.length).toBeGreaterThan(0);
+        else expect(narrow).not.toHaveBeenCalled();
+        expect(narrow.mock.calls.length).toBeLessThan(20);
+      }
+    }
+    narrow.mockRestore();
+    await vacant(snapshot, asked.length * (1 + 2 * pools.length));
+    expect(columns.pinnedBytes).toBe(0);
+    expect(memory.takenBytes - columns.bytes).toBe(heldBytes);
+    columns.close();
   }, 60_000);
 });
 

@@ -59,6 +59,30 @@ export function listFirst(bits: usize, from: u32, to: u32, most: u32, rows: usiz
   return listed;
 }
 
+/** As `listFirst`, for rows below 2^16 (u16). */
+export function listFirst16(bits: usize, from: u32, to: u32, most: u32, rows: usize): u32 {
+  let listed: u32 = 0;
+  for (let row = from & ~63; row < to; row += 64) {
+    for (let word = wordOf(bits, row, from, to); word != 0; word &= word - 1) {
+      if (listed == most) return listed;
+      store<u16>(rows + ((<usize>listed) << 1), <u16>(row + <u32>ctz(word)));
+      listed++;
+    }
+  }
+  return listed;
+}
+
+/** Writes a byte for each of the first `count` bits, 1 or 0; up to 15 behind them are written too. */
+export function spreadBits(bits: usize, count: u32, bytes: usize): void {
+  const byteOfLane = i8x16(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
+  const bitOfLane = i8x16(1, 2, 4, 8, 16, 32, 64, -128, 1, 2, 4, 8, 16, 32, 64, -128);
+  for (let i: u32 = 0; i < count; i += 16) {
+    const sixteen = i8x16.swizzle(i16x8.splat(load<i16>(bits + (i >>> 3))), byteOfLane);
+    const isSet = i8x16.ne(v128.and(sixteen, bitOfLane), i8x16.splat(0));
+    v128.store(bytes + i, v128.and(isSet, i8x16.splat(1)));
+  }
+}
+
 /** Writes the last `most` set rows of [from, to), descending, to `rows` (u32). Returns how many there are. */
 export function listLast(bits: usize, from: u32, to: u32, most: u32, rows: usize): u32 {
   let listed: u32 = 0;

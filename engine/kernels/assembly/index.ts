@@ -9,7 +9,16 @@ export { largestCode, packCodes, unpackCodes8, unpackCodes16 } from './bit-packi
 export { addLengths, encodeDelta, decodeDelta } from './delta';
 export { encodePlain, decodePlain } from './plain-strings';
 export { selectInt64, selectFloat64 } from './compare';
-export { andRange, orRange, andNotRange, countRange, listFirst, listLast } from './bitmap';
+export {
+  andRange,
+  orRange,
+  andNotRange,
+  countRange,
+  listFirst,
+  listFirst16,
+  listLast,
+  spreadBits,
+} from './bitmap';
 export { selectCodes8, selectCodes16 } from './dictionary-select';
 export { addEntries } from './entry-filter';
 export { selectContaining, selectAffix, selectEqual } from './substring';

@@ -44,13 +44,30 @@ export function listRange(
   const end = Math.min(bits.length, (to + 7) >> 3);
   const room = Math.min(rows.length - at, to - from);
   const scratch =
-    end - first < kernelBytesMin || rows instanceof Uint16Array
+    end - first < kernelBytesMin
       ? null
       : openScratch(scratchBytes(bits, end - first) + scratchBytes(rows, room));
   if (scratch === null) return plain.listRange(bits, from, to, rows, at);
   const rowsAt = scratch.target(rows, at, room);
   const bitsAt = scratch.place(bits, first, end) - first;
-  const listed = scratch.kernels.listFirst(bitsAt, from, to, room, rowsAt);
+  const { kernels } = scratch;
+  const listed =
+    rows instanceof Uint16Array
+      ? kernels.listFirst16(bitsAt, from, to, room, rowsAt)
+      : kernels.listFirst(bitsAt, from, to, room, rowsAt);
   scratch.take(rowsAt, rows, at, listed);
   return at + listed;
+}
+
+/** As the twin. */
+export function spreadBits(bits: Uint8Array, count: number, bytes: Uint8Array): void {
+  const bitsBytes = (count + 7) >> 3;
+  const scratch = bitsBytes < kernelBytesMin ? null : openScratch(scratchBytes(bits, bitsBytes) + count);
+  if (scratch === null) {
+    plain.spreadBits(bits, count, bytes);
+    return;
+  }
+  const bytesAt = scratch.room(count);
+  scratch.kernels.spreadBits(scratch.place(bits, 0, bitsBytes), count, bytesAt);
+  scratch.take(bytesAt, bytes, 0, count);
 }
