@@ -192,7 +192,7 @@ export const inlineSearchBytesMax = 8 * 1024 * 1024;
 export const passingBytesMin = 1024 * 1024;
 
 /** …in pieces that stay in the nearest caches from being read to being searched, with what they decompress to. */
-export const passingPieceBytes = 128 * 1024;
+export const passingPieceBytes = 256 * 1024;
 
 /** Row groups that a query compares the rows of on the thread that answers, once they are in memory: in about a millisecond. */
 export const inlineRowGroupsMax = 4;

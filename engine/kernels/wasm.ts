@@ -23,6 +23,7 @@ export interface Kernels {
   ): void;
   searchPiece(end: number, isLast: number): number;
   searchText(text: number, length: number, needles: number, needleCount: number): number;
+  reduceCrc32(text: number, blocks: number, state: number, room: number): void;
   foldAscii(source: number, length: number, target: number): void;
   isAscii(at: number, length: number): number;
   addGrams(

@@ -1,8 +1,8 @@
-import { crc32 } from 'node:zlib';
 import { assert } from '../assert.js';
 import { plainColumn } from '../batch.js';
 import type { BytesColumn, Column, PlainColumn } from '../column.js';
 import { copyBytes } from '../kernels/simd/copy.js';
+import { crc32 } from '../kernels/simd/crc32.js';
 import { encodeDelta } from '../kernels/simd/delta.js';
 import { encodeLevels, levelBytesMax } from '../kernels/validity.js';
 import type { Compress } from './compression.js';

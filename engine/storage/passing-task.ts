@@ -1,7 +1,7 @@
-import { crc32 } from 'node:zlib';
 import type { KernelNeedle } from '../kernels/block-search.js';
 import { withKeptScratch } from '../kernels/scratch.js';
 import { BlockSearch, searchRoomBytes } from '../kernels/simd/block-search.js';
+import { crc32, crc32RoomBytes } from '../kernels/simd/crc32.js';
 import { bufferBytes } from '../kernels/allocator.js';
 import { pageBytesMax, passingPieceBytes } from '../limits.js';
 import { FormatError } from '../parquet/format.js';
@@ -32,7 +32,7 @@ export interface Passed {
 export function work(job: PassingJob): Finished<Passed> {
   const { chunk, needles } = job;
   const chunkBytes = bufferBytes(chunk.bytes);
-  const result = withKeptScratch(chunkBytes + searchRoomBytes(needles), 0, (kept) => {
+  const result = withKeptScratch(chunkBytes + searchRoomBytes(needles), crc32RoomBytes, (kept) => {
     if (kept === null) return goThrough(job, new Uint8Array(chunk.bytes), null);
     return goThrough(job, kept.subarray(0, chunk.bytes), kept.subarray(chunkBytes));
   });

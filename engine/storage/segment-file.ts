@@ -1,6 +1,6 @@
-import { crc32 } from 'node:zlib';
 import type { Column } from '../column.js';
 import { DamageError, LogstrataError } from '../errors.js';
+import { crc32 } from '../kernels/simd/crc32.js';
 import { decodeChunk } from '../parquet/chunk-decoder.js';
 import { heapSpace, type ColumnSpace } from '../parquet/column-space.js';
 import { openDecompressor, type Decompress } from '../parquet/compression.js';

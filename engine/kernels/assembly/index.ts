@@ -2,6 +2,7 @@
 export { copyBytes, copyShifted } from './copy';
 export { lz4Compress, lz4Decompress, lz4TableBytes } from './lz4';
 export { beginSearch, searchPiece, searchText } from './lz4-search';
+export { reduceCrc32 } from './crc32';
 export { addGrams, addMap, foldAscii, halveBitmap, isAscii } from './grams';
 export { boundRows } from './string-bounds';
 export { numberBytes, numberWords } from './dictionary';

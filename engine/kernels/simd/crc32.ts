@@ -1,0 +1,29 @@
+import { crc32 as plainCrc32 } from 'node:zlib';
+import { openScratch, scratchBytes } from '../scratch.js';
+
+/** Below this, what is done for each call takes longer than the rest. */
+const kernelBytesMin = 32 * 1024;
+const blockBytes = 16;
+const remainderBytes = 4800;
+
+/** Scratch memory that a call takes where the bytes lie in the kernels' memory. */
+export const crc32RoomBytes = 3 * remainderBytes + blockBytes;
+
+/**
+ * The crc32 of `bytes`, or of what has the crc32 `before` and them. The same as Node's, which here takes about four times as long: it is
+ * the twin, and ends what the kernel begins.
+ */
+export function crc32(bytes: Uint8Array, before = 0): number {
+  // Bytes of another memory would have to be copied, which is most of what there is to be gained.
+  const isForKernel = bytes.length >= kernelBytesMin && scratchBytes(bytes, bytes.length) === 0;
+  const scratch = isForKernel ? openScratch(crc32RoomBytes) : null;
+  if (scratch === null) return plainCrc32(bytes, before);
+  const blocks = Math.floor(bytes.length / blockBytes);
+  const rest = bytes.subarray(blocks * blockBytes);
+  const roomAt = scratch.room(crc32RoomBytes);
+  // The register of a crc32 begins as the complement of the sum before, and is added to what comes first.
+  scratch.kernels.reduceCrc32(scratch.place(bytes, 0, bytes.length), blocks, ~before, roomAt);
+  const reduced = scratch.view(roomAt + 2 * remainderBytes, remainderBytes + rest.length);
+  reduced.set(rest, remainderBytes);
+  return plainCrc32(reduced, 0xffffffff);
+}
