@@ -1,14 +1,16 @@
 import { concatBatches, sliceBatch, takeRows } from '../batch.js';
 import type { RecordBatch } from '../column.js';
 import { dayNumber } from '../cursor.js';
-import { rowGroupBytesMax, rowGroupRowsMax } from '../limits.js';
+import { leaseMemory } from '../kernels/memory-lease.js';
+import { rowGroupBytesMax, rowGroupRowsMax, workerRowsMin } from '../limits.js';
+import { packBatch, packedBytes, unpackBatch } from '../packed-batch.js';
 import type { Schema } from '../schema.js';
 import { InOrder } from '../workers/in-order.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import type { HotFile } from './agent-state.js';
 import { compareRuns, type OrdinalRun } from './committed-values.js';
 import type { Directory } from './directory.js';
-import { encodeInTurn, encodeOnPool } from './encode-task.js';
+import { encodeInTurn, encodeOnPool, type LentRowGroup } from './encode-task.js';
 import type { Codec, HotEntry, Run, SegmentEntry } from './manifest.js';
 import { wholeBatch } from './row-slices.js';
 import { batchBytes } from './spill.js';
@@ -61,7 +63,7 @@ export async function sealHotFiles(
           const rows = order.subarray(from, Math.min(day.toRow, from + groupRows));
           await encodeInTurn(
             encoding,
-            () => encodeOnPool(workers, schema, codec, wholeBatch(copyRows(schema, batch, rows))),
+            () => encodeRows({ codec, workers }, schema, batch, rows),
             (encoded) => writer.writeRowGroup(encoded),
           );
         }
@@ -89,11 +91,28 @@ function rowsOfRowGroup(batch: RecordBatch): number {
   return Math.max(1, Math.min(rowGroupRowsMax, Math.floor(rowGroupBytesMax / rowBytes)));
 }
 
-/** The rows at `order` in memory of their own. Records that came in the order of their positions are copied as they stand. */
-function copyRows(schema: Schema, batch: RecordBatch, order: Uint32Array): RecordBatch {
+/** Encodes a copy of the rows at `order`. Records that came in the order of their positions are copied as they stand. */
+async function encodeRows(
+  { codec, workers }: Pick<SealContext, 'codec' | 'workers'>,
+  schema: Schema,
+  batch: RecordBatch,
+  order: Uint32Array,
+): Promise<LentRowGroup> {
+  const encode = (rows: RecordBatch) => encodeOnPool(workers, schema, codec, wholeBatch(rows));
   const first = order[0]!;
-  for (let i = 1; i < order.length; i++) if (order[i] !== first + i) return takeRows(batch, order);
-  return concatBatches(schema, [sliceBatch(batch, first, first + order.length)]);
+  for (let i = 1; i < order.length; i++) if (order[i] !== first + i) return encode(takeRows(batch, order));
+  const rows = sliceBatch(batch, first, first + order.length);
+  // What moves to a thread is new memory each time, and stays until the thread's garbage collector has run.
+  const isSent = workers.threads > 0 && rows.length >= workerRowsMin;
+  const lease = isSent ? leaseMemory(packedBytes(rows)) : null;
+  if (lease === null) return encode(concatBatches(schema, [rows]));
+  try {
+    packBatch(rows, lease.bytes, 0);
+    const copy = wholeBatch(unpackBatch(lease.bytes, 0));
+    return await encodeOnPool(workers, schema, codec, copy, [lease.range]);
+  } finally {
+    lease.free();
+  }
 }
 
 /** All rows of hot files, their order by position, and their runs in that order. */

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { LogstrataError } from '../../../engine/errors.js';
+import { leasedMemoryBytes } from '../../../engine/kernels/memory-lease.js';
 import { workerRowsMin } from '../../../engine/limits.js';
 import { readNewestManifest } from '../../../engine/storage/manifest-file.js';
 import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
@@ -56,6 +57,8 @@ describe('segments', () => {
       stages.push(await contents(directory));
       stages.push([await answer(store)]);
       await archive.close();
+      // What threads were lent for it is given back.
+      expect(leasedMemoryBytes()).toBe(0);
       lives.push(stages);
     }
     expect(lives[0]![0]!.length).toBeGreaterThanOrEqual(3);
