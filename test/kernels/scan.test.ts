@@ -199,7 +199,7 @@ describe('codes through a set', () => {
     const sets = fc.uint8Array({ min: 0, max: 1, minLength: 256, maxLength: 256 });
     fc.assert(
       fc.property(
-        fc.array(fc.nat(65535), { maxLength: 150 }),
+        fc.array(fc.nat(65535), { maxLength: 400 }),
         sets,
         fc.nat(),
         fc.nat(),

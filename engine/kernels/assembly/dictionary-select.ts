@@ -31,6 +31,11 @@ function membersOf(at: usize, low: v128, high: v128): u32 {
   return i8x16.bitmask(i8x16.ne(v128.and(byte, bit), i8x16.splat(0)));
 }
 
+/** A bit for each of the 32 codes at `at`. */
+function wordOf(at: usize, low: v128, high: v128): u32 {
+  return membersOf(at, low, high) | (membersOf(at + 16, low, high) << 16);
+}
+
 /**
  * Selects the rows of [from, to) whose 8-bit code has a byte other than 0 at `wanted`, which has 256 of them. `from` is a
  * multiple of 8. The bits of these rows at `out` are overwritten, those up to the end of the last byte with 0.
@@ -40,9 +45,21 @@ export function selectCodes8(codes: usize, wanted: usize, from: u32, to: u32, ou
   const high = setOf(wanted + 128);
   out += from >>> 3;
   let row = from;
-  for (; row + 32 <= to; row += 32) {
+  // Four stretches side by side: where a page of memory begins it is waited for, and so for four of them together.
+  const stretch = ((to - from) >>> 2) & ~31;
+  const stretchBits = stretch >>> 3;
+  for (const end = from + stretch; row < end; row += 32) {
     const at = codes + row;
-    store<u32>(out, membersOf(at, low, high) | (membersOf(at + 16, low, high) << 16));
+    store<u32>(out, wordOf(at, low, high));
+    store<u32>(out + stretchBits, wordOf(at + stretch, low, high));
+    store<u32>(out + 2 * stretchBits, wordOf(at + 2 * stretch, low, high));
+    store<u32>(out + 3 * stretchBits, wordOf(at + 3 * stretch, low, high));
+    out += 4;
+  }
+  row += 3 * stretch;
+  out += 3 * stretchBits;
+  for (; row + 32 <= to; row += 32) {
+    store<u32>(out, wordOf(codes + row, low, high));
     out += 4;
   }
   for (; row < to; row += 8) {
