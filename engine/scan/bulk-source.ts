@@ -121,7 +121,7 @@ export class BulkSource {
 
   #hold(columns: readonly Column[], lease: ColumnLease): HeldColumns {
     this.#lease = lease;
-    this.#held = { columns, block: blockOf(this.#fields.keys, columns), lineBytes: this.#lineBytes(columns) };
+    this.#held = heldColumns(this.#fields.keys, columns);
     return this.#held;
   }
 
@@ -161,11 +161,23 @@ export class BulkSource {
       return columns;
     });
   }
+}
 
-  #lineBytes(columns: readonly Column[]): number {
-    const keyBytes = this.#fields.keys.keys.reduce((sum, key) => sum + key.length, 0);
-    return columns.reduce((sum, column) => sum + valueBytes(column), frameBytes + keyBytes);
-  }
+/** What the columns of row groups were held as last, by the first of them: the pool gives each query the same. */
+const heldLast = new WeakMap<Column, { readonly keys: JsonKeys; readonly held: HeldColumns }>();
+
+function heldColumns(keys: JsonKeys, columns: readonly Column[]): HeldColumns {
+  const [first] = columns;
+  const last = first === undefined ? undefined : heldLast.get(first);
+  if (last?.keys === keys && columns.every((column, i) => column === last.held.columns[i])) return last.held;
+  const held = { columns, block: blockOf(keys, columns), lineBytes: lineBytes(keys, columns) };
+  if (first !== undefined) heldLast.set(first, { keys, held });
+  return held;
+}
+
+function lineBytes({ keys }: JsonKeys, columns: readonly Column[]): number {
+  const keyBytes = keys.reduce((sum, key) => sum + key.length, 0);
+  return columns.reduce((sum, column) => sum + valueBytes(column), frameBytes + keyBytes);
 }
 
 function blockOf({ keys }: JsonKeys, columns: readonly Column[]): KernelBlock | null {

@@ -1,7 +1,7 @@
 import { JsonLines, type LineTable, type PlacedRows } from './json-lines.js';
 import type { Matches } from './materialise.js';
 import type { PieceSpace } from './piece-space.js';
-import { countInRange, listSelected } from './selection.js';
+import { countInRange, listSelected, lowerBound } from './selection.js';
 
 /** Rows of one row group whose positions go together: those at [first, end) of the list, or these rows where there is none. */
 export interface LinePart extends PlacedRows {
@@ -11,6 +11,8 @@ export interface LinePart extends PlacedRows {
 
 /** The rows that an answer takes from one unit, in its order. */
 export function* partsOf({ unit, selection, skip, take }: Matches): Generator<LinePart> {
+  // One list for all ranges: most have few rows.
+  const listed = selection.kind === 'rows' ? new Uint32Array(selection.rows) : null;
   let toSkip = skip;
   let left = take;
   for (const range of unit.ranges) {
@@ -26,6 +28,9 @@ export function* partsOf({ unit, selection, skip, take }: Matches): Generator<Li
     if (selection.kind === 'all') {
       const first = range.firstRow + skipped;
       yield { rows: null, first, end: first + taken, partition, ordinalOfRow0 };
+    } else if (listed !== null) {
+      const first = lowerBound(listed, range.firstRow) + skipped;
+      yield { rows: listed, first, end: first + taken, partition, ordinalOfRow0 };
     } else {
       const rows = new Uint32Array(count);
       listSelected(selection, range, rows);

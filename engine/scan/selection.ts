@@ -72,7 +72,7 @@ export function listSelected(selection: Selection, range: RowRange, rows: Uint32
 }
 
 /** Index of the first of the ascending `rows` that is at least `row`. */
-function lowerBound(rows: Uint16Array, row: number): number {
+export function lowerBound(rows: Uint16Array | Uint32Array, row: number): number {
   let low = 0;
   let high = rows.length;
   while (low < high) {
