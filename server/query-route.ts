@@ -5,7 +5,8 @@ import { acceptsGzip } from './accept-encoding.js';
 import { clientGone } from './client-gone.js';
 import { corsHeaders, preflightHeaders, withVary } from './cors.js';
 import type { CorsOrigin } from './cors.js';
-import { gzipped } from './gzip.js';
+import { gzipped, gzippedAtOnce } from './gzip.js';
+import { packedAtOnceBytesMax } from './http-limits.js';
 import { KnownQueries, type UnderstoodQuery } from './known-queries.js';
 import { ProblemError, problemOf } from './problem.js';
 import { sendProblem } from './problem-response.js';
@@ -164,6 +165,11 @@ export class QueryRoute {
     startMs: number,
   ): Promise<void> | undefined {
     const ownHead = timed(head, scan, startMs);
+    if (packs && first !== undefined && pieces.isAtEnd && first.length <= packedAtOnceBytesMax) {
+      const body = gzippedAtOnce(first);
+      pieces.now();
+      return response.send(packed(ownHead), body);
+    }
     if (first !== undefined && (packs || !pieces.isAtEnd)) {
       response.whenGone(() => pieces.interrupt(clientGone()));
       return this.#stream(pieces, first, ownHead, packs, response);
@@ -246,8 +252,15 @@ class AnswerHeads {
   }
 }
 
-function packed(head: ResponseHead): ResponseHead {
-  return { ...head, headers: { ...head.headers, 'Content-Encoding': 'gzip' } };
+const packedHeaders = new WeakMap<ResponseHead['headers'], ResponseHead['headers']>();
+
+function packed({ status, headers, timing }: ResponseHead): ResponseHead {
+  let ours = packedHeaders.get(headers);
+  if (ours === undefined) {
+    ours = { ...headers, 'Content-Encoding': 'gzip' };
+    packedHeaders.set(headers, ours);
+  }
+  return { status, headers: ours, timing };
 }
 
 async function streamPacked(

@@ -1,3 +1,4 @@
+import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { makeSchema } from '../../engine/schema.js';
 import { serve, transports } from './running.js';
@@ -45,5 +46,24 @@ describe.each(transports)('to clients that ask the same again, on %s,', (transpo
     }
     expect(store.ended).toBe(store.begun);
     wire.socket.destroy();
+  });
+
+  it('packs a short answer whole, and tells its length', async () => {
+    const bytes = [100, 64 * 1024, 64 * 1024 + 1];
+    const store = new ScriptedStore(({ limit }) => [piece(limit, bytes[limit])]);
+    const { address } = await serve(transport, store);
+    for (const [limit, size] of bytes.entries()) {
+      for (const isAtOnce of [true, false]) {
+        store.isAtOnce = isAtOnce;
+        const headers = { 'Accept-Encoding': 'gzip' };
+        const response = await ask(address, `/api/query/nginx?limit=${limit}`, { headers });
+        expect(response.headers.get('content-encoding')).toBe('gzip');
+        expect(gunzipSync(response.body)).toEqual(piece(limit, size));
+        const length = response.headers.get('content-length');
+        if (size <= 64 * 1024) expect(length).toBe(String(response.body.length));
+        else expect(length).toBeUndefined();
+      }
+    }
+    expect(store.ended).toBe(2 * bytes.length);
   });
 });
