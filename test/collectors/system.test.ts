@@ -193,6 +193,7 @@ it('a server takes the figures of its machine', async () => {
   const checked = await run(folder, ['check', 'host']);
   expect(checked.stdout).toContain('takes figures every 1.0 s: this machine, disk /, network lo');
   const port = await freePort();
+  const startMs = Date.now();
   const server = start(folder, ['serve', '--listen', `127.0.0.1:${port}`]);
   await server.shows('serving ');
   let records = [];
@@ -200,7 +201,9 @@ it('a server takes the figures of its machine', async () => {
     await new Promise((resolve) => setTimeout(resolve, 100));
     const response = await fetch(`http://127.0.0.1:${port}/api/query/host`);
     records = recordsOf(await response.text());
-  } while (records.length < 2);
+  } while (records.length < 3);
+  // One at its start, and no more than one in each second since. On a busy machine one may come late, and the next in time.
+  expect(records.length - 1).toBeLessThanOrEqual((Date.now() - startMs) / 1000);
   const [first, second] = records;
   expect(Object.keys(first!)).toHaveLength(24);
   expect(first).toMatchObject({ net_if: 'lo', net_rx_bytes: null, cpu_cores: cpus().length });
@@ -208,7 +211,6 @@ it('a server takes the figures of its machine', async () => {
   // The queries went through it.
   expect(second!['net_rx_bytes']).toBeGreaterThan(0);
   expect(second!['net_rx_packets']).toBeGreaterThan(0);
-  expect(Number(second!['time']) - Number(first!['time'])).toBeGreaterThan(500);
   const shown = await run(folder, ['stats', 'host', '--json']);
   expect(JSON.parse(shown.stdout)).toMatchObject({ collecting: { files: [], paused: null } });
   server.child.kill('SIGTERM');
