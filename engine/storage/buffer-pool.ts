@@ -51,7 +51,7 @@ interface Entry {
 /** Columns that are asked for together. */
 interface Group {
   readonly entries: readonly Entry[];
-  readonly columns: readonly Column[];
+  readonly columns: Column[];
 }
 
 function isKept(entry: Entry): boolean {
@@ -118,22 +118,16 @@ export class BufferPool {
 
   /** The columns of the keys, held by the lease, where all of them are in memory already; else null, and none is held. */
   pinDecoded(keys: readonly string[], use: ColumnUse, lease: ColumnLease): Column[] | null {
-    const entries: Entry[] = [];
-    const columns: Column[] = [];
-    for (const key of keys) {
-      const entry = this.#entries.get(key);
-      if (entry === undefined || entry.decoded === null) return null;
-      entries.push(entry);
-      columns.push(entry.decoded);
-    }
-    for (const entry of entries) {
+    const group = this.#decoded(keys);
+    if (group === null) return null;
+    for (const entry of group.entries) {
       this.#pin(entry);
       if (use === 'again') this.#touch(entry);
     }
     lease.add(() => {
-      for (const entry of entries) this.#unpin(entry);
+      for (const entry of group.entries) this.#unpin(entry);
     });
-    return columns;
+    return group.columns;
   }
 
   /**
@@ -142,14 +136,17 @@ export class BufferPool {
    */
   decodedNow(keys: readonly string[]): readonly Column[] | null {
     const known = this.#groups.get(keys);
-    const group = known !== undefined && known.entries.every(isKept) ? known : this.#groupOf(keys);
-    if (group === null || this.#lastTouched === group) return group?.columns ?? null;
+    const group = known !== undefined && known.entries.every(isKept) ? known : this.#decoded(keys);
+    if (group === null) return null;
+    if (this.#lastTouched === group) return group.columns;
+    this.#groups.set(keys, group);
     for (const entry of group.entries) this.#touch(entry);
     this.#lastTouched = group;
     return group.columns;
   }
 
-  #groupOf(keys: readonly string[]): Group | null {
+  /** The columns of the keys, where all of them have been decoded. */
+  #decoded(keys: readonly string[]): Group | null {
     const entries: Entry[] = [];
     const columns: Column[] = [];
     for (const key of keys) {
@@ -158,9 +155,7 @@ export class BufferPool {
       entries.push(entry);
       columns.push(entry.decoded);
     }
-    const group = { entries, columns };
-    this.#groups.set(keys, group);
-    return group;
+    return { entries, columns };
   }
 
   /**

@@ -269,7 +269,7 @@ class GrowingStrings implements GrowingColumn {
     const last = column.offsets[length]!;
     const start = this.#offsets[rows]!;
     this.#growBytes(start, last - first, rows + length);
-    copyFromShared(column.bytes, first, last, this.#bytes, start);
+    copyFromShared(column.bytes.subarray(first, last), this.#bytes, start);
     const shift = start - first;
     copyShifted(column.offsets, 1, length + 1, shift, this.#offsets, rows + 1);
     this.#validity.append(column.validity, rows, length);

@@ -33,30 +33,23 @@ const pieceBytes = 64 * 1024;
 const wordBytes = 8;
 
 /**
- * As `copyBytes`, where `source` may lie in the memory that threads share and `target` does not: between those the engine copies byte by
- * byte, unless both begin at the same place of a word. So a kernel moves the bytes to such a place first.
+ * Copies `source`, which may lie in the memory that threads share, to `target`, which does not, from `at` on. Between those the engine
+ * copies byte by byte, unless both begin at the same place of a word: so a kernel moves the bytes to such a place first.
  */
-export function copyFromShared(
-  source: Uint8Array,
-  from: number,
-  to: number,
-  target: Uint8Array,
-  at: number,
-): void {
-  const sourceAt = source.byteOffset + from;
+export function copyFromShared(source: Uint8Array, target: Uint8Array, at: number): void {
   const targetAt = target.byteOffset + at;
-  const isInStep = sourceAt % wordBytes === targetAt % wordBytes;
-  const isShared = !isInStep && to - from >= kernelBytesMin && sharedMemory()?.holds(source) === true;
+  const isInStep = source.byteOffset % wordBytes === targetAt % wordBytes;
+  const isShared = !isInStep && source.length >= kernelBytesMin && sharedMemory()?.holds(source) === true;
   const scratch = isShared ? openScratch(pieceBytes + wordBytes) : null;
   if (scratch === null) {
-    plain.copyBytes(source, from, to, target, at);
+    target.set(source, at);
     return;
   }
   const piece = scratch.room(pieceBytes + wordBytes) + (targetAt % wordBytes);
-  for (let done = from; done < to; done += pieceBytes) {
-    const length = Math.min(pieceBytes, to - done);
+  for (let done = 0; done < source.length; done += pieceBytes) {
+    const length = Math.min(pieceBytes, source.length - done);
     scratch.kernels.copyBytes(piece, source.byteOffset + done, length);
-    target.set(scratch.view(piece, length), at + done - from);
+    target.set(scratch.view(piece, length), at + done);
   }
 }
 
