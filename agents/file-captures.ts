@@ -10,7 +10,11 @@ export const nameSuffix = /(?:\.\d{1,9}|[-.]\d{4}-?\d{2}-?\d{2}(?:[-T_.]?\d{2,10
  * is left out.
  */
 export function fileCaptures(namePattern: string, path: string): Map<string, string> {
-  const pattern = RE2JS.compile(namePattern);
+  return capturesOf(RE2JS.compile(namePattern), path);
+}
+
+/** As `fileCaptures`, for who has many names. */
+export function capturesOf(pattern: RE2JS, path: string): Map<string, string> {
   const groups = Object.keys(pattern.namedGroups());
   const captures = new Map<string, string>();
   if (groups.length === 0) return captures;

@@ -322,13 +322,14 @@ export class AgentCollector {
         file.position !== null && file.due(nowMs) && (file.dirty || this.silence.mayEndHere(file, nowMs)),
     );
     // What the last frame had no room for comes first, behind the file that filled it: many files wait for each other's
-    // lines no longer than a turn takes, and one that fills every frame leaves room for the others.
+    // lines no longer than a turn takes, and one that fills every frame leaves room for the others. What comes behind is not
+    // read at all, only to find that there is no room.
     const first = this.nextFile === undefined ? 0 : Math.max(0, ready.indexOf(this.nextFile));
     let isFull = false;
     let next = 0;
     let firstFull = Infinity;
     const lane = async (scratch: Uint8Array): Promise<void> => {
-      while (next < ready.length) {
+      while (next < ready.length && firstFull === Infinity) {
         const turn = next++;
         const file = ready[(first + turn) % ready.length]!;
         await this.attempts.run(file, async () => {

@@ -129,9 +129,12 @@ function isHistory(file: FollowedFile, status: FileStatus, context: IdentityCont
 /** Checkpoints of content like this that no other file goes on from. */
 function freeCandidates(file: FollowedFile, head: Uint8Array, context: IdentityContext): Checkpoint[] {
   const { removed } = context;
+  const candidates = candidatesOf(context.checkpoints, head);
+  // Of thousands of new files none may look at all the others.
+  if (candidates.length === 0) return candidates;
   const holders = new Map<string, FollowedFile>();
   for (const other of context.files) if (other !== file) holders.set(other.inode, other);
-  return candidatesOf(context.checkpoints, head).filter((candidate) => {
+  return candidates.filter((candidate) => {
     const { inode, offset, headBytes } = candidate;
     if (inode === undefined || inode === file.inode) return inode === undefined;
     // A log that begins with the same few lines as one that was removed is no less new for that.

@@ -1,4 +1,4 @@
-import { fileCaptures, nameSuffix } from '../file-captures.js';
+import { capturesOf, nameSuffix } from '../file-captures.js';
 import { RE2JS } from 're2js';
 
 /** What a file's name says about it. */
@@ -20,7 +20,7 @@ export class LogNames {
   private readonly pattern: RE2JS;
   private readonly known = new Map<string, LogName | null>();
 
-  constructor(private readonly namePattern: string) {
+  constructor(namePattern: string) {
     this.pattern = RE2JS.compile(namePattern);
   }
 
@@ -42,6 +42,6 @@ export class LogNames {
       if (rest !== '' && this.pattern.matches(rest)) base = rest;
     }
     if (base === null) return null;
-    return { name, base, direct, captures: fileCaptures(this.namePattern, name) };
+    return { name, base, direct, captures: capturesOf(this.pattern, name) };
   }
 }

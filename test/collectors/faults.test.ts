@@ -232,6 +232,28 @@ describe('of the logs', () => {
     await followed.stop();
   });
 
+  it('read no log for which a commit has no room', async () => {
+    const files = shortReads(() => Infinity);
+    const followed = new FollowedFolder(await temporaryFolder(), { files });
+    await followed.start();
+    const names = Array.from({ length: 40 }, (_, i) => `${'x'.repeat(i + 1)}.log`);
+    for (const [i, name] of names.entries()) writeFileSync(followed.path(name), lines(i, i + 1));
+    await followed.collect();
+    // A commit holds 4 MiB of them: sixteen files.
+    const gain = `${lineOf(100)} ${'x'.repeat(256 * 1024)}\n`;
+    for (const name of names) appendFileSync(followed.path(name), gain);
+    await followed.collector.survey();
+    let rounds = 0;
+    for (let more = true; more; rounds++) {
+      files.reads = 0;
+      more = (await followed.round()) === 'more';
+      expect(files.reads).toBeLessThan(25);
+    }
+    expect(rounds).toBe(3);
+    expect(await followed.numbers()).toEqual([...range(0, 40), ...names.map(() => 100)]);
+    await followed.stop();
+  });
+
   it('leave many files with few handles to take turns', async () => {
     const names = Array.from(
       { length: 60 },
