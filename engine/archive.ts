@@ -97,6 +97,11 @@ export interface ScanOptions {
    * default a piece is its reader's own.
    */
   readonly lends?: boolean | undefined;
+  /**
+   * Lent pieces may be those that another scan was given in the same turn of the event loop, for the same query to the same state. What
+   * such a scan cost stands in the statistics of the first one alone.
+   */
+  readonly joins?: boolean | undefined;
 }
 
 /** What can be asked for without waiting, too. */

@@ -48,6 +48,9 @@ export const poolWaitersMax = 1000;
 /** Rows of an answer that is looked for and written in one go, where all of it is in memory (`scan/page.ts`): a tenth of a millisecond. */
 export const pageRowsMax = 256;
 
+/** Pages that are kept until the turn of the event loop ends, for who asks for the same in it: those of a few logs that many look at. */
+export const turnPagesMax = 4;
+
 /** A piece of an answer handed to the caller at once; bounds the memory of a streaming response. */
 export const answerBytesMax = 256 * 1024;
 

@@ -136,7 +136,7 @@ export class QueryRoute {
   #runNow(wanted: WantedAnswer, pieces: TimedPieces): Promise<void> | undefined {
     const { store, query } = wanted;
     const startMs = performance.now();
-    const scan = pieces.start((signal) => store.scan(query, { signal, lends: true }));
+    const scan = pieces.start((signal) => store.scan(query, { signal, lends: true, joins: true }));
     if (scan instanceof Promise) return this.#runLater(wanted, pieces, scan, startMs);
     const first = pieces.now();
     if (first === null) return this.#runLater(wanted, pieces, scan, startMs);

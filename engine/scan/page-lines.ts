@@ -1,37 +1,38 @@
 import type { ReadyIterable, ScanOptions } from '../archive.js';
 import { answerBytesMax, answerFirstBytes } from '../limits.js';
-import { writePage } from './page.js';
+import { isForPage, writePage } from './page.js';
 import { throwIfAborted } from './pace.js';
 import { LentSpace, OwnSpace } from './piece-space.js';
 import type { Query, ScanStats } from './query.js';
 import type { Snapshot } from './snapshot.js';
+import { keepForTurn, LentPage, pageOfTurn } from './turn-pages.js';
 
 /** An answer that is there already: at most one piece. */
 export class PageLines implements ReadyIterable<Uint8Array> {
   readonly isAtEnd = true;
+  /** Until it has been given. */
   #page: Uint8Array | null;
-  /** Where it lies; null when it is its reader's own. */
-  readonly #space: LentSpace | null;
+  /** What is to be left at the end; null when the page is its reader's own. */
+  #lent: LentPage | null;
   readonly #signal: AbortSignal | undefined;
 
-  private constructor(page: Uint8Array | null, space: LentSpace | null, signal: AbortSignal | undefined) {
+  private constructor(page: Uint8Array | null, lent: LentPage | null, signal: AbortSignal | undefined) {
     this.#page = page;
-    this.#space = space;
+    this.#lent = lent;
     this.#signal = signal;
   }
 
   /** The answer where it can be written at once: the snapshot is not needed any more. Null where it can't; then nothing has been done. */
   static of(snapshot: Snapshot, query: Query, stats: ScanStats, options: ScanOptions): PageLines | null {
-    const { pieceBytes = answerBytesMax, lends } = options;
+    const { pieceBytes = answerBytesMax, lends = false, joins = false } = options;
     // One that is yet to be asked for can't have been aborted.
     const signal = typeof options.signal === 'function' ? undefined : options.signal;
-    if (pieceBytes < answerFirstBytes || signal?.aborted === true) return null;
-    const space = lends === true ? new LentSpace() : new OwnSpace();
-    const page = writePage(snapshot, query, stats, space);
-    if (page === null || lends !== true) space.close();
+    if (pieceBytes < answerFirstBytes || signal?.aborted === true || !isForPage(query)) return null;
+    const page = lends ? lendPage(snapshot, query, stats, joins) : ownPage(snapshot, query, stats);
     if (page === null) return null;
     snapshot.release();
-    return new PageLines(page.length === 0 ? null : page, lends === true ? space : null, signal);
+    if (page instanceof LentPage) return new PageLines(page.bytes, page, signal);
+    return new PageLines(page.length === 0 ? null : page, null, signal);
   }
 
   [Symbol.asyncIterator](): this {
@@ -42,7 +43,7 @@ export class PageLines implements ReadyIterable<Uint8Array> {
     const page = this.#page;
     this.#page = null;
     if (page !== null) return { done: false, value: page };
-    this.#space?.close();
+    this.#leave();
     throwIfAborted(this.#signal);
     return { done: true, value: undefined };
   }
@@ -53,7 +54,40 @@ export class PageLines implements ReadyIterable<Uint8Array> {
 
   async return(): Promise<IteratorResult<Uint8Array, void>> {
     this.#page = null;
-    this.#space?.close();
+    this.#leave();
     return { done: true, value: undefined };
   }
+
+  #leave(): void {
+    this.#lent?.leave();
+    this.#lent = null;
+  }
+}
+
+/** A page that is its reader's own. */
+function ownPage(snapshot: Snapshot, query: Query, stats: ScanStats): Uint8Array | null {
+  const space = new OwnSpace();
+  const page = writePage(snapshot, query, stats, space);
+  space.close();
+  return page;
+}
+
+/** A page where it was written, now or, where that will do, for another query of this turn. An empty one lies nowhere. */
+function lendPage(
+  snapshot: Snapshot,
+  query: Query,
+  stats: ScanStats,
+  joins: boolean,
+): LentPage | Uint8Array | null {
+  const known = joins ? pageOfTurn(snapshot, query, stats) : null;
+  if (known !== null) return known;
+  const space = new LentSpace();
+  const bytes = writePage(snapshot, query, stats, space);
+  if (bytes === null || bytes.length === 0) {
+    space.close();
+    return bytes;
+  }
+  const page = new LentPage(bytes, space);
+  if (joins) keepForTurn(snapshot, query, stats, page);
+  return page;
 }

@@ -1,3 +1,4 @@
+import { assert } from '../assert.js';
 import type { Column } from '../column.js';
 import { answerFirstBytes, pageRowsMax } from '../limits.js';
 import type { Schema } from '../schema.js';
@@ -26,10 +27,15 @@ const tables = new WeakMap<readonly Column[], PageTable>();
 
 const noLines = new Uint8Array(0);
 
+/** Whether a query may be answered by a page: it asks for a few rows, whatever they are. */
+export function isForPage({ limit, predicates }: Query): boolean {
+  return predicates.length === 0 && Number.isInteger(limit) && limit > 0 && limit <= pageRowsMax;
+}
+
 /**
- * The whole answer to a query for a few rows without predicates that are in memory, in one go: who looks at the end of a log, or
+ * The whole answer to a query that `isForPage`, where its rows are in memory, in one go: who looks at the end of a log, or
  * turns its pages, mostly asks for that. Nothing is looked for, held or waited for, so that what goes with it needs not be made.
- * Empty where there are no rows; null where it is no such query, or the rows don't fit one piece. Statistics are only then untouched.
+ * Empty where there are no rows; null where some are not in memory, or they don't fit one piece. Statistics are only then untouched.
  */
 export function writePage(
   { runs, schema }: Pick<Snapshot, 'runs' | 'schema'>,
@@ -37,8 +43,8 @@ export function writePage(
   stats: ScanStats,
   space: PieceSpace,
 ): Uint8Array | null {
-  const { limit, predicates } = query;
-  if (predicates.length > 0 || !Number.isInteger(limit) || limit <= 0 || limit > pageRowsMax) return null;
+  const { limit } = query;
+  assert(isForPage(query), 'a page has a few rows, whatever they are');
   const startMs = performance.now();
   const plan = planScan(runs, query);
   const parts = pageParts(plan, Math.min(limit, plan.rows), schema);

@@ -78,8 +78,8 @@ export class Store implements AgentStore {
   scan(query: Query, options: ScanOptions = {}): Scan | Promise<Scan> {
     const { access, workers } = this.context;
     // Copied by name: an object that is spread is a new one of a kind to everything that reads it, which takes longer than a short answer.
-    const { signal, pieceBytes, lends } = options;
-    const settings = { signal, pieceBytes, lends, workers };
+    const { signal, pieceBytes, lends, joins } = options;
+    const settings = { signal, pieceBytes, lends, joins, workers };
     const { schema } = this;
     const newest = async (): Promise<Snapshot> => {
       await access.refresh();

@@ -1,0 +1,84 @@
+import { assert } from '../assert.js';
+import type { Position } from '../cursor.js';
+import { turnPagesMax } from '../limits.js';
+import type { Schema } from '../schema.js';
+import type { LentSpace } from './piece-space.js';
+import type { Query, ScanStats } from './query.js';
+import type { Snapshot } from './snapshot.js';
+
+/** A page in the room that it was written to, which is given back once the last of its readers has left. */
+export class LentPage {
+  readonly bytes: Uint8Array;
+  readonly #space: LentSpace;
+  #readers = 1;
+
+  constructor(bytes: Uint8Array, space: LentSpace) {
+    this.bytes = bytes;
+    this.#space = space;
+  }
+
+  /** One reader more, who leaves as well. */
+  join(): this {
+    this.#readers++;
+    return this;
+  }
+
+  leave(): void {
+    assert(this.#readers > 0, 'each reader of a page leaves once');
+    if (--this.#readers === 0) this.#space.close();
+  }
+}
+
+/** A page, and what it answers. */
+interface AnsweredQuery {
+  readonly runs: Snapshot['runs'];
+  readonly schema: Schema;
+  readonly query: Query;
+  readonly stats: ScanStats;
+  readonly page: LentPage;
+}
+
+/** The pages of this turn of the event loop, the newest last. */
+let pages: AnsweredQuery[] = [];
+
+/**
+ * The page that was written in this turn of the event loop for the same query to the same state, with one reader more: many who look at the
+ * end of a log ask at once when there is something new. Its statistics are those of a query that has looked at nothing.
+ */
+export function pageOfTurn({ runs, schema }: Snapshot, query: Query, stats: ScanStats): LentPage | null {
+  for (const known of pages) {
+    if (known.runs !== runs || known.schema !== schema || !areAlike(known.query, query)) continue;
+    stats.runs = known.stats.runs;
+    stats.rowGroups = known.stats.rowGroups;
+    stats.rowsReturned = known.stats.rowsReturned;
+    return known.page.join();
+  }
+  return null;
+}
+
+/** Keeps a page for those who ask for it yet in this turn. Nothing is kept beyond it, so that no memory is held for who may never come. */
+export function keepForTurn(
+  { runs, schema }: Snapshot,
+  query: Query,
+  stats: ScanStats,
+  page: LentPage,
+): void {
+  if (pages.length === 0) setImmediate(endTurn);
+  else if (pages.length === turnPagesMax) pages.shift()!.page.leave();
+  pages.push({ runs, schema, query, stats, page: page.join() });
+}
+
+function endTurn(): void {
+  const over = pages;
+  pages = [];
+  for (const { page } of over) page.leave();
+}
+
+/** Whether two queries without predicates are the same. */
+function areAlike(one: Query, other: Query): boolean {
+  return one.limit === other.limit && isSame(one.after, other.after) && isSame(one.before, other.before);
+}
+
+function isSame(one: Position | undefined, other: Position | undefined): boolean {
+  return one?.partition === other?.partition && one?.ordinal === other?.ordinal;
+}
