@@ -49,8 +49,41 @@ export function packedBytes({ length, columns }: RecordBatch): number {
   return bytes;
 }
 
+/** Bytes that a step of packing copies: a millisecond at the most, also between memories of two kinds, which are copied byte by byte. */
+export const packStepBytes = 512 * 1024;
+
 /** Writes the batch to `target` from `at` on, which must be a multiple of 8 in the buffer; there must be `packedBytes`. */
-export function packBatch({ length, columns }: RecordBatch, target: Uint8Array, at: number): void {
+export function packBatch(batch: RecordBatch, target: Uint8Array, at: number): void {
+  const steps = packSteps(batch, target, at);
+  while (steps.next().done !== true);
+}
+
+/** As `packBatch`, in steps of `packStepBytes`, between which other work can be done. The batch must stay as it is until the last one. */
+export function* packSteps(batch: RecordBatch, target: Uint8Array, at: number): Generator<undefined, void> {
+  let copiedBytes = 0;
+  for (const { units, unitBytes, copy } of layOut(batch, target, at)) {
+    for (let from = 0; from < units;) {
+      if (copiedBytes >= packStepBytes) {
+        copiedBytes = 0;
+        yield;
+      }
+      const to = Math.min(units, from + Math.ceil((packStepBytes - copiedBytes) / unitBytes));
+      copy(from, to);
+      copiedBytes += (to - from) * unitBytes;
+      from = to;
+    }
+  }
+}
+
+/** An array of a batch on its way to its place: `copy` copies some of it, from one unit up to another. */
+interface ArrayCopy {
+  readonly units: number;
+  readonly unitBytes: number;
+  copy(from: number, to: number): void;
+}
+
+/** Writes the header of a batch, and says what is to be copied behind it. */
+function layOut({ length, columns }: RecordBatch, target: Uint8Array, at: number): ArrayCopy[] {
   const header = headerOf(target, at, columns.length);
   header[0] = length;
   header[1] = columns.length;
@@ -59,9 +92,19 @@ export function packBatch({ length, columns }: RecordBatch, target: Uint8Array, 
     end += aligned(bytes);
     return end - aligned(bytes);
   };
+  const copies: ArrayCopy[] = [];
   const put = (array: Uint8Array): number => {
     const place = take(array.length);
-    copyBytes(array, 0, array.length, target, place);
+    const copy: ArrayCopy['copy'] = (from, to) => copyBytes(array, from, to, target, place + from);
+    copies.push({ units: array.length, unitBytes: 1, copy });
+    return place - at;
+  };
+  const putOffsets = (offsets: Uint32Array): number => {
+    const place = take((length + 1) * 4);
+    const words = new Uint32Array(target.buffer, target.byteOffset + place, length + 1);
+    const shift = -offsets[0]!;
+    const copy: ArrayCopy['copy'] = (from, to) => copyShifted(offsets, from, to, shift, words, from);
+    copies.push({ units: length + 1, unitBytes: 4, copy });
     return place - at;
   };
   columns.map(plain).forEach((column, i) => {
@@ -71,9 +114,7 @@ export function packBatch({ length, columns }: RecordBatch, target: Uint8Array, 
     let valuesAt: number;
     if (column.kind === 'bytes') {
       const { offsets, bytes } = column;
-      offsetsAt = take((length + 1) * 4) - at;
-      const words = new Uint32Array(target.buffer, target.byteOffset + at + offsetsAt, length + 1);
-      copyShifted(offsets, 0, length + 1, -offsets[0]!, words, 0);
+      offsetsAt = putOffsets(offsets);
       valuesAt = put(bytes.subarray(offsets[0], offsets[length]));
     } else {
       const { buffer, byteOffset } = column.values;
@@ -82,6 +123,7 @@ export function packBatch({ length, columns }: RecordBatch, target: Uint8Array, 
     const words = [kindCodes[column.kind], validityAt, offsetsAt, valuesAt, valueBytes(column, length)];
     header.set(words, 2 + i * columnWords);
   });
+  return copies;
 }
 
 /**

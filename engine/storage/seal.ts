@@ -1,9 +1,10 @@
+import { setImmediate } from 'node:timers/promises';
 import { concatBatches, sliceBatch, takeRows } from '../batch.js';
 import type { RecordBatch } from '../column.js';
 import { dayNumber } from '../cursor.js';
 import { leaseMemory } from '../kernels/memory-lease.js';
 import { rowGroupBytesMax, rowGroupRowsMax, workerRowsMin } from '../limits.js';
-import { packBatch, packedBytes, unpackBatch } from '../packed-batch.js';
+import { packedBytes, packSteps, unpackBatch } from '../packed-batch.js';
 import type { Schema } from '../schema.js';
 import { InOrder } from '../workers/in-order.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
@@ -107,7 +108,8 @@ async function encodeRows(
   const lease = isSent ? leaseMemory(packedBytes(rows)) : null;
   if (lease === null) return encode(concatBatches(schema, [rows]));
   try {
-    packBatch(rows, lease.bytes, 0);
+    // Whoever answers queries meanwhile must not wait for all of it either.
+    for (const steps = packSteps(rows, lease.bytes, 0); steps.next().done !== true;) await setImmediate();
     const copy = wholeBatch(unpackBatch(lease.bytes, 0));
     return await encodeOnPool(workers, schema, codec, copy, [lease.range]);
   } finally {

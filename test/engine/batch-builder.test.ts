@@ -7,7 +7,14 @@ import { bitmapBytes, columnValue } from '../../engine/column.js';
 import type { Column, RecordBatch } from '../../engine/column.js';
 import type { ColumnBuilder, IntColumnBuilder, StringColumnBuilder } from '../../engine/column-builder.js';
 import { rowGroupBytesMax, rowGroupRowsMax } from '../../engine/limits.js';
-import { headerBytes, unpackBatch } from '../../engine/packed-batch.js';
+import {
+  headerBytes,
+  packBatch,
+  packedBytes,
+  packStepBytes,
+  packSteps,
+  unpackBatch,
+} from '../../engine/packed-batch.js';
 import { batchFromRows } from '../../engine/rows.js';
 import type { Value } from '../../engine/rows.js';
 import { makeSchema } from '../../engine/schema.js';
@@ -48,6 +55,34 @@ function expectValidity(column: Column): void {
   });
   expect(ones, 'a bitmap only where there is a null').toBeLessThan(column.length);
 }
+
+it('packs a batch in steps, of which none copies more than a bounded number of bytes', () => {
+  const rows = Array.from({ length: 4000 }, (_, row): Value[] => [
+    BigInt(row),
+    row % 7 === 0 ? null : -1n,
+    row + 0.5,
+    'x'.repeat(row % 1000),
+  ]);
+  const batch = sliceBatch(batchFromRows(schema, rows), 100, rows.length);
+  const size = packedBytes(batch);
+  const wanted = new Uint8Array(size);
+  packBatch(batch, wanted, 0);
+  expect(rowsOf(unpackBatch(wanted, 0))).toEqual(rows.slice(100));
+
+  const packed = new Uint8Array(size);
+  let before = packed.slice();
+  let taken = 0;
+  const steps = packSteps(batch, packed, 0);
+  for (let done = false; !done; taken++) {
+    done = steps.next().done === true;
+    let changed = 0;
+    for (let i = 0; i < size; i++) changed += Number(packed[i] !== before[i]);
+    expect(changed).toBeLessThan(packStepBytes + 1024);
+    before = packed.slice();
+  }
+  expect(taken).toBe(Math.ceil(size / packStepBytes));
+  expect(Buffer.compare(packed, wanted)).toBe(0);
+});
 
 it('packs batches in turn, of which none leaves anything to the next', () => {
   const builder = new BatchBuilder(schema);
