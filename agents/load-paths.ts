@@ -1,7 +1,6 @@
 import { constants } from 'node:fs';
 import { access, realpath, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { glob, isDynamicPattern } from 'tinyglobby';
 import { LogstrataError } from '../engine/errors.js';
 import { describeSystemError, SourceError, systemCode } from './source-error.js';
 
@@ -34,6 +33,7 @@ export async function expandFiles(
 async function expandPattern(pattern: string, folder: string): Promise<string[]> {
   if (pattern === '') throw new LogstrataError('invalid', 'the name of a file to load is empty');
   if (await isThere(resolve(folder, pattern))) return [pattern];
+  const { glob, isDynamicPattern } = await import('tinyglobby');
   if (!isDynamicPattern(pattern))
     throw new SourceError('not_found', `${pattern} is not there`, { path: pattern });
   const paths = await glob(pattern, { cwd: folder, onlyFiles: true, dot: true, expandDirectories: false });

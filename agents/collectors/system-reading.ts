@@ -2,7 +2,7 @@ import { readFile, realpath, stat, statfs } from 'node:fs/promises';
 import { cpus, loadavg, uptime } from 'node:os';
 import { basename } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import systeminformation from 'systeminformation';
+import type Library from 'systeminformation';
 import { builtModule, type Finished, type Task } from '../../engine/workers/task.js';
 import type { WorkerPool } from '../../engine/workers/worker-pool.js';
 
@@ -63,6 +63,11 @@ const patienceMs = 5000;
 /** Sectors of `/sys/block/<device>/stat` have this size, whatever those of the device have (kernel: Documentation/block/stat.rst). */
 const sectorBytes = 512;
 
+/** It takes longer to load than all else of a server, and few agents need it. */
+async function loadLibrary(): Promise<typeof Library> {
+  return (await import('systeminformation')).default;
+}
+
 /** The library starts other programs and waits for some of them: that must not hold up queries. */
 export const systemTask: Task<SystemJob, SystemReading> = { module: builtModule(import.meta.url), work };
 
@@ -110,7 +115,7 @@ function begin<T>(key: string, read: () => Promise<T>): Promise<T | null> {
 }
 
 async function readMemory(): Promise<SystemReading['memory']> {
-  const { total, available } = await systeminformation.mem();
+  const { total, available } = await (await loadLibrary()).mem();
   return { totalBytes: total, availableBytes: available };
 }
 
@@ -132,7 +137,7 @@ async function deviceOf(path: string): Promise<string | null> {
   const [{ dev }, place, mounts] = await Promise.all([
     stat(path),
     realpath(path),
-    systeminformation.fsSize(),
+    (await loadLibrary()).fsSize(),
   ]);
   const below = mounts
     .filter(({ mount }) => `${place}/`.startsWith(mount.endsWith('/') ? mount : `${mount}/`))
@@ -153,10 +158,11 @@ async function movedBytes(device: string): Promise<{ readBytes: number; writeByt
 }
 
 async function readNet(wanted: string): Promise<NetReading | null> {
-  const name = wanted === 'default' ? await systeminformation.networkInterfaceDefault() : wanted;
+  const library = await loadLibrary();
+  const name = wanted === 'default' ? await library.networkInterfaceDefault() : wanted;
   if (name === '') return null;
   const [stats, rxPackets, txPackets] = await Promise.all([
-    systeminformation.networkStats(name),
+    library.networkStats(name),
     packets(name, 'rx'),
     packets(name, 'tx'),
   ]);

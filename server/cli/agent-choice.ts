@@ -1,5 +1,5 @@
 import { LogstrataError } from '../../engine/errors.js';
-import { readAgents } from '../../agents/agent-file.js';
+import type { AgentsFolder } from '../../agents/agent-file.js';
 import { ConfigError } from '../../agents/config-error.js';
 import type { AgentDefinition } from '../../agents/definition.js';
 import { didYouMean, listNames } from '../suggestion.js';
@@ -15,17 +15,23 @@ function unknownAgent(name: string, known: readonly string[], where: string): Lo
   );
 }
 
+/** What the agents' folder holds. Throws `not_found` or `io` when it can't be read. */
+export async function readAgentsFolder(settings: Settings): Promise<AgentsFolder> {
+  const { readAgents } = await import('../../agents/agent-file.js');
+  return readAgents(settings.agentsFolder);
+}
+
 /** All agents of the folder. Throws `invalid` with every problem of every file when one of them can't be used. */
-export function allAgents(settings: Settings): readonly AgentDefinition[] {
-  const { agents, problems } = readAgents(settings.agentsFolder);
+export async function allAgents(settings: Settings): Promise<readonly AgentDefinition[]> {
+  const { agents, problems } = await readAgentsFolder(settings);
   if (problems.length > 0) throw new ConfigError(problems);
   if (agents.length === 0) throw new LogstrataError('not_found', noAgents(settings.agentsFolder));
   return agents;
 }
 
 /** The agent `name`. Files of other agents may be broken: that is no reason to refuse work on this one. */
-export function chooseAgent(settings: Settings, name: string): AgentDefinition {
-  const { agents, problems } = readAgents(settings.agentsFolder);
+export async function chooseAgent(settings: Settings, name: string): Promise<AgentDefinition> {
+  const { agents, problems } = await readAgentsFolder(settings);
   const found = agents.find((agent) => agent.name === name);
   if (found !== undefined) return found;
   const own = problems.filter((problem) => agentOfFile(problem.file) === name);

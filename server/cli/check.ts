@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
-import { readAgents } from '../../agents/agent-file.js';
 import { formatProblem } from '../../agents/config-error.js';
 import type { AgentDefinition, FieldDefinition, FileInput } from '../../agents/definition.js';
-import { chooseAgent, noAgents } from './agent-choice.js';
+import { chooseAgent, noAgents, readAgentsFolder } from './agent-choice.js';
 import { exitDone, exitFailed, UsageError } from './failure.js';
 import { formatCounted, formatPeriod } from './figures.js';
 import { describeRetention } from './retention.js';
@@ -83,7 +82,7 @@ function describeAgent(agent: AgentDefinition): string[] {
 }
 
 async function checkAll(settings: Settings, flags: CheckFlags): Promise<number> {
-  const { agents, problems } = readAgents(settings.agentsFolder);
+  const { agents, problems } = await readAgentsFolder(settings);
   if (flags.json === true) {
     await printJson({ agents, problems });
   } else {
@@ -106,9 +105,9 @@ async function check(name: string | undefined, flags: CheckFlags): Promise<numbe
       'For example: logstrata check nginx --line "…"',
     );
   }
-  const settings = readSettings(flags);
+  const settings = await readSettings(flags);
   if (name === undefined) return checkAll(settings, flags);
-  const agent = chooseAgent(settings, name);
+  const agent = await chooseAgent(settings, name);
   if (flags.line !== undefined) {
     const { describeLineOf } = await import('./checked-line.js');
     return describeLineOf(agent, flags.line, settings, flags.json === true);

@@ -45,7 +45,7 @@ function describeResult(agent: string, result: CompactResult): string {
 }
 
 async function compact(agent: string | undefined, flags: CompactFlags, signal: AbortSignal): Promise<number> {
-  const settings = readSettings(flags);
+  const settings = await readSettings(flags);
   requireData(resolve(settings.dataFolder));
   return withArchive(settings, 'write', 'compact', async (archive) => {
     const results: (CompactResult & { readonly agent: string })[] = [];

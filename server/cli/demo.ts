@@ -4,7 +4,6 @@ import type { Command } from 'commander';
 import type { CollectLog } from '../../agents/collectors/collect-log.js';
 import type { Archive } from '../../engine/archive.js';
 import { allAgents } from './agent-choice.js';
-import { whileCollecting } from './collecting.js';
 import { exitDone } from './failure.js';
 import { formatBytes, formatCounted } from './figures.js';
 import { loadIntoStore } from './load.js';
@@ -35,8 +34,8 @@ Examples:
   $ logstrata demo --listen :8080     on another port`;
 
 /** Outside of a clone there may be no agents folder yet: the samples bring theirs. */
-function demoSettings(flags: ServeFlags): Settings {
-  const settings = readSettings(flags);
+async function demoSettings(flags: ServeFlags): Promise<Settings> {
+  const settings = await readSettings(flags);
   if (flags.agents !== undefined || existsSync(settings.agentsFolder)) return settings;
   return { ...settings, agentsFolder: join(packageRoot(), 'agents') };
 }
@@ -83,9 +82,10 @@ async function demo(
   signals: StopSignals,
   log: CollectLog,
 ): Promise<number> {
-  const served = await openAgents(archive, allAgents(settings));
+  const served = await openAgents(archive, await allAgents(settings));
   await printLines(await loadSamples(served, settings, signals));
   await printLines(await describeAgents(served));
+  const { whileCollecting } = await import('./collecting.js');
   return whileCollecting(archive, served, settings, flags, log, async (begin) => {
     const server = await serveAgents(served, settings, flags, log);
     begin();
@@ -118,7 +118,7 @@ export function addDemoCommand(program: Command): void {
     .action(async (_flags: unknown, command: Command) => {
       const flags = command.optsWithGlobals<ServeFlags>();
       await runStoppable(async (signals) => {
-        const settings = demoSettings(flags);
+        const settings = await demoSettings(flags);
         await printLines(describeFolders(settings));
         const log = await openLog(flags.logLevel);
         return withArchive(

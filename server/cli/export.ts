@@ -99,7 +99,7 @@ async function exportAgent(
       `For example: --output ${agent}.parquet`,
     );
   }
-  const settings = readSettings(flags);
+  const settings = await readSettings(flags);
   if (output !== '-') requireFree(output, flags.force);
   return withWorkers(settings, 'read', 'export', flags.workers, async (archive) => {
     const store = (await storesOf(archive, agent))[0]!;

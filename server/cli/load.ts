@@ -190,8 +190,8 @@ async function load(
   signal: AbortSignal,
 ): Promise<number> {
   checkUsage(paths, flags);
-  const settings = readSettings(flags);
-  const definition = chooseAgent(settings, agent);
+  const settings = await readSettings(flags);
+  const definition = await chooseAgent(settings, agent);
   for (const note of definition.notes) tell(`note     ${note}`);
   if (flags.rejected === true) return loadShown(definition, 'rejected', settings, flags, signal);
   if (paths.includes('-')) return loadStandardInput(definition, settings, flags, signal);

@@ -1,4 +1,4 @@
-import { SingleBar } from 'cli-progress';
+import type { SingleBar } from 'cli-progress';
 import { tell } from './terminal.js';
 
 /** How far a long piece of work is, shown on standard error while it lasts. */
@@ -31,27 +31,40 @@ function drawBar(label: string, fraction: number | null, detail: string): string
   return `${label} ${'█'.repeat(done)}${'░'.repeat(barWidth - done)} ${percent} % ${detail}`;
 }
 
+/** The bar comes once what draws it is loaded: only a terminal needs that, and work need not wait for it. */
 class BarProgress implements Progress {
-  readonly #bar: SingleBar;
+  readonly #label: string;
+  #payload: BarPayload = { fraction: 0, detail: '' };
+  #bar: SingleBar | undefined;
+  #isOver = false;
 
   constructor(label: string) {
+    this.#label = label;
+    void this.#begin();
+  }
+
+  async #begin(): Promise<void> {
+    const { SingleBar } = await import('cli-progress');
+    if (this.#isOver) return;
     this.#bar = new SingleBar({
-      format: (_options, _params, payload: BarPayload) => drawBar(label, payload.fraction, payload.detail),
+      format: (_options, _params, { fraction, detail }: BarPayload) => drawBar(this.#label, fraction, detail),
       fps: 8,
       stream: process.stderr,
       clearOnComplete: true,
       // Signals belong to the command, which has files to leave in good order.
       gracefulExit: false,
     });
-    this.#bar.start(1, 0, { fraction: 0, detail: '' } satisfies BarPayload);
+    this.#bar.start(1, 0, this.#payload);
   }
 
   update(fraction: number | null, detail: string): void {
-    this.#bar.update({ fraction, detail } satisfies BarPayload);
+    this.#payload = { fraction, detail };
+    this.#bar?.update(this.#payload);
   }
 
   stop(): void {
-    this.#bar.stop();
+    this.#isOver = true;
+    this.#bar?.stop();
   }
 }
 

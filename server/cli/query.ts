@@ -35,8 +35,8 @@ async function query(
   flags: QueryFlags,
   signal: AbortSignal,
 ): Promise<number> {
-  const settings = readSettings(flags);
-  const definition = chooseAgent(settings, agent);
+  const settings = await readSettings(flags);
+  const definition = await chooseAgent(settings, agent);
   const request = parseQueryRequest(rawQueryOf(words, flags), {
     schema: definition.schema,
     now: Date.now(),

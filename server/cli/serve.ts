@@ -1,14 +1,11 @@
 import { resolve } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
-import { parseListen } from '../../agents/config.js';
-import type { ListenAddress } from '../../agents/config.js';
+import { parseListen, type ListenAddress } from '../../agents/config.js';
 import type { CollectLog } from '../../agents/collectors/collect-log.js';
 import type { Archive } from '../../engine/archive.js';
 import type { RunningServer, TransportChoice } from '../server.js';
 import { allAgents } from './agent-choice.js';
-import { ChangedAgents } from './changed-agents.js';
-import { whileCollecting } from './collecting.js';
 import { exitDone } from './failure.js';
 import { withWorkers } from './opened-archive.js';
 import { logLevelOption, openLog, type LogLevel } from './own-log.js';
@@ -127,8 +124,10 @@ async function serveArchive(
   signals: StopSignals,
   log: CollectLog,
 ): Promise<number> {
-  const served = await openAgents(archive, allAgents(settings));
+  const served = await openAgents(archive, await allAgents(settings));
   await printLines(await describeAgents(served));
+  const { whileCollecting } = await import('./collecting.js');
+  const { ChangedAgents } = await import('./changed-agents.js');
   return whileCollecting(archive, served, settings, flags, log, async (begin) => {
     const server = await serveAgents(served, settings, flags, log);
     const folder = settings.agentsFolder;
@@ -159,10 +158,10 @@ export function addServeCommand(program: Command): void {
     .action(async (_flags: unknown, command: Command) => {
       const flags = command.optsWithGlobals<ServeFlags>();
       const serve = async (signals: StopSignals): Promise<number> => {
-        const settings = readSettings(flags);
+        const settings = await readSettings(flags);
         await printLines(describeFolders(settings));
         // Agents are read before the archive is opened: a broken file must not leave a lock behind, even for a moment.
-        allAgents(settings);
+        await allAgents(settings);
         const log = await openLog(flags.logLevel);
         return withWorkers(
           settings,

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { readConfig } from '../../agents/config.js';
-import type { Config } from '../../agents/config.js';
+import { defaultConfig, type Config } from '../../agents/config.js';
 
 /** The options that every command takes. */
 export interface FolderFlags {
@@ -30,9 +29,9 @@ const agentsDefault = 'agents';
  * Reads the configuration that the flags name, or `config.yaml` if it is there; a flag wins over what it says.
  * Throws a `ConfigError` with every mistake in it.
  */
-export function readSettings(flags: FolderFlags): Settings {
+export async function readSettings(flags: FolderFlags): Promise<Settings> {
   const configPath = flags.config ?? (existsSync(configDefault) ? configDefault : undefined);
-  const config = readConfig(configPath);
+  const config = configPath === undefined ? defaultConfig : await readConfigFile(configPath);
   const beside = configPath === undefined ? agentsDefault : join(dirname(configPath), agentsDefault);
   return {
     config,
@@ -41,4 +40,10 @@ export function readSettings(flags: FolderFlags): Settings {
     dataFolder: flags.data ?? config.storage.path,
     cacheBytes: flags.cache ?? config.storage.cacheBytes,
   };
+}
+
+/** Where there is no such file, what reads YAML need not be loaded. */
+async function readConfigFile(path: string): Promise<Config> {
+  const { readConfig } = await import('../../agents/config-file.js');
+  return readConfig(path);
 }

@@ -98,7 +98,7 @@ function describeRetired({ records, segments, bytes, below }: StoreStats['retire
 }
 
 async function stats(agent: string | undefined, flags: StatsFlags): Promise<number> {
-  const settings = readSettings(flags);
+  const settings = await readSettings(flags);
   return withArchive(settings, 'read', 'stats', async (archive) => {
     const status = (await archive.writerStatus()) as ServerStatus | undefined;
     const found: AgentStats[] = [];

@@ -69,7 +69,7 @@ async function verifyStore(store: AgentStore, signal: AbortSignal): Promise<Veri
 }
 
 async function verify(agent: string | undefined, flags: VerifyFlags, signal: AbortSignal): Promise<number> {
-  const settings = readSettings(flags);
+  const settings = await readSettings(flags);
   if (flags.repair === true) {
     const { repair } = await import('./repair.js');
     return repair(agent, settings, flags, signal);

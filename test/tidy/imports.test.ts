@@ -22,19 +22,23 @@ interface Import {
   readonly from: string;
   readonly specifier: string;
   readonly place: string;
+  /** Its module is loaded before any of the importing one runs. */
+  readonly isAtOnce: boolean;
 }
 
 function importsOf(folders: readonly string[]): Import[] {
   const found: Import[] = [];
   for (const file of sourceFiles(folders)) {
     const source = parse(file);
-    const add = (node: ts.Node | undefined): void => {
+    const add = (node: ts.Node | undefined, isAtOnce = false): void => {
       if (node !== undefined && ts.isStringLiteral(node)) {
-        found.push({ from: file.path, specifier: node.text, place: placeOf(source, node) });
+        found.push({ from: file.path, specifier: node.text, place: placeOf(source, node), isAtOnce });
       }
     };
     visit(source, (node) => {
-      if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) add(node.moduleSpecifier);
+      if (ts.isImportDeclaration(node))
+        add(node.moduleSpecifier, node.importClause?.phaseModifier !== ts.SyntaxKind.TypeKeyword);
+      if (ts.isExportDeclaration(node)) add(node.moduleSpecifier, !node.isTypeOnly);
       if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword)
         add(node.arguments[0]);
       if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) add(node.argument.literal);
@@ -81,4 +85,30 @@ it('the engine needs nothing that knows HTTP, YAML or log lines', () => {
 it('built-in modules are named with node:', () => {
   const wrong = imports.filter(({ specifier }) => builtinModules.includes(specifier));
   expect(wrong.map(({ place, specifier }) => `${place} imports ${specifier}`)).toEqual([]);
+});
+
+/** The files and packages that are loaded before any of `start` runs. */
+function loadedWith(start: string): Set<string> {
+  const loaded = new Set([start]);
+  for (const file of loaded) {
+    for (const { from, specifier, isAtOnce } of imports) {
+      if (from !== file || !isAtOnce || specifier.startsWith('node:')) continue;
+      const path = posix.join(posix.dirname(file), specifier).replace(/\.js$/, '.ts');
+      loaded.add(specifier.startsWith('.') ? path : specifier);
+    }
+  }
+  return loaded;
+}
+
+it('the command line loads what a command needs when it runs', () => {
+  const loaded = [...loadedWith('server/main.ts')];
+  expect(loaded).toContain('server/cli/stats.ts');
+  expect(loaded.filter((name) => !name.endsWith('.ts'))).toEqual(['commander']);
+  const late = [
+    'engine/index.ts',
+    'agents/agent-file.ts',
+    'agents/collectors/collection.ts',
+    'server/server.ts',
+  ];
+  expect(loaded.filter((name) => late.includes(name))).toEqual([]);
 });

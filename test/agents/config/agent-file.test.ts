@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAgentFile, readAgentFile, readAgents } from '../../../agents/agent-file.js';
-import { ConfigError, formatProblem } from '../../../agents/config.js';
+import { ConfigError, formatProblem } from '../../../agents/config-error.js';
 import type { AgentDefinition } from '../../../agents/definition.js';
 
 const file = "file: { path: '/var/log/x\\.log', format: json }\n";

@@ -2,14 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import {
-  ConfigError,
-  defaultConfig,
-  formatProblem,
-  parseConfig,
-  parseListen,
-  readConfig,
-} from '../../../agents/config.js';
+import { ConfigError, formatProblem } from '../../../agents/config-error.js';
+import { parseConfig, readConfig } from '../../../agents/config-file.js';
+import { defaultConfig, parseListen } from '../../../agents/config.js';
 
 function problemsOf(text: string): string {
   try {
@@ -23,7 +18,6 @@ function problemsOf(text: string): string {
 
 describe('config.yaml', () => {
   test('has defaults for everything', () => {
-    expect(readConfig(undefined)).toEqual(defaultConfig);
     expect(parseConfig('', 'config.yaml')).toEqual(defaultConfig);
     expect(parseConfig('server: {}\nstorage:\nfile_input: {}\n', 'config.yaml')).toEqual(defaultConfig);
     expect(defaultConfig).toMatchObject({
