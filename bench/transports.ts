@@ -83,9 +83,10 @@ try {
       }
     }
     for (let turn = 0; turn <= options.turns; turn++) {
-      for (const { server, rates, cpus } of sides) {
+      for (const { name, server, rates, cpus } of sides) {
         const before = server.cpuSeconds;
-        const got = await driveRequests(new URL(path, server.origin), connections, options.seconds);
+        const url = new URL(name.startsWith('bare') ? '/0' : path, server.origin);
+        const got = await driveRequests([url], connections, options.seconds);
         if (got.bodyBytes !== got.requests * body.length) throw new Error('a body of another length');
         // The first turn warms up.
         if (turn === 0) continue;

@@ -6,6 +6,8 @@ import { ResponseReader } from './response-reader.js';
 export interface HttpFigures {
   readonly requests: number;
   readonly bodyBytes: number;
+  /** The same of each connection. */
+  readonly connections: readonly { readonly requests: number; readonly bodyBytes: number }[];
   readonly seconds: number;
   /** From each request to the last byte of its answer, in no order. */
   readonly answeredMs: readonly number[];
@@ -57,24 +59,30 @@ function requestBytes(url: URL): Buffer {
 }
 
 /**
- * Asks `url` again and again over `connections` connections that stay open, one request at a time on each, for `seconds`. Rejects
- * when an answer is not 200 or a connection breaks.
+ * Asks `urls` again and again over `connections` connections that stay open, each for one of them, in turns where they are fewer; one
+ * request at a time on each, for `seconds`. Rejects when an answer is not 200 or a connection breaks.
  */
-export async function driveRequests(url: URL, connections: number, seconds: number): Promise<HttpFigures> {
-  const clients = await Promise.all(Array.from({ length: connections }, () => open(url)));
-  const request = requestBytes(url);
+export async function driveRequests(
+  urls: readonly URL[],
+  connections: number,
+  seconds: number,
+): Promise<HttpFigures> {
+  const asked = Array.from({ length: connections }, (_, i) => urls[i % urls.length]!);
+  const clients = await Promise.all(asked.map((url) => open(url)));
+  const requests = asked.map((url) => requestBytes(url));
   const answeredMs: number[] = [];
   const startMs = performance.now();
   const endMs = startMs + seconds * 1000;
   try {
-    await Promise.all(clients.map((client) => askUntil(client, request, endMs, answeredMs)));
+    await Promise.all(clients.map((client, i) => askUntil(client, requests[i]!, endMs, answeredMs)));
   } finally {
     for (const { socket } of clients) socket.destroy();
   }
-  const readers = clients.map(({ reader }) => reader);
+  const figures = clients.map(({ reader: { responses, bodyBytes } }) => ({ requests: responses, bodyBytes }));
   return {
-    requests: readers.reduce((sum, { responses }) => sum + responses, 0),
-    bodyBytes: readers.reduce((sum, { bodyBytes }) => sum + bodyBytes, 0),
+    requests: figures.reduce((sum, { requests }) => sum + requests, 0),
+    bodyBytes: figures.reduce((sum, { bodyBytes }) => sum + bodyBytes, 0),
+    connections: figures,
     seconds: (performance.now() - startMs) / 1000,
     answeredMs,
   };

@@ -36,10 +36,10 @@ export async function measureBeside(server: ServerProcess, plan: BesidePlan): Pr
   const alone: number[] = [];
   const beside: number[] = [];
   for (let turn = 0; turn < plan.turns; turn++) {
-    alone.push(percentile99((await driveRequests(newest, 1, plan.seconds)).answeredMs));
+    alone.push(percentile99((await driveRequests([newest], 1, plan.seconds)).answeredMs));
     const [{ answeredMs }] = await Promise.all([
-      driveRequests(newest, 1, plan.seconds),
-      driveRequests(scan, 1, plan.seconds),
+      driveRequests([newest], 1, plan.seconds),
+      driveRequests([scan], 1, plan.seconds),
     ]);
     beside.push(percentile99(answeredMs));
   }
@@ -68,7 +68,7 @@ export async function measureLeaving(server: ServerProcess, plan: BesidePlan): P
   for (const [id, title, path, leaving] of cases) {
     const url = new URL(path, server.origin);
     // So that what the scan reads is in memory: otherwise the first to leave would wait for the disk.
-    await driveRequests(url, 1, 0);
+    await driveRequests([url], 1, 0);
     const workedMs: number[] = [];
     for (let turn = 0; turn < plan.turns; turn++) {
       await setTimeout(restMs);

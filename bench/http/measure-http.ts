@@ -18,7 +18,7 @@ const cursorZero = '0000000000000000';
 export interface HttpPlan {
   /** Folder of our loaded store. */
   readonly storeFolder: string;
-  /** For the bytes that the bare transport sends. */
+  /** For the bytes that the bare transports send. */
   readonly scratchFolder: string;
   readonly newest: Question;
   /** Looks at every record. */
@@ -31,10 +31,11 @@ export interface HttpPlan {
 interface HttpCase {
   readonly id: string;
   readonly title: string;
-  readonly query: string;
+  /** What is asked for, each connection one of them. */
+  readonly paths: readonly string[];
   readonly connections: number;
   readonly unit: 'requests/s' | 'bytes/s';
-  readonly target: string;
+  readonly target?: string;
 }
 
 /**
@@ -42,33 +43,40 @@ interface HttpCase {
  * the bodies were found to be equal is anything timed.
  */
 export async function measureHttp(plan: HttpPlan): Promise<ResultLine[]> {
-  const cases: HttpCase[] = [
-    {
-      id: 'http-newest',
-      title: `HTTP, ${connectionsMany} connections, newest 100`,
-      query: rawQuery(plan.newest),
-      connections: connectionsMany,
-      unit: 'requests/s',
-      target: '≥ 0.5 of the bare transport',
-    },
-    {
-      id: 'http-bulk',
-      title: `HTTP, one client, ${plan.bulkRows.toLocaleString('en-US')} records`,
-      query: `after=${cursorZero}&limit=${plan.bulkRows}`,
-      connections: 1,
-      unit: 'bytes/s',
-      target: '≥ 1 GB/s',
-    },
-  ];
   const root = packageRoot();
   const server = await ServerProcess.start(join(root, 'dist/server/main.js'), [
     'serve',
     ...['--listen', '127.0.0.1:0', '--data', plan.storeFolder, '--agents', join(root, 'bench/agents')],
   ]);
   try {
+    const newest = pathOf(rawQuery(plan.newest));
+    const bulk = pathOf(`after=${cursorZero}&limit=${plan.bulkRows}`);
+    const many = { connections: connectionsMany, unit: 'requests/s' } as const;
+    const cases: HttpCase[] = [
+      {
+        ...many,
+        id: 'http-newest',
+        title: `HTTP, ${connectionsMany} connections, newest 100`,
+        paths: [newest],
+        target: '≥ 0.5 of the bare transport',
+      },
+      {
+        ...many,
+        id: 'http-pages',
+        title: `HTTP, ${connectionsMany} connections, each another page of 100`,
+        paths: await lastPages(server, newest, connectionsMany),
+      },
+      {
+        id: 'http-bulk',
+        title: `HTTP, one client, ${plan.bulkRows.toLocaleString('en-US')} records`,
+        paths: [bulk],
+        connections: 1,
+        unit: 'bytes/s',
+        target: '≥ 1 GB/s',
+      },
+    ];
     const lines: ResultLine[] = [];
     for (const each of cases) lines.push(await measureCase(each, server, plan));
-    const [newest, bulk] = cases.map(({ query }) => pathOf(query)) as [string, string];
     const scan = pathOf(rawQuery(plan.scan));
     const { turns, seconds } = plan;
     const beside = { newest, bulk, scan, turns, seconds };
@@ -78,14 +86,29 @@ export async function measureHttp(plan: HttpPlan): Promise<ResultLine[]> {
   }
 }
 
+/** Where the newest page, the page before it and so on are to be had: `count` of them, or as many as there are. */
+async function lastPages(server: ServerProcess, newest: string, count: number): Promise<string[]> {
+  const paths: string[] = [];
+  for (let path = newest; paths.length < count;) {
+    const body = await bodyOf(new URL(path, server.origin));
+    if (body.length === 0) break;
+    paths.push(path);
+    const first = JSON.parse(body.toString('utf8', 0, body.indexOf(lineEnd))) as { readonly _cursor: string };
+    path = `${newest}&before=${first._cursor}`;
+  }
+  return paths;
+}
+
 function pathOf(query: string): string {
   return `/api/query/web?${query}`;
 }
 
+const lineEnd = 0x0a;
+
 /** Without a text of the body, which could be longer than a text may be. */
 function countLines(body: Buffer): number {
   let lines = 0;
-  for (let at = body.indexOf(0x0a); at >= 0; at = body.indexOf(0x0a, at + 1)) lines++;
+  for (let at = body.indexOf(lineEnd); at >= 0; at = body.indexOf(lineEnd, at + 1)) lines++;
   return lines;
 }
 
@@ -96,32 +119,37 @@ async function bodyOf(url: URL): Promise<Buffer> {
 }
 
 /** All that could be the fastest; uWebSockets.js where it has a binary. */
-async function startBareServers(bodyPath: string): Promise<ServerProcess[]> {
+async function startBareServers(bodyPaths: readonly string[]): Promise<ServerProcess[]> {
   const kinds = loadUws() === undefined ? ['net'] : ['net', 'uws'];
   const script = join(packageRoot(), 'dist/bench/http/bare-server.js');
-  return Promise.all(kinds.map((kind) => ServerProcess.start(script, [kind, bodyPath])));
+  return Promise.all(kinds.map((kind) => ServerProcess.start(script, [kind, ...bodyPaths])));
+}
+
+/** A server, and how fast it was in each turn. */
+interface MeasuredServer {
+  readonly name: string;
+  readonly urls: readonly URL[];
+  readonly rates: number[];
 }
 
 async function measureCase(wanted: HttpCase, server: ServerProcess, plan: HttpPlan): Promise<ResultLine> {
-  const ours = new URL(pathOf(wanted.query), server.origin);
-  const body = await bodyOf(ours);
-  const bodyPath = join(plan.scratchFolder, `${wanted.id}.jsonl`);
-  writeFileSync(bodyPath, body);
-  const bareServers = await startBareServers(bodyPath);
+  const ours = wanted.paths.map((path) => new URL(path, server.origin));
+  const bodies: Buffer[] = [];
+  for (const url of ours) bodies.push(await bodyOf(url));
+  const bodyPaths = bodies.map((_, i) => join(plan.scratchFolder, `${wanted.id}-${i}.jsonl`));
+  bodies.forEach((body, i) => writeFileSync(bodyPaths[i]!, body));
+  const bareServers = await startBareServers(bodyPaths);
   try {
-    const figures: [string, URL, number[]][] = [['logstrata', ours, []]];
+    const servers: MeasuredServer[] = [{ name: 'logstrata', urls: ours, rates: [] }];
     for (const { origin, transport } of bareServers) {
-      const bare = new URL('/', origin);
-      if (!body.equals(await bodyOf(bare))) throw new Error('the bare transport sends other bytes');
-      figures.push([`bare ${transport}`, bare, []]);
+      const urls = bodies.map((_, i) => new URL(`/${i}`, origin));
+      for (const [i, body] of bodies.entries())
+        if (!body.equals(await bodyOf(urls[i]!))) throw new Error('the bare transport sends other bytes');
+      servers.push({ name: `bare ${transport}`, urls, rates: [] });
     }
     for (let turn = 0; turn < plan.turns; turn++) {
-      for (let i = 0; i < figures.length; i++) {
-        const [, url, rates] = figures[(i + turn) % figures.length]!;
-        const { requests, bodyBytes, seconds } = await driveRequests(url, wanted.connections, plan.seconds);
-        if (bodyBytes !== requests * body.length) throw new Error(`${url.href} sent bodies of other lengths`);
-        rates.push((wanted.unit === 'bytes/s' ? bodyBytes : requests) / seconds);
-      }
+      for (let i = 0; i < servers.length; i++)
+        await drive(servers[(i + turn) % servers.length]!, bodies, wanted, plan.seconds);
     }
     return compareLine({
       id: wanted.id,
@@ -130,16 +158,37 @@ async function measureCase(wanted: HttpCase, server: ServerProcess, plan: HttpPl
       unit: wanted.unit,
       isLowerBetter: false,
       ours: 'logstrata',
-      figures: Object.fromEntries(figures.map(([name, , rates]) => [name, spreadOf(rates)])),
-      answer: {
-        rows: countLines(body),
-        bytes: body.length,
-        digest: createHash('sha256').update(body).digest('hex').slice(0, 32),
-      },
-      target: wanted.target,
+      figures: Object.fromEntries(servers.map(({ name, rates }) => [name, spreadOf(rates)])),
+      answer: answerOf(bodies),
+      ...(wanted.target === undefined ? {} : { target: wanted.target }),
     });
   } finally {
     for (const bareServer of bareServers) await bareServer.stop();
-    rmSync(bodyPath, { force: true });
+    for (const bodyPath of bodyPaths) rmSync(bodyPath, { force: true });
   }
+}
+
+/** One turn of a server. */
+async function drive(
+  { name, urls, rates }: MeasuredServer,
+  bodies: readonly Buffer[],
+  { connections, unit }: HttpCase,
+  forSeconds: number,
+): Promise<void> {
+  const figures = await driveRequests(urls, connections, forSeconds);
+  for (const [i, { requests, bodyBytes }] of figures.connections.entries())
+    if (bodyBytes !== requests * bodies[i % bodies.length]!.length)
+      throw new Error(`${name} sent bodies of other lengths`);
+  rates.push((unit === 'bytes/s' ? figures.bodyBytes : figures.requests) / figures.seconds);
+}
+
+/** All bodies as one answer. */
+function answerOf(bodies: readonly Buffer[]): NonNullable<ResultLine['answer']> {
+  const hash = createHash('sha256');
+  for (const body of bodies) hash.update(body);
+  return {
+    rows: bodies.reduce((sum, body) => sum + countLines(body), 0),
+    bytes: bodies.reduce((sum, body) => sum + body.length, 0),
+    digest: hash.digest('hex').slice(0, 32),
+  };
 }

@@ -33,7 +33,16 @@ const aloneIds = [
   'http-beside',
   ...(process.platform === 'linux' ? ['http-left-bulk', 'http-left-scan'] : []),
 ];
-const otherIds = ['load', 'load-memory', 'size-lz4', 'size-zstd', 'http-newest', 'http-bulk', ...aloneIds];
+const otherIds = [
+  'load',
+  'load-memory',
+  'size-lz4',
+  'size-zstd',
+  'http-newest',
+  'http-pages',
+  'http-bulk',
+  ...aloneIds,
+];
 const appIds = ['app-newest', 'app-errors', 'app-name', 'app-trace', 'app-page-after'];
 const appOtherIds = ['app-load', 'app-load-memory', 'app-size-lz4', 'app-size-zstd'];
 
