@@ -52,7 +52,8 @@ export function jsonKernelCases(webColumns: WebColumns, memory: KernelMemory): K
   const { rows: end } = webColumns;
   const blockAt = memory.place(kernelBlock(table, (array) => memory.place(array)));
   const outputAt = memory.room(pieceBytes);
-  const placed = { kernels: memory.kernels, blockAt, rowsAt: 0, rowsFrom: 0, outputAt };
+  const { length: columnCount } = table.columns;
+  const placed = { kernels: memory.kernels, blockAt, columnCount, rowsAt: 0, rowsFrom: 0, outputAt };
   let answerBytes = 0;
   const answer = (bytes: Uint8Array, isKernel: boolean): Uint8Array => {
     const output = { bytes, at: 0 };

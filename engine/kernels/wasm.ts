@@ -126,6 +126,7 @@ export interface Kernels {
     out: number,
   ): number;
   jsonEnd(): number;
+  jsonIsFull(): number;
   writeJsonRows(
     columns: number,
     columnCount: number,

@@ -44,22 +44,26 @@ export class JsonLines {
    * Writes the lines of rows[first], rows[first + 1], … up to `to` (of the rows `first`, `first` + 1, … without a list), and
    * returns the index of the first row for which the piece has no room: `take` it then, and go on.
    */
-  write({ table, reachable }: LineTable, placed: PlacedRows, first: number, to: number): number {
-    const { rows, partition, ordinalOfRow0 } = placed;
+  write(lines: LineTable, placed: PlacedRows, first: number, to: number): number {
     const output = this.#output;
-    let end = to;
-    let isLong = false;
-    if (output.bytes.length === 0) {
-      const roomBytes = lineRoomBytes(table, rows === null ? first : rows[first]!);
-      isLong = roomBytes > this.#pieceBytes;
-      if (isLong) end = first + 1;
-      output.bytes = this.#space.open(Math.max(this.#nextBytes, roomBytes));
-      this.#nextBytes = this.#pieceBytes;
-    }
-    const next =
-      reachable === null
-        ? writeJsonRows(table, rows, first, end, partition, ordinalOfRow0, output)
-        : writeRowsByKernel(reachable, rows, first, end, partition, ordinalOfRow0, output);
+    const isBegun = output.bytes.length > 0;
+    if (!isBegun) output.bytes = this.#space.open(this.#nextBytes);
+    const next = writeRows(lines, placed, first, to, output);
+    if (isBegun || first === to) return next;
+    // How much the first line may take is asked only now: nearly all have room, and are written sooner than that is known.
+    const end = next > first ? next : this.#writeLong(lines, placed, first, to);
+    this.#nextBytes = this.#pieceBytes;
+    return end;
+  }
+
+  /** As `write`, where the room for the piece did not do for its first line. */
+  #writeLong(lines: LineTable, placed: PlacedRows, first: number, to: number): number {
+    const output = this.#output;
+    const { rows } = placed;
+    const roomBytes = lineRoomBytes(lines.table, rows === null ? first : rows[first]!);
+    const isLong = roomBytes > this.#pieceBytes;
+    output.bytes = this.#space.open(Math.max(this.#nextBytes, roomBytes));
+    const next = writeRows(lines, placed, first, isLong ? first + 1 : to, output);
     // A long line stands alone, and without the room that its escapes might have taken.
     if (isLong) output.bytes = output.bytes.subarray(0, output.at);
     return next;
@@ -73,4 +77,19 @@ export class JsonLines {
     this.#output.at = 0;
     return this.#space.end(bytes.subarray(0, at));
   }
+}
+
+/** As `JsonLines.write`, as far as the room of `output` goes. */
+function writeRows(
+  lines: LineTable,
+  placed: PlacedRows,
+  first: number,
+  to: number,
+  output: JsonOutput,
+): number {
+  const { reachable } = lines;
+  const { rows, partition, ordinalOfRow0 } = placed;
+  return reachable === null
+    ? writeJsonRows(lines.table, rows, first, to, partition, ordinalOfRow0, output)
+    : writeRowsByKernel(reachable, rows, first, to, partition, ordinalOfRow0, output);
 }

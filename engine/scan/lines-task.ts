@@ -38,7 +38,7 @@ export function work(job: LinesJob): Finished<readonly WrittenPiece[]> {
   const blockWords = blocks.length / job.tables;
   const pieces = workingOn(memory, { address, bytes: lineArgumentBytes }, () => {
     const tables = Array.from({ length: job.tables }, (_, i) =>
-      tableOfBlock(blocks.slice(i * blockWords, (i + 1) * blockWords), columnCount, fixedBytes, buffer),
+      tableOfBlock(blocks.subarray(i * blockWords, (i + 1) * blockWords), columnCount, fixedBytes, buffer),
     );
     return writeParts(unpackParts(parts, tables), pieceBytes, space);
   });

@@ -137,7 +137,8 @@ describe('JSON Lines', () => {
           };
           const blockAt = memory.place(kernelBlock(table, (array) => memory.place(array)));
           const rowsAt = rows === null ? 0 : memory.place(rows);
-          const placed = { kernels: memory.kernels, blockAt, rowsAt, rowsFrom: 0, outputAt };
+          const columnCount = table.columns.length;
+          const placed = { kernels: memory.kernels, blockAt, columnCount, rowsAt, rowsFrom: 0, outputAt };
           expect(writeJsonRows(placed, table, rows, 0, count, partition, ordinalOfRow0, got)).toBe(end);
           expect(got.at).toBe(wanted.at);
           const lines = Buffer.from(wanted.bytes.subarray(start, wanted.at)).toString();
@@ -160,7 +161,7 @@ describe('JSON Lines', () => {
       const outputAt = memory.room(200);
       const output = { bytes: memory.bytes.subarray(outputAt, outputAt + 200), at: 0 };
       const rowsAt = memory.place(rows);
-      const placed = { kernels: memory.kernels, blockAt: 0, rowsAt, rowsFrom: 0, outputAt };
+      const placed = { kernels: memory.kernels, blockAt: 0, columnCount: 0, rowsAt, rowsFrom: 0, outputAt };
       expect(writeJsonRows(placed, tableOf([]), rows, 0, 1, partition, ordinal, output)).toBe(1);
       expect(Buffer.from(output.bytes.subarray(0, output.at)).toString()).toBe(`{"_cursor":"${text}"}\n`);
     }

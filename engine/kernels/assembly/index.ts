@@ -23,7 +23,7 @@ export {
 export { selectCodes8, selectCodes16 } from './dictionary-select';
 export { addEntries } from './entry-filter';
 export { selectContaining, selectAffix, selectEqual } from './substring';
-export { jsonEnd, writeJsonRows } from './json-rows';
+export { jsonEnd, jsonIsFull, writeJsonRows } from './json-rows';
 export { buildKeyTable, jsonSlotsBytes, splitJsonLines } from './json-lines';
 export { splitDelimitedLines } from './delimited-lines';
 export { readNumbers } from './span-values';

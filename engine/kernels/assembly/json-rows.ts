@@ -30,6 +30,14 @@ export function jsonEnd(): usize {
   return end;
 }
 
+/** Whether `writeJsonRows` stopped for want of room. */
+let full: bool = false;
+
+/** Whether the row that `writeJsonRows` stopped at has no room; if not, it is for the twin. */
+export function jsonIsFull(): bool {
+  return full;
+}
+
 function entryOf(column: usize, row: u32): u32 {
   const codes = <usize>load<u32>(column, codesOffset);
   if (codes == 0) return row;
@@ -106,7 +114,10 @@ function writeValue(at: usize, column: usize, row: u32, atMax: usize): usize {
   const start = load<u32>(place);
   const length = load<u32>(place, 4) - start;
   const lengthMax = kind == kindString ? 6 * <u64>length + 2 : <u64>length;
-  if (<u64>at + lengthMax > <u64>atMax) return 0;
+  if (<u64>at + lengthMax > <u64>atMax) {
+    full = true;
+    return 0;
+  }
   if (kind == kindString) return writeString(at, data + start, length);
   copyLoose(at, data + start, length);
   return at + length;
@@ -231,12 +242,17 @@ export function writeJsonRows(
   atMax: usize,
 ): u32 {
   end = at;
+  full = true;
   if (atMax - at < <usize>fixedBytes) return from;
   const columnsEnd = columns + <usize>columnCount * descriptorBytes;
   const valuesMax = atMax - fixedBytes;
+  full = false;
   let seen = from;
   for (let i = from; i < to; i++) {
-    if (at > valuesMax) return i;
+    if (at > valuesMax) {
+      full = true;
+      return i;
+    }
     if (i == seen) {
       seen = min<u32>(to, i + rowsAhead);
       if (rows == 0 || isSparse(rows, i, seen)) touchRows(columns, columnsEnd, rows, i, seen);

@@ -126,6 +126,7 @@ export function kernelBlock(
 export interface KernelJsonRows {
   readonly kernels: Kernels;
   readonly blockAt: number;
+  readonly columnCount: number;
   /** 0 where the twin is given no list of rows; else the address of its element `rowsFrom`. */
   readonly rowsAt: number;
   readonly rowsFrom: number;
@@ -144,20 +145,21 @@ export function writeJsonRows(
   ordinalOfRow0: number,
   output: JsonOutput,
 ): number {
-  const { kernels, blockAt, rowsAt, rowsFrom, outputAt } = placed;
+  const { kernels, blockAt, columnCount, rowsAt, rowsFrom, outputAt } = placed;
   const cursorOfRow0 = (BigInt(partition) << 40n) + BigInt(ordinalOfRow0);
   const atMax = outputAt + output.bytes.length;
-  const { length: count } = table.columns;
+  const { fixedBytes } = table;
+  const last = to - rowsFrom;
   let i = from;
   while (i < to) {
     const at = outputAt + output.at;
-    const { fixedBytes } = table;
-    const [first, last] = [i - rowsFrom, to - rowsFrom];
-    i = kernels.writeJsonRows(blockAt, count, fixedBytes, rowsAt, first, last, cursorOfRow0, at, atMax);
+    const first = i - rowsFrom;
+    i = kernels.writeJsonRows(blockAt, columnCount, fixedBytes, rowsAt, first, last, cursorOfRow0, at, atMax);
     i += rowsFrom;
     output.at = (kernels.jsonEnd() >>> 0) - outputAt;
-    if (i === to) break;
-    // Either there is no room, as the twin finds too, or the row has a double that only the twin can write.
+    // Where there is no room the twin finds none either.
+    if (i === to || kernels.jsonIsFull() !== 0) break;
+    // The row has a double that only the twin can write.
     const next = writePlainRows(table, rows, i, i + 1, partition, ordinalOfRow0, output);
     if (next === i) break;
     i = next;
@@ -173,6 +175,7 @@ const rowsOfCallMax = 4096;
 /** A table that kernels can write: its columns lie in their memory, or are quickly copied to it. */
 export interface ReachableTable extends JsonTable {
   readonly block: KernelBlock;
+  readonly columnCount: number;
   /** Columns of which something is copied for each call, … */
   readonly copied: readonly number[];
   /** … and how much, with the block. */
@@ -194,8 +197,9 @@ export function reachableTable(table: JsonTable): ReachableTable | null {
       copiedBytes += bytesToCopy(column);
     }
   });
+  if (copiedBytes > copiedBytesMax) return null;
   const { keys, columns, fixedBytes } = table;
-  return copiedBytes <= copiedBytesMax ? { keys, columns, fixedBytes, block, copied, copiedBytes } : null;
+  return { keys, columns, fixedBytes, block, columnCount: columns.length, copied, copiedBytes };
 }
 
 /**
@@ -213,6 +217,50 @@ export function placedBlock({ keys, columns }: Pick<JsonTable, 'keys' | 'columns
 }
 
 /**
+ * A table that a thread was given as a placed block. Its keys and columns are views that are made when they are asked for, which is
+ * seldom: kernels write nearly all of its rows, and some dozens of views take longer than a few hundred of these.
+ */
+class ToldTable implements ReachableTable {
+  readonly block: KernelBlock;
+  readonly columnCount: number;
+  readonly fixedBytes: number;
+  readonly copied: readonly number[] = [];
+  readonly copiedBytes: number;
+  readonly #buffer: ArrayBufferLike;
+  #keys: readonly Uint8Array[] | undefined;
+  #columns: readonly JsonColumn[] | undefined;
+
+  constructor(block: KernelBlock, columnCount: number, fixedBytes: number, buffer: ArrayBufferLike) {
+    this.block = block;
+    this.columnCount = columnCount;
+    this.fixedBytes = fixedBytes;
+    this.copiedBytes = bufferBytes(block.byteLength);
+    this.#buffer = buffer;
+  }
+
+  get keys(): readonly Uint8Array[] {
+    const { buffer, byteOffset } = this.block;
+    this.#keys ??= this.#eachColumn((at) => {
+      const keyAt = byteOffset + this.block[at + keyWord]!;
+      return new Uint8Array(buffer, keyAt, this.block[at + keyBytesWord]);
+    });
+    return this.#keys;
+  }
+
+  get columns(): readonly JsonColumn[] {
+    this.#columns ??= this.#eachColumn((at) =>
+      columnOfWords(this.#buffer, [...this.block.subarray(at + valueWord, at + wordsPerColumn)]),
+    );
+    return this.#columns;
+  }
+
+  /** What `use` makes of each column, whose words begin at `at`. */
+  #eachColumn<Made>(use: (at: number) => Made): Made[] {
+    return Array.from({ length: this.columnCount }, (_, i) => use(i * wordsPerColumn));
+  }
+}
+
+/**
  * The table of `columnCount` columns that a thread was given as a placed block, and as kernels take it where they can run. The buffer
  * is that of the kernels' memory, and reaches up to all that lies in it.
  */
@@ -222,17 +270,8 @@ export function tableOfBlock(
   fixedBytes: number,
   buffer: ArrayBufferLike,
 ): { readonly table: JsonTable; readonly reachable: ReachableTable | null } {
-  const bytes = new Uint8Array(block.buffer, block.byteOffset, block.byteLength);
-  const keys: Uint8Array[] = [];
-  const columns: JsonColumn[] = [];
-  for (let at = 0; at < columnCount * wordsPerColumn; at += wordsPerColumn) {
-    const keyAt = block[at + keyWord]!;
-    keys.push(bytes.subarray(keyAt, keyAt + block[at + keyBytesWord]!));
-    columns.push(columnOfWords(buffer, [...block.subarray(at + valueWord, at + wordsPerColumn)]));
-  }
-  const table = { keys, fixedBytes, columns };
-  if ((sharedMemory()?.kernels ?? null) === null) return { table, reachable: null };
-  return { table, reachable: { ...table, block, copied: [], copiedBytes: bufferBytes(block.byteLength) } };
+  const table = new ToldTable(block, columnCount, fixedBytes, buffer);
+  return { table, reachable: (sharedMemory()?.kernels ?? null) === null ? null : table };
 }
 
 /** Where an array of the kernels' memory lies. */
@@ -280,7 +319,7 @@ export function writeRowsByKernel(
     if (scratch === null) {
       return writePlainRows(table, rows, next, to, partition, ordinalOfRow0, output);
     }
-    const { block } = table;
+    const { block, columnCount } = table;
     for (const i of table.copied) {
       const words = columnWords(table.columns[i]!, (array) => scratch.place(array, 0, array.length));
       block.set(words, i * wordsPerColumn + valueWord);
@@ -291,12 +330,13 @@ export function writeRowsByKernel(
     const rowsFrom = rows === null ? 0 : next;
     const { kernels } = scratch;
     if (isOutputThere) {
-      const placed = { kernels, blockAt, rowsAt, rowsFrom, outputAt: output.bytes.byteOffset };
+      const outputAt = output.bytes.byteOffset;
+      const placed = { kernels, blockAt, columnCount, rowsAt, rowsFrom, outputAt };
       next = writeJsonRows(placed, table, rows, next, end, partition, ordinalOfRow0, output);
     } else {
       const outputAt = scratch.room(room);
       const lines: JsonOutput = { bytes: scratch.view(outputAt, room), at: 0 };
-      const placed = { kernels, blockAt, rowsAt, rowsFrom, outputAt };
+      const placed = { kernels, blockAt, columnCount, rowsAt, rowsFrom, outputAt };
       next = writeJsonRows(placed, table, rows, next, end, partition, ordinalOfRow0, lines);
       output.bytes.set(lines.bytes.subarray(0, lines.at), output.at);
       output.at += lines.at;
