@@ -51,6 +51,9 @@ const helloAttemptsMax = 100;
 const helloRetryMs = 50;
 const helloTimeoutMs = 10_000;
 
+/** How often a secret is written again for which the disk had no room. */
+const secretRetryMs = 1000;
+
 interface Secret extends LockHolder {
   readonly secret: string;
 }
@@ -82,11 +85,15 @@ export async function lockForWriting(
     new Promise((resolve) => {
       server.close(() => resolve());
     });
+  const released = new AbortController();
+  let later: Promise<void> | undefined;
   try {
     await writeSecret(location, secret);
   } catch (error) {
     // On a full disk this process still answers what is stored; the others are told that they can't connect.
-    if (!isLogstrataError(error) || error.code !== 'disk_full') {
+    if (isLogstrataError(error) && error.code === 'disk_full') {
+      later = writeSecretLater(location, secret, released.signal);
+    } else {
       await channel.stop();
       await release();
       throw error;
@@ -96,6 +103,9 @@ export async function lockForWriting(
     serve: (operations) => channel.serve(operations),
     stopServing: () => channel.stop(),
     release: async () => {
+      released.abort();
+      // What is being written must not come behind the secret of the next holder.
+      await later;
       await channel.stop();
       await release();
     },
@@ -111,6 +121,19 @@ async function writeSecret(location: string, secret: Secret): Promise<void> {
     await fs.rename(`${path}.tmp`, path);
   } catch (error) {
     throw fileSystemError(error, 'write', path);
+  }
+}
+
+/** Writes the secret once there is room for it, unless the lock is released before. */
+async function writeSecretLater(location: string, secret: Secret, released: AbortSignal): Promise<void> {
+  while (!released.aborted) {
+    try {
+      await delay(secretRetryMs, undefined, { signal: released, ref: false });
+      await writeSecret(location, secret);
+      return;
+    } catch {
+      // Not yet, or never: the next round tells.
+    }
   }
 }
 
@@ -167,7 +190,10 @@ export async function connectToWriter(
     await channel.close();
     await delay(helloRetryMs);
   }
-  throw locked(location, 'does not know the secret of the folder, or this user may not read it');
+  throw locked(
+    location,
+    'does not know the secret of the folder: this user may not read it, or there was no room on the disk to write it',
+  );
 }
 
 function locked(location: string, reason: string): LogstrataError {

@@ -1,4 +1,5 @@
 import { fork } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -58,6 +59,22 @@ describe.each(platforms)('the writer lock as on %s', (platform) => {
     expect(next).toBeDefined();
     await next!.release();
   });
+
+  it.runIf(existsSync('/dev/full'))(
+    'can be connected to once a full disk has room for its secret',
+    async () => {
+      const folder = await freshFolder();
+      await symlink('/dev/full', join(folder, '.writer.tmp'));
+      const lock = await lockForWriting(folder, 'serve', platform);
+      lock!.serve({});
+      expect(existsSync(join(folder, '.writer'))).toBe(false);
+      await rm(join(folder, '.writer.tmp'));
+      const link = await connectToWriter(folder, platform);
+      expect(link!.holder).toEqual({ role: 'serve', pid: process.pid });
+      await link!.close();
+      await lock!.release();
+    },
+  );
 
   it('vanishes with a process that is killed', async () => {
     const folder = await freshFolder();
