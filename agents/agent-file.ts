@@ -2,6 +2,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { LogstrataError } from '../engine/errors.js';
 import { isAgentName, type Schema } from '../engine/schema.js';
+import { fileSystemError } from '../engine/storage/file-system-error.js';
 import { readFields } from './agent-fields.js';
 import { readFileInput, readRetention, readSystem } from './agent-input.js';
 import { ConfigError, type ConfigProblem } from './config-error.js';
@@ -60,8 +61,11 @@ function listAgentFiles(directory: string): string[] {
         cause,
       });
     }
-    const reason = code === 'ENOTDIR' ? 'is not a folder' : `can't be read: ${String(cause)}`;
-    throw new LogstrataError('io', `the agents folder ${directory} ${reason}`, { path: directory, cause });
+    if (code !== 'ENOTDIR') throw fileSystemError(cause, 'list the agents folder', directory);
+    throw new LogstrataError('io', `the agents folder ${directory} is not a folder`, {
+      path: directory,
+      cause,
+    });
   }
   const files = names.filter((name) => !name.startsWith('.') && filePattern.test(name));
   return files.filter((name) => !isFolder(join(directory, name))).sort();

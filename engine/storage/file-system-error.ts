@@ -46,7 +46,7 @@ function describe(code: string, action: string, path: string): [ErrorCode, strin
     case 'EISDIR':
       return ['io', `cannot ${action} ${path}: it is a folder, a file was expected`];
     case 'ENOTDIR':
-      return ['io', `cannot ${action} ${path}: a file is where a folder was expected`];
+      return ['io', `cannot ${action} ${path}: a part of the path is no folder`];
     case 'EFBIG':
       return ['io', `cannot ${action} ${path}: the file system does not take a file of this size`];
     case 'ENOTSUP':

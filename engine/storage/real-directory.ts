@@ -1,4 +1,4 @@
-import { constants, promises as fs } from 'node:fs';
+import { constants, existsSync, promises as fs } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
 import { assert } from '../assert.js';
@@ -244,8 +244,8 @@ export async function openRealDirectory(
   }
   // Two spellings of one folder must give one location: messages and the writer lock name it.
   const location = resolve(absolutePath);
-  if (options.create) await new RealDirectory(location).makeDirectory('');
   try {
+    if (options.create && !existsSync(location)) await new RealDirectory(location).makeDirectory('');
     if ((await fs.stat(location)).isDirectory()) return new RealDirectory(location, await ownerFor(location));
   } catch (error) {
     throw fileSystemError(error, 'open', location);

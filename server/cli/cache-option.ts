@@ -10,6 +10,6 @@ export function cacheOption(): Option {
 
 function readSize(text: string): number {
   const sizeBytes = parseByteSize(text);
-  if (sizeBytes === undefined) throw new InvalidArgumentError(`expected ${byteSizeShape}.`);
+  if (sizeBytes === undefined) throw new InvalidArgumentError(`Expected ${byteSizeShape}.`);
   return sizeBytes;
 }

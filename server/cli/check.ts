@@ -17,9 +17,9 @@ interface CheckFlags extends FolderFlags {
 
 const examples = `
 Examples:
-  $ logstrata check                                  every agent's file: fields, or what is wrong and where
+  $ logstrata check                                       every agent's file: fields, or what is wrong and where
   $ logstrata check nginx --line "$(tail -1 access.log)"  what one line becomes, field by field
-  $ tail -1 app.log | logstrata check app --line -   the same, from standard input
+  $ tail -1 app.log | logstrata check app --line -        the same, from standard input
 
 Exit code 1 when a file has an error or the line would be rejected.`;
 

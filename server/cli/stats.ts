@@ -46,7 +46,7 @@ function collectingDetails({ collecting }: AgentStats): [string, string][] {
     collecting;
   const lost = truncatedBytes === 0 ? '' : `, ${formatBytes(truncatedBytes)} lost`;
   return [
-    ['collecting', paused === null ? `${formatCount(files.length)} files` : `paused: ${paused}`],
+    ['collecting', paused === null ? formatCounted(files.length, 'file') : `paused: ${paused}`],
     [
       '  since start',
       `${formatCount(records)} records, ${formatBytes(bytes)}, ${formatCount(rejected)} rejected`,

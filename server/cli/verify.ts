@@ -17,9 +17,9 @@ interface VerifyFlags extends FolderFlags {
 
 const examples = `
 Examples:
-  $ logstrata verify          read every byte of every agent
-  $ logstrata verify nginx    of one agent
-  $ logstrata verify --json   for scripts: an array of reports
+  $ logstrata verify                  read every byte of every agent
+  $ logstrata verify nginx            of one agent
+  $ logstrata verify --json           for scripts: an array of reports
   $ logstrata verify nginx --repair   while no server runs on the same data
 
 Exit code 1 when anything is damaged; after a repair, when records are lost.`;

@@ -10,7 +10,7 @@ export function workersOption(work: 'parse and write' | 'read and search'): Opti
 function readWorkers(text: string): number {
   const count = /^\d{1,3}$/.test(text) ? Number(text) : -1;
   if (count < 0 || count > workersMax) {
-    throw new InvalidArgumentError(`expected a whole number from 0 to ${workersMax}.`);
+    throw new InvalidArgumentError(`Expected a whole number from 0 to ${workersMax}.`);
   }
   return count;
 }

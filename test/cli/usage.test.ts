@@ -166,9 +166,11 @@ describe('what the user can mend ends with 1', () => {
     const folder = workFolder();
     mkdirSync(join(folder, 'x'));
     writeFileSync(join(folder, 'x/data'), '');
-    const ended = await run(folder, ['load', 'nginx', 'data/samples/nginx.log', '--data', 'x/data']);
-    expect(ended.code).toBe(1);
-    expect(ended.stderr).toContain('x/data');
-    expect(ended.stderr).not.toMatch(/\n\s+at /);
+    for (const args of [['serve'], ['stats'], ['load', 'nginx', 'data/samples/nginx.log']]) {
+      const ended = await run(folder, [...args, '--data', 'x/data']);
+      expect(ended.code).toBe(1);
+      expect(ended.stderr).toContain('x/data is a file, a folder was expected');
+      expect(ended.stderr).not.toMatch(/\n\s+at /);
+    }
   });
 });

@@ -450,6 +450,8 @@ describe('a folder', () => {
     expect(() => readAgents(join(folder, 'nope'))).toThrow(expect.objectContaining({ code: 'not_found' }));
     expect(() => readAgents(join(folder, 'nope'))).toThrow(/the agents folder .*nope is not there: make it/);
     expect(() => readAgents(join(folder, 'b.yaml'))).toThrow(/is not a folder/);
+    symlinkSync('loop', join(folder, 'loop'));
+    expect(() => readAgents(join(folder, 'loop'))).toThrow(/^cannot list the agents folder .*loop: ELOOP$/);
     expect(() => readAgentFile(join(folder, 'nope.yaml'))).toThrow(
       expect.objectContaining({ code: 'not_found' }),
     );
