@@ -69,6 +69,17 @@ describe('commands in the documentation', () => {
     expect(problems).toEqual([]);
   });
 
+  it('have each of their options in cli.md, under their heading', () => {
+    const page = documentation().find(({ path }) => path === 'docs/cli.md')!;
+    const sections = new Map(page.text.split(/^## /m).map((text) => [text.split('\n', 1)[0]!, text]));
+    const missing = program.commands.flatMap((command) =>
+      command.options
+        .filter(({ long }) => !new RegExp(`${long}\\b`).test(sections.get(command.name()) ?? ''))
+        .map(({ long }) => `${command.name()} ${long}`),
+    );
+    expect(missing).toEqual([]);
+  });
+
   it('that npm runs are in package.json', () => {
     const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
       scripts: Record<string, string>;
