@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
-import { SourceError } from './source-error.js';
+import { SourceError, systemCode } from './source-error.js';
 
 /** Where bytes come from, piece by piece, in order, once. */
 export interface ByteSource {
@@ -172,12 +172,15 @@ export class StreamSource implements ByteSource {
       return Buffer.from(String(piece));
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      throw new SourceError('io', `${this.path} can't be read at byte ${this.taken}: ${why}`, {
-        path: this.path,
-        offset: this.taken,
-        cause: error,
-      });
+      const message = this.isHungUp(error)
+        ? `standard input ended at byte ${this.taken}: its terminal was closed`
+        : `${this.path} can't be read at byte ${this.taken}: ${why}`;
+      throw new SourceError('io', message, { path: this.path, offset: this.taken, cause: error });
     }
+  }
+
+  private isHungUp(error: unknown): boolean {
+    return systemCode(error) === 'EIO' && 'isTTY' in this.input && this.input.isTTY === true;
   }
 
   stop(): void {

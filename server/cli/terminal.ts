@@ -1,6 +1,8 @@
+import { closeSync } from 'node:fs';
+import { isatty } from 'node:tty';
 import { fileSystemError, hasSystemCode } from '../../engine/storage/file-system-error.js';
 
-/** Standard output was closed by its reader (`| head`): nobody waits for the rest, and that is no failure. */
+/** Standard output was closed by its reader (`| head`), or with its terminal: nobody waits for the rest, and that is no failure. */
 export class OutputClosedError extends Error {
   constructor() {
     super('standard output was closed');
@@ -16,10 +18,15 @@ export function writeOut(piece: string | Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     process.stdout.write(piece, (error) => {
       if (error === undefined || error === null) resolve();
-      else if (hasSystemCode(error, 'EPIPE')) reject(new OutputClosedError());
+      else if (hasSystemCode(error, 'EPIPE') || isTerminalGone(error)) reject(new OutputClosedError());
       else reject(fileSystemError(error, 'write', 'standard output') as Error);
     });
   });
+}
+
+/** What a terminal says that was closed. */
+function isTerminalGone(error: unknown): boolean {
+  return process.stdout.isTTY && hasSystemCode(error, 'EIO');
 }
 
 /** Writes one answer of a command as lines. */
@@ -45,4 +52,11 @@ export function guardOutput(): void {
   // Failed writes are reported to whoever wrote, through the callback in `writeOut`.
   process.stdout.on('error', () => undefined);
   process.stderr.on('error', () => undefined);
+  const terminals = [0, 1, 2].filter((handle) => isatty(handle));
+  process.on('exit', () => leaveTerminals(terminals));
+}
+
+/** Node gives terminals their settings back when it ends, and where one was closed meanwhile it aborts: those are let go before. */
+function leaveTerminals(handles: readonly number[]): void {
+  for (const handle of handles) if (!isatty(handle)) closeSync(handle);
 }

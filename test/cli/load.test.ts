@@ -7,10 +7,12 @@ import {
   readFileSync,
   writeFileSync,
 } from 'node:fs';
+import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
-import { recordsOf, run, start, workFolder } from './process.js';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { main, recordsOf, run, start, workFolder } from './process.js';
 
 interface Summary {
   records: number;
@@ -161,6 +163,30 @@ describe('logstrata load', () => {
     expect(ended.stdout).toContain('2,000 records stored');
     expect(await count(folder, 'app')).toBe(2000);
   });
+
+  it.runIf(existsSync('/usr/bin/script'))(
+    'ends in good order when its terminal is closed, with all stored that was read',
+    async () => {
+      const folder = workFolder();
+      // The shell outlives its terminal, and keeps the signal to itself: for the command, its input ends.
+      const command = 'trap : HUP; "$NODE" "$MAIN" load app - --json; echo $? >code';
+      const terminal = spawn('/usr/bin/script', ['-qec', command, '/dev/null'], {
+        cwd: folder,
+        env: { ...process.env, SHELL: '/bin/sh', NODE: process.execPath, MAIN: main },
+      });
+      onTestFinished(() => void terminal.kill('SIGKILL'));
+      const lines = readFileSync(join(folder, 'data/samples/app.log'), 'utf8').split('\n').slice(0, 10);
+      terminal.stdin.write(`${lines.join('\n')}\n`);
+      let shown = '';
+      terminal.stdout.setEncoding('utf8').on('data', (text: string) => (shown += text));
+      while (!shown.includes(', 10 waiting')) await delay(20);
+      terminal.kill('SIGKILL');
+      const code = join(folder, 'code');
+      while (!existsSync(code) || readFileSync(code, 'utf8') === '') await delay(20);
+      expect(readFileSync(code, 'utf8')).toBe('0\n');
+      expect(await count(folder, 'app')).toBe(10);
+    },
+  );
 
   it('merges files into one order', async () => {
     const folder = workFolder();

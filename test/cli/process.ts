@@ -9,7 +9,8 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
 export const root = join(import.meta.dirname, '../..');
-const main = join(root, 'dist/server/main.js');
+/** The built command line. */
+export const main = join(root, 'dist/server/main.js');
 
 export interface Finished {
   /** Exit code; null when a signal ended the process. */

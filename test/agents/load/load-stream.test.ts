@@ -139,6 +139,24 @@ describe('a stream', () => {
     expect(await numbers(store)).toEqual(upTo(summary.records));
   });
 
+  test('whose terminal is closed ends with what it was, and with all stored that was read', async () => {
+    const { store } = await newStore();
+    const hangUp = Object.assign(new Error('read EIO'), { code: 'EIO', syscall: 'read' });
+    const typed = Readable.from(
+      (async function* () {
+        yield Buffer.from(lines(0, 3));
+        await Promise.reject(hangUp);
+      })(),
+    );
+    const input = Object.assign(typed, { isTTY: true });
+    const summary = await pour(store, { input });
+    expect(summary).toMatchObject({ records: 3, exitCode: 1, error: { code: 'io' } });
+    expect(summary.error!.message).toBe(
+      `standard input ended at byte ${lines(0, 3).length}: its terminal was closed`,
+    );
+    expect(await numbers(store)).toEqual(upTo(3));
+  });
+
   test('stops at a commit that fails, and says how many records are safe', async () => {
     const { store } = await newStore();
     let commits = 0;
