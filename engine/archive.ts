@@ -98,8 +98,9 @@ export interface ScanOptions {
    */
   readonly lends?: boolean | undefined;
   /**
-   * Lent pieces may be those that another scan was given in the same turn of the event loop, for the same query to the same state. What
-   * such a scan cost stands in the statistics of the first one alone.
+   * Lent pieces may be those that another scan was given in the same turn of the event loop, for the same query to the same state: the same
+   * object then, which never stands for other bytes, so that what is made of it can be used again. What such a scan cost stands in the
+   * statistics of the first one alone.
    */
   readonly joins?: boolean | undefined;
 }

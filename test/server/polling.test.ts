@@ -1,6 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { makeSchema } from '../../engine/schema.js';
+import { gzippedAtOnce } from '../../server/gzip.js';
 import { serve, transports } from './running.js';
 import { piece, ScriptedStore } from './scripted-store.js';
 import { ask, Wire } from './wire.js';
@@ -66,4 +67,13 @@ describe.each(transports)('to clients that ask the same again, on %s,', (transpo
     }
     expect(store.ended).toBe(2 * bytes.length);
   });
+});
+
+it('packs an answer once for all who are given it', () => {
+  const answer = piece(1, 5000);
+  const packed = gzippedAtOnce(answer);
+  expect(gunzipSync(packed)).toEqual(answer);
+  expect(gzippedAtOnce(answer)).toBe(packed);
+  const another = piece(2, 5000);
+  expect(gunzipSync(gzippedAtOnce(another))).toEqual(another);
 });
