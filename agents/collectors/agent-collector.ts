@@ -289,6 +289,7 @@ export class AgentCollector {
       file.begun = identity.head;
       file.dirty = true;
       file.seenBytes = Math.max(file.status.sizeBytes, identity.position.offset);
+      file.provenBytes = file.seenBytes;
       if (identity.cutBack !== undefined) this.tellCutBack(file, identity.cutBack);
       this.truncations.recover(file, identity.known, identity.head);
     }
@@ -390,6 +391,7 @@ export class AgentCollector {
     await file.forget();
     file.hasStored = false;
     file.seenBytes = 0;
+    file.provenBytes = 0;
   }
 
   /** Rotates logs that are too large. Returns whether one waits for a moment in which nothing is written. */

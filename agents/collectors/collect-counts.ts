@@ -10,7 +10,7 @@ export interface CollectCounts {
   readonly rotations: number;
   /** Times that a file's content was cut off, as by copy-truncate. */
   readonly truncations: number;
-  /** Bytes that were seen and not read when that happened, and that no copy has given since. */
+  /** Bytes, at the least, that were seen and not read when that happened, and that no copy has given since. */
   readonly truncatedBytes: number;
 }
 

@@ -38,6 +38,8 @@ export class FollowedFile implements HandleHolder {
   unchangedSinceMs: number;
   /** The longest that it was ever seen. */
   seenBytes = 0;
+  /** How long it was known to be when its content was last recognised: what it has beyond may be other content, in its place. */
+  provenBytes = 0;
   /** What its content begins with, as far as it was seen, stored or not; at most `headBytesMax`. */
   begun: Uint8Array = nothing;
   /** When its name changed last. */

@@ -51,7 +51,7 @@ export class LineGathering {
       if (content === null) return 'replaced';
       const atEnd = content.length < wanted;
       if (this.offset === 0 && this.isCutOff(content, atEnd)) return 'replaced';
-      this.see(content);
+      this.see(content, atEnd);
       if (this.offset === 0) requireEightBitText(content, this.file.path);
       const whole = this.ends.wholeTo(content, 0, content.length);
       if (whole > 0) {
@@ -81,9 +81,11 @@ export class LineGathering {
     return Buffer.compare(begun, content.subarray(0, begun.length)) !== 0;
   }
 
-  private see(content: Uint8Array): void {
+  private see(content: Uint8Array, atEnd: boolean): void {
     const { file, offset, position } = this;
-    file.seenBytes = offset + content.length;
+    const reached = offset + content.length;
+    file.provenBytes = atEnd ? reached : Math.max(file.seenBytes, reached);
+    file.seenBytes = reached;
     if (offset === position.offset) file.begun = grownHead(position.head, content);
   }
 

@@ -21,7 +21,7 @@ export class Truncations {
   /** The content of a file that was read is no longer there, and the file has a position still. */
   count(file: FollowedFile): void {
     const { offset } = file.position!;
-    const unreadBytes = Math.max(0, file.seenBytes - offset);
+    const unreadBytes = Math.max(0, lengthBefore(file) - offset);
     this.tally.truncations++;
     this.tally.truncatedBytes += unreadBytes;
     this.remember(file, unreadBytes);
@@ -68,4 +68,12 @@ export class Truncations {
         Buffer.compare(begun, head.subarray(0, begun.length)) === 0,
     );
   }
+}
+
+/**
+ * How long the content was at least that was cut off. A file that is shorter than it was seen was as long as that; the size of one
+ * that is not may be what has come since.
+ */
+function lengthBefore({ seenBytes, provenBytes, status }: FollowedFile): number {
+  return status.sizeBytes < seenBytes ? seenBytes : provenBytes;
 }

@@ -1,13 +1,11 @@
 import {
   appendFileSync,
-  copyFileSync,
   linkSync,
   mkdirSync,
   readFileSync,
   renameSync,
   rmSync,
   symlinkSync,
-  truncateSync,
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -370,82 +368,6 @@ describe('files', () => {
     writeFileSync(followed.path('web.log'), lines(0, 2));
     await followed.collect();
     expect(await followed.numbers()).toEqual([0, 1]);
-  });
-});
-
-describe('copy and truncate', () => {
-  it('loses nothing that was copied, and repeats nothing', async () => {
-    const followed = await follow();
-    const path = followed.path('web.log');
-    writeFileSync(path, lines(0, 10));
-    await followed.collect();
-    appendFileSync(path, lines(10, 20));
-    copyFileSync(path, `${path}.1`);
-    await followed.settle();
-    appendFileSync(path, '');
-    truncateSync(path);
-    appendFileSync(path, lines(20, 25));
-    await followed.settle();
-    expect(await followed.numbers()).toEqual(range(0, 25));
-    expect(followed.collector.status()).toMatchObject({ truncations: 1, truncatedBytes: 0 });
-  });
-
-  it('counts what was written behind the copy and could not be read', async () => {
-    const followed = await follow();
-    const path = followed.path('web.log');
-    writeFileSync(path, lines(0, 10));
-    await followed.collect();
-    copyFileSync(path, `${path}.1`);
-    appendFileSync(path, lines(10, 12));
-    await followed.collector.survey();
-    truncateSync(path);
-    appendFileSync(path, lines(12, 14));
-    await followed.settle();
-    expect(await followed.numbers()).toEqual([...range(0, 10), 12, 13]);
-    expect(followed.collector.status()).toMatchObject({
-      truncations: 1,
-      truncatedBytes: lines(10, 12).length,
-    });
-    expect(followed.log).toContainEqual({
-      level: 'warn',
-      facts: expect.objectContaining({ file: path, unread: lines(10, 12).length }) as object,
-      message: 'a log was cut off before all of it was read',
-    });
-  });
-
-  it('is counted where nothing was stored yet, until a copy gives what was there', async () => {
-    const followed = await follow();
-    const path = followed.path('web.log');
-    writeFileSync(path, lineOf(0));
-    await followed.collect();
-    copyFileSync(path, `${path}.1`);
-    truncateSync(path);
-    await followed.collect();
-    const counts = () => followed.collector.status();
-    expect(counts()).toMatchObject({ truncations: 1, truncatedBytes: 0, records: 0 });
-    await followed.settle();
-    expect(await followed.numbers()).toEqual([0]);
-    const cut = `${lineOf(1)} ${'x'.repeat(200)}`;
-    appendFileSync(path, cut);
-    await followed.collect();
-    truncateSync(path);
-    appendFileSync(path, lines(2, 4));
-    await followed.settle();
-    expect(counts()).toMatchObject({ truncations: 2, truncatedBytes: cut.length });
-    expect(await followed.numbers()).toEqual([0, 2, 3]);
-  });
-
-  it('does not take a copy for new that ends before what was read', async () => {
-    const followed = await follow();
-    const path = followed.path('web.log');
-    writeFileSync(path, lines(0, 10));
-    await followed.collect();
-    copyFileSync(path, `${path}.1`);
-    appendFileSync(path, lines(10, 12));
-    await followed.collect();
-    truncateSync(path);
-    await followed.settle();
-    expect(await followed.numbers()).toEqual(range(0, 12));
   });
 });
 
