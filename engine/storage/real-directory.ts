@@ -1,6 +1,6 @@
 import { constants, existsSync, promises as fs } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import { isAbsolute, join, resolve } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { assert } from '../assert.js';
 import { LogstrataError } from '../errors.js';
 import type { Directory, ReadableFile, WritableFile } from './directory.js';
@@ -104,6 +104,36 @@ async function readAll(handle: FileHandle, position: number, target: Uint8Array)
   return done;
 }
 
+/**
+ * Makes a folder with those above it that are not there yet, and gives what was made, the innermost first. Node's own way never ends
+ * where the system says of a folder that is there that nothing can be made in it by that name, as below `/proc`.
+ */
+async function makeFolders(absolute: string): Promise<string[]> {
+  const missing: string[] = [];
+  for (let folder = absolute; !(await isFolder(folder)); folder = dirname(folder)) missing.push(folder);
+  const made: string[] = [];
+  for (const folder of missing.reverse()) {
+    try {
+      await fs.mkdir(folder);
+      made.unshift(folder);
+    } catch (error) {
+      // Another process may have been faster.
+      if (!hasSystemCode(error, 'EEXIST') || !(await isFolder(folder))) throw error;
+    }
+  }
+  return made;
+}
+
+/** Throws where the path leads through something that is no folder. */
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await fs.stat(path)).isDirectory();
+  } catch (error) {
+    if (hasSystemCode(error, 'ENOENT')) return false;
+    throw error;
+  }
+}
+
 class RealDirectory implements Directory {
   readonly location: string;
   readonly #owner: Owner | undefined;
@@ -126,12 +156,10 @@ class RealDirectory implements Directory {
 
   async makeDirectory(path: string): Promise<void> {
     await this.#run('create the folder', path, async (absolute) => {
-      const firstMade = await fs.mkdir(absolute, { recursive: true });
-      if (firstMade === undefined) return;
-      // Every parent of a folder that was made must be synced, or a crash could take the new name away.
-      for (let made = absolute; made.length >= firstMade.length; made = join(made, '..')) {
+      for (const made of await makeFolders(absolute)) {
         if (this.#owner !== undefined) await fs.chown(made, this.#owner.uid, this.#owner.gid);
-        await syncFolder(join(made, '..'));
+        // Or a crash could take the new name away.
+        await syncFolder(dirname(made));
       }
     });
   }

@@ -162,6 +162,17 @@ describe('openRealDirectory', () => {
     await expect(openRealDirectory('data')).rejects.toMatchObject({ code: 'invalid' });
   });
 
+  it('creates a folder once for all who want it, and ends where none can be had', async () => {
+    const directory = await freshReal();
+    await Promise.all(Array.from({ length: 20 }, () => directory.makeDirectory('a/b/c/d')));
+    expect(await directory.list('a/b/c')).toEqual(['d']);
+    if (process.platform !== 'linux') return;
+    await expect(openRealDirectory('/proc/no/such', { create: true })).rejects.toMatchObject({
+      code: 'not_found',
+      message: expect.stringContaining('/proc/no'),
+    });
+  });
+
   it('says what a person can do about a failure of the system', async () => {
     const directory = await freshReal();
     await put(directory, 'file', '');
