@@ -3,7 +3,8 @@ import { addCheckCommand } from './check.js';
 import { addCompactCommand } from './compact.js';
 import { addDemoCommand } from './demo.js';
 import { addExportCommand } from './export.js';
-import { exitDone, exitUsage, reportFailure } from './failure.js';
+import { didYouMean } from '../suggestion.js';
+import { exitDone, exitUsage, reportFailure, UsageError } from './failure.js';
 import { addLoadCommand } from './load.js';
 import { packageVersion } from './package-root.js';
 import { addQueryCommand } from './query.js';
@@ -30,7 +31,7 @@ function buildProgram(): Command {
     .description(description)
     .version(packageVersion(), '-V, --version', 'show the version')
     .helpOption('-h, --help', 'show help')
-    .helpCommand('help [command]', 'show help for a command')
+    .helpCommand(false)
     .option('--agents <dir>', "folder of the agents' files (default: agents beside the configuration)")
     .option(
       '--data <dir>',
@@ -54,10 +55,30 @@ function buildProgram(): Command {
     addCompactCommand,
     addExportCommand,
     addDemoCommand,
+    addHelpCommand,
   ]) {
     add(program);
   }
   return program;
+}
+
+/** Commander's own shows all there is for a command that there isn't, as if nothing were wrong. */
+function addHelpCommand(program: Command): void {
+  program
+    .command('help')
+    .description('show help for a command')
+    .argument('[command]', 'what to show it for (default: the whole)')
+    .action((name?: string) => {
+      if (name === undefined) program.help();
+      const { commands } = program;
+      const command = commands.find((known) => known.name() === name);
+      if (command !== undefined) command.help();
+      const near = didYouMean(
+        name,
+        commands.map((known) => known.name()),
+      );
+      throw new UsageError(`unknown command '${name}'${near}`, '("--help" shows what is possible)');
+    });
 }
 
 /**

@@ -19,6 +19,8 @@ describe('help', () => {
       expect(own.stdout).toContain('--data <dir>');
     };
     await Promise.all(commands.map(check));
+    expect(await run(folder, ['help'])).toEqual(help);
+    expect(await run(folder, ['help', 'load'])).toEqual(await run(folder, ['load', '--help']));
   });
 
   it('shows the version of the package', async () => {
@@ -31,6 +33,7 @@ describe('wrong usage ends with 2 and says what to type', () => {
   const cases: [string, string[], RegExp][] = [
     ['nothing at all', [], /Usage: logstrata/],
     ['an unknown command', ['qeury', 'nginx'], /logstrata: unknown command 'qeury'[^]*Did you mean query/],
+    ['help for an unknown command', ['help', 'qeury'], /unknown command 'qeury'[^]*did you mean "query"/],
     [
       'an unknown option',
       ['query', 'nginx', '--limt', '5'],
