@@ -322,15 +322,15 @@ export class AgentCollector {
       (file) =>
         file.position !== null && file.due(nowMs) && (file.dirty || this.silence.mayEndHere(file, nowMs)),
     );
-    // What the last frame had no room for comes first, behind the file that filled it: many files wait for each other's
-    // lines no longer than a turn takes, and one that fills every frame leaves room for the others. What comes behind is not
-    // read at all, only to find that there is no room.
+    // What the last frame had no room for comes first: many files wait for each other's lines no longer than a turn takes, and
+    // one that fills every frame leaves room for the others. Once there is no room, no other file is read only to find that.
     const first = this.nextFile === undefined ? 0 : Math.max(0, ready.indexOf(this.nextFile));
     let isFull = false;
+    let hasRoom = true;
     let next = 0;
-    let firstFull = Infinity;
+    let firstLeft = Infinity;
     const lane = async (scratch: Uint8Array): Promise<void> => {
-      while (next < ready.length && firstFull === Infinity) {
+      while (hasRoom && next < ready.length) {
         const turn = next++;
         const file = ready[(first + turn) % ready.length]!;
         await this.attempts.run(file, async () => {
@@ -343,8 +343,9 @@ export class AgentCollector {
           file.dirty = gathered !== 'end';
           isFull ||= gathered !== 'end';
           if (gathered !== 'full') return;
+          hasRoom = false;
           const hasTaken = frame.lines.slice(usedBefore).some((lines) => lines.file === file);
-          firstFull = Math.min(firstFull, hasTaken ? turn + 1 : turn);
+          if (!hasTaken) firstLeft = Math.min(firstLeft, turn);
         });
       }
     };
@@ -352,7 +353,7 @@ export class AgentCollector {
     const ended = await Promise.allSettled(frame.scratches.map(lane));
     for (const result of ended) if (result.status === 'rejected') throw result.reason;
     this.nextFile = undefined;
-    for (let turn = firstFull; turn < ready.length && this.nextFile === undefined; turn++) {
+    for (let turn = Math.min(firstLeft, next); turn < ready.length && this.nextFile === undefined; turn++) {
       const file = ready[(first + turn) % ready.length]!;
       if (file.dirty) this.nextFile = file;
     }

@@ -254,6 +254,47 @@ describe('of the logs', () => {
     await followed.stop();
   });
 
+  /** Reads that go on together: as many as there are lanes, or those that there are by then. */
+  function readsInStep(): LogFiles {
+    const waiting: (() => void)[] = [];
+    const goOn = (): void => {
+      for (const resolve of waiting.splice(0)) resolve();
+    };
+    const inStep = async (): Promise<void> => {
+      const turn = new Promise<void>((resolve) => waiting.push(resolve));
+      if (waiting.length === 4) goOn();
+      const patience = setTimeout(goOn, 100);
+      await turn;
+      clearTimeout(patience);
+    };
+    return {
+      ...realLogFiles,
+      open: async (path) => {
+        const handle = await realLogFiles.open(path);
+        const read: LogHandle['read'] = async (bytes, at, length, position) => {
+          const done = await handle.read(bytes, at, length, position);
+          await inStep();
+          return done;
+        };
+        return { read, status: () => handle.status(), close: () => handle.close() };
+      },
+    };
+  }
+
+  it('that end one commit together are not first again in the next', async () => {
+    const followed = new FollowedFolder(await temporaryFolder(), { files: readsInStep() });
+    await followed.start();
+    const names = [...'abcdefghijkl'].map((letter) => `${letter}.log`);
+    const text = `${lineOf(1)} ${'x'.repeat(64 * 1024)}\n`.repeat(32);
+    for (const name of names) writeFileSync(followed.path(name), text);
+    await followed.collector.survey();
+    // Each has 2 MiB, and four of them share the 4 MiB of a commit.
+    for (let round = 0; round < 3; round++) expect(await followed.round()).toBe('more');
+    const unread = followed.collector.status().files.filter(({ offset }) => offset === 0);
+    expect(unread.map(({ path }) => path)).toEqual([]);
+    await followed.stop();
+  });
+
   it('leave many files with few handles to take turns', async () => {
     const names = Array.from(
       { length: 60 },
