@@ -35,7 +35,9 @@ const nowhere: ChunkPlace = {
 /**
  * Finds the row groups of a segment whose footer can't be read, by what the manifest or the segment's own header says of it. A row group
  * counts as whole only if each page of each column matches the checksum in its page header, has the rows that are said, and decodes, the
- * times are within the bounds, and where the segment's header is whole, all of it matches the checksum there. Undefined when the file is not there, or no row group of it is whole.
+ * times are within the bounds, and where the segment's header is whole, all of it matches the checksum there. Without a header, a row
+ * group of the same segment that was copied over another by mistake can be taken for it. Undefined when the file is not there, or no row
+ * group of it is whole.
  */
 export async function recoverSegment(
   directory: Directory,
