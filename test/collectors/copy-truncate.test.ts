@@ -1,24 +1,6 @@
 import { appendFileSync, copyFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { closeAtEnd, temporaryFolder } from '../agents/load/temporary.js';
-import { FollowedFolder, lineOf } from './followed-folder.js';
-
-async function follow(): Promise<FollowedFolder> {
-  const followed = new FollowedFolder(await temporaryFolder());
-  await followed.start();
-  closeAtEnd(() => followed.stop());
-  return followed;
-}
-
-function lines(from: number, to: number): string {
-  let text = '';
-  for (let n = from; n < to; n++) text += `${lineOf(n)}\n`;
-  return text;
-}
-
-function range(from: number, to: number): number[] {
-  return Array.from({ length: to - from }, (_, i) => from + i);
-}
+import { follow, lineOf, lines, range } from './followed-folder.js';
 
 describe('copy and truncate', () => {
   it('loses nothing that was copied, and repeats nothing', async () => {

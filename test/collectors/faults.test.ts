@@ -13,20 +13,10 @@ import { realLogFiles, type LogFiles, type LogHandle } from '../../agents/collec
 import { closeAtEnd, temporaryFolder } from '../agents/load/temporary.js';
 import { seededRandom } from '../model/random.js';
 import { faultyFiles } from './faulty-files.js';
-import { FollowedFolder, lineOf, type FollowOptions } from './followed-folder.js';
+import { FollowedFolder, lineOf, lines, range, type FollowOptions } from './followed-folder.js';
 
 const long = process.env['LOGSTRATA_LONG'] === '1';
 const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000_000);
-
-function lines(from: number, to: number): string {
-  let text = '';
-  for (let n = from; n < to; n++) text += `${lineOf(n)}\n`;
-  return text;
-}
-
-function range(from: number, to: number): number[] {
-  return Array.from({ length: to - from }, (_, i) => from + i);
-}
 
 /** Three rotations of two logs, each with something new: what goes wrong in between must change nothing. */
 const linesWritten = 40;

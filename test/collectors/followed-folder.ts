@@ -14,6 +14,7 @@ import { makeSchema } from '../../engine/schema.js';
 import type { ArchiveFolder } from '../../engine/storage/archive-folder.js';
 import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
+import { closeAtEnd, temporaryFolder } from '../agents/load/temporary.js';
 import { answer, openOn } from '../engine/store/memory-archive.js';
 
 const fields = [
@@ -45,6 +46,18 @@ export function followedAgent(directory: string, file: Partial<FileInput> = {}):
 export function lineOf(n: number): string {
   const time = new Date(Date.UTC(2026, 10, 20) + n * 1000).toISOString().slice(0, 19);
   return `${time}Z ${n} some text of line ${n}`;
+}
+
+/** The lines of records [from, to). */
+export function lines(from: number, to: number): string {
+  return range(from, to)
+    .map((n) => `${lineOf(n)}\n`)
+    .join('');
+}
+
+/** The numbers [from, to). */
+export function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from }, (_, i) => from + i);
 }
 
 /** Where a record of `recordOf` begins. */
@@ -206,4 +219,12 @@ export class FollowedFolder {
   async numbers(): Promise<number[]> {
     return (await this.records()).map(({ n }) => n).sort((a, b) => a - b);
   }
+}
+
+/** A followed folder that is stopped when the test ends. */
+export async function follow(options: FollowOptions = {}): Promise<FollowedFolder> {
+  const followed = new FollowedFolder(await temporaryFolder(), options);
+  await followed.start();
+  closeAtEnd(() => followed.stop());
+  return followed;
 }

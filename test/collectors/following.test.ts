@@ -18,24 +18,7 @@ import { headBytesMax, headIdentity } from '../../agents/source-identity.js';
 import { lineBytesMax } from '../../engine/limits.js';
 import { gzip, zstd } from '../agents/load/compressed.js';
 import { closeAtEnd, temporaryFolder } from '../agents/load/temporary.js';
-import { FollowedFolder, lineOf, type FollowOptions } from './followed-folder.js';
-
-async function follow(options: FollowOptions = {}): Promise<FollowedFolder> {
-  const followed = new FollowedFolder(await temporaryFolder(), options);
-  await followed.start();
-  closeAtEnd(() => followed.stop());
-  return followed;
-}
-
-function lines(from: number, to: number): string {
-  let text = '';
-  for (let n = from; n < to; n++) text += `${lineOf(n)}\n`;
-  return text;
-}
-
-function range(from: number, to: number): number[] {
-  return Array.from({ length: to - from }, (_, i) => from + i);
-}
+import { follow, FollowedFolder, lineOf, lines, range } from './followed-folder.js';
 
 function roleOf(followed: FollowedFolder, path: string): string | undefined {
   return followed.collector.status().files.find((file) => file.path === path)?.role;

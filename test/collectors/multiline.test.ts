@@ -3,18 +3,10 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { contentOf, joined, recordsIn } from '../agents/decode/multiline-model.js';
-import { closeAtEnd, temporaryFolder } from '../agents/load/temporary.js';
-import { FollowedFolder, lineOf, multiline, recordOf, type FollowOptions } from './followed-folder.js';
+import { follow, type FollowedFolder, lineOf, multiline, recordOf } from './followed-folder.js';
 
 const numRuns = process.env['LOGSTRATA_LONG'] === '1' ? 500 : 25;
 const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000_000);
-
-async function follow(options: FollowOptions = { file: { multiline } }): Promise<FollowedFolder> {
-  const followed = new FollowedFolder(await temporaryFolder(), options);
-  await followed.start();
-  closeAtEnd(() => followed.stop());
-  return followed;
-}
 
 async function texts(followed: FollowedFolder): Promise<string[]> {
   return (await followed.records()).map(({ text }) => text);
@@ -62,7 +54,7 @@ describe('records of several lines', () => {
   });
 
   it('wait for the next one, or for a silence', async () => {
-    const followed = await follow();
+    const followed = await follow({ file: { multiline } });
     const path = followed.path('web.log');
     writeFileSync(path, `${recordOf(3)}\n${lineOf(4)}\n`);
     await followed.collect();
@@ -82,7 +74,7 @@ describe('records of several lines', () => {
   });
 
   it('are never split at a line that is being written', async () => {
-    const followed = await follow();
+    const followed = await follow({ file: { multiline } });
     const path = followed.path('web.log');
     writeFileSync(path, `${lineOf(1)}\n  at `);
     await followed.settle();
@@ -93,7 +85,7 @@ describe('records of several lines', () => {
   });
 
   it('go by the clock also when it is put back', async () => {
-    const followed = await follow();
+    const followed = await follow({ file: { multiline } });
     writeFileSync(followed.path('web.log'), `${lineOf(1)}\n`);
     await followed.collect();
     followed.pass(-3_600_000);
