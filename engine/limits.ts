@@ -197,8 +197,14 @@ export const passingBytesMin = 1024 * 1024;
 /** …in pieces that stay in the nearest caches from being read to being searched, with what they decompress to. */
 export const passingPieceBytes = 256 * 1024;
 
-/** Row groups that a query compares the rows of on the thread that answers, once they are in memory: in about a millisecond. */
+/**
+ * Row groups that a query compares the rows of on the thread that answers, once they are in memory, and the bytes of their columns, in some
+ * ten milliseconds: two threads that have to be woken and told of each row group are no sooner through that. Where so many rows match, it
+ * has the answer to look after besides.
+ */
 export const inlineRowGroupsMax = 4;
+export const inlineCompareBytesMax = 64 * 1024 * 1024;
+export const inlineMatchesMax = 1024;
 
 /** Row groups that a thread looks at in one job, at least where there are as many and at most, and what it may hold of their columns. */
 export const narrowJobRowGroupsMin = 4;

@@ -1,8 +1,14 @@
 import type { BytesColumn, DictionaryColumn, PlainColumn } from '../column.js';
-import { arraysOf } from '../column.js';
+import { arraysOf, columnBytes } from '../column.js';
 import { columnLayout } from '../column-layout.js';
 import { sharedMemory } from '../kernels/shared-memory.js';
-import { inlineRowGroupsMax, inlineSearchBytesMax, selectScratchBytes } from '../limits.js';
+import {
+  inlineCompareBytesMax,
+  inlineMatchesMax,
+  inlineRowGroupsMax,
+  inlineSearchBytesMax,
+  selectScratchBytes,
+} from '../limits.js';
 import type { Schema } from '../schema.js';
 import { ColumnLease } from './column-lease.js';
 import { evaluateDictionary, evaluatePlain, matchRow, stepEnd, wantedEntries } from './evaluate.js';
@@ -88,6 +94,9 @@ export class RowGroupFilter {
   /** Row groups that it has looked at by itself, and those of them that no dictionary alone has ruled out. */
   #lookedAt = 0;
   #compared = 0;
+  /** Bytes of the columns that it has compared, and rows that have matched. */
+  #comparedBytes = 0;
+  #matches = 0;
   readonly #narrower: Narrower | null;
 
   constructor(schema: Schema, predicates: readonly PreparedPredicate[], work: ScanWork) {
@@ -157,13 +166,14 @@ export class RowGroupFilter {
   }
 
   /**
-   * Whether threads are to look at a row group whose columns are in memory, together with others: when some have been compared here,
-   * and as far as is known no text has to be searched.
+   * Whether threads are to look at a row group whose columns are in memory, together with others: when much has been compared here, or
+   * much found, and as far as is known no text has to be searched.
    */
   #isOneOfMany({ predicates }: Undecided): boolean {
     return (
       this.#narrower !== null &&
       this.#compared >= Math.max(inlineRowGroupsMax, this.#lookedAt / 2) &&
+      (this.#comparedBytes >= inlineCompareBytesMax || this.#matches >= inlineMatchesMax) &&
       predicates.every(({ cost }) => cost <= numericCost)
     );
   }
@@ -236,6 +246,7 @@ export class RowGroupFilter {
       if (remaining.count === 0) break;
     }
     this.#lookedAt++;
+    this.#matches += remaining.count;
     if (remaining.count === 0 && byDictionaryOnly) stats.rowGroupsPrunedByDictionary++;
     else {
       this.#compared++;
@@ -261,6 +272,7 @@ export class RowGroupFilter {
       const reading = open.columns([predicate.field], this.#stats, lease);
       const [column] = reading instanceof Promise ? yield* settled(reading) : reading;
       observed.cost = costOf(predicate, column!);
+      this.#comparedBytes += columnBytes(column!);
       if (column!.kind === 'dictionary') return narrowByDictionary(predicate, column!, remaining);
       yield* this.#narrowPlain(predicate, column!, remaining);
       return false;

@@ -166,16 +166,20 @@ describe('many row groups in memory', () => {
   ]);
   const dataset: Dataset = {
     schema: fields,
-    records: Array.from({ length: 20_000 }, (_, i) => ({
-      position: { partition: 482136 + Math.floor(i / 7000), ordinal: (i % 7000) + 1 },
-      values: [
-        BigInt(1_735_689_600_000 + i),
-        i % 13 === 5 ? null : BigInt((i * 7) % 6),
-        i % 9 === 4 ? null : i % 100 === 7 ? 'error' : `info ${i % 3}`,
-        i % 17 === 2 ? null : ((i * 2654435761) % 4294967296) / 4294967296,
-        `request ${i}`,
-      ],
-    })),
+    records: Array.from({ length: 20_000 }, (_, i) => {
+      // Much is found first, from either end: then threads look at the rest, where less is.
+      const first = Math.min(i, 19_999 - i) < 6000;
+      return {
+        position: { partition: 482136 + Math.floor(i / 7000), ordinal: (i % 7000) + 1 },
+        values: [
+          BigInt(1_735_689_600_000 + i),
+          i % 13 === 5 ? null : first ? BigInt(2 * (i & 1)) : BigInt((i * 7) % 6),
+          i % 9 === 4 ? null : (first ? i % 4 < 2 : i % 100 === 7) ? 'error' : `info ${first ? 1 : i % 3}`,
+          i % 17 === 2 ? null : ((i * 2654435761) % 4294967296) / 4294967296 / (first ? 64 : 1),
+          `request ${i}`,
+        ],
+      };
+    }),
   };
   const status = (op: 'eq' | 'ne' | 'gte', value: bigint) => ({ kind: 'int', field: 1, op, value }) as const;
   const start = (value: string) => ({ kind: 'string', field: 2, op: 'prefix', value }) as const;
@@ -187,8 +191,8 @@ describe('many row groups in memory', () => {
     { ...whole, predicates: [status('eq', 2n), start('INFO 1'), small] },
     { ...whole, predicates: [status('ne', 2n), start('info')] },
     { limit: 9000, predicates: [start('info'), since, status('gte', 1n), status('ne', 4n)] },
-    { limit: 150, predicates: [error] },
-    { limit: 9000, before: { partition: 482138, ordinal: 77 }, predicates: [small, status('eq', 0n)] },
+    { limit: 9000, predicates: [error] },
+    { limit: 9000, before: { partition: 482138, ordinal: 5077 }, predicates: [small, status('eq', 0n)] },
     { limit: 9000, predicates: [small, { kind: 'string', field: 4, op: 'suffix', value: '1' }] },
   ];
 
@@ -224,6 +228,30 @@ describe('many row groups in memory', () => {
     await vacant(snapshot, asked.length * (1 + 2 * pools.length));
     expect(columns.pinnedBytes).toBe(0);
     expect(memory.takenBytes - columns.bytes).toBe(heldBytes);
+    columns.close();
+  }, 60_000);
+
+  it('are looked at by the thread that asks where little is found, until it has compared many bytes', async () => {
+    // Each row group has a string of a megabyte in its dictionary, and five rows that match.
+    const texts = ['a', 'b'.repeat(1_000_000)];
+    const narrow = vi.spyOn(QueryThreads.prototype, 'narrow');
+    const columns = new BufferPool(1 << 28, sharedMemory()!);
+    for (const rowGroups of [40, 150]) {
+      const records = Array.from({ length: 6 * rowGroups }, (_, i) => ({
+        position: { partition: 482136, ordinal: i + 1 },
+        values: [BigInt(1_735_689_600_000 + i), null, texts[i % 6 === 3 ? 1 : 0]!, null, null],
+      }));
+      const layout = { segments: 3, stretch: 60, rowGroupRows: 6, hotRecords: 0 };
+      const stored = { schema: fields, records };
+      const snapshot = await store(stored, layout, columns);
+      const query: Query = { ...whole, predicates: [start('a')] };
+      for (let i = 0; i < 2; i++) {
+        narrow.mockClear();
+        expect((await ask(snapshot, query, several)).text).toBe(answerOf(stored, query));
+      }
+      expect(narrow.mock.calls.length > 0).toBe(rowGroups === 150);
+    }
+    narrow.mockRestore();
     columns.close();
   }, 60_000);
 });
