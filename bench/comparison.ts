@@ -73,8 +73,8 @@ export async function timeSides(
   );
   const timeOf = (side: SideClient): Promise<number[]> =>
     side.request({ kind: 'time', question, budgetMs: pace.turnMs, runsMax: isCold ? 1 : runsInTurnMax });
-  // A turn that does not count: one answer does not warm up a compiler that works at run time.
-  if (!isCold && slowestMs < slowMs) for (const side of sides) await timeOf(side);
+  // A turn that does not count: one answer does not warm up a compiler that works at run time, nor threads that begin with it.
+  if (!isCold) for (const side of sides) await timeOf(side);
   const runs = new Map<SideClient, number[]>(sides.map((side) => [side, []]));
   for (let turn = 0; turn < turns; turn++) {
     for (let i = 0; i < sides.length; i++) {

@@ -39,7 +39,7 @@ Without options: 10 million web records and 5 million of an application, all pee
   --rows N          web records, and half as many of the application where it takes part
   --peers A,B       of ${peerNames.join(', ')}; none for ours alone
   --queries A,B     ids of the questions to ask, as the record names them (default: all)
-  --repeat N        rounds of each question (default: 7; 5 with --quick)
+  --repeat N        rounds of each question (default: 7; 3 with --quick)
   --threads N       threads for each side (default: the processors)
   --cache MB        memory for our decoded columns (default: 4096)
   --no-install      measure without the peers that are not installed yet
@@ -71,9 +71,9 @@ const quick: Preset = {
   webRows: 1_000_000,
   appRows: 0,
   peers: ['duckdb'],
-  turns: 5,
+  turns: 3,
   turnsWhenSlow: 2,
-  httpSeconds: 2,
+  httpSeconds: 1,
 };
 const tiny: Preset = {
   name: 'tiny',
