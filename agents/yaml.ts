@@ -49,6 +49,14 @@ const depthMax = 50;
 const tagsAllowed =
   /^(?:!|!!(?:str|int|float|bool|null|map|seq)|!<tag:yaml\.org,2002:(?:str|int|float|bool|null|map|seq)>)$/;
 
+/** Reasons of js-yaml that name a rule of YAML where the mistake stands elsewhere. */
+const plainerReasons: ReadonlyMap<string, string> = new Map([
+  [
+    'deficient indentation',
+    'a bracket or a quotation mark above this line is still open, and the line is not indented',
+  ],
+]);
+
 /**
  * Parses one YAML document into nodes that know their places. js-yaml's own constructor would turn texts into numbers
  * and forget where they stood. A mistake of syntax ends the parsing; duplicate keys and the like are all reported.
@@ -62,7 +70,8 @@ export function parseYaml(source: string): YamlFile {
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error;
     const place = { line: (error.mark?.line ?? 0) + 1, column: (error.mark?.column ?? 0) + 1 };
-    return { root: undefined, mistakes: [{ ...place, message: `this is not YAML: ${error.reason}` }] };
+    const reason = plainerReasons.get(error.reason) ?? error.reason;
+    return { root: undefined, mistakes: [{ ...place, message: `this is not YAML: ${reason}` }] };
   }
   return new TreeBuilder(text, events, places).build();
 }

@@ -380,7 +380,14 @@ describe('problems', () => {
   });
 
   test.each([
-    ['fields: [a\nfile: b', /:2:1: this is not YAML: /],
+    [
+      'fields: [a\nfile: b',
+      /:2:1: this is not YAML: a bracket or a quotation mark above this line is still open, and/,
+    ],
+    [
+      'fields: [\n',
+      /:2:1: this is not YAML: a bracket or a quotation mark above this line is still open, and/,
+    ],
     ['fields:\n\t- name: a', /:2:1: this is not YAML: tab/],
     ['"abc', /:1:\d+: this is not YAML: /],
     ['- a\n- b', /:1:1: the file must be a mapping with fields, file, retention and system, not a list/],
