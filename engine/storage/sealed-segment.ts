@@ -44,6 +44,7 @@ interface FieldSource {
 export class SealedSegment {
   readonly #directory: Directory;
   readonly #path: string;
+  #absolutePath: string | undefined;
   readonly #entry: SegmentEntry;
   readonly #schema: Schema;
   readonly #pool: BufferPool;
@@ -184,7 +185,7 @@ export class SealedSegment {
 
   /** Absolute, where other threads can read the file. */
   get absolutePath(): string | undefined {
-    return this.#directory.absolutePath?.(this.#path);
+    return (this.#absolutePath ??= this.#directory.absolutePath?.(this.#path));
   }
 
   withFile<T>(use: (file: ReadableFile) => Promise<T>): Promise<T> {
@@ -341,12 +342,13 @@ class SealedRowGroup implements OpenRowGroup {
 
   passBy(field: number, needles: readonly KernelNeedle[], counters: ReadCounters): Promise<boolean> | null {
     const { field: stored, conversion } = this.#sources[field]!;
-    const file = this.#segment.absolutePath;
-    if (this.#threads === null || file === undefined || conversion !== 'none') return null;
+    if (this.#threads === null || conversion !== 'none') return null;
     const { uncompressedBytes, dictionaryPageBytes } =
       this.#footer.footer.rowGroups[this.#index]!.chunks[stored + 1]!;
     const isLong = dictionaryPageBytes === 0 && uncompressedBytes >= passingBytesMin;
     if (!isLong || this.#footer.footer.codec !== 'lz4') return null;
+    const file = this.#segment.absolutePath;
+    if (file === undefined) return null;
     // What a gram filter has not ruled out is likely there.
     if (this.#gramFilter(stored) !== undefined) return null;
     if (!this.#segment.passesBy(this.#key(field), uncompressedBytes)) return null;
