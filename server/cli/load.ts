@@ -120,8 +120,10 @@ async function printSummary(
   return summary.exitCode;
 }
 
-function tellStop({ loaded }: LoadSummary, stopped: LogstrataError): void {
-  tell(`logstrata: stopped: ${messageWithPlace(stopped.message, stopped.path, stopped.offset)}`);
+function tellStop({ loaded, files }: LoadSummary, stopped: LogstrataError): void {
+  // What stopped the load in the middle of a file has been told of that file.
+  if (!files.some(({ error }) => error === stopped))
+    tell(`logstrata: stopped: ${messageWithPlace(stopped.message, stopped.path, stopped.offset)}`);
   const kept = loaded === 0 ? 'Nothing was stored' : `${formatCounted(loaded, 'file')} stored and kept`;
   tell(`${kept}; the same command goes on with the rest.`);
 }

@@ -7,7 +7,7 @@ import {
   readFileSync,
   writeFileSync,
 } from 'node:fs';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
@@ -187,6 +187,24 @@ describe('logstrata load', () => {
       expect(await count(folder, 'app')).toBe(10);
     },
   );
+
+  it('says once why it ended where no more can be written, and goes on later', async () => {
+    const folder = workFolder();
+    const command = `ulimit -f 20; exec "$NODE" "$MAIN" load nginx data/samples/nginx.log data/samples/app.log`;
+    const environment = { ...process.env, NODE: process.execPath, MAIN: main };
+    const { status, stderr } = spawnSync('/bin/sh', ['-c', command], {
+      cwd: folder,
+      env: environment,
+      encoding: 'utf8',
+    });
+    expect(status).toBe(1);
+    expect(stderr.match(/the file system does not take a file of this size/g)).toHaveLength(1);
+    expect(stderr).toContain('nothing of data/samples/nginx.log was stored');
+    expect(stderr).toContain('left out data/samples/app.log');
+    expect(stderr).toMatch(/Nothing was stored; the same command goes on with the rest\.\n$/);
+    expect((await run(folder, ['load', 'nginx', 'data/samples/nginx.log'])).code).toBe(0);
+    expect(await count(folder, 'nginx')).toBe(10_000);
+  });
 
   it('merges files into one order', async () => {
     const folder = workFolder();
