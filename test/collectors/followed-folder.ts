@@ -88,7 +88,7 @@ export interface FollowOptions {
 const noThreads = new WorkerPool(0);
 const frame = new LineFrame(false);
 
-/** A folder of logs that is followed into an archive in memory, with a clock of its own. */
+/** A folder of logs that is followed into an archive in memory, with a clock that goes on only as it is told: machines may be slow. */
 export class FollowedFolder {
   readonly directory: string;
   readonly log: LogLine[] = [];
@@ -96,7 +96,7 @@ export class FollowedFolder {
   store!: AgentStore;
   collector!: AgentCollector;
   private archive: ArchiveFolder | undefined;
-  private skewMs = 0;
+  private nowMs = Date.now();
 
   constructor(
     folder: string,
@@ -106,7 +106,7 @@ export class FollowedFolder {
     if (!existsSync(this.directory)) mkdirSync(this.directory);
   }
 
-  readonly now = (): number => Date.now() + this.skewMs;
+  readonly now = (): number => this.nowMs;
 
   get definition(): AgentDefinition {
     const { file, rotate } = this.options;
@@ -119,7 +119,7 @@ export class FollowedFolder {
   }
 
   pass(ms: number): void {
-    this.skewMs += ms;
+    this.nowMs += ms;
   }
 
   /** Starts the service, after a stop or a crash. */
