@@ -197,20 +197,21 @@ it('a server takes the figures of its machine', async () => {
   const server = start(folder, ['serve', '--listen', `127.0.0.1:${port}`]);
   await server.shows('serving ');
   let records = [];
+  let received;
+  // The queries go through the network; on a busy machine the first may come after some records.
   do {
     await new Promise((resolve) => setTimeout(resolve, 100));
     const response = await fetch(`http://127.0.0.1:${port}/api/query/host`);
     records = recordsOf(await response.text());
-  } while (records.length < 3);
+    received = records.find((record) => Number(record['net_rx_bytes']) > 0);
+  } while (records.length < 3 || received === undefined);
   // One at its start, and no more than one in each second since. On a busy machine one may come late, and the next in time.
   expect(records.length - 1).toBeLessThanOrEqual((Date.now() - startMs) / 1000);
-  const [first, second] = records;
+  const [first] = records;
   expect(Object.keys(first!)).toHaveLength(24);
   expect(first).toMatchObject({ net_if: 'lo', net_rx_bytes: null, cpu_cores: cpus().length });
   expect(first!['disk_total']).toBeGreaterThan(0);
-  // The queries went through it.
-  expect(second!['net_rx_bytes']).toBeGreaterThan(0);
-  expect(second!['net_rx_packets']).toBeGreaterThan(0);
+  expect(received['net_rx_packets']).toBeGreaterThan(0);
   const shown = await run(folder, ['stats', 'host', '--json']);
   expect(JSON.parse(shown.stdout)).toMatchObject({ collecting: { files: [], paused: null } });
   server.child.kill('SIGTERM');

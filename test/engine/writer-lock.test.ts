@@ -249,18 +249,22 @@ describe('the channel to the writer', () => {
     const held = new Promise<void>((resolve) => {
       release = resolve;
     });
+    let isWaiting = false;
     const { connectOne, stop, end } = await serving({
       hold: (_args, _payload, connection) => {
         connection.onClose(() => release!());
         return Promise.resolve(null);
       },
-      wait: () => held.then(() => 'done'),
+      wait: () => {
+        isWaiting = true;
+        return held.then(() => 'done');
+      },
     });
     const holding = await connectOne();
     const waiting = await connectOne();
     await holding.request('hold', {});
     const answer = waiting.request('wait', {});
-    await delay(20);
+    await until(() => isWaiting);
     await stop();
     expect(await answer).toBe('done');
     await end();

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { DamageError, LogstrataError } from '../../engine/errors.js';
 import { startServer } from '../../server/server.js';
 import { logged, serve, transports } from './running.js';
-import { piece, ScriptedStore } from './scripted-store.js';
+import { piece, ScriptedStore, until } from './scripted-store.js';
 import { ask, shout, Wire } from './wire.js';
 import type { WireResponse } from './wire.js';
 
@@ -429,10 +429,11 @@ describe.each(transports)('on %s', (transport) => {
   it('answers 429 with Retry-After beyond the bound, and goes on when there is room', async () => {
     let finish: () => void = () => undefined;
     const wait = new Promise<void>((resolve) => (finish = resolve));
-    const { address } = await serve(transport, new ScriptedStore(() => [wait, piece(1)]), { queriesMax: 2 });
+    const store = new ScriptedStore(() => [wait, piece(1)]);
+    const { address } = await serve(transport, store, { queriesMax: 2 });
     const first = ask(address, '/api/query/nginx');
     const second = ask(address, '/api/query/nginx');
-    await new Promise((resolve) => setTimeout(resolve, 30));
+    await until(() => store.begun === 2, 'both have begun');
     const third = await ask(address, '/api/query/nginx');
     expectProblem(third, 429);
     expect(third.headers.get('retry-after')).toBe('1');

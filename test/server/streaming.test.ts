@@ -239,11 +239,12 @@ describe.each(transports)('on %s', (transport) => {
   it('closes behind the first answer that begins after the stop', async () => {
     let goOn: () => void = () => undefined;
     const wait = new Promise<void>((resolve) => (goOn = resolve));
-    const server = await serve(transport, new ScriptedStore(() => [wait, piece(1)]));
+    const store = new ScriptedStore(() => [wait, piece(1)]);
+    const server = await serve(transport, store);
     const wire = await Wire.open(server.address);
     // The second is on the wire before the stop, the first is answered after it.
     wire.send(request() + request());
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await until(() => store.begun > 0, 'the first has begun');
     const closing = server.close({ timeoutMs: 20_000 });
     goOn();
     await wire.closed();
