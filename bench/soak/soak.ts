@@ -148,7 +148,7 @@ class Soak {
     this.lastCpuSeconds = cpuSeconds;
     this.lastMs = nowMs;
     this.samples.push(sample);
-    if (this.samples.length % 60 === 0)
+    if (this.samples.length % 60 === 1)
       tell(`${sample.seconds.toFixed(0)} s, lag ${sample.lagMs} ms, memory ${formatBytes(sample.rssBytes)}`);
   }
 

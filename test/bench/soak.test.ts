@@ -29,7 +29,9 @@ it('counts every record of a small soak, and plots what it saw', async () => {
 
 it('ends before its time when it is told to, with every line counted', async () => {
   const options = readSoakOptions(['--minutes', '60', '--rate', '500', '--clients', '1'])!;
-  const { lines, samples } = await runSoak(options, () => {}, AbortSignal.timeout(4000));
+  const end = new AbortController();
+  // It tells of its first second, however long its start took.
+  const { lines, samples } = await runSoak(options, () => end.abort(), end.signal);
   expect(samples.at(-1)!.seconds).toBeLessThan(60);
   expect(lines.written).toBeGreaterThan(0);
   expect(lines).toMatchObject({ stored: lines.written - lines.removed, rejected: 0 });
