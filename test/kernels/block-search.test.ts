@@ -100,7 +100,7 @@ describe('needles in a page that comes in pieces', () => {
       }),
       { numRuns },
     );
-  }, 120_000);
+  });
 
   it('are found where they cross the pieces that are looked at, in either case', () => {
     const needles = [kernelNeedle(Buffer.from('request 0123456789abcdef'), true)];
@@ -132,7 +132,7 @@ describe('needles in a page that comes in pieces', () => {
       ),
       { numRuns },
     );
-  }, 120_000);
+  });
 
   it('are in no block of another length than it is said to have', () => {
     const needles = [kernelNeedle(Buffer.from('nowhere~'), false)];

@@ -162,7 +162,7 @@ describe('a search through columns that are not in memory', () => {
       expect((await ask(snapshot, query)).text === answerOf(dataset, query)).toBe(true);
       columns.close();
     }
-  }, 60_000);
+  });
 
   it('says what is damaged, wherever that is, as one thread does', async () => {
     const columns = new BufferPool(1 << 28);

@@ -153,7 +153,7 @@ describe('a long search with threads', () => {
     }
     search.mockRestore();
     await vacant(snapshot, asked.length * pools.length);
-  }, 60_000);
+  });
 });
 
 describe('many row groups in memory', () => {
@@ -229,7 +229,7 @@ describe('many row groups in memory', () => {
     expect(columns.pinnedBytes).toBe(0);
     expect(memory.takenBytes - columns.bytes).toBe(heldBytes);
     columns.close();
-  }, 60_000);
+  });
 
   it('are looked at by the thread that asks where little is found, until it has compared many bytes', async () => {
     // Each row group has a string of a megabyte in its dictionary, and five rows that match.
@@ -253,7 +253,7 @@ describe('many row groups in memory', () => {
     }
     narrow.mockRestore();
     columns.close();
-  }, 60_000);
+  });
 });
 
 describe('a long answer with threads', () => {
@@ -290,7 +290,7 @@ describe('a long answer with threads', () => {
       expect(heldBytes()).toBe(takenBytes);
     }
     columns.close();
-  }, 60_000);
+  });
 
   it('has few matches of many row groups written together', async () => {
     const dataset = numbered(30_000);

@@ -122,7 +122,7 @@ describe('exportParquet', () => {
     }
     read.mockRestore();
     expect(written.map((bytes) => Buffer.compare(bytes, written[0]!))).toEqual([0, 0, 0]);
-  }, 60_000);
+  });
 
   it('begins another file when scattered rows would make a footer too large', async () => {
     const folder = outputFolder();

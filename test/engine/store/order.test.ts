@@ -65,7 +65,7 @@ describe('rows of one load', () => {
     );
     const { segments } = await loadAndCompare([rows]);
     expect(segments).toBe(3);
-  }, 60_000);
+  });
 
   it('of which a few come far too late get segments of their own, among the others by their positions', async () => {
     const random = seededRandom(12);
@@ -80,14 +80,14 @@ describe('rows of one load', () => {
     }
     const { segments } = await loadAndCompare([rows, [row(1), row(count / 2)]]);
     expect(segments).toBeGreaterThan(3 + 2);
-  }, 60_000);
+  });
 
   it('of which many come late are all sorted, whatever was written before', async () => {
     const late = Array.from({ length: lateRowsMax * 3 }, (_, i) => row(count + i, start + i * 2000));
     const half = ordered.slice(0, 2.2 * rowGroupRowsMax);
     const { segments } = await loadAndCompare([[...half, ...late, ...ordered.slice(half.length)]]);
     expect(segments).toBe(3);
-  }, 60_000);
+  });
 
   it('that come in order are written while the others are still being read', async () => {
     const directory = new MemoryDirectory();
@@ -105,5 +105,5 @@ describe('rows of one load', () => {
     expect(await answer(store)).toBe('');
     expect(await directory.list('web/building').catch(() => [])).toEqual([]);
     await archive.close();
-  }, 60_000);
+  });
 });
