@@ -13,6 +13,12 @@ export interface LockAddress {
 }
 
 /**
+ * Bytes of an abstract name, with the zero that it begins with: all that a socket's address has room for. Some versions of Node fill up
+ * a shorter name with zeros and others do not, and then the same name is two addresses: processes of both could hold the lock at once.
+ */
+const abstractNameBytes = 108;
+
+/**
  * The address for the folder at `location`, from its device and inode, so that every path to it gives the same. On Linux an
  * abstract socket, on Windows a pipe: both vanish with the process that holds them. Elsewhere a socket file.
  */
@@ -27,7 +33,7 @@ export async function lockAddress(
   } catch (error) {
     throw fileSystemError(error, 'lock', location);
   }
-  if (platform === 'linux') return { address: `\0${name}`, isFile: false };
+  if (platform === 'linux') return { address: `\0${name}`.padEnd(abstractNameBytes, '-'), isFile: false };
   if (platform === 'win32') return { address: `\\\\.\\pipe\\${name}`, isFile: false };
   return { address: join(tmpdir(), `${name}.sock`), isFile: true };
 }

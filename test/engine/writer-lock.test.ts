@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -93,6 +93,19 @@ describe.each(platforms)('the writer lock as on %s', (platform) => {
     expect(lock).toBeDefined();
     await lock!.release();
   });
+});
+
+it.runIf(existsSync('/proc/net/unix'))('is held at the address that every Node gives it', async () => {
+  const folder = await freshFolder();
+  const lock = await lockForWriting(folder, 'serve');
+  const { dev, ino } = await stat(folder, { bigint: true });
+  // The system shows zeros as @: with the first byte these are all 108 that there are, none of them filled up by Node.
+  const name = `@${`logstrata-${dev}-${ino}`.padEnd(107, '-')}`;
+  const names = (await readFile('/proc/net/unix', 'latin1'))
+    .split('\n')
+    .map((line) => line.split(' ').at(-1));
+  expect(names.filter((shown) => shown?.includes(`logstrata-${dev}-${ino}-`))).toContain(name);
+  await lock!.release();
 });
 
 it('says what is wrong with a folder that can not be locked', async () => {
