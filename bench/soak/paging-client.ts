@@ -40,7 +40,7 @@ export abstract class PagingClient {
   protected readonly encoding: string = 'identity';
 
   constructor(
-    private readonly url: string,
+    protected readonly url: string,
     protected readonly shard: number,
   ) {}
 
@@ -118,9 +118,13 @@ export class Walker extends PagingClient {
       if (cursors.length === 0) break;
       forth.push(...cursors);
     }
-    const met = forth.slice(0, back.length);
-    const at = back.findIndex((cursor, i) => cursor !== met[i]);
+    // Retention takes the oldest records, between the two ways or on one of them.
+    const { cursors } = await pageOf(this.url, `limit=1&after=${beforeAll}`, this.encoding);
+    const isThere = (cursor: string): boolean => cursors.length > 0 && cursor >= cursors[0]!;
+    const backThere = back.filter(isThere);
+    const met = forth.filter(isThere);
+    const at = backThere.findIndex((cursor, i) => cursor !== met[i]);
     if (at >= 0)
-      throw new PagingFault(`on the way back ${back[at]} was met, and ${met[at]} on the way forth`);
+      throw new PagingFault(`on the way back ${backThere[at]} was met, and ${met[at]} on the way forth`);
   }
 }

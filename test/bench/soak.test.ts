@@ -1,7 +1,11 @@
-import { expect, it } from 'vitest';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { UsageFailure } from '../../bench/options.js';
 import { plotSoak } from '../../bench/report/soak-plot.js';
 import { readSoakOptions } from '../../bench/soak/options.js';
+import { Walker } from '../../bench/soak/paging-client.js';
 import { slopeOf } from '../../bench/soak/result.js';
 import { runSoak } from '../../bench/soak/soak.js';
 
@@ -35,6 +39,45 @@ it('ends before its time when it is told to, with every line counted', async () 
   expect(samples.at(-1)!.seconds).toBeLessThan(60);
   expect(lines.written).toBeGreaterThan(0);
   expect(lines).toMatchObject({ stored: lines.written - lines.removed, rejected: 0 });
+});
+
+describe('a client that walks back and forth', () => {
+  const cursorOf = (n: number): string => n.toString(16).padStart(16, '0');
+
+  /** Walks over records 1 to 12,000 of a server that has only those that `isThere` once it was asked for the way forth. */
+  async function walk(isThere: (n: number) => boolean): Promise<void> {
+    let numbers = Array.from({ length: 12_000 }, (_, i) => i + 1);
+    const server = createServer(({ url }, response) => {
+      const asked = new URL(url!, 'http://localhost').searchParams;
+      const [after, before] = [asked.get('after'), asked.get('before')];
+      if (after !== null) numbers = numbers.filter(isThere);
+      const limit = Number(asked.get('limit'));
+      const found = numbers.filter(
+        (n) => (after === null || cursorOf(n) > after) && (before === null || cursorOf(n) < before),
+      );
+      const page = after === null ? found.slice(-limit) : found.slice(0, limit);
+      response.end(page.map((n) => `{"_cursor":"${cursorOf(n)}","n":${n}}\n`).join(''));
+    }).listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const walker = new Walker(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`, 0);
+    const walking = walker.run();
+    walking.catch(() => undefined);
+    while (walker.counts.pages < 6) await Promise.race([walking, new Promise(setImmediate)]);
+    walker.stop();
+    await walking;
+  }
+
+  it('is content with a server that has all, or that retention has taken the oldest from', async () => {
+    await walk(() => true);
+    await walk((n) => n > 7000);
+  });
+
+  it('finds out that a record is left out', async () => {
+    await expect(walk((n) => n !== 7000)).rejects.toThrow(
+      'on the way back 0000000000001b58 was met, and 0000000000001b59 on the way forth',
+    );
+  });
 });
 
 it('tells how memory grows by the line that fits best', () => {
