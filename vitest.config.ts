@@ -19,7 +19,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     sequence: { sequencer: LongestFirst },
     // Crash and property runs are bounded by their own case counts, not by a stopwatch; this only ends a hang.
-    testTimeout: long ? 3_600_000 : 120_000,
+    testTimeout: long ? 3_600_000 : 300_000,
     hookTimeout: 120_000,
     // So does this, for what must come to be: a busy machine may give a test nothing for seconds.
     expect: { poll: { timeout: 60_000 } },
