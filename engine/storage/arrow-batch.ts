@@ -11,6 +11,7 @@ import { assert } from '../assert.js';
 import { plainColumn } from '../batch.js';
 import { bitmapBytes, type Column, type PlainColumn, type RecordBatch, type Validity } from '../column.js';
 import { DamageError, LogstrataError } from '../errors.js';
+import { copyBytes, copyShifted } from '../kernels/simd/copy.js';
 import { hotBatchBytesMax } from '../limits.js';
 import type { Field, FieldType, Schema } from '../schema.js';
 import {
@@ -101,12 +102,16 @@ class BodyLayout {
     this.nodes.push(new FieldNode(rows, validity === null ? 0 : rows - countValid(validity, rows)));
     const bitmap = validity?.subarray(0, (rows + 7) >> 3);
     if (bitmap === undefined) this.buffer(0, () => {});
-    else this.buffer(bitmap.length, (target, position) => target.set(bitmap, position));
+    else this.bytes(bitmap);
   }
 
   view(values: ArrayBufferView): void {
-    const bytes = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
-    this.buffer(bytes.length, (target, position) => target.set(bytes, position));
+    this.bytes(new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
+  }
+
+  bytes(bytes: Uint8Array): void {
+    const { length } = bytes;
+    this.buffer(length, (target, position) => copyBytes(bytes, 0, length, target, position));
   }
 
   buffer(lengthBytes: number, write: BodyPart['write']): void {
@@ -136,16 +141,11 @@ function addColumn(layout: BodyLayout, column: PlainColumn): void {
       const last = column.offsets[rows]!;
       layout.buffer((rows + 1) * 4, (target, position) => {
         const offsets = new Uint32Array(target.buffer, target.byteOffset + position, rows + 1);
-        rebase(column.offsets, first, offsets);
+        copyShifted(column.offsets, 0, rows + 1, -first, offsets, 0);
       });
       layout.view(column.bytes.subarray(first, last));
     }
   }
-}
-
-function rebase(source: Uint32Array, first: number, target: Uint32Array): void {
-  if (first === 0) target.set(source.subarray(0, target.length));
-  else for (let i = 0; i < target.length; i++) target[i] = source[i]! - first;
 }
 
 /** Bytes that the batch takes as a message, roughly and never less; known before anything is laid out or expanded. */

@@ -1,5 +1,5 @@
-import { crc32 } from 'node:zlib';
 import { assert } from '../assert.js';
+import { crc32 } from '../kernels/simd/crc32.js';
 
 /**
  * One message of an Arrow IPC stream (`0xffffffff`, length of the metadata, metadata, body), sealed: its metadata holds

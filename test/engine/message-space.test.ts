@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { leasedMemoryBytes } from '../../engine/kernels/memory-lease.js';
+import { sharedMemory } from '../../engine/kernels/shared-memory.js';
 import { encodeBatchMessage } from '../../engine/storage/arrow-batch.js';
 import { MessageSpace } from '../../engine/storage/message-space.js';
 import { sealedMessageBytes } from '../../engine/storage/sealed-message.js';
@@ -58,3 +60,26 @@ it('keeps no memory of a very large message', async () => {
   expect(await take(1000)).toBe(small);
   expect(await take(17 * 1024 * 1024)).not.toBe(huge);
 });
+
+it('lays a message of some size out in memory that is leased until it is written', () =>
+  fc.assert(
+    fc.asyncProperty(datasets(40), fc.integer({ min: 1000, max: 3000 }), async (dataset, copies) => {
+      fc.pre(dataset.records.length > 0);
+      const rows = dataset.records.map(({ values }) => values);
+      const batch = batchFromRows(strangeSchema, Array.from({ length: copies }, () => rows).flat());
+      const cursors = BigInt64Array.from({ length: batch.length }, (_, i) => BigInt(i));
+      const before = leasedMemoryBytes();
+      const fresh = encodeBatchMessage(batch, cursors, '{}', 4096);
+      expect(fresh.length).toBeGreaterThan(32 * 1024);
+      await new MessageSpace().use((allocate) => {
+        const message = encodeBatchMessage(batch, cursors, '{}', 4096, allocate);
+        expect(leasedMemoryBytes() - before).toBeGreaterThanOrEqual(message.length);
+        expect(sharedMemory()!.holds(message)).toBe(true);
+        expect(Buffer.compare(message, fresh)).toBe(0);
+        expect(sealedMessageBytes(message, 0, 4096)).toBe(message.length);
+        return Promise.resolve();
+      });
+      expect(leasedMemoryBytes()).toBe(before);
+    }),
+    { numRuns: 20 },
+  ));
