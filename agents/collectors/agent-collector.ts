@@ -337,7 +337,7 @@ export class AgentCollector {
           const usedBefore = frame.lines.length;
           const gathered =
             file.packed === null
-              ? await this.readOn(file, frame, scratch, nowMs)
+              ? await this.readOn(file, frame, scratch, nowMs, ready.length === 1)
               : await gatherPacked(file, frame);
           if (gathered === 'replaced') await this.startAnew(file, frame);
           file.dirty = gathered !== 'end';
@@ -365,13 +365,14 @@ export class AgentCollector {
     frame: LineFrame,
     scratch: Uint8Array,
     nowMs: number,
+    isAlone: boolean,
   ): Promise<'end' | 'full' | 'replaced'> {
     const linesBefore = frame.lines.length;
     file.busy = true;
     try {
       const handle = await this.options.handles.use(file, file.path);
       const takeRest = this.silence.mayEndHere(file, nowMs);
-      const gathering = new LineGathering(file, file.position!, handle, frame, scratch, this.ends);
+      const gathering = new LineGathering(file, file.position!, handle, frame, scratch, this.ends, isAlone);
       const gathered = await gathering.run({ takeRest, nowMs });
       if (frame.lines.slice(linesBefore).some((lines) => lines.file === file)) file.grownMs = nowMs;
       return gathered;

@@ -34,6 +34,12 @@ export const pieceBytes = 1024 * 1024;
 /** Room for a piece, or a longest line, behind the bytes by which the place is recognised. */
 const scratchBytes = tailBytesMax + lineBytesMax + pieceBytes;
 
+/** Read beyond the room that a frame has left: whether there is more than fits. What does not fit is read again. */
+export const aheadBytes = 64 * 1024;
+
+/** What is read straight into a frame ends behind its room by this much at most. */
+const slackBytes = tailBytesMax + aheadBytes;
+
 /** Files that are read at the same time: Node has four threads for that, and many files are each read for a few lines. */
 const lanesMax = 4;
 
@@ -53,8 +59,8 @@ export class LineFrame {
 
   /** @param isLent whether threads are to see the lines where they lie */
   constructor(private readonly isLent: boolean) {
-    this.lent = this.lease(frameBytesMax);
-    this.bytes = this.lent?.bytes ?? new Uint8Array(frameBytesMax);
+    this.lent = this.lease(frameBytesMax + slackBytes);
+    this.bytes = this.lent?.bytes ?? newBytes();
     // Memory of one kind is copied within as a whole, between two kinds byte by byte.
     this.scratches = Array.from(
       { length: lanesMax },
@@ -69,25 +75,43 @@ export class LineFrame {
   }
 
   get room(): number {
-    return this.bytes.length - this.used;
+    return Math.max(0, frameBytesMax - this.used);
   }
 
-  /** Adds content; the caller has seen that there is room. */
+  /** Where the next content may be read to that `add` then leaves where it is: nothing else may be added meanwhile. */
+  get free(): Uint8Array {
+    return this.bytes.subarray(this.used);
+  }
+
+  /** Adds content; the caller has seen that there is room. What lies in `free` stays there. */
   add(content: Uint8Array, lines: Omit<GatheredLines, 'start' | 'end'>): void {
-    copyBytes(content, 0, content.length, this.bytes, this.used);
-    this.lines.push({ ...lines, start: this.used, end: this.used + content.length });
-    this.used += content.length;
+    const isFree = this.isFree(content);
+    const start = isFree ? content.byteOffset - this.bytes.byteOffset : this.used;
+    if (!isFree) copyBytes(content, 0, content.length, this.bytes, start);
+    const end = start + content.length;
+    this.lines.push({ ...lines, start, end });
+    this.used = end;
+  }
+
+  private isFree({ buffer, byteOffset }: Uint8Array): boolean {
+    const { bytes, used } = this;
+    const end = bytes.byteOffset + bytes.length;
+    return buffer === bytes.buffer && byteOffset >= bytes.byteOffset + used && byteOffset < end;
   }
 
   clear(): void {
     this.lines.length = 0;
     this.used = 0;
     // A thread that failed has not given them back.
-    if (this.bytes.length === 0) this.bytes = new Uint8Array(frameBytesMax);
+    if (this.bytes.length === 0) this.bytes = newBytes();
   }
 
   /** Gives its memory back. Nobody may use it any more. */
   close(): void {
     for (const lease of this.leases) lease.free();
   }
+}
+
+function newBytes(): Uint8Array {
+  return new Uint8Array(frameBytesMax + slackBytes);
 }

@@ -5,7 +5,7 @@ import { continuationReason, longLineReason } from '../frame-decoder.js';
 import type { RecordEnds } from '../record-ends.js';
 import { SourceError } from '../source-error.js';
 import type { FollowedFile } from './followed-file.js';
-import { pieceBytes, type GatheredLines, type LineFrame } from './line-frame.js';
+import { aheadBytes, pieceBytes, type GatheredLines, type LineFrame } from './line-frame.js';
 import type { LogHandle } from './log-files.js';
 import { grownHead, type SourcePosition } from './source-position.js';
 
@@ -19,9 +19,6 @@ export interface GatherOptions {
 }
 
 const lineFeed = 0x0a;
-
-/** Read beyond the room that a frame has left: whether there is more than fits. What does not fit is read again. */
-const aheadBytes = 64 * 1024;
 
 const wholeLines = { reason: null, endsInLine: false, tail: null };
 
@@ -38,6 +35,8 @@ export class LineGathering {
     private readonly frame: LineFrame,
     private readonly scratch: Uint8Array,
     private readonly ends: RecordEnds,
+    /** Nobody else adds lines to the frame meanwhile: the file is read straight into it, as far as there is room. */
+    private readonly isAlone: boolean,
   ) {
     this.offset = position.offset;
     this.tail = position.tail;
@@ -60,7 +59,7 @@ export class LineGathering {
       }
       const rest = content.length - whole;
       if (rest > lineBytesMax) {
-        const taken = await this.takeLongLine();
+        const taken = await this.takeLongLine(content.subarray(whole));
         if (taken !== 'line') return taken;
       } else if (atEnd) {
         return this.reachEnd(content.subarray(whole), options);
@@ -95,19 +94,25 @@ export class LineGathering {
    * cost as much as the first. What is written after that is announced, or seen when the folder is looked at. `toEnd` asks once more.
    */
   private async read(wanted: number, toEnd: boolean): Promise<Uint8Array | null> {
-    const { tail, scratch } = this;
+    const { tail } = this;
     const position = this.offset - tail.length;
     const length = tail.length + wanted;
+    const target = this.targetOf(length);
     let filled = 0;
     while (filled < length) {
       const asked = length - filled;
-      const read = await this.handle.read(scratch, filled, asked, position + filled);
+      const read = await this.handle.read(target, filled, asked, position + filled);
       filled += read;
       if (read === 0 || (read < asked && !toEnd && position + filled >= this.file.seenBytes)) break;
     }
     if (filled < tail.length) return null;
-    if (Buffer.compare(scratch.subarray(0, tail.length), tail) !== 0) return null;
-    return scratch.subarray(tail.length, filled);
+    if (Buffer.compare(target.subarray(0, tail.length), tail) !== 0) return null;
+    return target.subarray(tail.length, filled);
+  }
+
+  private targetOf(length: number): Uint8Array {
+    const { frame, isAlone, scratch } = this;
+    return isAlone && length <= frame.free.length ? frame.free : scratch;
   }
 
   /** Takes whole records, or those of them that there is room for; false when those are not all. */
@@ -148,10 +153,11 @@ export class LineGathering {
   }
 
   /** Looks for the end of a line that is too long. It is taken when the end is there; only its beginning is kept. */
-  private async takeLongLine(): Promise<Gathered | 'line'> {
+  private async takeLongLine(content: Uint8Array): Promise<Gathered | 'line'> {
     const { file, frame, scratch } = this;
     if (frame.room < lineBytesMax) return 'full';
-    const beginning = scratch.slice(this.tail.length, this.tail.length + lineBytesMax);
+    // Reading on overwrites it.
+    const beginning = content.slice(0, lineBytesMax);
     let at = Math.max(file.scannedTo, this.offset + lineBytesMax);
     for (;;) {
       const read = await this.handle.read(scratch, 0, pieceBytes, at);

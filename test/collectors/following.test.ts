@@ -115,6 +115,30 @@ describe('lines', () => {
     expect(followed.collector.status().commits).toBeGreaterThan(1);
   });
 
+  it('are the same whether their log is the only one that gains any or not', async () => {
+    const timeBytes = '2026-11-20T00:00:00Z '.length;
+    // Of all lengths, so that pieces that are read end in many places of a line, and some lines are longer than one.
+    const texts = Array.from({ length: 400 }, (_, n) => {
+      const length = n % 100 === 50 ? lineBytesMax - 100 + n : (n * 7919) % (n % 9 === 0 ? 150_000 : 3000);
+      return `${lineOf(n)} ${String.fromCharCode(97 + (n % 26)).repeat(length)}`;
+    });
+    const content = texts.map((text, n) => `${text}${n % 5 === 0 ? '\r' : ''}\n`).join('');
+    const whole = texts.filter((text) => text.length <= lineBytesMax);
+    expect(whole.length).toBeLessThan(texts.length);
+    for (const names of [['web.log'], ['web.log', 'db.log']]) {
+      const followed = await follow();
+      for (const name of names) writeFileSync(followed.path(name), content.slice(0, 5_000_000));
+      await followed.collect();
+      for (const name of names) appendFileSync(followed.path(name), content.slice(5_000_000));
+      await followed.collect();
+      const records = (await followed.records()).filter(({ host }) => host === 'web');
+      const found = records.map(({ n, text }) => `${n} ${text}`);
+      expect(found.map((text) => text.length)).toEqual(whole.map((text) => text.length - timeBytes));
+      expect(found.every((text, i) => whole[i]!.endsWith(text))).toBe(true);
+      expect(followed.collector.status().rejected).toBe(names.length * (texts.length - whole.length));
+    }
+  });
+
   it('whose time does not read go where the line before them in their file went', async () => {
     const followed = await follow();
     writeFileSync(followed.path('web.log'), `2026-11-01T00:00:00Z 1 old\n`);
