@@ -49,7 +49,20 @@ export async function readBytesInto(file: ReadableFile, position: number, target
   if (done < target.length) throw cutOff(file.path, position + done, position + target.length);
 }
 
-/** Reads the footer and compares it with what the manifest says. Throws `DamageError`: the whole segment is lost. */
+/** Whether what was read is of a format that only a newer program knows: it is not damaged. */
+export function isUnsupported(error: unknown): error is LogstrataError {
+  return error instanceof LogstrataError && error.code === 'unsupported';
+}
+
+/** Says so of the file at `path`. */
+export function byNewer(path: string, { message }: LogstrataError): LogstrataError {
+  return new LogstrataError('unsupported', `${path} was written by a newer logstrata: ${message}`, { path });
+}
+
+/**
+ * Reads the footer and compares it with what the manifest says. Throws `DamageError`: the whole segment is lost; `unsupported` where a
+ * newer program wrote it.
+ */
 export async function readSegmentFooter(
   file: ReadableFile,
   entry: SegmentEntry,
@@ -68,6 +81,7 @@ export async function readSegmentFooter(
   } catch (error) {
     const isFormat = error instanceof FormatError || error instanceof LogstrataError;
     if (!isFormat) throw error;
+    if (isUnsupported(error)) throw byNewer(path, error);
     throw new DamageError(`the footer is malformed: ${error.message}`, {
       path,
       offset: entry.footerOffset + (error.offset ?? 0),

@@ -1,4 +1,4 @@
-import { DamageError } from '../errors.js';
+import { DamageError, LogstrataError } from '../errors.js';
 import { makeSchema, type Field, type FieldType, type Schema } from '../schema.js';
 import {
   asObject,
@@ -64,10 +64,12 @@ export function writeMetadata(metadata: SegmentMetadata): Map<string, string> {
   ]);
 }
 
-/** Reads what `writeMetadata` wrote. Throws `DamageError` (without a place) for anything else. */
+/** Reads what `writeMetadata` wrote. Throws (without a place) `unsupported` for a format to come, `DamageError` for anything else. */
 export function readMetadata(keyValues: ReadonlyMap<string, string>): SegmentMetadata {
   const format = keyValues.get(keys.format);
   if (format !== String(segmentFormat) && format !== String(olderFormat)) {
+    if (/^[1-9]\d{0,8}$/.test(format ?? ''))
+      throw new LogstrataError('unsupported', `it has segment format ${format}, known is ${segmentFormat}`);
     throw new DamageError(`the segment's format is ${format ?? 'missing'}, expected ${segmentFormat}`, {});
   }
   const segment = parseJsonObject(keyValues.get(keys.segment) ?? '', `the metadata "${keys.segment}"`);
