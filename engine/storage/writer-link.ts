@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isLogstrataError, LogstrataError } from '../errors.js';
 import { fileSystemError } from './file-system-error.js';
+import { connectInFolder, listenInFolder } from './folder-socket.js';
 import { ownerFor } from './folder-owner.js';
 import {
   ChannelServer,
@@ -81,10 +82,19 @@ export async function lockForWriting(
   const address = await lockAddress(location, platform);
   const server = await listenAlone(address, (socket) => channel.accept(socket));
   if (server === undefined) return undefined;
-  const release = (): Promise<void> =>
-    new Promise((resolve) => {
+  const inFolder =
+    platform === 'linux' ? await listenInFolder(location, (socket) => channel.accept(socket)) : null;
+  const release = async (): Promise<void> => {
+    if (inFolder !== 'held') await inFolder?.close();
+    await new Promise<void>((resolve) => {
       server.close(() => resolve());
     });
+  };
+  if (inFolder === 'held') {
+    await channel.stop();
+    await release();
+    return undefined;
+  }
   const released = new AbortController();
   let later: Promise<void> | undefined;
   try {
@@ -172,7 +182,8 @@ export async function connectToWriter(
 ): Promise<WriterLink | undefined> {
   const address = await lockAddress(location, platform);
   for (let attempt = 0; attempt < helloAttemptsMax; attempt++) {
-    const socket = await connectTo(address);
+    const socket =
+      (await connectTo(address)) ?? (platform === 'linux' ? await connectInFolder(location) : undefined);
     if (socket === undefined) return undefined;
     const channel = new WriterChannel(socket);
     const secret = await readSecret(location);

@@ -45,7 +45,7 @@ export async function listenAlone(
 ): Promise<Server | undefined> {
   const server = await listen(address, accept);
   if (server !== undefined || !isFile) return server;
-  const holder = await connectTo({ address, isFile });
+  const holder = await connectTo({ address });
   if (holder !== undefined) {
     holder.destroy();
     return undefined;
@@ -56,7 +56,8 @@ export async function listenAlone(
   return listen(address, accept);
 }
 
-function listen(address: string, accept: (socket: Socket) => void): Promise<Server | undefined> {
+/** Listens at the address; undefined when another process does. Throws `io`. */
+export function listen(address: string, accept: (socket: Socket) => void): Promise<Server | undefined> {
   return new Promise((resolve, reject) => {
     const server = createServer(accept);
     server.maxConnections = channelConnectionsMax;
@@ -73,7 +74,7 @@ function listen(address: string, accept: (socket: Socket) => void): Promise<Serv
 }
 
 /** A connection to the process that listens at the address; undefined when there is none. */
-export function connectTo({ address }: LockAddress): Promise<Socket | undefined> {
+export function connectTo({ address }: Pick<LockAddress, 'address'>): Promise<Socket | undefined> {
   return new Promise((resolve, reject) => {
     const socket = connect({ path: address });
     socket.once('connect', () => {
