@@ -7,7 +7,8 @@ import { placementField, type Schema } from '../schema.js';
 import type { Directory, ReadableFile } from '../storage/directory.js';
 import { gramFilterBytes } from '../storage/gram-filter.js';
 import type { SegmentEntry } from '../storage/manifest.js';
-import { byNewer, hasMagic, isUnsupported, readBytes, withFile } from '../storage/segment-file.js';
+import { isUnsupported, writtenByNewer } from '../storage/newer-format.js';
+import { hasMagic, readBytes, withFile } from '../storage/segment-file.js';
 import { readHeader } from '../storage/segment-header.js';
 import { readMetadata } from '../storage/segment-metadata.js';
 import { timeBoundsOf } from '../storage/sealed-segment-writer.js';
@@ -31,7 +32,7 @@ export function readFoundSegment(directory: Directory, agent: string, file: stri
       return await describe(open, file);
     } catch (error) {
       if (!(error instanceof FormatError) && !(error instanceof LogstrataError)) throw error;
-      if (isUnsupported(error)) throw byNewer(open.path, error);
+      if (isUnsupported(error)) throw writtenByNewer(open.path, open.path, error);
       if (error instanceof LogstrataError && error.code !== 'damaged') throw error;
       throw new DamageError(`neither its header nor its footer tells what it is: ${error.message}`, {
         path: open.path,

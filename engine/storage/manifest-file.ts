@@ -4,6 +4,7 @@ import { manifestBytesMax } from '../limits.js';
 import type { Directory } from './directory.js';
 import { decodeManifest, encodeManifest } from './manifest-format.js';
 import type { Manifest } from './manifest.js';
+import { isUnsupported, writtenByNewer } from './newer-format.js';
 import { joinPath } from './relative-path.js';
 
 const manifestPattern = /^manifest-(\d{16})$/;
@@ -82,15 +83,7 @@ export async function readManifestFile(
     return manifest;
   } catch (error) {
     if (!isLogstrataError(error)) throw error;
-    if (error.code === 'unsupported') {
-      throw new LogstrataError(
-        'unsupported',
-        `manifest ${where} was written by a newer logstrata: ${error.message}`,
-        {
-          path: where,
-        },
-      );
-    }
+    if (isUnsupported(error)) throw writtenByNewer(`manifest ${where}`, where, error);
     throw new DamageError(
       `manifest ${where} is damaged: ${error.message}; run \`logstrata verify\` to see what can be saved`,
       { path: where, offset: error.offset ?? 0, cause: error },

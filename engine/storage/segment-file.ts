@@ -13,6 +13,7 @@ import { copyColumn } from './copy-column.js';
 import type { Directory, ReadableFile } from './directory.js';
 import { gramFilterBytes } from './gram-filter.js';
 import type { Codec, SegmentEntry } from './manifest.js';
+import { isUnsupported, writtenByNewer } from './newer-format.js';
 import { readMetadata, type SegmentMetadata } from './segment-metadata.js';
 
 /** What the footer of a segment says, checked against the manifest. */
@@ -49,16 +50,6 @@ export async function readBytesInto(file: ReadableFile, position: number, target
   if (done < target.length) throw cutOff(file.path, position + done, position + target.length);
 }
 
-/** Whether what was read is of a format that only a newer program knows: it is not damaged. */
-export function isUnsupported(error: unknown): error is LogstrataError {
-  return error instanceof LogstrataError && error.code === 'unsupported';
-}
-
-/** Says so of the file at `path`. */
-export function byNewer(path: string, { message }: LogstrataError): LogstrataError {
-  return new LogstrataError('unsupported', `${path} was written by a newer logstrata: ${message}`, { path });
-}
-
 /**
  * Reads the footer and compares it with what the manifest says. Throws `DamageError`: the whole segment is lost; `unsupported` where a
  * newer program wrote it.
@@ -81,7 +72,7 @@ export async function readSegmentFooter(
   } catch (error) {
     const isFormat = error instanceof FormatError || error instanceof LogstrataError;
     if (!isFormat) throw error;
-    if (isUnsupported(error)) throw byNewer(path, error);
+    if (isUnsupported(error)) throw writtenByNewer(path, path, error);
     throw new DamageError(`the footer is malformed: ${error.message}`, {
       path,
       offset: entry.footerOffset + (error.offset ?? 0),

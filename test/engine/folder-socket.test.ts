@@ -1,24 +1,12 @@
 import { execFileSync, fork, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, rmSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { connectInFolder, listenInFolder, type FolderSocket } from '../../engine/storage/folder-socket.js';
+import { temporaryFolder } from '../agents/load/temporary.js';
 import { main, start, workFolder } from '../cli/process.js';
-
-const scratch: string[] = [];
-
-async function freshFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'logstrata-socket-'));
-  scratch.push(folder);
-  return folder;
-}
-
-afterAll(async () => {
-  for (const folder of scratch) await rm(folder, { recursive: true, force: true });
-});
 
 /** Those that only look whether somebody listens leave without a word. */
 function greet(connection: Socket): void {
@@ -45,7 +33,7 @@ describe.runIf(process.platform === 'linux')('the socket in a data folder', () =
     ['short', ''],
     ['longer than an address', `${'long'.repeat(20)}/${'name'.repeat(20)}`],
   ])('is held by one and gone when that closes it, where the path is %s', async (_, below) => {
-    const folder = join(await freshFolder(), below);
+    const folder = join(await temporaryFolder(), below);
     await mkdir(folder, { recursive: true });
     expect(await answerIn(folder)).toBeUndefined();
     const socket = await listenAt(folder);
@@ -59,8 +47,8 @@ describe.runIf(process.platform === 'linux')('the socket in a data folder', () =
   });
 
   it('is taken by exactly one of those that find it left by a process that was killed', async () => {
-    const folder = await freshFolder();
-    const script = join(await freshFolder(), 'holder.mjs');
+    const folder = await temporaryFolder();
+    const script = join(await temporaryFolder(), 'holder.mjs');
     const path = JSON.stringify(join(folder, '.writer.sock'));
     await writeFile(
       script,
@@ -85,7 +73,7 @@ describe.runIf(process.platform === 'linux')('the socket in a data folder', () =
   });
 
   it('is done without where there is no folder to make it in', async () => {
-    const folder = await freshFolder();
+    const folder = await temporaryFolder();
     rmSync(folder, { recursive: true });
     expect(await listenInFolder(folder, () => {})).toBeNull();
     expect(await connectInFolder(folder)).toBeUndefined();
