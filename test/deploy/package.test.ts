@@ -1,6 +1,15 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -12,6 +21,10 @@ const long = process.env['LOGSTRATA_LONG'] === '1';
 
 interface Lock {
   readonly packages: Readonly<Record<string, { readonly dev?: boolean }>>;
+}
+
+interface PackageFile {
+  readonly bin: { readonly logstrata: string };
 }
 
 /** Folders of `node_modules` that the program needs to run, by the lock file: what `npm install --omit=dev` would put there. */
@@ -51,6 +64,12 @@ async function install(folder: string, tarball: string): Promise<void> {
   await exec('npm', args, { cwd: folder, maxBuffer: 64 * 1024 * 1024 });
 }
 
+/** The file that npm links to as the command of a package. */
+function commandOf(packageFolder: string): string {
+  const { bin } = JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8')) as PackageFile;
+  return bin.logstrata;
+}
+
 const places = [{ how: 'laid out from what is here', put: layOut }];
 if (long) places.push({ how: 'installed by npm', put: install });
 
@@ -60,7 +79,8 @@ describe.each(places)('the package, $how in an empty folder', ({ put }) => {
     await put(folder, tarball);
     for (const tool of ['typescript', 'vitest', 'eslint', 'assemblyscript'])
       expect(existsSync(join(folder, 'node_modules', tool))).toBe(false);
-    const main = join(folder, 'node_modules/logstrata/dist/server/main.js');
+    const installed = join(folder, 'node_modules/logstrata');
+    const main = join(installed, commandOf(installed));
     const work = join(folder, 'work');
     mkdirSync(join(work, 'agents'), { recursive: true });
     const run = async (...args: string[]): Promise<string> =>
@@ -83,6 +103,26 @@ describe.each(places)('the package, $how in an empty folder', ({ put }) => {
     mkdirSync(empty);
     expect(await served(main, empty, 'demo', 'nginx')).toHaveLength(100);
   });
+});
+
+it('the command of a clone says that nothing is built, and does its work once that is', async () => {
+  const clone = mkdtempSync(join(tmpdir(), 'logstrata-clone-'));
+  onTestFinished(() => rmSync(clone, { recursive: true, force: true }));
+  const command = commandOf(root);
+  // What npm links to must come with the clone.
+  expect(command).not.toMatch(/^(\.\/)?dist\//);
+  cpSync(join(root, command), join(clone, command));
+  cpSync(join(root, 'package.json'), join(clone, 'package.json'));
+  const ask = (): Promise<{ stdout: string }> => exec(join(clone, command), ['--version']);
+  await expect(ask()).rejects.toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: `logstrata: ${clone}/ is not built yet; run \`npm run build\` there\n`,
+  });
+  symlinkSync(join(root, 'node_modules'), join(clone, 'node_modules'));
+  cpSync(join(root, 'dist'), join(clone, 'dist'), { recursive: true });
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+  expect((await ask()).stdout.trim()).toBe(version);
 });
 
 /** What a server that is started so answers: the values of `n`, if the records have it. */
