@@ -2,8 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
+import { afterAll } from 'vitest';
 import type { AgentStore, Archive, Scan, ScanOptions } from '../../engine/archive.js';
-import { openArchive } from '../../engine/index.js';
+import { openArchive, WorkerPool, workersDefault } from '../../engine/index.js';
 import { signalOf } from '../../engine/scan/pace.js';
 import type { Query } from '../../engine/scan/query.js';
 import { startServer } from '../../server/server.js';
@@ -24,6 +25,10 @@ import type {
 
 /** An agent beside the dataset's whose queries go on until they are told to end. */
 const endless = 'endless';
+
+/** Threads of all archives, one after the other: to start them takes longer than what a case asks of them. */
+const workers = new WorkerPool(workersDefault());
+afterAll(() => workers.close());
 
 /** The service as a client sees it: bytes on a socket, to a server over an archive in a folder of its own. */
 export function httpAnswerer(transport: TransportName): Answerer {
@@ -69,7 +74,7 @@ class Service implements OpenedStore {
   async #open(): Promise<void> {
     const { name, schema, nowMs } = this.#dataset;
     const now = (): number => nowMs;
-    this.#archive = await openArchive(this.#folder, { mode: 'write', role: 'serve', now });
+    this.#archive = await openArchive(this.#folder, { mode: 'write', role: 'serve', now, workers });
     this.#store = await this.#archive.agent(name, schema);
     const served = this.#servedStore();
     const ended = new Promise<void>((resolve) => (this.#endEndless = resolve));
