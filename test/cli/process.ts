@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -96,15 +95,33 @@ export function workFolder(): string {
   return folder;
 }
 
-/** A port of this machine that is free now. */
-export async function freePort(): Promise<number> {
+/** Ports that are asked for by number are sought from here on, up to those that the system gives to who asks for any. */
+const firstPort = 10_000;
+
+/** Where the ports begin that the system gives to connections and to servers which take any port. */
+function firstGivenPort(): number {
+  const range = '/proc/sys/net/ipv4/ip_local_port_range';
+  const first = existsSync(range) ? Number.parseInt(readFileSync(range, 'utf8')) : 0;
+  return first > firstPort ? first : 32_768;
+}
+
+async function isFree(port: number): Promise<boolean> {
   const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+  const isListening = await new Promise<boolean>((resolve) => {
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => resolve(true));
+  });
+  if (isListening) await new Promise((resolve) => server.close(resolve));
+  return isListening;
+}
+
+/** A port of this machine that is free, and that nobody gets by chance until it is taken, or while a server begins anew on it. */
+export async function freePort(): Promise<number> {
+  const end = firstGivenPort();
+  for (;;) {
+    const port = firstPort + Math.floor(Math.random() * (end - firstPort));
+    if (await isFree(port)) return port;
+  }
 }
 
 /** The records of an answer in JSON Lines. */

@@ -7,6 +7,7 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { realLogFiles, type LogFiles, type LogHandle } from '../../agents/collectors/log-files.js';
@@ -244,29 +245,37 @@ describe('of the logs', () => {
     await followed.stop();
   });
 
-  /** Reads that go on together: as many as there are lanes, or those that there are by then. */
+  /** Reads that go on together: as many as there are lanes, or those that there are once no other call is under way. */
   function readsInStep(): LogFiles {
-    const waiting: (() => void)[] = [];
-    const goOn = (): void => {
-      for (const resolve of waiting.splice(0)) resolve();
+    let waiting: { goesOn: boolean }[] = [];
+    let underWay = 0;
+    const call = async <T>(made: () => Promise<T>): Promise<T> => {
+      underWay++;
+      return made().finally(() => underWay--);
     };
     const inStep = async (): Promise<void> => {
-      const turn = new Promise<void>((resolve) => waiting.push(resolve));
-      if (waiting.length === 4) goOn();
-      const patience = setTimeout(goOn, 100);
-      await turn;
-      clearTimeout(patience);
+      const own = { goesOn: false };
+      waiting.push(own);
+      // A lane that is not here makes its next call within a turn.
+      for (let quietTurns = 0; !own.goesOn; quietTurns = underWay === 0 ? quietTurns + 1 : 0) {
+        if (waiting.length === 4 || quietTurns > 3) {
+          for (const each of waiting) each.goesOn = true;
+          waiting = [];
+        }
+        await nextTurn();
+      }
     };
     return {
       ...realLogFiles,
+      status: (path) => call(() => realLogFiles.status(path)),
       open: async (path) => {
-        const handle = await realLogFiles.open(path);
+        const handle = await call(() => realLogFiles.open(path));
         const read: LogHandle['read'] = async (bytes, at, length, position) => {
-          const done = await handle.read(bytes, at, length, position);
+          const done = await call(() => handle.read(bytes, at, length, position));
           await inStep();
           return done;
         };
-        return { read, status: () => handle.status(), close: () => handle.close() };
+        return { read, status: () => call(() => handle.status()), close: () => handle.close() };
       },
     };
   }

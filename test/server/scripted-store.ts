@@ -114,10 +114,10 @@ export function piece(number: number, bytes = 40): Buffer {
   return Buffer.from(`${head}${'x'.repeat(Math.max(0, bytes - head.length - 3))}"}\n`);
 }
 
+/** Polls; fails when `what` has not happened after a time that only a hang can take. */
 export async function until(condition: () => boolean, what: string): Promise<void> {
-  for (let i = 0; i < 1000; i++) {
-    if (condition()) return;
+  for (const endMs = performance.now() + 60_000; !condition();) {
+    if (performance.now() > endMs) throw new Error(`this did not happen: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
-  throw new Error(`this did not happen: ${what}`);
 }
