@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { between, seededRandom } from '../model/random.js';
 import { run, start, type Running } from '../cli/process.js';
+import { storedStats } from '../cli/stored.js';
 import { allNumbers, numbersFolder, range, serveNumbers, until, writeNumbers } from './numbered-log.js';
 
 const long = process.env.LOGSTRATA_LONG === '1';
@@ -123,8 +124,7 @@ it(`kill -9 of a load leaves nothing of its file, and the others go on (seed ${s
   }
   expectSame(await allNumbers(served), range(0, next));
   await until(async () => {
-    const { stdout } = await run(folder, ['stats', 'numbers', '--json']);
-    const { segments } = JSON.parse(stdout) as { segments: number };
+    const { segments } = await storedStats(folder, 'numbers');
     return parquetFiles(folder) === segments;
   }, 'no file is left that is no segment');
   expect(readFileSync(join(folder, 'data/store/.writer'), 'utf8')).toContain('"role":"serve"');

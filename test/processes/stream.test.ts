@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { expect, it } from 'vitest';
+import { isLogstrataError } from '../../engine/errors.js';
 import { run, start, type Running } from '../cli/process.js';
+import { storedStats } from '../cli/stored.js';
 import { numbersFolder, until } from './numbered-log.js';
 
 /** A stream is committed at this many records, and sealed as one segment. */
@@ -14,11 +16,12 @@ function lines(from: number, to: number): string {
   return text;
 }
 
+/** Also before there is anything. */
 async function statsOf(folder: string): Promise<{ records: number; segments: number }> {
-  const { stdout } = await run(folder, ['stats', 'numbers', '--json']);
-  return stdout === ''
-    ? { records: 0, segments: 0 }
-    : (JSON.parse(stdout) as { records: number; segments: number });
+  return storedStats(folder, 'numbers').catch((error: unknown) => {
+    if (isLogstrataError(error) && error.code === 'not_found') return { records: 0, segments: 0 };
+    throw error;
+  });
 }
 
 async function write(stream: Running, text: string): Promise<void> {
