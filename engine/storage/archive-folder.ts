@@ -16,6 +16,7 @@ import { isAgentName, sameSchema, type Schema } from '../schema.js';
 import { WorkerPool, workersDefault } from '../workers/worker-pool.js';
 import { AgentState } from './agent-state.js';
 import { AgentWriter } from './agent-writer.js';
+import { arrowModules } from './arrow-modules.js';
 import { BufferPool, poolBytesDefault } from './buffer-pool.js';
 import type { Committer } from './committer.js';
 import type { Directory } from './directory.js';
@@ -153,6 +154,8 @@ export class ArchiveFolder implements Archive {
 
   async start(): Promise<void> {
     if (this.settings.mode === 'write') await this.becomeWriterOrFollow();
+    // A server does not wait for it in the middle of what it answers.
+    if (this.settings.role === 'serve') arrowModules();
     this.timer = setInterval(() => void this.maintain(), maintenanceIntervalMs);
     this.timer.unref();
   }

@@ -1,12 +1,12 @@
-import { MessageHeader, MetadataVersion } from 'apache-arrow/enum';
-import {
+import type { MessageHeader } from 'apache-arrow/enum';
+import type {
   BufferRegion,
   FieldNode,
   Message,
   RecordBatch as ArrowRecordBatch,
 } from 'apache-arrow/ipc/metadata/message';
-import { Field as ArrowField, Schema as ArrowSchema } from 'apache-arrow/schema';
-import { Float64, Int64, TimestampMillisecond, Utf8, type DataType } from 'apache-arrow/type';
+import type { Schema as ArrowSchema } from 'apache-arrow/schema';
+import type { DataType } from 'apache-arrow/type';
 import { assert } from '../assert.js';
 import { plainColumn } from '../batch.js';
 import { bitmapBytes, type Column, type PlainColumn, type RecordBatch, type Validity } from '../column.js';
@@ -14,6 +14,7 @@ import { DamageError, LogstrataError } from '../errors.js';
 import { copyBytes, copyShifted } from '../kernels/simd/copy.js';
 import { hotBatchBytesMax } from '../limits.js';
 import type { Field, FieldType, Schema } from '../schema.js';
+import { arrowModules } from './arrow-modules.js';
 import {
   messagePrefixBytes,
   metadataBytesAt,
@@ -34,6 +35,7 @@ const formatVersion = '1';
 const isLittleEndian = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
 
 function arrowType(type: FieldType): DataType {
+  const { Float64, Int64, TimestampMillisecond, Utf8 } = arrowModules().types;
   switch (type) {
     case 'int':
       return new Int64();
@@ -47,9 +49,10 @@ function arrowType(type: FieldType): DataType {
 }
 
 function arrowSchema(schema: Schema, withCursor: boolean): ArrowSchema {
-  const fields = schema.fields.map((field) => new ArrowField(field.name, arrowType(field.type), true));
-  if (withCursor) fields.unshift(new ArrowField(cursorColumnName, new Int64(), false));
-  return new ArrowSchema(fields, new Map([[formatKey, formatVersion]]));
+  const { schemas } = arrowModules();
+  const fields = schema.fields.map((field) => new schemas.Field(field.name, arrowType(field.type), true));
+  if (withCursor) fields.unshift(new schemas.Field(cursorColumnName, arrowType('int'), false));
+  return new schemas.Schema(fields, new Map([[formatKey, formatVersion]]));
 }
 
 /** The sealed schema message that begins a hot file. */
@@ -57,7 +60,7 @@ export function encodeSchemaMessage(schema: Schema): Uint8Array {
   if (!isLittleEndian) {
     throw new LogstrataError('unsupported', 'hot files can only be written on little-endian machines');
   }
-  return layOut(0, arrowSchema(schema, true), MessageHeader.Schema, new Map(), 0);
+  return layOut(0, arrowSchema(schema, true), arrowModules().enums.MessageHeader.Schema, new Map(), 0);
 }
 
 /** Checks that `message` is the sealed schema message of a hot file with these fields; throws `damaged` or `unsupported`. */
@@ -93,13 +96,16 @@ interface BodyPart {
 
 /** Where the buffers of a batch go. */
 class BodyLayout {
+  private readonly arrow = arrowModules().messages;
   readonly nodes: FieldNode[] = [];
   readonly buffers: BufferRegion[] = [];
   readonly parts: BodyPart[] = [];
   sizeBytes = 0;
 
   node(rows: number, validity: Validity): void {
-    this.nodes.push(new FieldNode(rows, validity === null ? 0 : rows - countValid(validity, rows)));
+    this.nodes.push(
+      new this.arrow.FieldNode(rows, validity === null ? 0 : rows - countValid(validity, rows)),
+    );
     const bitmap = validity?.subarray(0, (rows + 7) >> 3);
     if (bitmap === undefined) this.buffer(0, () => {});
     else this.bytes(bitmap);
@@ -115,7 +121,7 @@ class BodyLayout {
   }
 
   buffer(lengthBytes: number, write: BodyPart['write']): void {
-    this.buffers.push(new BufferRegion(this.sizeBytes, lengthBytes));
+    this.buffers.push(new this.arrow.BufferRegion(this.sizeBytes, lengthBytes));
     this.parts.push({ position: this.sizeBytes, lengthBytes, write });
     this.sizeBytes += (lengthBytes + 7) & ~7;
     assert(this.sizeBytes >= 0, 'the size of a batch must not overflow');
@@ -193,10 +199,11 @@ export function encodeBatchMessage(
     layout.view(cursors);
   }
   for (const column of batch.columns) addColumn(layout, plainColumn(column));
-  const header = new ArrowRecordBatch(batch.length, layout.nodes, layout.buffers, null);
+  const { enums, messages } = arrowModules();
+  const header = new messages.RecordBatch(batch.length, layout.nodes, layout.buffers, null);
   const metadata = new Map([[metaKey, metaJson]]);
   const { sizeBytes, parts } = layout;
-  return layOut(sizeBytes, header, MessageHeader.RecordBatch, metadata, offset, parts, allocate);
+  return layOut(sizeBytes, header, enums.MessageHeader.RecordBatch, metadata, offset, parts, allocate);
 }
 
 function layOut(
@@ -234,13 +241,17 @@ function encodeMetadata(
 ): Uint8Array {
   // Flatbuffers are built from the end, so that the last entry stands first, before any text that others chose.
   const entries = new Map([...metadata, [sealKey, seal]]);
-  return Message.encode(new Message(bodyBytes, MetadataVersion.V5, headerType, header, entries));
+  const { enums, messages } = arrowModules();
+  const message = new messages.Message(bodyBytes, enums.MetadataVersion.V5, headerType, header, entries);
+  return messages.Message.encode(message);
 }
 
 function decodeMessage(message: Uint8Array): Message {
   const metadataBytes = metadataBytesAt(message, 0);
   assert(metadataBytes > 0, 'only sealed messages are decoded');
-  return Message.decode(message.subarray(messagePrefixBytes, messagePrefixBytes + metadataBytes));
+  return arrowModules().messages.Message.decode(
+    message.subarray(messagePrefixBytes, messagePrefixBytes + metadataBytes),
+  );
 }
 
 export interface DecodedBatch {

@@ -100,6 +100,12 @@ function loadedWith(start: string): Set<string> {
   return loaded;
 }
 
+it('the engine loads Arrow when there is a batch to write or to read', () => {
+  const loaded = [...loadedWith('engine/index.ts')];
+  expect(loaded).toContain('engine/storage/arrow-batch.ts');
+  expect(loaded.filter((name) => name.startsWith('apache-arrow'))).toEqual([]);
+});
+
 it('the command line loads what a command needs when it runs', () => {
   const loaded = [...loadedWith('server/main.ts')];
   expect(loaded).toContain('server/cli/stats.ts');
