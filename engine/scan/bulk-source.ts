@@ -58,7 +58,7 @@ export class BulkSource {
     this.#use = matches.take < bulkRowsMin ? 'again' : 'once';
     this.#parts = new PartCutter(partsOf(matches));
     this.rowsLeft = matches.take;
-    const opening = matches.unit.rowGroup.open(threads);
+    const opening = matches.unit.rowGroup.open(threads, work.stats);
     if (!(opening instanceof Promise)) this.#open = opening;
     if (this.isAtHand) return;
     this.#reading = this.#readAhead(opening);

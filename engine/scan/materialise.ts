@@ -110,7 +110,7 @@ export class Materialiser {
 
   /** What was let go between two pieces and is still there is not counted a second time. */
   *#read(rowGroup: RowGroup, lease: ColumnLease, use: ColumnUse): Steps<never, readonly Column[]> {
-    const opening = rowGroup.open(this.#threads);
+    const opening = rowGroup.open(this.#threads, this.#stats);
     const open = opening instanceof Promise ? yield* settled(opening) : opening;
     const stats = this.#stats;
     const { columnsCached } = stats;

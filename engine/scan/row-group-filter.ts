@@ -184,7 +184,7 @@ export class RowGroupFilter {
       this.#stats.rowGroupsPrunedByTime++;
       return { kind: 'none' };
     }
-    const opening = rowGroup.open(this.#threads);
+    const opening = rowGroup.open(this.#threads, this.#stats);
     return opening instanceof Promise
       ? opening.then((open) => this.#pruneOpened(open))
       : this.#pruneOpened(opening);

@@ -94,7 +94,7 @@ async function rowsOf(
   { stats, pace, threads }: ScanWork,
 ): Promise<SelectedRows> {
   const { rowGroup } = matches.unit;
-  const open = await rowGroup.open(threads);
+  const open = await rowGroup.open(threads, stats);
   const fields = snapshot.schema.fields.map((_, field) => field);
   const { indices, runs } = wantedRows(matches);
   return withLease({ signal: pace.signal }, async (lease) => {

@@ -28,9 +28,9 @@ export interface RowGroup {
   readonly timeMaxMs: number | null;
   /**
    * Reads and checks the segment's footer (cached). Throws `DamageError` when it, or this row group, is damaged. Files are then
-   * read by the threads where there are any and they can. No promise where the footer has been read before.
+   * read by the threads where there are any and they can. No promise where the footer has been read before; who reads it has it counted.
    */
-  open(threads?: QueryThreads | null): OpenRowGroup | Promise<OpenRowGroup>;
+  open(threads?: QueryThreads | null, counters?: ReadCounters): OpenRowGroup | Promise<OpenRowGroup>;
   /**
    * The columns of all fields where they are in memory, without a lease: they may be read until the caller lets others work. The same
    * list as long as they stay there, so that what is made of it can be kept. Null where one of them would have to be waited for.
@@ -74,7 +74,7 @@ export interface OpenRowGroup {
 
 /** What was read, for `Server-Timing`, `--explain` and the tests that assert it. */
 export interface ReadCounters {
-  /** Bytes read from files. */
+  /** Bytes read from files: column chunks, pieces of gram filters, and footers, which are read once. */
   bytesRead: number;
   /** Column chunks decoded, and those that the cache had. */
   columnsDecoded: number;

@@ -111,9 +111,9 @@ export class SealedSegment {
         hot: false,
         timeMinMs: hasTimes ? this.#entry.timeMinMs : null,
         timeMaxMs: hasTimes ? this.#entry.timeMaxMs : null,
-        open: (threads = null) =>
+        open: (threads = null, counters) =>
           this.#footerRead === undefined
-            ? this.footer().then((footer) => new SealedRowGroup(source, footer, threads))
+            ? this.footer(counters).then((footer) => new SealedRowGroup(source, footer, threads))
             : new SealedRowGroup(source, this.#footerRead, threads),
         columnsNow: () => this.#pool.decodedNow(poolKeys(source)),
       };
@@ -130,9 +130,11 @@ export class SealedSegment {
     });
   }
 
-  /** The footer, read and checked once. Throws `DamageError`; a failure is not kept. */
-  footer(): Promise<SegmentFooter> {
-    this.#footer ??= this.withFile((file) => readSegmentFooter(file, this.#entry, this.#schema)).then(
+  /** The footer, read and checked once, which counts for the caller that has it read. Throws `DamageError`; a failure is not kept. */
+  footer(counters?: ReadCounters): Promise<SegmentFooter> {
+    if (this.#footer !== undefined) return this.#footer;
+    if (counters !== undefined) counters.bytesRead += this.#entry.footerBytes;
+    this.#footer = this.withFile((file) => readSegmentFooter(file, this.#entry, this.#schema)).then(
       (footer) => (this.#footerRead = footer),
       (error: unknown) => {
         this.#footer = undefined;
