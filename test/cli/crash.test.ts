@@ -29,7 +29,9 @@ function writeLogs(folder: string): string[] {
 }
 
 async function storedIds(folder: string): Promise<string[]> {
-  return [...(await storedLines(folder, 'app')).matchAll(/"trace_id":(\d+)/g)].map((match) => match[1]!).sort();
+  return [...(await storedLines(folder, 'app')).matchAll(/"trace_id":(\d+)/g)]
+    .map((match) => match[1]!)
+    .sort();
 }
 
 it(`kill -9 during a load loses nothing and repeats nothing (seed ${seed})`, async () => {
