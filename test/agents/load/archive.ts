@@ -1,11 +1,12 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { afterAll } from 'vitest';
 import type { AgentDefinition, FileInput } from '../../../agents/definition.js';
 import { loadFiles, type LoadFilesOptions } from '../../../agents/load.js';
 import type { LoadSummary } from '../../../agents/load-report.js';
 import { loadStream, type LoadStreamOptions, type StreamSummary } from '../../../agents/load-stream.js';
 import type { Archive, AgentStore } from '../../../engine/archive.js';
-import { openArchive } from '../../../engine/index.js';
+import { openArchive, WorkerPool, workersDefault } from '../../../engine/index.js';
 import { makeSchema } from '../../../engine/schema.js';
 import { closeAtEnd } from './temporary.js';
 
@@ -49,9 +50,13 @@ export function lines(from: number, to: number): string {
   return text;
 }
 
+/** Threads of all archives: each would begin some of its own. */
+const workers = new WorkerPool(workersDefault());
+afterAll(() => workers.close());
+
 /** An archive in a folder, to be closed at the end of the test. */
 export async function archiveAt(folder: string): Promise<Archive> {
-  const archive = await openArchive(folder, { mode: 'write', role: 'load', now: () => nowMs });
+  const archive = await openArchive(folder, { mode: 'write', role: 'load', now: () => nowMs, workers });
   closeAtEnd(() => archive.close());
   return archive;
 }
