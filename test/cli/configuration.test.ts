@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { freePort, recordsOf, run, start, workFolder } from './process.js';
+import { fetchAlone, freePort, recordsOf, run, start, workFolder } from './process.js';
 
 it('the configuration is what the server and the command line go by', async () => {
   const folder = workFolder();
@@ -21,7 +21,7 @@ storage: { path: elsewhere }
   const server = start(folder, ['serve']);
   await server.shows(`serving  http://127.0.0.1:${port}/api/query/<agent>`);
   const ask = (query: string, headers: Record<string, string> = {}): Promise<Response> =>
-    fetch(`http://127.0.0.1:${port}/api/query/nginx?${query}`, { headers });
+    fetchAlone(`http://127.0.0.1:${port}/api/query/nginx?${query}`, headers);
 
   // 00:00 of the 19th at +02:00.
   const since = recordsOf(await (await ask('time__until=2026-11-19&limit=1')).text());
@@ -48,7 +48,7 @@ it('without one, an answer has 100 records unless it is asked for more', async (
   const server = start(folder, ['demo', '--listen', `127.0.0.1:${port}`]);
   await server.shows('serving ');
   const count = async (query: string): Promise<number> =>
-    recordsOf(await (await fetch(`http://127.0.0.1:${port}/api/query/nginx${query}`)).text()).length;
+    recordsOf(await (await fetchAlone(`http://127.0.0.1:${port}/api/query/nginx${query}`)).text()).length;
   expect(await count('')).toBe(100);
   expect(await count('?limit=101')).toBe(101);
   expect(recordsOf((await run(folder, ['query', 'nginx'])).stdout)).toHaveLength(100);

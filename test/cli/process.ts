@@ -124,6 +124,11 @@ export async function freePort(): Promise<number> {
   }
 }
 
+/** Asks on a connection of its own: one that was idle for seconds may be closed by the server just when it is used again. */
+export function fetchAlone(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+  return fetch(url, { headers: { ...headers, connection: 'close' } });
+}
+
 /** The records of an answer in JSON Lines. */
 export function recordsOf(text: string): Record<string, string | number | null>[] {
   return text

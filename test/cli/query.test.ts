@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { freePort, recordsOf, root, run, start, workFolder } from './process.js';
+import { fetchAlone, freePort, recordsOf, root, run, start, workFolder } from './process.js';
 
 it('gives the same bytes as the route, for the same query', async () => {
   const folder = workFolder();
@@ -31,7 +31,7 @@ it('gives the same bytes as the route, for the same query', async () => {
     ['app', ['time__until=2026-11-18 10:00:00', '--limit', '2'], 'time__until=2026-11-18+10:00:00&limit=2'],
   ];
   for (const [i, [agent, words, query]] of cases.entries()) {
-    const response = await fetch(`http://127.0.0.1:${port}/api/query/${agent}?${query}`);
+    const response = await fetchAlone(`http://127.0.0.1:${port}/api/query/${agent}?${query}`);
     expect(response.status).toBe(200);
     const text = await response.text();
     const ended = await run(folder, ['query', agent, ...words, '--workers', String(i % 3)]);

@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { freePort, recordsOf, run, start, workFolder, type Running } from './process.js';
+import { fetchAlone, freePort, recordsOf, run, start, workFolder, type Running } from './process.js';
 
 const input = "file: { path: '../logs/shop\\.log', format: json }\n";
 const first = `fields: [{ name: n, type: int }, { name: code, type: int }, { name: text }]\n${input}`;
@@ -41,15 +41,15 @@ class Service {
 
   /** A request that whoever calls reads on. */
   begin(words: string): Promise<Response> {
-    return fetch(`${this.url}/shop?${words}`);
+    return fetchAlone(`${this.url}/shop?${words}`);
   }
 
   async status(agent: string): Promise<number> {
-    return (await fetch(`${this.url}/${agent}`)).status;
+    return (await fetchAlone(`${this.url}/${agent}`)).status;
   }
 
   async query(words = ''): Promise<Record<string, string | number | null>[]> {
-    const response = await fetch(`${this.url}/shop?${words}`);
+    const response = await fetchAlone(`${this.url}/shop?${words}`);
     expect(response.status).toBe(200);
     return recordsOf(await response.text());
   }

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { openArchive } from '../../engine/index.js';
-import { freePort, recordsOf, run, start, workFolder } from './process.js';
+import { fetchAlone, freePort, recordsOf, run, start, workFolder } from './process.js';
 
 const loadSample = ['load', 'app', 'data/samples/app.log'];
 
@@ -62,7 +62,7 @@ it('a server, a load and a query that begin beside a repair are refused, and lea
   await archive.close();
   const server = start(folder, ['serve', '--no-follow', '--listen', listen]);
   await server.shows('serving ');
-  const response = await fetch(`http://${listen}/api/query/app?limit=100000`);
+  const response = await fetchAlone(`http://${listen}/api/query/app?limit=100000`);
   expect(await response.text()).toBe(answer);
 });
 

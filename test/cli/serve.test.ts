@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { loadUws } from '../../server/uws-binary.js';
-import { freePort, recordsOf, run, start, workFolder } from './process.js';
+import { fetchAlone, freePort, recordsOf, run, start, workFolder } from './process.js';
 
 describe('logstrata serve', () => {
   it('says what it uses, answers, and stops in good order', async () => {
@@ -20,7 +20,7 @@ describe('logstrata serve', () => {
       const args = ['serve', '--no-follow', '--listen', `127.0.0.1:${port}`, '--transport', asked!];
       const server = start(folder, args);
       await server.shows('serving ');
-      const response = await fetch(`http://127.0.0.1:${port}/api/query/app?limit=3`);
+      const response = await fetchAlone(`http://127.0.0.1:${port}/api/query/app?limit=3`);
       expect(recordsOf(await response.text())).toHaveLength(3);
       server.child.kill('SIGTERM');
       const ended = await server.finished;
@@ -80,7 +80,7 @@ describe('logstrata serve', () => {
     const server = start(folder, ['serve', '--no-follow', '--listen', `127.0.0.1:${port}`]);
     await server.shows('serving ');
     const count = async (): Promise<number> => {
-      const response = await fetch(`http://127.0.0.1:${port}/api/query/app?limit=5000`);
+      const response = await fetchAlone(`http://127.0.0.1:${port}/api/query/app?limit=5000`);
       return recordsOf(await response.text()).length;
     };
     expect(await count()).toBe(0);
@@ -126,7 +126,7 @@ describe('logstrata demo', () => {
       const urls = [...demo.output().matchAll(/^ {2}curl '([^']+)'$/gm)].map((match) => match[1]!);
       expect(urls).toHaveLength(3);
       for (const url of urls) {
-        const response = await fetch(url);
+        const response = await fetchAlone(url);
         expect(response.status).toBe(200);
         expect(recordsOf(await response.text()).length).toBeGreaterThan(0);
       }

@@ -16,7 +16,7 @@ import { AfterRotation } from '../../agents/collectors/after-rotation.js';
 import type { LogFiles } from '../../agents/collectors/log-files.js';
 import type { RotationMethod } from '../../agents/definition.js';
 import { temporaryFolder } from '../agents/load/temporary.js';
-import { freePort, recordsOf, run, start, workFolder } from '../cli/process.js';
+import { fetchAlone, freePort, recordsOf, run, start, workFolder } from '../cli/process.js';
 import { faultyFiles, type LogCall } from './faulty-files.js';
 import { FollowedFolder, lineOf } from './followed-folder.js';
 
@@ -226,7 +226,7 @@ file:
     }
     closeSync(handle);
     const numbers = async (): Promise<number[]> => {
-      const response = await fetch(`http://127.0.0.1:${port}/api/query/numbers?limit=10000`);
+      const response = await fetchAlone(`http://127.0.0.1:${port}/api/query/numbers?limit=10000`);
       return recordsOf(await response.text()).map(({ n }) => Number(n));
     };
     while ((await numbers()).length < written) await new Promise((resolve) => setTimeout(resolve, 50));

@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { freePort, recordsOf, run, start, workFolder, type Running } from '../cli/process.js';
+import { fetchAlone, freePort, recordsOf, run, start, workFolder, type Running } from '../cli/process.js';
 
 const agentFile = `fields:
   - name: time
@@ -47,7 +47,7 @@ class Service {
   }
 
   async numbers(query: string): Promise<{ cursor: string; n: number }[]> {
-    const response = await fetch(`${this.url}?${query}`);
+    const response = await fetchAlone(`${this.url}?${query}`);
     return recordsOf(await response.text()).map(({ _cursor, n }) => ({
       cursor: String(_cursor),
       n: Number(n),

@@ -9,7 +9,7 @@ import type { SystemReading } from '../../agents/collectors/system-reading.js';
 import type { AgentStore } from '../../engine/archive.js';
 import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
-import { freePort, recordsOf, run, start, workFolder } from '../cli/process.js';
+import { fetchAlone, freePort, recordsOf, run, start, workFolder } from '../cli/process.js';
 import { answer, openOn } from '../engine/store/memory-archive.js';
 
 const counters = {
@@ -201,7 +201,7 @@ it('a server takes the figures of its machine', async () => {
   // The queries go through the network; on a busy machine the first may come after some records.
   do {
     await new Promise((resolve) => setTimeout(resolve, 100));
-    const response = await fetch(`http://127.0.0.1:${port}/api/query/host`);
+    const response = await fetchAlone(`http://127.0.0.1:${port}/api/query/host`);
     records = recordsOf(await response.text());
     received = records.find((record) => Number(record['net_rx_bytes']) > 0);
   } while (records.length < 3 || received === undefined);

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { freePort, recordsOf, root } from '../cli/process.js';
+import { fetchAlone, freePort, recordsOf, root } from '../cli/process.js';
 
 const exec = promisify(execFile);
 const long = process.env['LOGSTRATA_LONG'] === '1';
@@ -138,7 +138,7 @@ async function served(main: string, folder: string, command: string, agent: stri
     if (child.exitCode !== null) throw new Error(`${command} ended: ${shown}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  const response = await fetch(`http://${address}/api/query/${agent}`);
+  const response = await fetchAlone(`http://${address}/api/query/${agent}`);
   expect(response.status).toBe(200);
   const values = recordsOf(await response.text()).map(({ n }) => n);
   child.kill('SIGTERM');

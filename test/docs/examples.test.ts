@@ -10,6 +10,7 @@ import { loadFiles } from '../../agents/load.js';
 import { openArchive } from '../../engine/index.js';
 import type { AgentStore, Archive } from '../../engine/archive.js';
 import { startServer, type RunningServer } from '../../server/server.js';
+import { fetchAlone } from '../cli/process.js';
 import { root } from '../tidy/source-files.js';
 import { documentation, fencesOf } from './pages.js';
 
@@ -81,7 +82,7 @@ describe('requests in the documentation', () => {
     for (const { where, target, columns, answer } of shown) {
       // An agent that a reader is to make is not there.
       if (target.includes('/mysite?')) continue;
-      const response = await fetch(server.address + target);
+      const response = await fetchAlone(server.address + target);
       const lines = (await response.text()).split('\n').filter((text) => text !== '');
       if (answer.length > 0) {
         expect({ where, answer: lines.map((text) => text.slice(0, columns)) }).toEqual({ where, answer });
@@ -95,7 +96,7 @@ describe('requests in the documentation', () => {
     const empty: string[] = [];
     for (const { target } of examples()) {
       if (target.includes('/mysite?')) continue;
-      const response = await fetch(server.address + target);
+      const response = await fetchAlone(server.address + target);
       if ((await response.text()) === '') empty.push(target);
     }
     expect(empty).toEqual([

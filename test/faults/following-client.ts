@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { recordsOf } from '../cli/process.js';
+import { fetchAlone, recordsOf } from '../cli/process.js';
 
 const beforeAll = '0000000000000000';
 const failuresMax = 100;
@@ -33,7 +33,7 @@ export class FollowingClient {
 
   /** A page, or null where there was no whole answer: nobody listens, it is an excused one, or the server was killed in between. */
   private async page(url: string, after: string, limit: number): Promise<Seen[] | null> {
-    const whole = await fetch(`${url}?after=${after}&limit=${limit}`)
+    const whole = await fetchAlone(`${url}?after=${after}&limit=${limit}`)
       .then(async (response) => ({ status: response.status, text: await response.text() }))
       .catch(() => null);
     if (whole === null || this.excused.has(whole.status)) return null;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { Random } from '../../bench/random.js';
-import { freePort, recordsOf, run, start, workFolder, type Running } from '../cli/process.js';
+import { fetchAlone, freePort, recordsOf, run, start, workFolder, type Running } from '../cli/process.js';
 import { until } from './numbered-log.js';
 
 const long = process.env['LOGSTRATA_LONG'] === '1';
@@ -108,7 +108,7 @@ class ShiftingServer {
   /** A page; asked for again where there was no whole answer, because the server was being stopped. */
   async ask(query: string): Promise<Page> {
     for (;;) {
-      const whole = await fetch(`http://127.0.0.1:${this.port}/api/query/numbers?${query}`)
+      const whole = await fetchAlone(`http://127.0.0.1:${this.port}/api/query/numbers?${query}`)
         .then(async (response) => ({ status: response.status, text: await response.text() }))
         .catch(() => null);
       if (whole?.status === 200) {
