@@ -138,7 +138,7 @@ export class AgentCollector {
     const { appeared, vanished, passedOver, failures, hasLinks } = await this.folder.survey(now());
     this.tellUnseen(failures);
     this.hasLinks = hasLinks;
-    if (this.surveys++ === 0) for (const file of appeared) file.wasThere = true;
+    if (this.surveys++ === 0) for (const file of appeared) file.thereBytes = file.status.sizeBytes;
     else for (const file of appeared) log.info({ agent: this.name, file: file.path }, 'a log appeared');
     for (const file of vanished) {
       const status = await file.handle?.status().catch(() => null);
@@ -273,7 +273,7 @@ export class AgentCollector {
       removed: this.removed,
       truncated: this.truncations.sources,
       firstStartMs: this.firstStartMs,
-      limitLines: this.isFirst && file.wasThere ? limitLines : 0,
+      limitLines: this.isFirst ? limitLines : 0,
       nowMs: now(),
       ends: this.ends,
       settings: this.target.settings,
@@ -392,6 +392,7 @@ export class AgentCollector {
   private async begin(file: FollowedFile): Promise<void> {
     await file.forget();
     file.hasStored = false;
+    file.thereBytes = 0;
     file.seenBytes = 0;
     file.provenBytes = 0;
   }

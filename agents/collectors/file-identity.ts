@@ -24,7 +24,7 @@ export interface IdentityContext {
   readonly truncated: readonly TruncatedSource[];
   /** When the agent was followed first: older generations are history. */
   readonly firstStartMs: number;
-  /** Lines of a file that was there before; 0 for all. */
+  /** Lines to take of what was there when the agent was followed first; 0 for all. */
   readonly limitLines: number;
   readonly nowMs: number;
   /** How the agent's lines make records. */
@@ -99,10 +99,9 @@ export async function identify(
   if (position !== null) return { kind: 'follow', ...position, head };
   if (file.rotated && isShortCopy(file, status, head, free, context)) return { kind: 'done' };
   if (isHistory(file, status, context)) return { kind: 'history' };
-  const start =
-    context.limitLines === 0
-      ? beginning
-      : await lastLines(handle, status.sizeBytes, head, context.limitLines);
+  // What came after the first look is new, however many lines it has.
+  const isLimited = context.limitLines > 0 && file.thereBytes <= status.sizeBytes;
+  const start = isLimited ? await lastLines(handle, file.thereBytes, head, context.limitLines) : beginning;
   // A generation that nobody has followed was written while the service was down.
   const unseenTo = file.rotated ? status.sizeBytes : 0;
   return { kind: 'follow', position: { ...start, unseenTo }, known: null, head };
@@ -208,7 +207,7 @@ function tailBefore(handle: LogHandle, offset: number): Promise<Uint8Array> {
   return readAt(handle, offset - bytes, bytes);
 }
 
-/** Where the last `lines` whole lines begin. */
+/** Where the last `lines` whole lines of the first `sizeBytes` begin. */
 async function lastLines(
   handle: LogHandle,
   sizeBytes: number,

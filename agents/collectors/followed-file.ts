@@ -46,8 +46,8 @@ export class FollowedFile implements HandleHolder {
   movedMs = 0;
   /** Since when nothing was added. */
   grownMs: number;
-  /** It was there when the agent was followed first. */
-  wasThere = false;
+  /** What was there of its content when the agent was followed first; 0 when none was, and once it was cut off. */
+  thereBytes = 0;
   /** Something of it was stored by this process. */
   hasStored = false;
   /** The `asOf` of the sources by which its position was found. */

@@ -367,6 +367,25 @@ describe('files', () => {
     expect(await followed.numbers()).toEqual([4997, 4998, 4999, ...range(6000, 6010)]);
   });
 
+  it('that were empty at first, are cut off or wait to be readable give all that comes later, whatever is asked for', async () => {
+    const followed = new FollowedFolder(await temporaryFolder(), { limitLines: 3 });
+    for (const name of ['empty.log', 'short.log', 'cut.log']) writeFileSync(followed.path(name), '');
+    writeFileSync(followed.path('cut.log'), lines(0, 500));
+    writeFileSync(followed.path('short.log'), `${lines(1000, 1010)}${lineOf(1010)}`);
+    await followed.start();
+    closeAtEnd(() => followed.stop());
+    await followed.collector.survey();
+    appendFileSync(followed.path('short.log'), `\n${lines(1011, 1050)}`);
+    await followed.collect();
+    const before = [497, 498, 499, ...range(1007, 1050)];
+    expect(await followed.numbers()).toEqual(before);
+    appendFileSync(followed.path('empty.log'), lines(2000, 2050));
+    writeFileSync(followed.path('cut.log'), lines(3000, 3050));
+    await followed.collect();
+    await followed.collect();
+    expect(await followed.numbers()).toEqual([...before, ...range(2000, 2050), ...range(3000, 3050)]);
+  });
+
   it('in a folder that is not there yet are followed once it is', async () => {
     const followed = await follow();
     rmSync(followed.directory, { recursive: true });
