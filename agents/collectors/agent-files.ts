@@ -9,6 +9,9 @@ export const filesMax = 20_000;
 /** Paths that are looked at at the same time: as many as Node has threads for it. */
 const lanes = 4;
 
+/** Node puts it where a name is no UTF-8. Nothing is to be found under the name that it makes so. */
+const replacementCharacter = '\ufffd';
+
 interface Found {
   readonly path: string;
   readonly name: LogName;
@@ -108,6 +111,8 @@ export class AgentFiles {
       const status = await this.files.status(path);
       return status.isFile ? { path, name, status } : null;
     } catch (error) {
+      if (systemCode(error) === 'ENOENT' && entryName.includes(replacementCharacter))
+        throw new Error('its name is not UTF-8; rename it', { cause: error });
       // It went while we looked, or it is a link to nothing.
       if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(systemCode(error) ?? '')) return null;
       throw error;

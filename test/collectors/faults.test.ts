@@ -178,6 +178,25 @@ describe('of the logs', () => {
     expect(followed.log.some(({ message }) => message === 'a log can be read again')).toBe(true);
   });
 
+  it('name a log whose name is not UTF-8, once, until it is renamed', async () => {
+    const file = { namePattern: '(?P<host>.+)\\.log' };
+    const followed = await withLogFault(realLogFiles, { file });
+    const odd = Buffer.concat([Buffer.from(followed.path('web')), Buffer.of(0xff), Buffer.from('.log')]);
+    const whole = followed.path('web.log');
+    writeFileSync(odd, lines(0, 2));
+    for (let i = 0; i < 3; i++) {
+      await followed.collect();
+      followed.pass(61_000);
+    }
+    const warnings = followed.log.filter(({ level }) => level === 'warn');
+    expect(warnings.map(({ message }) => message)).toEqual([
+      expect.stringContaining("can't be read: its name is not UTF-8; rename it"),
+    ]);
+    renameSync(odd, whole);
+    await followed.collect();
+    expect(await followed.numbers()).toEqual([0, 1]);
+  });
+
   /** Reads that give at most so many bytes, counted. */
   function shortReads(bytesMax: () => number): LogFiles & { reads: number } {
     const counted = {
