@@ -99,6 +99,38 @@ export function foldRange(
   return o;
 }
 
+/**
+ * A copy of UTF-8 whose characters beyond ASCII are folded where they stand, and whose ASCII is as it was: `foldBytes` looks at each
+ * byte, this at few of them where most are ASCII. Null when a character would become longer or shorter, which few do.
+ */
+export function foldedBeyondAscii(input: Uint8Array): Uint8Array | null {
+  const bytes = new Uint8Array(input);
+  const words = new Int32Array(bytes.buffer, 0, bytes.length >> 2);
+  let i = nextBeyondAscii(bytes, words, 0);
+  while (i < bytes.length) {
+    const length = pointLength(bytes[i]!);
+    if (i + length > bytes.length) break;
+    const point = pointAt(bytes, i);
+    const folded = foldCodePoint(point);
+    if (folded !== point) {
+      if (encodedLength(folded) !== length) return null;
+      encodePoint(folded, bytes, i);
+    }
+    i = nextBeyondAscii(bytes, words, i + length);
+  }
+  return bytes;
+}
+
+/** The first place from `i` on of a byte beyond ASCII, or the length. `words` are the whole ones of `bytes`. */
+function nextBeyondAscii(bytes: Uint8Array, words: Int32Array, i: number): number {
+  for (; (i & 3) !== 0 && i < bytes.length; i++) if (bytes[i]! >= 0x80) return i;
+  let word = i >> 2;
+  while (word < words.length && (words[word]! & 0x80808080) === 0) word++;
+  i = Math.max(i, word << 2);
+  while (i < bytes.length && bytes[i]! < 0x80) i++;
+  return i;
+}
+
 /** The folded UTF-8 of `text`: the form in which needles are searched for and gram filters are asked. */
 export function foldNeedle(text: string): Uint8Array {
   return new TextEncoder().encode(foldText(text));
@@ -113,6 +145,11 @@ export function hasFoldingToAscii(bytes: Uint8Array): boolean {
 /** Bytes of the (valid) UTF-8 character that begins with `first`. */
 export function pointLength(first: number): number {
   return first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+}
+
+/** Bytes of UTF-8 that a code point takes. */
+function encodedLength(point: number): number {
+  return point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
 }
 
 /** The code point whose (valid) UTF-8 begins at `at`. */

@@ -3,7 +3,7 @@ import type { BytesColumn } from '../column.js';
 import { needleBits, trigramBits } from '../kernels/grams.js';
 import { countRange } from '../kernels/simd/bitmap.js';
 import { addGrams, halveBitmap, isAscii } from '../kernels/simd/grams.js';
-import { foldedBytesMax, foldRange } from '../scan/fold.js';
+import { foldedBeyondAscii, foldedBytesMax, foldRange } from '../scan/fold.js';
 
 /**
  * Which grams the strings of a column chunk have, as hashed bitmaps: one of grams of 4 to 6 bytes, and a small one of
@@ -126,7 +126,14 @@ function shrink(bitmap: Int32Array, fillAllowed: number, bytesWanted: number): I
 function foldedStrings(column: BytesColumn): { bytes: Uint8Array; offsets: Uint32Array } {
   const { bytes, offsets, length } = column;
   const contentBytes = offsets[length]! - offsets[0]!;
-  if (isAscii(bytes.subarray(offsets[0], offsets[length]))) return { bytes, offsets };
+  const content = bytes.subarray(offsets[0], offsets[length]);
+  if (isAscii(content)) return { bytes, offsets };
+  const alike = foldedBeyondAscii(content);
+  if (alike !== null) {
+    const first = offsets[0]!;
+    const ends = offsets.subarray(0, length + 1);
+    return { bytes: alike, offsets: first === 0 ? ends : ends.map((end) => end - first) };
+  }
   const folded = new Uint8Array(foldedBytesMax(contentBytes));
   const foldedOffsets = new Uint32Array(length + 1);
   let at = 0;

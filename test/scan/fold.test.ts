@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   foldBytes,
   foldCodePoint,
+  foldedBeyondAscii,
   foldedBytesMax,
   foldNeedle,
   foldText,
@@ -59,6 +60,38 @@ describe('fold', () => {
     const growing = encoder.encode('\u023a'.repeat(1000));
     const output = new Uint8Array(foldedBytesMax(growing.length));
     expect(foldBytes(growing, output)).toBe(3000);
+  });
+
+  it('folds characters where they stand as in a copy, unless one would change its length', () => {
+    const lengthOf = (point: number): number => encoder.encode(String.fromCodePoint(point)).length;
+    const changing = points.filter((point) => {
+      const folded = foldCodePoint(point);
+      return folded !== point && lengthOf(folded) !== lengthOf(point);
+    });
+    const isChanging = new Set(changing);
+    // All that fold, and some of the many that don't.
+    const alike = points
+      .filter((point, i) => !isChanging.has(point) && (foldCodePoint(point) !== point || i % 32 === 0))
+      .map((point) => String.fromCodePoint(point));
+    // At each distance from the beginning of a word, and with more than a word of ASCII in between.
+    for (const between of ['', 'a', 'Zz', '...', 'Many Letters']) {
+      const bytes = encoder.encode(alike.join(between));
+      const output = new Uint8Array(foldedBytesMax(bytes.length));
+      const wanted = output.subarray(0, foldBytes(bytes, output));
+      const folded = foldedBeyondAscii(bytes)!;
+      const isAsciiKept = bytes.every((byte, i) => byte >= 0x80 || folded[i] === byte);
+      expect(isAsciiKept).toBe(true);
+      const lower = folded.map((byte) => (byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte));
+      expect(Buffer.compare(lower, wanted)).toBe(0);
+    }
+    expect(changing).toContain(0x212a);
+    // Each by itself: where they stand makes no difference.
+    for (const point of changing)
+      expect(foldedBeyondAscii(encoder.encode(`some text ${String.fromCodePoint(point)}`))).toBeNull();
+    for (const text of ['', 'A', 'ABCDE']) {
+      const bytes = encoder.encode(text);
+      expect(foldedBeyondAscii(bytes)).toEqual(bytes);
+    }
   });
 
   it('folds to ASCII only what it reports', () => {
