@@ -43,12 +43,19 @@ async function history(followed: FollowedFolder, attempt: () => Promise<void>): 
   await attempt();
 }
 
+/** Now; some hours ago where midnight is near: a hot file ends with its day, and lies there until no query can need it any more. */
+function farFromMidnightMs(): number {
+  const hourMs = 3_600_000;
+  const nowMs = Date.now();
+  return nowMs % (24 * hourMs) < 22 * hourMs ? nowMs : nowMs - 2 * hourMs;
+}
+
 /** A folder whose archive fails as told, and which goes on until it has everything. */
 async function withStorageFault(
   at: number,
   kind: 'fail' | 'crash' | 'full',
 ): Promise<{ numbers: number[]; mutations: number }> {
-  const followed = new FollowedFolder(await temporaryFolder());
+  const followed = new FollowedFolder(await temporaryFolder(), { startMs: farFromMidnightMs() });
   await followed.start();
   const base = followed.disk.mutations;
   if (kind === 'fail') followed.disk.setFaults({ failAtOperation: base + at, seed: at });

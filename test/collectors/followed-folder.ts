@@ -83,6 +83,8 @@ export interface FollowOptions {
   readonly limitLines?: number;
   readonly handlesMax?: number;
   readonly rotate?: Rotation;
+  /** What the clock begins with; the time of the machine, unless told. */
+  readonly startMs?: number;
 }
 
 const noThreads = new WorkerPool(0);
@@ -96,12 +98,13 @@ export class FollowedFolder {
   store!: AgentStore;
   collector!: AgentCollector;
   private archive: ArchiveFolder | undefined;
-  private nowMs = Date.now();
+  private nowMs: number;
 
   constructor(
     folder: string,
     private readonly options: FollowOptions = {},
   ) {
+    this.nowMs = options.startMs ?? Date.now();
     this.directory = join(folder, 'logs');
     if (!existsSync(this.directory)) mkdirSync(this.directory);
   }
