@@ -73,7 +73,7 @@ const quick: Preset = {
   peers: ['duckdb'],
   turns: 3,
   turnsWhenSlow: 2,
-  httpSeconds: 0.8,
+  httpSeconds: 2,
 };
 const tiny: Preset = {
   name: 'tiny',

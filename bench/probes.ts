@@ -23,6 +23,8 @@ export interface Probes {
 }
 
 const bulkRowsMax = 1_000_000;
+/** Of a smaller set a part will do: what is digested of each side's answer takes longer than the answer. */
+const bulkShare = 1 / 4;
 /** An address with this many records is rare and still worth an answer. */
 const rareRowsWanted = 8;
 
@@ -44,7 +46,7 @@ function probe(name: SetName, seq: number, line: string): ProbeRecord {
 
 /** Reads a set once and picks what its questions are about. */
 export async function pickProbes(name: SetName, lines: AsyncIterable<string>, rows: number): Promise<Probes> {
-  const bulkRows = Math.min(bulkRowsMax, rows);
+  const bulkRows = Math.min(bulkRowsMax, Math.ceil(rows * bulkShare));
   const middleSeq = Math.max(1, Math.floor(rows / 2));
   const bulkSeq = Math.floor((rows - bulkRows) / 2);
   const wantedSeq = Math.max(1, Math.floor(rows * 0.37));

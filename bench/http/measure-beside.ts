@@ -19,6 +19,8 @@ export interface BesidePlan {
 /** A server is watched for so long after a client has left, and left alone for so long before. */
 const watchedMs = 500;
 const restMs = 200;
+/** A collection of garbage or a compilation that falls into one of them is no work for the client: the median is to be without it. */
+const leavingTurnsMin = 7;
 /** Soon enough that a scan over millions of records has not ended. */
 const scanLeftMs = 10;
 
@@ -70,7 +72,7 @@ export async function measureLeaving(server: ServerProcess, plan: BesidePlan): P
     // So that what the scan reads is in memory: otherwise the first to leave would wait for the disk.
     await driveRequests([url], 1, 0);
     const workedMs: number[] = [];
-    for (let turn = 0; turn < plan.turns; turn++) {
+    for (let turn = 0; turn < Math.max(plan.turns, leavingTurnsMin); turn++) {
       await setTimeout(restMs);
       await askAndLeave(url, leaving);
       const leftMs = server.busyMs;
