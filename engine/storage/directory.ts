@@ -1,6 +1,6 @@
 /**
  * The file port: all that storage asks of a file system. One test suite runs on each implementation
- * (`real-directory`, `memory-directory`, and the latter's crash and fault modes).
+ * (`real-directory`, and the tests' `memory-directory` with its crashes and faults).
  *
  * Paths are relative to the archive's folder, with `/`, never absolute and never with `..`.
  * Failures are `LogstrataError`s: `not_found`, `exists`, `disk_full`, `io`, each with the path.

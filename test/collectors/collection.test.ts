@@ -6,7 +6,7 @@ import type { CollectLog, LogFacts } from '../../agents/collectors/collect-log.j
 import { frameBytesMax } from '../../agents/collectors/line-frame.js';
 import { realLogFiles } from '../../agents/collectors/log-files.js';
 import { leasedMemoryBytes } from '../../engine/kernels/memory-lease.js';
-import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { closeAtEnd, temporaryFolder } from '../agents/load/temporary.js';
 import { openOn } from '../engine/store/memory-archive.js';

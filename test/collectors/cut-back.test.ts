@@ -1,6 +1,6 @@
 import { appendFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { seededRandom } from '../../engine/storage/memory-file.js';
+import { seededRandom } from '../model/random.js';
 import { temporaryFolder } from '../agents/load/temporary.js';
 import { between } from '../model/random.js';
 import { FollowedFolder, lineOf, multiline, recordOf, type FollowOptions } from './followed-folder.js';

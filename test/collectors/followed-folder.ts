@@ -12,7 +12,7 @@ import type { AgentStore } from '../../engine/archive.js';
 import { isLogstrataError } from '../../engine/errors.js';
 import { makeSchema } from '../../engine/schema.js';
 import type { ArchiveFolder } from '../../engine/storage/archive-folder.js';
-import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { closeAtEnd, temporaryFolder } from '../agents/load/temporary.js';
 import { answer, openOn } from '../engine/store/memory-archive.js';

@@ -7,7 +7,7 @@ import { nextTick, SystemCollector } from '../../agents/collectors/system-collec
 import { systemFigures } from '../../agents/collectors/system-figures.js';
 import type { SystemReading } from '../../agents/collectors/system-reading.js';
 import type { AgentStore } from '../../engine/archive.js';
-import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { fetchAlone, freePort, recordsOf, run, start, workFolder } from '../cli/process.js';
 import { answer, openOn } from '../engine/store/memory-archive.js';

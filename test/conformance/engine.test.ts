@@ -1,5 +1,5 @@
 import type { AgentStore } from '../../engine/archive.js';
-import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { append, load, openOn, textOf } from '../engine/store/memory-archive.js';
 import type { Answerer, Commit } from './answerer.js';
 import { beginInProcess } from './in-process.js';

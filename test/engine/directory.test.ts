@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Directory, WritableFile } from '../../engine/storage/directory.js';
-import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { openRealDirectory } from '../../engine/storage/real-directory.js';
 
 const scratch: string[] = [];

@@ -7,7 +7,7 @@ import type { OpenRowGroup } from '../../engine/scan/snapshot.js';
 import type { Schema } from '../../engine/schema.js';
 import { buildGramFilter, checkedPiece, gramPieces } from '../../engine/storage/gram-filter.js';
 import { GramProbing } from '../../engine/storage/gram-probing.js';
-import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { fileBytes, noReads, openSegment, sealBatches } from '../parquet/segment-sample.js';
 
 const long = process.env.LOGSTRATA_LONG === '1';

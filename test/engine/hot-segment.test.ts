@@ -15,7 +15,7 @@ import {
   type HotRun,
 } from '../../engine/storage/hot-segment-file.js';
 import { noCounters } from '../../engine/storage/manifest.js';
-import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { datasets, strangeSchema } from '../model/arbitraries.js';
 import { makeColumn } from '../model/model-column.js';
 import { seededRandom } from '../model/random.js';

@@ -12,7 +12,7 @@ import {
   type Manifest,
   type SegmentEntry,
 } from '../../engine/storage/manifest.js';
-import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 
 function segment(index: number): SegmentEntry {
   return {

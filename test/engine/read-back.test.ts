@@ -7,7 +7,7 @@ import { sortedPageRowsMax } from '../../engine/limits.js';
 import { batchFromRows } from '../../engine/rows.js';
 import { buildingFolder } from '../../engine/storage/committer.js';
 import type { Directory } from '../../engine/storage/directory.js';
-import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { runOfSegments } from '../../engine/storage/read-back.js';
 import { openRealDirectory } from '../../engine/storage/real-directory.js';
 import { SegmentAssembly } from '../../engine/storage/segment-assembly.js';

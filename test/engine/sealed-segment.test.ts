@@ -3,7 +3,7 @@ import { columnValue, type Column } from '../../engine/column.js';
 import { DamageError } from '../../engine/errors.js';
 import { batchFromRows, type Value } from '../../engine/rows.js';
 import type { FieldType, Schema } from '../../engine/schema.js';
-import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import type { Codec, SegmentEntry } from '../../engine/storage/manifest.js';
 import { SegmentWriter } from '../../engine/storage/sealed-segment-writer.js';
 import { verifySegment, type SegmentDamage } from '../../engine/storage/verify-segment.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { batchFromRows, type Value } from '../../engine/rows.js';
 import type { Schema } from '../../engine/schema.js';
-import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { queryDuckDb, type DuckDbValue } from '../oracle/duckdb.js';
 import { cursorsOf, fileBytes, mixedRows, mixedSchema, sealBatches } from './segment-sample.js';
 

@@ -1,7 +1,7 @@
 import { parquetMetadata, parquetReadObjects, type Compressors } from 'hyparquet';
 import { expect, test } from 'vitest';
 import { batchFromRows } from '../../engine/rows.js';
-import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { openDecompressor, type Decompress } from '../../engine/parquet/compression.js';
 import { cursorsOf, fileBytes, mixedRows, mixedSchema, sealBatches } from './segment-sample.js';
 

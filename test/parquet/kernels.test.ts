@@ -12,7 +12,7 @@ import type { ColumnContent } from '../../engine/parquet/footer.js';
 import { readFooter } from '../../engine/parquet/footer-reader.js';
 import { FormatError } from '../../engine/parquet/format.js';
 import { batchFromRows } from '../../engine/rows.js';
-import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { fileBytes, mixedRows, mixedSchema, sealBatches } from './segment-sample.js';
 
 const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 300;

@@ -4,7 +4,7 @@ import type { Column, RecordBatch } from '../../engine/column.js';
 import { columnValue } from '../../engine/column.js';
 import { batchFromRows, type Value } from '../../engine/rows.js';
 import type { FieldType, Schema } from '../../engine/schema.js';
-import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import type { Codec } from '../../engine/storage/manifest.js';
 import { verifySegment } from '../../engine/storage/verify-segment.js';
 import { columnOf, openSegment, sealBatches } from './segment-sample.js';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { executeScan } from '../../engine/scan/execute.js';
 import type { Predicate } from '../../engine/scan/query.js';
 import { BufferPool } from '../../engine/storage/buffer-pool.js';
-import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { answerOf } from '../model/answer.js';
 import { numbered } from './numbered.js';
 import { storeSnapshot } from './stored-snapshot.js';

@@ -5,7 +5,7 @@ import type { AgentStore, Scan } from '../../engine/archive.js';
 import { sharedMemory } from '../../engine/kernels/shared-memory.js';
 import { turnPagesMax } from '../../engine/limits.js';
 import type { Query } from '../../engine/scan/query.js';
-import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { answerOf } from '../model/answer.js';
 import type { Value } from '../model/dataset.js';
 import { append, noon, openOn, schema } from '../engine/store/memory-archive.js';

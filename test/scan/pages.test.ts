@@ -6,7 +6,7 @@ import { answerFirstBytes, pageRowsMax } from '../../engine/limits.js';
 import { executeScan } from '../../engine/scan/execute.js';
 import type { Query } from '../../engine/scan/query.js';
 import { BufferPool } from '../../engine/storage/buffer-pool.js';
-import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { answerOf } from '../model/answer.js';
 import type { Dataset } from '../model/dataset.js';
 import { numbered } from './numbered.js';

@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { AgentStore } from '../../engine/archive.js';
-import { MemoryDirectory } from '../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { append, noon, openOn, schema } from '../engine/store/memory-archive.js';
 import { serve, transports } from './running.js';
 import { Wire, type WireResponse } from './wire.js';

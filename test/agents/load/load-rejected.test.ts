@@ -7,7 +7,7 @@ import { loadRejected } from '../../../agents/load-rejected.js';
 import type { LoadSummary } from '../../../agents/load-report.js';
 import type { AgentStore } from '../../../engine/archive.js';
 import type { RejectedLine } from '../../../engine/storage/commit.js';
-import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';
 import { answer, noExtras, openOn } from '../../engine/store/memory-archive.js';
 import { batchFromRows } from '../../../engine/rows.js';

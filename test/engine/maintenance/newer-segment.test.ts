@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { readFoundSegment } from '../../../engine/maintenance/found-segment.js';
 import { batchFromRows } from '../../../engine/rows.js';
 import type { Schema } from '../../../engine/schema.js';
-import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import type { SegmentEntry } from '../../../engine/storage/manifest.js';
 import { fileBytes, openSegment, sealBatches } from '../../parquet/segment-sample.js';
 

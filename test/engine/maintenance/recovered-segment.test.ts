@@ -4,8 +4,8 @@ import { recoverSegment } from '../../../engine/maintenance/recovered-segment.js
 import { batchFromRows, type Value } from '../../../engine/rows.js';
 import type { Schema } from '../../../engine/schema.js';
 import { BufferPool } from '../../../engine/storage/buffer-pool.js';
-import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
-import { seededRandom } from '../../../engine/storage/memory-file.js';
+import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
+import { seededRandom } from '../../model/random.js';
 import type { Codec, SegmentEntry } from '../../../engine/storage/manifest.js';
 import { SealedSegment } from '../../../engine/storage/sealed-segment.js';
 import { between } from '../../model/random.js';

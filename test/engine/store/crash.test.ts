@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { formatCursor } from '../../../engine/cursor.js';
 import { LogstrataError } from '../../../engine/errors.js';
-import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
-import type { CrashMode } from '../../../engine/storage/memory-file.js';
+import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
+import type { CrashMode } from '../../storage-doubles/memory-file.js';
 import { answerOf } from '../../model/answer.js';
 import type { Value } from '../../model/dataset.js';
 import { answer, append, load, noon, openOn, schema } from './memory-archive.js';

@@ -4,7 +4,7 @@ import { isLogstrataError } from '../../../engine/errors.js';
 import { batchFromRows } from '../../../engine/rows.js';
 import type { Predicate } from '../../../engine/scan/query.js';
 import type { Directory } from '../../../engine/storage/directory.js';
-import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { answer, append, load, noExtras, noon, openOn, openToRead, schema } from './memory-archive.js';
 
 const long = process.env.LOGSTRATA_LONG === '1';

@@ -7,7 +7,7 @@ import { queryDuckDb } from '../../oracle/duckdb.js';
 import { exportRunsMax } from '../../../engine/limits.js';
 import { exportParquet } from '../../../engine/maintenance/parquet-export.js';
 import { makeSchema } from '../../../engine/schema.js';
-import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { openRealDirectory } from '../../../engine/storage/real-directory.js';
 import type { Query } from '../../../engine/scan/query.js';
 import { QueryThreads } from '../../../engine/scan/query-threads.js';

@@ -4,7 +4,7 @@ import { plainColumn } from '../../../engine/batch.js';
 import { batchFromRows } from '../../../engine/rows.js';
 import { makeSchema } from '../../../engine/schema.js';
 import { HotRows } from '../../../engine/storage/hot-rows.js';
-import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { SpareColumns, spareColumns } from '../../../engine/storage/spare-columns.js';
 import type { Value } from '../../model/dataset.js';
 import { seededRandom } from '../../model/random.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { formatCursor } from '../../../engine/cursor.js';
 import { lateRowsMax, rowGroupRowsMax } from '../../../engine/limits.js';
-import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';
 import type { Value } from '../../model/dataset.js';
 import { seededRandom, between } from '../../model/random.js';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { batchFromRows } from '../../../engine/rows.js';
 import { makeSchema, type Schema } from '../../../engine/schema.js';
-import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import {
   lastPlacementTimes,
   livePartition,

@@ -4,8 +4,8 @@ import { parseCursor } from '../../../engine/cursor.js';
 import { LogstrataError } from '../../../engine/errors.js';
 import type { RepairReport } from '../../../engine/maintenance/repair.js';
 import { rowGroupRowsMax } from '../../../engine/limits.js';
-import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
-import type { CrashMode } from '../../../engine/storage/memory-file.js';
+import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
+import type { CrashMode } from '../../storage-doubles/memory-file.js';
 import type { Value } from '../../model/dataset.js';
 import { answer, append, load, noon, openCompacting, openOn, openToRead, schema } from './memory-archive.js';
 

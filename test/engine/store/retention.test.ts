@@ -3,8 +3,8 @@ import type { AgentStore, Retention } from '../../../engine/archive.js';
 import { formatCursor, parseCursor } from '../../../engine/cursor.js';
 import { LogstrataError } from '../../../engine/errors.js';
 import type { ArchiveFolder } from '../../../engine/storage/archive-folder.js';
-import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
-import type { CrashMode } from '../../../engine/storage/memory-file.js';
+import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
+import type { CrashMode } from '../../storage-doubles/memory-file.js';
 import { batchFromRows } from '../../../engine/rows.js';
 import type { Value } from '../../model/dataset.js';
 import {

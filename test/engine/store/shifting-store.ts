@@ -1,8 +1,8 @@
 import type { AgentStore, Retention } from '../../../engine/archive.js';
 import type { Query } from '../../../engine/scan/query.js';
 import type { ArchiveFolder } from '../../../engine/storage/archive-folder.js';
-import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
-import type { CrashMode } from '../../../engine/storage/memory-file.js';
+import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
+import type { CrashMode } from '../../storage-doubles/memory-file.js';
 import { between, type Random } from '../../model/random.js';
 import type { Value } from '../../model/dataset.js';
 import { answer, append, load, noon, openCompacting, schema } from './memory-archive.js';

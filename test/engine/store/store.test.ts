@@ -5,7 +5,7 @@ import { batchFromRows } from '../../../engine/rows.js';
 import { makeSchema } from '../../../engine/schema.js';
 import { checkpointKey } from '../../../engine/storage/committed-values.js';
 import type { Checkpoint } from '../../../engine/storage/manifest.js';
-import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { answerOf } from '../../model/answer.js';
 import type { Value } from '../../model/dataset.js';
 import { queries } from '../../model/arbitraries.js';

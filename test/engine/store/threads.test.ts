@@ -3,7 +3,7 @@ import { LogstrataError } from '../../../engine/errors.js';
 import { leasedMemoryBytes } from '../../../engine/kernels/memory-lease.js';
 import { workerRowsMin } from '../../../engine/limits.js';
 import { readNewestManifest } from '../../../engine/storage/manifest-file.js';
-import { MemoryDirectory } from '../../../engine/storage/memory-directory.js';
+import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';
 import type { Value } from '../../model/dataset.js';
 import { seededRandom } from '../../model/random.js';

@@ -1,8 +1,9 @@
-import { LogstrataError } from '../errors.js';
-import type { Directory, ReadableFile, WritableFile } from './directory.js';
-import { MemoryFile, seededRandom, type CrashMode } from './memory-file.js';
+import { LogstrataError } from '../../engine/errors.js';
+import type { Directory, ReadableFile, WritableFile } from '../../engine/storage/directory.js';
+import { seededRandom } from '../model/random.js';
+import { MemoryFile, type CrashMode } from './memory-file.js';
 import { MemoryFolder, MemoryTree } from './memory-tree.js';
-import { joinPath, pathParts } from './relative-path.js';
+import { joinPath, pathParts } from '../../engine/storage/relative-path.js';
 
 /** The operations that change something on the disk; a crash or a fault can hit each of them. */
 export type MutatingOperation =
@@ -26,7 +27,7 @@ export interface FaultPlan {
 
 /**
  * A directory in memory that behaves as a file system does, its crashes included: content that was not synced and names
- * whose folder was not synced are lost, kept, or kept in part. For tests, which loop over every step of a protocol.
+ * whose folder was not synced are lost, kept, or kept in part. Tests loop over every step of a protocol with it.
  */
 export class MemoryDirectory implements Directory {
   readonly location: string;

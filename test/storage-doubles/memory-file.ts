@@ -1,19 +1,8 @@
 /** Bytes that a disk writes as a whole; what a crash leaves of an unsynced write is made of these. */
-export const sectorBytes = 512;
+const sectorBytes = 512;
 
 /** How much of what was not made durable a crash keeps: nothing, everything, or what a seed decides. */
 export type CrashMode = 'lost' | 'kept' | { readonly seed: number };
-
-/** A small seeded generator of numbers in [0, 1) (mulberry32), so that a crash can be repeated. */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /** Bytes that grow at the end; holes read as zeros. */
 class GrowingBytes {
