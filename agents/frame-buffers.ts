@@ -1,4 +1,4 @@
-import { leaseMemory, type MemoryLease } from '../engine/kernels/memory-lease.js';
+import { leaseMemory, type MemoryLease } from '../engine/memory/memory-lease.js';
 
 /** The buffers that lines are read to: used again and again, at most as many as are under way. */
 export class FrameBuffers {

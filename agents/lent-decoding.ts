@@ -1,4 +1,4 @@
-import { leaseMemory, type MemoryLease } from '../engine/kernels/memory-lease.js';
+import { leaseMemory, type MemoryLease } from '../engine/memory/memory-lease.js';
 import { unpackBatch } from '../engine/packed-batch.js';
 import type { LoadBatch } from '../engine/storage/commit.js';
 import type { WorkerPool } from '../engine/workers/worker-pool.js';

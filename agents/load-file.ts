@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { AgentStore } from '../engine/archive.js';
 import { LogstrataError } from '../engine/errors.js';
 import { largeFileBytesMin, workerFileBytesMin } from '../engine/limits.js';
-import type { MemoryLease } from '../engine/kernels/memory-lease.js';
+import type { MemoryLease } from '../engine/memory/memory-lease.js';
 import type { LoadBatch, LoadSession } from '../engine/storage/commit.js';
 import { checkpointKey } from '../engine/storage/committed-values.js';
 import type { Checkpoint } from '../engine/storage/manifest.js';

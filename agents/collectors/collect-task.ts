@@ -1,6 +1,6 @@
 import { BatchBuilder } from '../../engine/batch-builder.js';
 import { RangeArrays } from '../../engine/array-space.js';
-import { foreignMemory, workingOn } from '../../engine/kernels/shared-memory.js';
+import { foreignMemory, workingOn } from '../../engine/memory/shared-memory.js';
 import { headerBytes } from '../../engine/packed-batch.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../../engine/workers/task.js';
 import type { WorkerPool } from '../../engine/workers/worker-pool.js';

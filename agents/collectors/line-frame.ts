@@ -1,5 +1,5 @@
 import { copyBytes } from '../../engine/kernels/simd/copy.js';
-import { leaseMemory, type MemoryLease } from '../../engine/kernels/memory-lease.js';
+import { leaseMemory, type MemoryLease } from '../../engine/memory/memory-lease.js';
 import { lineBytesMax } from '../../engine/limits.js';
 import { tailBytesMax } from '../content-reader.js';
 import type { FollowedFile } from './followed-file.js';

@@ -1,6 +1,6 @@
 import type { BytesColumn, Column, PlainColumn, Validity } from '../column.js';
 import { bitmapBytes } from '../column.js';
-import { bufferBytes } from '../kernels/allocator.js';
+import { bufferBytes } from '../memory/allocator.js';
 import { codeBits } from '../kernels/bit-packing.js';
 import { largestCode, unpackCodes } from '../kernels/simd/bit-packing.js';
 import { decodeDelta, decodeLengths } from '../kernels/simd/delta.js';

@@ -1,5 +1,5 @@
-import { bufferBytes } from '../kernels/allocator.js';
-import type { SharedMemory } from '../kernels/shared-memory.js';
+import { bufferBytes } from '../memory/allocator.js';
+import type { SharedMemory } from '../memory/shared-memory.js';
 import { FormatError } from './format.js';
 
 /**

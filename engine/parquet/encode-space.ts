@@ -1,6 +1,6 @@
-import { bufferBytes } from '../kernels/allocator.js';
+import { bufferBytes } from '../memory/allocator.js';
 import { lz4BytesMax } from '../kernels/lz4.js';
-import { keptScratchBytes, withKeptScratch } from '../kernels/scratch.js';
+import { keptScratchBytes, withKeptScratch } from '../memory/scratch.js';
 
 /** Gives memory of a size in bytes: of any content, and at a multiple of 8 bytes in its buffer. */
 export type Room = (sizeBytes: number) => Uint8Array;

@@ -1,4 +1,4 @@
-import { sharedMemory, type MemoryRange } from '../kernels/shared-memory.js';
+import { sharedMemory, type MemoryRange } from '../memory/shared-memory.js';
 import type { KernelBlock } from '../kernels/simd/json-rows.js';
 import {
   lineArgumentBytes,

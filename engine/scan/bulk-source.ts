@@ -2,7 +2,7 @@ import { assert } from '../assert.js';
 import type { Column } from '../column.js';
 import type { JsonKeys } from '../kernels/json-rows.js';
 import { placedBlock, type KernelBlock } from '../kernels/simd/json-rows.js';
-import { sharedMemory } from '../kernels/shared-memory.js';
+import { sharedMemory } from '../memory/shared-memory.js';
 import { bulkRowsMin } from '../limits.js';
 import { ColumnLease } from './column-lease.js';
 import { jsonColumn } from './json-columns.js';

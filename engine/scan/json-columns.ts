@@ -1,6 +1,6 @@
 import { assertNever } from '../assert.js';
 import { columnBytes } from '../column.js';
-import { sharedMemory } from '../kernels/shared-memory.js';
+import { sharedMemory } from '../memory/shared-memory.js';
 import type { Schema } from '../schema.js';
 import type { Column, DictionaryColumn, PlainColumn, Validity } from '../column.js';
 import {

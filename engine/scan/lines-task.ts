@@ -1,5 +1,5 @@
 import { tableOfBlock, type KernelBlock } from '../kernels/simd/json-rows.js';
-import { foreignMemory, workingOn, type MemoryRange } from '../kernels/shared-memory.js';
+import { foreignMemory, workingOn, type MemoryRange } from '../memory/shared-memory.js';
 import { lineArgumentBytes } from '../limits.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../workers/task.js';
 import { unpackParts, writeParts, type PackedParts } from './line-parts.js';

@@ -1,6 +1,6 @@
 import { bitmapBytes } from '../column.js';
 import { columnAt, layoutOfWords, wordsPerLayout } from '../column-layout.js';
-import { foreignMemory, workingOn, type MemoryRange } from '../kernels/shared-memory.js';
+import { foreignMemory, workingOn, type MemoryRange } from '../memory/shared-memory.js';
 import { listRange } from '../kernels/simd/bitmap.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../workers/task.js';
 import { evaluateDictionary, evaluatePlain, wantedEntries } from './evaluate.js';

@@ -1,7 +1,7 @@
 import { assert } from '../assert.js';
 import { arraysOf, columnBytes, type Column } from '../column.js';
 import { columnLayout, layoutWords } from '../column-layout.js';
-import { sharedMemory } from '../kernels/shared-memory.js';
+import { sharedMemory } from '../memory/shared-memory.js';
 import {
   narrowJobBytesMax,
   narrowJobRowGroupsMax,

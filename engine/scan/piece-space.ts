@@ -1,5 +1,5 @@
-import { bufferBytes, slackBytes } from '../kernels/allocator.js';
-import { sharedMemory, type SharedMemory } from '../kernels/shared-memory.js';
+import { bufferBytes, slackBytes } from '../memory/allocator.js';
+import { sharedMemory, type SharedMemory } from '../memory/shared-memory.js';
 
 /** Where the pieces of an answer are written. */
 export interface PieceSpace {

@@ -1,7 +1,7 @@
 import type { BytesColumn, DictionaryColumn, PlainColumn } from '../column.js';
 import { arraysOf, columnBytes } from '../column.js';
 import { columnLayout } from '../column-layout.js';
-import { sharedMemory } from '../kernels/shared-memory.js';
+import { sharedMemory } from '../memory/shared-memory.js';
 import {
   inlineCompareBytesMax,
   inlineMatchesMax,

@@ -1,7 +1,7 @@
 import { assert } from '../assert.js';
 import { bitmapBytes } from '../column.js';
 import { columnAt, layoutEnd, type ColumnLayout } from '../column-layout.js';
-import { foreignMemory, workingOn, type MemoryRange } from '../kernels/shared-memory.js';
+import { foreignMemory, workingOn, type MemoryRange } from '../memory/shared-memory.js';
 import { builtModule, type Finished, type Task } from '../workers/task.js';
 import { evaluatePlain } from './evaluate.js';
 import type { PreparedPredicate } from './predicate.js';

@@ -1,5 +1,5 @@
 import type { RecordBatch } from '../column.js';
-import type { MemoryLease } from '../kernels/memory-lease.js';
+import type { MemoryLease } from '../memory/memory-lease.js';
 import type { Schema } from '../schema.js';
 import type { Checkpoint, Codec, Counters, RejectedEntry } from './manifest.js';
 

@@ -8,7 +8,7 @@ import type {
   PlainColumn,
   Validity,
 } from '../column.js';
-import { bufferBytes } from '../kernels/allocator.js';
+import { bufferBytes } from '../memory/allocator.js';
 import type { ZoneMap } from '../scan/snapshot.js';
 import type { FieldType } from '../schema.js';
 

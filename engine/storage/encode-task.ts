@@ -1,7 +1,7 @@
 import { RangeArrays } from '../array-space.js';
 import { arraysOf, type RecordBatch } from '../column.js';
-import { leaseMemory } from '../kernels/memory-lease.js';
-import { foreignMemory, workingOn, type MemoryRange } from '../kernels/shared-memory.js';
+import { leaseMemory } from '../memory/memory-lease.js';
+import { foreignMemory, workingOn, type MemoryRange } from '../memory/shared-memory.js';
 import { encoderKeptBytesMax, workerRowsMin } from '../limits.js';
 import { ChunkEncoder } from '../parquet/chunk-encoder.js';
 import { unpackBatch } from '../packed-batch.js';

@@ -1,6 +1,6 @@
 import type { RecordBatch } from '../column.js';
 import { sortMemoryBytesMax } from '../limits.js';
-import type { MemoryRange } from '../kernels/shared-memory.js';
+import type { MemoryRange } from '../memory/shared-memory.js';
 import type { Schema } from '../schema.js';
 import type { PageSlice } from './merge-runs.js';
 import { gatherBatch, type RowSlices } from './row-slices.js';

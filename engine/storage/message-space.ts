@@ -1,4 +1,4 @@
-import { leaseMemory, type MemoryLease } from '../kernels/memory-lease.js';
+import { leaseMemory, type MemoryLease } from '../memory/memory-lease.js';
 
 /** A smaller message has nothing to gain from kernels. */
 const leasedBytesMin = 32 * 1024;

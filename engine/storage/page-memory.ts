@@ -1,5 +1,5 @@
-import type { MemoryLease } from '../kernels/memory-lease.js';
-import type { MemoryRange } from '../kernels/shared-memory.js';
+import type { MemoryLease } from '../memory/memory-lease.js';
+import type { MemoryRange } from '../memory/shared-memory.js';
 
 /** The lent memory that a page's rows lie in, which is free once each of them has been copied or written elsewhere. */
 export class PageMemory {

@@ -1,8 +1,8 @@
 import type { KernelNeedle } from '../kernels/block-search.js';
-import { withKeptScratch } from '../kernels/scratch.js';
+import { withKeptScratch } from '../memory/scratch.js';
 import { BlockSearch, searchRoomBytes } from '../kernels/simd/block-search.js';
 import { crc32, crc32RoomBytes } from '../kernels/simd/crc32.js';
-import { bufferBytes } from '../kernels/allocator.js';
+import { bufferBytes } from '../memory/allocator.js';
 import { pageBytesMax, passingPieceBytes } from '../limits.js';
 import { FormatError } from '../parquet/format.js';
 import { readPageHeader } from '../parquet/page-header.js';

@@ -1,5 +1,5 @@
 import { columnLayout, type ColumnLayout } from '../column-layout.js';
-import { foreignMemory, workingOn, type MemoryRange } from '../kernels/shared-memory.js';
+import { foreignMemory, workingOn, type MemoryRange } from '../memory/shared-memory.js';
 import { decodingScratchBytes } from '../parquet/chunk-decoder.js';
 import { RangeSpace } from '../parquet/column-space.js';
 import { openDecompressor } from '../parquet/compression.js';

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { concatBatches, sliceBatch, takeRows } from '../batch.js';
 import type { RecordBatch } from '../column.js';
 import { dayNumber } from '../cursor.js';
-import { leaseMemory } from '../kernels/memory-lease.js';
+import { leaseMemory } from '../memory/memory-lease.js';
 import { rowGroupBytesMax, rowGroupRowsMax, workerRowsMin } from '../limits.js';
 import { packedBytes, packSteps, unpackBatch } from '../packed-batch.js';
 import type { Schema } from '../schema.js';

@@ -5,7 +5,7 @@ import { Collection } from '../../agents/collectors/collection.js';
 import type { CollectLog, LogFacts } from '../../agents/collectors/collect-log.js';
 import { frameBytesMax } from '../../agents/collectors/line-frame.js';
 import { realLogFiles } from '../../agents/collectors/log-files.js';
-import { leasedMemoryBytes } from '../../engine/kernels/memory-lease.js';
+import { leasedMemoryBytes } from '../../engine/memory/memory-lease.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { closeAtEnd, temporaryFolder } from '../agents/load/temporary.js';

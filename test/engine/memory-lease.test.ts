@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { leaseMemory, leasedMemoryBytes, type MemoryLease } from '../../engine/kernels/memory-lease.js';
+import { leaseMemory, leasedMemoryBytes, type MemoryLease } from '../../engine/memory/memory-lease.js';
 import { leasedBytesMax } from '../../engine/limits.js';
 
 describe('memory that is lent', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { leasedMemoryBytes } from '../../engine/kernels/memory-lease.js';
-import { sharedMemory } from '../../engine/kernels/shared-memory.js';
+import { leasedMemoryBytes } from '../../engine/memory/memory-lease.js';
+import { sharedMemory } from '../../engine/memory/shared-memory.js';
 import { encodeBatchMessage } from '../../engine/storage/arrow-batch.js';
 import { MessageSpace } from '../../engine/storage/message-space.js';
 import { sealedMessageBytes } from '../../engine/storage/sealed-message.js';

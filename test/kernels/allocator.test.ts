@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Allocator } from '../../engine/kernels/allocator.js';
+import { Allocator } from '../../engine/memory/allocator.js';
 
 const numRuns = process.env.LOGSTRATA_LONG === '1' ? 5000 : 200;
 

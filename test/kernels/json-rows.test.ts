@@ -13,7 +13,7 @@ import {
   type JsonOutput,
   type JsonTable,
 } from '../../engine/kernels/json-rows.js';
-import { sharedMemory } from '../../engine/kernels/shared-memory.js';
+import { sharedMemory } from '../../engine/memory/shared-memory.js';
 import {
   kernelBlock,
   placedBlock,

@@ -1,4 +1,4 @@
-import { instantiateKernels, type Kernels } from '../../engine/kernels/wasm.js';
+import { instantiateKernels, type Kernels } from '../../engine/memory/wasm.js';
 
 type TypedArray = Uint8Array | Uint16Array | Int32Array | Uint32Array | BigInt64Array | Float64Array;
 

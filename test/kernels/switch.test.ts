@@ -4,7 +4,7 @@ const message = Array.from({ length: 3000 }, (_, i) => `GET /products/${i % 700}
 
 /** A column chunk as either side of the switch writes and reads it. */
 async function encodeAndDecode(): Promise<{ chunk: Uint8Array; kernels: boolean; text: string }> {
-  const { instantiateKernels } = await import('../../engine/kernels/wasm.js');
+  const { instantiateKernels } = await import('../../engine/memory/wasm.js');
   const { openCompressor, openDecompressor } = await import('../../engine/parquet/compression.js');
   const { ChunkEncoder } = await import('../../engine/parquet/chunk-encoder.js');
   const { decodeChunk } = await import('../../engine/parquet/chunk-decoder.js');

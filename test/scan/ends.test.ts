@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LogstrataError } from '../../engine/errors.js';
-import { sharedMemory } from '../../engine/kernels/shared-memory.js';
+import { sharedMemory } from '../../engine/memory/shared-memory.js';
 import { executeScan } from '../../engine/scan/execute.js';
 import type { Query } from '../../engine/scan/query.js';
 import type { RowGroup } from '../../engine/scan/snapshot.js';

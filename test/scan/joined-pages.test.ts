@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AgentStore, Scan } from '../../engine/archive.js';
-import { sharedMemory } from '../../engine/kernels/shared-memory.js';
+import { sharedMemory } from '../../engine/memory/shared-memory.js';
 import { turnPagesMax } from '../../engine/limits.js';
 import type { Query } from '../../engine/scan/query.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ReadyIterable } from '../../engine/archive.js';
-import { sharedMemory } from '../../engine/kernels/shared-memory.js';
+import { sharedMemory } from '../../engine/memory/shared-memory.js';
 import { executeScan, type ScanSettings } from '../../engine/scan/execute.js';
 import type { Query } from '../../engine/scan/query.js';
 import { BufferPool } from '../../engine/storage/buffer-pool.js';

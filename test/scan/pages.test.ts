@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LogstrataError } from '../../engine/errors.js';
-import { sharedMemory } from '../../engine/kernels/shared-memory.js';
+import { sharedMemory } from '../../engine/memory/shared-memory.js';
 import { answerFirstBytes, pageRowsMax } from '../../engine/limits.js';
 import { executeScan } from '../../engine/scan/execute.js';
 import type { Query } from '../../engine/scan/query.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { DamageError, LogstrataError } from '../../engine/errors.js';
-import { sharedMemory } from '../../engine/kernels/shared-memory.js';
+import { sharedMemory } from '../../engine/memory/shared-memory.js';
 import { executeScan } from '../../engine/scan/execute.js';
 import type { Query, ScanStats } from '../../engine/scan/query.js';
 import { QueryThreads } from '../../engine/scan/query-threads.js';

@@ -1,4 +1,4 @@
-// The exports of kernels.wasm. Each kernel works on addresses of the memory that it was given; ../wasm.ts calls them.
+// The exports of kernels.wasm. Each kernel works on addresses of the memory that it was given; memory/wasm.ts loads them.
 export { copyBytes, copyShifted } from './copy';
 export { lz4Compress, lz4Decompress, lz4TableBytes } from './lz4';
 export { beginSearch, searchPiece, searchText } from './lz4-search';

@@ -1,5 +1,5 @@
 import * as plain from '../bit-packing.js';
-import { openScratch, scratchBytes } from '../scratch.js';
+import { openScratch, scratchBytes } from '../../memory/scratch.js';
 
 /** Below this many codes a call and its copies cost more than the plain twin. */
 const kernelCodesMin = 256;

@@ -1,5 +1,5 @@
 import * as plain from '../bitmap.js';
-import { openScratch, scratchBytes } from '../scratch.js';
+import { openScratch, scratchBytes } from '../../memory/scratch.js';
 
 /** Below this many bytes of a bitmap a call and its copies cost more than the plain twin. */
 const kernelBytesMin = 256;

@@ -1,9 +1,9 @@
 import { assert } from '../../assert.js';
 import * as plain from '../block-search.js';
 import type { BlockVerdict, KernelNeedle } from '../block-search.js';
-import { bufferBytes } from '../allocator.js';
-import { sharedMemory } from '../shared-memory.js';
-import type { Kernels } from '../wasm.js';
+import { bufferBytes } from '../../memory/allocator.js';
+import { sharedMemory } from '../../memory/shared-memory.js';
+import type { Kernels } from '../../memory/wasm.js';
 
 /** What is decompressed passes through so many bytes: of these, what matches reach back to stays, which is 64 KiB. */
 const windowBytes = 256 * 1024;

@@ -1,7 +1,7 @@
 import * as plain from '../copy.js';
-import { openScratch } from '../scratch.js';
-import { sharedMemory } from '../shared-memory.js';
-import type { Kernels } from '../wasm.js';
+import { openScratch } from '../../memory/scratch.js';
+import { sharedMemory } from '../../memory/shared-memory.js';
+import type { Kernels } from '../../memory/wasm.js';
 
 /** Fewer bytes are copied by the plain twin before a kernel has begun. */
 const kernelBytesMin = 64;

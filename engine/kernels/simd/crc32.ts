@@ -1,5 +1,5 @@
 import { crc32 as plainCrc32 } from 'node:zlib';
-import { openScratch, scratchBytes } from '../scratch.js';
+import { openScratch, scratchBytes } from '../../memory/scratch.js';
 
 /** Below this, what is done for each call takes longer than the rest. */
 const kernelBytesMin = 32 * 1024;

@@ -1,5 +1,5 @@
 import * as plain from '../dictionary.js';
-import { openScratch } from '../scratch.js';
+import { openScratch } from '../../memory/scratch.js';
 
 /** Below this many rows a call and its copies cost more than the plain twin. */
 const kernelRowsMin = 256;

@@ -1,5 +1,5 @@
 import * as plain from '../entry-filter.js';
-import { openScratch, scratchBytes } from '../scratch.js';
+import { openScratch, scratchBytes } from '../../memory/scratch.js';
 
 /** Below this many entries a call and its copies cost more than the plain twin. */
 const kernelEntriesMin = 64;

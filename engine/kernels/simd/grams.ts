@@ -1,5 +1,5 @@
 import * as plain from '../grams.js';
-import { openScratch, scratchBytes } from '../scratch.js';
+import { openScratch, scratchBytes } from '../../memory/scratch.js';
 
 /** Below this a call and the copies of the bitmaps cost more than the plain twin. */
 const kernelBytesMin = 4096;

@@ -1,5 +1,5 @@
-import type { Scratch } from '../scratch.js';
-import type { Kernels } from '../wasm.js';
+import type { Scratch } from '../../memory/scratch.js';
+import type { Kernels } from '../../memory/wasm.js';
 import { bufferOverheadBytes, type LinesArea, type LineSplitter } from './line-splitter.js';
 
 /** More than the kernel remembers of the keys of one line. */

@@ -1,10 +1,10 @@
 import { bitmapBytes } from '../../column.js';
 import { jsonFloat64, jsonInt64, jsonNull, writeJsonRows as writePlainRows } from '../json-rows.js';
 import type { JsonColumn, JsonKeys, JsonOutput, JsonTable } from '../json-rows.js';
-import { bufferBytes } from '../allocator.js';
-import { openScratch, scratchBytes } from '../scratch.js';
-import { sharedMemory } from '../shared-memory.js';
-import type { Kernels } from '../wasm.js';
+import { bufferBytes } from '../../memory/allocator.js';
+import { openScratch, scratchBytes } from '../../memory/scratch.js';
+import { sharedMemory } from '../../memory/shared-memory.js';
+import type { Kernels } from '../../memory/wasm.js';
 
 /** Puts an array into the kernels' memory and gives its address. */
 export type Place = (array: Uint8Array | Uint16Array | Int32Array | Uint32Array | Float64Array) => number;

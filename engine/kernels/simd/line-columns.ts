@@ -1,6 +1,6 @@
 import { assert } from '../../assert.js';
 import { valueBytesMax } from '../../limits.js';
-import { openScratch, type Scratch } from '../scratch.js';
+import { openScratch, type Scratch } from '../../memory/scratch.js';
 import { bufferOverheadBytes, type LineSplitter } from './line-splitter.js';
 
 /** Part of a string: a field of the line, or bytes that are always the same. */

@@ -1,5 +1,5 @@
-import type { Scratch } from '../scratch.js';
-import type { Kernels } from '../wasm.js';
+import type { Scratch } from '../../memory/scratch.js';
+import type { Kernels } from '../../memory/wasm.js';
 
 /** What slack and alignment add to each buffer. */
 export const bufferOverheadBytes = 128;

@@ -1,5 +1,5 @@
 import * as plain from '../lz4.js';
-import { openScratch, scratchBytes } from '../scratch.js';
+import { openScratch, scratchBytes } from '../../memory/scratch.js';
 
 /** Below this a call and its copies cost more than the plain twin. */
 const kernelBytesMin = 256;

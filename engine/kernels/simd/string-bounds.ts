@@ -1,5 +1,5 @@
 import * as plain from '../string-bounds.js';
-import { openScratch, scratchBytes } from '../scratch.js';
+import { openScratch, scratchBytes } from '../../memory/scratch.js';
 
 /** Below this many rows a call and its copies cost more than the plain twin. */
 const kernelRowsMin = 64;

@@ -1,6 +1,6 @@
 import * as plain from '../substring.js';
 import type { SearchTables } from '../substring.js';
-import { openScratch, scratchBytes, type Scratch } from '../scratch.js';
+import { openScratch, scratchBytes, type Scratch } from '../../memory/scratch.js';
 import { affixEnd, affixStart, type KernelNeedle } from './needle.js';
 
 /** Below this many bytes of strings and offsets a call and its copies cost more than the plain twin. */

@@ -1,4 +1,4 @@
-import { openScratch, scratchBytes } from '../scratch.js';
+import { openScratch, scratchBytes } from '../../memory/scratch.js';
 import * as plain from '../xxh64.js';
 
 /** Below this a call costs more than the plain twin. */

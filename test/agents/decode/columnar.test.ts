@@ -5,7 +5,7 @@ import { createRecordDecoder } from '../../../agents/record-decoder.js';
 import { BatchBuilder } from '../../../engine/batch-builder.js';
 import { JsonLineSplitter } from '../../../engine/kernels/simd/json-lines.js';
 import { LineColumns } from '../../../engine/kernels/simd/line-columns.js';
-import { instantiateKernels } from '../../../engine/kernels/wasm.js';
+import { instantiateKernels } from '../../../engine/memory/wasm.js';
 import { lineBytesMax, rowGroupRowsMax } from '../../../engine/limits.js';
 import { agent, decodeLines } from './decode-lines.js';
 

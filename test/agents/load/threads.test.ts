@@ -2,7 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { LoadSummary } from '../../../agents/load-report.js';
-import { leasedMemoryBytes } from '../../../engine/kernels/memory-lease.js';
+import { leasedMemoryBytes } from '../../../engine/memory/memory-lease.js';
 import { openArchive } from '../../../engine/index.js';
 import { lineBytesMax, workerFileBytesMin } from '../../../engine/limits.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { LogstrataError } from '../../../engine/errors.js';
-import { leasedMemoryBytes } from '../../../engine/kernels/memory-lease.js';
+import { leasedMemoryBytes } from '../../../engine/memory/memory-lease.js';
 import { workerRowsMin } from '../../../engine/limits.js';
 import { readNewestManifest } from '../../../engine/storage/manifest-file.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { assert } from '../assert.js';
 
 /**
- * The exports of kernels.wasm, which `assembly/` describes. Addresses are offsets into the memory that the instance was
+ * The exports of kernels.wasm, which `kernels/assembly/` describes. Addresses are offsets into the memory that the instance was
  * made with; counts are unsigned, results signed 32-bit integers.
  */
 export interface Kernels {
@@ -242,7 +242,7 @@ export const memoryPageBytes = 65536;
 
 /** Built code has the kernels beside it; code that runs from its sources has them where they are built to. */
 const places = [
-  join(import.meta.dirname, 'kernels.wasm'),
+  join(import.meta.dirname, '../kernels/kernels.wasm'),
   join(import.meta.dirname, '../../dist/engine/kernels/kernels.wasm'),
 ];
 
