@@ -4,6 +4,19 @@ export default tseslint.config(
   { ignores: ['dist', 'node_modules', '**/node_modules', 'data', 'coverage', 'engine/kernels/assembly'] },
   ...tseslint.configs.recommended,
   {
+    rules: {
+      // They leave something with each promise that has not ended: one that lives on, asked in a loop, keeps all that the others gave.
+      'no-restricted-properties': [
+        'error',
+        ...['race', 'any'].map((property) => ({
+          object: 'Promise',
+          property,
+          message: 'Use orDeadline, or a new Promise that what comes first resolves.',
+        })),
+      ],
+    },
+  },
+  {
     files: ['**/*.ts'],
     languageOptions: {
       parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },

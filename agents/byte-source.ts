@@ -132,8 +132,7 @@ export class FileSource implements ByteSource {
 export class StreamSource implements ByteSource {
   private taken = 0;
   private readonly iterator: AsyncIterator<unknown>;
-  private readonly stopping: Promise<null>;
-  private resolveStopping: () => void = () => {};
+  private endWaiting: () => void = () => {};
   private stopped = false;
 
   constructor(
@@ -141,9 +140,6 @@ export class StreamSource implements ByteSource {
     private readonly input: Readable,
   ) {
     this.iterator = input[Symbol.asyncIterator]();
-    this.stopping = new Promise((resolve) => {
-      this.resolveStopping = () => resolve(null);
-    });
   }
 
   get bytesTaken(): number {
@@ -163,9 +159,10 @@ export class StreamSource implements ByteSource {
 
   private async nextOrStop(): Promise<Uint8Array | null> {
     try {
-      const waiting = this.iterator.next();
-      waiting.catch(() => {});
-      const result = await Promise.race([waiting, this.stopping]);
+      const result = await new Promise<IteratorResult<unknown> | null>((resolve, reject) => {
+        this.endWaiting = () => resolve(null);
+        this.iterator.next().then(resolve, reject);
+      });
       if (result === null || result.done === true) return null;
       const piece = result.value;
       if (piece instanceof Uint8Array) return piece;
@@ -185,7 +182,7 @@ export class StreamSource implements ByteSource {
 
   stop(): void {
     this.stopped = true;
-    this.resolveStopping();
+    this.endWaiting();
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,6 @@
 import { assert } from '../engine/assert.js';
+import { orDeadline } from '../engine/deadline.js';
 import { lineBytesMax } from '../engine/limits.js';
-import { orDeadline } from './deadline.js';
 import { singleLines, type RecordEnds } from './record-ends.js';
 import { SourceError } from './source-error.js';
 

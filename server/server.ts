@@ -1,4 +1,5 @@
 import type { AgentStore } from '../engine/archive.js';
+import { orDeadline } from '../engine/deadline.js';
 import { LogstrataError } from '../engine/errors.js';
 import type { CorsOrigin } from './cors.js';
 import { formatAddress } from './listen.js';
@@ -62,7 +63,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     transport: transport.name,
     close: async ({ timeoutMs }) => {
       slots.stop();
-      await Promise.race([transport.stop(), pass(timeoutMs)]);
+      await orDeadline(transport.stop(), timeoutMs);
       await transport.destroy();
     },
   };
@@ -77,11 +78,4 @@ function chooseTransport(choice: TransportChoice, options: TransportOptions): Tr
     'unsupported',
     `uWebSockets.js has no binary for Node ${process.versions.node} on ${process.platform} ${process.arch}; use the transport "net" or "node"`,
   );
-}
-
-function pass(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    // It must not keep a process alive that has closed everything else.
-    setTimeout(resolve, ms).unref();
-  });
 }

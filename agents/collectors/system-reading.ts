@@ -1,8 +1,8 @@
 import { readFile, realpath, stat, statfs } from 'node:fs/promises';
 import { cpus, loadavg, uptime } from 'node:os';
 import { basename } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import type Library from 'systeminformation';
+import { orDeadline } from '../../engine/deadline.js';
 import { builtModule, type Finished, type Task } from '../../engine/workers/task.js';
 import type { WorkerPool } from '../../engine/workers/worker-pool.js';
 
@@ -91,25 +91,28 @@ export async function work({ diskPath, interface: wanted }: SystemJob): Promise<
   return { result, transfer: [] };
 }
 
-/** Readings that have not ended yet, by what they read. One that hangs is not begun again beside itself. */
-const underWay = new Map<string, Promise<unknown>>();
-
-/** What `read` gives; null when it fails, or takes too long. */
-async function orNull<T>(key: string, read: () => Promise<T>): Promise<T | null> {
-  const reading = (underWay.get(key) as Promise<T | null> | undefined) ?? begin(key, read);
-  const patience = new AbortController();
-  const over = delay(patienceMs, null, { signal: patience.signal }).catch(() => null);
-  try {
-    return await Promise.race([reading, over]);
-  } finally {
-    patience.abort();
-  }
+interface Reading<T> {
+  readonly figure: Promise<T | null>;
+  readonly begunMs: number;
 }
 
-function begin<T>(key: string, read: () => Promise<T>): Promise<T | null> {
-  const reading = read()
+/** Readings that have not ended yet, by what they read. One that hangs is not begun again beside itself. */
+const underWay = new Map<string, Reading<unknown>>();
+
+/** What `read` gives; null when it fails, or takes too long. One that hangs is waited for once, or waiting would fill the memory. */
+async function orNull<T>(key: string, read: () => Promise<T>): Promise<T | null> {
+  const { figure, begunMs } = (underWay.get(key) as Reading<T> | undefined) ?? begin(key, read);
+  const leftMs = begunMs + patienceMs - performance.now();
+  if (leftMs <= 0) return null;
+  const result = await orDeadline(figure, leftMs);
+  return result === 'deadline' ? null : result;
+}
+
+function begin<T>(key: string, read: () => Promise<T>): Reading<T> {
+  const figure = read()
     .catch(() => null)
     .finally(() => underWay.delete(key));
+  const reading = { figure, begunMs: performance.now() };
   underWay.set(key, reading);
   return reading;
 }

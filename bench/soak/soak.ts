@@ -94,9 +94,8 @@ class Soak {
       this.each(sampleMs, sampleMs, isOver, () => this.sample(tell)),
     ]);
     try {
-      // Clients end only when they are told to, or with a fault.
-      await Promise.race([working, paging]);
-      await Promise.race([this.catchUp(), paging]);
+      await orFault(working, paging);
+      await orFault(this.catchUp(), paging);
     } finally {
       for (const client of this.clients) client.stop();
     }
@@ -210,4 +209,11 @@ export async function runSoak(
     await server?.stop();
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** Waits until `work` is done, or a client has found a fault: they end only with one, or when they are told to. */
+function orFault(work: Promise<unknown>, clients: Promise<unknown>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    for (const end of [work, clients]) end.then(() => resolve(), reject);
+  });
 }

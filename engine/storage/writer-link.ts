@@ -2,6 +2,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promises as fs } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { orDeadline } from '../deadline.js';
 import { isLogstrataError, LogstrataError } from '../errors.js';
 import { fileSystemError } from './file-system-error.js';
 import { connectInFolder, listenInFolder } from './folder-socket.js';
@@ -217,25 +218,17 @@ function locked(location: string, reason: string): LogstrataError {
 /** Who holds the lock; undefined when the secret is not (or no longer) its own, as between two holders. */
 async function sayHello(channel: WriterChannel, { secret }: Secret): Promise<LockHolder | undefined> {
   const nonce = randomBytes(16).toString('hex');
-  const stopper = new AbortController();
-  const timeout = delay(helloTimeoutMs, undefined, { signal: stopper.signal, ref: false }).then(
-    () => {
-      throw new LogstrataError('locked', 'the process that holds the lock does not answer');
-    },
-    () => undefined,
-  );
   const args = { version: protocolVersion, nonce, proof: proof(secret, 'other', nonce) };
   try {
-    const answer = (await Promise.race([channel.request('hello', args), timeout])) as Partial<
-      Record<'role' | 'pid' | 'proof', unknown>
-    >;
+    const result = await orDeadline(channel.request('hello', args), helloTimeoutMs);
+    if (result === 'deadline')
+      throw new LogstrataError('locked', 'the process that holds the lock does not answer');
+    const answer = result as Partial<Record<'role' | 'pid' | 'proof', unknown>>;
     if (!isSame(proof(secret, 'writer', nonce), answer.proof)) return undefined;
     return { role: String(answer.role), pid: Number(answer.pid) };
   } catch (error) {
     if (isLogstrataError(error) && (error.code === 'invalid' || error.code === 'closed')) return undefined;
     await channel.close();
     throw error;
-  } finally {
-    stopper.abort();
   }
 }

@@ -63,8 +63,9 @@ describe('a client that walks back and forth', () => {
     await once(server, 'listening');
     const walker = new Walker(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`, 0);
     const walking = walker.run();
-    walking.catch(() => undefined);
-    while (walker.counts.pages < 6) await Promise.race([walking, new Promise(setImmediate)]);
+    let isOver = false;
+    walking.catch(() => undefined).finally(() => (isOver = true));
+    while (!isOver && walker.counts.pages < 6) await new Promise(setImmediate);
     walker.stop();
     await walking;
   }

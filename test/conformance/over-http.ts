@@ -125,7 +125,9 @@ class Service implements OpenedStore {
     this.#released = new Promise((resolve) => (release = resolve));
     const scanned = new Promise<void>((resolve) => (this.#onScan = resolve));
     wire.send(bytesOf(request));
-    await Promise.race([scanned, wire.closed(), received(wire)]);
+    await new Promise<void>((resolve, reject) => {
+      for (const end of [scanned, wire.closed(), received(wire)]) end.then(() => resolve(), reject);
+    });
     return async () => {
       release();
       return answerAt(0, wire, request);

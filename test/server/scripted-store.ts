@@ -93,15 +93,13 @@ export class ScriptedStore implements AgentStore {
   stats = unused;
 }
 
-async function untilAborted(step: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
-  await Promise.race([
-    step,
-    new Promise<never>((_resolve, reject) => {
-      const fail = (): void => reject(signal?.reason instanceof Error ? signal.reason : new Error('aborted'));
-      if (signal?.aborted === true) fail();
-      signal?.addEventListener('abort', fail);
-    }),
-  ]);
+function untilAborted(step: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const fail = (): void => reject(signal?.reason instanceof Error ? signal.reason : new Error('aborted'));
+    if (signal?.aborted === true) fail();
+    signal?.addEventListener('abort', fail);
+    step.then(() => resolve(), reject);
+  });
 }
 
 function unused(): never {

@@ -1,4 +1,7 @@
 import { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import type { AgentStore } from '../../../engine/archive.js';
 import { LogstrataError } from '../../../engine/errors.js';
@@ -52,6 +55,29 @@ describe('a stream', () => {
     expect(summary).toMatchObject({ records: 150_000, commits: 3 });
     expect(new Set(commits)).toEqual(new Set([0, 65_536, 131_072, 150_000]));
     expect(await numbers(store)).toEqual(upTo(150_000));
+  });
+
+  test('leaves nothing in memory of what was read', async () => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc') as () => void;
+    const { store } = await newStore();
+    const input = new Readable({ read() {} });
+    let contentBytes = 0;
+    const ended = pour(store, { input, onProgress: (progress) => ({ contentBytes } = progress) });
+    const pieces: WeakRef<Buffer>[] = [];
+    for (let n = 0; n < 40; n++) {
+      const piece = Buffer.from(lineOf(n));
+      const wantedBytes = contentBytes + piece.length;
+      pieces.push(new WeakRef(piece));
+      input.push(piece);
+      await until(() => Promise.resolve(contentBytes === wantedBytes));
+    }
+    await setImmediate();
+    collectGarbage();
+    // The last ones may be in somebody's hands.
+    expect(pieces.filter((piece) => piece.deref() !== undefined).length).toBeLessThan(5);
+    input.push(null);
+    expect(await ended).toMatchObject({ records: 40, exitCode: 0 });
   });
 
   test('that is quiet is committed after a while', async () => {
