@@ -1,5 +1,5 @@
 import { assert } from '../engine/assert.js';
-import type { BatchBuilder } from '../engine/batch-builder.js';
+import type { BatchBuilder } from '../engine/columns/batch-builder.js';
 import {
   LineColumns,
   lineOdd,

@@ -1,6 +1,6 @@
-import { RangeArrays } from '../engine/array-space.js';
-import { BatchBuilder } from '../engine/batch-builder.js';
-import { headerBytes } from '../engine/packed-batch.js';
+import { RangeArrays } from '../engine/memory/array-space.js';
+import { BatchBuilder } from '../engine/columns/batch-builder.js';
+import { headerBytes } from '../engine/columns/packed-batch.js';
 import { foreignMemory, workingOn, type MemoryRange } from '../engine/memory/shared-memory.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../engine/workers/task.js';
 import type { WorkerPool } from '../engine/workers/worker-pool.js';

@@ -1,5 +1,5 @@
-import { BatchBuilder } from '../engine/batch-builder.js';
-import { columnValue } from '../engine/column.js';
+import { BatchBuilder } from '../engine/columns/batch-builder.js';
+import { columnValue } from '../engine/columns/column.js';
 import { LogstrataError } from '../engine/errors.js';
 import type { FieldType } from '../engine/schema.js';
 import type { AgentDefinition, FileInput } from './definition.js';

@@ -1,4 +1,4 @@
-import type { BatchBuilder } from '../engine/batch-builder.js';
+import type { BatchBuilder } from '../engine/columns/batch-builder.js';
 import type { FieldDefinition } from './definition.js';
 import { compileTemplate } from './template.js';
 import { StringTemplateWriter, TemplateWriter } from './template-writer.js';

@@ -1,4 +1,4 @@
-import type { BatchBuilder } from '../engine/batch-builder.js';
+import type { BatchBuilder } from '../engine/columns/batch-builder.js';
 import { assert } from '../engine/assert.js';
 import { lineBytesMax } from '../engine/limits.js';
 import type { Frame } from './line-framing.js';

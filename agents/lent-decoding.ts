@@ -1,5 +1,5 @@
 import { leaseMemory, type MemoryLease } from '../engine/memory/memory-lease.js';
-import { unpackBatch } from '../engine/packed-batch.js';
+import { unpackBatch } from '../engine/columns/packed-batch.js';
 import type { LoadBatch } from '../engine/storage/commit.js';
 import type { WorkerPool } from '../engine/workers/worker-pool.js';
 import {

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { AppendResult } from '../engine/archive.js';
-import { BatchBuilder } from '../engine/batch-builder.js';
-import type { RecordBatch } from '../engine/column.js';
+import { BatchBuilder } from '../engine/columns/batch-builder.js';
+import type { RecordBatch } from '../engine/columns/column.js';
 import { orDeadline } from '../engine/deadline.js';
 import { isLogstrataError, LogstrataError } from '../engine/errors.js';
 import { rowGroupRowsMax } from '../engine/limits.js';

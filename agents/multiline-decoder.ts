@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { BatchBuilder } from '../engine/batch-builder.js';
+import type { BatchBuilder } from '../engine/columns/batch-builder.js';
 import type { RecordDecoder, RejectLine } from './record-decoder.js';
 import { joinLines, type MultilineRecords, type TextRange } from './record-ends.js';
 import type { ValueCounters } from './value-writer.js';

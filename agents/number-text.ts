@@ -1,4 +1,4 @@
-import type { FloatColumnBuilder, IntColumnBuilder } from '../engine/column-builder.js';
+import type { FloatColumnBuilder, IntColumnBuilder } from '../engine/columns/column-builder.js';
 import { bytesText } from './parsed-line.js';
 
 /** Digits that a JavaScript number holds exactly, whatever they are. */

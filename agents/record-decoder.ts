@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { assert } from '../engine/assert.js';
-import type { BatchBuilder } from '../engine/batch-builder.js';
+import type { BatchBuilder } from '../engine/columns/batch-builder.js';
 import { LogstrataError } from '../engine/errors.js';
 import { DelimitedLineSplitter } from '../engine/kernels/simd/delimited-lines.js';
 import { JsonLineSplitter } from '../engine/kernels/simd/json-lines.js';

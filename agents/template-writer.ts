@@ -1,4 +1,4 @@
-import type { ColumnBuilder, StringColumnBuilder } from '../engine/column-builder.js';
+import type { ColumnBuilder, StringColumnBuilder } from '../engine/columns/column-builder.js';
 import { valueBytesMax } from '../engine/limits.js';
 import { Kind, ParsedLine } from './parsed-line.js';
 import type { Template } from './template.js';

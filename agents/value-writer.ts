@@ -4,7 +4,7 @@ import type {
   FloatColumnBuilder,
   IntColumnBuilder,
   StringColumnBuilder,
-} from '../engine/column-builder.js';
+} from '../engine/columns/column-builder.js';
 import type { FieldDefinition } from './definition.js';
 import {
   epochRange,

@@ -1,4 +1,4 @@
-import type { RecordBatch } from './column.js';
+import type { RecordBatch } from './columns/column.js';
 import type { Query, ScanStats } from './scan/query.js';
 import type { SelectedRows } from './scan/selected-rows.js';
 import type { Schema } from './schema.js';

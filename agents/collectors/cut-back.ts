@@ -1,4 +1,4 @@
-import { columnValue } from '../../engine/column.js';
+import { columnValue } from '../../engine/columns/column.js';
 import { placementField } from '../../engine/schema.js';
 import { headBytesMax } from '../source-identity.js';
 import type { Checkpoint } from '../../engine/storage/manifest.js';

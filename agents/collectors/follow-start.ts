@@ -1,5 +1,5 @@
 import type { AgentStore } from '../../engine/archive.js';
-import { BatchBuilder } from '../../engine/batch-builder.js';
+import { BatchBuilder } from '../../engine/columns/batch-builder.js';
 import { checkpointKey } from '../../engine/storage/committed-values.js';
 import type { Checkpoint } from '../../engine/storage/manifest.js';
 

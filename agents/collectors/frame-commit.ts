@@ -1,5 +1,5 @@
 import type { AgentStore } from '../../engine/archive.js';
-import { BatchBuilder } from '../../engine/batch-builder.js';
+import { BatchBuilder } from '../../engine/columns/batch-builder.js';
 import type { RejectedLine, SourcePart } from '../../engine/storage/commit.js';
 import { checkpointKey } from '../../engine/storage/committed-values.js';
 import { lastPlacementTimes } from '../../engine/storage/placement.js';

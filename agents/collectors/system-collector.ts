@@ -1,5 +1,5 @@
 import type { AgentStore } from '../../engine/archive.js';
-import { BatchBuilder } from '../../engine/batch-builder.js';
+import { BatchBuilder } from '../../engine/columns/batch-builder.js';
 import type { WorkerPool } from '../../engine/workers/worker-pool.js';
 import type { AgentDefinition, SystemInput } from '../definition.js';
 import { createRecordDecoder } from '../record-decoder.js';

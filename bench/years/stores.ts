@@ -1,4 +1,4 @@
-import { batchFromRows } from '../../engine/rows.js';
+import { batchFromRows } from '../../engine/columns/rows.js';
 import { makeSchema } from '../../engine/schema.js';
 import { hourMs } from '../../engine/cursor.js';
 import { rowGroupRowsMax, segmentRowGroupsMax } from '../../engine/limits.js';

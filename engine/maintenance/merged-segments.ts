@@ -1,5 +1,5 @@
-import { concatBatches, sliceBatch } from '../batch.js';
-import type { RecordBatch } from '../column.js';
+import { concatBatches, sliceBatch } from '../columns/batch.js';
+import type { RecordBatch } from '../columns/column.js';
 import { rowGroupBytesMax, rowGroupRowsMax, segmentRowGroupsMax } from '../limits.js';
 import type { Schema } from '../schema.js';
 import type { Directory } from '../storage/directory.js';
@@ -8,7 +8,7 @@ import type { Codec, Run, SegmentEntry } from '../storage/manifest.js';
 import { addRun } from '../storage/seal.js';
 import { SegmentWriter } from '../storage/sealed-segment-writer.js';
 import { buildingPath, moveIntoPlace, segmentFile } from '../storage/segment-place.js';
-import { wholeBatch } from '../storage/row-slices.js';
+import { wholeBatch } from '../columns/row-slices.js';
 import { batchBytes } from '../storage/spill.js';
 import { InOrder } from '../workers/in-order.js';
 import type { WorkerPool } from '../workers/worker-pool.js';

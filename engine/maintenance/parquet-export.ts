@@ -1,6 +1,6 @@
 import type { AgentStore } from '../archive.js';
-import { concatBatches, sliceBatch } from '../batch.js';
-import type { RecordBatch } from '../column.js';
+import { concatBatches, sliceBatch } from '../columns/batch.js';
+import type { RecordBatch } from '../columns/column.js';
 import { exportRunsMax, rowGroupBytesMax, rowGroupRowsMax, segmentRowGroupsMax } from '../limits.js';
 import type { Query } from '../scan/query.js';
 import type { SelectedRows } from '../scan/selected-rows.js';

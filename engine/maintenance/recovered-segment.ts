@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { isValid, type Column } from '../column.js';
+import { isValid, type Column } from '../columns/column.js';
 import { isLogstrataError } from '../errors.js';
 import { openDecompressor, type Decompress } from '../parquet/compression.js';
 import { decodeChunk } from '../parquet/chunk-decoder.js';

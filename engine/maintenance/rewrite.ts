@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { sliceBatch } from '../batch.js';
+import { sliceBatch } from '../columns/batch.js';
 import { ColumnLease } from '../scan/column-lease.js';
-import type { RecordBatch } from '../column.js';
+import type { RecordBatch } from '../columns/column.js';
 import { LogstrataError } from '../errors.js';
 import type { ReadCounters, RowGroup, SnapshotRun } from '../scan/snapshot.js';
 import type { Schema } from '../schema.js';

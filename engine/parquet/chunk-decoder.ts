@@ -1,5 +1,5 @@
-import type { BytesColumn, Column, PlainColumn, Validity } from '../column.js';
-import { bitmapBytes } from '../column.js';
+import type { BytesColumn, Column, PlainColumn, Validity } from '../columns/column.js';
+import { bitmapBytes } from '../columns/column.js';
 import { bufferBytes } from '../memory/allocator.js';
 import { codeBits } from '../kernels/bit-packing.js';
 import { largestCode, unpackCodes } from '../kernels/simd/bit-packing.js';

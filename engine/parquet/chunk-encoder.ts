@@ -1,12 +1,13 @@
 import { assert } from '../assert.js';
-import { plainColumn } from '../batch.js';
-import type { BytesColumn, Column, PlainColumn } from '../column.js';
+import { plainColumn } from '../columns/batch.js';
+import type { BytesColumn, Column, PlainColumn } from '../columns/column.js';
 import { copyBytes } from '../kernels/simd/copy.js';
 import { crc32 } from '../kernels/simd/crc32.js';
 import { encodeDelta } from '../kernels/simd/delta.js';
 import { encodeLevels, levelBytesMax } from '../kernels/validity.js';
 import type { Compress } from './compression.js';
-import { heapRoom, type EncodeSpace, type Room } from './encode-space.js';
+import { heapRoom, type Room } from '../memory/room.js';
+import type { EncodeSpace } from './encode-space.js';
 import { encoding } from './format.js';
 import { writeDataPageHeader, writeDictionaryPageHeader } from './page-header.js';
 import { presentValues } from './present-values.js';

@@ -1,12 +1,7 @@
 import { bufferBytes } from '../memory/allocator.js';
 import { lz4BytesMax } from '../kernels/lz4.js';
+import type { Room } from '../memory/room.js';
 import { keptScratchBytes, withKeptScratch } from '../memory/scratch.js';
-
-/** Gives memory of a size in bytes: of any content, and at a multiple of 8 bytes in its buffer. */
-export type Room = (sizeBytes: number) => Uint8Array;
-
-/** Memory of the heap. */
-export const heapRoom: Room = (sizeBytes) => new Uint8Array(sizeBytes);
 
 /** What kernels need beside copies of the values while a chunk is encoded: tables, codes, bitmaps. */
 const callBytesMax = 8 * 1024 * 1024;

@@ -1,4 +1,4 @@
-import type { BytesColumn, Column } from '../column.js';
+import type { BytesColumn, Column } from '../columns/column.js';
 import { gatherCodes, gatherWords } from '../kernels/spread.js';
 import { countOnes } from '../kernels/validity.js';
 

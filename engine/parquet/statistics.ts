@@ -1,4 +1,4 @@
-import type { BytesColumn, PlainColumn } from '../column.js';
+import type { BytesColumn, PlainColumn } from '../columns/column.js';
 import { boundRows } from '../kernels/simd/string-bounds.js';
 import { statisticsBytesMax } from '../limits.js';
 

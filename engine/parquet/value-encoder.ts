@@ -1,5 +1,5 @@
 import { assert } from '../assert.js';
-import type { BytesColumn, DictionaryColumn, PlainColumn } from '../column.js';
+import type { BytesColumn, DictionaryColumn, PlainColumn } from '../columns/column.js';
 import { dictionaryEntriesMax, rowGroupRowsMax } from '../limits.js';
 import { codeBits } from '../kernels/bit-packing.js';
 import { deltaBytesMax } from '../kernels/delta.js';

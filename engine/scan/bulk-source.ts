@@ -1,5 +1,5 @@
 import { assert } from '../assert.js';
-import type { Column } from '../column.js';
+import type { Column } from '../columns/column.js';
 import type { JsonKeys } from '../kernels/json-rows.js';
 import { placedBlock, type KernelBlock } from '../kernels/simd/json-rows.js';
 import { sharedMemory } from '../memory/shared-memory.js';

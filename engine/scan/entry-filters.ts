@@ -1,4 +1,4 @@
-import type { BytesColumn } from '../column.js';
+import type { BytesColumn } from '../columns/column.js';
 import { entryFilterBytes, entryFilterShift, entryHash, mayHaveEntry } from '../kernels/entry-filter.js';
 import { addEntries } from '../kernels/simd/entry-filter.js';
 import { filteredEntriesMin, searchesBeforeFilter } from '../limits.js';

@@ -1,6 +1,6 @@
 import { assert } from '../assert.js';
-import { isValid } from '../column.js';
-import type { BytesColumn, Column, DictionaryColumn, Int64Column, PlainColumn } from '../column.js';
+import { isValid } from '../columns/column.js';
+import type { BytesColumn, Column, DictionaryColumn, Int64Column, PlainColumn } from '../columns/column.js';
 import { andRange, countRange, spreadBits } from '../kernels/simd/bitmap.js';
 import { selectFloat64, selectInt64 } from '../kernels/simd/compare.js';
 import { selectCodes } from '../kernels/simd/dictionary-select.js';

@@ -1,8 +1,8 @@
 import { assertNever } from '../assert.js';
-import { columnBytes } from '../column.js';
+import { columnBytes } from '../columns/column.js';
 import { sharedMemory } from '../memory/shared-memory.js';
 import type { Schema } from '../schema.js';
-import type { Column, DictionaryColumn, PlainColumn, Validity } from '../column.js';
+import type { Column, DictionaryColumn, PlainColumn, Validity } from '../columns/column.js';
 import {
   jsonFloat64,
   jsonInt64,

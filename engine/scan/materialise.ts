@@ -1,4 +1,4 @@
-import { columnBytes, type Column } from '../column.js';
+import { columnBytes, type Column } from '../columns/column.js';
 import { bulkRowsMin, rowGroupBytesMax } from '../limits.js';
 import type { Schema } from '../schema.js';
 import { ColumnLease } from './column-lease.js';

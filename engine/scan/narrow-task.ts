@@ -1,5 +1,5 @@
-import { bitmapBytes } from '../column.js';
-import { columnAt, layoutOfWords, wordsPerLayout } from '../column-layout.js';
+import { bitmapBytes } from '../columns/column.js';
+import { columnAt, layoutOfWords, wordsPerLayout } from '../columns/column-layout.js';
 import { foreignMemory, workingOn, type MemoryRange } from '../memory/shared-memory.js';
 import { listRange } from '../kernels/simd/bitmap.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../workers/task.js';

@@ -1,6 +1,6 @@
 import { assert } from '../assert.js';
-import { arraysOf, columnBytes, type Column } from '../column.js';
-import { columnLayout, layoutWords } from '../column-layout.js';
+import { arraysOf, columnBytes, type Column } from '../columns/column.js';
+import { columnLayout, layoutWords } from '../columns/column-layout.js';
 import { sharedMemory } from '../memory/shared-memory.js';
 import {
   narrowJobBytesMax,

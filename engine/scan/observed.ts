@@ -1,4 +1,4 @@
-import type { Column } from '../column.js';
+import type { Column } from '../columns/column.js';
 import type { PreparedPredicate } from './predicate.js';
 import type { OpenRowGroup } from './snapshot.js';
 

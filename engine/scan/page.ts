@@ -1,5 +1,5 @@
 import { assert } from '../assert.js';
-import type { Column } from '../column.js';
+import type { Column } from '../columns/column.js';
 import { answerFirstBytes, pageRowsMax } from '../limits.js';
 import type { Schema } from '../schema.js';
 import { jsonColumn, jsonKeys } from './json-columns.js';

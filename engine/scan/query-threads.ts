@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Column } from '../column.js';
-import { columnAt, layoutEnd } from '../column-layout.js';
+import type { Column } from '../columns/column.js';
+import { columnAt, layoutEnd } from '../columns/column-layout.js';
 import { LogstrataError } from '../errors.js';
 import { probesOfJobMin } from '../limits.js';
 import { RangeSpace, type ColumnSpace } from '../parquet/column-space.js';

@@ -1,4 +1,4 @@
-import { bitmapBytes } from '../column.js';
+import { bitmapBytes } from '../columns/column.js';
 import { setRange } from '../kernels/bitmap.js';
 import { andRange, countRange, listRange } from '../kernels/simd/bitmap.js';
 import type { RowGroupShare } from './plan.js';

@@ -1,6 +1,6 @@
-import type { BytesColumn, DictionaryColumn, PlainColumn } from '../column.js';
-import { arraysOf, columnBytes } from '../column.js';
-import { columnLayout } from '../column-layout.js';
+import type { BytesColumn, DictionaryColumn, PlainColumn } from '../columns/column.js';
+import { arraysOf, columnBytes } from '../columns/column.js';
+import { columnLayout } from '../columns/column-layout.js';
 import { sharedMemory } from '../memory/shared-memory.js';
 import {
   inlineCompareBytesMax,

@@ -1,6 +1,6 @@
 import { assert } from '../assert.js';
-import { bitmapBytes } from '../column.js';
-import { columnAt, layoutEnd, type ColumnLayout } from '../column-layout.js';
+import { bitmapBytes } from '../columns/column.js';
+import { columnAt, layoutEnd, type ColumnLayout } from '../columns/column-layout.js';
 import { foreignMemory, workingOn, type MemoryRange } from '../memory/shared-memory.js';
 import { builtModule, type Finished, type Task } from '../workers/task.js';
 import { evaluatePlain } from './evaluate.js';

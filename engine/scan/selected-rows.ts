@@ -1,5 +1,5 @@
-import { takeRows } from '../batch.js';
-import type { RecordBatch } from '../column.js';
+import { takeRows } from '../columns/batch.js';
+import type { RecordBatch } from '../columns/column.js';
 import { isLogstrataError } from '../errors.js';
 import type { Run } from '../storage/manifest.js';
 import { addRun } from '../storage/seal.js';

@@ -1,20 +1,10 @@
-import type { Column } from '../column.js';
+import type { ZoneMap } from '../columns/zone-map.js';
+import type { Column } from '../columns/column.js';
 import type { Position } from '../cursor.js';
 import type { KernelNeedle } from '../kernels/block-search.js';
 import type { Schema } from '../schema.js';
 import type { ColumnLease } from './column-lease.js';
 import type { QueryThreads } from './query-threads.js';
-
-/**
- * Bounds of a column chunk. Pruning may keep too much and never drops a match: a missing bound means "may match".
- * Bounds are inclusive. Those of strings are unsigned bytes; those of floats are never NaN.
- */
-export interface ZoneMap {
-  readonly nullCount: number;
-  readonly rows: number;
-  readonly min: bigint | number | Uint8Array | null;
-  readonly max: bigint | number | Uint8Array | null;
-}
 
 /** The unit of the scan: up to 64 Ki rows of one segment, sealed or hot. */
 export interface RowGroup {

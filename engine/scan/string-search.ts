@@ -1,5 +1,5 @@
 import { assertNever } from '../assert.js';
-import type { BytesColumn } from '../column.js';
+import type { BytesColumn } from '../columns/column.js';
 import { setRange } from '../kernels/bitmap.js';
 import { countRange, listRange } from '../kernels/simd/bitmap.js';
 import { kernelNeedle } from '../kernels/simd/needle.js';

@@ -2,7 +2,8 @@ import { assert, assertNever } from '../assert.js';
 import { placementField } from '../schema.js';
 import type { Schema } from '../schema.js';
 import type { PreparedFloat, PreparedInt, PreparedPredicate, PreparedString } from './predicate.js';
-import type { RowGroup, ZoneMap } from './snapshot.js';
+import type { RowGroup } from './snapshot.js';
+import type { ZoneMap } from '../columns/zone-map.js';
 
 /** What a zone map says of a predicate over its rows: no row matches, every row does, or only the values can tell. */
 export type ZoneVerdict = 'none' | 'all' | 'some';

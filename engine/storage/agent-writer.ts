@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { AppendResult } from '../archive.js';
-import type { RecordBatch } from '../column.js';
+import type { RecordBatch } from '../columns/column.js';
 import { assertOrdinalsLeft } from '../cursor.js';
 import { LogstrataError } from '../errors.js';
 import { everyStep } from '../every-step.js';

@@ -8,8 +8,14 @@ import type {
 import type { Schema as ArrowSchema } from 'apache-arrow/schema';
 import type { DataType } from 'apache-arrow/type';
 import { assert } from '../assert.js';
-import { plainColumn } from '../batch.js';
-import { bitmapBytes, type Column, type PlainColumn, type RecordBatch, type Validity } from '../column.js';
+import { plainColumn } from '../columns/batch.js';
+import {
+  bitmapBytes,
+  type Column,
+  type PlainColumn,
+  type RecordBatch,
+  type Validity,
+} from '../columns/column.js';
 import { DamageError, LogstrataError } from '../errors.js';
 import { copyBytes, copyShifted } from '../kernels/simd/copy.js';
 import { hotBatchBytesMax } from '../limits.js';

@@ -1,5 +1,5 @@
 import { assert } from '../assert.js';
-import type { RecordBatch } from '../column.js';
+import type { RecordBatch } from '../columns/column.js';
 import { DamageError } from '../errors.js';
 import type { Schema } from '../schema.js';
 import { decodeBatchMessage, encodeBatchMessage } from './arrow-batch.js';

@@ -1,6 +1,6 @@
 import { totalmem } from 'node:os';
 import { assert } from '../assert.js';
-import type { Column } from '../column.js';
+import type { Column } from '../columns/column.js';
 import { isLogstrataError, LogstrataError } from '../errors.js';
 import { alignedBytes } from '../memory/allocator.js';
 import { sharedMemory, type SharedMemory } from '../memory/shared-memory.js';

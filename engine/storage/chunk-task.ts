@@ -1,8 +1,8 @@
-import { arraysOf, type Column } from '../column.js';
+import { arraysOf, type Column } from '../columns/column.js';
 import { openDecompressor } from '../parquet/compression.js';
 import type { FieldType } from '../schema.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../workers/task.js';
-import { convertColumn, type Conversion } from './convert-column.js';
+import { convertColumn, type Conversion } from '../columns/convert-column.js';
 import { openFiles } from './open-files.js';
 import { cutOff, decodeStoredChunk, type StoredChunk } from './segment-file.js';
 

@@ -1,4 +1,4 @@
-import type { RecordBatch } from '../column.js';
+import type { RecordBatch } from '../columns/column.js';
 import type { MemoryLease } from '../memory/memory-lease.js';
 import type { Schema } from '../schema.js';
 import type { Checkpoint, Codec, Counters, RejectedEntry } from './manifest.js';

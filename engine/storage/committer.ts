@@ -1,5 +1,5 @@
 import type { Schema } from '../schema.js';
-import type { RecordBatch } from '../column.js';
+import type { RecordBatch } from '../columns/column.js';
 import type { AppendResult } from '../archive.js';
 import type { CommitExtras } from './commit.js';
 import type { Checkpoint, Counters, RejectedEntry, SegmentEntry } from './manifest.js';

@@ -1,4 +1,4 @@
-import type { Column, PlainColumn, Validity } from '../column.js';
+import type { Column, PlainColumn, Validity } from '../columns/column.js';
 import type { ColumnSpace } from '../parquet/column-space.js';
 
 /** A column with arrays of its own in `space`, which shares no memory with it. */

@@ -1,12 +1,12 @@
-import { RangeArrays } from '../array-space.js';
-import { arraysOf, type RecordBatch } from '../column.js';
+import { RangeArrays } from '../memory/array-space.js';
+import { arraysOf, type RecordBatch } from '../columns/column.js';
 import { leaseMemory } from '../memory/memory-lease.js';
 import { foreignMemory, workingOn, type MemoryRange } from '../memory/shared-memory.js';
 import { encoderKeptBytesMax, workerRowsMin } from '../limits.js';
 import { ChunkEncoder } from '../parquet/chunk-encoder.js';
-import { unpackBatch } from '../packed-batch.js';
+import { unpackBatch } from '../columns/packed-batch.js';
 import { openCompressor } from '../parquet/compression.js';
-import { heapRoom, type Room } from '../parquet/encode-space.js';
+import { heapRoom, type Room } from '../memory/room.js';
 import type { Schema } from '../schema.js';
 import type { InOrder } from '../workers/in-order.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../workers/task.js';
@@ -14,7 +14,7 @@ import type { WorkerPool } from '../workers/worker-pool.js';
 import type { Codec } from './manifest.js';
 import { batchBytes } from './spill.js';
 import { encodeSlices, encodingBytesMax, type EncodedRowGroup } from './row-group-encoder.js';
-import { gatheredBytesMax, type RowSlices } from './row-slices.js';
+import { gatheredBytesMax, type RowSlices } from '../columns/row-slices.js';
 
 interface EncodeJob {
   readonly schema: Schema;

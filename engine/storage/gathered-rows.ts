@@ -1,9 +1,9 @@
-import type { RecordBatch } from '../column.js';
+import type { RecordBatch } from '../columns/column.js';
 import { sortMemoryBytesMax } from '../limits.js';
 import type { MemoryRange } from '../memory/shared-memory.js';
 import type { Schema } from '../schema.js';
 import type { PageSlice } from './merge-runs.js';
-import { gatherBatch, type RowSlices } from './row-slices.js';
+import { gatherBatch, type RowSlices } from '../columns/row-slices.js';
 import type { SortedPage } from './spill.js';
 
 /** Slices of pages, in order, that become one batch. Kept as numbers: runs that interleave row by row give very many. */

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import type { BytesColumn } from '../column.js';
+import type { BytesColumn } from '../columns/column.js';
 import { needleBits, trigramBits } from '../kernels/grams.js';
 import { countRange } from '../kernels/simd/bitmap.js';
 import { addGrams, halveBitmap, isAscii } from '../kernels/simd/grams.js';

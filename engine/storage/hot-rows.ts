@@ -1,13 +1,14 @@
 import { assert } from '../assert.js';
-import { plainColumn } from '../batch.js';
-import type { Column, RecordBatch } from '../column.js';
-import type { OpenRowGroup, RowGroup, ZoneMap } from '../scan/snapshot.js';
+import { plainColumn } from '../columns/batch.js';
+import type { Column, RecordBatch } from '../columns/column.js';
+import type { OpenRowGroup, RowGroup } from '../scan/snapshot.js';
+import type { ZoneMap } from '../columns/zone-map.js';
 import { placementField, type Field, type Schema } from '../schema.js';
-import { conversionOf, convertColumn, convertZone, nullColumn } from './convert-column.js';
-import type { GrowingColumn } from './growing-column.js';
+import { conversionOf, convertColumn, convertZone, nullColumn } from '../columns/convert-column.js';
+import type { GrowingColumn } from '../columns/growing-column.js';
 import type { HotRun } from './hot-segment-file.js';
 import type { Run } from './manifest.js';
-import { spareColumns } from './spare-columns.js';
+import { spareColumns } from '../columns/spare-columns.js';
 
 /**
  * The rows of a hot file in memory, in the layouts of the scan. They only grow, at the end, so that a snapshot is a number

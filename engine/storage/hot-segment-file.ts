@@ -1,5 +1,5 @@
 import { assert } from '../assert.js';
-import type { RecordBatch } from '../column.js';
+import type { RecordBatch } from '../columns/column.js';
 import { formatCursor, positionFromInt64, type Position } from '../cursor.js';
 import { DamageError, LogstrataError, isLogstrataError } from '../errors.js';
 import { hotFileBytesMax, ordinalMax, partitionMax } from '../limits.js';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { RecordBatch } from '../column.js';
+import type { RecordBatch } from '../columns/column.js';
 import type { Schema } from '../schema.js';
 import type { HotFile } from './agent-state.js';
 import type { CommitExtras } from './commit.js';

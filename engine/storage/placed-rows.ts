@@ -1,4 +1,4 @@
-import type { RecordBatch } from '../column.js';
+import type { RecordBatch } from '../columns/column.js';
 import { partitionOfTime } from '../cursor.js';
 import type { CommittedValues, OrdinalRun } from './committed-values.js';
 import type { SourcePart } from './commit.js';

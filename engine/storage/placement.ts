@@ -1,6 +1,6 @@
 import { assert } from '../assert.js';
-import type { Column, RecordBatch } from '../column.js';
-import { isValid } from '../column.js';
+import type { Column, RecordBatch } from '../columns/column.js';
+import { isValid } from '../columns/column.js';
 import { assertOrdinalsLeft, hourMs, partitionOfTime } from '../cursor.js';
 import { placementField, type Schema } from '../schema.js';
 import type { CommitExtras, SourcePart } from './commit.js';

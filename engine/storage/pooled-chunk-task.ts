@@ -1,4 +1,4 @@
-import { columnLayout, type ColumnLayout } from '../column-layout.js';
+import { columnLayout, type ColumnLayout } from '../columns/column-layout.js';
 import { foreignMemory, workingOn, type MemoryRange } from '../memory/shared-memory.js';
 import { decodingScratchBytes } from '../parquet/chunk-decoder.js';
 import { RangeSpace } from '../parquet/column-space.js';

@@ -1,5 +1,5 @@
 import type { AppendResult } from '../archive.js';
-import type { RecordBatch } from '../column.js';
+import type { RecordBatch } from '../columns/column.js';
 import type { Schema } from '../schema.js';
 import { encodeBatch } from './batch-codec.js';
 import type { CommitExtras } from './commit.js';

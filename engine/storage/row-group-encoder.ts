@@ -1,14 +1,15 @@
 import { assert } from '../assert.js';
-import { plainColumn } from '../batch.js';
-import type { Column } from '../column.js';
+import { plainColumn } from '../columns/batch.js';
+import type { Column } from '../columns/column.js';
 import { deltaBytesMax } from '../kernels/delta.js';
 import { rowGroupRowsMax } from '../limits.js';
 import type { ChunkEncoder, EncodedChunk } from '../parquet/chunk-encoder.js';
-import { encodeSpaceBytes, withEncodeSpace, type EncodeSpace, type Room } from '../parquet/encode-space.js';
+import type { Room } from '../memory/room.js';
+import { encodeSpaceBytes, withEncodeSpace, type EncodeSpace } from '../parquet/encode-space.js';
 import { presentValues } from '../parquet/present-values.js';
 import type { Field, FieldType, Schema } from '../schema.js';
 import { buildGramFilter, type GramFilter } from './gram-filter.js';
-import { gatherColumn, gatheredBytesMax, type RowSlices } from './row-slices.js';
+import { gatherColumn, gatheredBytesMax, type RowSlices } from '../columns/row-slices.js';
 
 /** A row group as it is written, but for its `_cursor` chunk. Where it will stand in the file changes nothing in it. */
 export interface EncodedRowGroup {

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { assert } from '../assert.js';
-import type { Column } from '../column.js';
+import type { Column } from '../columns/column.js';
 import { rowGroupRowsMax, segmentRowGroupsMax } from '../limits.js';
 import { ChunkEncoder, type EncodedChunk } from '../parquet/chunk-encoder.js';
 import { openCompressor } from '../parquet/compression.js';

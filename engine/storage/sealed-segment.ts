@@ -1,10 +1,11 @@
-import type { Column } from '../column.js';
+import type { Column } from '../columns/column.js';
 import type { KernelNeedle } from '../kernels/block-search.js';
 import { passingBytesMin } from '../limits.js';
 import type { ColumnLease } from '../scan/column-lease.js';
 import { placementField, type Schema } from '../schema.js';
 import type { QueryThreads } from '../scan/query-threads.js';
-import type { ColumnUse, OpenRowGroup, ReadCounters, RowGroup, ZoneMap } from '../scan/snapshot.js';
+import type { ColumnUse, OpenRowGroup, ReadCounters, RowGroup } from '../scan/snapshot.js';
+import type { ZoneMap } from '../columns/zone-map.js';
 import { decodingBytesMax, readingBytesMax } from '../parquet/chunk-decoder.js';
 import type { ColumnSpace } from '../parquet/column-space.js';
 import type { Bounds } from '../parquet/statistics.js';
@@ -15,7 +16,7 @@ import {
   convertZone,
   nullColumn,
   type Conversion,
-} from './convert-column.js';
+} from '../columns/convert-column.js';
 import { copyColumn } from './copy-column.js';
 import type { Directory, ReadableFile } from './directory.js';
 import { GramProbing } from './gram-probing.js';

@@ -1,4 +1,4 @@
-import type { Column } from '../column.js';
+import type { Column } from '../columns/column.js';
 import { DamageError, LogstrataError } from '../errors.js';
 import { crc32 } from '../kernels/simd/crc32.js';
 import { decodeChunk } from '../parquet/chunk-decoder.js';
@@ -8,7 +8,7 @@ import { cursorColumn, type ColumnContent, type Footer } from '../parquet/footer
 import { readFooter } from '../parquet/footer-reader.js';
 import { FormatError, magic, tailBytes } from '../parquet/format.js';
 import type { FieldType, Schema } from '../schema.js';
-import { convertColumn, type Conversion } from './convert-column.js';
+import { convertColumn, type Conversion } from '../columns/convert-column.js';
 import { copyColumn } from './copy-column.js';
 import type { Directory, ReadableFile } from './directory.js';
 import { gramFilterBytes } from './gram-filter.js';

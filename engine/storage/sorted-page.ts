@@ -1,4 +1,4 @@
-import { concatBatches, sliceBatch, takeRows } from '../batch.js';
+import { concatBatches, sliceBatch, takeRows } from '../columns/batch.js';
 import type { Schema } from '../schema.js';
 import { batchBytes, type SortedPage } from './spill.js';
 

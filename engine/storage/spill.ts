@@ -1,9 +1,9 @@
 import { assert } from '../assert.js';
-import { columnBytes, type RecordBatch } from '../column.js';
+import { columnBytes, type RecordBatch } from '../columns/column.js';
 import { DamageError } from '../errors.js';
 import { sortedPageBytes, sortedPageRowsMax } from '../limits.js';
-import { sliceBatch } from '../batch.js';
-import { packBatch, packedBytes, unpackBatch } from '../packed-batch.js';
+import { sliceBatch } from '../columns/batch.js';
+import { packBatch, packedBytes, unpackBatch } from '../columns/packed-batch.js';
 import type { Directory, ReadableFile, WritableFile } from './directory.js';
 import type { PageMemory } from './page-memory.js';
 

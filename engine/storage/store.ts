@@ -11,7 +11,7 @@ import type {
   VerifyOptions,
   VerifyReport,
 } from '../archive.js';
-import type { RecordBatch } from '../column.js';
+import type { RecordBatch } from '../columns/column.js';
 import { LogstrataError } from '../errors.js';
 import { compactAgent } from '../maintenance/compaction.js';
 import { agentStats } from '../maintenance/stats.js';

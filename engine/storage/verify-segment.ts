@@ -1,5 +1,5 @@
 import { DamageError, isLogstrataError } from '../errors.js';
-import type { Column } from '../column.js';
+import type { Column } from '../columns/column.js';
 import { rowGroupRowsMax } from '../limits.js';
 import { magic } from '../parquet/format.js';
 import type { Schema } from '../schema.js';

@@ -1,11 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { RangeArrays } from '../../engine/array-space.js';
-import { BatchBuilder } from '../../engine/batch-builder.js';
-import { concatBatches, sliceBatch, takeRows } from '../../engine/batch.js';
-import { bitmapBytes, columnValue } from '../../engine/column.js';
-import type { Column, RecordBatch } from '../../engine/column.js';
-import type { ColumnBuilder, IntColumnBuilder, StringColumnBuilder } from '../../engine/column-builder.js';
+import { RangeArrays } from '../../engine/memory/array-space.js';
+import { BatchBuilder } from '../../engine/columns/batch-builder.js';
+import { concatBatches, sliceBatch, takeRows } from '../../engine/columns/batch.js';
+import { bitmapBytes, columnValue } from '../../engine/columns/column.js';
+import type { Column, RecordBatch } from '../../engine/columns/column.js';
+import type {
+  ColumnBuilder,
+  IntColumnBuilder,
+  StringColumnBuilder,
+} from '../../engine/columns/column-builder.js';
 import { rowGroupBytesMax, rowGroupRowsMax } from '../../engine/limits.js';
 import {
   headerBytes,
@@ -14,9 +18,9 @@ import {
   packStepBytes,
   packSteps,
   unpackBatch,
-} from '../../engine/packed-batch.js';
-import { batchFromRows } from '../../engine/rows.js';
-import type { Value } from '../../engine/rows.js';
+} from '../../engine/columns/packed-batch.js';
+import { batchFromRows } from '../../engine/columns/rows.js';
+import type { Value } from '../../engine/columns/rows.js';
 import { makeSchema } from '../../engine/schema.js';
 
 const schema = makeSchema([

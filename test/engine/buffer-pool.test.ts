@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Column } from '../../engine/column.js';
+import type { Column } from '../../engine/columns/column.js';
 import { LogstrataError } from '../../engine/errors.js';
 import { SharedMemory } from '../../engine/memory/shared-memory.js';
 import { createMemory } from '../../engine/memory/wasm.js';

@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { arraysOf, bitmapBytes, type Column, type PlainColumn, type Validity } from '../../engine/column.js';
-import { columnAt, columnLayout, layoutEnd } from '../../engine/column-layout.js';
+import {
+  arraysOf,
+  bitmapBytes,
+  type Column,
+  type PlainColumn,
+  type Validity,
+} from '../../engine/columns/column.js';
+import { columnAt, columnLayout, layoutEnd } from '../../engine/columns/column-layout.js';
 import { SharedMemory } from '../../engine/memory/shared-memory.js';
 import { createMemory } from '../../engine/memory/wasm.js';
 import { RangeSpace } from '../../engine/parquet/column-space.js';

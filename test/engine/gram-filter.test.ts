@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { BytesColumn } from '../../engine/column.js';
-import { batchFromRows } from '../../engine/rows.js';
+import type { BytesColumn } from '../../engine/columns/column.js';
+import { batchFromRows } from '../../engine/columns/rows.js';
 import { foldNeedle } from '../../engine/scan/fold.js';
 import type { OpenRowGroup } from '../../engine/scan/snapshot.js';
 import type { Schema } from '../../engine/schema.js';

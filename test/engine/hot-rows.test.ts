@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { bitmapBytes, columnValue, type Column, type RecordBatch } from '../../engine/column.js';
-import { batchFromRows, type Value } from '../../engine/rows.js';
+import { bitmapBytes, columnValue, type Column, type RecordBatch } from '../../engine/columns/column.js';
+import { batchFromRows, type Value } from '../../engine/columns/rows.js';
 import { makeSchema, type Schema } from '../../engine/schema.js';
 import type { RowGroup } from '../../engine/scan/snapshot.js';
 import { HotRows } from '../../engine/storage/hot-rows.js';

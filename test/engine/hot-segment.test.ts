@@ -1,10 +1,10 @@
 import { RecordBatchReader, tableFromIPC } from 'apache-arrow';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { columnValue, type RecordBatch } from '../../engine/column.js';
+import { columnValue, type RecordBatch } from '../../engine/columns/column.js';
 import { positionFromInt64, type Position } from '../../engine/cursor.js';
 import { DamageError } from '../../engine/errors.js';
-import { batchFromRows, type Value } from '../../engine/rows.js';
+import { batchFromRows, type Value } from '../../engine/columns/rows.js';
 import { makeSchema, type Schema } from '../../engine/schema.js';
 import { decodeBatch, encodeBatch } from '../../engine/storage/batch-codec.js';
 import {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { columnValue, type Column } from '../../engine/column.js';
+import { columnValue, type Column } from '../../engine/columns/column.js';
 import { DamageError } from '../../engine/errors.js';
-import { batchFromRows, type Value } from '../../engine/rows.js';
+import { batchFromRows, type Value } from '../../engine/columns/rows.js';
 import type { FieldType, Schema } from '../../engine/schema.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import type { Codec, SegmentEntry } from '../../engine/storage/manifest.js';

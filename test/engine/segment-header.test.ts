@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { batchFromRows, type Value } from '../../engine/rows.js';
+import { batchFromRows, type Value } from '../../engine/columns/rows.js';
 import { makeSchema, type Schema } from '../../engine/schema.js';
 import { withFile } from '../../engine/storage/segment-file.js';
 import { readHeader, type SegmentHeader } from '../../engine/storage/segment-header.js';

@@ -1,5 +1,5 @@
-import { bitmapBytes } from '../../engine/column.js';
-import type { BytesColumn, Column, PlainColumn, Validity } from '../../engine/column.js';
+import { bitmapBytes } from '../../engine/columns/column.js';
+import type { BytesColumn, Column, PlainColumn, Validity } from '../../engine/columns/column.js';
 import type { FieldType } from '../../engine/schema.js';
 import type { Value } from './dataset.js';
 import { between } from './random.js';

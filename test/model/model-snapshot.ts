@@ -1,4 +1,4 @@
-import type { Column } from '../../engine/column.js';
+import type { Column } from '../../engine/columns/column.js';
 import { foldText } from '../../engine/scan/fold.js';
 import type {
   OpenRowGroup,
@@ -6,8 +6,8 @@ import type {
   RowGroup,
   Snapshot,
   SnapshotRun,
-  ZoneMap,
 } from '../../engine/scan/snapshot.js';
+import type { ZoneMap } from '../../engine/columns/zone-map.js';
 import { placementField } from '../../engine/schema.js';
 import type { Schema } from '../../engine/schema.js';
 import type { Dataset, ModelRecord, Value } from './dataset.js';

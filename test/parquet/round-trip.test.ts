@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Column, RecordBatch } from '../../engine/column.js';
-import { columnValue } from '../../engine/column.js';
-import { batchFromRows, type Value } from '../../engine/rows.js';
+import type { Column, RecordBatch } from '../../engine/columns/column.js';
+import { columnValue } from '../../engine/columns/column.js';
+import { batchFromRows, type Value } from '../../engine/columns/rows.js';
 import type { FieldType, Schema } from '../../engine/schema.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import type { Codec } from '../../engine/storage/manifest.js';

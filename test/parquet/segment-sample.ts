@@ -1,8 +1,8 @@
 import { positionToInt64 } from '../../engine/cursor.js';
-import type { Value } from '../../engine/rows.js';
+import type { Value } from '../../engine/columns/rows.js';
 import { heapSpace } from '../../engine/parquet/column-space.js';
 import { ColumnLease } from '../../engine/scan/column-lease.js';
-import type { Column, RecordBatch } from '../../engine/column.js';
+import type { Column, RecordBatch } from '../../engine/columns/column.js';
 import type { Schema } from '../../engine/schema.js';
 import { BufferPool } from '../../engine/storage/buffer-pool.js';
 import { copyColumn } from '../../engine/storage/copy-column.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { BytesColumn } from '../../engine/column.js';
+import type { BytesColumn } from '../../engine/columns/column.js';
 import { filteredEntriesMin, searchesBeforeFilter } from '../../engine/limits.js';
 import { mayHaveExact } from '../../engine/scan/entry-filters.js';
 import { executeScan } from '../../engine/scan/execute.js';

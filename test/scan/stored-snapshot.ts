@@ -1,5 +1,5 @@
-import type { RecordBatch } from '../../engine/column.js';
-import { batchFromRows } from '../../engine/rows.js';
+import type { RecordBatch } from '../../engine/columns/column.js';
+import { batchFromRows } from '../../engine/columns/rows.js';
 import type { Snapshot, SnapshotRun } from '../../engine/scan/snapshot.js';
 import { runsOfSegment } from '../../engine/storage/agent-state.js';
 import type { BufferPool } from '../../engine/storage/buffer-pool.js';

@@ -1,4 +1,4 @@
-import { bitmapBytes } from '../../column.js';
+import { bitmapBytes } from '../../columns/column.js';
 import { jsonFloat64, jsonInt64, jsonNull, writeJsonRows as writePlainRows } from '../json-rows.js';
 import type { JsonColumn, JsonKeys, JsonOutput, JsonTable } from '../json-rows.js';
 import { bufferBytes } from '../../memory/allocator.js';

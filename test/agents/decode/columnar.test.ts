@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AgentDefinition } from '../../../agents/definition.js';
 import { createRecordDecoder } from '../../../agents/record-decoder.js';
-import { BatchBuilder } from '../../../engine/batch-builder.js';
+import { BatchBuilder } from '../../../engine/columns/batch-builder.js';
 import { JsonLineSplitter } from '../../../engine/kernels/simd/json-lines.js';
 import { LineColumns } from '../../../engine/kernels/simd/line-columns.js';
 import { instantiateKernels } from '../../../engine/memory/wasm.js';

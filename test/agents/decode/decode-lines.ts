@@ -1,8 +1,8 @@
 import type { AgentDefinition, FieldDefinition, FileInput } from '../../../agents/definition.js';
 import { createRecordDecoder, type RecordDecoderOptions } from '../../../agents/record-decoder.js';
-import { BatchBuilder } from '../../../engine/batch-builder.js';
-import { columnValue } from '../../../engine/column.js';
-import type { Value } from '../../../engine/rows.js';
+import { BatchBuilder } from '../../../engine/columns/batch-builder.js';
+import { columnValue } from '../../../engine/columns/column.js';
+import type { Value } from '../../../engine/columns/rows.js';
 import { makeSchema } from '../../../engine/schema.js';
 
 export interface Decoded {

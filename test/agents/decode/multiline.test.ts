@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { describeLine } from '../../../agents/describe-line.js';
 import { MultilineRecords } from '../../../agents/record-ends.js';
 import { createRecordDecoder } from '../../../agents/record-decoder.js';
-import { BatchBuilder } from '../../../engine/batch-builder.js';
+import { BatchBuilder } from '../../../engine/columns/batch-builder.js';
 import type { Multiline } from '../../../agents/definition.js';
 import { lineBytesMax } from '../../../engine/limits.js';
 import { agent, decodeLines, noon } from './decode-lines.js';

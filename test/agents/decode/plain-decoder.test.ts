@@ -3,9 +3,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { RE2JS } from 're2js';
 import { describe, expect, it } from 'vitest';
 import { createRecordDecoder } from '../../../agents/record-decoder.js';
-import { BatchBuilder } from '../../../engine/batch-builder.js';
+import { BatchBuilder } from '../../../engine/columns/batch-builder.js';
 import { lineBytesMax, rowGroupRowsMax } from '../../../engine/limits.js';
-import type { Value } from '../../../engine/rows.js';
+import type { Value } from '../../../engine/columns/rows.js';
 import { agent, decodeLines } from './decode-lines.js';
 
 const long = process.env.LOGSTRATA_LONG === '1';

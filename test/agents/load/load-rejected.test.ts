@@ -10,7 +10,7 @@ import type { RejectedLine } from '../../../engine/storage/commit.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';
 import { answer, noExtras, openOn } from '../../engine/store/memory-archive.js';
-import { batchFromRows } from '../../../engine/rows.js';
+import { batchFromRows } from '../../../engine/columns/rows.js';
 import { archiveAt, definitionOf, lineOf, lines, load, nowMs, recordsOf, rejectedOf } from './archive.js';
 import { temporaryFolder } from './temporary.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Archive } from '../../../engine/archive.js';
 import { isLogstrataError } from '../../../engine/errors.js';
-import { batchFromRows } from '../../../engine/rows.js';
+import { batchFromRows } from '../../../engine/columns/rows.js';
 import type { Predicate } from '../../../engine/scan/query.js';
 import type { Directory } from '../../../engine/storage/directory.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
 import type { AgentStore, Scan } from '../../../engine/archive.js';
-import { plainColumn } from '../../../engine/batch.js';
-import { batchFromRows } from '../../../engine/rows.js';
+import { plainColumn } from '../../../engine/columns/batch.js';
+import { batchFromRows } from '../../../engine/columns/rows.js';
 import { makeSchema } from '../../../engine/schema.js';
 import { HotRows } from '../../../engine/storage/hot-rows.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
-import { SpareColumns, spareColumns } from '../../../engine/storage/spare-columns.js';
+import { SpareColumns, spareColumns } from '../../../engine/columns/spare-columns.js';
 import type { Value } from '../../model/dataset.js';
 import { seededRandom } from '../../model/random.js';
 import { columnOf } from '../../parquet/segment-sample.js';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { formatCursor, parseCursor, partitionOfTime } from '../../../engine/cursor.js';
 import type { LostRecords } from '../../../engine/maintenance/lost-records.js';
-import { batchFromRows, type Value } from '../../../engine/rows.js';
+import { batchFromRows, type Value } from '../../../engine/columns/rows.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { seededRandom } from '../../model/random.js';
 import type { Codec, Run, SegmentEntry } from '../../../engine/storage/manifest.js';

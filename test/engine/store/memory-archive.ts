@@ -2,7 +2,7 @@ import type { AgentStore } from '../../../engine/archive.js';
 import { ArchiveFolder, type OpenOptions } from '../../../engine/storage/archive-folder.js';
 import type { CommitExtras } from '../../../engine/storage/commit.js';
 import type { Directory } from '../../../engine/storage/directory.js';
-import { batchFromRows } from '../../../engine/rows.js';
+import { batchFromRows } from '../../../engine/columns/rows.js';
 import { makeSchema } from '../../../engine/schema.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';
 import type { Query } from '../../../engine/scan/query.js';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AgentStore } from '../../../engine/archive.js';
-import { batchFromRows } from '../../../engine/rows.js';
+import { batchFromRows } from '../../../engine/columns/rows.js';
 import { makeSchema } from '../../../engine/schema.js';
 import { checkpointKey } from '../../../engine/storage/committed-values.js';
 import type { Checkpoint } from '../../../engine/storage/manifest.js';

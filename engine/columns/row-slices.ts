@@ -1,7 +1,7 @@
-import { bitmapBytes, isValid, type Column, type PlainColumn, type RecordBatch } from '../column.js';
-import { plainColumn } from '../batch.js';
+import { bitmapBytes, isValid, type Column, type PlainColumn, type RecordBatch } from './column.js';
+import { plainColumn } from './batch.js';
 import { LogstrataError } from '../errors.js';
-import { heapRoom, type Room } from '../parquet/encode-space.js';
+import { heapRoom, type Room } from '../memory/room.js';
 import type { FieldType, Schema } from '../schema.js';
 import { copyBytes as copyArray, copyShifted } from '../kernels/simd/copy.js';
 import { copyBytes } from '../utf8.js';

@@ -1,4 +1,4 @@
-import { assert } from './assert.js';
+import { assert } from '../assert.js';
 import { bitmapBytes, isValid } from './column.js';
 import type {
   BytesColumn,
@@ -10,9 +10,9 @@ import type {
   RecordBatch,
   Validity,
 } from './column.js';
-import { LogstrataError } from './errors.js';
-import type { Schema } from './schema.js';
-import { copyBytes } from './utf8.js';
+import { LogstrataError } from '../errors.js';
+import type { Schema } from '../schema.js';
+import { copyBytes } from '../utf8.js';
 
 /** Offsets of a bytes column are 32-bit; more than this would not fit. */
 const columnBytesMax = 2 ** 32 - 1;

@@ -1,4 +1,4 @@
-import { bitmapBytes, isValid } from '../column.js';
+import { bitmapBytes, isValid } from './column.js';
 import type {
   BytesColumn,
   Column,
@@ -7,9 +7,9 @@ import type {
   Int64Column,
   PlainColumn,
   Validity,
-} from '../column.js';
+} from './column.js';
 import { bufferBytes } from '../memory/allocator.js';
-import type { ZoneMap } from '../scan/snapshot.js';
+import type { ZoneMap } from './zone-map.js';
 import type { FieldType } from '../schema.js';
 
 /**

@@ -1,9 +1,9 @@
 import { assert } from '../assert.js';
-import { bitmapBytes, isValid, type PlainColumn, type Validity } from '../column.js';
+import { bitmapBytes, isValid, type PlainColumn, type Validity } from './column.js';
 import { LogstrataError } from '../errors.js';
 import { hotBytesMax, hotRowsMax } from '../limits.js';
 import { copyFromShared, copyShifted } from '../kernels/simd/copy.js';
-import type { ZoneMap } from '../scan/snapshot.js';
+import type { ZoneMap } from './zone-map.js';
 import type { FieldType } from '../schema.js';
 
 const firstRows = 1024;

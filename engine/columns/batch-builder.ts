@@ -1,5 +1,5 @@
-import { heapArrays, type ArraySpace, type RangeArrays } from './array-space.js';
-import { assert } from './assert.js';
+import { heapArrays, type ArraySpace, type RangeArrays } from '../memory/array-space.js';
+import { assert } from '../assert.js';
 import type { RecordBatch } from './column.js';
 import {
   expectedGrowth,
@@ -10,9 +10,9 @@ import {
   type BuilderState,
 } from './column-builder.js';
 import type { ColumnBuilder } from './column-builder.js';
-import { rowGroupBytesMax, rowGroupRowsMax } from './limits.js';
+import { rowGroupBytesMax, rowGroupRowsMax } from '../limits.js';
 import { packBatch, packedBytes, packInPlace } from './packed-batch.js';
-import type { Schema } from './schema.js';
+import type { Schema } from '../schema.js';
 
 /**
  * Builds record batches column by column: bytes and offsets, never row objects.
