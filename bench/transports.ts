@@ -73,7 +73,7 @@ try {
       ['bare', 'dist/bench/http/bare-server.js'],
       ['route', 'dist/bench/http/memory-server.js'],
     ] as const) {
-      for (const transport of ['net', 'uws', 'node']) {
+      for (const transport of ['uws', 'node']) {
         const side = `${kind} ${transport}`;
         if (!side.includes(options.only)) continue;
         const server = await ServerProcess.start(join(packageRoot(), script), [transport, file]).catch(

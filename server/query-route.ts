@@ -11,6 +11,7 @@ import { KnownQueries, type UnderstoodQuery } from './known-queries.js';
 import { ProblemError, problemOf } from './problem.js';
 import { sendProblem } from './problem-response.js';
 import type { QuerySlots } from './query-slots.js';
+import { checkRequest, type RequestTarget } from './request-check.js';
 import { parseAgentPath, parseQueryRequest } from './request.js';
 import { serverTiming } from './server-timing.js';
 import { TimedPieces } from './timed-pieces.js';
@@ -31,7 +32,7 @@ export interface RouteOptions {
 }
 
 /** The methods that the route answers. A preflight is asked only where CORS is on. */
-export function routeMethods(corsOrigin: CorsOrigin): readonly string[] {
+function routeMethods(corsOrigin: CorsOrigin): readonly string[] {
   return Object.keys(corsHeaders(corsOrigin, undefined)).length === 0
     ? ['GET', 'HEAD']
     : ['GET', 'HEAD', 'OPTIONS'];
@@ -41,12 +42,14 @@ export function routeMethods(corsOrigin: CorsOrigin): readonly string[] {
 export class QueryRoute {
   readonly #options: RouteOptions;
   readonly #slots: QuerySlots;
+  readonly #methods: readonly string[];
   readonly #heads: AnswerHeads;
   readonly #known = new KnownQueries();
 
   constructor(options: RouteOptions, slots: QuerySlots) {
     this.#options = options;
     this.#slots = slots;
+    this.#methods = routeMethods(options.corsOrigin);
     this.#heads = new AnswerHeads(options.corsOrigin);
   }
 
@@ -65,9 +68,10 @@ export class QueryRoute {
 
   #answer(request: TransportRequest, response: TransportResponse): Promise<void> | undefined {
     this.#slots.assertOpen();
+    const target = checkRequest(request, this.#methods);
     if (request.method === 'OPTIONS')
       return response.send({ status: 204, headers: this.#preflight(request) }, null);
-    const { store, query } = this.#read(request);
+    const { store, query } = this.#read(target);
     const packs = acceptsGzip(request.header('accept-encoding'));
     const head = this.#heads.of(request.header('origin'));
     if (request.method === 'HEAD') return response.send(packs ? packed(head) : head, null);
@@ -86,24 +90,24 @@ export class QueryRoute {
   }
 
   #preflight(request: TransportRequest): Record<string, string> {
-    return { ...this.#cors(request), ...preflightHeaders(routeMethods(this.#options.corsOrigin)) };
+    return { ...this.#cors(request), ...preflightHeaders(this.#methods) };
   }
 
-  #read(request: TransportRequest): UnderstoodQuery {
-    const target = `${request.rawPath}?${request.rawQuery}`;
+  #read({ rawPath, rawQuery }: RequestTarget): UnderstoodQuery {
+    const target = `${rawPath}?${rawQuery}`;
     const known = this.#known.get(target);
     if (known !== undefined) {
       // The agent may have been given other fields, or have gone, in the meantime.
       const { agent, store, schema } = known;
       if (this.#options.lookup(agent) === store && store.schema === schema) return known;
     }
-    const agent = parseAgentPath(request.rawPath);
+    const agent = parseAgentPath(rawPath);
     const store = this.#options.lookup(agent);
     if (store === undefined) throw new ProblemError(404, `there is no agent "${agent}"`);
     const { schema } = store;
     const { timezone, limitMax, now } = this.#options;
     let isOfNow = false;
-    const query = parseQueryRequest(request.rawQuery, {
+    const query = parseQueryRequest(rawQuery, {
       schema,
       get now() {
         isOfNow = true;

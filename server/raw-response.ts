@@ -4,7 +4,7 @@ import { problemBody, reasonPhrase } from './problem.js';
 import type { ProblemError } from './problem.js';
 
 /** A whole response for a connection that speaks no HTTP any more, with `Connection: close`. */
-export function rawProblem(problem: ProblemError, isHead: boolean): Buffer {
+export function rawProblem(problem: ProblemError): Buffer {
   const body = Buffer.from(problemBody(problem));
   const lines = [`HTTP/1.1 ${problem.status} ${reasonPhrase(problem.status)}`];
   for (const [name, value] of Object.entries(problem.headers)) lines.push(`${name}: ${value}`);
@@ -16,7 +16,7 @@ export function rawProblem(problem: ProblemError, isHead: boolean): Buffer {
     'Connection: close',
   );
   const head = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
-  return isHead ? head : Buffer.concat([head, body]);
+  return Buffer.concat([head, body]);
 }
 
 /**

@@ -3,15 +3,14 @@ import { orDeadline } from '../engine/deadline.js';
 import { LogstrataError } from '../engine/errors.js';
 import type { CorsOrigin } from './cors.js';
 import { formatAddress } from './listen.js';
-import { NetTransport } from './net-transport.js';
 import { NodeTransport } from './node-transport.js';
-import { QueryRoute, routeMethods } from './query-route.js';
+import { QueryRoute } from './query-route.js';
 import { QuerySlots } from './query-slots.js';
-import type { Transport, TransportName, TransportOptions } from './transport.js';
+import type { RequestHandler, Transport, TransportName } from './transport.js';
 import { loadUws } from './uws-binary.js';
 import { UwsTransport } from './uws-transport.js';
 
-/** `auto`: the fastest, which is `net` everywhere. */
+/** `auto`: `uws` where it is installed and loads, else `node`. */
 export type TransportChoice = 'auto' | TransportName;
 
 export interface ServerOptions {
@@ -40,27 +39,30 @@ export interface RunningServer {
   /** `http://host:port`, with the port that was taken. */
   readonly address: string;
   readonly transport: TransportName;
+  /** Why it is not uWebSockets.js, where that would have been taken. */
+  readonly whyNotUws: string | undefined;
   /** Stops listening, answers 503 to new requests, finishes what has begun, and breaks what has not ended after `timeoutMs`. */
   close(options: { readonly timeoutMs: number }): Promise<void>;
 }
 
 /**
- * Serves the route. Throws `invalid` for an address that can't be had, naming it, and `unsupported` for a transport that this
- * machine has no binary of.
+ * Serves the route. Throws `invalid` for an address that can't be had, naming it, and `unsupported` for a transport that does
+ * not load here.
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const slots = new QuerySlots(options.queriesMax);
   const route = new QueryRoute({ ...options, corsOrigin: options.corsOrigin }, slots);
-  const transport = chooseTransport(options.transport, {
-    methods: routeMethods(options.corsOrigin),
-    handler: (request, response) => void route.answer(request, response),
-  });
+  const { transport, whyNotUws } = chooseTransport(
+    options.transport,
+    (request, response) => void route.answer(request, response),
+  );
   const { host, port } = options.listen;
   const portTaken = await transport.listen(host, port);
   const isEverywhere = host === undefined || host === '' || host === '0.0.0.0' || host === '::';
   return {
     address: `http://${formatAddress(isEverywhere ? 'localhost' : host, portTaken)}`,
     transport: transport.name,
+    whyNotUws,
     close: async ({ timeoutMs }) => {
       slots.stop();
       await orDeadline(transport.stop(), timeoutMs);
@@ -69,13 +71,19 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
 }
 
-function chooseTransport(choice: TransportChoice, options: TransportOptions): Transport {
-  if (choice === 'auto' || choice === 'net') return new NetTransport(options);
-  if (choice === 'node') return new NodeTransport(options);
-  const uws = loadUws();
-  if (uws !== undefined) return new UwsTransport(uws, options);
+interface ChosenTransport {
+  readonly transport: Transport;
+  readonly whyNotUws: string | undefined;
+}
+
+function chooseTransport(choice: TransportChoice, handler: RequestHandler): ChosenTransport {
+  if (choice === 'node') return { transport: new NodeTransport(handler), whyNotUws: undefined };
+  const found = loadUws();
+  if ('uws' in found) return { transport: new UwsTransport(found.uws, handler), whyNotUws: undefined };
+  const { whyNot } = found;
+  if (choice === 'auto') return { transport: new NodeTransport(handler), whyNotUws: whyNot };
   throw new LogstrataError(
     'unsupported',
-    `uWebSockets.js has no binary for Node ${process.versions.node} on ${process.platform} ${process.arch}; use the transport "net" or "node"`,
+    `the transport "uws" can't be used: ${whyNot}; "node" can everywhere`,
   );
 }

@@ -1,32 +1,33 @@
 /**
  * The transport port: all that the route asks of an HTTP server. One test suite runs on all implementations.
  *
- * A transport checks the heads of requests itself (`request-head.ts`): the handler sees only HTTP/1.1 requests of an
- * allowed method, without a body, one after another on each connection.
+ * A transport refuses by itself what its library can't read. What it hands on is well-formed, but no more than that: the route checks
+ * the version, the method and the rest of the head (`request-check.ts`).
  */
 export interface Transport {
   readonly name: TransportName;
   /** Takes connections. Throws `invalid` for a busy port or an address that is not ours, naming it. Returns the port taken. */
   listen(host: string | undefined, port: number): Promise<number>;
-  /**
-   * Takes no more connections, closes those without a request, and closes each other one behind its answer. Resolves when
-   * all are closed.
-   */
+  /** Takes no more connections, and closes each that is open behind its answer. Resolves when all are closed. */
   stop(): Promise<void>;
   /** Breaks what is still open and gives back every resource. */
   destroy(): Promise<void>;
 }
 
-/** `net`: our own server on node:net. `uws`: uWebSockets.js behind a gate. `node`: node:http. */
-export type TransportName = 'net' | 'uws' | 'node';
+/** `uws`: uWebSockets.js. `node`: node:http. */
+export type TransportName = 'uws' | 'node';
 
+/** A request. It is to be read before the handler returns: the library may use its memory for the next one. */
 export interface TransportRequest {
-  /** `GET`, `HEAD` or `OPTIONS`: one of the methods that the transport was told to allow. */
   readonly method: string;
-  /** The path as it was sent, percent-encoded. */
+  /** `1.1`, `1.0`, … */
+  readonly version: string;
+  /** What was asked for as it was sent, percent-encoded, up to the first `?`. */
   readonly rawPath: string;
   /** What follows the first `?`, percent-encoded; empty without one. */
   readonly rawQuery: string;
+  /** Address of the other end of the connection, which may be a proxy's: `192.0.2.1`, `2001:db8::1`. Empty where it has gone. */
+  readonly remoteAddress: string;
   /** Value of a header, by its lowercase name; several lines of it are joined by `, `. */
   header(name: string): string | undefined;
 }
@@ -57,7 +58,7 @@ export interface TransportResponse {
    * A part of the body. The head goes with the first. Resolves when the bytes have been handed to the kernel or copied and the
    * client keeps pace: no more than this piece waits on our side. Rejects `cancelled` when the client is gone.
    */
-  write(head: ResponseHead, piece: Uint8Array): Promise<void>;
+  write(head: ResponseHead, piece: Uint8Array): Promise<void> | undefined;
   /** Ends a body that `write` began. */
   end(): void;
   /** Ends the connection so that the client can't take what it has for the whole. Nothing happens when it is gone. */
@@ -65,9 +66,3 @@ export interface TransportResponse {
 }
 
 export type RequestHandler = (request: TransportRequest, response: TransportResponse) => void;
-
-export interface TransportOptions {
-  /** Other methods are refused with a 405 that lists these. */
-  readonly methods: readonly string[];
-  readonly handler: RequestHandler;
-}

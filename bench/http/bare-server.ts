@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { createServer as createNetServer } from 'node:net';
-import type { AddressInfo, Server } from 'node:net';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { loadUws } from '../../server/uws-binary.js';
 
 /**
@@ -10,8 +10,9 @@ import { loadUws } from '../../server/uws-binary.js';
  * address.
  */
 function serveUws(bodies: readonly Buffer[]): void {
-  const uws = loadUws();
-  if (uws === undefined) throw new Error('there is no binary of uWebSockets.js for this machine');
+  const found = loadUws();
+  if (!('uws' in found)) throw new Error(found.whyNot);
+  const { uws } = found;
   uws._cfg('silent');
   const app = uws.App();
   app.any('/*', (response, request) => {
@@ -22,7 +23,7 @@ function serveUws(bodies: readonly Buffer[]): void {
     if (isDone) return;
     response.onWritable((offset) => response.tryEnd(body.subarray(offset), body.length)[0]);
   });
-  app.listen('127.0.0.1', 0, (socket) => {
+  app.listen('127.0.0.1', 0, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
     if (socket === false) throw new Error('uWebSockets.js found no free port');
     announce(uws.us_socket_local_port(socket), 'uws');
   });
@@ -36,32 +37,6 @@ function serveNode(bodies: readonly Buffer[]): Server {
   });
 }
 
-const digitZero = 0x30;
-const digitNine = 0x39;
-const pathAt = 'GET /'.length;
-
-/** Takes every packet for one request: our client sends them so. */
-function serveNet(bodies: readonly Buffer[]): Server {
-  const heads = bodies.map((body) =>
-    Buffer.from(
-      `HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nContent-Length: ${body.length}\r\n\r\n`,
-      'latin1',
-    ),
-  );
-  return createNetServer({ noDelay: true }, (socket) => {
-    socket.on('error', () => socket.destroy());
-    socket.on('data', (packet: Buffer) => {
-      let number = 0;
-      for (let at = pathAt; packet[at]! >= digitZero && packet[at]! <= digitNine; at++)
-        number = number * 10 + packet[at]! - digitZero;
-      socket.cork();
-      socket.write(heads[number]!);
-      socket.write(bodies[number]!);
-      socket.uncork();
-    });
-  });
-}
-
 function announce(port: number, transport: string): void {
   process.stdout.write(`serving  http://127.0.0.1:${port}/  (${transport})\n`);
 }
@@ -71,6 +46,6 @@ const bodies = paths.map((path) => readFileSync(path));
 if (kind === 'uws') {
   serveUws(bodies);
 } else {
-  const server = kind === 'net' ? serveNet(bodies) : serveNode(bodies);
-  server.listen(0, '127.0.0.1', () => announce((server.address() as AddressInfo).port, kind ?? 'node'));
+  const server = serveNode(bodies);
+  server.listen(0, '127.0.0.1', () => announce((server.address() as AddressInfo).port, 'node'));
 }

@@ -120,7 +120,7 @@ async function bodyOf(url: URL): Promise<Buffer> {
 
 /** All that could be the fastest; uWebSockets.js where it has a binary. */
 async function startBareServers(bodyPaths: readonly string[]): Promise<ServerProcess[]> {
-  const kinds = loadUws() === undefined ? ['net'] : ['net', 'uws'];
+  const kinds = 'uws' in loadUws() ? ['node', 'uws'] : ['node'];
   const script = join(packageRoot(), 'dist/bench/http/bare-server.js');
   return Promise.all(kinds.map((kind) => ServerProcess.start(script, [kind, ...bodyPaths])));
 }

@@ -13,6 +13,7 @@ import { packageRoot } from './package-root.js';
 import { sampleLogs, sampleQueries } from './sample-logs.js';
 import {
   describeFolders,
+  describeServer,
   followOption,
   listenOption,
   serveAgents,
@@ -90,7 +91,7 @@ async function demo(
     const server = await serveAgents(served, settings, flags, log);
     begin();
     await printLines([
-      `serving  ${server.address}/api/query/<agent>  (${server.transport})`,
+      describeServer(server),
       '',
       'Try, in another terminal:',
       ...curlLines(served, server.address),

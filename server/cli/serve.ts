@@ -58,7 +58,6 @@ function readListen(text: string): ListenAddress {
 export function transportOption(): Option {
   return new Option('--transport <name>', 'HTTP implementation (default: auto)').choices([
     'auto',
-    'net',
     'uws',
     'node',
   ]);
@@ -103,6 +102,12 @@ export async function serveAgents(
   });
 }
 
+/** Where it answers, and on what. */
+export function describeServer({ address, transport, whyNotUws }: RunningServer): string {
+  const why = whyNotUws === undefined ? '' : `: ${whyNotUws}`;
+  return `serving  ${address}/api/query/<agent>  (${transport}${why})`;
+}
+
 /** Waits for SIGINT or SIGTERM, then lets the server finish what it began. */
 export async function stopWhenTold(
   server: RunningServer,
@@ -133,7 +138,7 @@ async function serveArchive(
     const folder = settings.agentsFolder;
     const changed = new ChangedAgents({ archive, served, collection: begin(), folder, log });
     changed.listen(settings.config.watch);
-    await printLines([`serving  ${server.address}/api/query/<agent>  (${server.transport})`]);
+    await printLines([describeServer(server)]);
     await stopWhenTold(server, signals, log);
     await changed.close();
     return exitDone;

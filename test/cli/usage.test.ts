@@ -55,7 +55,7 @@ describe('wrong usage ends with 2 and says what to type', () => {
     ],
     ['an unknown codec', ['compact', '--codec', 'snappy'], /lz4, zstd/],
     ['an unknown format', ['export', 'nginx', '--format', 'csv'], /jsonl, parquet/],
-    ['an unknown transport', ['serve', '--transport', 'http2'], /auto, net, uws, node/],
+    ['an unknown transport', ['serve', '--transport', 'http2'], /auto, uws, node/],
     ['an address that is none', ['serve', '--listen', '99'], /--listen[^]*127\.0\.0\.1:2111/],
     ['a line for no agent', ['check', '--line', 'x'], /--line needs the agent/],
     ['a yes to nothing', ['verify', '--yes'], /--yes goes with --repair/],

@@ -134,9 +134,13 @@ class Service implements OpenedStore {
     };
   }
 
-  /** Once a server stops, it hears requests only on a connection that it is still answering. */
+  /**
+   * Once a server stops, it hears requests only on connections that are open. node:http closes those that it is not answering;
+   * uWebSockets.js closes one that asks before it is answered.
+   */
   async #beginWhileStopping(request: HttpRequest): Promise<() => Promise<Answer>> {
-    const wire = await this.#occupy();
+    const occupied = await this.#occupy();
+    const wire = this.#transport === 'uws' ? await this.#connect() : occupied;
     this.#closing = this.#server.close({ timeoutMs: 10_000 });
     wire.send(bytesOf(request));
     // By the time that another connection was refused, the server has read the request as well.
@@ -145,7 +149,7 @@ class Service implements OpenedStore {
       () => undefined,
     );
     this.#endEndless();
-    return () => answerAt(1, wire, request);
+    return () => answerAt(wire === occupied ? 1 : 0, wire, request);
   }
 
   async #connect(): Promise<Wire> {

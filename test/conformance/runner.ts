@@ -63,7 +63,11 @@ function check(each: Case, expected: Expected, answer: Answer, target = ''): voi
   else checkProblem(expected, answer, hint);
 }
 
+/** What a library can refuse by itself, in its own words. */
+const refusedByLibraries = [400, 431, 505];
+
 function checkProblem(expected: Expected, answer: Answer, hint: string): void {
+  if (!answer.headers.has('content-type') && refusedByLibraries.includes(expected.status)) return;
   const problem = JSON.parse(answer.body) as Record<string, unknown>;
   expect(problem, hint).toMatchObject({ status: expected.status });
   expect(typeof problem.type, hint).toBe('string');

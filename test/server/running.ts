@@ -6,7 +6,7 @@ import type { TransportName } from '../../server/transport.js';
 import { loadUws } from '../../server/uws-binary.js';
 
 /** All transports that this machine can run. */
-export const transports: TransportName[] = loadUws() === undefined ? ['net', 'node'] : ['net', 'uws', 'node'];
+export const transports: TransportName[] = 'uws' in loadUws() ? ['uws', 'node'] : ['node'];
 
 const running: RunningServer[] = [];
 /** What the servers of a test have logged. */

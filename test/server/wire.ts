@@ -119,7 +119,9 @@ export function parseResponses(bytes: Buffer, isHead: boolean): WireResponse[] {
     if (headers.has('transfer-encoding') && headers.has('content-length'))
       throw new Error('two lengths in one response');
     const body =
-      isHead || status === 204 ? { body: Buffer.alloc(0), end: start } : readBody(bytes, start, headers);
+      isHead || status === 204 || status === 100
+        ? { body: Buffer.alloc(0), end: start }
+        : readBody(bytes, start, headers);
     responses.push({ status, headers, body: body.body, isWhole: body.end !== undefined });
     if (body.end === undefined) break;
     at = body.end;
@@ -133,6 +135,8 @@ function readBody(
   headers: ReadonlyMap<string, string>,
 ): { body: Buffer; end: number | undefined } {
   if (headers.get('transfer-encoding') === 'chunked') return readChunks(bytes, start);
+  // What a library refuses by itself ends with the connection.
+  if (!headers.has('content-length')) return { body: bytes.subarray(start), end: bytes.length };
   const end = start + Number(headers.get('content-length'));
   return { body: bytes.subarray(start, end), end: end <= bytes.length ? end : undefined };
 }

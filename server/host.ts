@@ -1,0 +1,32 @@
+import { isIPv6 } from 'node:net';
+
+/** Names have at most 253 characters; the port comes on top. */
+const hostCharactersMax = 262;
+const portMax = 65_535;
+
+/**
+ * The name or address in a Host header or an authority, without the port and without the brackets of an IPv6 address; undefined where it
+ * is none (RFC 3986, section 3.2.2; without names of no characters, which no `http` URL may have).
+ */
+export function nameOfHost(host: string): string | undefined {
+  if (host.length > hostCharactersMax) return undefined;
+  if (host.startsWith('[')) {
+    const end = host.indexOf(']');
+    const address = host.slice(1, end);
+    return end > 0 && !address.includes('%') && isIPv6(address) && isPort(host.slice(end + 1))
+      ? address
+      : undefined;
+  }
+  const colon = host.indexOf(':');
+  const name = colon < 0 ? host : host.slice(0, colon);
+  return isName(name) && isPort(colon < 0 ? '' : host.slice(colon)) ? name : undefined;
+}
+
+/** Nothing, or a colon and any digits. */
+function isPort(text: string): boolean {
+  return text === '' || (/^:\d{0,5}$/.test(text) && Number(text.slice(1)) <= portMax);
+}
+
+function isName(text: string): boolean {
+  return /^(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+$/.test(text);
+}
