@@ -124,6 +124,7 @@ export class ArchiveFolder implements Archive {
   private connecting: Promise<WriterLink | undefined> | undefined;
   private timer: NodeJS.Timeout | undefined;
   private maintaining: Promise<void> | undefined;
+  private lastWarning: string | undefined;
   private closed = false;
 
   constructor(
@@ -161,7 +162,14 @@ export class ArchiveFolder implements Archive {
   }
 
   private async becomeWriterOrFollow(): Promise<void> {
-    this.lock = await this.neighbours.lock();
+    try {
+      this.lock = await this.neighbours.lock();
+    } catch (error) {
+      // A server answers what is stored all the same, and takes the lock once there is room for it.
+      if (this.settings.role !== 'serve' || !isLogstrataError(error) || error.code !== 'disk_full')
+        throw error;
+      return this.warn(error.message);
+    }
     if (this.lock !== undefined) {
       this.serve(this.lock);
       return;
@@ -378,9 +386,16 @@ export class ArchiveFolder implements Archive {
           await this.retire(agent);
       }
       if (this.background?.isAlone === true) this.background.tick(await this.backgroundAgents());
+      this.lastWarning = undefined;
     } catch (error) {
-      this.settings.onWarning(error instanceof Error ? error.message : String(error));
+      this.warn(error instanceof Error ? error.message : String(error));
     }
+  }
+
+  /** Tells what upkeep has met, once until it is over. */
+  private warn(message: string): void {
+    if (message !== this.lastWarning) this.settings.onWarning(message);
+    this.lastWarning = message;
   }
 
   /** Takes away what is over, and plans the next look. Does nothing where the records are kept for ever. */

@@ -1,19 +1,18 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promises as fs } from 'node:fs';
-import { join } from 'node:path';
+import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { orDeadline } from '../deadline.js';
 import { isLogstrataError, LogstrataError } from '../errors.js';
-import { fileSystemError } from './file-system-error.js';
-import { connectInFolder, listenInFolder } from './folder-socket.js';
-import { ownerFor } from './folder-owner.js';
+import { fileSystemError, hasSystemCode } from './file-system-error.js';
+import { LockFolder, type LockMember } from './lock-folder.js';
+import { connectTo } from './unix-socket.js';
 import {
   ChannelServer,
   WriterChannel,
   type ChannelClient,
   type ChannelOperations,
 } from './writer-channel.js';
-import { connectTo, listenAlone, lockAddress } from './writer-lock.js';
+import { takeLock } from './writer-lock.js';
 
 /** The process that holds the lock. */
 export interface LockHolder {
@@ -40,195 +39,114 @@ export interface WriterLink extends ChannelClient {
 }
 
 /** What the two sides say to each other; another version is not understood. */
-const protocolVersion = 2;
+const protocolVersion = 3;
 
-/**
- * Anybody on the machine can connect to an abstract socket, so both sides prove that they can read this file of the data
- * folder. Its name is none of an agent.
- */
-const secretFileName = '.writer';
-
-/** A new holder listens before its secret is written, and a stopping one listens no longer than this. */
+/** One that is stopping takes connections no longer than this. */
 const helloAttemptsMax = 100;
 const helloRetryMs = 50;
 const helloTimeoutMs = 10_000;
 
-/** How often a secret is written again for which the disk had no room. */
-const secretRetryMs = 1000;
-
-interface Secret extends LockHolder {
-  readonly secret: string;
-}
-
-function proof(secret: string, side: 'writer' | 'other', nonce: string): string {
-  return createHmac('sha256', secret).update(`${side} ${nonce}`).digest('hex');
-}
-
-function isSame(a: string, b: unknown): boolean {
-  if (typeof b !== 'string' || a.length !== b.length) return false;
-  return timingSafeEqual(Buffer.from(a), Buffer.from(b));
-}
-
 /**
  * Takes the lock on the data folder at `location`, for one writer among all processes of the machine; undefined when
- * another process holds it. It vanishes with this process, however that ends. Throws `io`, `not_found`.
+ * another process holds it. It vanishes with this process, however that ends. Throws as `takeLock`.
  */
 export async function lockForWriting(
   location: string,
   role: string,
   platform: NodeJS.Platform = process.platform,
 ): Promise<WriterLock | undefined> {
-  const secret: Secret = { role, pid: process.pid, secret: randomBytes(16).toString('hex') };
-  const channel = new ChannelServer((args) => answerHello(secret, args));
-  const address = await lockAddress(location, platform);
-  const server = await listenAlone(address, (socket) => channel.accept(socket));
-  if (server === undefined) return undefined;
-  const inFolder =
-    platform === 'linux' ? await listenInFolder(location, (socket) => channel.accept(socket)) : null;
-  const release = async (): Promise<void> => {
-    if (inFolder !== 'held') await inFolder?.close();
-    await new Promise<void>((resolve) => {
-      server.close(() => resolve());
-    });
-  };
-  if (inFolder === 'held') {
-    await channel.stop();
-    await release();
-    return undefined;
-  }
-  const released = new AbortController();
-  let later: Promise<void> | undefined;
-  try {
-    await writeSecret(location, secret);
-  } catch (error) {
-    // On a full disk this process still answers what is stored; the others are told that they can't connect.
-    if (isLogstrataError(error) && error.code === 'disk_full') {
-      later = writeSecretLater(location, secret, released.signal);
-    } else {
-      await channel.stop();
-      await release();
-      throw error;
-    }
-  }
+  const channel = new ChannelServer((args) => answerHello(role, args));
+  const lock = await takeLock(location, role, (socket) => channel.accept(socket), platform);
+  if (lock === undefined) return undefined;
   return {
     serve: (operations) => channel.serve(operations),
     stopServing: () => channel.stop(),
     release: async () => {
-      released.abort();
-      // What is being written must not come behind the secret of the next holder.
-      await later;
       await channel.stop();
-      await release();
+      await lock.release();
     },
   };
 }
 
-async function writeSecret(location: string, secret: Secret): Promise<void> {
-  const path = join(location, secretFileName);
-  try {
-    await fs.writeFile(`${path}.tmp`, JSON.stringify(secret), { mode: 0o640 });
-    const owner = await ownerFor(location);
-    if (owner !== undefined) await fs.chown(`${path}.tmp`, owner.uid, owner.gid);
-    await fs.rename(`${path}.tmp`, path);
-  } catch (error) {
-    throw fileSystemError(error, 'write', path);
-  }
-}
-
-/** Writes the secret once there is room for it, unless the lock is released before. */
-async function writeSecretLater(location: string, secret: Secret, released: AbortSignal): Promise<void> {
-  while (!released.aborted) {
-    try {
-      await delay(secretRetryMs, undefined, { signal: released, ref: false });
-      await writeSecret(location, secret);
-      return;
-    } catch {
-      // Not yet, or never: the next round tells.
-    }
-  }
-}
-
-async function readSecret(location: string): Promise<Secret | undefined> {
-  const path = join(location, secretFileName);
-  try {
-    const value = JSON.parse(await fs.readFile(path, 'utf8')) as Partial<Record<keyof Secret, unknown>>;
-    const { role, pid, secret } = value;
-    if (typeof role !== 'string' || typeof pid !== 'number' || typeof secret !== 'string') return undefined;
-    return { role, pid, secret };
-  } catch {
-    // Missing or half written: its writer is only beginning, which the caller waits for.
-    return undefined;
-  }
-}
-
-function answerHello({ role, pid, secret }: Secret, args: unknown): Promise<unknown> {
-  const hello = (args ?? {}) as { version?: unknown; nonce?: unknown; proof?: unknown };
+function answerHello(role: string, args: unknown): Promise<unknown> {
+  const hello = (args ?? {}) as { version?: unknown };
   if (hello.version !== protocolVersion) {
-    throw new LogstrataError('unsupported', `process ${pid} (${role}) runs another version of logstrata`);
+    throw new LogstrataError(
+      'unsupported',
+      `process ${process.pid} (${role}) runs another version of logstrata`,
+    );
   }
-  const nonce = String(hello.nonce);
-  if (!isSame(proof(secret, 'other', nonce), hello.proof)) {
-    throw new LogstrataError('invalid', 'the secret of the data folder is another one');
-  }
-  return Promise.resolve({ role, pid, proof: proof(secret, 'writer', nonce) });
+  return Promise.resolve(null);
 }
 
 /**
  * Connects to the process that holds the lock on the data folder; undefined when there is none. Throws `unsupported` when
- * that runs another version, `locked` when it does not answer or can't be trusted, `io`.
+ * that runs another version, `locked` when it does not answer or this user may not ask it, `not_found` without a data folder, `io`.
  */
 export async function connectToWriter(
   location: string,
   platform: NodeJS.Platform = process.platform,
 ): Promise<WriterLink | undefined> {
-  const address = await lockAddress(location, platform);
-  for (let attempt = 0; attempt < helloAttemptsMax; attempt++) {
-    const socket =
-      (await connectTo(address)) ?? (platform === 'linux' ? await connectInFolder(location) : undefined);
-    if (socket === undefined) return undefined;
-    const channel = new WriterChannel(socket);
-    const secret = await readSecret(location);
-    const holder = secret === undefined ? undefined : await sayHello(channel, secret);
-    if (holder !== undefined) {
-      return {
-        holder,
-        get alive() {
-          return channel.alive;
-        },
-        request: (operation, args, payload) => channel.request(operation, args, payload),
-        close: () => channel.close(),
-      };
-    }
-    await channel.close();
-    await delay(helloRetryMs);
-  }
-  throw locked(
-    location,
-    'does not know the secret of the folder: this user may not read it, or there was no room on the disk to write it',
-  );
-}
-
-function locked(location: string, reason: string): LogstrataError {
-  const path = join(location, secretFileName);
-  return new LogstrataError('locked', `another process holds the lock on ${location}, but it ${reason}`, {
-    path,
-  });
-}
-
-/** Who holds the lock; undefined when the secret is not (or no longer) its own, as between two holders. */
-async function sayHello(channel: WriterChannel, { secret }: Secret): Promise<LockHolder | undefined> {
-  const nonce = randomBytes(16).toString('hex');
-  const args = { version: protocolVersion, nonce, proof: proof(secret, 'other', nonce) };
+  const folder = await LockFolder.find(location, platform);
+  if (folder === undefined) return undefined;
   try {
-    const result = await orDeadline(channel.request('hello', args), helloTimeoutMs);
-    if (result === 'deadline')
-      throw new LogstrataError('locked', 'the process that holds the lock does not answer');
-    const answer = result as Partial<Record<'role' | 'pid' | 'proof', unknown>>;
-    if (!isSame(proof(secret, 'writer', nonce), answer.proof)) return undefined;
-    return { role: String(answer.role), pid: Number(answer.pid) };
+    for (let attempt = 0; attempt < helloAttemptsMax; attempt++) {
+      const member = await folder.holder();
+      const socket = member === undefined ? undefined : await connectToMember(folder, member);
+      if (member === undefined || socket === undefined) return undefined;
+      const link = socket === 'busy' ? undefined : await greet(new WriterChannel(socket), location, member);
+      if (link !== undefined) return link;
+      await delay(helloRetryMs);
+    }
+    throw new LogstrataError('locked', `the process that holds the lock on ${location} takes no connection`);
+  } finally {
+    await folder.close();
+  }
+}
+
+async function connectToMember(
+  folder: LockFolder,
+  { name, pid, role }: LockMember,
+): Promise<Socket | 'busy' | undefined> {
+  const { location } = folder;
+  try {
+    return await connectTo(folder.addressOf(name));
   } catch (error) {
-    if (isLogstrataError(error) && (error.code === 'invalid' || error.code === 'closed')) return undefined;
+    if (!hasSystemCode(error, 'EACCES', 'EPERM')) throw fileSystemError(error, 'connect to', location);
+    const { uid } = await fs.stat(location);
+    throw new LogstrataError(
+      'locked',
+      `process ${pid} (${role}) writes to ${location}, or was killed while it did, and only user ${uid} and root may ask it: ` +
+        'run the command as one of them, or ask the server over HTTP',
+      { path: location, cause: error },
+    );
+  }
+}
+
+/** Says hello; undefined when the process has gone meanwhile. */
+async function greet(
+  channel: WriterChannel,
+  location: string,
+  { pid, role }: LockMember,
+): Promise<WriterLink | undefined> {
+  try {
+    const answer = await orDeadline(channel.request('hello', { version: protocolVersion }), helloTimeoutMs);
+    if (answer === 'deadline')
+      throw new LogstrataError(
+        'locked',
+        `process ${pid} (${role}), which writes to ${location}, does not answer`,
+      );
+  } catch (error) {
     await channel.close();
+    if (isLogstrataError(error) && error.code === 'closed') return undefined;
     throw error;
   }
+  return {
+    holder: { role, pid },
+    get alive() {
+      return channel.alive;
+    },
+    request: (operation, args, payload) => channel.request(operation, args, payload),
+    close: () => channel.close(),
+  };
 }

@@ -1,97 +1,175 @@
-import { promises as fs } from 'node:fs';
-import { connect, createServer, type Server, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { channelConnectionsMax } from '../limits.js';
+import { randomBytes } from 'node:crypto';
+import type { Server, Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { LogstrataError } from '../errors.js';
 import { fileSystemError, hasSystemCode } from './file-system-error.js';
+import { LockFolder, lockMember, type LockMember } from './lock-folder.js';
+import { isListenedAt, listenAt } from './unix-socket.js';
 
-/** Where the one writer of a folder listens: listening there is the lock. */
-export interface LockAddress {
-  readonly address: string;
-  /** The address is a file, which a process that was killed leaves behind. */
-  readonly isFile: boolean;
+/** The lock, held by this process. */
+export interface HeldLock {
+  release(): Promise<void>;
 }
 
-/**
- * Bytes of an abstract name, with the zero that it begins with: all that a socket's address has room for. Some versions of Node fill up
- * a shorter name with zeros and others do not, and then the same name is two addresses: processes of both could hold the lock at once.
- */
-const abstractNameBytes = 108;
+/** How long the processes that want the lock at the same moment may take to agree. Only one that was stopped in the middle takes longer. */
+const agreementMsMax = 10_000;
+
+/** How often one that waits for another looks again, and the longest time that one which has given way stays away. */
+const lookMs = 5;
+const awayMsMax = 20;
 
 /**
- * The address for the folder at `location`, from its device and inode, so that every path to it gives the same. On Linux an
- * abstract socket, on Windows a pipe: both vanish with the process that holds them. Elsewhere a socket file.
+ * Takes the lock on the data folder at `location`; undefined when another process holds it. It vanishes with this process, however that
+ * ends: what is left of it then is a socket that takes no connection. `accept` gets those that connect.
+ *
+ * Who wants the lock listens at a socket in the lock's folder first, of a name that was never there, and only then looks for others
+ * that listen. Of two that want it, the later one to listen therefore sees the other, and has it only if that one goes. So no two have it,
+ * whatever they do at the same moment; the order of the names says who gives way.
+ *
+ * Throws `not_found`, `locked` where another process neither takes the lock nor goes, `io`, `disk_full`.
  */
-export async function lockAddress(
+export async function takeLock(
   location: string,
-  platform: NodeJS.Platform = process.platform,
-): Promise<LockAddress> {
-  let name: string;
-  try {
-    const { dev, ino } = await fs.stat(location, { bigint: true });
-    name = `logstrata-${dev}-${ino}`;
-  } catch (error) {
-    throw fileSystemError(error, 'lock', location);
-  }
-  if (platform === 'linux') return { address: `\0${name}`.padEnd(abstractNameBytes, '-'), isFile: false };
-  if (platform === 'win32') return { address: `\\\\.\\pipe\\${name}`, isFile: false };
-  return { address: join(tmpdir(), `${name}.sock`), isFile: true };
-}
-
-/** Listens at the address, with `accept` for those that connect; undefined when another process does. */
-export async function listenAlone(
-  { address, isFile }: LockAddress,
+  role: string,
   accept: (socket: Socket) => void,
-): Promise<Server | undefined> {
-  const server = await listen(address, accept);
-  if (server !== undefined || !isFile) return server;
-  const holder = await connectTo({ address });
-  if (holder !== undefined) {
-    holder.destroy();
-    return undefined;
+  platform: NodeJS.Platform = process.platform,
+): Promise<HeldLock | undefined> {
+  const folder = await LockFolder.make(location, platform);
+  const endMs = performance.now() + agreementMsMax;
+  try {
+    for (;;) {
+      const holder = await folder.holder();
+      if (holder !== undefined && (await isAlive(folder, holder))) break;
+      const candidate = await Candidate.listen(folder, role, accept);
+      const outcome = candidate === undefined ? 'gives way' : await candidate.settle(endMs);
+      if (outcome === 'holds') return candidate!;
+      if (outcome === 'is held') break;
+      if (performance.now() > endMs) throw await unsettled(location, folder);
+      await delay(Math.random() * awayMsMax);
+    }
+  } catch (error) {
+    await folder.close();
+    throw error instanceof LogstrataError ? error : fileSystemError(error, 'take the lock on', location);
   }
-  // Nobody listens: the file is what a killed process has left. Should two processes find that at the same moment, both may
-  // come to listen; the exclusive link of the manifest then lets only one of them publish.
-  await fs.rm(address, { force: true });
-  return listen(address, accept);
+  await folder.close();
+  return undefined;
 }
 
-/** Listens at the address; undefined when another process does. Throws `io`. */
-export function listen(address: string, accept: (socket: Socket) => void): Promise<Server | undefined> {
-  return new Promise((resolve, reject) => {
-    const server = createServer(accept);
-    server.maxConnections = channelConnectionsMax;
-    server.once('error', (error) => {
-      if (hasSystemCode(error, 'EADDRINUSE')) resolve(undefined);
-      else reject(asError(fileSystemError(error, 'listen at', printable(address))));
-    });
-    server.listen({ path: address }, () => {
-      // Holding the lock is no reason for the process to stay.
-      server.unref();
-      resolve(server);
-    });
-  });
+type Outcome = 'holds' | 'is held' | 'gives way';
+
+/** One that listens in the lock's folder, and holds the lock or wants to. */
+class Candidate implements HeldLock {
+  private constructor(
+    private readonly folder: LockFolder,
+    private readonly self: LockMember,
+    private readonly server: Server,
+  ) {}
+
+  /** Undefined when a new holder has cleared it away before it had its name. */
+  static async listen(
+    folder: LockFolder,
+    role: string,
+    accept: (socket: Socket) => void,
+  ): Promise<Candidate | undefined> {
+    const self = lockMember(`${randomBytes(4).toString('hex')}-${role}-${process.pid}`)!;
+    const unnamed = `${self.name}.new`;
+    const server = await listenIn(folder, unnamed, accept);
+    try {
+      await folder.open(unnamed);
+      // Others must not come upon it before it listens: they would take it for what a killed process has left.
+      await folder.rename(unnamed, self.name);
+      return new Candidate(folder, self, server);
+    } catch (error) {
+      await folder.remove(unnamed).catch(() => {});
+      server.close();
+      if (hasSystemCode(error, 'ENOENT')) return undefined;
+      throw error;
+    }
+  }
+
+  /** Waits until it is clear who has the lock. Whoever has not is no candidate any more. */
+  async settle(endMs: number): Promise<Outcome> {
+    try {
+      const outcome = await this.#outcome(endMs);
+      if (outcome !== 'holds') await this.#leave();
+      return outcome;
+    } catch (error) {
+      await this.#leave();
+      throw error;
+    }
+  }
+
+  async #outcome(endMs: number): Promise<Outcome> {
+    for (;;) {
+      const rivals = await this.#rivals();
+      if (rivals.length === 0) {
+        await this.folder.nameHolder(this.self);
+        await this.#clear();
+        return 'holds';
+      }
+      const holder = await this.folder.holder();
+      if (rivals.some(({ name }) => name === holder?.name)) return 'is held';
+      if (rivals.some(({ name }) => name < this.self.name) || performance.now() > endMs) return 'gives way';
+      await delay(lookMs);
+    }
+  }
+
+  /** The others that live. What killed ones have left is removed: a name that does not answer never will again. */
+  async #rivals(): Promise<LockMember[]> {
+    const rivals: LockMember[] = [];
+    for (const name of await this.folder.names()) {
+      const member = lockMember(name);
+      if (member === undefined || name === this.self.name) continue;
+      if (await isAlive(this.folder, member)) rivals.push(member);
+      else await this.folder.remove(name).catch(() => {});
+    }
+    return rivals;
+  }
+
+  /** Removes what was never given its name: who was about to give it to one of these begins anew. */
+  async #clear(): Promise<void> {
+    for (const name of await this.folder.names())
+      if (lockMember(name) === undefined) await this.folder.remove(name).catch(() => {});
+  }
+
+  async release(): Promise<void> {
+    // While it still listens nobody else names himself.
+    await this.folder.forgetHolder().catch(() => {});
+    await this.#leave();
+    await this.folder.close();
+  }
+
+  async #leave(): Promise<void> {
+    await this.folder.remove(this.self.name).catch(() => {});
+    // Nobody can connect any more; what those do who have is no reason to wait.
+    this.server.close();
+  }
 }
 
-/** A connection to the process that listens at the address; undefined when there is none. */
-export function connectTo({ address }: Pick<LockAddress, 'address'>): Promise<Socket | undefined> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ path: address });
-    socket.once('connect', () => {
-      socket.removeAllListeners('error');
-      resolve(socket);
-    });
-    socket.once('error', (error) => {
-      if (hasSystemCode(error, 'ECONNREFUSED', 'ENOENT', 'ECONNRESET')) resolve(undefined);
-      else reject(asError(fileSystemError(error, 'connect to', printable(address))));
-    });
-  });
+/** Listens at a name in the folder. Throws `io` where the file system takes no sockets. */
+async function listenIn(folder: LockFolder, name: string, accept: (socket: Socket) => void): Promise<Server> {
+  try {
+    return await listenAt(folder.addressOf(name), accept);
+  } catch (error) {
+    if (!hasSystemCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL')) throw error;
+    throw new LogstrataError(
+      'io',
+      `the file system of ${folder.location} takes no Unix sockets, which the lock of a data folder is made of: put the data on another one`,
+      { path: folder.location, cause: error },
+    );
+  }
 }
 
-function printable(address: string): string {
-  return address.replace('\0', '@');
+function isAlive(folder: LockFolder, { name }: LockMember): Promise<boolean> {
+  return isListenedAt(folder.addressOf(name));
 }
 
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
+async function unsettled(location: string, folder: LockFolder): Promise<LogstrataError> {
+  const members = (await folder.names()).flatMap((name) => lockMember(name) ?? []);
+  const who = members.map(({ role, pid }) => `process ${pid} (${role})`).join(', ') || 'another process';
+  return new LogstrataError(
+    'locked',
+    `${who} began to take the lock on ${location}, but does not get on with it: let it go on, or end it`,
+    { path: location },
+  );
 }

@@ -9,7 +9,7 @@ const loadSample = ['load', 'app', 'data/samples/app.log'];
 function filesOf(folder: string): string[] {
   const files = readdirSync(join(folder, 'data/store'), { recursive: true, encoding: 'utf8' });
   // There only while somebody holds the lock.
-  return files.filter((name) => name !== '.writer.sock').sort();
+  return files.filter((name) => !/^\.(lock|writer)/.test(name)).sort();
 }
 
 it('a repair beside a server is refused, and says which process to stop', async () => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { lstatSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { crc32, inflateRawSync } from 'node:zlib';
@@ -448,13 +448,16 @@ describe('rejected lines', () => {
 });
 
 describe('lock', () => {
-  it('leaves the secret of the last writer in .writer', () => {
-    const content = JSON.parse(readFileSync(join(folder, '.writer'), 'utf8')) as Record<string, unknown>;
-    expect(content).toEqual({
-      role: 'test',
-      pid: process.pid,
-      secret: expect.stringMatching(/^[0-9a-f]{32}$/) as string,
-    });
-    expect(unnamed(content)).toEqual([]);
+  it('is a socket that .writer leads to while somebody holds it, and nothing after', async () => {
+    const place = join(folder, '.lock');
+    expect(readdirSync(folder)).not.toContain('.writer');
+    expect(readdirSync(place)).toEqual([]);
+    const archive = await openArchive(folder, { mode: 'write', role: 'test' });
+    const [name] = readdirSync(place);
+    expect(name).toMatch(new RegExp(`^[0-9a-f]{8}-test-${process.pid}$`));
+    expect(readlinkSync(join(folder, '.writer'))).toBe(`.lock/${name}`);
+    expect(lstatSync(join(place, name!)).isSocket()).toBe(true);
+    expect(lstatSync(place).mode & 0o777).toBe(0o700);
+    await archive.close();
   });
 });

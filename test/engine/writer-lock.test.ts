@@ -1,6 +1,7 @@
-import { fork } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readlinkSync } from 'node:fs';
+import { chmod, chown, mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +15,9 @@ import { decodeBatch, encodeBatch } from '../../engine/storage/batch-codec.js';
 import { encodeFrame } from '../../engine/storage/frame.js';
 import type { ChannelOperations } from '../../engine/storage/writer-channel.js';
 import { connectToWriter, lockForWriting, type WriterLink } from '../../engine/storage/writer-link.js';
-import { lockAddress } from '../../engine/storage/writer-lock.js';
+import { root } from '../cli/process.js';
+
+const long = process.env['LOGSTRATA_LONG'] === '1';
 
 const scratch: string[] = [];
 
@@ -32,16 +35,50 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await delay(5);
 }
 
-// On Linux the socket file of the other systems can be tried too.
+/** What lies in the lock's folder and who is named the holder. */
+function leftIn(folder: string): string[] {
+  return [
+    ...readdirSync(join(folder, '.lock')),
+    ...(readdirSync(folder).includes('.writer') ? ['.writer'] : []),
+  ];
+}
+
+/** A process that holds the lock until it is killed. */
+async function holderIn(folder: string): Promise<ChildProcess> {
+  const script = join(await freshFolder(), 'holder.mjs');
+  await writeFile(
+    script,
+    `import { lockForWriting } from ${JSON.stringify(join(root, 'dist/engine/storage/writer-link.js'))};
+     const lock = await lockForWriting(${JSON.stringify(folder)}, 'serve');
+     setInterval(() => {}, 1000);
+     process.send(lock === undefined ? 'held' : 'holds');`,
+  );
+  const child = fork(script);
+  expect((await once(child, 'message'))[0]).toBe('holds');
+  return child;
+}
+
+// The others have no /proc that a long path could be shortened by.
 const platforms: readonly NodeJS.Platform[] =
   process.platform === 'linux' ? ['linux', 'darwin'] : [process.platform];
+const places = platforms.flatMap((platform) => [
+  { platform, length: 'short', below: '' },
+  {
+    platform,
+    length: 'longer than the address of a socket',
+    below: `${'long'.repeat(20)}/${'name'.repeat(20)}`,
+  },
+]);
 
-describe.each(platforms)('the writer lock as on %s', (platform) => {
+describe.each(places)('the writer lock as on $platform, where the path is $length', ({ platform, below }) => {
   it('is held by one, by whatever path the folder is named, and free after its release', async () => {
-    const folder = await freshFolder();
-    const alias = `${folder}-alias`;
+    const base = await freshFolder();
+    const folder = join(base, below);
+    await mkdir(folder, { recursive: true });
+    const alias = `${base}-alias`;
     scratch.push(alias);
     await symlink(folder, alias);
+    expect(await connectToWriter(folder, platform)).toBeUndefined();
     const lock = await lockForWriting(folder, 'serve', platform);
     expect(lock).toBeDefined();
     expect(await lockForWriting(folder, 'load', platform)).toBeUndefined();
@@ -54,58 +91,92 @@ describe.each(platforms)('the writer lock as on %s', (platform) => {
     expect(link!.holder).toEqual({ role: 'serve', pid: process.pid });
     await link!.close();
     await lock!.release();
+    expect(leftIn(folder)).toEqual([]);
     expect(await connectToWriter(folder, platform)).toBeUndefined();
     const next = await lockForWriting(folder, 'load', platform);
     expect(next).toBeDefined();
     await next!.release();
   });
-
-  it.runIf(existsSync('/dev/full'))(
-    'can be connected to once a full disk has room for its secret',
-    async () => {
-      const folder = await freshFolder();
-      await symlink('/dev/full', join(folder, '.writer.tmp'));
-      const lock = await lockForWriting(folder, 'serve', platform);
-      lock!.serve({});
-      expect(existsSync(join(folder, '.writer'))).toBe(false);
-      await rm(join(folder, '.writer.tmp'));
-      const link = await connectToWriter(folder, platform);
-      expect(link!.holder).toEqual({ role: 'serve', pid: process.pid });
-      await link!.close();
-      await lock!.release();
-    },
-  );
-
-  it('vanishes with a process that is killed', async () => {
-    const folder = await freshFolder();
-    const { address } = await lockAddress(folder, platform);
-    const holder = join(folder, 'holder.mjs');
-    const listening = `import { createServer } from 'node:net';
-      createServer().listen({ path: ${JSON.stringify(address)} }, () => process.send('listening'));`;
-    await writeFile(holder, listening);
-    const child = fork(holder);
-    await new Promise((resolve) => child.once('message', resolve));
-    expect(await lockForWriting(folder, 'load', platform)).toBeUndefined();
-    const gone = new Promise((resolve) => child.once('exit', resolve));
-    child.kill('SIGKILL');
-    await gone;
-    const lock = await lockForWriting(folder, 'load', platform);
-    expect(lock).toBeDefined();
-    await lock!.release();
-  });
 });
 
-it.runIf(existsSync('/proc/net/unix'))('is held at the address that every Node gives it', async () => {
+it('vanishes with a process that is killed, and what that leaves is cleared away', async () => {
   const folder = await freshFolder();
-  const lock = await lockForWriting(folder, 'serve');
-  const { dev, ino } = await stat(folder, { bigint: true });
-  // The system shows zeros as @: with the first byte these are all 108 that there are, none of them filled up by Node.
-  const name = `@${`logstrata-${dev}-${ino}`.padEnd(107, '-')}`;
-  const names = (await readFile('/proc/net/unix', 'latin1'))
-    .split('\n')
-    .map((line) => line.split(' ').at(-1));
-  expect(names.filter((shown) => shown?.includes(`logstrata-${dev}-${ino}-`))).toContain(name);
+  const child = await holderIn(folder);
+  expect(await lockForWriting(folder, 'load')).toBeUndefined();
+  const gone = once(child, 'exit');
+  child.kill('SIGKILL');
+  await gone;
+  expect(leftIn(folder)).toHaveLength(2);
+  expect(await connectToWriter(folder)).toBeUndefined();
+  const lock = await lockForWriting(folder, 'load');
+  expect(leftIn(folder)).toHaveLength(2);
   await lock!.release();
+  expect(leftIn(folder)).toEqual([]);
+});
+
+it('is taken by exactly one of those that want it at the same moment, again and again', async () => {
+  const folder = await freshFolder();
+  // What killed processes have left: one that held it, one that wanted it, and one that had no name yet.
+  const child = await holderIn(folder);
+  const gone = once(child, 'exit');
+  child.kill('SIGKILL');
+  await gone;
+  for (const name of ['00000000-load-1', 'ffffffff-load-2.new'])
+    await writeFile(join(folder, '.lock', name), '');
+  for (let round = 0; round < (long ? 1000 : 20); round++) {
+    const taken = await Promise.all(Array.from({ length: 6 }, () => lockForWriting(folder, 'load')));
+    const holders = taken.filter((lock) => lock !== undefined);
+    expect(holders).toHaveLength(1);
+    expect(leftIn(folder)).toHaveLength(2);
+    await holders[0]!.release();
+    expect(leftIn(folder)).toEqual([]);
+  }
+});
+
+it('takes the place of what an earlier version wrote about its holder', async () => {
+  const folder = await freshFolder();
+  await writeFile(join(folder, '.writer'), '{"role":"serve","pid":1,"secret":"x"}');
+  expect(await connectToWriter(folder)).toBeUndefined();
+  const lock = await lockForWriting(folder, 'serve');
+  expect(readlinkSync(join(folder, '.writer'))).toMatch(
+    new RegExp(`^\\.lock/[0-9a-f]{8}-serve-${process.pid}$`),
+  );
+  await lock!.release();
+});
+
+it('trusts no folder that others than those who may write to the data can make sockets in', async () => {
+  const folder = await freshFolder();
+  const place = join(folder, '.lock');
+  const refused = async (reason: string): Promise<void> => {
+    const failure = { code: 'locked', message: expect.stringContaining(reason) as string };
+    await expect(lockForWriting(folder, 'load')).rejects.toMatchObject(failure);
+    await expect(connectToWriter(folder)).rejects.toMatchObject(failure);
+  };
+  await symlink(await freshFolder(), place);
+  await refused('is no folder');
+  await rm(place);
+  await mkdir(place);
+  await chmod(place, 0o777);
+  await refused('chmod 700');
+  await chmod(place, 0o700);
+  if (process.getuid?.() === 0) {
+    await chown(place, 65_534, 65_534);
+    await refused('belongs to user 65534');
+    await chown(place, 0, 0);
+  }
+  await (await lockForWriting(folder, 'load'))!.release();
+});
+
+it('is shared by a group that may write to the data, and by nobody else', async () => {
+  const folder = await freshFolder();
+  const modeOfLock = async (mode: number): Promise<number> => {
+    await chmod(folder, mode);
+    await rm(join(folder, '.lock'), { recursive: true, force: true });
+    await (await lockForWriting(folder, 'load'))!.release();
+    return (await stat(join(folder, '.lock'))).mode & 0o777;
+  };
+  for (const mode of [0o700, 0o755, 0o750]) expect(await modeOfLock(mode)).toBe(0o700);
+  for (const mode of [0o770, 0o775, 0o777]) expect(await modeOfLock(mode)).toBe(0o770);
 });
 
 it('says what is wrong with a folder that can not be locked', async () => {
@@ -284,9 +355,8 @@ describe('the channel to the writer', () => {
   });
 
   async function rawSocket(folder: string): Promise<Socket> {
-    const { address } = await lockAddress(folder);
     return new Promise((resolve) => {
-      const socket = connect({ path: address }, () => resolve(socket));
+      const socket = connect({ path: join(folder, '.writer') }, () => resolve(socket));
     });
   }
 
@@ -305,7 +375,6 @@ describe('the channel to the writer', () => {
     });
     const good = await connectOne();
     const bounds = { jsonBytesMax: 2 ** 32, payloadBytesMax: 2 ** 32 };
-    const hello = { version: 2, nonce: 'x', proof: '0'.repeat(64) };
     const nothing = new Uint8Array(0);
     const attacks: Uint8Array[] = [
       Buffer.from('GET / HTTP/1.1\r\n\r\n'),
@@ -313,8 +382,8 @@ describe('the channel to the writer', () => {
       Buffer.from([5, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5]),
       encodeFrame([1], nothing, bounds),
       encodeFrame({ id: 1, operation: 'ask', args: {} }, nothing, bounds),
-      encodeFrame({ id: 1, operation: 'hello', args: hello }, nothing, bounds),
-      encodeFrame({ id: 1, operation: 'hello', args: { ...hello, version: 99 } }, nothing, bounds),
+      encodeFrame({ id: 1, operation: 'hello', args: {} }, nothing, bounds),
+      encodeFrame({ id: 1, operation: 'hello', args: { version: 99 } }, nothing, bounds),
       encodeFrame({ id: 1, operation: 'hello', args: 'x'.repeat(5000) }, nothing, bounds),
       Buffer.from([2, 0, 0, 0, 255, 255, 255, 127]),
     ];
@@ -336,15 +405,5 @@ describe('the channel to the writer', () => {
     await expect(link.request('ask', {}, huge)).rejects.toMatchObject({ code: 'limit' });
     expect(await link.request('ask', {})).toBe('ok');
     await end();
-  });
-
-  it('does not trust a process that has taken the address without being able to read the folder', async () => {
-    const folder = await freshFolder();
-    const lock = await lockForWriting(folder, 'serve');
-    const secret = join(folder, '.writer');
-    expect((await stat(secret)).mode & 0o007).toBe(0);
-    await writeFile(secret, JSON.stringify({ role: 'serve', pid: 1, secret: 'another' }));
-    await expect(connectToWriter(folder)).rejects.toMatchObject({ code: 'locked' });
-    await lock!.release();
   });
 });

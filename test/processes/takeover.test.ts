@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { freePort, run, start } from '../cli/process.js';
@@ -20,10 +20,8 @@ const commitRecords = 64 * 1024;
 /** Who holds the lock, as other processes read it. */
 function writer(folder: string): { role: string; pid: number } | undefined {
   try {
-    return JSON.parse(readFileSync(join(folder, 'data/store/.writer'), 'utf8')) as {
-      role: string;
-      pid: number;
-    };
+    const [, role, pid] = readlinkSync(join(folder, 'data/store/.writer')).split('-');
+    return { role: role!, pid: Number(pid) };
   } catch {
     return undefined;
   }

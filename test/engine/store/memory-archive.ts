@@ -2,6 +2,7 @@ import type { AgentStore } from '../../../engine/archive.js';
 import { ArchiveFolder, type OpenOptions } from '../../../engine/storage/archive-folder.js';
 import type { CommitExtras } from '../../../engine/storage/commit.js';
 import type { Directory } from '../../../engine/storage/directory.js';
+import type { WriterLock } from '../../../engine/storage/writer-link.js';
 import { batchFromRows } from '../../../engine/columns/rows.js';
 import { makeSchema } from '../../../engine/schema.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';
@@ -20,6 +21,15 @@ export const noon = Date.UTC(2026, 10, 20, 12);
 
 const noThreads = new WorkerPool(0);
 
+/** The lock on a directory in memory, which no other process knows of. */
+export function lockOfNoOther(onRelease: () => void = () => {}): WriterLock {
+  return {
+    serve: () => {},
+    stopServing: () => Promise.resolve(),
+    release: () => Promise.resolve(onRelease()),
+  };
+}
+
 /** An archive on any directory, as its one writer: a directory in memory has no other processes. `onRelease` hears when it lets its lock go. */
 export async function openOn(
   directory: Directory,
@@ -32,12 +42,7 @@ export async function openOn(
     directory,
     { mode: 'write', role: 'test', now, removalDelayMs: 0, workers, ...options },
     {
-      lock: () =>
-        Promise.resolve({
-          serve: () => {},
-          stopServing: () => Promise.resolve(),
-          release: () => Promise.resolve(onRelease()),
-        }),
+      lock: () => Promise.resolve(lockOfNoOther(onRelease)),
       connect: () => Promise.resolve(undefined),
     },
   );

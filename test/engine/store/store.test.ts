@@ -1,15 +1,28 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AgentStore } from '../../../engine/archive.js';
+import { LogstrataError } from '../../../engine/errors.js';
 import { batchFromRows } from '../../../engine/columns/rows.js';
 import { makeSchema } from '../../../engine/schema.js';
+import { ArchiveFolder } from '../../../engine/storage/archive-folder.js';
 import { checkpointKey } from '../../../engine/storage/committed-values.js';
 import type { Checkpoint } from '../../../engine/storage/manifest.js';
+import type { WriterLock } from '../../../engine/storage/writer-link.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { answerOf } from '../../model/answer.js';
 import type { Value } from '../../model/dataset.js';
 import { queries } from '../../model/arbitraries.js';
-import { answer, append, load, noon, openOn, openToRead, schema, textOf } from './memory-archive.js';
+import {
+  answer,
+  append,
+  load,
+  lockOfNoOther,
+  noon,
+  openOn,
+  openToRead,
+  schema,
+  textOf,
+} from './memory-archive.js';
 import { ModelStore } from './model-store.js';
 
 const long = process.env.LOGSTRATA_LONG === '1';
@@ -207,6 +220,48 @@ describe('a process that only reads', () => {
     await expect(answer(store, { predicates: [message] })).rejects.toMatchObject({ code: 'conflict' });
     expect(await answer(store, { predicates: [{ ...message, field: 0 }] })).toContain('"message":"one"');
     await reader.close();
+  });
+});
+
+describe('a server that begins on a full disk', () => {
+  const full = new LogstrataError('disk_full', 'there is no room for the lock');
+  const begin = (directory: MemoryDirectory, role: string, lock: () => Promise<WriterLock>) => {
+    const warnings: string[] = [];
+    const archive = new ArchiveFolder(
+      directory,
+      { mode: 'write', role, now: () => noon, onWarning: (message) => warnings.push(message) },
+      { lock, connect: () => Promise.resolve(undefined) },
+    );
+    return { archive, warnings };
+  };
+
+  it('answers what is stored, tells it once, and writes once there is room', async () => {
+    const directory = new MemoryDirectory();
+    const before = await openOn(directory);
+    await append(await before.agent('web', schema), [[BigInt(noon), 1n, null, 'one']], 'live');
+    await before.close();
+    let tries = 0;
+    let isFull = true;
+    const { archive, warnings } = begin(directory, 'serve', () => {
+      tries++;
+      return isFull ? Promise.reject(full) : Promise.resolve(lockOfNoOther());
+    });
+    await archive.start();
+    const store = await archive.agent('web', schema);
+    expect(await answer(store)).toContain('"message":"one"');
+    const more = () => append(store, [[BigInt(noon), 2n, null, 'two']], 'live');
+    await expect(more()).rejects.toMatchObject({ code: 'disk_full' });
+    await expect.poll(() => tries).toBeGreaterThan(3);
+    expect(warnings).toEqual([full.message]);
+    isFull = false;
+    await more();
+    expect(await answer(store)).toContain('"message":"two"');
+    await archive.close();
+  });
+
+  it('is no example for a load, which ends', async () => {
+    const { archive } = begin(new MemoryDirectory(), 'load', () => Promise.reject(full));
+    await expect(archive.start()).rejects.toMatchObject({ code: 'disk_full' });
   });
 });
 
