@@ -1,4 +1,5 @@
-import { instantiateKernels, memoryPageBytes, type Kernels } from '../engine/memory/wasm.js';
+import { kernelsOver, type Kernels } from '../engine/kernels/kernels.js';
+import { createMemory, memoryPageBytes, moduleDataEnd } from '../engine/memory/wasm.js';
 
 type TypedArray = Uint8Array | Uint16Array | Int32Array | Uint32Array | BigInt64Array | Float64Array;
 
@@ -12,12 +13,10 @@ export class KernelMemory {
 
   constructor(sizeBytes: number) {
     const pages = Math.ceil(sizeBytes / memoryPageBytes);
-    const instance = instantiateKernels(pages, pages);
-    if (instance === null)
-      throw new Error('there are no kernels to be timed: build them, on a machine with SIMD');
-    this.kernels = instance.kernels;
-    this.#bytes = new Uint8Array(instance.memory.buffer);
-    this.#at = Math.ceil(instance.kernels.scratchBase() / slackBytes) * slackBytes;
+    const memory = createMemory(pages, pages);
+    this.kernels = kernelsOver({ memory });
+    this.#bytes = new Uint8Array(memory.buffer);
+    this.#at = moduleDataEnd;
   }
 
   /** The address of a new buffer. */

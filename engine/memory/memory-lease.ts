@@ -68,7 +68,7 @@ export function leasedMemoryBytes(): number {
 export function leaseMemory(sizeBytes: number): MemoryLease | null {
   const memory = sharedMemory();
   const wantedBytes = bufferBytes(sizeBytes);
-  if (memory === null || memory.isForeign || leasedBytes + wantedBytes > leasedBytesMax) return null;
+  if (memory.isForeign || leasedBytes + wantedBytes > leasedBytesMax) return null;
   memory.addBound(wantedBytes);
   const address = memory.allocate(wantedBytes);
   if (address === null) {

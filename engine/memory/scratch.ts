@@ -2,7 +2,7 @@ import { assert } from '../assert.js';
 import { kernelScratchBytesMax } from '../limits.js';
 import { alignedBytes, bufferBytes } from './allocator.js';
 import { sharedMemory, type SharedMemory } from './shared-memory.js';
-import type { Kernels } from './wasm.js';
+import type { KernelMemory } from './wasm.js';
 
 export type TypedArray = Uint8Array | Uint16Array | Int32Array | Uint32Array | BigInt64Array | Float64Array;
 
@@ -25,12 +25,11 @@ export function keptScratchBytes(sizeBytes: number, callBytes: number): number {
 }
 
 /**
- * The kernels with room for the arguments of one call at a time. An array that lies in the kernels' memory is worked on where
+ * Room for the arguments of one call of a kernel at a time. An array that lies in the kernels' memory is worked on where
  * it is; of any other, what a call reads is copied in and what it writes is copied out. Addresses are valid until the next
  * `openScratch`.
  */
 export class Scratch {
-  readonly kernels: Kernels;
   readonly #memory: SharedMemory;
   #base = 0;
   #end = 0;
@@ -40,9 +39,13 @@ export class Scratch {
   /** The scratch alone: a view of all that a memory can hold is not to be had. */
   #bytes: Uint8Array = new Uint8Array(0);
 
-  constructor(kernels: Kernels, memory: SharedMemory) {
-    this.kernels = kernels;
+  constructor(memory: SharedMemory) {
     this.#memory = memory;
+  }
+
+  /** What kernels are instantiated over to work on it. */
+  get memory(): KernelMemory {
+    return this.#memory.memory;
   }
 
   /** Frees every buffer and makes room for buffers of `sizeBytes` together; false when there is not as much. */
@@ -147,34 +150,34 @@ export class Scratch {
 }
 
 const scratches = new WeakMap<SharedMemory, Scratch>();
-let latest: SharedMemory | null = null;
-let latestScratch: Scratch | null = null;
+let latest: SharedMemory | undefined;
+let latestScratch: Scratch | undefined;
 
-function threadScratch(): Scratch | null {
+function threadScratch(): Scratch {
   const memory = sharedMemory();
-  if (memory !== latest) {
+  if (memory !== latest || latestScratch === undefined) {
     latest = memory;
-    latestScratch = memory === null ? null : scratchOf(memory);
+    latestScratch = scratchOf(memory);
   }
   return latestScratch;
 }
 
-function scratchOf(memory: SharedMemory): Scratch | null {
+function scratchOf(memory: SharedMemory): Scratch {
   let scratch = scratches.get(memory);
-  if (scratch === undefined && memory.kernels !== null) {
-    scratch = new Scratch(memory.kernels, memory);
+  if (scratch === undefined) {
+    scratch = new Scratch(memory);
     scratches.set(memory, scratch);
   }
-  return scratch ?? null;
+  return scratch;
 }
 
 /**
- * The thread's scratch memory, with room for buffers of `sizeBytes` together. Null where kernels can't run or the bound
- * is passed: then the caller takes the plain twin.
+ * The thread's scratch memory, with room for buffers of `sizeBytes` together. Null where there is not as much: then the
+ * caller takes the plain twin.
  */
 export function openScratch(sizeBytes: number): Scratch | null {
   const own = threadScratch();
-  return own !== null && own.open(sizeBytes) ? own : null;
+  return own.open(sizeBytes) ? own : null;
 }
 
 /**
@@ -187,16 +190,15 @@ export function withKeptScratch<T>(
   use: (kept: Uint8Array | null) => T,
 ): T {
   const own = threadScratch();
-  const kept = own === null ? null : own.keep(sizeBytes, callBytes);
+  const kept = own.keep(sizeBytes, callBytes);
   try {
     return use(kept);
   } finally {
-    own?.release();
+    own.release();
   }
 }
 
 /** What `count` elements of an array take of the scratch memory: nothing where they lie in the kernels' memory. */
 export function scratchBytes(array: TypedArray, count: number): number {
-  const memory = sharedMemory();
-  return memory !== null && memory.holds(array) ? 0 : count * array.BYTES_PER_ELEMENT;
+  return sharedMemory().holds(array) ? 0 : count * array.BYTES_PER_ELEMENT;
 }

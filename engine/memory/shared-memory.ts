@@ -1,13 +1,6 @@
 import { kernelScratchBytesMax } from '../limits.js';
 import { Allocator, alignedBytes } from './allocator.js';
-import {
-  createMemory,
-  instantiateOver,
-  memoryPageBytes,
-  memoryPagesMax,
-  type KernelMemory,
-  type Kernels,
-} from './wasm.js';
+import { createMemory, memoryPageBytes, memoryPagesMax, moduleDataEnd, type KernelMemory } from './wasm.js';
 
 /** Where this thread may put the arguments of a call, in a memory that another thread allocates from. */
 export interface ScratchPlace {
@@ -24,8 +17,6 @@ export interface MemoryRange {
   readonly sizeBytes: number;
 }
 
-/** The kernels' own data ends before this where there are no kernels to ask. */
-const ownBytesDefault = 1024;
 /** The memory grows by at least this much, so that it grows seldom. */
 const growthBytes = 4 * 1024 * 1024;
 /** The whole address space. */
@@ -34,13 +25,11 @@ const addressBytesMax = memoryPagesMax * memoryPageBytes;
 let nextId = 0;
 
 /**
- * The memory that a thread's kernels work on, with the kernels over it. It is shared: threads that were handed it see the
+ * The memory that a thread's kernels work on. It is shared: threads that were handed it see the
  * same bytes, and growing it detaches nothing. Only the thread that made it allocates.
  */
 export class SharedMemory {
   readonly memory: KernelMemory;
-  /** Null where kernels can't run, or are switched off: the memory is there all the same. */
-  readonly kernels: Kernels | null;
   /** Where another thread allocates: the place that it has lent this one. */
   lentScratch: ScratchPlace | null = null;
   readonly isForeign: boolean;
@@ -54,11 +43,10 @@ export class SharedMemory {
 
   constructor(memory: KernelMemory, isForeign = false) {
     this.memory = memory;
-    this.kernels = instantiateOver(memory);
     this.isForeign = isForeign;
     this.#buffer = memory.buffer;
     this.#buffers.add(this.#buffer);
-    this.#allocator = new Allocator(this.kernels?.scratchBase() ?? ownBytesDefault);
+    this.#allocator = new Allocator(moduleDataEnd);
     if (!isForeign) this.#allocator.extend(this.#buffer.byteLength);
   }
 
@@ -137,15 +125,12 @@ export class SharedMemory {
   }
 }
 
-let own: SharedMemory | null | undefined;
+let own: SharedMemory | undefined;
 const foreign = new Map<number, SharedMemory>();
 
-/** The memory of this thread, made when it is first asked for. Null on a machine that has no WebAssembly. */
-export function sharedMemory(): SharedMemory | null {
-  if (own === undefined) {
-    const memory = createMemory(growthBytes / memoryPageBytes, memoryPagesMax);
-    own = memory === null ? null : new SharedMemory(memory);
-  }
+/** The memory of this thread, made when it is first asked for. Throws `unsupported` without WebAssembly. */
+export function sharedMemory(): SharedMemory {
+  own ??= new SharedMemory(createMemory(growthBytes / memoryPageBytes, memoryPagesMax));
   return own;
 }
 

@@ -1,217 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assert } from '../assert.js';
-
-/**
- * The exports of kernels.wasm, which `kernels/assembly/` describes. Addresses are offsets into the memory that the instance was
- * made with; counts are unsigned, results signed 32-bit integers.
- */
-export interface Kernels {
-  scratchBase(): number;
-  copyBytes(target: number, source: number, length: number): void;
-  copyShifted(target: number, source: number, count: number, shift: number): void;
-  lz4TableBytes(): number;
-  lz4Compress(source: number, length: number, target: number, table: number): number;
-  lz4Decompress(source: number, sourceBytes: number, target: number, length: number): number;
-  beginSearch(
-    source: number,
-    length: number,
-    window: number,
-    windowBytes: number,
-    needles: number,
-    needleCount: number,
-  ): void;
-  searchPiece(end: number, isLast: number): number;
-  searchText(text: number, length: number, needles: number, needleCount: number): number;
-  reduceCrc32(text: number, blocks: number, state: number, room: number): void;
-  foldAscii(source: number, length: number, target: number): void;
-  isAscii(at: number, length: number): number;
-  addGrams(
-    bytes: number,
-    offsets: number,
-    rows: number,
-    gramBytes: number,
-    gramShift: number,
-    grams: number,
-    trigramMap: number,
-  ): void;
-  addMap(map: number, bits: number, bitmap: number): void;
-  halveBitmap(bitmap: number, sizeBytes: number, half: number): number;
-  boundRows(bytes: number, offsets: number, rows: number, found: number): void;
-  numberBytes(
-    bytes: number,
-    offsets: number,
-    count: number,
-    entriesMax: number,
-    codes: number,
-    firstRows: number,
-    table: number,
-    tableBits: number,
-  ): number;
-  numberWords(
-    values: number,
-    count: number,
-    entriesMax: number,
-    codes: number,
-    firstRows: number,
-    table: number,
-    tableBits: number,
-  ): number;
-  packCodes(codes: number, codeBytes: number, count: number, width: number, target: number): number;
-  unpackCodes8(source: number, count: number, width: number, target: number, windows: number): void;
-  unpackCodes16(source: number, count: number, width: number, target: number, windows: number): void;
-  largestCode(codes: number, codeBytes: number, count: number): number;
-  encodeDelta(values: number, count: number, target: number, deltas: number): number;
-  decodeDelta(source: number, sourceBytes: number, values: number, count: number): number;
-  addLengths(lengths: number, count: number, sizeBytes: number, offsets: number): number;
-  encodePlain(bytes: number, offsets: number, rows: number, target: number): number;
-  decodePlain(source: number, sourceBytes: number, count: number, bytes: number, offsets: number): number;
-  selectInt64(
-    values: number,
-    from: number,
-    to: number,
-    low: bigint,
-    high: bigint,
-    flip: number,
-    out: number,
-  ): void;
-  selectFloat64(
-    values: number,
-    from: number,
-    to: number,
-    low: number,
-    high: number,
-    flip: number,
-    out: number,
-  ): void;
-  andRange(bits: number, other: number, from: number, to: number): void;
-  orRange(bits: number, other: number, from: number, to: number): void;
-  andNotRange(bits: number, other: number, from: number, to: number): void;
-  countRange(bits: number, from: number, to: number): number;
-  listFirst(bits: number, from: number, to: number, most: number, rows: number): number;
-  listFirst16(bits: number, from: number, to: number, most: number, rows: number): number;
-  listLast(bits: number, from: number, to: number, most: number, rows: number): number;
-  spreadBits(bits: number, count: number, bytes: number): void;
-  selectCodes8(codes: number, wanted: number, from: number, to: number, out: number): void;
-  selectCodes16(codes: number, wanted: number, from: number, to: number, out: number): void;
-  addEntries(bytes: number, offsets: number, entries: number, shift: number, bitmap: number): void;
-  selectContaining(
-    bytes: number,
-    offsets: number,
-    from: number,
-    to: number,
-    needle: number,
-    length: number,
-    first: number,
-    second: number,
-    out: number,
-  ): number;
-  selectAffix(
-    bytes: number,
-    offsets: number,
-    from: number,
-    to: number,
-    needle: number,
-    length: number,
-    kind: number,
-    out: number,
-  ): void;
-  selectEqual(
-    bytes: number,
-    offsets: number,
-    from: number,
-    to: number,
-    needle: number,
-    length: number,
-    out: number,
-  ): number;
-  jsonEnd(): number;
-  jsonIsFull(): number;
-  writeJsonRows(
-    columns: number,
-    columnCount: number,
-    fixedBytes: number,
-    rows: number,
-    from: number,
-    to: number,
-    cursorOfRow0: bigint,
-    at: number,
-    atMax: number,
-  ): number;
-  buildKeyTable(keys: number, count: number, table: number, mask: number): void;
-  jsonSlotsBytes(): number;
-  splitJsonLines(
-    text: number,
-    from: number,
-    to: number,
-    isText: number,
-    keys: number,
-    table: number,
-    mask: number,
-    slots: number,
-    fields: number,
-    lines: number,
-    states: number,
-    spans: number,
-    linesMax: number,
-  ): number;
-  splitDelimitedLines(
-    text: number,
-    from: number,
-    to: number,
-    isText: number,
-    steps: number,
-    fields: number,
-    lines: number,
-    states: number,
-    spans: number,
-    linesMax: number,
-  ): number;
-  readNumbers(
-    text: number,
-    spans: number,
-    stride: number,
-    count: number,
-    states: number,
-    digitsMax: number,
-    values: number,
-    presence: number,
-    unreadable: number,
-  ): number;
-  readTimes(
-    text: number,
-    spans: number,
-    stride: number,
-    count: number,
-    states: number,
-    format: number,
-    values: number,
-    presence: number,
-  ): number;
-  gatherField(
-    text: number,
-    spans: number,
-    stride: number,
-    count: number,
-    states: number,
-    target: number,
-    offsets: number,
-    presence: number,
-  ): number;
-  gatherPieces(
-    text: number,
-    spans: number,
-    stride: number,
-    count: number,
-    states: number,
-    pieces: number,
-    pieceCount: number,
-    valueBytesMax: number,
-    target: number,
-    offsets: number,
-  ): void;
-  xxh64Stripes(lanes: number, at: number, stripes: number): void;
-}
+import { LogstrataError } from '../errors.js';
 
 /**
  * A memory that kernels work on, which threads can share. Once it has grown, `buffer` is another object, longer, over the same bytes;
@@ -240,43 +30,75 @@ const api = (globalThis as unknown as { WebAssembly?: WebAssemblyApi }).WebAssem
 export const memoryPagesMax = 65536;
 export const memoryPageBytes = 65536;
 
-/** Built code has the kernels beside it; code that runs from its sources has them where they are built to. */
-const places = [
-  join(import.meta.dirname, '../kernels/kernels.wasm'),
-  join(import.meta.dirname, '../../dist/engine/kernels/kernels.wasm'),
-];
+/**
+ * Modules of kernels have their own data at the beginning of the memory that they share, each of them elsewhere (`memoryBase` in the
+ * `asconfig.json` of each). This is the first byte behind all of it, where callers may begin.
+ */
+export const moduleDataEnd = 4096;
 
-function compileKernels(): object | null {
-  if (api === undefined || process.env['LOGSTRATA_KERNELS'] === 'plain') return null;
-  const path = places.find((place) => existsSync(place));
-  if (path === undefined) return null;
-  const bytes = readFileSync(path);
-  // A machine without the SIMD instructions can't run them.
-  return api.validate(bytes) ? new api.Module(bytes) : null;
+/** A module of one function that gives a vector: `i32.const 0`, `i8x16.splat`. */
+const simdModule = Uint8Array.of(
+  ...[0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00],
+  ...[0x01, 0x05, 0x01, 0x60, 0x00, 0x01, 0x7b],
+  ...[0x03, 0x02, 0x01, 0x00],
+  ...[0x0a, 0x08, 0x01, 0x06, 0x00, 0x41, 0x00, 0xfd, 0x0f, 0x0b],
+);
+
+/** A memory of `pages`, which may grow to `pagesMax`. Throws RangeError where the machine has no room, `unsupported` where kernels can't run. */
+export function createMemory(pages: number, pagesMax: number): KernelMemory {
+  const { Memory } = webAssembly();
+  return new Memory({ initial: pages, maximum: pagesMax, shared: true });
 }
 
-let compiled: object | null | undefined;
-
-/** A memory of `pages`, which may grow to `pagesMax`; null without WebAssembly. Throws RangeError where the machine has no room. */
-export function createMemory(pages: number, pagesMax: number): KernelMemory | null {
-  return api === undefined ? null : new api.Memory({ initial: pages, maximum: pagesMax, shared: true });
+/** Throws `unsupported` where kernels can't run. */
+export function requireSimd(): void {
+  webAssembly();
 }
 
-/** The kernels over a memory. Null where they can't run, or are switched off by LOGSTRATA_KERNELS=plain. */
-export function instantiateOver(memory: KernelMemory): Kernels | null {
-  if (compiled === undefined) compiled = compileKernels();
-  if (compiled === null || api === undefined) return null;
-  const { exports } = new api.Instance(compiled, { env: { memory } });
-  assert(typeof exports['scratchBase'] === 'function', 'kernels.wasm exports its kernels');
-  return exports as unknown as Kernels;
+function webAssembly(): WebAssemblyApi {
+  if (api?.validate(simdModule)) return api;
+  throw new LogstrataError(
+    'unsupported',
+    `this Node (${process.version}, ${process.arch}) can't run WebAssembly with SIMD, which all reading and writing needs: ` +
+      'take a 64-bit Node on a processor with SSE4.1 or Neon, and none of its options that switch WebAssembly off, as --jitless does',
+  );
 }
 
-/** A memory and the kernels over it. Null where they can't run. */
-export function instantiateKernels(
-  pages: number,
-  pagesMax: number,
-): { kernels: Kernels; memory: KernelMemory } | null {
-  const memory = createMemory(pages, pagesMax);
-  const kernels = memory === null ? null : instantiateOver(memory);
-  return memory === null || kernels === null ? null : { kernels, memory };
+/** A module of kernels, which share the memory that it is instantiated over. It is compiled when it is first asked for. */
+export class KernelModule<Kernels extends object> {
+  #compiled: object | undefined;
+  readonly #instances = new WeakMap<KernelMemory, Kernels>();
+  #latestMemory: KernelMemory | undefined;
+  #latest: Kernels | undefined;
+
+  /** @param path of the file, from the root of what is built */
+  constructor(private readonly path: string) {}
+
+  /** The kernels over a memory. Throws `unsupported` where they can't run. */
+  over(memory: KernelMemory): Kernels {
+    if (memory !== this.#latestMemory || this.#latest === undefined) {
+      this.#latest = this.#instances.get(memory) ?? this.#instantiate(memory);
+      this.#latestMemory = memory;
+    }
+    return this.#latest;
+  }
+
+  #instantiate(memory: KernelMemory): Kernels {
+    const { Module, Instance } = webAssembly();
+    this.#compiled ??= new Module(readFileSync(this.#file()));
+    const { exports } = new Instance(this.#compiled, { env: { memory } });
+    const { dataEnd } = exports;
+    assert(typeof dataEnd === 'function' && dataEnd() <= moduleDataEnd, `${this.path} keeps to its place`);
+    const kernels = exports as Kernels;
+    this.#instances.set(memory, kernels);
+    return kernels;
+  }
+
+  #file(): string {
+    const root = join(import.meta.dirname, '../..');
+    // Code that runs from its sources has the module where it is built to.
+    const file = [join(root, this.path), join(root, 'dist', this.path)].find((place) => existsSync(place));
+    assert(file !== undefined, `${this.path} has been built (npm run build)`);
+    return file;
+  }
 }

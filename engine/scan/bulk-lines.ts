@@ -177,9 +177,9 @@ export class BulkLines {
       lineArgumentBytes + Math.min(lineScratchBytes, Math.ceil(2 * (lotsBytes + this.#pieceBytes)));
     // Elsewhere, each job would have to take a copy of the columns along.
     const blocks = lots.map(({ held }) => held.block).filter((block) => block !== null);
-    const address = blocks.length < lots.length ? null : sharedMemory()!.allocate(rangeBytes);
+    const address = blocks.length < lots.length ? null : sharedMemory().allocate(rangeBytes);
     if (address === null) return { pieces: await this.#writeHere(lots), rows, release: () => undefined };
-    return this.#writeThere(lots, blocks, rows, sharedMemory()!.rangeAt(address, rangeBytes));
+    return this.#writeThere(lots, blocks, rows, sharedMemory().rangeAt(address, rangeBytes));
   }
 
   async #writeHere(lots: readonly Lot[]): Promise<Uint8Array[]> {
@@ -210,7 +210,7 @@ export class BulkLines {
     rows: number,
     range: MemoryRange,
   ): Promise<Written> {
-    const memory = sharedMemory()!;
+    const memory = sharedMemory();
     const release = (): void => memory.free(range.address);
     try {
       const written = await this.#threads.writeLines({

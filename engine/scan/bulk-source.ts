@@ -2,7 +2,6 @@ import { assert } from '../assert.js';
 import type { Column } from '../columns/column.js';
 import type { JsonKeys } from '../kernels/json-rows.js';
 import { placedBlock, type KernelBlock } from '../kernels/simd/json-rows.js';
-import { sharedMemory } from '../memory/shared-memory.js';
 import { bulkRowsMin } from '../limits.js';
 import { ColumnLease } from './column-lease.js';
 import { jsonColumn } from './json-columns.js';
@@ -181,7 +180,6 @@ function lineBytes({ keys }: JsonKeys, columns: readonly Column[]): number {
 }
 
 function blockOf({ keys }: JsonKeys, columns: readonly Column[]): KernelBlock | null {
-  if (sharedMemory() === null) return null;
   // Entries that are rendered beforehand lie elsewhere: none are for fewer rows.
   return placedBlock({ keys, columns: columns.map((column) => jsonColumn(column, 0)) });
 }

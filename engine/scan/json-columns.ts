@@ -98,8 +98,7 @@ const renderedBytesMax = 16 * 1024 * 1024;
 
 /** Whether rendering pays: a kernel writes an entry about as fast as it copies one that was rendered. */
 function isToRender({ codes, values }: DictionaryColumn): boolean {
-  const memory = sharedMemory();
-  if (memory !== null && memory.kernels !== null && memory.holds(codes)) return false;
+  if (sharedMemory().holds(codes)) return false;
   return values.length > 0 && columnBytes(values) * 6 <= renderedBytesMax;
 }
 

@@ -37,9 +37,11 @@ export function work(job: LinesJob): Finished<readonly WrittenPiece[]> {
   const buffer = memory.bufferUpTo(memoryBytes);
   const blockWords = blocks.length / job.tables;
   const pieces = workingOn(memory, { address, bytes: lineArgumentBytes }, () => {
-    const tables = Array.from({ length: job.tables }, (_, i) =>
-      tableOfBlock(blocks.subarray(i * blockWords, (i + 1) * blockWords), columnCount, fixedBytes, buffer),
-    );
+    const tables = Array.from({ length: job.tables }, (_, i) => {
+      const block = blocks.subarray(i * blockWords, (i + 1) * blockWords);
+      const table = tableOfBlock(block, columnCount, fixedBytes, buffer);
+      return { table, reachable: table };
+    });
     return writeParts(unpackParts(parts, tables), pieceBytes, space);
   });
   const result = pieces.map((piece) =>

@@ -44,7 +44,7 @@ function wordsOf(column: Column): Uint32Array | null {
   let words = wordsOfColumns.get(column);
   if (words === undefined) {
     const memory = sharedMemory();
-    const isThere = memory !== null && arraysOf(column).every((array) => memory.holds(array));
+    const isThere = arraysOf(column).every((array) => memory.holds(array));
     words = isThere && column.kind !== 'bytes' ? layoutWords(columnLayout(column)) : null;
     wordsOfColumns.set(column, words);
   }
@@ -139,7 +139,7 @@ export class Narrower {
   }
 
   async #narrow(held: readonly Held[]): Promise<void> {
-    const memory = sharedMemory()!;
+    const memory = sharedMemory();
     const address = memory.allocate(selectScratchBytes);
     if (address === null) return;
     const observed = [...new Set(held.flatMap(({ gathered }) => gathered.predicates))];

@@ -14,15 +14,9 @@ export interface PieceSpace {
  * given may be read until the next piece is begun. Whoever makes one calls `close`.
  */
 export class LentSpace implements PieceSpace {
-  readonly #memory: SharedMemory | null;
+  readonly #memory = sharedMemory();
   #room: Uint8Array | undefined;
   #address: number | null = null;
-
-  constructor() {
-    const memory = sharedMemory();
-    // Without kernels it is plain code that writes, which is fastest on the heap.
-    this.#memory = memory === null || memory.kernels === null ? null : memory;
-  }
 
   open(sizeBytes: number): Uint8Array {
     // Larger than needed it stays only if that is not much: a room for one long line is not kept.
@@ -30,11 +24,11 @@ export class LentSpace implements PieceSpace {
     if (known !== undefined && known.length >= sizeBytes && known.length <= 2 * sizeBytes)
       return known.subarray(0, sizeBytes);
     this.close();
-    this.#address = this.#memory === null ? null : this.#memory.allocate(bufferBytes(sizeBytes));
+    this.#address = this.#memory.allocate(bufferBytes(sizeBytes));
     this.#room =
       this.#address === null
         ? Buffer.allocUnsafeSlow(sizeBytes)
-        : new Uint8Array(this.#memory!.bufferUpTo(this.#address + sizeBytes), this.#address, sizeBytes);
+        : new Uint8Array(this.#memory.bufferUpTo(this.#address + sizeBytes), this.#address, sizeBytes);
     return this.#room;
   }
 
@@ -44,7 +38,7 @@ export class LentSpace implements PieceSpace {
 
   /** Gives back the room. */
   close(): void {
-    if (this.#address !== null) this.#memory!.free(this.#address);
+    if (this.#address !== null) this.#memory.free(this.#address);
     this.#address = null;
     this.#room = undefined;
   }

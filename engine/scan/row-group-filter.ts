@@ -317,7 +317,7 @@ export class RowGroupFilter {
     if (threads === null || isFirst || this.#searchedBytes <= inlineSearchBytesMax) return null;
     const memory = sharedMemory();
     // Elsewhere, the job would have to take a copy of the column along.
-    if (memory === null || !arraysOf(column).every((array) => memory.holds(array))) return null;
+    if (!arraysOf(column).every((array) => memory.holds(array))) return null;
     const address = memory.allocate(selectScratchBytes);
     if (address === null) return null;
     const scratch = memory.rangeAt(address, selectScratchBytes);

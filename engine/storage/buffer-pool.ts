@@ -82,7 +82,7 @@ interface Waiter {
  */
 export class BufferPool {
   readonly #bytesMax: number;
-  readonly #memory: SharedMemory | null;
+  readonly #memory: SharedMemory;
   readonly #entries = new Map<string, Entry>();
   /** The same entries in the order of their last use. */
   readonly #used: Readonly<Record<ColumnUse, Set<Entry>>> = { once: new Set(), again: new Set() };
@@ -99,11 +99,11 @@ export class BufferPool {
   #isClosed = false;
 
   /** `bytesMax` beyond what addresses reach is cut to that. */
-  constructor(bytesMax: number, memory: SharedMemory | null = sharedMemory()) {
+  constructor(bytesMax: number, memory: SharedMemory = sharedMemory()) {
     this.#bytesMax = Math.min(bytesMax, poolBytesMax);
     this.#memory = memory;
     this.#passed = new PassedColumns(this.#bytesMax);
-    memory?.addBound(this.#bytesMax);
+    memory.addBound(this.#bytesMax);
   }
 
   /** Bytes of the memory that columns take. */
@@ -221,7 +221,7 @@ export class BufferPool {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.evict('');
-    this.#memory?.addBound(-this.#bytesMax);
+    this.#memory.addBound(-this.#bytesMax);
   }
 
   /** Reserves and pins all that is asked for; null when there is no room before somebody releases a lease. */
@@ -278,7 +278,6 @@ export class BufferPool {
 
   #allocate(sizeBytes: number): number | null {
     const memory = this.#memory;
-    if (memory === null) return null;
     for (;;) {
       if (this.#bytes + alignedBytes(sizeBytes) <= this.#bytesMax) {
         const address = memory.allocate(sizeBytes);
@@ -294,8 +293,8 @@ export class BufferPool {
   }
 
   #free(address: number): void {
-    this.#bytes -= this.#memory!.sizeOf(address);
-    this.#memory!.free(address);
+    this.#bytes -= this.#memory.sizeOf(address);
+    this.#memory.free(address);
   }
 
   /** What is to go first. */
@@ -307,7 +306,7 @@ export class BufferPool {
   }
 
   #loadInto(request: ColumnRequest, address: number, use: ColumnUse, lease: ColumnLease): void {
-    const memory = this.#memory!;
+    const memory = this.#memory;
     const { key } = request;
     const bytes = memory.sizeOf(address);
     const space = new RangeSpace(memory, address, bytes);
@@ -344,8 +343,8 @@ export class BufferPool {
 
   /** Gives back what only the decoding needed. */
   #shrink(entry: Entry, columnBytes: number): void {
-    this.#memory!.shrink(entry.address, columnBytes);
-    const freedBytes = entry.bytes - this.#memory!.sizeOf(entry.address);
+    this.#memory.shrink(entry.address, columnBytes);
+    const freedBytes = entry.bytes - this.#memory.sizeOf(entry.address);
     entry.bytes -= freedBytes;
     this.#bytes -= freedBytes;
     this.#pinnedBytes -= freedBytes;

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { requireSimd } from '../../engine/memory/wasm.js';
 import { addCheckCommand } from './check.js';
 import { addCompactCommand } from './compact.js';
 import { addDemoCommand } from './demo.js';
@@ -44,7 +45,8 @@ function buildProgram(): Command {
     .configureOutput({
       outputError: (text, write) => write(text.replace(/^error: /, 'logstrata: ')),
     })
-    .exitOverride();
+    .exitOverride()
+    .hook('preAction', requireSimd);
   for (const add of [
     addServeCommand,
     addLoadCommand,

@@ -1,8 +1,8 @@
-import { spawnSync } from 'node:child_process';
+import { spawnSync, type SpawnSyncReturns } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { root, run, workFolder } from './process.js';
+import { main, root, run, workFolder } from './process.js';
 
 const commands = ['serve', 'load', 'query', 'stats', 'check', 'verify', 'compact', 'export', 'demo'];
 
@@ -122,6 +122,19 @@ describe('what the user can mend ends with 1', () => {
     const isFolder = await run(folder, ['stats', '--config', 'agents']);
     expect(isFolder.code).toBe(1);
     expect(isFolder.stderr).toContain('agents: it is a folder, a file was expected');
+  });
+
+  it('a Node without WebAssembly, with which only help works', () => {
+    const folder = workFolder();
+    const runWithout = (...args: string[]): SpawnSyncReturns<string> =>
+      spawnSync(process.execPath, ['--jitless', main, ...args], { cwd: folder, encoding: 'utf8' });
+    for (const args of [['serve'], ['load', 'nginx', 'data/samples/nginx.log'], ['check']]) {
+      const ended = runWithout(...args);
+      expect(ended.status).toBe(1);
+      expect(ended.stderr).toMatch(/^logstrata: this Node .* can't run WebAssembly with SIMD.*--jitless/m);
+      expect(ended.stderr).not.toMatch(/\n\s+at /);
+    }
+    expect(runWithout('--help').status).toBe(0);
   });
 
   it('a data folder that is not there, which is not made by asking', async () => {

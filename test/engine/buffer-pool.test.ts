@@ -12,7 +12,7 @@ import { BufferPool, poolBytesDefault, type ColumnRequest } from '../../engine/s
 const numRuns = process.env.LOGSTRATA_LONG === '1' ? 2000 : 150;
 
 function newMemory(): SharedMemory {
-  return new SharedMemory(createMemory(1, 4096)!);
+  return new SharedMemory(createMemory(1, 4096));
 }
 
 /** A column of `rows` integers that are all `value`. */

@@ -70,7 +70,7 @@ describe.each(kinds)('the layout of a column of %s', (kind) => {
   it.each(codeSizes)(
     'with codes of %d bytes, is all that it takes to have the column elsewhere',
     (codeBytes) => {
-      const memory = new SharedMemory(createMemory(1, 4096)!);
+      const memory = new SharedMemory(createMemory(1, 4096));
       const some = fc.boolean().chain((hasNulls) => columns(kind, codeBytes, hasNulls));
       fc.assert(
         fc.property(some, fc.nat(1000), (column, before) => {
@@ -93,7 +93,7 @@ describe.each(kinds)('the layout of a column of %s', (kind) => {
 });
 
 it('reaches a column in what another has grown the memory by', () => {
-  const memory = createMemory(1, 4096)!;
+  const memory = createMemory(1, 4096);
   const owner = new SharedMemory(memory);
   const other = new SharedMemory(memory, true);
   const address = owner.allocate(20 * rangeBytes)!;

@@ -74,7 +74,7 @@ it('lays a message of some size out in memory that is leased until it is written
       await new MessageSpace().use((allocate) => {
         const message = encodeBatchMessage(batch, cursors, '{}', 4096, allocate);
         expect(leasedMemoryBytes() - before).toBeGreaterThanOrEqual(message.length);
-        expect(sharedMemory()!.holds(message)).toBe(true);
+        expect(sharedMemory().holds(message)).toBe(true);
         expect(Buffer.compare(message, fresh)).toBe(0);
         expect(sealedMessageBytes(message, 0, 4096)).toBe(message.length);
         return Promise.resolve();

@@ -178,7 +178,7 @@ const slack = 64;
 const heapRoom = (sizeBytes: number): Uint8Array => new Uint8Array(sizeBytes);
 let sharedAddress: number | null = null;
 const sharedRoom = (sizeBytes: number): Uint8Array => {
-  const shared = sharedMemory()!;
+  const shared = sharedMemory();
   if (sharedAddress !== null) shared.free(sharedAddress);
   sharedAddress = shared.allocate(sizeBytes)!;
   return new Uint8Array(shared.buffer, sharedAddress, sizeBytes);
@@ -246,9 +246,9 @@ function expectSamePieces(
     const block = placedBlock(laid);
     if (block === null) return;
     placedBlocks++;
-    const told = tableOfBlock(block.slice(), table.columns.length, table.fixedBytes, sharedMemory()!.buffer);
-    const there = inPieces(told.table, list, pieceBytes, heapRoom, (next, output) =>
-      writeRowsByKernel(told.reachable!, rows, next, count, partition, ordinalOfRow0, output),
+    const told = tableOfBlock(block.slice(), table.columns.length, table.fixedBytes, sharedMemory().buffer);
+    const there = inPieces(told, list, pieceBytes, heapRoom, (next, output) =>
+      writeRowsByKernel(told, rows, next, count, partition, ordinalOfRow0, output),
     );
     expect(there).toEqual(wanted);
   });

@@ -20,8 +20,6 @@ interface Laid {
 export function both(use: (lay: Lay) => void): void {
   use((array) => array);
   const memory = sharedMemory();
-  if (memory === null || memory.kernels === null)
-    throw new Error('the kernels have not been built: npm run build');
   const laid: Laid[] = [];
   try {
     use((array) => layInto(memory, array, laid));

@@ -1,4 +1,5 @@
-import { instantiateKernels, type Kernels } from '../../engine/memory/wasm.js';
+import { kernelsOver, type Kernels } from '../../engine/kernels/kernels.js';
+import { createMemory, moduleDataEnd } from '../../engine/memory/wasm.js';
 
 type TypedArray = Uint8Array | Uint16Array | Int32Array | Uint32Array | BigInt64Array | Float64Array;
 
@@ -20,15 +21,9 @@ export class TestMemory {
   static create(base: number, sizeBytes: number): TestMemory | null {
     const pages = Math.ceil((base + sizeBytes) / 65536);
     try {
-      const instance = instantiateKernels(pages, pages);
-      if (instance === null) throw new Error('the kernels have not been built: npm run build');
-      const bytes = new Uint8Array(instance.memory.buffer);
-      return new TestMemory(
-        instance.kernels,
-        bytes,
-        Math.max(base, instance.kernels.scratchBase()),
-        sizeBytes,
-      );
+      const memory = createMemory(pages, pages);
+      const bytes = new Uint8Array(memory.buffer);
+      return new TestMemory(kernelsOver({ memory }), bytes, Math.max(base, moduleDataEnd), sizeBytes);
     } catch (error) {
       if (error instanceof RangeError) return null;
       throw error;

@@ -189,7 +189,7 @@ describe.each([0, 1, 3])('a scan with %d threads that is aborted', (threads) => 
 
   it('while it writes a long answer gives no further job, and back the memory that it lent', async () => {
     await withPool(new CountingPool(threads), async (workers) => {
-      const memory = sharedMemory()!;
+      const memory = sharedMemory();
       const asked = { workers, pieceBytes: 5000 };
       expect((await textOf(executeScan(large.snapshot, everything, asked).lines)).length).toBeGreaterThan(
         4_000_000,
@@ -267,7 +267,7 @@ describe.each([1, 2])('a scan with %d threads, one of which ends', (threads) => 
   });
 
   it('while it writes a long answer fails, and gives back the memory that it lent', async () => {
-    const memory = sharedMemory()!;
+    const memory = sharedMemory();
     // The kernels of this thread have taken their memory after that.
     await textOf(executeScan(large.snapshot, everything).lines);
     const lentBytes = memory.takenBytes - columns.bytes;

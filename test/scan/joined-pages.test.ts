@@ -95,7 +95,7 @@ describe('pages that may be joined', () => {
   it('are as many as are kept, the newest ones', async () => {
     const { store, close } = await filled(50);
     await setImmediate();
-    const takenBytes = sharedMemory()?.takenBytes;
+    const takenBytes = sharedMemory().takenBytes;
     const askedFor = (limit: number): number => {
       const scan = ask(store, { ...newest, limit });
       end(scan, true);
@@ -105,7 +105,7 @@ describe('pages that may be joined', () => {
     for (let limit = 2; limit <= turnPagesMax + 1; limit++) expect(askedFor(limit)).toBe(0);
     expect(askedFor(1)).toBe(1);
     await setImmediate();
-    expect(sharedMemory()?.takenBytes).toBe(takenBytes);
+    expect(sharedMemory().takenBytes).toBe(takenBytes);
     await close();
   });
 
@@ -124,7 +124,7 @@ describe('pages that may be joined', () => {
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
         const { store, model, close } = await filled(20);
         await setImmediate();
-        const takenBytes = sharedMemory()?.takenBytes;
+        const takenBytes = sharedMemory().takenBytes;
         const open: OpenPage[] = [];
         let rows = 20;
         for (const next of steps) {
@@ -145,7 +145,7 @@ describe('pages that may be joined', () => {
         }
         for (const { scan } of open) end(scan, true);
         await setImmediate();
-        expect(sharedMemory()?.takenBytes).toBe(takenBytes);
+        expect(sharedMemory().takenBytes).toBe(takenBytes);
         await close();
       }),
       { numRuns: 100 },

@@ -17,7 +17,7 @@ import { storeSnapshot, type StoredSnapshot } from './stored-snapshot.js';
 const folder = mkdtempSync(join(tmpdir(), 'logstrata-lent-'));
 const columns = new BufferPool(1 << 28);
 const workers = new WorkerPool(2);
-const memory = sharedMemory()!;
+const memory = sharedMemory();
 const rows = 44_000;
 let dataset: Dataset;
 let snapshot: StoredSnapshot;

@@ -54,14 +54,14 @@ const pages: fc.Arbitrary<Query> = fc.record({
 describe('a page of rows that are in memory', () => {
   it('has the rows that were asked for, over the borders of row groups, hot and sealed', async () => {
     await textOf(snapshot, everything, false);
-    const takenBytes = sharedMemory()?.takenBytes;
+    const takenBytes = sharedMemory().takenBytes;
     await fc.assert(
       fc.asyncProperty(pages, fc.boolean(), async (query, lends) => {
         expect(await textOf(snapshot, query, lends)).toBe(answerOf(dataset, query));
       }),
       { numRuns: 300 },
     );
-    expect(sharedMemory()?.takenBytes).toBe(takenBytes);
+    expect(sharedMemory().takenBytes).toBe(takenBytes);
     expect(columns.pinnedBytes).toBe(0);
   });
 

@@ -197,7 +197,7 @@ describe('many row groups in memory', () => {
   ];
 
   it('are looked at by threads, several in one job, with the answer of one', async () => {
-    const memory = sharedMemory()!;
+    const memory = sharedMemory();
     const columns = new BufferPool(1 << 28, memory);
     const layout = { segments: 2, stretch: 900, rowGroupRows: 500, hotRecords: 700 };
     const snapshot = await store(dataset, layout, columns);
@@ -235,7 +235,7 @@ describe('many row groups in memory', () => {
     // Each row group has a string of a megabyte in its dictionary, and five rows that match.
     const texts = ['a', 'b'.repeat(1_000_000)];
     const narrow = vi.spyOn(QueryThreads.prototype, 'narrow');
-    const columns = new BufferPool(1 << 28, sharedMemory()!);
+    const columns = new BufferPool(1 << 28, sharedMemory());
     for (const rowGroups of [40, 150]) {
       const records = Array.from({ length: 6 * rowGroups }, (_, i) => ({
         position: { partition: 482136, ordinal: i + 1 },
@@ -267,7 +267,7 @@ describe('a long answer with threads', () => {
       { limit: 44_000, after: { partition: 482136, ordinal: 777 }, predicates: [like('no. 1')] },
       { limit: 100_000, predicates: [{ kind: 'string', field: 2, op: 'like', value: '0' }] },
     ];
-    const memory = sharedMemory()!;
+    const memory = sharedMemory();
     const columns = new BufferPool(1 << 28, memory);
     const heldBytes = (): number => memory.takenBytes - columns.bytes;
     for (const workers of pools) {

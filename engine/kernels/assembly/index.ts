@@ -31,7 +31,7 @@ export { readTimes } from './span-times';
 export { gatherField, gatherPieces } from './span-strings';
 export { xxh64Stripes } from './xxh64';
 
-/** Where the kernels' own data ends: the first byte of the memory that callers may use. */
-export function scratchBase(): usize {
+/** Where the kernels' own data ends. */
+export function dataEnd(): usize {
   return __heap_base;
 }

@@ -1,5 +1,6 @@
 import * as plain from '../bit-packing.js';
 import { openScratch, scratchBytes } from '../../memory/scratch.js';
+import { kernelsOver } from '../kernels.js';
 
 /** Below this many codes a call and its copies cost more than the plain twin. */
 const kernelCodesMin = 256;
@@ -17,7 +18,7 @@ export function packCodes(
   const scratch = count < kernelCodesMin ? null : openScratch(scratchBytes(codes, count) + bytes);
   if (scratch === null) return plain.packCodes(codes, count, width, target, at);
   const targetAt = scratch.target(target, at, bytes);
-  scratch.kernels.packCodes(scratch.place(codes, 0, count), codeBytes, count, width, targetAt);
+  kernelsOver(scratch).packCodes(scratch.place(codes, 0, count), codeBytes, count, width, targetAt);
   scratch.take(targetAt, target, at, bytes);
   return at + bytes;
 }
@@ -44,8 +45,8 @@ export function unpackCodes(
   const sourceAt = scratch.place(source, at, at + bytes);
   const targetAt = scratch.target(target, to, count);
   const windows = scratch.room(64);
-  if (codeBytes === 1) scratch.kernels.unpackCodes8(sourceAt, count, width, targetAt, windows);
-  else scratch.kernels.unpackCodes16(sourceAt, count, width, targetAt, windows);
+  if (codeBytes === 1) kernelsOver(scratch).unpackCodes8(sourceAt, count, width, targetAt, windows);
+  else kernelsOver(scratch).unpackCodes16(sourceAt, count, width, targetAt, windows);
   scratch.take(targetAt, target, to, count);
 }
 
@@ -53,5 +54,5 @@ export function unpackCodes(
 export function largestCode(codes: Uint8Array | Uint16Array, count: number): number {
   const scratch = count < kernelCodesMin ? null : openScratch(scratchBytes(codes, count));
   if (scratch === null) return plain.largestCode(codes, count);
-  return scratch.kernels.largestCode(scratch.place(codes, 0, count), codes.BYTES_PER_ELEMENT, count);
+  return kernelsOver(scratch).largestCode(scratch.place(codes, 0, count), codes.BYTES_PER_ELEMENT, count);
 }

@@ -1,5 +1,6 @@
 import * as plain from '../bitmap.js';
 import { openScratch, scratchBytes } from '../../memory/scratch.js';
+import { kernelsOver } from '../kernels.js';
 
 /** Below this many bytes of a bitmap a call and its copies cost more than the plain twin. */
 const kernelBytesMin = 256;
@@ -19,7 +20,7 @@ export function andRange(bits: Uint8Array, other: Uint8Array, from: number, to: 
   // The bits are read as well as written: where they don't lie in the memory, a copy goes in and comes back.
   const bitsAt = scratch.place(bits, first, end);
   const otherAt = scratch.place(other, first, end);
-  scratch.kernels.andRange(bitsAt - first, otherAt - first, from, to);
+  kernelsOver(scratch).andRange(bitsAt - first, otherAt - first, from, to);
   scratch.take(bitsAt, bits, first, end - first);
 }
 
@@ -29,7 +30,7 @@ export function countRange(bits: Uint8Array, from: number, to: number): number {
   const end = Math.min(bits.length, (to + 7) >> 3);
   const scratch = end - first < kernelBytesMin ? null : openScratch(scratchBytes(bits, end - first));
   if (scratch === null) return plain.countRange(bits, from, to);
-  return scratch.kernels.countRange(scratch.place(bits, first, end) - first, from, to);
+  return kernelsOver(scratch).countRange(scratch.place(bits, first, end) - first, from, to);
 }
 
 /** As the twin. */
@@ -50,7 +51,7 @@ export function listRange(
   if (scratch === null) return plain.listRange(bits, from, to, rows, at);
   const rowsAt = scratch.target(rows, at, room);
   const bitsAt = scratch.place(bits, first, end) - first;
-  const { kernels } = scratch;
+  const kernels = kernelsOver(scratch);
   const listed =
     rows instanceof Uint16Array
       ? kernels.listFirst16(bitsAt, from, to, room, rowsAt)
@@ -68,6 +69,6 @@ export function spreadBits(bits: Uint8Array, count: number, bytes: Uint8Array): 
     return;
   }
   const bytesAt = scratch.room(count);
-  scratch.kernels.spreadBits(scratch.place(bits, 0, bitsBytes), count, bytesAt);
+  kernelsOver(scratch).spreadBits(scratch.place(bits, 0, bitsBytes), count, bytesAt);
   scratch.take(bytesAt, bytes, 0, count);
 }

@@ -3,7 +3,7 @@ import * as plain from '../block-search.js';
 import type { BlockVerdict, KernelNeedle } from '../block-search.js';
 import { bufferBytes } from '../../memory/allocator.js';
 import { sharedMemory } from '../../memory/shared-memory.js';
-import type { Kernels } from '../../memory/wasm.js';
+import { kernelsOver, type Kernels } from '../kernels.js';
 
 /** What is decompressed passes through so many bytes: of these, what matches reach back to stays, which is 64 KiB. */
 const windowBytes = 256 * 1024;
@@ -51,8 +51,8 @@ export class BlockSearch {
     this.#length = length;
     this.#needles = needles;
     const memory = sharedMemory();
-    const isThere = memory !== null && room !== null && memory.holds(block) && memory.holds(room);
-    this.#kernels = isThere ? memory.kernels : null;
+    const isThere = room !== null && memory.holds(block) && memory.holds(room);
+    this.#kernels = isThere ? kernelsOver(memory) : null;
     if (this.#kernels === null || room === null) return;
     const windowAt = room.byteOffset;
     this.#needlesAt = windowAt + bufferBytes(windowBytes);

@@ -1,5 +1,6 @@
 import * as plain from '../compare.js';
 import { openScratch, scratchBytes } from '../../memory/scratch.js';
+import { kernelsOver } from '../kernels.js';
 
 /** Below this many rows a call and its copies cost more than the plain twin. */
 const kernelRowsMin = 256;
@@ -34,7 +35,7 @@ export function selectInt64(
   }
   const outAt = scratch.target(out, from >> 3, outBytes);
   const valuesAt = scratch.place(values, from, to) - from * 8;
-  scratch.kernels.selectInt64(valuesAt, from, to, low, high, flip, outAt - (from >> 3));
+  kernelsOver(scratch).selectInt64(valuesAt, from, to, low, high, flip, outAt - (from >> 3));
   scratch.take(outAt, out, from >> 3, outBytes);
 }
 
@@ -92,6 +93,6 @@ export function selectFloat64(
   }
   const outAt = scratch.target(out, from >> 3, outBytes);
   const valuesAt = scratch.place(values, from, to) - from * 8;
-  scratch.kernels.selectFloat64(valuesAt, from, to, low, high, flip, outAt - (from >> 3));
+  kernelsOver(scratch).selectFloat64(valuesAt, from, to, low, high, flip, outAt - (from >> 3));
   scratch.take(outAt, out, from >> 3, outBytes);
 }

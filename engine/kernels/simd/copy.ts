@@ -1,7 +1,7 @@
 import * as plain from '../copy.js';
 import { openScratch } from '../../memory/scratch.js';
+import { kernelsOver, type Kernels } from '../kernels.js';
 import { sharedMemory } from '../../memory/shared-memory.js';
-import type { Kernels } from '../../memory/wasm.js';
 
 /** Fewer bytes are copied by the plain twin before a kernel has begun. */
 const kernelBytesMin = 64;
@@ -10,9 +10,9 @@ const kernelBytesMin = 64;
  * The kernels, where both arrays lie in their memory. There is no copying arguments for what only copies; but within that memory,
  * which threads share, the engine's own copies go byte by byte.
  */
-function kernelsOver(a: ArrayBufferView, b: ArrayBufferView): Kernels | null {
+function kernelsOfBoth(a: ArrayBufferView, b: ArrayBufferView): Kernels | null {
   const memory = sharedMemory();
-  return memory !== null && memory.holds(a) && memory.holds(b) ? memory.kernels : null;
+  return memory.holds(a) && memory.holds(b) ? kernelsOver(memory) : null;
 }
 
 /** As the twin. */
@@ -23,7 +23,7 @@ export function copyBytes(
   target: Uint8Array,
   at: number,
 ): void {
-  const kernels = to - from < kernelBytesMin ? null : kernelsOver(source, target);
+  const kernels = to - from < kernelBytesMin ? null : kernelsOfBoth(source, target);
   if (kernels === null) plain.copyBytes(source, from, to, target, at);
   else kernels.copyBytes(target.byteOffset + at, source.byteOffset + from, to - from);
 }
@@ -39,7 +39,7 @@ const wordBytes = 8;
 export function copyFromShared(source: Uint8Array, target: Uint8Array, at: number): void {
   const targetAt = target.byteOffset + at;
   const isInStep = source.byteOffset % wordBytes === targetAt % wordBytes;
-  const isShared = !isInStep && source.length >= kernelBytesMin && sharedMemory()?.holds(source) === true;
+  const isShared = !isInStep && source.length >= kernelBytesMin && sharedMemory().holds(source);
   const scratch = isShared ? openScratch(pieceBytes + wordBytes) : null;
   if (scratch === null) {
     target.set(source, at);
@@ -48,7 +48,7 @@ export function copyFromShared(source: Uint8Array, target: Uint8Array, at: numbe
   const piece = scratch.room(pieceBytes + wordBytes) + (targetAt % wordBytes);
   for (let done = 0; done < source.length; done += pieceBytes) {
     const length = Math.min(pieceBytes, source.length - done);
-    scratch.kernels.copyBytes(piece, source.byteOffset + done, length);
+    kernelsOver(scratch).copyBytes(piece, source.byteOffset + done, length);
     target.set(scratch.view(piece, length), at + done);
   }
 }
@@ -62,7 +62,7 @@ export function copyShifted(
   target: Uint32Array,
   at: number,
 ): void {
-  const kernels = (to - from) * 4 < kernelBytesMin ? null : kernelsOver(source, target);
+  const kernels = (to - from) * 4 < kernelBytesMin ? null : kernelsOfBoth(source, target);
   if (kernels === null) plain.copyShifted(source, from, to, shift, target, at);
   else kernels.copyShifted(target.byteOffset + at * 4, source.byteOffset + from * 4, to - from, shift);
 }

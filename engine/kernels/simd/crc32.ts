@@ -1,5 +1,6 @@
 import { crc32 as plainCrc32 } from 'node:zlib';
 import { openScratch, scratchBytes } from '../../memory/scratch.js';
+import { kernelsOver } from '../kernels.js';
 
 /** Below this, what is done for each call takes longer than the rest. */
 const kernelBytesMin = 32 * 1024;
@@ -22,7 +23,7 @@ export function crc32(bytes: Uint8Array, before = 0): number {
   const rest = bytes.subarray(blocks * blockBytes);
   const roomAt = scratch.room(crc32RoomBytes);
   // The register of a crc32 begins as the complement of the sum before, and is added to what comes first.
-  scratch.kernels.reduceCrc32(scratch.place(bytes, 0, bytes.length), blocks, ~before, roomAt);
+  kernelsOver(scratch).reduceCrc32(scratch.place(bytes, 0, bytes.length), blocks, ~before, roomAt);
   const reduced = scratch.view(roomAt + 2 * remainderBytes, remainderBytes + rest.length);
   reduced.set(rest, remainderBytes);
   return plainCrc32(reduced, 0xffffffff);

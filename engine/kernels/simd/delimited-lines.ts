@@ -1,5 +1,5 @@
 import type { Scratch } from '../../memory/scratch.js';
-import type { Kernels } from '../../memory/wasm.js';
+import type { Kernels } from '../kernels.js';
 import { bufferOverheadBytes, type LinesArea, type LineSplitter } from './line-splitter.js';
 
 /** A set of bytes: 256 flags. */

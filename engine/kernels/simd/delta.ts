@@ -1,5 +1,6 @@
 import * as plain from '../delta.js';
 import { openScratch, scratchBytes } from '../../memory/scratch.js';
+import { kernelsOver } from '../kernels.js';
 
 /** Below this many values a call and its copies cost more than the plain twin. */
 const kernelValuesMin = 64;
@@ -17,7 +18,7 @@ export function encodeDelta(values: BigInt64Array, count: number, target: Uint8A
   if (scratch === null) return plain.encodeDelta(values, count, target, at);
   const valuesAt = scratch.place(values, 0, count);
   const targetAt = scratch.room(bytesMax);
-  const written = scratch.kernels.encodeDelta(valuesAt, count, targetAt, scratch.room(deltasBytes));
+  const written = kernelsOver(scratch).encodeDelta(valuesAt, count, targetAt, scratch.room(deltasBytes));
   scratch.take(targetAt, target, at, written);
   return at + written;
 }
@@ -33,7 +34,7 @@ export function decodeDelta(source: Uint8Array, at: number, values: BigInt64Arra
   if (scratch === null) return plain.decodeDelta(source, at, values, count);
   const valuesAt = scratch.target(values, 0, count);
   const sourceAt = scratch.place(source, at, end);
-  const read = scratch.kernels.decodeDelta(sourceAt, end - at, valuesAt, count);
+  const read = kernelsOver(scratch).decodeDelta(sourceAt, end - at, valuesAt, count);
   if (read < 0) return -1;
   scratch.take(valuesAt, values, 0, count);
   return at + read;
@@ -50,9 +51,14 @@ export function decodeLengths(source: Uint8Array, count: number, offsets: Uint32
   if (scratch === null) return plain.decodeLengths(source, count, offsets);
   const lengthsAt = scratch.room(count * 8);
   const offsetsAt = scratch.target(offsets, 0, count + 1);
-  const bytesAt = scratch.kernels.decodeDelta(scratch.place(source, 0, deltaEnd), deltaEnd, lengthsAt, count);
+  const bytesAt = kernelsOver(scratch).decodeDelta(
+    scratch.place(source, 0, deltaEnd),
+    deltaEnd,
+    lengthsAt,
+    count,
+  );
   if (bytesAt < 0) return -1;
-  if (scratch.kernels.addLengths(lengthsAt, count, source.length - bytesAt, offsetsAt) === 0) return -1;
+  if (kernelsOver(scratch).addLengths(lengthsAt, count, source.length - bytesAt, offsetsAt) === 0) return -1;
   scratch.take(offsetsAt, offsets, 0, count + 1);
   return bytesAt;
 }

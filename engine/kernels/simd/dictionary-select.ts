@@ -1,5 +1,6 @@
 import * as plain from '../dictionary-select.js';
 import { openScratch, scratchBytes } from '../../memory/scratch.js';
+import { kernelsOver } from '../kernels.js';
 
 /** Below this many rows a call and its copies cost more than the plain twin. */
 const kernelRowsMin = 256;
@@ -32,10 +33,10 @@ export function selectCodes(
   if (codes instanceof Uint8Array) {
     const wantedAt = scratch.clear(wantedBytes8);
     scratch.view(wantedAt, wantedBytes8).set(wanted.subarray(0, wantedBytes8));
-    scratch.kernels.selectCodes8(codesAt, wantedAt, from, to, outAt - (from >> 3));
+    kernelsOver(scratch).selectCodes8(codesAt, wantedAt, from, to, outAt - (from >> 3));
   } else {
     const wantedAt = scratch.place(wanted, 0, wanted.length);
-    scratch.kernels.selectCodes16(codesAt, wantedAt, from, to, outAt - (from >> 3));
+    kernelsOver(scratch).selectCodes16(codesAt, wantedAt, from, to, outAt - (from >> 3));
   }
   scratch.take(outAt, out, from >> 3, outBytes);
 }

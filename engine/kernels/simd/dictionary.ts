@@ -1,5 +1,6 @@
 import * as plain from '../dictionary.js';
 import { openScratch } from '../../memory/scratch.js';
+import { kernelsOver } from '../kernels.js';
 
 /** Below this many rows a call and its copies cost more than the plain twin. */
 const kernelRowsMin = 256;
@@ -24,7 +25,7 @@ export function numberBytes(
   const tableAt = scratch.room(2 ** bits * 8);
   const offsetsAt = scratch.place(offsets, 0, count + 1);
   const bytesAt = scratch.place(bytes, start, end) - start;
-  const { kernels } = scratch;
+  const kernels = kernelsOver(scratch);
   const distinct = kernels.numberBytes(
     bytesAt,
     offsetsAt,
@@ -56,7 +57,7 @@ export function numberWords(
   const codesAt = scratch.room(count * 2);
   const firstRowsAt = scratch.room(entriesMax * 4);
   const tableAt = scratch.room(2 ** bits * 4);
-  const distinct = scratch.kernels.numberWords(
+  const distinct = kernelsOver(scratch).numberWords(
     valuesAt,
     count,
     entriesMax,

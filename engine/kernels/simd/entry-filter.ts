@@ -1,5 +1,6 @@
 import * as plain from '../entry-filter.js';
 import { openScratch, scratchBytes } from '../../memory/scratch.js';
+import { kernelsOver } from '../kernels.js';
 
 /** Below this many entries a call and its copies cost more than the plain twin. */
 const kernelEntriesMin = 64;
@@ -30,6 +31,6 @@ export function addEntries(
   const offsetsAt = scratch.place(offsets, 0, entries + 1);
   // The bits are read as well as written: where they don't lie in the memory, a copy goes in and comes back.
   const bitmapAt = scratch.place(bitmap, 0, bitmap.length);
-  scratch.kernels.addEntries(bytesAt, offsetsAt, entries, shift, bitmapAt);
+  kernelsOver(scratch).addEntries(bytesAt, offsetsAt, entries, shift, bitmapAt);
   scratch.take(bitmapAt, bitmap, 0, bitmap.length);
 }

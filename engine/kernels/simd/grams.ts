@@ -1,5 +1,6 @@
 import * as plain from '../grams.js';
 import { openScratch, scratchBytes } from '../../memory/scratch.js';
+import { kernelsOver } from '../kernels.js';
 
 /** Below this a call and the copies of the bitmaps cost more than the plain twin. */
 const kernelBytesMin = 4096;
@@ -25,7 +26,7 @@ export function addGrams(
     plain.addGrams(bytes, offsets, from, to, gramBytes, gramBits, grams, trigrams);
     return;
   }
-  const { kernels } = scratch;
+  const kernels = kernelsOver(scratch);
   // What lies in the kernels' memory stays as it is; a copy is folded where it lies.
   const isHeld = scratchBytes(bytes, length) === 0;
   const sourceAt = isHeld
@@ -49,7 +50,7 @@ export function isAscii(bytes: Uint8Array): boolean {
   const { length } = bytes;
   const scratch = length < kernelBytesMin ? null : openScratch(scratchBytes(bytes, length));
   if (scratch === null) return plain.isAscii(bytes);
-  return scratch.kernels.isAscii(scratch.place(bytes, 0, length), length) !== 0;
+  return kernelsOver(scratch).isAscii(scratch.place(bytes, 0, length), length) !== 0;
 }
 
 /** As the twin. */
@@ -59,7 +60,7 @@ export function halveBitmap(bitmap: Int32Array, half: Int32Array): number {
   if (scratch === null) return plain.halveBitmap(bitmap, half);
   const bitmapAt = scratch.place(bitmap, 0, bitmap.length);
   const halfAt = scratch.target(half, 0, half.length);
-  const ones = scratch.kernels.halveBitmap(bitmapAt, bitmap.byteLength, halfAt);
+  const ones = kernelsOver(scratch).halveBitmap(bitmapAt, bitmap.byteLength, halfAt);
   scratch.take(halfAt, half, 0, half.length);
   return ones;
 }

@@ -1,5 +1,6 @@
 import type { Scratch } from '../../memory/scratch.js';
-import type { Kernels } from '../../memory/wasm.js';
+import { kernelsOver } from '../kernels.js';
+import type { Kernels } from '../kernels.js';
 import { bufferOverheadBytes, type LinesArea, type LineSplitter } from './line-splitter.js';
 
 /** More than the kernel remembers of the keys of one line. */
@@ -31,8 +32,8 @@ export class JsonLineSplitter implements LineSplitter {
     keys.forEach((key, field) => words.set([scratch.copy(key, 0, key.length), key.length, field], field * 3));
     this.#keysAt = scratch.copy(words, 0, words.length);
     this.#tableAt = scratch.room((this.#tableMask + 1) * 4);
-    this.#slotsAt = scratch.room(scratch.kernels.jsonSlotsBytes());
-    scratch.kernels.buildKeyTable(this.#keysAt, keys.length, this.#tableAt, this.#tableMask);
+    this.#slotsAt = scratch.room(kernelsOver(scratch).jsonSlotsBytes());
+    kernelsOver(scratch).buildKeyTable(this.#keysAt, keys.length, this.#tableAt, this.#tableMask);
   }
 
   split(kernels: Kernels, area: LinesArea): number {

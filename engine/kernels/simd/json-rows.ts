@@ -4,7 +4,7 @@ import type { JsonColumn, JsonKeys, JsonOutput, JsonTable } from '../json-rows.j
 import { bufferBytes } from '../../memory/allocator.js';
 import { openScratch, scratchBytes } from '../../memory/scratch.js';
 import { sharedMemory } from '../../memory/shared-memory.js';
-import type { Kernels } from '../../memory/wasm.js';
+import { kernelsOver, type Kernels } from '../kernels.js';
 
 /** Puts an array into the kernels' memory and gives its address. */
 export type Place = (array: Uint8Array | Uint16Array | Int32Array | Uint32Array | Float64Array) => number;
@@ -182,9 +182,8 @@ export interface ReachableTable extends JsonTable {
   readonly copiedBytes: number;
 }
 
-/** The table as kernels take it; null where too much would have to be copied, or kernels can't run. */
+/** The table as kernels take it; null where too much would have to be copied. */
 export function reachableTable(table: JsonTable): ReachableTable | null {
-  if ((sharedMemory()?.kernels ?? null) === null) return null;
   const block = blockOf(table.keys);
   const copied: number[] = [];
   let copiedBytes = bufferBytes(block.byteLength);
@@ -261,7 +260,7 @@ class ToldTable implements ReachableTable {
 }
 
 /**
- * The table of `columnCount` columns that a thread was given as a placed block, and as kernels take it where they can run. The buffer
+ * The table of `columnCount` columns that a thread was given as a placed block, as kernels take it. The buffer
  * is that of the kernels' memory, and reaches up to all that lies in it.
  */
 export function tableOfBlock(
@@ -269,9 +268,8 @@ export function tableOfBlock(
   columnCount: number,
   fixedBytes: number,
   buffer: ArrayBufferLike,
-): { readonly table: JsonTable; readonly reachable: ReachableTable | null } {
-  const table = new ToldTable(block, columnCount, fixedBytes, buffer);
-  return { table, reachable: (sharedMemory()?.kernels ?? null) === null ? null : table };
+): ReachableTable {
+  return new ToldTable(block, columnCount, fixedBytes, buffer);
 }
 
 /** Where an array of the kernels' memory lies. */
@@ -308,7 +306,7 @@ export function writeRowsByKernel(
   ordinalOfRow0: number,
   output: JsonOutput,
 ): number {
-  const isOutputThere = sharedMemory()?.holds(output.bytes) === true;
+  const isOutputThere = sharedMemory().holds(output.bytes);
   const rowsAtOnce = rows === null ? to - first : rowsOfCallMax;
   let next = first;
   while (next < to) {
@@ -328,7 +326,7 @@ export function writeRowsByKernel(
     // Not the address that the whole list would have: that can be 0, which says that there is none.
     const rowsAt = rows === null ? 0 : scratch.place(rows, next, end);
     const rowsFrom = rows === null ? 0 : next;
-    const { kernels } = scratch;
+    const kernels = kernelsOver(scratch);
     if (isOutputThere) {
       const outputAt = output.bytes.byteOffset;
       const placed = { kernels, blockAt, columnCount, rowsAt, rowsFrom, outputAt };

@@ -1,5 +1,5 @@
 import type { Scratch } from '../../memory/scratch.js';
-import type { Kernels } from '../../memory/wasm.js';
+import type { Kernels } from '../kernels.js';
 
 /** What slack and alignment add to each buffer. */
 export const bufferOverheadBytes = 128;

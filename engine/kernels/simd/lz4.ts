@@ -1,5 +1,6 @@
 import * as plain from '../lz4.js';
 import { openScratch, scratchBytes } from '../../memory/scratch.js';
+import { kernelsOver } from '../kernels.js';
 
 /** Below this a call and its copies cost more than the plain twin. */
 const kernelBytesMin = 256;
@@ -15,7 +16,7 @@ export function lz4Compress(source: Uint8Array, target: Uint8Array, table: Int32
           scratchBytes(source, length) + scratchBytes(target, bytesMax) + plain.lz4TableEntries * 4,
         );
   if (scratch === null) return plain.lz4Compress(source, target, table);
-  const { kernels } = scratch;
+  const kernels = kernelsOver(scratch);
   const targetAt = scratch.target(target, 0, bytesMax);
   const written = kernels.lz4Compress(
     scratch.place(source, 0, length),
@@ -36,7 +37,7 @@ export function lz4Decompress(source: Uint8Array, target: Uint8Array, length: nu
   if (scratch === null) return plain.lz4Decompress(source, target, length);
   const targetAt = scratch.target(target, 0, length);
   const sourceAt = scratch.place(source, 0, source.length);
-  const written = scratch.kernels.lz4Decompress(sourceAt, source.length, targetAt, length);
+  const written = kernelsOver(scratch).lz4Decompress(sourceAt, source.length, targetAt, length);
   if (written > 0) scratch.take(targetAt, target, 0, written);
   return written;
 }

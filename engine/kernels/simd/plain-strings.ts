@@ -1,5 +1,6 @@
 import * as plain from '../plain-strings.js';
 import { openScratch, scratchBytes } from '../../memory/scratch.js';
+import { kernelsOver } from '../kernels.js';
 
 /** Below this many rows a call and its copies cost more than the plain twin. */
 const kernelRowsMin = 64;
@@ -26,7 +27,7 @@ export function encodePlainStrings(
   const offsetsAt = scratch.place(offsets, 0, rows + 1);
   const bytesAt = scratch.place(bytes, start, end) - start;
   const targetAt = scratch.target(target, 0, writtenBytes);
-  const written = scratch.kernels.encodePlain(bytesAt, offsetsAt, rows, targetAt);
+  const written = kernelsOver(scratch).encodePlain(bytesAt, offsetsAt, rows, targetAt);
   scratch.take(targetAt, target, 0, written);
   return written;
 }
@@ -51,7 +52,7 @@ export function decodePlainStrings(
   const sourceAt = scratch.place(source, 0, source.length);
   const bytesAt = scratch.target(bytes, 0, bytesMax);
   const offsetsAt = scratch.target(offsets, 0, count + 1);
-  const written = scratch.kernels.decodePlain(sourceAt, source.length, count, bytesAt, offsetsAt);
+  const written = kernelsOver(scratch).decodePlain(sourceAt, source.length, count, bytesAt, offsetsAt);
   if (written < 0) return -1;
   scratch.take(bytesAt, bytes, 0, written);
   scratch.take(offsetsAt, offsets, 0, count + 1);

@@ -1,5 +1,6 @@
 import * as plain from '../string-bounds.js';
 import { openScratch, scratchBytes } from '../../memory/scratch.js';
+import { kernelsOver } from '../kernels.js';
 
 /** Below this many rows a call and its copies cost more than the plain twin. */
 const kernelRowsMin = 64;
@@ -16,7 +17,7 @@ export function boundRows(bytes: Uint8Array, offsets: Uint32Array, rows: number)
   const bytesAt = scratch.place(bytes, start, end) - start;
   const offsetsAt = scratch.place(offsets, 0, rows + 1);
   const foundAt = scratch.room(8);
-  scratch.kernels.boundRows(bytesAt, offsetsAt, rows, foundAt);
+  kernelsOver(scratch).boundRows(bytesAt, offsetsAt, rows, foundAt);
   const { buffer, byteOffset } = scratch.view(foundAt, 8);
   const [minRow, maxRow] = new Uint32Array(buffer, byteOffset, 2);
   return { minRow: minRow!, maxRow: maxRow! };

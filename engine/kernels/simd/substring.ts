@@ -1,6 +1,7 @@
 import * as plain from '../substring.js';
 import type { SearchTables } from '../substring.js';
 import { openScratch, scratchBytes, type Scratch } from '../../memory/scratch.js';
+import { kernelsOver } from '../kernels.js';
 import { affixEnd, affixStart, type KernelNeedle } from './needle.js';
 
 /** Below this many bytes of strings and offsets a call and its copies cost more than the plain twin. */
@@ -61,7 +62,7 @@ export function selectContaining(
   const rows =
     at === null
       ? -1
-      : at.scratch.kernels.selectContaining(
+      : kernelsOver(at.scratch).selectContaining(
           at.bytesAt,
           at.offsetsAt,
           from,
@@ -89,7 +90,16 @@ function selectAffix(
   const at = placed(offsets, bytes, needle, from, to, out);
   if (at === null) return false;
   const outAt = at.outAt - (from >> 3);
-  at.scratch.kernels.selectAffix(at.bytesAt, at.offsetsAt, from, to, at.needleAt, needle.length, kind, outAt);
+  kernelsOver(at.scratch).selectAffix(
+    at.bytesAt,
+    at.offsetsAt,
+    from,
+    to,
+    at.needleAt,
+    needle.length,
+    kind,
+    outAt,
+  );
   at.scratch.take(at.outAt, out, from >> 3, at.outBytes);
   return true;
 }
@@ -111,7 +121,15 @@ export function selectEqual(
   }
   const { bytesAt, offsetsAt, needleAt } = at;
   const outAt = at.outAt - (from >> 3);
-  const rows = at.scratch.kernels.selectEqual(bytesAt, offsetsAt, from, to, needleAt, needle.length, outAt);
+  const rows = kernelsOver(at.scratch).selectEqual(
+    bytesAt,
+    offsetsAt,
+    from,
+    to,
+    needleAt,
+    needle.length,
+    outAt,
+  );
   if (rows === 0) out.fill(0, from >> 3, (to + 7) >> 3);
   else at.scratch.take(at.outAt, out, from >> 3, at.outBytes);
 }

@@ -1,4 +1,5 @@
 import { openScratch, scratchBytes } from '../../memory/scratch.js';
+import { kernelsOver } from '../kernels.js';
 import * as plain from '../xxh64.js';
 
 /** Below this a call costs more than the plain twin. */
@@ -21,7 +22,7 @@ export function addStripes(lanes: Uint32Array, bytes: Uint8Array): void {
       continue;
     }
     const lanesAt = scratch.copy(lanes, 0, lanes.length);
-    scratch.kernels.xxh64Stripes(
+    kernelsOver(scratch).xxh64Stripes(
       lanesAt,
       scratch.place(piece, 0, piece.length),
       Math.floor(piece.length / stripeBytes),

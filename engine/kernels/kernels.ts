@@ -1,0 +1,219 @@
+import { KernelModule, type KernelMemory } from '../memory/wasm.js';
+
+/**
+ * The exports of kernels.wasm, which `kernels/assembly/` describes. Addresses are offsets into the memory that the instance was
+ * made with; counts are unsigned, results signed 32-bit integers.
+ */
+export interface Kernels {
+  scratchBase(): number;
+  copyBytes(target: number, source: number, length: number): void;
+  copyShifted(target: number, source: number, count: number, shift: number): void;
+  lz4TableBytes(): number;
+  lz4Compress(source: number, length: number, target: number, table: number): number;
+  lz4Decompress(source: number, sourceBytes: number, target: number, length: number): number;
+  beginSearch(
+    source: number,
+    length: number,
+    window: number,
+    windowBytes: number,
+    needles: number,
+    needleCount: number,
+  ): void;
+  searchPiece(end: number, isLast: number): number;
+  searchText(text: number, length: number, needles: number, needleCount: number): number;
+  reduceCrc32(text: number, blocks: number, state: number, room: number): void;
+  foldAscii(source: number, length: number, target: number): void;
+  isAscii(at: number, length: number): number;
+  addGrams(
+    bytes: number,
+    offsets: number,
+    rows: number,
+    gramBytes: number,
+    gramShift: number,
+    grams: number,
+    trigramMap: number,
+  ): void;
+  addMap(map: number, bits: number, bitmap: number): void;
+  halveBitmap(bitmap: number, sizeBytes: number, half: number): number;
+  boundRows(bytes: number, offsets: number, rows: number, found: number): void;
+  numberBytes(
+    bytes: number,
+    offsets: number,
+    count: number,
+    entriesMax: number,
+    codes: number,
+    firstRows: number,
+    table: number,
+    tableBits: number,
+  ): number;
+  numberWords(
+    values: number,
+    count: number,
+    entriesMax: number,
+    codes: number,
+    firstRows: number,
+    table: number,
+    tableBits: number,
+  ): number;
+  packCodes(codes: number, codeBytes: number, count: number, width: number, target: number): number;
+  unpackCodes8(source: number, count: number, width: number, target: number, windows: number): void;
+  unpackCodes16(source: number, count: number, width: number, target: number, windows: number): void;
+  largestCode(codes: number, codeBytes: number, count: number): number;
+  encodeDelta(values: number, count: number, target: number, deltas: number): number;
+  decodeDelta(source: number, sourceBytes: number, values: number, count: number): number;
+  addLengths(lengths: number, count: number, sizeBytes: number, offsets: number): number;
+  encodePlain(bytes: number, offsets: number, rows: number, target: number): number;
+  decodePlain(source: number, sourceBytes: number, count: number, bytes: number, offsets: number): number;
+  selectInt64(
+    values: number,
+    from: number,
+    to: number,
+    low: bigint,
+    high: bigint,
+    flip: number,
+    out: number,
+  ): void;
+  selectFloat64(
+    values: number,
+    from: number,
+    to: number,
+    low: number,
+    high: number,
+    flip: number,
+    out: number,
+  ): void;
+  andRange(bits: number, other: number, from: number, to: number): void;
+  orRange(bits: number, other: number, from: number, to: number): void;
+  andNotRange(bits: number, other: number, from: number, to: number): void;
+  countRange(bits: number, from: number, to: number): number;
+  listFirst(bits: number, from: number, to: number, most: number, rows: number): number;
+  listFirst16(bits: number, from: number, to: number, most: number, rows: number): number;
+  listLast(bits: number, from: number, to: number, most: number, rows: number): number;
+  spreadBits(bits: number, count: number, bytes: number): void;
+  selectCodes8(codes: number, wanted: number, from: number, to: number, out: number): void;
+  selectCodes16(codes: number, wanted: number, from: number, to: number, out: number): void;
+  addEntries(bytes: number, offsets: number, entries: number, shift: number, bitmap: number): void;
+  selectContaining(
+    bytes: number,
+    offsets: number,
+    from: number,
+    to: number,
+    needle: number,
+    length: number,
+    first: number,
+    second: number,
+    out: number,
+  ): number;
+  selectAffix(
+    bytes: number,
+    offsets: number,
+    from: number,
+    to: number,
+    needle: number,
+    length: number,
+    kind: number,
+    out: number,
+  ): void;
+  selectEqual(
+    bytes: number,
+    offsets: number,
+    from: number,
+    to: number,
+    needle: number,
+    length: number,
+    out: number,
+  ): number;
+  jsonEnd(): number;
+  jsonIsFull(): number;
+  writeJsonRows(
+    columns: number,
+    columnCount: number,
+    fixedBytes: number,
+    rows: number,
+    from: number,
+    to: number,
+    cursorOfRow0: bigint,
+    at: number,
+    atMax: number,
+  ): number;
+  buildKeyTable(keys: number, count: number, table: number, mask: number): void;
+  jsonSlotsBytes(): number;
+  splitJsonLines(
+    text: number,
+    from: number,
+    to: number,
+    isText: number,
+    keys: number,
+    table: number,
+    mask: number,
+    slots: number,
+    fields: number,
+    lines: number,
+    states: number,
+    spans: number,
+    linesMax: number,
+  ): number;
+  splitDelimitedLines(
+    text: number,
+    from: number,
+    to: number,
+    isText: number,
+    steps: number,
+    fields: number,
+    lines: number,
+    states: number,
+    spans: number,
+    linesMax: number,
+  ): number;
+  readNumbers(
+    text: number,
+    spans: number,
+    stride: number,
+    count: number,
+    states: number,
+    digitsMax: number,
+    values: number,
+    presence: number,
+    unreadable: number,
+  ): number;
+  readTimes(
+    text: number,
+    spans: number,
+    stride: number,
+    count: number,
+    states: number,
+    format: number,
+    values: number,
+    presence: number,
+  ): number;
+  gatherField(
+    text: number,
+    spans: number,
+    stride: number,
+    count: number,
+    states: number,
+    target: number,
+    offsets: number,
+    presence: number,
+  ): number;
+  gatherPieces(
+    text: number,
+    spans: number,
+    stride: number,
+    count: number,
+    states: number,
+    pieces: number,
+    pieceCount: number,
+    valueBytesMax: number,
+    target: number,
+    offsets: number,
+  ): void;
+  xxh64Stripes(lanes: number, at: number, stripes: number): void;
+}
+
+const module = new KernelModule<Kernels>('engine/kernels/kernels.wasm');
+
+/** The kernels over a memory. Throws `unsupported` where this Node can't run them. */
+export function kernelsOver({ memory }: { readonly memory: KernelMemory }): Kernels {
+  return module.over(memory);
+}
