@@ -1,7 +1,7 @@
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist', 'node_modules', '**/node_modules', 'data', 'coverage', 'engine/kernels/assembly'] },
+  { ignores: ['dist', 'node_modules', '**/node_modules', 'data', 'coverage', '**/assembly'] },
   ...tseslint.configs.recommended,
   {
     rules: {

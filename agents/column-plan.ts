@@ -1,4 +1,4 @@
-import type { ColumnPlan, StringPiece } from '../engine/kernels/simd/line-columns.js';
+import type { ColumnPlan, StringPiece } from './lines/line-columns.js';
 import type { FieldDefinition } from './definition.js';
 import { compileTemplate } from './template.js';
 import { isTimestampFormatName } from './timestamp.js';

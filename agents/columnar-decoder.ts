@@ -8,8 +8,8 @@ import {
   spanLengthMask,
   type ColumnPlan,
   type LinesColumn,
-} from '../engine/kernels/simd/line-columns.js';
-import type { LineSplitter } from '../engine/kernels/simd/line-splitter.js';
+} from './lines/line-columns.js';
+import type { LineSplitter } from './lines/line-splitter.js';
 import { rowGroupBytesMax, rowGroupRowsMax } from '../engine/limits.js';
 import type { ParsedLine } from './parsed-line.js';
 import type { FieldWriter, ValueCounters } from './value-writer.js';

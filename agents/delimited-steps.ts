@@ -1,4 +1,4 @@
-import type { ByteSet, LineStep } from '../engine/kernels/simd/delimited-lines.js';
+import type { ByteSet, LineStep } from './lines/delimited-lines.js';
 import { compilePattern } from './line-pattern.js';
 import { Empty, findInterval, Op, readPatternProgram, type PatternProgram } from './pattern-program.js';
 

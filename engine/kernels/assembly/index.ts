@@ -24,11 +24,6 @@ export { selectCodes8, selectCodes16 } from './dictionary-select';
 export { addEntries } from './entry-filter';
 export { selectContaining, selectAffix, selectEqual } from './substring';
 export { jsonEnd, jsonIsFull, writeJsonRows } from './json-rows';
-export { buildKeyTable, jsonSlotsBytes, splitJsonLines } from './json-lines';
-export { splitDelimitedLines } from './delimited-lines';
-export { readNumbers } from './span-values';
-export { readTimes } from './span-times';
-export { gatherField, gatherPieces } from './span-strings';
 export { xxh64Stripes } from './xxh64';
 
 /** Where the kernels' own data ends. */

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { AgentDefinition } from '../../../agents/definition.js';
 import { createRecordDecoder } from '../../../agents/record-decoder.js';
 import { BatchBuilder } from '../../../engine/columns/batch-builder.js';
-import { JsonLineSplitter } from '../../../engine/kernels/simd/json-lines.js';
-import { LineColumns } from '../../../engine/kernels/simd/line-columns.js';
+import { JsonLineSplitter } from '../../../agents/lines/json-lines.js';
+import { LineColumns } from '../../../agents/lines/line-columns.js';
 import { lineBytesMax, rowGroupRowsMax } from '../../../engine/limits.js';
 import { agent, decodeLines } from './decode-lines.js';
 

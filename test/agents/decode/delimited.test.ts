@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { delimitedSteps } from '../../../agents/delimited-steps.js';
-import { DelimitedLineSplitter } from '../../../engine/kernels/simd/delimited-lines.js';
-import { LineColumns } from '../../../engine/kernels/simd/line-columns.js';
+import { DelimitedLineSplitter } from '../../../agents/lines/delimited-lines.js';
+import { LineColumns } from '../../../agents/lines/line-columns.js';
 import { agent, decodeLines } from './decode-lines.js';
 
 const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 400;

@@ -1,5 +1,5 @@
-import type { Scratch } from '../../memory/scratch.js';
-import type { Kernels } from '../kernels.js';
+import type { Scratch } from '../../engine/memory/scratch.js';
+import type { LineKernels } from './line-kernels.js';
 
 /** What slack and alignment add to each buffer. */
 export const bufferOverheadBytes = 128;
@@ -29,5 +29,5 @@ export interface LineSplitter {
   /** Puts what the kernel is told about the format into the scratch memory just opened. */
   place(scratch: Scratch): void;
   /** Splits lines, at least one and at most `linesMax`. Returns how many. */
-  split(kernels: Kernels, area: LinesArea): number;
+  split(kernels: LineKernels, area: LinesArea): number;
 }

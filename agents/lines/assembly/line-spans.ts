@@ -1,8 +1,8 @@
-// Lines taken apart: what ../simd/line-columns.ts lays out, and the kernels that read lines fill and convert.
+// Lines taken apart: what ../line-columns.ts lays out, and the kernels that read lines fill and convert.
 //
 // A line has an entry in the table of lines (where it begins and where its line feed stands, relative to the text), a state,
 // and a span for each field: where the field's bytes begin, relative to the text, and how many they are, with what
-// they are in the upper bits. A line that is odd in any way is left to ../../../agents/, whose decoder is the twin.
+// they are in the upper bits. A line that is odd in any way is left to the decoder of single lines.
 
 /** Bytes of a line's entry and of a span. */
 export const lineEntryBytes: usize = 8;
@@ -23,7 +23,7 @@ export const lineTaken: u8 = 0;
 /** The state of a line that the kernels don't take. */
 export const lineOdd: u8 = 1;
 
-/** Longer lines are not taken: `lineBytesMax` of ../../limits.ts. */
+/** Longer lines are not taken: `lineBytesMax` of engine/limits.ts. */
 export const takenLineBytesMax: usize = 1024 * 1024;
 
 const lineFeed: i8 = 0x0a;

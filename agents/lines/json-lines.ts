@@ -1,6 +1,5 @@
-import type { Scratch } from '../../memory/scratch.js';
-import { kernelsOver } from '../kernels.js';
-import type { Kernels } from '../kernels.js';
+import type { Scratch } from '../../engine/memory/scratch.js';
+import { lineKernelsOver, type LineKernels } from './line-kernels.js';
 import { bufferOverheadBytes, type LinesArea, type LineSplitter } from './line-splitter.js';
 
 /** More than the kernel remembers of the keys of one line. */
@@ -32,11 +31,11 @@ export class JsonLineSplitter implements LineSplitter {
     keys.forEach((key, field) => words.set([scratch.copy(key, 0, key.length), key.length, field], field * 3));
     this.#keysAt = scratch.copy(words, 0, words.length);
     this.#tableAt = scratch.room((this.#tableMask + 1) * 4);
-    this.#slotsAt = scratch.room(kernelsOver(scratch).jsonSlotsBytes());
-    kernelsOver(scratch).buildKeyTable(this.#keysAt, keys.length, this.#tableAt, this.#tableMask);
+    this.#slotsAt = scratch.room(lineKernelsOver(scratch).jsonSlotsBytes());
+    lineKernelsOver(scratch).buildKeyTable(this.#keysAt, keys.length, this.#tableAt, this.#tableMask);
   }
 
-  split(kernels: Kernels, area: LinesArea): number {
+  split(kernels: LineKernels, area: LinesArea): number {
     return kernels.splitJsonLines(
       area.text,
       area.from,

@@ -1,5 +1,5 @@
 // Lines whose fields stand between delimiters, taken apart into spans: see line-spans.ts for the layout. What a line must look
-// like is a list of steps, four words each, which ../simd/delimited-lines.ts lays out. No step is ever taken back.
+// like is a list of steps, four words each, which ../delimited-lines.ts lays out. No step is ever taken back.
 import {
   hasHighByte,
   kindShift,

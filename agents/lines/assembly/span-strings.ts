@@ -1,6 +1,6 @@
 // Fields of lines as a column of strings: see line-spans.ts. A column is made of pieces, three words each: a field and 0, 0; or
 // the address of bytes, their length, and 1.
-import { copyLoose } from './copy';
+import { copyLoose } from '../../../engine/kernels/assembly/copy';
 import { hexValue, unescaped } from './json-lexer';
 import { kindAbsent, kindEscaped, kindShift, lengthMask, lineOdd, lineTaken, spanBytes } from './line-spans';
 

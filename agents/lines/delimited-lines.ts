@@ -1,5 +1,5 @@
-import type { Scratch } from '../../memory/scratch.js';
-import type { Kernels } from '../kernels.js';
+import type { Scratch } from '../../engine/memory/scratch.js';
+import type { LineKernels } from './line-kernels.js';
 import { bufferOverheadBytes, type LinesArea, type LineSplitter } from './line-splitter.js';
 
 /** A set of bytes: 256 flags. */
@@ -60,7 +60,7 @@ export class DelimitedLineSplitter implements LineSplitter {
     this.#stepsAt = scratch.copy(words, 0, words.length);
   }
 
-  split(kernels: Kernels, area: LinesArea): number {
+  split(kernels: LineKernels, area: LinesArea): number {
     return kernels.splitDelimitedLines(
       area.text,
       area.from,

@@ -1,7 +1,7 @@
-import { assert } from '../../assert.js';
-import { valueBytesMax } from '../../limits.js';
-import { openScratch, type Scratch } from '../../memory/scratch.js';
-import { kernelsOver } from '../kernels.js';
+import { assert } from '../../engine/assert.js';
+import { valueBytesMax } from '../../engine/limits.js';
+import { openScratch, type Scratch } from '../../engine/memory/scratch.js';
+import { lineKernelsOver } from './line-kernels.js';
 import { bufferOverheadBytes, type LineSplitter } from './line-splitter.js';
 
 /** Part of a string: a field of the line, or bytes that are always the same. */
@@ -156,7 +156,7 @@ export class LineColumns {
     assert(scratch !== null, 'a window has been opened');
     if (this.#from >= this.#to) return false;
     const { fields } = this.splitter;
-    this.count = this.splitter.split(kernelsOver(scratch), {
+    this.count = this.splitter.split(lineKernelsOver(scratch), {
       text: this.#textAt,
       from: this.#from,
       to: this.#to,
@@ -199,7 +199,7 @@ export class LineColumns {
     if (plan.kind === 'string' || plan.kind === 'pieces') return this.#gather(scratch, place);
     const stride = this.splitter.fields * spanBytes;
     const at = this.#spansAt + plan.field * spanBytes;
-    const kernels = kernelsOver(scratch);
+    const kernels = lineKernelsOver(scratch);
     const { count } = this;
     const [text, states] = [this.#textAt, this.#statesAt];
     let nulls: number;
@@ -227,7 +227,7 @@ export class LineColumns {
 
   #gather(scratch: Scratch, { plan, values, offsets, presence, pieces }: ColumnPlace): LinesColumn {
     const stride = this.splitter.fields * spanBytes;
-    const kernels = kernelsOver(scratch);
+    const kernels = lineKernelsOver(scratch);
     const { count } = this;
     const [text, states, spans] = [this.#textAt, this.#statesAt, this.#spansAt];
     let nulls = 0;

@@ -27,7 +27,7 @@ function daysInMonth(year: u32, month: u32): u32 {
   return month == 4 || month == 6 || month == 9 || month == 11 ? 30 : 31;
 }
 
-/** Days from the epoch to a day of the proleptic Gregorian calendar, as ../../../agents/timestamp.ts counts them. */
+/** Days from the epoch to a day of the proleptic Gregorian calendar, as ../../timestamp.ts counts them. */
 function daysOf(year: i32, month: i32, day: i32): i32 {
   const marchYear = month > 2 ? year : year - 1;
   const era = marchYear / 400;
