@@ -8,6 +8,7 @@ import type { AgentDefinition } from './definition.js';
 import { RejectedLines } from './frame-decoder.js';
 import { createRecordDecoder, type RecordDecoder } from './record-decoder.js';
 import type { ValueCounters } from './value-writer.js';
+import type { Written } from './written.js';
 
 /** What the lines of one source are decoded with. */
 export interface DecodeSettings {
@@ -18,10 +19,20 @@ export interface DecodeSettings {
   readonly timezone: string;
 }
 
+let settingsMade = 0;
+
+/** Settings with a key of their own. */
+export function decodeSettings(
+  definition: AgentDefinition,
+  captures: ReadonlyMap<string, string>,
+  timezone: string,
+): DecodeSettings {
+  return { key: settingsMade++, definition, captures, timezone };
+}
+
 export interface DecodeJob {
   readonly settings: DecodeSettings;
-  /** The clock, in milliseconds. */
-  readonly nowMs: number;
+  readonly written: Written;
   readonly lines: LinesPlace;
   /** Whole lines at bytes[start, end) of them; the last may lack its end. */
   readonly start: number;
@@ -48,13 +59,14 @@ export interface DecodedLines extends ValueCounters {
   /** Records, packed: so many bytes of what was lent for them, or bytes of their own; null for none. */
   readonly packed: number | Uint8Array | null;
   readonly rejected: Pick<RejectedLines, 'reasons' | 'starts' | 'ends'>;
+  /** Where the years stand behind the last line, for what is `Written` next. */
+  readonly years: NonNullable<Written['years']>;
 }
 
 /** A decoder with its pattern compiled, kept for the next lines of its source. */
 interface OpenDecoder {
   readonly decoder: RecordDecoder;
   readonly builder: BatchBuilder;
-  nowMs: number;
   /** Records of the batch before. */
   rows: number;
 }
@@ -63,11 +75,12 @@ interface OpenDecoder {
 const decodersMax = 4;
 const decoders = new Map<number, OpenDecoder>();
 
-function decoderOf({ key, definition, captures, timezone }: DecodeSettings): OpenDecoder {
+function decoderOf({ settings, written }: DecodeJob): OpenDecoder {
+  const { key, definition, captures, timezone } = settings;
   const known = decoders.get(key);
   if (known !== undefined) return known;
-  const decoder = createRecordDecoder(definition, { captures, timezone, now: () => opened.nowMs });
-  const opened: OpenDecoder = { decoder, builder: new BatchBuilder(definition.schema), nowMs: 0, rows: 0 };
+  const decoder = createRecordDecoder(definition, { captures, timezone, written });
+  const opened: OpenDecoder = { decoder, builder: new BatchBuilder(definition.schema), rows: 0 };
   decoders.set(key, opened);
   const oldest = decoders.keys().next().value!;
   if (decoders.size > decodersMax) decoders.delete(oldest);
@@ -86,7 +99,7 @@ export function work(job: DecodeJob): Finished<DecodedLines> {
   const { text, scratch, records } = lines;
   const memory = foreignMemory(text);
   const bytes = memory.bytesAt(text);
-  const opened = decoderOf(job.settings);
+  const opened = decoderOf(job);
   const place = { address: scratch.address, bytes: scratch.sizeBytes };
   const space = new RangeArrays(memory.bytesAt(records));
   space.bytes(headerBytes(opened.builder.schema.fields.length));
@@ -97,14 +110,11 @@ export function work(job: DecodeJob): Finished<DecodedLines> {
 }
 
 /** Decodes the job's lines, which are in `bytes`; within `space`, where the builder builds in it. */
-function decode(
-  { settings, nowMs, start, end }: DecodeJob,
-  bytes: Uint8Array,
-  space?: RangeArrays,
-): DecodedLines {
-  const opened = decoderOf(settings);
-  opened.nowMs = nowMs;
+function decode(job: DecodeJob, bytes: Uint8Array, space?: RangeArrays): DecodedLines {
+  const { written, start, end } = job;
+  const opened = decoderOf(job);
   const { decoder, builder } = opened;
+  decoder.useWritten(written);
   const before = { ...decoder.counters };
   const rejected = new RejectedLines();
   const reached = decoder.decode(bytes, start, end, builder, rejected.add);
@@ -116,6 +126,7 @@ function decode(
     reached,
     packed,
     rejected: { reasons, starts, ends },
+    years: decoder.years,
     unreadableValues: decoder.counters.unreadableValues - before.unreadableValues,
     replacedBytes: decoder.counters.replacedBytes - before.replacedBytes,
   };

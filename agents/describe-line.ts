@@ -68,7 +68,11 @@ export function describeLine(
       ? new Map<string, string>()
       : fileCaptures(file.namePattern, options.fileName);
   const builder = new BatchBuilder(definition.schema);
-  const decoder = createRecordDecoder(definition, { captures, timezone: options.timezone, now: options.now });
+  const decoder = createRecordDecoder(definition, {
+    captures,
+    timezone: options.timezone,
+    written: { byMs: options.now() },
+  });
   let rejection: string | null = null;
   decoder.decode(bytes, 0, bytes.length, builder, (reason) => {
     rejection = reason;

@@ -2,6 +2,8 @@ import type { BatchBuilder } from '../engine/columns/batch-builder.js';
 import type { FieldDefinition } from './definition.js';
 import { compileTemplate } from './template.js';
 import { StringTemplateWriter, TemplateWriter } from './template-writer.js';
+import { lacksYear } from './timestamp.js';
+import { TimestampWriter } from './timestamp-writer.js';
 import { createValueWriter, type FieldWriter, type WriterOptions } from './value-writer.js';
 
 /**
@@ -13,19 +15,28 @@ export function createFieldWriter(
   placeOf: (name: string) => number,
   options: WriterOptions,
 ): FieldWriter {
-  if (field.template === undefined) return createValueWriter(field, placeOf(field.source), options);
+  const valueWriter = (time: number, year: number): FieldWriter =>
+    field.timestamp === undefined
+      ? createValueWriter(field, time, options)
+      : new TimestampWriter(field.timestamp, { time, year }, options);
+  if (field.template === undefined) return valueWriter(placeOf(field.source), placeOf(yearSource));
   const template = compileTemplate(field.template);
   const { counters } = options;
   if (field.type === 'string') return new StringTemplateWriter(field.name, template, placeOf, counters);
-  return new TemplateWriter(field.name, template, placeOf, createValueWriter(field, 0, options), counters);
+  return new TemplateWriter(field.name, template, placeOf, valueWriter(0, -1), counters);
 }
+
+/** The parsed field that says the year of times which have a date without one. A template has it in its text. */
+export const yearSource = 'year';
 
 /** The parsed fields that a field reads. */
 export function sourcesOf(field: FieldDefinition): readonly string[] {
-  return field.template === undefined ? [field.source] : compileTemplate(field.template).fields;
+  const { template, timestamp, source } = field;
+  if (template !== undefined) return compileTemplate(template).fields;
+  return timestamp !== undefined && lacksYear(timestamp) ? [source, yearSource] : [source];
 }
 
 /** Binds all writers to the columns of a builder. */
-export function bindWriters(writers: readonly FieldWriter[], builder: BatchBuilder, nowMs: number): void {
-  writers.forEach((writer, i) => writer.bind(builder.column(i), nowMs));
+export function bindWriters(writers: readonly FieldWriter[], builder: BatchBuilder): void {
+  writers.forEach((writer, i) => writer.bind(builder.column(i)));
 }

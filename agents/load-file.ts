@@ -1,26 +1,23 @@
 import { resolve } from 'node:path';
 import type { AgentStore } from '../engine/archive.js';
 import { LogstrataError } from '../engine/errors.js';
-import { largeFileBytesMin, workerFileBytesMin } from '../engine/limits.js';
-import type { MemoryLease } from '../engine/memory/memory-lease.js';
 import type { LoadBatch, LoadSession } from '../engine/storage/commit.js';
 import { checkpointKey } from '../engine/storage/committed-values.js';
 import type { Checkpoint } from '../engine/storage/manifest.js';
-import { InOrder } from '../engine/workers/in-order.js';
 import type { WorkerPool } from '../engine/workers/worker-pool.js';
 import { sha256 } from './content-hash.js';
-import type { DecodedLines, DecodeSettings } from './decode-task.js';
+import { decodeSettings, type DecodedLines } from './decode-task.js';
 import type { AgentDefinition } from './definition.js';
 import { fileCaptures } from './file-captures.js';
-import { FrameBuffers } from './frame-buffers.js';
-import { frameEnd, frameEndsInLine, frameStart, RejectedLines } from './frame-decoder.js';
-import { decodeLines, type LinesResult } from './lent-decoding.js';
-import { frameBytesDefault, framerBufferBytes, LineFramer, type Frame } from './line-framing.js';
+import { FileLines, type Lines, type LinesConsumer } from './file-lines.js';
+import { fileWritten } from './file-years.js';
+import type { LinesResult } from './lent-decoding.js';
 import { shellWord, shownLine } from './line-text.js';
 import type { LoadProgress } from './load-report.js';
-import { recordEndsOf } from './record-ends.js';
 import { SourceError } from './source-error.js';
 import { headIdentity, openAtKnownEnd, type PositionedSource } from './source-identity.js';
+import { hasUndatedTimes } from './timestamp.js';
+import { latestOf, type Written } from './written.js';
 
 /** What every file of a load is read with. */
 export interface ReadSettings {
@@ -102,94 +99,27 @@ export async function readFileInto(settings: ReadSettings, job: FileJob): Promis
   }
 }
 
-/** Lines on their way to a decoder, and where they came from. */
-interface Lines {
-  /** Where they are; the bytes themselves move to a thread and come back, unless they are lent. */
-  readonly bytes: Uint8Array;
-  readonly lent: MemoryLease | null;
-  readonly start: number;
-  readonly end: number;
-  /** Content offset of `bytes[0]`. */
-  readonly base: number;
-}
-
-/** One job of a decoder, where there is enough for all threads: its trip to a thread and back then does not count. */
-const largeFrameBytes = 4 * 1024 * 1024;
-
-let sourcesRead = 0;
-
-class FileReading {
-  private readonly framer: LineFramer;
-  private readonly decoding: InOrder;
-  private readonly decode: DecodeSettings;
-  private readonly workers: WorkerPool | null;
-  private readonly buffers: FrameBuffers;
-  private continuesLine: boolean;
+class FileReading implements LinesConsumer {
   private lastTimeMs: number | null;
-  private endsInLine: boolean;
+  private endsInLine = false;
   private firstRejection: { readonly reason: string; readonly line: Uint8Array } | null = null;
+  private writtenAt: (offset: number) => Written = () => ({ byMs: 0 });
 
   constructor(
     private readonly settings: ReadSettings,
     private readonly job: FileJob,
     private readonly source: PositionedSource,
   ) {
-    const { definition, timezone, workers } = settings;
-    const { known, content, reader } = source;
-    const captures = definition.file
-      ? fileCaptures(definition.file.namePattern, job.path)
-      : new Map<string, string>();
-    this.decode = { key: sourcesRead++, definition, captures, timezone };
-    const small = reader.fileBytes < workerFileBytesMin;
-    this.workers = small || workers === undefined || workers.threads === 0 ? null : workers;
-    // What is unpacked comes in pieces, which are copied to a buffer: that is better done on the heap.
-    const lent = this.workers !== null && content.nextInto !== undefined;
-    const frameBytes = lent && reader.fileBytes >= largeFileBytesMin ? largeFrameBytes : frameBytesDefault;
-    this.buffers = new FrameBuffers(framerBufferBytes(frameBytes), lent);
-    this.framer = new LineFramer(
-      content,
-      content.offset,
-      false,
-      recordEndsOf(definition.file),
-      frameBytes,
-      this.buffers.take,
-    );
-    // Two frames a thread: one is decoded, and one waits while another's records are stored.
-    this.decoding = new InOrder(2 * (this.workers?.threads ?? 0));
+    const { known, reader } = source;
     this.lastTimeMs = known?.lastTimeMs ?? null;
-    this.endsInLine = known?.endsInLine ?? false;
-    this.continuesLine = this.endsInLine;
     job.tally.fileBytes = reader.fileBytes;
     job.tally.continuedAt = known?.offset ?? null;
   }
 
-  /** Reads to the end. Whatever happens, nothing is lent any more when it returns. */
   async run(): Promise<ReadFile> {
-    try {
-      return await this.read();
-    } finally {
-      await this.decoding.drop();
-      this.buffers.close();
-    }
-  }
-
-  private async read(): Promise<ReadFile> {
-    const { tally, onProgress } = this.job;
+    const { tally } = this.job;
     const { reader, content, head, known } = this.source;
-    const startOffset = content.offset;
-    for (let frame = await this.framer.next(); frame !== null; frame = await this.framer.next()) {
-      this.settings.signal?.throwIfAborted();
-      // Somebody is writing this record just now; the next load takes it whole.
-      if (frame.kind === 'tail' && (await reader.hasGrown())) break;
-      await this.decodeFrame(frame);
-      if (frame.kind === 'tail') this.framer.keepTail();
-      this.endsInLine = frameEndsInLine(frame);
-      tally.contentBytes = content.offset - startOffset;
-      tally.fileBytesRead = content.bytesTaken;
-      onProgress('reading', fractionRead(tally));
-      if (frame.kind === 'tail') break;
-    }
-    await this.decoding.drain();
+    await this.readLines();
     await reader.requireUnchanged(head);
     tally.fileBytesRead = content.bytesTaken;
     if (tally.records + tally.rejected === 0) {
@@ -199,77 +129,53 @@ class FileReading {
     return { outcome: 'new', head, checkpoint: this.checkpoint() };
   }
 
-  /** Has a frame decoded and its records stored; with threads, both while the next frames are read. */
-  private async decodeFrame(frame: Frame): Promise<void> {
-    const lines = this.linesOf(frame);
-    const rejected = new RejectedLines();
-    let { start } = lines;
-    if (frame.kind === 'long') start = rejected.addLong(frame, this.continuesLine);
-    else if (this.continuesLine) start = rejected.addRest(lines.bytes, lines.start, lines.end);
-    this.continuesLine = false;
-    if (rejected.count > 0) {
-      await this.decoding.drain();
-      await this.keepRejected(lines, rejected);
-    }
-    if (start === lines.end) return;
-    await this.decoding.add(
-      () => this.decodeLines({ ...lines, start }),
-      (decoded) => this.store(lines, decoded),
-      ({ batch }) => batch?.lease?.free(),
-    );
+  private async readLines(): Promise<void> {
+    const { source, job } = this;
+    const { definition, timezone, workers, signal } = this.settings;
+    const captures = definition.file
+      ? fileCaptures(definition.file.namePattern, job.path)
+      : new Map<string, string>();
+    const decode = decodeSettings(definition, captures, timezone);
+    const onRead = (fileBytesRead: number): void => this.progress('checking', fileBytesRead);
+    const writtenAt = await fileWritten(source, decode, { workers, signal, onRead });
+    this.writtenAt = writtenAt;
+    const lines = new FileLines(source, { decode, workers, signal, writtenAt }, this);
+    await lines.run();
+    this.endsInLine = lines.endsInLine;
   }
 
-  private linesOf(frame: Frame): Lines {
-    const start = frameStart(frame);
-    const end = frameEnd(frame);
-    const place = { start, end, base: frame.offset - start };
-    if (this.workers === null || frame.kind === 'long') return { bytes: frame.bytes, lent: null, ...place };
-    // What goes to a thread is gone from here; the framer still needs a tail, which it keeps or not.
-    if (frame.kind === 'tail') return { bytes: frame.bytes.slice(0, end), lent: null, ...place };
-    this.framer.leaveBuffer();
-    return { bytes: frame.bytes, lent: this.buffers.leaseOf(frame.bytes), ...place };
+  private progress(phase: LoadProgress['phase'], fileBytesRead: number): void {
+    const { tally, onProgress } = this.job;
+    tally.fileBytesRead = fileBytesRead;
+    onProgress(phase, fractionRead(tally));
   }
 
-  private decodeLines({ bytes, lent, start, end }: Lines): Promise<LinesResult> {
-    const job = { settings: this.decode, nowMs: this.settings.now(), start, end };
-    return decodeLines(this.workers, job, bytes, lent);
+  hasRead(): void {
+    const { content, known } = this.source;
+    this.job.tally.contentBytes = content.offset - (known?.offset ?? 0);
+    this.progress('reading', content.bytesTaken);
   }
 
-  /** Stores what became of lines, and of those that one batch had no room for. */
-  private async store(lines: Lines, first: LinesResult): Promise<void> {
-    const { tally } = this.job;
-    for (let decoded = first; ;) {
-      tally.unreadableValues += decoded.unreadableValues;
-      tally.replacedBytes += decoded.replacedBytes;
-      const { bytes, reached, batch } = decoded;
-      try {
-        this.settings.signal?.throwIfAborted();
-        await this.keepRejected({ ...lines, bytes }, decoded.rejected);
-      } catch (error) {
-        batch?.lease?.free();
-        throw error;
-      }
-      if (batch !== null) await this.append(batch);
-      if (reached === lines.end) {
-        if (this.workers !== null) this.buffers.giveBack(bytes);
-        return;
-      }
-      decoded = await this.decodeLines({ ...lines, bytes, start: reached });
-    }
-  }
-
-  private async keepRejected({ bytes, base }: Lines, rejected: DecodedLines['rejected']): Promise<void> {
-    const { reasons, starts, ends } = rejected;
-    const { job } = this;
-    if (reasons.length === 0) return;
+  async reject({ bytes, base }: Lines, { reasons, starts, ends }: DecodedLines['rejected']): Promise<void> {
+    const { job, settings } = this;
     const session = await job.session();
+    const isDated = !hasUndatedTimes(settings.definition);
     for (let i = 0; i < reasons.length; i++) {
       const reason = reasons[i]!;
       const line = bytes.subarray(starts[i], ends[i]);
       this.firstRejection ??= { reason, line: line.slice() };
-      await session.reject({ reason, file: job.path, offset: base + starts[i]!, line });
+      const offset = base + starts[i]!;
+      const rejected = { reason, file: job.path, offset, line };
+      await session.reject(isDated ? rejected : { ...rejected, writtenMs: latestOf(this.writtenAt(offset)) });
     }
     job.tally.rejected += reasons.length;
+  }
+
+  async take(_lines: Lines, { batch, unreadableValues, replacedBytes }: LinesResult): Promise<void> {
+    const { tally } = this.job;
+    tally.unreadableValues += unreadableValues;
+    tally.replacedBytes += replacedBytes;
+    if (batch !== null) await this.append(batch);
   }
 
   private async append(batch: LoadBatch): Promise<void> {

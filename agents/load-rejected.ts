@@ -160,16 +160,17 @@ class RejectedReading {
     let bytes: Uint8Array = new Uint8Array(whole.reduce((sum, { line }) => sum + line.length, 0));
     this.tally.contentBytes += bytes.length;
     let end = 0;
-    let ranges = whole.map(({ line }): CollectRange => {
+    const nowMs = this.options.now();
+    let ranges = whole.map(({ line, writtenMs = nowMs }): CollectRange => {
       bytes.set(line, end);
       const start = end;
       end += line.length;
-      return { start, end, captures, atBeginning: false, continuesLine: false };
+      return { start, end, captures, atBeginning: false, continuesLine: false, writtenMs };
     });
     let done = 0;
     while (ranges.length > 0) {
       const memory = { bytes, lent: null, start: 0, end, fields: this.session.schema.fields.length };
-      const job = { settings: this.settings, nowMs: this.options.now(), ranges };
+      const job = { settings: this.settings, ranges };
       const decoded = await decodeIn(memory, (place) =>
         collectOnPool(this.options.workers, { ...job, lines: place }),
       );

@@ -61,7 +61,7 @@ export interface LoadProgress {
   readonly kind: 'progress';
   readonly path: string;
   readonly index: number;
-  /** `checking` passes over content that may be known, `reading` decodes, `writing` sorts and seals. */
+  /** `checking` passes over content that may be known and counts the years of times without one, `reading` decodes, `writing` sorts and seals. */
   readonly phase: 'checking' | 'reading' | 'writing';
   /** 0 … 1 of the phase: of the file's bytes, or of the records. */
   readonly fraction: number;

@@ -11,10 +11,11 @@ import { FrameDecoder, frameEnd, frameStart, RejectedLines } from './frame-decod
 import { LineFramer, type Frame } from './line-framing.js';
 import { shellWord, shownLine } from './line-text.js';
 import type { ReadSettings } from './load-file.js';
-import { createRecordDecoder } from './record-decoder.js';
+import { createRecordDecoder, type RecordDecoder } from './record-decoder.js';
 import { recordEndsOf } from './record-ends.js';
 import { SourceError } from './source-error.js';
 import { contentOf } from './source-reader.js';
+import { hasUndatedTimes } from './timestamp.js';
 
 export interface LoadStreamOptions extends ReadSettings {
   /** Standard input. It is destroyed in the end. */
@@ -102,6 +103,7 @@ const nothingRead: StreamProgress = { records: 0, rejected: 0, waiting: 0, conte
 class StreamLoad {
   private readonly framer: LineFramer;
   private readonly builder: BatchBuilder;
+  private readonly records: RecordDecoder;
   private readonly decoder: FrameDecoder;
   private readonly rejectedNow = new RejectedLines();
   private waitingRejected: RejectedLine[] = [];
@@ -125,11 +127,9 @@ class StreamLoad {
     const { definition, timezone, now } = options;
     this.framer = new LineFramer(source, 0, true, recordEndsOf(definition.file));
     this.builder = new BatchBuilder(definition.schema);
-    this.decoder = new FrameDecoder(
-      createRecordDecoder(definition, { captures: new Map(), timezone, now }),
-      this.builder,
-      false,
-    );
+    const written = { byMs: now() };
+    this.records = createRecordDecoder(definition, { captures: new Map(), timezone, written });
+    this.decoder = new FrameDecoder(this.records, this.builder, false);
   }
 
   get unreadableValues(): number {
@@ -196,9 +196,11 @@ class StreamLoad {
     const end = frameEnd(frame);
     while (at < end) {
       const from = at;
+      const byMs = this.options.now();
+      this.records.useWritten({ byMs });
       at = this.decoder.decode(frame, at, this.rejectedNow);
       this.decodedTo += frame.kind === 'long' ? frame.lengthBytes : at - from;
-      this.holdRejected(frame);
+      this.holdRejected(frame, byMs);
       if (this.builder.rows + this.waitingRejected.length > 0) this.waitingSinceMs ??= performance.now();
       const many = this.builder.rows + this.waitingRejected.length >= rowGroupRowsMax;
       if (many || this.builder.full || this.waitingRejectedBytes >= waitingRejectedBytesMax)
@@ -206,12 +208,14 @@ class StreamLoad {
     }
   }
 
-  private holdRejected(frame: Frame): void {
+  private holdRejected(frame: Frame, writtenMs: number): void {
+    const written = hasUndatedTimes(this.options.definition) ? { writtenMs } : {};
     const { reasons, starts, ends } = this.rejectedNow;
     const base = frame.offset - frameStart(frame);
     for (let i = 0; i < reasons.length; i++) {
       const line = frame.bytes.slice(starts[i], ends[i]);
-      this.waitingRejected.push({ reason: reasons[i]!, file: streamName, offset: base + starts[i]!, line });
+      const offset = base + starts[i]!;
+      this.waitingRejected.push({ reason: reasons[i]!, file: streamName, offset, line, ...written });
       this.waitingRejectedBytes += line.length;
     }
     this.rejectedNow.clear();

@@ -3,6 +3,7 @@ import type { BatchBuilder } from '../engine/columns/batch-builder.js';
 import type { RecordDecoder, RejectLine } from './record-decoder.js';
 import { joinLines, type MultilineRecords, type TextRange } from './record-ends.js';
 import type { ValueCounters } from './value-writer.js';
+import type { Written } from './written.js';
 
 /** Decodes lines, and texts that have line feeds in them. */
 export interface TextDecoder extends RecordDecoder {
@@ -26,6 +27,14 @@ export class MultilineDecoder implements RecordDecoder {
 
   useCaptures(captures: ReadonlyMap<string, string>): void {
     this.lines.useCaptures(captures);
+  }
+
+  useWritten(written: Written): void {
+    this.lines.useWritten(written);
+  }
+
+  get years(): NonNullable<Written['years']> {
+    return this.lines.years;
   }
 
   decode(bytes: Uint8Array, start: number, end: number, builder: BatchBuilder, reject: RejectLine): number {

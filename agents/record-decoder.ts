@@ -16,15 +16,16 @@ import { MultilineDecoder, type TextDecoder } from './multiline-decoder.js';
 import { Kind, ParsedLine, type LineParser } from './parsed-line.js';
 import { PlainLineParser } from './plain-decoder.js';
 import { MultilineRecords, type TextRange } from './record-ends.js';
-import type { FieldWriter, ValueCounters } from './value-writer.js';
+import type { FieldWriter, UndatedTimes, ValueCounters } from './value-writer.js';
+import type { Written } from './written.js';
 
 export interface RecordDecoderOptions {
   /** Parsed fields that the file's name gives; they win over the line's. */
   readonly captures: ReadonlyMap<string, string>;
   /** Zone of timestamps that name none. */
   readonly timezone: string;
-  /** The clock, in milliseconds: timestamps without a year are not after it. Read once for each call of `decode`. */
-  readonly now: () => number;
+  /** When the first lines were written. */
+  readonly written: Written;
   /** Whether many lines are decoded at once where they can be, with the same results; true if omitted. */
   readonly columnar?: boolean;
 }
@@ -40,6 +41,10 @@ export interface RecordDecoder {
   decode(bytes: Uint8Array, start: number, end: number, builder: BatchBuilder, reject: RejectLine): number;
   /** Replaces the values of the fields that the file's name gives, which must be the same fields: for the next file. */
   useCaptures(captures: ReadonlyMap<string, string>): void;
+  /** Says when the next lines were written. */
+  useWritten(written: Written): void;
+  /** Where the years stand behind the last line, for what is `Written` next. */
+  readonly years: NonNullable<Written['years']>;
   /** Counts since the decoder was made. */
   readonly counters: Readonly<ValueCounters>;
 }
@@ -92,7 +97,7 @@ class LineDecoder implements TextDecoder {
   readonly #columnarFor: ((captures: ReadonlyMap<string, string>) => ColumnarDecoder | null) | null;
   readonly #line: ParsedLine;
   readonly #writers: readonly FieldWriter[];
-  readonly #now: () => number;
+  readonly #undated: readonly UndatedTimes[];
   readonly #fields: number;
   readonly #fromLine: number;
   readonly #fromName: readonly string[];
@@ -112,11 +117,12 @@ class LineDecoder implements TextDecoder {
     this.#fromLine = fromLine.length;
     this.#fromName = fromName;
     this.#setCaptures(captures);
-    this.#now = options.now;
     this.#fields = definition.fields.length;
     const writerOptions = { timezone, counters: this.counters };
     const placeOf = (name: string): number => names.indexOf(name);
     this.#writers = definition.fields.map((field) => createFieldWriter(field, placeOf, writerOptions));
+    this.#undated = this.#writers.flatMap(({ undated }) => undated ?? []);
+    this.useWritten(options.written);
     this.#captures = captures;
     this.#columnarFor =
       options.columnar === false
@@ -155,6 +161,14 @@ class LineDecoder implements TextDecoder {
     this.#columnarIsStale = true;
   }
 
+  useWritten({ byMs, years }: Written): void {
+    this.#undated.forEach((times, i) => times.begin(byMs, years?.[i]));
+  }
+
+  get years(): NonNullable<Written['years']> {
+    return this.#undated.map(({ place }) => place);
+  }
+
   #setCaptures(captures: ReadonlyMap<string, string>): void {
     this.#fromName.forEach((name, i) => {
       const bytes = Buffer.from(captures.get(name)!);
@@ -167,7 +181,7 @@ class LineDecoder implements TextDecoder {
       builder.schema.fields.length === this.#fields,
       'the batch builder has another schema than the decoder',
     );
-    bindWriters(this.#writers, builder, this.#now());
+    bindWriters(this.#writers, builder);
     if (this.#columnarIsStale && end - start >= columnarBytesMin) {
       this.#columnar = this.#columnarFor?.(this.#captures) ?? null;
       this.#columnarIsStale = false;
@@ -203,7 +217,7 @@ class LineDecoder implements TextDecoder {
     builder: BatchBuilder,
     reject: (reason: string) => void,
   ): void {
-    bindWriters(this.#writers, builder, this.#now());
+    bindWriters(this.#writers, builder);
     this.#decodeLine(bytes, start, end, isUtf8(bytes.subarray(start, end)), builder, reject);
   }
 

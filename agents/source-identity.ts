@@ -81,7 +81,8 @@ async function openFromStart(path: string): Promise<Omit<PositionedSource, 'know
   }
 }
 
-async function reopenAt(
+/** Opens a source once more that stood where its archived content ends. Throws `SourceError` where it is another one by now. */
+export async function reopenAt(
   path: string,
   known: Checkpoint | null,
   head: Uint8Array,

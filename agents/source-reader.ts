@@ -116,6 +116,11 @@ export class SourceReader {
     return this.opened.size;
   }
 
+  /** When it was changed last, as of when it was opened (ms). */
+  get modifiedMs(): number {
+    return this.opened.mtimeMs;
+  }
+
   /** Device and number of the file. */
   get inode(): string {
     return inodeOf(this.opened);

@@ -2,7 +2,7 @@ import type { ColumnBuilder, StringColumnBuilder } from '../engine/columns/colum
 import { valueBytesMax } from '../engine/limits.js';
 import { Kind, ParsedLine } from './parsed-line.js';
 import type { Template } from './template.js';
-import { type FieldWriter, stringColumn, type ValueCounters } from './value-writer.js';
+import { type FieldWriter, stringColumn, type UndatedTimes, type ValueCounters } from './value-writer.js';
 
 /** Renders a template over the parsed fields of one line. */
 class Renderer {
@@ -78,8 +78,12 @@ export class TemplateWriter implements FieldWriter {
     this.#renderer = new Renderer(field, template, placeOf, counters);
   }
 
-  bind(column: ColumnBuilder, nowMs: number): void {
-    this.inner.bind(column, nowMs);
+  bind(column: ColumnBuilder): void {
+    this.inner.bind(column);
+  }
+
+  get undated(): UndatedTimes | undefined {
+    return this.inner.undated;
   }
 
   write(line: ParsedLine): string | null {

@@ -1,5 +1,5 @@
 import { LogstrataError } from '../engine/errors.js';
-import type { TimestampFormat } from './definition.js';
+import type { AgentDefinition, TimestampFormat } from './definition.js';
 import { parseGoLayout, Step, type GoLayout } from './go-layout.js';
 import { readByLayout, TimeParts, ZoneSource } from './layout-reader.js';
 import { findZone, type Zone } from './zone.js';
@@ -11,12 +11,25 @@ export type TimestampFormatName = (typeof timestampFormatNames)[number];
 
 /**
  * Reads a text as milliseconds since the epoch (fractions of a millisecond are cut off), or null when it is not in
- * the format or names a time that does not exist. `nowMs` is needed for formats without a year or a date: these are
- * the latest that is not after it.
+ * the format or names a time that does not exist. `writtenMs` is needed for formats without a year or a date: the text was written no
+ * later than that, but for the little that clocks are apart.
+ *
+ * @param year for texts without a year: which one it is, or what finds out how many years before the latest possible one it is,
+ *   from its time in that one (a 29th of February that it does not have is the 1st of March)
  */
-export type TimestampReader = (text: string, nowMs: number) => number | null;
+export type TimestampReader = (text: string, writtenMs: number, year?: YearOfText) => number | null;
+
+/** The year of a text that names none, where more is known of it than when it was written. */
+export type YearOfText = number | ((latestMs: number) => number);
 
 const dayMs = 86_400_000;
+
+/**
+ * How far a time may lie ahead of the clock that it is read by: clocks are apart, and zones are mistaken. Taken for past, a line of
+ * one second ahead would be a year old, and retention would take it. Where the date is missing too, more than an hour would make
+ * this evening of yesterday's.
+ */
+const aheadMsMax = { withoutYear: dayMs, withoutDate: 3_600_000 };
 
 /** A `unix` number from here on can't be seconds (it would be the year 5138), so it does not read: most likely it is milliseconds. */
 const unixSecondsMax = 1e11;
@@ -70,33 +83,65 @@ function rfc3339Layout(): GoLayout {
   return { ...layout, steps };
 }
 
+/** Whether texts of a format say their year. */
+function hasYear({ format }: TimestampFormat): boolean {
+  const name = format.toLowerCase();
+  return isTimestampFormatName(name) ? name !== 'stamp' : parseGoLayout(format).parts.has('year');
+}
+
+/** Whether texts of a format have a date without its year. */
+export function lacksYear(format: TimestampFormat): boolean {
+  const name = format.format.toLowerCase();
+  return !hasYear(format) && (isTimestampFormatName(name) || hasDate(parseGoLayout(format.format).parts));
+}
+
+/** Whether a field's texts lack their year, or their date. */
+export function isUndated(format: TimestampFormat | undefined): boolean {
+  return format !== undefined && !hasYear(format);
+}
+
+/** Whether the times of an agent need to be told when its lines were written. */
+export function hasUndatedTimes({ fields }: AgentDefinition): boolean {
+  return fields.some(({ timestamp }) => isUndated(timestamp));
+}
+
+function hasDate(parts: GoLayout['parts']): boolean {
+  return parts.has('month') || parts.has('day of the year');
+}
+
 function layoutReader(layout: GoLayout, zone: Zone, zoneIsGiven: boolean): TimestampReader {
   const parts = new TimeParts();
-  const hasDate = layout.parts.has('month') || layout.parts.has('day of the year');
-  return (text, nowMs) => {
+  const isDated = hasDate(layout.parts);
+  return (text, writtenMs, year) => {
     if (!readByLayout(layout, text, parts)) return null;
     if (parts.zoneSource === ZoneSource.abbreviation && !zoneIsGiven) return null;
     if (parts.halfDay === 2 && parts.hour < 12) parts.hour += 12;
     else if (parts.halfDay === 1 && parts.hour === 12) parts.hour = 0;
     if (parts.year >= 0) return instantInYear(parts, parts.year, zone);
-    return hasDate ? latestYear(parts, zone, nowMs) : latestDay(parts, zone, nowMs);
+    if (!isDated) return latestDay(parts, zone, writtenMs);
+    return typeof year === 'number'
+      ? instantInYear(parts, year, zone)
+      : latestYear(parts, zone, writtenMs, year);
   };
 }
 
 /** The instant of the parts in a year, or null when the year has no such day. */
 function instantInYear(parts: TimeParts, year: number, zone: Zone): number | null {
-  let days: number;
   if (parts.dayOfYear > 0) {
     if (parts.dayOfYear > (isLeapYear(year) ? 366 : 365)) return null;
-    days = daysOf(year, 1, 1) + parts.dayOfYear - 1;
-    if (parts.month > 0 && !isDayOf(parts, year, days)) return null;
+    if (parts.month > 0 && !isDayOf(parts, year, daysIn(parts, year))) return null;
   } else {
     const month = parts.month < 0 ? 1 : parts.month;
     const day = parts.day < 0 ? 1 : parts.day;
     if (day < 1 || day > daysInMonth(year, month)) return null;
-    days = daysOf(year, month, day);
   }
-  return instantOfDay(parts, days, zone);
+  return instantOfDay(parts, daysIn(parts, year), zone);
+}
+
+/** Days from the epoch to the day of the parts in a year; a day that the year does not have goes on into the next month. */
+function daysIn({ dayOfYear, month, day }: TimeParts, year: number): number {
+  if (dayOfYear > 0) return daysOf(year, 1, 1) + dayOfYear - 1;
+  return daysOf(year, month < 0 ? 1 : month, day < 0 ? 1 : day);
 }
 
 /** Whether month and day, where both are told beside the day of the year, agree with it. */
@@ -114,20 +159,36 @@ function instantOfDay(parts: TimeParts, days: number, zone: Zone): number {
     : zone.instantOf(wallMs);
 }
 
-function latestYear(parts: TimeParts, zone: Zone, nowMs: number): number | null {
-  const latest = yearOfDays(Math.floor((nowMs + dayMs) / dayMs));
-  for (let year = latest; year >= latest - leapYearsApartMax - 1; year--) {
-    const instantMs = instantInYear(parts, year, zone);
-    if (instantMs !== null && instantMs <= nowMs) return instantMs;
+/** In the latest year possible, or so many years before; where that has no such day, in the last year before it that has. */
+function latestYear(
+  parts: TimeParts,
+  zone: Zone,
+  writtenMs: number,
+  yearsBack: (latestMs: number) => number = () => 0,
+): number | null {
+  const limitMs = writtenMs + aheadMsMax.withoutYear;
+  let year = yearOfDays(Math.floor((limitMs + dayMs) / dayMs));
+  if (lastInstant(parts, year, zone) === null) return null;
+  let latestMs = instantOfDay(parts, daysIn(parts, year), zone);
+  for (; latestMs > limitMs; latestMs = instantOfDay(parts, daysIn(parts, year), zone)) year--;
+  return lastInstant(parts, year - yearsBack(latestMs), zone);
+}
+
+/** In `year`, or in the last before it that has such a day. */
+function lastInstant(parts: TimeParts, year: number, zone: Zone): number | null {
+  for (let tries = 0; tries <= leapYearsApartMax; tries++) {
+    const instantMs = instantInYear(parts, year - tries, zone);
+    if (instantMs !== null) return instantMs;
   }
   return null;
 }
 
-function latestDay(parts: TimeParts, zone: Zone, nowMs: number): number | null {
-  const latest = Math.floor(nowMs / dayMs) + 1;
+function latestDay(parts: TimeParts, zone: Zone, writtenMs: number): number | null {
+  const limitMs = writtenMs + aheadMsMax.withoutDate;
+  const latest = Math.floor(limitMs / dayMs) + 1;
   for (let days = latest; days >= latest - 3; days--) {
     const instantMs = instantOfDay(parts, days, zone);
-    if (instantMs <= nowMs) return instantMs;
+    if (instantMs <= limitMs) return instantMs;
   }
   return null;
 }

@@ -13,11 +13,9 @@ import {
   jsonInteger,
   setFloat,
   setInteger,
-  skipBlanks,
-  trimBlanks,
 } from './number-text.js';
 import { bytesText, Kind, type ParsedLine } from './parsed-line.js';
-import { compileTimestamp, type TimestampReader } from './timestamp.js';
+import type { YearPlace } from './written.js';
 
 /** What became of values, counted over the life of a decoder. */
 export interface ValueCounters {
@@ -29,10 +27,20 @@ export interface ValueCounters {
 
 /** Writes one field of parsed lines into its column. */
 export interface FieldWriter {
-  /** Writes into that column from now on; `nowMs` is the time that formats without a year are read at. */
-  bind(column: ColumnBuilder, nowMs: number): void;
+  /** Writes into that column from now on. */
+  bind(column: ColumnBuilder): void;
   /** Sets the column from the line. Returns null, or why the line can't be a record. */
   write(line: ParsedLine): string | null;
+  /** For times that need completion; absent where none do. */
+  readonly undated?: UndatedTimes | undefined;
+}
+
+/** The times of a field whose format lacks the year, or the date. */
+export interface UndatedTimes {
+  /** The next lines were written no later than that. With a place their years are counted from there on. */
+  begin(writtenMs: number, place: YearPlace | undefined): void;
+  /** Where the years stand behind the last line; undefined where they are not counted. */
+  readonly place: YearPlace | undefined;
 }
 
 export interface WriterOptions {
@@ -42,15 +50,14 @@ export interface WriterOptions {
 }
 
 /**
- * The writer of a field's type that reads the parsed field at `place` of the line, -1 where nothing gives it. Throws
- * `invalid` for a bad timestamp format.
+ * The writer of a field's type other than a time with a format, that reads the parsed field at `place` of the line, -1 where nothing
+ * gives it.
  */
 export function createValueWriter(
   field: FieldDefinition,
   place: number,
-  options: WriterOptions,
+  { counters }: Pick<WriterOptions, 'counters'>,
 ): FieldWriter {
-  const { counters, timezone } = options;
   switch (field.type) {
     case 'int':
       return new IntegerWriter(place, int64Range, counters);
@@ -59,15 +66,14 @@ export function createValueWriter(
     case 'string':
       return new StringWriter(place, counters);
     case 'time':
-      return field.timestamp === undefined
-        ? new IntegerWriter(place, epochRange, counters)
-        : new TimestampWriter(place, compileTimestamp(field.timestamp, timezone), counters);
+      return new IntegerWriter(place, epochRange, counters);
     default:
       return assertNever(field.type);
   }
 }
 
-function intColumn(column: ColumnBuilder): IntColumnBuilder {
+/** The builder of an `int` or `time` column; another one is our own bug. */
+export function intColumn(column: ColumnBuilder): IntColumnBuilder {
   assert(column.kind === 'int', 'the batch builder has another schema than the decoder');
   return column;
 }
@@ -166,70 +172,4 @@ class StringWriter implements FieldWriter {
     if (line.hasReplaced) this.counters.replacedBytes += line.replaced[place]!;
     return null;
   }
-}
-
-/** Longer texts than any timestamp are not kept for comparison. */
-const rememberedBytesMax = 64;
-
-/** `time` with a timestamp format. Neighbouring lines often have the same text, so the last one is remembered. */
-class TimestampWriter implements FieldWriter {
-  #column: IntColumnBuilder | null = null;
-  #nowMs = 0;
-  readonly #lastText = new Uint8Array(rememberedBytesMax);
-  #lastBytes = -1;
-  #lastTimeMs = 0;
-
-  constructor(
-    private readonly place: number,
-    private readonly read: TimestampReader,
-    private readonly counters: ValueCounters,
-  ) {}
-
-  bind(column: ColumnBuilder, nowMs: number): void {
-    this.#column = intColumn(column);
-    // What a text without a year means depends on the time that it is read at.
-    if (nowMs !== this.#nowMs) this.#lastBytes = -1;
-    this.#nowMs = nowMs;
-  }
-
-  write(line: ParsedLine): null {
-    const place = this.place;
-    const kind = place < 0 ? Kind.absent : line.kinds[place]!;
-    if (kind === Kind.absent) return null;
-    const source = line.sources[place]!;
-    const start = line.starts[place]!;
-    const end = line.ends[place]!;
-    if (kind !== Kind.other) {
-      if (end - start === this.#lastBytes && sameBytes(source, start, this.#lastText, this.#lastBytes)) {
-        this.#column!.setNumber(this.#lastTimeMs);
-        return null;
-      }
-      if (this.#readText(source, start, end)) return null;
-    }
-    this.counters.unreadableValues++;
-    return null;
-  }
-
-  /** Blanks around a text are left out only when it does not read with them, because they may belong to the layout. */
-  #readText(source: Uint8Array, start: number, end: number): boolean {
-    let timeMs = this.read(bytesText(source, start, end), this.#nowMs);
-    if (timeMs === null) {
-      const from = skipBlanks(source, start, end);
-      const to = trimBlanks(source, from, end);
-      if (to - from < end - start) timeMs = this.read(bytesText(source, from, to), this.#nowMs);
-    }
-    if (timeMs === null) return false;
-    this.#column!.setNumber(timeMs);
-    if (end - start > rememberedBytesMax) return true;
-    for (let i = start; i < end; i++) this.#lastText[i - start] = source[i]!;
-    this.#lastBytes = end - start;
-    this.#lastTimeMs = timeMs;
-    return true;
-  }
-}
-
-function sameBytes(source: Uint8Array, start: number, text: Uint8Array, length: number): boolean {
-  // Clocks change at the end of their texts.
-  for (let i = length - 1; i >= 0; i--) if (source[start + i] !== text[i]) return false;
-  return true;
 }

@@ -18,7 +18,8 @@ export function lineKernelCases(rows: number): KernelCase[] {
     const lines = Buffer.from([...generateLines(format, options)!, ''].join('\n'));
     const definition = readAgentFile(join(packageRoot(), agent));
     const decode = (columnar: boolean): (() => Uint8Array) => {
-      const settings = { captures: new Map<string, string>(), timezone: 'UTC', now: () => 0, columnar };
+      const captures = new Map<string, string>();
+      const settings = { captures, timezone: 'UTC', written: { byMs: 0 }, columnar };
       const decoder = createRecordDecoder(definition, settings);
       const builder = new BatchBuilder(definition.schema);
       return () => {

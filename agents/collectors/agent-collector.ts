@@ -184,9 +184,9 @@ export class AgentCollector {
   /** Has a thread ready for the first lines: until one has begun, they would wait for it. Nothing is thrown. */
   async warmUp(): Promise<void> {
     const nothing = { lines: { bytes: new Uint8Array(0) }, ranges: [] };
-    const { settings, workers, now } = this.target;
+    const { settings, workers } = this.target;
     // A definition that makes no sense is told with the first lines.
-    await collectOnPool(workers, { ...nothing, settings, nowMs: now() }).catch(() => {});
+    await collectOnPool(workers, { ...nothing, settings }).catch(() => {});
   }
 
   /** Takes what is there into one commit. Throws what the storage throws; then everything is looked at anew. */

@@ -35,12 +35,12 @@ export interface CollectRange {
   readonly atBeginning: boolean;
   /** They begin inside a line whose beginning is stored. */
   readonly continuesLine: boolean;
+  /** They were written no later than that, for times without a year. */
+  readonly writtenMs: number;
 }
 
 export interface CollectJob {
   readonly settings: CollectSettings;
-  /** The clock, in milliseconds. */
-  readonly nowMs: number;
   readonly lines: LinesPlace;
   readonly ranges: readonly CollectRange[];
 }
@@ -62,17 +62,12 @@ export interface CollectedLines extends ValueCounters {
   readonly ranges: readonly CollectedRange[];
 }
 
-interface OpenDecoder {
-  readonly decoder: RecordDecoder;
-  nowMs: number;
-}
-
 /** One agent's decoders, by the names of the captures: hardly more than one. */
 interface AgentDecoders {
   readonly builder: BatchBuilder;
   /** Records of the job before. */
   rows: number;
-  readonly byNames: Map<string, OpenDecoder>;
+  readonly byNames: Map<string, RecordDecoder>;
 }
 
 /** Agents whose decoders a thread keeps, with their patterns compiled; the one longest unused goes. */
@@ -83,7 +78,7 @@ function decodersOf({ key, definition }: CollectSettings): AgentDecoders {
   const known = agents.get(key) ?? {
     builder: new BatchBuilder(definition.schema),
     rows: 0,
-    byNames: new Map<string, OpenDecoder>(),
+    byNames: new Map<string, RecordDecoder>(),
   };
   agents.delete(key);
   agents.set(key, known);
@@ -94,18 +89,18 @@ function decodersOf({ key, definition }: CollectSettings): AgentDecoders {
 function decoderFor(
   { byNames }: AgentDecoders,
   { definition, timezone }: CollectSettings,
-  captures: ReadonlyMap<string, string>,
-): OpenDecoder {
+  { captures, writtenMs }: CollectRange,
+): RecordDecoder {
   const names = [...captures.keys()].join(' ');
-  let opened = byNames.get(names);
-  if (opened === undefined) {
-    const decoder = createRecordDecoder(definition, { captures, timezone, now: () => fresh.nowMs });
-    const fresh: OpenDecoder = { decoder, nowMs: 0 };
-    opened = fresh;
-    byNames.set(names, opened);
+  const written = { byMs: writtenMs };
+  let decoder = byNames.get(names);
+  if (decoder === undefined) {
+    decoder = createRecordDecoder(definition, { captures, timezone, written });
+    byNames.set(names, decoder);
   }
-  opened.decoder.useCaptures(captures);
-  return opened;
+  decoder.useCaptures(captures);
+  decoder.useWritten(written);
+  return decoder;
 }
 
 const byteOrderMark = [0xef, 0xbb, 0xbf];
@@ -151,7 +146,7 @@ function decodeWhere(job: CollectJob, decoders: AgentDecoders): CollectedLines {
 
 /** Decodes the job's lines, which are in `bytes`; within `space`, where the builder builds in it. */
 function decode(
-  { settings, nowMs, ranges }: CollectJob,
+  { settings, ranges }: CollectJob,
   bytes: Uint8Array,
   decoders: AgentDecoders,
   space?: RangeArrays,
@@ -161,9 +156,7 @@ function decode(
   const counters = { unreadableValues: 0, replacedBytes: 0 };
   for (const range of ranges) {
     if (builder.full) break;
-    const opened = decoderFor(decoders, settings, range.captures);
-    opened.nowMs = nowMs;
-    const { decoder } = opened;
+    const decoder = decoderFor(decoders, settings, range);
     const before = { ...decoder.counters };
     const rowsBefore = builder.rows;
     const rejected = new RejectedLines();

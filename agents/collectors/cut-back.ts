@@ -27,6 +27,14 @@ interface Line {
   readonly end: number;
 }
 
+/** What lines are read by, to see their times. */
+export interface LineTimes {
+  readonly settings: CollectSettings;
+  /** Fields that the file's name gives. */
+  readonly captures: ReadonlyMap<string, string>;
+  readonly nowMs: number;
+}
+
 /**
  * Where to go on in a log that begins as it did and does not have what a checkpoint says was read of it: its disk lost power, and the end
  * with it, while the archive's kept it. What it has from before is stored; what was written since is later than the last record that
@@ -38,7 +46,7 @@ export async function findCutBack(
   handle: LogHandle,
   sizeBytes: number,
   own: readonly Checkpoint[],
-  settings: CollectSettings,
+  reading: LineTimes,
 ): Promise<CutBack | null> {
   // Fewer bytes than these are too few to know a content by, when nothing else of it is there.
   const known = own.findLast(
@@ -47,10 +55,10 @@ export async function findCutBack(
   if (known === undefined) return null;
   const undated = sizeBytes < known.offset ? { known, offset: sizeBytes, isDated: false } : null;
   const { lastTimeMs } = known;
-  if (lastTimeMs === null || placementField(settings.definition.schema) < 0) return undated;
+  if (lastTimeMs === null || placementField(reading.settings.definition.schema) < 0) return undated;
   for (let bytes = firstSearchBytes; bytes <= searchedBytesMax; bytes *= 4) {
     const from = Math.max(0, sizeBytes - bytes);
-    const offset = await firstLater(handle, from, sizeBytes, lastTimeMs, settings);
+    const offset = await firstLater(handle, from, sizeBytes, lastTimeMs, reading);
     if (offset === 'undated') return undated;
     if (offset !== null) return { known, offset, isDated: true };
     if (from === 0) return null;
@@ -67,15 +75,15 @@ async function firstLater(
   from: number,
   to: number,
   lastTimeMs: number,
-  settings: CollectSettings,
+  reading: LineTimes,
 ): Promise<number | null | 'undated'> {
   const bytes = await readAt(handle, from, to - from);
   const lines = linesOf(bytes, from > 0);
-  const times = timesOf(bytes, lines, settings);
+  const times = timesOf(bytes, lines, reading);
   const last = times.findLastIndex((timeMs) => timeMs !== null && timeMs <= lastTimeMs);
   if (last < 0) return times.every((timeMs) => timeMs === null) ? 'undated' : null;
   // Lines of a record behind its first have no time of their own.
-  const isMultiline = settings.definition.file?.multiline !== undefined;
+  const isMultiline = reading.settings.definition.file?.multiline !== undefined;
   const next = isMultiline ? times.findIndex((timeMs, i) => i > last && timeMs !== null) : last + 1;
   return from + (lines[next]?.start ?? bytes.length);
 }
@@ -93,18 +101,23 @@ function linesOf(bytes: Uint8Array, beginsInLine: boolean): Line[] {
 }
 
 /** The time of each line; null for one that has none, or is no record. */
-function timesOf(bytes: Uint8Array, lines: readonly Line[], settings: CollectSettings): (number | null)[] {
+function timesOf(
+  bytes: Uint8Array,
+  lines: readonly Line[],
+  { settings, captures, nowMs }: LineTimes,
+): (number | null)[] {
   const times: (number | null)[] = [];
   const field = placementField(settings.definition.schema);
   // As many at once as a batch takes.
   while (times.length < lines.length) {
     const ranges = lines.slice(times.length).map((line) => ({
       ...line,
-      captures: new Map<string, string>(),
+      captures,
       atBeginning: false,
       continuesLine: false,
+      writtenMs: nowMs,
     }));
-    const { result } = work({ settings, nowMs: 0, lines: { bytes }, ranges });
+    const { result } = work({ settings, lines: { bytes }, ranges });
     const batch = batchOf(result);
     let row = 0;
     for (const { rows } of result.ranges) {

@@ -83,7 +83,11 @@ export async function identify(
   const own = candidatesOf(context.checkpoints, head).filter(({ inode }) => inode === file.inode);
   const ownPosition = await longestMatch(handle, status, head, own);
   if (ownPosition !== null) return { kind: 'follow', ...ownPosition, head };
-  const cutBack = await findCutBack(handle, status.sizeBytes, own, context.settings);
+  const cutBack = await findCutBack(handle, status.sizeBytes, own, {
+    settings: context.settings,
+    captures: file.name.captures,
+    nowMs: context.nowMs,
+  });
   if (cutBack !== null) {
     const { known, offset } = cutBack;
     const tail = await tailBefore(handle, offset);

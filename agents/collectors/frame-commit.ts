@@ -6,6 +6,7 @@ import { lastPlacementTimes } from '../../engine/storage/placement.js';
 import type { WorkerPool } from '../../engine/workers/worker-pool.js';
 import type { CollectTally } from './collect-counts.js';
 import { decodeIn, type WithBatch } from '../lent-decoding.js';
+import { hasUndatedTimes } from '../timestamp.js';
 import { collectOnPool, type CollectedLines, type CollectSettings } from './collect-task.js';
 import type { FollowedFile } from './followed-file.js';
 import type { GatheredLines, LineFrame } from './line-frame.js';
@@ -41,6 +42,7 @@ export async function commitFrame(target: CommitTarget, frame: LineFrame): Promi
   let left = inOrderOfFiles(frame.lines);
   let from = 0;
   while (left.length > 0) {
+    const writtenMs = now();
     const ranges = left
       .filter(({ reason }) => reason === null)
       .map((lines, i) => ({
@@ -49,16 +51,18 @@ export async function commitFrame(target: CommitTarget, frame: LineFrame): Promi
         captures: lines.file.name.captures,
         atBeginning: lines.offset === 0 && !(i === 0 && from > 0),
         continuesLine: lines.continuesLine && !(i === 0 && from > 0),
+        writtenMs,
       }));
     const start = ranges[0]?.start ?? 0;
     const end = ranges.at(-1)?.end ?? 0;
     const { bytes, lent } = frame;
     const memory = { bytes, lent, start, end, fields: settings.definition.schema.fields.length };
-    const job = { settings, nowMs: now(), ranges };
+    const job = { settings, ranges };
     const collected = await decodeIn(memory, (lines) => collectOnPool(workers, { ...job, lines }));
     frame.bytes = collected.bytes;
     try {
-      const { parts, taken, reached } = takeLines(left, collected, from);
+      const written = hasUndatedTimes(settings.definition) ? { writtenMs } : {};
+      const { parts, taken, reached } = takeLines(left, collected, from, written);
       await store(target, [...parts.values()], collected);
       left = left.slice(taken);
       from = reached;
@@ -88,7 +92,12 @@ interface Taken {
   readonly reached: number;
 }
 
-function takeLines(left: readonly GatheredLines[], collected: CollectedFrame, from: number): Taken {
+function takeLines(
+  left: readonly GatheredLines[],
+  collected: CollectedFrame,
+  from: number,
+  written: Pick<RejectedLine, 'writtenMs'>,
+): Taken {
   const parts = new Map<FollowedFile, FilePart>();
   let taken = 0;
   let next = 0;
@@ -113,6 +122,7 @@ function takeLines(left: readonly GatheredLines[], collected: CollectedFrame, fr
         file: part.path,
         offset: base + starts[i]!,
         line: bytes.slice(starts[i], ends[i]),
+        ...written,
       }),
     );
     const whole = done.reached === lines.end;

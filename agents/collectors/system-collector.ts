@@ -69,7 +69,7 @@ export class SystemCollector {
     this.tellMissing(reading);
     const timeMs = now();
     const line = Buffer.from(JSON.stringify(systemFigures(reading, this.last, timeMs)));
-    const options = { captures: new Map(), timezone, now: () => timeMs, columnar: false };
+    const options = { captures: new Map(), timezone, written: { byMs: timeMs }, columnar: false };
     const decoder = createRecordDecoder(definition, options);
     const builder = new BatchBuilder(definition.schema);
     decoder.decode(line, 0, line.length, builder, (reason) => this.tally.reject(reason));

@@ -65,11 +65,15 @@ export function countOrNullField(object: JsonObject, key: string): number | null
 }
 
 /** A time in milliseconds, before the epoch too. */
-export function timeOrNullField(object: JsonObject, key: string): number | null {
+export function timeField(object: JsonObject, key: string): number {
   const value = object[key];
-  if (value === null) return null;
-  if (typeof value !== 'number') throw mismatch(key, 'a time in milliseconds or null', value);
+  if (typeof value !== 'number') throw mismatch(key, 'a time in milliseconds', value);
   return value;
+}
+
+/** A time in milliseconds, or null. */
+export function timeOrNullField(object: JsonObject, key: string): number | null {
+  return object[key] === null ? null : timeField(object, key);
 }
 
 /** A text. */

@@ -11,6 +11,8 @@ export interface RejectedLine {
   /** Byte offset of the line in the uncompressed source. */
   readonly offset: number;
   readonly line: Uint8Array;
+  /** When it was written at the latest (ms), where its times need that: they name no year. */
+  readonly writtenMs?: number | undefined;
 }
 
 /** Rows of a commit that come from one source. */

@@ -1,13 +1,13 @@
 import { crc32 } from 'node:zlib';
 import { DamageError } from '../errors.js';
 import { rejectedBufferBytesMax, rejectedEntryBytesMax, verifyPieceBytes } from '../limits.js';
-import { countField, parseJsonObject, textField } from './checked-json.js';
+import { countField, parseJsonObject, textField, timeField } from './checked-json.js';
 import type { RejectedLine } from './commit.js';
 import type { Directory, WritableFile } from './directory.js';
 import type { RejectedEntry } from './manifest.js';
 
 /**
- * Lines that became no record, kept as JSON Lines with `reason`, `file`, `offset` and `line` (or `line_base64` where the
+ * Lines that became no record, kept as JSON Lines with `reason`, `file`, `offset`, perhaps `writtenMs`, and `line` (or `line_base64` where the
  * bytes are not UTF-8), so that they can be looked at, and loaded again once the pattern is mended.
  */
 export class RejectedFile {
@@ -62,14 +62,14 @@ export class RejectedFile {
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-function encodeRejectedLine({ reason, file, offset, line }: RejectedLine): Uint8Array {
+function encodeRejectedLine({ reason, file, offset, line, writtenMs }: RejectedLine): Uint8Array {
   let content: { line: string } | { line_base64: string };
   try {
     content = { line: strictUtf8.decode(line) };
   } catch {
     content = { line_base64: Buffer.from(line.buffer, line.byteOffset, line.length).toString('base64') };
   }
-  return Buffer.from(JSON.stringify({ reason, file, offset, ...content }) + '\n');
+  return Buffer.from(JSON.stringify({ reason, file, offset, writtenMs, ...content }) + '\n');
 }
 
 function decodeRejectedLine(text: string): RejectedLine {
@@ -83,6 +83,7 @@ function decodeRejectedLine(text: string): RejectedLine {
     file: textField(object, 'file'),
     offset: countField(object, 'offset'),
     line,
+    ...(object['writtenMs'] === undefined ? {} : { writtenMs: timeField(object, 'writtenMs') }),
   };
 }
 

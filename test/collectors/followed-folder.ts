@@ -5,7 +5,7 @@ import type { CollectLog, LogFacts } from '../../agents/collectors/collect-log.j
 import { LineFrame } from '../../agents/collectors/line-frame.js';
 import { realLogFiles, type LogFiles } from '../../agents/collectors/log-files.js';
 import { OpenFiles } from '../../agents/collectors/open-files.js';
-import type { AgentDefinition, FileInput, Rotation } from '../../agents/definition.js';
+import type { AgentDefinition, FileInput, Rotation, TimestampFormat } from '../../agents/definition.js';
 import { loadFiles } from '../../agents/load.js';
 import type { LoadSummary } from '../../agents/load-report.js';
 import type { AgentStore } from '../../engine/archive.js';
@@ -83,6 +83,8 @@ export interface FollowOptions {
   readonly limitLines?: number;
   readonly handlesMax?: number;
   readonly rotate?: Rotation;
+  /** How times read; RFC 3339, unless told. */
+  readonly timestamp?: TimestampFormat;
   /** What the clock begins with; the time of the machine, unless told. */
   readonly startMs?: number;
 }
@@ -112,9 +114,12 @@ export class FollowedFolder {
   readonly now = (): number => this.nowMs;
 
   get definition(): AgentDefinition {
-    const { file, rotate } = this.options;
+    const { file, rotate, timestamp } = this.options;
     const agent = followedAgent(this.directory, file);
-    return { ...agent, path: join(this.directory, 'app.yaml'), ...(rotate === undefined ? {} : { rotate }) };
+    const [time, ...others] = agent.fields;
+    const fields = timestamp === undefined ? agent.fields : [{ ...time!, timestamp }, ...others];
+    const path = join(this.directory, 'app.yaml');
+    return { ...agent, fields, path, ...(rotate === undefined ? {} : { rotate }) };
   }
 
   path(name: string): string {

@@ -156,27 +156,54 @@ describe('Go layouts', () => {
 describe('formats without a year', () => {
   test.each([
     ['Nov 21 12:00:00', '2026-11-21T12:00:00.000Z', now],
-    ['Nov 21 12:00:01', '2025-11-21T12:00:01.000Z', now],
+    ['Nov 21 12:00:01', '2026-11-21T12:00:01.000Z', now],
+    ['Nov 22 12:00:00', '2026-11-22T12:00:00.000Z', now],
+    ['Nov 22 12:00:01', '2025-11-22T12:00:01.000Z', now],
     ['Dec 31 23:59:59', '2025-12-31T23:59:59.000Z', now],
     ['Jan  1 00:00:00', '2026-01-01T00:00:00.000Z', now],
     ['Dec 31 23:59:59', '2026-12-31T23:59:59.000Z', Date.UTC(2027, 0, 1)],
     ['Feb 29 10:00:00', '2024-02-29T10:00:00.000Z', now],
     ['Feb 29 10:00:00', '2028-02-29T10:00:00.000Z', Date.UTC(2028, 2, 1)],
-    ['Feb 29 10:00:00', '2024-02-29T10:00:00.000Z', Date.UTC(2028, 1, 29, 9)],
+    ['Feb 29 10:00:00', '2028-02-29T10:00:00.000Z', Date.UTC(2028, 1, 28, 10)],
+    ['Feb 29 10:00:00', '2024-02-29T10:00:00.000Z', Date.UTC(2028, 1, 28, 9)],
+    ['Feb 28 23:59:59', '2027-02-28T23:59:59.000Z', Date.UTC(2027, 2, 1)],
+    ['Mar  1 00:00:00', '2027-03-01T00:00:00.000Z', Date.UTC(2027, 1, 28)],
+    ['Jan  1 00:00:01', '2027-01-01T00:00:01.000Z', Date.UTC(2026, 11, 31, 23, 59, 59)],
     ['Feb 29 10:00:00', '2096-02-29T10:00:00.000Z', Date.UTC(2104, 1, 28)],
-  ])('%s is the latest that is not in the future', (text, expected, nowMs) => {
+  ])('%s is the latest that is at most a day in the future', (text, expected, nowMs) => {
     expect(read('stamp', text, undefined, nowMs)).toBe(expected);
   });
 
   test('the year is that of the zone', () => {
     const newYearInOslo = Date.UTC(2026, 11, 31, 23, 30);
     expect(read('stamp', 'Jan  1 00:15:00', 'Europe/Oslo', newYearInOslo)).toBe('2026-12-31T23:15:00.000Z');
-    expect(read('stamp', 'Jan  1 00:45:00', 'Europe/Oslo', newYearInOslo)).toBe('2025-12-31T23:45:00.000Z');
+    expect(read('stamp', 'Jan  1 00:45:00', 'Europe/Oslo', newYearInOslo)).toBe('2026-12-31T23:45:00.000Z');
+    expect(read('stamp', 'Jan  2 00:30:01', 'Europe/Oslo', newYearInOslo)).toBe('2026-01-01T23:30:01.000Z');
+    // There it is New Year's Day already, and here not yet.
+    const before = Date.UTC(2026, 11, 31, 11);
+    expect(read('stamp', 'Jan  1 01:00:00', 'Pacific/Kiritimati', before)).toBe('2026-12-31T11:00:00.000Z');
+    expect(read('stamp', 'Dec 31 23:59:59', 'Pacific/Pago_Pago', Date.UTC(2027, 0, 1, 12))).toBe(
+      '2027-01-01T10:59:59.000Z',
+    );
   });
 
-  test('without a date it is today or yesterday', () => {
+  test('it may be told, exactly or as so many years before the latest', () => {
+    const stamp = compileTimestamp({ format: 'stamp' }, 'Europe/Oslo');
+    expect(stamp('Feb 29 10:00:00', now, 1996)).toBe(Date.UTC(1996, 1, 29, 9));
+    expect(stamp('Feb 29 10:00:00', now, 1997)).toBeNull();
+    expect(stamp('Nov 21 10:00:00', now, () => 2)).toBe(Date.UTC(2024, 10, 21, 9));
+    expect(stamp('Nov 23 10:00:00', now, () => 2)).toBe(Date.UTC(2023, 10, 23, 9));
+    expect(stamp('Feb 29 10:00:00', now, () => 3)).toBe(Date.UTC(2020, 1, 29, 9));
+  });
+
+  test('without a date it is the latest that is at most an hour ahead', () => {
     expect(read('15:04:05', '11:59:59')).toBe('2026-11-21T11:59:59.000Z');
-    expect(read('15:04:05', '12:00:01')).toBe('2026-11-20T12:00:01.000Z');
+    expect(read('15:04:05', '12:00:01')).toBe('2026-11-21T12:00:01.000Z');
+    expect(read('15:04:05', '13:00:00')).toBe('2026-11-21T13:00:00.000Z');
+    expect(read('15:04:05', '13:00:01')).toBe('2026-11-20T13:00:01.000Z');
+    expect(read('15:04:05', '00:30:00', 'UTC', Date.UTC(2026, 10, 21, 23, 45))).toBe(
+      '2026-11-22T00:30:00.000Z',
+    );
     expect(read('15:04:05', '20:00:00', 'Asia/Tokyo')).toBe('2026-11-21T11:00:00.000Z');
   });
 });

@@ -295,7 +295,7 @@ describe('many JSON lines at once', () => {
       const decoder = createRecordDecoder(plain, {
         captures: new Map(),
         timezone: 'UTC',
-        now: () => 0,
+        written: { byMs: 0 },
         columnar,
       });
       const builder = new BatchBuilder(plain.schema);

@@ -40,7 +40,7 @@ export function decodeLines(
   const decoder = createRecordDecoder(definition, {
     captures: new Map(),
     timezone: 'UTC',
-    now: () => noon,
+    written: { byMs: noon },
     ...options,
   });
   const builder = new BatchBuilder(definition.schema);

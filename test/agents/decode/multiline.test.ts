@@ -90,7 +90,7 @@ describe('records of several lines', () => {
     const decoder = createRecordDecoder(definition, {
       captures: new Map(),
       timezone: 'UTC',
-      now: () => noon,
+      written: { byMs: noon },
     });
     const content = Buffer.from('10 a\n  b\n'.repeat(70_000));
     const builder = new BatchBuilder(definition.schema);

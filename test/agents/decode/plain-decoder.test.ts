@@ -56,7 +56,11 @@ describe('lines', () => {
 
   it('stop at a full batch and go on behind it', () => {
     const lines = Buffer.from('a=1\n'.repeat(rowGroupRowsMax + 3));
-    const decoder = createRecordDecoder(pairs, { captures: new Map(), timezone: 'UTC', now: () => 0 });
+    const decoder = createRecordDecoder(pairs, {
+      captures: new Map(),
+      timezone: 'UTC',
+      written: { byMs: 0 },
+    });
     const builder = new BatchBuilder(pairs.schema);
     const reject = (): void => expect.fail('a line was rejected');
     const at = decoder.decode(lines, 0, lines.length, builder, reject);

@@ -192,11 +192,33 @@ describe('time', () => {
 
   it('takes a year from the clock, which moves on', () => {
     const definition = agent([{ name: 't', type: 'time', timestamp: { format: 'stamp' } }], {});
-    expect(decodeLines(definition, '{"t":"Nov 22 00:00:00"}').rows[0]![0]).toBe(
-      BigInt(Date.UTC(2025, 10, 22)),
+    const line = '{"t":"Nov 22 12:00:01"}';
+    expect(decodeLines(definition, line).rows[0]![0]).toBe(BigInt(Date.UTC(2025, 10, 22, 12, 0, 1)));
+    const later = decodeLines(definition, line, { written: { byMs: noon + 1000 } });
+    expect(later.rows[0]![0]).toBe(BigInt(Date.UTC(2026, 10, 22, 12, 0, 1)));
+  });
+
+  it('takes a year from the part of that name, of the line or of the name of its file', () => {
+    const fields = [{ name: 't', type: 'time' as const, timestamp: { format: 'stamp' } }];
+    const text = 'Nov 22 12:00:00';
+    const at = (year: number): bigint => BigInt(Date.UTC(year, 10, 22, 12));
+    const json = decodeLines(
+      agent(fields, {}),
+      `{"t":"${text}","year":"2019"}\n{"t":"${text}","year":2020}\n{"t":"${text}"}\n{"t":"${text}","year":null}\n`,
     );
-    const later = decodeLines(definition, '{"t":"Nov 22 00:00:00"}', { now: () => noon + 86_400_000 });
-    expect(later.rows[0]![0]).toBe(BigInt(Date.UTC(2026, 10, 22)));
+    expect(json.rows.flat()).toEqual([at(2019), at(2020), at(2026), at(2026)]);
+    const plain = agent(fields, { format: 'plain', regex: '^(?P<t>\\w+ +\\d+ \\S+)(?: (?P<year>\\S*))?' });
+    const lines = decodeLines(
+      plain,
+      `${text} 2019\n${text}\n${text} \n${text} 19\n${text} 20260\n${text} MMXX\n`,
+    );
+    expect(lines.rows.flat()).toEqual([at(2019), at(2026), at(2026), null, null, null]);
+    expect(lines.unreadableValues).toBe(3);
+    const captures = new Map([['year', '2018']]);
+    expect(decodeLines(plain, `${text} 2019\n`, { captures }).rows.flat()).toEqual([at(2018)]);
+    // A template has the year in its text, or not at all.
+    const template = [{ ...fields[0]!, template: '{{.t}}' }];
+    expect(decodeLines(agent(template, {}), `{"t":"${text}","year":"2019"}`).rows.flat()).toEqual([at(2026)]);
   });
 });
 
