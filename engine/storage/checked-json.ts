@@ -102,3 +102,14 @@ export function choiceField<T extends string>(object: JsonObject, key: string, c
   if (found === undefined) throw mismatch(key, `one of ${choices.join(', ')}`, value);
   return found;
 }
+
+/** Whether two values are the same once they are JSON: a field that is undefined is one that is missing. */
+export function isSameData(a: unknown, b: unknown): boolean {
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return a === b;
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const [one, other] = [a as Record<string, unknown>, b as Record<string, unknown>];
+  return (
+    Object.keys(one).every((key) => isSameData(one[key], other[key])) &&
+    Object.keys(other).every((key) => other[key] === undefined || one[key] !== undefined)
+  );
+}

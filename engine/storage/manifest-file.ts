@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { DamageError, LogstrataError, isLogstrataError } from '../errors.js';
 import { manifestBytesMax } from '../limits.js';
+import { isSameData } from './checked-json.js';
 import type { Directory } from './directory.js';
 import { decodeManifest, encodeManifest } from './manifest-format.js';
 import type { Manifest } from './manifest.js';
@@ -108,8 +109,8 @@ async function readWhole(directory: Directory, path: string): Promise<Uint8Array
 
 /**
  * Publishes the agent's next state durably: it is written aside, synced, and linked to the next number, which only one
- * writer can do. Throws `conflict` when another process has published in between; `disk_full`, `io` when the state could
- * not be written (the old one stays). When the folder's sync fails, readers may have seen the new state already, and a
+ * writer can do. Throws `conflict` when another process has published in between; `invalid` for a state that could not be read
+ * again; `disk_full`, `io` when it could not be written (the old one stays). When the folder's sync fails, readers may have seen the new state already, and a
  * crash may take it back: `io`, and nothing more can be published until the agent is opened again.
  */
 export async function publishManifest(
@@ -121,6 +122,7 @@ export async function publishManifest(
   if (bytes.length > manifestBytesMax) {
     throw new LogstrataError('limit', `the manifest of ${manifest.agent} would have ${bytes.length} bytes`);
   }
+  assertReadsBack(manifest, bytes);
   await assertNext(directory, agentFolder, manifest.number);
   const path = joinPath(agentFolder, manifestName(manifest.number));
   const temporary = `${path}.${randomBytes(4).toString('hex')}.tmp`;
@@ -139,6 +141,21 @@ export async function publishManifest(
   }
   await directory.syncDirectory(agentFolder);
   await removeOld(directory, agentFolder, manifest.number);
+}
+
+/** What can't be read again would take all records with it once it is the newest: it is read before it is published. */
+function assertReadsBack(manifest: Manifest, bytes: Uint8Array): void {
+  let problem = 'something of it would be lost';
+  try {
+    if (isSameData(decodeManifest(bytes), manifest)) return;
+  } catch (error) {
+    if (!isLogstrataError(error)) throw error;
+    problem = error.message;
+  }
+  throw new LogstrataError(
+    'invalid',
+    `the next manifest of ${manifest.agent} could not be read again, and was not published: ${problem}`,
+  );
 }
 
 async function assertNext(directory: Directory, agentFolder: string, number: number): Promise<void> {

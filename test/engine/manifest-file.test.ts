@@ -112,6 +112,26 @@ describe('publishManifest and readNewestManifest', () => {
     expect(await readNewestManifest(directory, 'nginx')).toEqual(sample(1));
   });
 
+  it('publishes nothing that could not be read again, or not all of it', async () => {
+    const directory = await published(1);
+    const good = sample(2);
+    const [hot] = good.hot;
+    const bad: [Partial<Manifest> & Record<string, unknown>, string][] = [
+      [{ hot: [{ ...hot!, createdMs: -1 }] }, '"createdMs" should be a whole number'],
+      [{ counters: { ...noCounters, records: NaN } }, '"records" should be a whole number'],
+      [{ segments: [{ ...segment(0), footerBytes: 2 ** 60 }] }, '"footerBytes" should be a whole number'],
+      [{ comment: 'what no reader knows' }, 'something of it would be lost'],
+      [{ schemas: [{ ...good.schemas[0]!, since: 7 } as never] }, 'something of it would be lost'],
+    ];
+    for (const [changes, reason] of bad) {
+      const publishing = publishManifest(directory, 'nginx', { ...good, ...changes });
+      await expect(publishing).rejects.toMatchObject({ code: 'invalid' });
+      await expect(publishing).rejects.toThrow(reason);
+    }
+    expect(await directory.list('nginx')).toEqual(['manifest-0000000000000001']);
+    await publishManifest(directory, 'nginx', { ...good, retired: { ...nothingRetired } });
+  });
+
   it('keeps the last two, and removes what an interrupted publication left', async () => {
     const directory = await published(1, 2, 3);
     await (await directory.create('nginx/manifest-0000000000000009.0badcafe.tmp')).close();
