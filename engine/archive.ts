@@ -37,6 +37,8 @@ export interface Archive {
    * `alone`. Throws `locked` when another process writes here: what it knows would no longer be so.
    */
   repair(name: string, options: RepairOptions): Promise<RepairReport>;
+  /** Verifies an agent (`AgentStore.verify`), also one whose newest manifest can't be read, and which therefore can't be opened. */
+  verify(name: string, options?: VerifyOptions): Promise<VerifyReport>;
   /** Finishes commits under way, records the committed length of hot files, releases the lock. */
   close(): Promise<void>;
 }
@@ -156,7 +158,9 @@ export interface Damage {
   readonly rowGroup: number | null;
   readonly column: string | null;
   readonly reason: string;
-  /** First and last position whose records can't be answered, as cursors; null when no record is lost. */
+  /** Records that can't be answered; null where nothing tells how many. */
+  readonly records: number | null;
+  /** First and last position of those, as cursors, as far as they are known. */
   readonly positions: readonly { readonly first: string; readonly last: string; readonly records: number }[];
 }
 

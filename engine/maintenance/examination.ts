@@ -1,27 +1,29 @@
-import { crc32 } from 'node:zlib';
 import { DamageError, isLogstrataError, LogstrataError } from '../errors.js';
 import { partitionOfTime } from '../cursor.js';
 import { sameSchema, type Schema } from '../schema.js';
 import { schemaOf } from '../storage/agent-state.js';
 import type { Directory } from '../storage/directory.js';
 import { scanHotSegment, type HotBatch, type HotDamage } from '../storage/hot-segment-file.js';
-import { manifestName, manifestNumbers, readManifestFile } from '../storage/manifest-file.js';
+import { listManifests, manifestName, readManifestFile } from '../storage/manifest-file.js';
 import {
   liveRows,
   liveRuns,
+  mergeRejected,
   type HotEntry,
   type Manifest,
   type RejectedEntry,
   type Run,
   type SegmentEntry,
 } from '../storage/manifest.js';
+import { rejectedBeside } from '../storage/open-hot-file.js';
+import { rejectedPieces, wholeLines } from '../storage/rejected-file.js';
 import { namedFiles, ownFiles } from '../storage/removals.js';
 import type { SegmentFooter } from '../storage/segment-file.js';
 import { verifySegment, type SegmentDamage } from '../storage/verify-segment.js';
 import type { Coverage } from './coverage.js';
 import { readFoundSegment } from './found-segment.js';
 import { recoverSegment } from './recovered-segment.js';
-import { lostDay, lostRun, type LostRecords } from './lost-records.js';
+import { lostDay, lostRun, missingHot, type LostRecords } from './lost-records.js';
 import type { RepairContext, RepairOptions } from './repair.js';
 
 /** A sealed segment, and what of it is whole. */
@@ -152,11 +154,14 @@ export async function examine(context: RepairContext, options: RepairOptions): P
     throw new LogstrataError('not_found', `there is nothing of agent "${agent}" in ${directory.location}`, {
       path: agent,
     });
-  for (const [i, file] of files.entries()) {
+  const step = (done: number): void => {
     if (options.signal?.aborted) throw new LogstrataError('cancelled', 'the repair was stopped');
-    if (file.startsWith('dt=')) await examineSegment(directory, agent, file, found);
-    else if (file.startsWith('rejected/')) await examineRejected(directory, agent, file, found);
-    options.onProgress?.((i + 1) / files.length);
+    options.onProgress?.(done / files.length);
+  };
+  const segments = files.filter((file) => file.startsWith('dt='));
+  for (const [i, file] of segments.entries()) {
+    step(i);
+    await examineSegment(directory, agent, file, found);
   }
   if (options.schema !== undefined && found.schemas.length === 0)
     found.schemas.push({ version: 1, schema: options.schema });
@@ -166,16 +171,17 @@ export async function examine(context: RepairContext, options: RepairOptions): P
       `no file of agent "${agent}" tells its fields: its file in the agents folder is needed`,
     );
   for (const file of files) if (file.startsWith('hot/')) await examineHot(directory, agent, file, found);
+  step(segments.length);
+  await examineRejectedFiles(directory, agent, files, found);
+  step(files.length);
   found.highestPartition = Math.max(
     found.base?.highestPartition ?? 0,
-    ...files
-      .filter((file) => file.startsWith('dt='))
-      .map((file) => partitionOfTime(lostDay(file, '').fromMs)),
+    ...segments.map((file) => partitionOfTime(lostDay(file, '').fromMs)),
     ...found.segments.map(({ entry }) => entry.runs.at(-1)!.partition),
   );
-  for (const { damages, batches } of found.hot)
-    if (!found.isRebuilt && damages.length === 0)
-      for (const { batch } of batches) found.hotRecordsKept += batch.length;
+  for (const finding of found.hot)
+    if (staysHot(found, finding))
+      for (const { batch } of finding.batches) found.hotRecordsKept += batch.length;
   found.isWhole =
     !found.isRebuilt &&
     found.segments.every(({ damages }) => damages.length === 0) &&
@@ -184,18 +190,29 @@ export async function examine(context: RepairContext, options: RepairOptions): P
   return found;
 }
 
+/** Whether a hot file is named as it is by the next manifest. One whose batches name rejected lines that are gone must not be. */
+export function staysHot(found: Findings, { damages, batches }: HotFinding): boolean {
+  if (found.isRebuilt || damages.length > 0) return false;
+  const isBad = (name: string): boolean => found.badRejected.some(({ file }) => file === name);
+  return !batches.some(({ meta }) => meta.rejected !== null && isBad(meta.rejected.file));
+}
+
 async function examineManifests(directory: Directory, agent: string, found: Findings): Promise<void> {
-  const numbers = await manifestNumbers(directory, agent);
+  const { numbers, impossible } = await listManifests(directory, agent);
   found.highestNumber = numbers.at(-1) ?? 0;
+  found.badManifests.push(...impossible);
   for (const number of numbers.reverse()) {
     try {
-      found.base ??= await readManifestFile(directory, agent, number);
+      const manifest = await readManifestFile(directory, agent, number);
+      found.base ??= manifest;
     } catch (error) {
       if (!(error instanceof DamageError)) throw error;
       found.badManifests.push(manifestName(number));
     }
   }
-  found.isRebuilt = found.base?.number !== found.highestNumber || found.base === undefined;
+  // One of an impossible number may be the newest under another name.
+  const isNewest = found.base !== undefined && found.base.number === found.highestNumber;
+  found.isRebuilt = !isNewest || impossible.length > 0;
 }
 
 /** What the manifest names; and where it has to be rebuilt, all that might have been named. */
@@ -276,7 +293,6 @@ function versionOf(found: Findings, schema: Schema, wanted: number): number {
 async function examineHot(directory: Directory, agent: string, file: string, found: Findings): Promise<void> {
   const known = found.base?.hot.find((entry) => entry.file === file);
   if (known !== undefined) {
-    if (found.isRebuilt && !(await isThere(directory, `${agent}/${file}`))) return;
     await readHot(directory, agent, found, known, schemaOf(found.base!, known.schemaVersion), true);
     return;
   }
@@ -298,50 +314,82 @@ async function readHot(
   schema: Schema,
   listed: boolean,
 ): Promise<boolean> {
-  const { file, committedBytes } = entry;
-  // A length that an older manifest gives may have been passed since.
-  const length = found.isRebuilt ? null : (committedBytes ?? null);
-  try {
-    const { batches, damages } = await scanHotSegment(directory, `${agent}/${file}`, schema, length);
-    if (!listed && damages.some(({ offset }) => offset === 0)) return false;
-    found.hot.push({ file, listed, entry, schema, batches, damages });
-  } catch (error) {
-    if (!isLogstrataError(error) || error.code !== 'not_found') throw error;
-    const damage = { offset: 0, bytes: 0, reason: 'the file is not there', after: null, before: null };
-    found.hot.push({ file, listed, entry, schema, batches: [], damages: [damage] });
+  const { file, foldedBytes } = entry;
+  const path = `${agent}/${file}`;
+  if (!(await isThere(directory, path))) {
+    // It may have been sealed since the older manifest: then its rows lie in segments that this one does not list.
+    const isSealed = found.isRebuilt && found.segments.some((segment) => !segment.listed);
+    if (isSealed && foldedBytes === 0) return true;
+    const damages = [missingHot(entry, 'the file is not there')];
+    found.hot.push({ file, listed, entry, schema, batches: [], damages });
+    return true;
   }
+  const length = found.isRebuilt ? await lostLength(directory, path, entry) : entry;
+  const { batches, damages } = await scanHotSegment(directory, path, schema, length);
+  if (!listed && damages.some(({ offset }) => offset === 0)) return false;
+  const last = damages.at(-1);
+  if (found.isRebuilt && last !== undefined && last.offset >= foldedBytes && last.before === null)
+    damages.splice(-1, 1, { ...last, reason: 'its end is no whole batch: damaged, or never committed' });
+  found.hot.push({ file, listed, entry, schema, batches, damages });
   return true;
+}
+
+/** A length that an older manifest gives may have been passed since, and no manifest gives none: all that is there may have counted. */
+async function lostLength(
+  directory: Directory,
+  path: string,
+  { foldedBytes }: HotEntry,
+): Promise<Pick<HotEntry, 'committedBytes' | 'foldedBytes'>> {
+  return { foldedBytes, committedBytes: Math.max(foldedBytes, await directory.size(path)) };
+}
+
+/** Those that are named, by a manifest or by a batch of a hot file, and those that came with batches which are gone. */
+async function examineRejectedFiles(
+  directory: Directory,
+  agent: string,
+  files: readonly string[],
+  found: Findings,
+): Promise<void> {
+  const inBatches = found.hot.flatMap(({ batches }) => batches.flatMap(({ meta }) => meta.rejected ?? []));
+  const known = new Map(
+    mergeRejected(found.base?.rejected ?? [], inBatches).map((entry) => [entry.file, entry]),
+  );
+  const named = new Set([...files.filter((file) => file.startsWith('rejected/')), ...known.keys()]);
+  for (const file of named) await examineRejected(directory, agent, file, known.get(file), found);
+  for (const { file: hot, damages } of found.hot) {
+    const file = rejectedBeside(hot);
+    if (damages.length === 0 || named.has(file) || !(await isThere(directory, `${agent}/${file}`))) continue;
+    found.badRejected.push({ file, reason: `it came with batches of ${hot} that are damaged` });
+  }
 }
 
 async function examineRejected(
   directory: Directory,
   agent: string,
   file: string,
+  known: RejectedEntry | undefined,
   found: Findings,
 ): Promise<void> {
-  const known = found.base?.rejected.find((entry) => entry.file === file);
-  let bytes: Uint8Array;
-  try {
-    const open = await directory.openRead(`${agent}/${file}`);
-    bytes = await open.read(0, await open.size()).finally(() => open.close());
-  } catch (error) {
-    if (!isLogstrataError(error) || error.code !== 'not_found') throw error;
-    found.badRejected.push({ file, reason: 'the file is not there' });
-    return;
-  }
-  if (
-    known !== undefined &&
-    crc32(bytes.subarray(0, known.bytes)) === known.checksum &&
-    bytes.length >= known.bytes
-  ) {
+  const path = `${agent}/${file}`;
+  if (known !== undefined && (await isWhole(directory, path, known))) {
     found.rejected.push({ entry: known, listed: true });
+  } else if (!(await isThere(directory, path))) {
+    found.badRejected.push({ file, reason: 'the file is not there' });
   } else if (known !== undefined && !found.isRebuilt) {
     found.badRejected.push({ file, reason: 'its checksum differs' });
   } else {
-    const whole = bytes.subarray(0, bytes.lastIndexOf(10) + 1);
-    let lines = 0;
-    for (const byte of whole) if (byte === 10) lines++;
-    const entry = { file, bytes: whole.length, lines, checksum: crc32(whole) };
+    const entry = { file, ...(await wholeLines(directory, path)) };
     found.rejected.push({ entry, listed: known !== undefined });
+  }
+}
+
+async function isWhole(directory: Directory, path: string, entry: RejectedEntry): Promise<boolean> {
+  try {
+    // Reading it to the end checks all of it.
+    for await (const _ of rejectedPieces(directory, path, entry));
+    return true;
+  } catch (error) {
+    if (!isLogstrataError(error) || (error.code !== 'damaged' && error.code !== 'not_found')) throw error;
+    return false;
   }
 }

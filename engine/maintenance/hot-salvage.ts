@@ -1,13 +1,11 @@
-import { comparePositions, hourMs, type Position } from '../cursor.js';
 import type { HotFile } from '../storage/agent-state.js';
 import { CommittedValues } from '../storage/committed-values.js';
-import type { HotDamage } from '../storage/hot-segment-file.js';
 import { HotRows } from '../storage/hot-rows.js';
 import type { HotEntry, SegmentEntry } from '../storage/manifest.js';
 import { sealHotFiles } from '../storage/seal.js';
 import type { Coverage } from './coverage.js';
-import type { Findings, HotFinding } from './examination.js';
-import { lostRun, type LostRecords } from './lost-records.js';
+import { staysHot, type Findings, type HotFinding } from './examination.js';
+import { lostInHot, type LostRecords } from './lost-records.js';
 import type { Quarantine } from './quarantine.js';
 import type { RepairContext } from './repair.js';
 
@@ -30,7 +28,7 @@ export class HotSalvage {
   async seal(quarantine: Quarantine): Promise<readonly SegmentEntry[]> {
     const files: HotFile[] = [];
     for (const finding of this.found.hot) {
-      if (!this.found.isRebuilt && finding.damages.length === 0) {
+      if (staysHot(this.found, finding)) {
         this.kept.push(finding.entry);
         continue;
       }
@@ -39,8 +37,8 @@ export class HotSalvage {
       if (file.rows.rowCount > 0) files.push(file);
     }
     const segments = await sealHotFiles(this.context, files);
-    for (const { file, damages } of this.found.hot)
-      for (const damage of damages) this.lost.push(...this.lostIn(file, damage));
+    for (const { entry, damages } of this.found.hot)
+      for (const damage of damages) this.lost.push(...lostInHot(entry, damage, this.coverage));
     return segments;
   }
 
@@ -51,7 +49,6 @@ export class HotSalvage {
       if (runs.some((run) => this.coverage.touches(run))) continue;
       rows.append(batch, runs);
       for (const run of runs) this.coverage.add(run);
-      if (meta.rejected !== null) this.takeRejected(meta.rejected.file, meta.rejected);
       if (offset < entry.foldedBytes) continue;
       this.values.applyRuns(runs);
       this.values.applyCheckpoints(meta.checkpoints);
@@ -59,34 +56,4 @@ export class HotSalvage {
     }
     return { entry, schema, rows, endBytes: 0, rejected: null };
   }
-
-  /** A later batch knows of more lines of the same file. */
-  private takeRejected(file: string, entry: Findings['rejected'][number]['entry']): void {
-    if (this.found.isRebuilt) return;
-    const others = this.found.rejected.filter((known) => known.entry.file !== file);
-    this.found.rejected = [...others, { entry, listed: true }];
-  }
-
-  /** The positions between what is whole before a damage and behind it, where they lie in one partition. */
-  private lostIn(file: string, { after, before, reason }: HotDamage): LostRecords[] {
-    if (after === null || before === null || after.partition !== before.partition)
-      return [lostBetween(file, reason, after, before)];
-    const rows = before.ordinal - after.ordinal - 1;
-    if (rows <= 0) return [lostBetween(file, reason, after, before)];
-    const run = { partition: after.partition, firstOrdinal: after.ordinal + 1, firstRow: 0, rows };
-    return this.coverage.missing(run).map((missing) => lostRun(file, reason, missing));
-  }
-}
-
-/** How much stood there can't be told: records of a batch may lie in several partitions. */
-function lostBetween(
-  file: string,
-  reason: string,
-  after: Position | null,
-  before: Position | null,
-): LostRecords {
-  const known = [after, before].filter((position) => position !== null).sort(comparePositions);
-  const fromMs = (known[0]?.partition ?? 0) * hourMs;
-  const untilMs = known.length === 0 ? 0 : (known.at(-1)!.partition + 1) * hourMs;
-  return { file, reason, first: null, last: null, records: null, fromMs, untilMs };
 }

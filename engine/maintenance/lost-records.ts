@@ -1,5 +1,8 @@
-import { formatCursor, hourMs } from '../cursor.js';
+import { comparePositions, formatCursor, hourMs, type Position } from '../cursor.js';
 import type { OrdinalRun } from '../storage/committed-values.js';
+import type { HotDamage } from '../storage/hot-segment-file.js';
+import type { HotEntry, Run } from '../storage/manifest.js';
+import type { Coverage } from './coverage.js';
 
 /** Records that can't be answered any more, by position and time. */
 export interface LostRecords {
@@ -34,5 +37,83 @@ export function lostDay(file: string, reason: string): LostRecords {
   const day = /^dt=(\d{4,}-\d\d-\d\d)\//.exec(file)?.[1];
   const fromMs = day === undefined ? 0 : Date.parse(`${day}T00:00:00Z`);
   const untilMs = day === undefined ? 0 : fromMs + 24 * hourMs;
+  return { file, reason, first: null, last: null, records: null, fromMs, untilMs };
+}
+
+/** The damage of a hot file that is not there. */
+export function missingHot({ committedBytes }: Pick<HotEntry, 'committedBytes'>, reason: string): HotDamage {
+  return { offset: 0, bytes: committedBytes ?? Infinity, reason, after: null, before: null };
+}
+
+/** Whether the manifest counts all that a damage of a hot file can have held. */
+export function isCounted(
+  { foldedBytes }: Pick<HotEntry, 'foldedBytes'>,
+  { offset, bytes }: HotDamage,
+): boolean {
+  return offset + bytes <= foldedBytes;
+}
+
+/**
+ * What is lost with a damage of a hot file, but for records that lie whole elsewhere. The manifest knows the rows that it counts, in
+ * their order; of batches that came later only those around them tell.
+ */
+export function lostInHot(entry: HotEntry, damage: HotDamage, coverage: Coverage): LostRecords[] {
+  const { file, foldedBytes, runs } = entry;
+  const { offset, bytes, reason, after, before } = damage;
+  const lost: LostRecords[] = [];
+  const missing = (run: Run): LostRecords[] =>
+    coverage.missing(run).map((each) => lostRun(file, reason, each));
+  let from = after;
+  if (offset < foldedBytes && runs !== undefined) {
+    const first = after === null ? 0 : (rowOf(runs, after) ?? -1) + 1;
+    const end = before === null ? undefined : rowOf(runs, before);
+    lost.push(...clipRuns(runs, first, end ?? Infinity).flatMap(missing));
+    // A bad end behind what is counted was never committed.
+    const isEnd = before === null && bytes !== Infinity;
+    if (isCounted(entry, damage) || isEnd || end !== undefined) return lost;
+    from = lastOf(runs) ?? after;
+  }
+  const rows = from?.partition === before?.partition ? (before?.ordinal ?? 0) - (from?.ordinal ?? 0) - 1 : 0;
+  if (from === null || rows <= 0) return [...lost, lostBetween(file, reason, from, before)];
+  const run = { partition: from.partition, firstOrdinal: from.ordinal + 1, firstRow: 0, rows };
+  return [...lost, ...missing(run)];
+}
+
+/** The rows [first, end) of runs. */
+export function clipRuns(runs: readonly Run[], first: number, end: number): Run[] {
+  return runs.flatMap(({ partition, firstOrdinal, firstRow, rows }) => {
+    const from = Math.max(firstRow, first);
+    const to = Math.min(firstRow + rows, end);
+    if (from >= to) return [];
+    return { partition, firstOrdinal: firstOrdinal + from - firstRow, firstRow: from, rows: to - from };
+  });
+}
+
+/** The row that has a position; undefined where none has. */
+function rowOf(runs: readonly Run[], { partition, ordinal }: Position): number | undefined {
+  for (const run of runs) {
+    const row = ordinal - run.firstOrdinal;
+    if (run.partition === partition && row >= 0 && row < run.rows) return run.firstRow + row;
+  }
+  return undefined;
+}
+
+function lastOf(runs: readonly Run[]): Position | undefined {
+  const last = runs.at(-1);
+  return last === undefined
+    ? undefined
+    : { partition: last.partition, ordinal: last.firstOrdinal + last.rows - 1 };
+}
+
+/** How much stood there can't be told: records of a batch may lie in several partitions. */
+function lostBetween(
+  file: string,
+  reason: string,
+  after: Position | null,
+  before: Position | null,
+): LostRecords {
+  const known = [after, before].filter((position) => position !== null).sort(comparePositions);
+  const fromMs = (known[0]?.partition ?? 0) * hourMs;
+  const untilMs = known.length === 0 ? 0 : (known.at(-1)!.partition + 1) * hourMs;
   return { file, reason, first: null, last: null, records: null, fromMs, untilMs };
 }

@@ -14,9 +14,9 @@ import {
 } from '../storage/manifest.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import { Coverage } from './coverage.js';
-import { examine, type Finding, type Findings } from './examination.js';
+import { examine, type Finding, type Findings, type HotFinding } from './examination.js';
 import { HotSalvage } from './hot-salvage.js';
-import type { LostRecords } from './lost-records.js';
+import { isCounted, type LostRecords } from './lost-records.js';
 import { firstFreeOrdinal } from './ordinals.js';
 import { Quarantine } from './quarantine.js';
 import { rewriteSegments } from './rewrite.js';
@@ -68,8 +68,10 @@ export async function repairAgent(context: RepairContext, options: RepairOptions
   const found = await examine(context, options);
   const quarantine = new Quarantine(directory, agent);
   const adopted = await adopt(found, options, quarantine);
-  if (found.isWhole)
-    return reportOf(found, adopted, quarantine, { changed: false, segments: found.base!.segments });
+  if (found.isWhole) {
+    const changed = await moveManifests(found, quarantine);
+    return reportOf(found, adopted, quarantine, { changed, segments: found.base!.segments });
+  }
   await directory.makeDirectory(buildingFolder(agent, id));
   try {
     const coverage = new Coverage();
@@ -82,11 +84,17 @@ export async function repairAgent(context: RepairContext, options: RepairOptions
     const manifest = nextManifest(agent, found, segments, hot.values);
     await publishManifest(directory, agent, { ...manifest, hot: hot.kept });
     await quarantine.removeOriginals();
-    for (const file of found.badManifests) await quarantine.move(file, 'it is not what was written');
+    await moveManifests(found, quarantine);
     return reportOf(found, adopted, quarantine, { changed: true, segments });
   } finally {
     await directory.removeDirectory(buildingFolder(agent, id));
   }
+}
+
+/** Puts manifests aside that are damaged, and not needed any more. Returns whether there were any. */
+async function moveManifests({ badManifests }: Findings, quarantine: Quarantine): Promise<boolean> {
+  for (const file of badManifests) await quarantine.move(file, 'it is not what was written');
+  return badManifests.length > 0;
 }
 
 /** Asks for the files that no manifest lists; returns those that are taken in. */
@@ -180,13 +188,20 @@ function nextManifest(
     segments,
     hot: [],
     nextOrdinals: values.nextOrdinals(),
-    ordinalsFrom: found.isRebuilt ? firstFreeOrdinal(found, values) : base!.ordinalsFrom,
+    ordinalsFrom: knowsOrdinals(found) ? base!.ordinalsFrom : firstFreeOrdinal(found, values),
     highestPartition: Math.max(values.highestPartition, found.highestPartition),
     checkpoints: values.checkpoints(),
     rejected: found.rejected.map(({ entry }) => entry),
     counters: base === undefined ? countersOf(segments, found) : values.counters,
     retired: base?.retired ?? nothingRetired,
   };
+}
+
+/** Whether every ordinal is counted that was given; those of batches which are lost, and came after the manifest, are not. */
+function knowsOrdinals({ isRebuilt, hot }: Findings): boolean {
+  const isKnown = ({ entry, damages }: HotFinding): boolean =>
+    damages.every((damage) => isCounted(entry, damage));
+  return !isRebuilt && hot.every(isKnown);
 }
 
 /** What the files say of the life of an agent. */

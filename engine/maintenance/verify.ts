@@ -1,10 +1,9 @@
-import type { Damage, VerifyOptions, VerifyReport } from '../archive.js';
-import { formatCursor } from '../cursor.js';
-import { DamageError, LogstrataError, isLogstrataError } from '../errors.js';
+import type { AgentStore, Damage, VerifyOptions, VerifyReport } from '../archive.js';
+import { DamageError, isLogstrataError, LogstrataError } from '../errors.js';
 import { schemaOf, type AgentState } from '../storage/agent-state.js';
 import type { Directory } from '../storage/directory.js';
-import { readHotSegment } from '../storage/hot-segment-file.js';
-import { manifestName, manifestNumbers, readManifestFile } from '../storage/manifest-file.js';
+import { scanHotSegment, type HotDamage } from '../storage/hot-segment-file.js';
+import { impossibleNumber, listManifests, manifestName, readManifestFile } from '../storage/manifest-file.js';
 import {
   liveRows,
   liveRuns,
@@ -12,12 +11,14 @@ import {
   type HotEntry,
   type Manifest,
   type RejectedEntry,
-  type Run,
   type SegmentEntry,
 } from '../storage/manifest.js';
+import { asDamage } from '../storage/recovery.js';
 import { rejectedPieces } from '../storage/rejected-file.js';
 import { namedFiles, unnamedFiles } from '../storage/removals.js';
 import { verifySegment, type SegmentDamage } from '../storage/verify-segment.js';
+import { Coverage } from './coverage.js';
+import { clipRuns, lostInHot, lostRun, missingHot } from './lost-records.js';
 
 interface Totals {
   files: number;
@@ -66,6 +67,24 @@ function sizeOf(manifest: Manifest): number {
   return manifest.rejected.reduce((sum, file) => sum + file.bytes, sealed + hot);
 }
 
+/** Opens an agent and verifies it. Of one that can't be opened, the damages of its manifests are told, or that they are all gone. */
+export async function verifyOpening(
+  directory: Directory,
+  agent: string,
+  open: () => Promise<AgentStore>,
+  options: VerifyOptions,
+): Promise<VerifyReport> {
+  try {
+    return await (await open()).verify(options);
+  } catch (error) {
+    if (!(error instanceof DamageError)) throw error;
+    const totals: Totals = { files: 0, bytes: 0, records: 0, damages: [] };
+    await verifyManifests(directory, agent, totals);
+    if (totals.damages.length === 0) totals.damages.push(damageOf(agent, error, null));
+    return { ...totals, unnamedFiles: [] };
+  }
+}
+
 /** Reads the manifests that are kept. The newest is what counts; an older one that is damaged costs no record. */
 async function verifyManifests(
   directory: Directory,
@@ -73,7 +92,8 @@ async function verifyManifests(
   totals: Totals,
 ): Promise<Manifest | undefined> {
   let newest: Manifest | undefined;
-  for (const number of await manifestNumbers(directory, agent)) {
+  const { numbers, impossible } = await listManifests(directory, agent);
+  for (const number of numbers) {
     const file = manifestName(number);
     newest = undefined;
     try {
@@ -83,19 +103,22 @@ async function verifyManifests(
     } catch (error) {
       // The writer goes on publishing, and keeps the last two.
       if (isLogstrataError(error) && error.code === 'not_found') continue;
-      totals.damages.push(damageOf(file, asDamage(error)));
+      totals.damages.push(damageOf(file, asDamage(error), number === numbers.at(-1) ? null : 0));
     }
   }
+  for (const file of impossible)
+    totals.damages.push(damageOf(file, impossibleNumber(directory, `${agent}/${file}`), null));
   return newest;
 }
 
-function damageOf(file: string, error: DamageError): Damage {
+function damageOf(file: string, error: DamageError, records: number | null): Damage {
   return {
     file,
     offset: error.offset ?? null,
     rowGroup: error.rowGroup ?? null,
     column: error.column ?? null,
     reason: error.message,
+    records,
     positions: [],
   };
 }
@@ -113,14 +136,9 @@ async function verifySealed(
   const schema = schemaOf(manifest, segment.schemaVersion);
   for await (const damage of verifySegment(directory, `${agent}/${segment.file}`, segment, schema)) {
     const { offset, rowGroup, column, reason } = damage;
-    totals.damages.push({
-      file: segment.file,
-      offset,
-      rowGroup,
-      column,
-      reason,
-      positions: lostPositions(segment, damage),
-    });
+    const positions = lostPositions(segment, damage);
+    const records = positions.reduce((sum, range) => sum + range.records, 0);
+    totals.damages.push({ file: segment.file, offset, rowGroup, column, reason, records, positions });
   }
 }
 
@@ -133,21 +151,10 @@ function lostPositions(segment: SegmentEntry, { costs, rowGroup }: SegmentDamage
     for (let i = 0; i < rowGroup; i++) first += segment.rowGroupRows[i]!;
     end = first + segment.rowGroupRows[rowGroup]!;
   }
-  return liveRuns(segment).flatMap((run) => clipRun(run, first, end));
-}
-
-function clipRun(run: Run, first: number, end: number): Damage['positions'] {
-  const from = Math.max(run.firstRow, first);
-  const to = Math.min(run.firstRow + run.rows, end);
-  if (from >= to) return [];
-  const ordinal = run.firstOrdinal + from - run.firstRow;
-  return [
-    {
-      first: formatCursor({ partition: run.partition, ordinal }),
-      last: formatCursor({ partition: run.partition, ordinal: ordinal + to - from - 1 }),
-      records: to - from,
-    },
-  ];
+  return clipRuns(liveRuns(segment), first, end).map((run) => {
+    const { first, last } = lostRun(segment.file, '', run);
+    return { first: first!, last: last!, records: run.rows };
+  });
 }
 
 async function verifyHot(
@@ -160,14 +167,32 @@ async function verifyHot(
   totals.files++;
   const path = `${state.agent}/${entry.file}`;
   const known = state.hot.find((hot) => hot.entry.file === entry.file)?.endBytes ?? 0;
-  const committed = entry.committedBytes ?? Math.max(known, entry.foldedBytes);
+  // Where damage kept this process from reading the file, nothing tells how long it is by now.
+  const read = state.damage === undefined ? Math.max(known, entry.foldedBytes) : null;
+  const lengths = { foldedBytes: entry.foldedBytes, committedBytes: entry.committedBytes ?? read };
   try {
-    const read = await readHotSegment(directory, path, schemaOf(manifest, entry.schemaVersion), committed);
-    totals.bytes += read.endBytes;
-    totals.records += read.batches.reduce((sum, batch) => sum + batch.batch.length, 0);
+    const schema = schemaOf(manifest, entry.schemaVersion);
+    const { batches, damages, endBytes } = await scanHotSegment(directory, path, schema, lengths);
+    const whole = new Coverage();
+    for (const { runs } of batches) for (const run of runs) whole.add(run);
+    totals.bytes += endBytes;
+    totals.records += batches.reduce((sum, { batch }) => sum + batch.length, 0);
+    for (const damage of damages) totals.damages.push(hotDamage(entry, damage, whole));
   } catch (error) {
-    totals.damages.push(damageOf(entry.file, asDamage(error)));
+    const damage = missingHot(entry, asDamage(error).message);
+    totals.damages.push(hotDamage(entry, damage, new Coverage()));
   }
+}
+
+function hotDamage(entry: HotEntry, damage: HotDamage, whole: Coverage): Damage {
+  const lost = lostInHot(entry, damage, whole);
+  const positions = lost.flatMap(({ first, last, records }) =>
+    first === null || last === null || records === null ? [] : [{ first, last, records }],
+  );
+  const isKnown = positions.length === lost.length;
+  const records = isKnown ? positions.reduce((sum, range) => sum + range.records, 0) : null;
+  const { offset, reason } = damage;
+  return { file: entry.file, offset, rowGroup: null, column: null, reason, records, positions };
 }
 
 async function verifyRejected(
@@ -182,15 +207,6 @@ async function verifyRejected(
     // Reading it to the end checks all of it.
     for await (const piece of rejectedPieces(directory, path, entry)) totals.bytes += piece.length;
   } catch (error) {
-    totals.damages.push(damageOf(entry.file, asDamage(error)));
+    totals.damages.push(damageOf(entry.file, asDamage(error), 0));
   }
-}
-
-/** A file that is gone is damage too; anything else that fails is not about the data. */
-function asDamage(error: unknown): DamageError {
-  if (error instanceof DamageError) return error;
-  if (isLogstrataError(error) && error.code === 'not_found') {
-    return new DamageError(error.message, error.path === undefined ? {} : { path: error.path });
-  }
-  throw error;
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { assert } from '../assert.js';
-import type { AgentStore, Archive, Retention } from '../archive.js';
+import type { AgentStore, Archive, Retention, VerifyOptions, VerifyReport } from '../archive.js';
 import { isLogstrataError, LogstrataError } from '../errors.js';
 import { everyStep } from '../every-step.js';
 import {
@@ -11,6 +11,7 @@ import {
   zstdAfterMsDefault,
 } from '../limits.js';
 import { repairAgent, type RepairOptions, type RepairReport } from '../maintenance/repair.js';
+import { verifyOpening } from '../maintenance/verify.js';
 import { BackgroundCompaction, type BackgroundAgent } from '../maintenance/background.js';
 import { isAgentName, sameSchema, type Schema } from '../schema.js';
 import { WorkerPool, workersDefault } from '../workers/worker-pool.js';
@@ -269,6 +270,10 @@ export class ArchiveFolder implements Archive {
     const { now, codec } = this.settings;
     const id = randomBytes(6).toString('hex');
     return repairAgent({ directory, agent: name, id, now, codec, workers }, options);
+  }
+
+  verify(name: string, options: VerifyOptions = {}): Promise<VerifyReport> {
+    return verifyOpening(this.directory, name, () => this.agent(name), options);
   }
 
   private async openAgent(name: string, schema: Schema | undefined): Promise<OpenAgent> {

@@ -13,7 +13,7 @@ import {
 import { asObject, countsField, objectsField, parseJsonObject } from './checked-json.js';
 import type { Directory, WritableFile } from './directory.js';
 import { readCheckpoint, readCounters, readRejected } from './manifest-format.js';
-import type { Checkpoint, Counters, RejectedEntry } from './manifest.js';
+import type { Checkpoint, Counters, HotEntry, RejectedEntry } from './manifest.js';
 import { MessageSpace } from './message-space.js';
 import { findSealedMessage, sealedMessageBytes } from './sealed-message.js';
 
@@ -156,7 +156,8 @@ export class HotSegmentWriter {
     schema: Schema,
     endBytes: number,
   ): Promise<HotSegmentWriter> {
-    const content = await scanHotSegment(directory, path, schema, endBytes);
+    const lengths = { committedBytes: endBytes, foldedBytes: 0 };
+    const content = await scanHotSegment(directory, path, schema, lengths);
     if (content.damages.length > 0) throw damageError(directory, path, content.damages[0]!);
     const file = await directory.openWrite(path);
     try {
@@ -227,8 +228,8 @@ export class HotSegmentWriter {
  * Reads a hot file from `fromBytes` on, which is 0 or the `endBytes` of an earlier reading.
  *
  * `committedBytes` is what the manifest or the writer says is durable: all of it must be whole, and what is behind it was
- * never committed. When it is null, as after a crash, a bad last batch was torn and is left out; a bad batch with a good
- * one behind it is damage. Throws `damaged` with the offset, `unsupported` for a newer format, `not_found`.
+ * never committed. When it is null, as after a crash, a bad last batch behind `foldedBytes` was torn and is left out; a bad batch
+ * before that, or with a good one behind it, is damage. Throws `damaged` with the offset, `unsupported` for a newer format, `not_found`.
  */
 export async function readHotSegment(
   directory: Directory,
@@ -236,8 +237,10 @@ export async function readHotSegment(
   schema: Schema,
   committedBytes: number | null,
   fromBytes = 0,
+  foldedBytes = 0,
 ): Promise<HotSegmentContent> {
-  const { damages, ...content } = await scanHotSegment(directory, path, schema, committedBytes, fromBytes);
+  const lengths = { committedBytes, foldedBytes };
+  const { damages, ...content } = await scanHotSegment(directory, path, schema, lengths, fromBytes);
   if (damages.length > 0) throw damageError(directory, path, damages[0]!);
   return content;
 }
@@ -257,16 +260,17 @@ export async function scanHotSegment(
   directory: Directory,
   path: string,
   schema: Schema,
-  committedBytes: number | null,
+  { committedBytes, foldedBytes }: Pick<HotEntry, 'committedBytes' | 'foldedBytes'>,
   fromBytes = 0,
-): Promise<HotSegmentContent & { readonly damages: readonly HotDamage[] }> {
+): Promise<HotSegmentContent & { readonly damages: HotDamage[] }> {
   const bytes = await readFrom(directory, path, fromBytes);
   const sizeBytes = fromBytes + bytes.length;
   const limit = committedBytes ?? sizeBytes;
+  const wholeBytes = committedBytes ?? foldedBytes;
   const scan = new MessageScan(bytes.subarray(0, Math.max(0, limit - fromBytes)), fromBytes, schema);
-  scan.run(committedBytes !== null);
-  if (limit > sizeBytes)
-    scan.damage(sizeBytes, limit - sizeBytes, 'the file is shorter than what was committed');
+  scan.run(wholeBytes);
+  if (wholeBytes > sizeBytes)
+    scan.damage(sizeBytes, wholeBytes - sizeBytes, 'the file is shorter than what was committed');
   return {
     batches: scan.batches,
     endBytes: scan.endBytes,
@@ -298,6 +302,8 @@ class MessageScan {
   readonly #bytes: Uint8Array;
   readonly #base: number;
   readonly #schema: Schema;
+  /** Batches in front of the last damage. */
+  #batchesBefore = 0;
 
   constructor(bytes: Uint8Array, base: number, schema: Schema) {
     this.#bytes = bytes;
@@ -306,7 +312,8 @@ class MessageScan {
     this.endBytes = base;
   }
 
-  run(committed: boolean): void {
+  /** @param wholeBytes up to here everything was committed; behind it a bad last batch is none */
+  run(wholeBytes: number): void {
     let at = 0;
     if (this.#base === 0 && this.#bytes.length === 0) this.damage(0, 0, 'it has no schema');
     while (at < this.#bytes.length) {
@@ -319,15 +326,23 @@ class MessageScan {
       const next = findSealedMessage(this.#bytes, at + 8 - (at % 8), this.#base);
       const isSchema = this.#base + at === 0;
       // Only a batch can be torn: the manifest names a file once its schema is durable.
-      if (next < 0 && !committed && !isSchema) return;
+      if (next < 0 && this.#base + at >= wholeBytes && !isSchema) return;
       const end = next < 0 ? this.#bytes.length : next;
       this.damage(this.#base + at, end - at, isSchema ? 'its schema is not whole' : 'a batch is not whole');
       at = end;
     }
   }
 
+  /** Notes a damage; one that follows another, with nothing whole between them, makes that longer. */
   damage(offset: number, bytes: number, reason: string): void {
-    this.damages.push({ offset, bytes, reason, after: lastPosition(this.batches.at(-1)), before: null });
+    const last = this.damages.at(-1);
+    if (last !== undefined && this.#batchesBefore === this.batches.length) {
+      this.damages[this.damages.length - 1] = { ...last, bytes: offset + bytes - last.offset };
+      return;
+    }
+    this.#batchesBefore = this.batches.length;
+    const after = lastPosition(this.batches.findLast(({ runs }) => runs.length > 0));
+    this.damages.push({ offset, bytes, reason, after, before: null });
   }
 
   #take(at: number, messageBytes: number): void {
@@ -348,11 +363,11 @@ class MessageScan {
     const { runs, meta } = readMeta(json);
     assert(cursors !== null, 'hot batches have cursors');
     if (!runsMatch(runs, cursors)) throw new DamageError('its runs and its cursors differ', {});
-    const first = runs[0];
-    const last = this.damages.at(-1);
-    if (first !== undefined && last !== undefined && last.before === null) {
+    const [first] = runs;
+    if (first !== undefined) {
       const before = { partition: first.partition, ordinal: first.firstOrdinal };
-      this.damages[this.damages.length - 1] = { ...last, before };
+      for (let i = this.damages.length - 1; i >= 0 && this.damages[i]!.before === null; i--)
+        this.damages[i] = { ...this.damages[i]!, before };
     }
     this.batches.push({ batch, runs, meta, offset, bytes: message.length });
   }

@@ -8,7 +8,9 @@ import type { Manifest } from './manifest.js';
 import { isUnsupported, writtenByNewer } from './newer-format.js';
 import { joinPath } from './relative-path.js';
 
-const manifestPattern = /^manifest-(\d{16})$/;
+/** Sixteen digits, of which the first is 0: no agent publishes 10¹⁵ times, and the number after it is still exact. */
+const manifestPattern = /^manifest-(0\d{15})$/;
+const impossiblePattern = /^manifest-[1-9]\d{15}$/;
 const temporaryPattern = /^manifest-\d{16}\.[0-9a-f]+\.tmp$/;
 
 /** A reader whose file is removed while it opens it looks again; a writer would have to publish this often meanwhile. */
@@ -22,14 +24,17 @@ export function manifestName(number: number): string {
   return `manifest-${String(number).padStart(16, '0')}`;
 }
 
-/** Numbers of the manifests that are there, ascending. */
-export async function manifestNumbers(directory: Directory, agentFolder: string): Promise<number[]> {
-  const numbers: number[] = [];
-  for (const name of await directory.list(agentFolder)) {
-    const match = manifestPattern.exec(name);
-    if (match !== null) numbers.push(Number(match[1]));
-  }
-  return numbers.sort((a, b) => a - b);
+/** The manifests that are there: their numbers, ascending, and the names of files that no manifest can have. */
+export async function listManifests(
+  directory: Directory,
+  agentFolder: string,
+): Promise<{ numbers: number[]; impossible: string[] }> {
+  const names = await directory.list(agentFolder);
+  const numbers = names.flatMap((name) => manifestPattern.exec(name)?.[1] ?? []).map(Number);
+  return {
+    numbers: numbers.sort((a, b) => a - b),
+    impossible: names.filter((name) => impossiblePattern.test(name)),
+  };
 }
 
 /** The number of the newest manifest, without reading it; undefined when there is none. */
@@ -37,7 +42,7 @@ export async function newestManifestNumber(
   directory: Directory,
   agentFolder: string,
 ): Promise<number | undefined> {
-  return (await manifestNumbers(directory, agentFolder)).at(-1);
+  return (await listManifests(directory, agentFolder)).numbers.at(-1);
 }
 
 /**
@@ -49,7 +54,9 @@ export async function readNewestManifest(
   agentFolder: string,
 ): Promise<Manifest | undefined> {
   for (let attempt = 0; attempt < readAttemptsMax; attempt++) {
-    const number = await newestManifestNumber(directory, agentFolder);
+    const { numbers, impossible } = await listManifests(directory, agentFolder);
+    if (impossible.length > 0) throw impossibleNumber(directory, joinPath(agentFolder, impossible[0]!));
+    const number = numbers.at(-1);
     if (number === undefined) return undefined;
     try {
       const manifest = await readManifestFile(directory, agentFolder, number);
@@ -66,6 +73,15 @@ export async function readNewestManifest(
     {
       path: place(directory, agentFolder),
     },
+  );
+}
+
+/** A file that may be the newest manifest, under a name that it never had: to go on without it could answer short. */
+export function impossibleNumber(directory: Directory, path: string): DamageError {
+  const where = place(directory, path);
+  return new DamageError(
+    `${where} has a number that no manifest gets: run \`logstrata verify --repair\` to put it aside`,
+    { path: where },
   );
 }
 
@@ -86,7 +102,7 @@ export async function readManifestFile(
     if (!isLogstrataError(error)) throw error;
     if (isUnsupported(error)) throw writtenByNewer(`manifest ${where}`, where, error);
     throw new DamageError(
-      `manifest ${where} is damaged: ${error.message}; run \`logstrata verify\` to see what can be saved`,
+      `manifest ${where} is damaged: ${error.message}; run \`logstrata verify --repair\` to keep what can be saved`,
       { path: where, offset: error.offset ?? 0, cause: error },
     );
   }
@@ -133,8 +149,7 @@ export async function publishManifest(
     await directory.remove(temporary).catch(() => {});
     throw error;
   }
-  const numbers = await manifestNumbers(directory, agentFolder);
-  if (numbers.at(-1) !== manifest.number) {
+  if ((await newestManifestNumber(directory, agentFolder)) !== manifest.number) {
     // The number was free only because another writer is past it already and has removed it.
     await directory.remove(path);
     throw conflict(directory, path);

@@ -86,7 +86,7 @@ function manifestJson(manifest: Manifest): string {
     `"ordinalsFrom":${manifest.ordinalsFrom},"retired":${JSON.stringify(manifest.retired)},\n` +
     `"schemas":${lines(manifest.schemas)},\n` +
     `"segments":${lines(manifest.segments.map((entry) => ({ ...entry, runs: flattenRuns(entry) })))},\n` +
-    `"hot":${lines(manifest.hot)},\n` +
+    `"hot":${lines(manifest.hot.map(({ runs, ...hot }) => (runs === undefined ? hot : { ...hot, runs: flatRuns(runs) })))},\n` +
     `"rejected":${lines(manifest.rejected)},\n` +
     `"checkpoints":${lines(manifest.checkpoints)},\n` +
     `"nextOrdinals":${JSON.stringify(manifest.nextOrdinals.flat())}}\n`
@@ -215,6 +215,7 @@ function readHot(item: JsonObject): HotEntry {
     schemaVersion: countField(item, 'schemaVersion'),
     committedBytes: countOrNullField(item, 'committedBytes'),
     foldedBytes: countField(item, 'foldedBytes'),
+    ...(item['runs'] === undefined ? {} : { runs: readRuns(item) }),
     createdMs: countField(item, 'createdMs'),
   };
 }

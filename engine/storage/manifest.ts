@@ -55,6 +55,8 @@ export interface HotEntry {
   readonly committedBytes: number | null;
   /** Batches below this length are counted in this manifest's ordinals, checkpoints and counters already. */
   readonly foldedBytes: number;
+  /** Positions of the rows below `foldedBytes`, in their order: what damage there costs. Absent: an older version wrote it. */
+  readonly runs?: readonly Run[] | undefined;
   /** When it was begun, by the clock (ms): it is sealed when that day has ended. */
   readonly createdMs: number;
 }

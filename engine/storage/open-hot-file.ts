@@ -9,6 +9,11 @@ import { HotSegmentWriter, type HotBatch } from './hot-segment-file.js';
 import type { HotEntry, RejectedEntry } from './manifest.js';
 import { RejectedFile } from './rejected-file.js';
 
+/** The file of rejected lines that goes with a hot file; both are paths under the agent's folder. */
+export function rejectedBeside(hotFile: string): string {
+  return hotFile.replace(/^hot\/(.*)\.arrows$/, 'rejected/$1.jsonl');
+}
+
 /** The hot file that is appended to, and the file of rejected lines that goes with it. */
 export class OpenHotFile {
   /** What the agent's state shows of it; set once a manifest names it. */
@@ -20,10 +25,9 @@ export class OpenHotFile {
     private readonly directory: Directory,
     private readonly agent: string,
     readonly entry: HotEntry,
-    id: string,
     private readonly writer: HotSegmentWriter,
   ) {
-    this.rejectedName = `rejected/${id}.jsonl`;
+    this.rejectedName = rejectedBeside(entry.file);
   }
 
   /** Makes a file with nothing in it. Its name is durable once the caller has synced `hot/`. */
@@ -35,10 +39,10 @@ export class OpenHotFile {
   ): Promise<OpenHotFile> {
     const id = randomBytes(6).toString('hex');
     const file = `hot/${id}.arrows`;
-    const entry = { file, schemaVersion, committedBytes: null, foldedBytes: 0, createdMs };
+    const entry = { file, schemaVersion, committedBytes: null, foldedBytes: 0, runs: [], createdMs };
     await directory.makeDirectory(`${agent}/hot`);
     const writer = await HotSegmentWriter.create(directory, `${agent}/${file}`, schema);
-    return new OpenHotFile(directory, agent, entry, id, writer);
+    return new OpenHotFile(directory, agent, entry, writer);
   }
 
   /** Length up to the last durable batch. */

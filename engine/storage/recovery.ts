@@ -3,7 +3,7 @@ import type { AgentState, HotFile } from './agent-state.js';
 import { verifyPieceBytes } from '../limits.js';
 import type { Directory, ReadableFile, WritableFile } from './directory.js';
 import { readHotSegment } from './hot-segment-file.js';
-import { readNewestManifest } from './manifest-file.js';
+import { newestManifestNumber, readNewestManifest } from './manifest-file.js';
 import type { HotEntry, Manifest } from './manifest.js';
 import { ownFiles, unnamedFiles } from './removals.js';
 import { withFile } from './segment-file.js';
@@ -47,12 +47,32 @@ export async function readCommitted(
       state.damage = undefined;
       return;
     } catch (error) {
-      if (isLogstrataError(error) && error.code === 'not_found' && attempt < headsAttemptsMax) continue;
-      if (!(error instanceof DamageError)) throw error;
-      state.damage = error;
+      if (await hasGone(directory, state, error, attempt)) continue;
+      state.damage = asDamage(error);
       return;
     }
   }
+}
+
+/** Whether a file was not there because a newer manifest does without it: then there is another state to read. */
+async function hasGone(
+  directory: Directory,
+  state: AgentState,
+  error: unknown,
+  attempt: number,
+): Promise<boolean> {
+  if (!isLogstrataError(error) || error.code !== 'not_found' || attempt >= headsAttemptsMax) return false;
+  return (await newestManifestNumber(directory, state.agent)) !== state.manifest?.number;
+}
+
+/** A file that is named and not there is damage; anything else that fails is not about the data. */
+export function asDamage(error: unknown): DamageError {
+  if (error instanceof DamageError) return error;
+  if (!isLogstrataError(error) || error.code !== 'not_found') throw error;
+  return new DamageError(error.message, {
+    ...(error.path === undefined ? {} : { path: error.path }),
+    cause: error,
+  });
 }
 
 /**
@@ -97,14 +117,10 @@ async function readHotFile(
   committed: number | null,
 ): Promise<void> {
   const path = `${state.agent}/${hot.entry.file}`;
-  const { batches, endBytes } = await readHotSegment(directory, path, hot.schema, committed, hot.endBytes);
-  if (endBytes < hot.entry.foldedBytes) {
-    throw new DamageError(
-      `${path} holds whole batches up to byte ${endBytes} only, but ${hot.entry.foldedBytes} bytes were committed`,
-      { path, offset: endBytes },
-    );
-  }
-  for (const batch of batches) state.takeBatch(hot, batch, batch.offset < hot.entry.foldedBytes);
+  const { foldedBytes } = hot.entry;
+  const read = await readHotSegment(directory, path, hot.schema, committed, hot.endBytes, foldedBytes);
+  const { batches, endBytes } = read;
+  for (const batch of batches) state.takeBatch(hot, batch, batch.offset < foldedBytes);
   hot.endBytes = Math.max(hot.endBytes, endBytes);
 }
 

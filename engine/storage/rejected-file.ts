@@ -60,6 +60,8 @@ export class RejectedFile {
   }
 }
 
+const lineFeed = 10;
+
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 function encodeRejectedLine({ reason, file, offset, line, writtenMs }: RejectedLine): Uint8Array {
@@ -114,6 +116,31 @@ export async function* rejectedPieces(
     if (checksum !== entry.checksum) {
       throw new DamageError(`${path} is not what was written: its checksum differs`, { path });
     }
+  } finally {
+    await file.close();
+  }
+}
+
+/** What a file holds in whole lines, where nothing tells how long it was when it was committed. */
+export async function wholeLines(
+  directory: Directory,
+  path: string,
+): Promise<Pick<RejectedEntry, 'bytes' | 'lines' | 'checksum'>> {
+  const file = await directory.openRead(path);
+  try {
+    let whole = { bytes: 0, lines: 0, checksum: 0 };
+    let { lines, checksum } = whole;
+    const sizeBytes = await file.size();
+    for (let at = 0; at < sizeBytes;) {
+      const piece = await file.read(at, Math.min(verifyPieceBytes, sizeBytes - at));
+      for (const byte of piece) if (byte === lineFeed) lines++;
+      const end = piece.lastIndexOf(lineFeed) + 1;
+      const atEnd = crc32(piece.subarray(0, end), checksum);
+      if (end > 0) whole = { bytes: at + end, lines, checksum: atEnd };
+      checksum = crc32(piece.subarray(end), atEnd);
+      at += piece.length;
+    }
+    return whole;
   } finally {
     await file.close();
   }

@@ -28,6 +28,7 @@ export function hotEntriesForManifest(files: readonly HotFile[], open: HotFile |
     .map((hot) => ({
       ...hot.entry,
       foldedBytes: hot.endBytes,
+      runs: hot.rows.runs(),
       committedBytes: hot === open ? null : hot.endBytes,
     }));
 }

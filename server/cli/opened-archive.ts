@@ -78,12 +78,17 @@ export function requireData(location: string): void {
   throw new LogstrataError('not_found', message, { path: location });
 }
 
-/** The stores that a command is about: the named one, or all that the archive has. Throws `not_found` for one without records. */
-export async function storesOf(archive: Archive, name: string | undefined): Promise<AgentStore[]> {
+/** The agents that a command is about: the named one, or all that the archive has. Throws `not_found` for one without records. */
+export async function agentsOf(archive: Archive, name: string | undefined): Promise<string[]> {
   const known = await archive.agents();
   if (name !== undefined && !known.includes(name)) throw noRecords(name, known, archive.location);
+  return name === undefined ? known : [name];
+}
+
+/** The stores of these agents. */
+export async function storesOf(archive: Archive, name: string | undefined): Promise<AgentStore[]> {
   const stores: AgentStore[] = [];
-  for (const each of name === undefined ? known : [name]) stores.push(await archive.agent(each));
+  for (const each of await agentsOf(archive, name)) stores.push(await archive.agent(each));
   return stores;
 }
 

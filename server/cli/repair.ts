@@ -7,7 +7,7 @@ import type { RepairReport } from '../../engine/maintenance/repair.js';
 import type { Schema } from '../../engine/schema.js';
 import { exitDone, exitFailed } from './failure.js';
 import { formatCounted, formatTime } from './figures.js';
-import { noRecords, withArchive } from './opened-archive.js';
+import { agentsOf, withArchive } from './opened-archive.js';
 import { startProgress } from './progress.js';
 import type { Settings } from './settings.js';
 import { printJson, printLines, tell } from './terminal.js';
@@ -139,10 +139,8 @@ export async function repair(
   signal: AbortSignal,
 ): Promise<number> {
   return withArchive(settings, 'write', 'repair', async (archive) => {
-    const known = await archive.agents();
-    if (agent !== undefined && !known.includes(agent)) throw noRecords(agent, known, archive.location);
     const reports: (RepairReport & { readonly agent: string })[] = [];
-    for (const name of agent === undefined ? known : [agent]) {
+    for (const name of await agentsOf(archive, agent)) {
       const report = await repairOne(archive, name, settings, flags, signal);
       reports.push({ ...report, agent: name });
       if (flags.json !== true) await printLines(describeRepair(name, report));

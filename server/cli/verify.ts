@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import type { AgentStore, Damage, VerifyReport } from '../../engine/archive.js';
+import type { Archive, Damage, VerifyReport } from '../../engine/archive.js';
 import { exitDone, exitFailed, UsageError } from './failure.js';
 import { formatBytes, formatCounted } from './figures.js';
-import { storesOf, withArchive } from './opened-archive.js';
+import { agentsOf, withArchive } from './opened-archive.js';
 import { startProgress } from './progress.js';
 import { readSettings } from './settings.js';
 import type { FolderFlags } from './settings.js';
@@ -34,10 +34,10 @@ function describeDamage(damage: Damage): string[] {
     ...(damage.column === null ? [] : [`column ${damage.column}`]),
   ];
   const where = place.length === 0 ? damage.file : `${damage.file} (${place.join(', ')})`;
-  const lost = damage.positions.reduce((sum, range) => sum + range.records, 0);
   const lines = [`DAMAGED  ${where}: ${damage.reason}`];
-  if (lost === 0) return [...lines, '         costs no record'];
-  lines.push(`         costs ${formatCounted(lost, 'record')}:`);
+  if (damage.records === 0) return [...lines, '         costs no record'];
+  if (damage.records !== null) lines.push(`         costs ${formatCounted(damage.records, 'record')}:`);
+  else lines.push('         costs records; how many is known once it is repaired');
   for (const { first, last, records } of damage.positions.slice(0, positionsShownMax)) {
     lines.push(`           ${first} … ${last} (${formatCounted(records, 'record')})`);
   }
@@ -55,14 +55,15 @@ function describeReport(agent: string, report: VerifyReport): string[] {
   return [
     ...report.damages.flatMap(describeDamage),
     `DAMAGED  ${agent}: ${formatCounted(report.damages.length, 'damage')} in ${size}`,
+    `mend     ${agent}: logstrata verify ${agent} --repair, while nothing else writes there, keeps all that is whole`,
     ...unnamed,
   ];
 }
 
-async function verifyStore(store: AgentStore, signal: AbortSignal): Promise<VerifyReport> {
-  const progress = startProgress(`verifying ${store.name}`);
+async function verifyAgent(archive: Archive, agent: string, signal: AbortSignal): Promise<VerifyReport> {
+  const progress = startProgress(`verifying ${agent}`);
   try {
-    return await store.verify({ signal, onProgress: (fraction) => progress.update(fraction, '') });
+    return await archive.verify(agent, { signal, onProgress: (fraction) => progress.update(fraction, '') });
   } finally {
     progress.stop();
   }
@@ -78,10 +79,10 @@ async function verify(agent: string | undefined, flags: VerifyFlags, signal: Abo
     throw new UsageError('--yes goes with --repair', 'For example: logstrata verify --repair --yes');
   return withArchive(settings, 'read', 'verify', async (archive) => {
     const reports: (VerifyReport & { readonly agent: string })[] = [];
-    for (const store of await storesOf(archive, agent)) {
-      const report = await verifyStore(store, signal);
-      reports.push({ agent: store.name, ...report });
-      if (flags.json !== true) await printLines(describeReport(store.name, report));
+    for (const name of await agentsOf(archive, agent)) {
+      const report = await verifyAgent(archive, name, signal);
+      reports.push({ agent: name, ...report });
+      if (flags.json !== true) await printLines(describeReport(name, report));
     }
     if (flags.json === true) await printJson(agent === undefined ? reports : reports[0]);
     else if (reports.length === 0) await printLines([`no records in ${archive.location} yet`]);

@@ -105,6 +105,25 @@ describe('logstrata verify', () => {
 });
 
 describe('logstrata verify --repair', () => {
+  it('mends an agent whose manifest is damaged, which verify names beside the agents that are whole', async () => {
+    const folder = loaded();
+    const answer = (await run(folder, ['query', 'app', '--limit', '2000'])).stdout;
+    const place = join(folder, 'data/store/app');
+    const newest = readdirSync(place).findLast((name) => name.startsWith('manifest-'))!;
+    writeFileSync(join(place, newest), readFileSync(join(place, newest)).fill(0, 100, 200));
+    const damaged = await run(folder, ['verify']);
+    expect(damaged.code).toBe(1);
+    expect(damaged.stdout).toMatch(new RegExp(`^DAMAGED  ${newest} \\(byte 0\\): manifest .* is damaged: `));
+    expect(damaged.stdout).toContain('costs records; how many is known once it is repaired\n');
+    expect(damaged.stdout).toContain(
+      'mend     app: logstrata verify app --repair, while nothing else writes there',
+    );
+    expect(damaged.stdout).toMatch(/^ok {7}nginx: .*10,000 records$/m);
+    expect((await run(folder, ['verify', '--repair', '--yes'])).code).toBe(0);
+    expect((await run(folder, ['verify'])).stdout).toMatch(/^ok {7}app: .*2,000 records\nok {7}nginx: /);
+    expect((await run(folder, ['query', 'app', '--limit', '2000'])).stdout).toBe(answer);
+  });
+
   it('brings back all that is whole when the manifest is deleted and a segment damaged', async () => {
     const folder = loaded();
     const answer = recordsOf((await run(folder, ['query', 'nginx', '--limit', '10000'])).stdout);

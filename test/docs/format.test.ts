@@ -49,7 +49,7 @@ interface SegmentJson {
 interface ManifestJson {
   readonly number: number;
   readonly segments: SegmentJson[];
-  readonly hot: { file: string; committedBytes: number | null; foldedBytes: number }[];
+  readonly hot: { file: string; committedBytes: number | null; foldedBytes: number; runs: number[] }[];
   readonly rejected: { file: string; bytes: number; lines: number; checksum: number }[];
   readonly nextOrdinals: number[];
 }
@@ -203,6 +203,7 @@ describe('hot segment', () => {
     expect(messages[0]!.body).toHaveLength(0);
     expect(messages[0]!.metadata).toContain('logstrata:format');
     const ordinals = new Map<number, number>();
+    const runs: number[] = [];
     for (const { metadata, body } of messages.slice(1)) {
       expect(metadata).toContain('logstrata:batch');
       const jsonAt = metadata.indexOf('{"runs":');
@@ -211,11 +212,17 @@ describe('hot segment', () => {
         runs: number[];
       };
       expect(unnamed(batch)).toEqual([]);
+      runs.push(...batch.runs);
       const [partition, firstOrdinal, rows] = batch.runs as [number, number, number];
       expect(body.readBigInt64LE(0)).toBe((BigInt(partition) << 40n) | BigInt(firstOrdinal));
       expect(body.readBigInt64LE(8) - body.readBigInt64LE(0)).toBe(1n);
       ordinals.set(partition, firstOrdinal + rows);
     }
+    // Those of the manifest are joined where the rows' positions go on.
+    const rows = (flat: readonly number[]): number =>
+      flat.reduce((sum, value, i) => sum + (i % 3 === 2 ? value : 0), 0);
+    expect(rows(manifest.hot[0]!.runs)).toBe(rows(runs));
+    expect(manifest.hot[0]!.runs.slice(0, 2)).toEqual(runs.slice(0, 2));
     const { nextOrdinals } = manifest;
     for (const [partition, next] of ordinals) {
       expect(nextOrdinals[nextOrdinals.indexOf(partition) + 1]).toBe(next);

@@ -224,7 +224,7 @@ describe('hot segment', () => {
     const bytes = await content(directory);
     bytes.fill(0, ends[1]! + 100, ends[1]! + 200);
     await replace(directory, bytes);
-    const scanned = await scanHotSegment(directory, path, schema, null);
+    const scanned = await scanHotSegment(directory, path, schema, { committedBytes: null, foldedBytes: 0 });
     expect(scanned.batches.map(({ batch }) => rowsOf(batch))).toEqual([sampleRows(0, 5), sampleRows(2, 5)]);
     expect(scanned.endBytes).toBe(ends[3]);
     expect(scanned.damages).toEqual([
