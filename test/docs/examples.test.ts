@@ -9,6 +9,7 @@ import { describeLine } from '../../agents/describe-line.js';
 import { loadFiles } from '../../agents/load.js';
 import { openArchive } from '../../engine/index.js';
 import type { AgentStore, Archive } from '../../engine/archive.js';
+import { sampleLogs } from '../../server/cli/sample-logs.js';
 import { startServer, type RunningServer } from '../../server/server.js';
 import { fetchAlone } from '../cli/process.js';
 import { root } from '../tidy/source-files.js';
@@ -28,9 +29,12 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'logstrata-docs-'));
   archive = await openArchive(folder, { mode: 'write', role: 'test', now: () => nowMs });
   const stores = new Map<string, AgentStore>();
-  for (const definition of readAgents(join(root, 'agents')).agents) {
-    const store = await archive.agent(definition.name, definition.schema);
-    const files = [join(root, 'data/samples', `${definition.name}.log`)];
+  // Whoever works in a clone may have agents of his own there.
+  const { agents } = readAgents(join(root, 'agents'));
+  for (const { agent, path } of sampleLogs()) {
+    const definition = agents.find(({ name }) => name === agent)!;
+    const store = await archive.agent(agent, definition.schema);
+    const files = [path];
     const { records } = await loadFiles({ store, definition, files, timezone: 'UTC', now: () => nowMs });
     expect(records).toBeGreaterThan(0);
     stores.set(definition.name, store);
