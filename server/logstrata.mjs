@@ -1,13 +1,14 @@
 #!/usr/bin/env node
 // The command as npm links to it. It is there before anything is built: npx remembers what it has found of a clone, so that of a clone
-// where it has found no command it would say "not found" for ever after, also once that is built.
-import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+// where it has found no command it would say "not found" for ever after, also once that is built. An old Node must be able to read it.
+import './node-version.mjs';
+import { existsSync } from 'fs';
+import { fileURLToPath } from 'url';
 
 const program = new URL('../dist/server/main.js', import.meta.url);
 
 if (existsSync(program)) {
-  await import(program.href);
+  import(program.href);
 } else {
   const clone = fileURLToPath(new URL('..', import.meta.url));
   process.stderr.write(`logstrata: ${clone} is not built yet; run \`npm run build\` there\n`);

@@ -55,7 +55,7 @@ it('a copy does not go over what is there, and says how it is used', async () =>
 it('the unit starts the command that there is, and systemd takes it', () => {
   const path = join(root, 'deploy/logstrata.service');
   const unit = readFileSync(path, 'utf8');
-  expect(unit).toContain('dist/server/main.js serve --config');
+  expect(unit).toContain('server/logstrata.mjs serve --config');
   expect(unit).toContain('ExecReload=/bin/kill -HUP $MAINPID');
   if (!existsSync('/usr/bin/systemd-analyze')) return;
   expect(execFileSync('systemd-analyze', ['verify', path], { encoding: 'utf8' })).toBe('');

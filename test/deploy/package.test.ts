@@ -5,14 +5,17 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import ts from 'typescript';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { fetchAlone, freePort, recordsOf, root } from '../cli/process.js';
 
@@ -25,6 +28,18 @@ interface Lock {
 
 interface PackageFile {
   readonly bin: { readonly logstrata: string };
+  readonly engines: { node: string };
+  readonly scripts: Record<string, string>;
+}
+
+/** What the package and all that it needs may take of a disk. */
+const installedBytesMax = 35_000_000;
+
+/** Bytes of the files below a folder, each as the blocks that it takes. */
+function bytesBelow(folder: string): number {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .reduce((bytes, entry) => bytes + statSync(join(entry.parentPath, entry.name)).blocks * 512, 0);
 }
 
 /** Folders of `node_modules` that the program needs to run, by the lock file: what `npm install --omit=dev` would put there. */
@@ -79,6 +94,7 @@ describe.each(places)('the package, $how in an empty folder', ({ put }) => {
     await put(folder, tarball);
     for (const tool of ['typescript', 'vitest', 'eslint', 'assemblyscript'])
       expect(existsSync(join(folder, 'node_modules', tool))).toBe(false);
+    expect(bytesBelow(join(folder, 'node_modules'))).toBeLessThan(installedBytesMax);
     const installed = join(folder, 'node_modules/logstrata');
     const main = join(installed, commandOf(installed));
     const work = join(folder, 'work');
@@ -105,14 +121,81 @@ describe.each(places)('the package, $how in an empty folder', ({ put }) => {
   });
 });
 
+/** What of the command comes with a clone. */
+function copyCommand(clone: string): void {
+  mkdirSync(join(clone, 'server'));
+  for (const name of readdirSync(join(root, 'server')).filter((file) => file.endsWith('.mjs')))
+    cpSync(join(root, 'server', name), join(clone, 'server', name));
+  cpSync(join(root, 'package.json'), join(clone, 'package.json'));
+}
+
+function emptyFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'logstrata-clone-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Has `change` done to the copied package.json. */
+function changePackage(clone: string, change: (json: PackageFile) => void): void {
+  const path = join(clone, 'package.json');
+  const json = JSON.parse(readFileSync(path, 'utf8')) as PackageFile;
+  change(json);
+  writeFileSync(path, JSON.stringify(json));
+}
+
+it('the package is built as it is packed, and has the shipped agents alone', async () => {
+  const clone = emptyFolder();
+  copyCommand(clone);
+  for (const name of ['app', 'nginx', 'mysite']) {
+    mkdirSync(join(clone, 'agents'), { recursive: true });
+    writeFileSync(join(clone, 'agents', `${name}.yaml`), '');
+  }
+  mkdirSync(join(clone, 'dist/server'), { recursive: true });
+  writeFileSync(join(clone, 'dist/server/stale.js'), '');
+  const made = ['server/main.js', 'server/main.js.map', 'server/main.d.ts', 'bench/run.js', '.tsbuildinfo'];
+  // What stands for the compiler, which takes longer.
+  const build = made.map((file) => `mkdir -p dist/${file} && rmdir dist/${file} && echo > dist/${file}`);
+  changePackage(clone, ({ scripts }) => (scripts['build'] = build.join(' && ')));
+  await exec('npm', ['pack'], { cwd: clone });
+  const { stdout } = await exec('tar', ['-tzf', 'logstrata-0.1.0.tgz'], { cwd: clone });
+  expect(stdout.trim().split('\n').sort()).toEqual(
+    [
+      'agents/app.yaml',
+      'agents/nginx.yaml',
+      'dist/server/main.js',
+      'package.json',
+      'server/logstrata.mjs',
+      'server/node-version.mjs',
+    ].map((file) => `package/${file}`),
+  );
+});
+
+it('an older Node can read the command, and is told which one is needed', async () => {
+  const clone = emptyFolder();
+  copyCommand(clone);
+  changePackage(clone, ({ engines }) => (engines.node = '>=99.5'));
+  await expect(exec(join(clone, commandOf(root)), ['--version'])).rejects.toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(
+      `^logstrata: Node.js 99.5 or newer is needed, and this is ${process.versions.node} `,
+    ) as string,
+  });
+  for (const name of ['logstrata.mjs', 'node-version.mjs']) {
+    const text = readFileSync(join(clone, 'server', name), 'utf8');
+    expect(text).not.toMatch(/\bawait\b|'node:/);
+    const written = (target: ts.ScriptTarget): string =>
+      ts.transpileModule(text, { compilerOptions: { target, module: ts.ModuleKind.ESNext } }).outputText;
+    expect(written(ts.ScriptTarget.ES2019)).toBe(written(ts.ScriptTarget.ESNext));
+  }
+});
+
 it('the command of a clone says that nothing is built, and does its work once that is', async () => {
-  const clone = mkdtempSync(join(tmpdir(), 'logstrata-clone-'));
-  onTestFinished(() => rmSync(clone, { recursive: true, force: true }));
+  const clone = emptyFolder();
   const command = commandOf(root);
   // What npm links to must come with the clone.
   expect(command).not.toMatch(/^(\.\/)?dist\//);
-  cpSync(join(root, command), join(clone, command));
-  cpSync(join(root, 'package.json'), join(clone, 'package.json'));
+  copyCommand(clone);
   const ask = (): Promise<{ stdout: string }> => exec(join(clone, command), ['--version']);
   await expect(ask()).rejects.toMatchObject({
     code: 1,
