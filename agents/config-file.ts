@@ -3,6 +3,7 @@ import { byteSizeShape, parseByteSize } from './byte-size.js';
 import { defaultConfig, parseListen, type Config } from './config.js';
 import { durationShape, parseDuration } from './duration.js';
 import { ProblemList, readConfigText, readRootSection, type YamlSection } from './yaml-section.js';
+import { networkProblem } from './network.js';
 import { zoneProblem } from './zone.js';
 
 const listenShape = 'an address and a port such as 127.0.0.1:2111, [::1]:2111, or :2111 for every address';
@@ -33,7 +34,17 @@ export function parseConfig(text: string, path: string): Config {
 
 function readServer(root: YamlSection | undefined): Config['server'] {
   const defaults = defaultConfig.server;
-  const keys = ['listen', 'cors', 'timezone', 'limit_max', 'queries_max', 'query_timeout'];
+  const keys = [
+    'listen',
+    'cors',
+    'timezone',
+    'limit_max',
+    'queries_max',
+    'query_timeout',
+    'client_rate',
+    'answer_timeout',
+    'trusted_proxies',
+  ];
   const section = root?.section('server', keys);
   if (section === undefined) return defaults;
   const timezone = section.text('timezone');
@@ -46,7 +57,21 @@ function readServer(root: YamlSection | undefined): Config['server'] {
     limitMax: section.integer('limit_max', { min: 1, max: countMax }) ?? defaults.limitMax,
     queriesMax: section.integer('queries_max', { min: 1, max: 10_000 }) ?? defaults.queriesMax,
     queryTimeoutMs: section.duration('query_timeout', 1) ?? defaults.queryTimeoutMs,
+    clientRateMin: section.parsed('client_rate', byteSizeShape, parseByteSize) ?? defaults.clientRateMin,
+    answerTimeoutMs: section.duration('answer_timeout', 1) ?? defaults.answerTimeoutMs,
+    trustedProxies: readProxies(section),
   };
+}
+
+/** Addresses and networks. */
+function readProxies(section: YamlSection): readonly string[] {
+  const proxies = section.texts('trusted_proxies') ?? [];
+  for (const proxy of proxies) {
+    const problem = networkProblem(proxy);
+    if (problem !== undefined)
+      section.problem(section.placeOf('trusted_proxies'), `trusted_proxies: ${problem}`);
+  }
+  return proxies;
 }
 
 /** `*` or origins as browsers send them: a scheme, a host, perhaps a port, and no path. An empty text is none. */

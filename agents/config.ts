@@ -20,6 +20,12 @@ export interface Config {
     /** Queries that run at once. */
     readonly queriesMax: number;
     readonly queryTimeoutMs: number;
+    /** Bytes a second that a client must take of its answer, over a minute of waiting for it; 0 for any. */
+    readonly clientRateMin: number;
+    /** Longest time from a request to the end of its answer. */
+    readonly answerTimeoutMs: number;
+    /** Proxies whose `X-Forwarded-For` names the client: addresses and networks. */
+    readonly trustedProxies: readonly string[];
   };
   readonly storage: {
     /** The data folder: absolute if the file names it, else the default, relative to the working folder. */
@@ -53,6 +59,9 @@ export const defaultConfig: Config = {
     limitMax: 1_000_000,
     queriesMax: 64,
     queryTimeoutMs: queryTimeoutMsDefault,
+    clientRateMin: 16 * 1024,
+    answerTimeoutMs: 3_600_000,
+    trustedProxies: [],
   },
   storage: { path: 'data/store', zstdAfterMs: zstdAfterMsDefault, cacheBytes: null },
   watch: false,

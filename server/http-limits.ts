@@ -19,7 +19,7 @@ export const packedAtOnceBytesMax = 64 * 1024;
 /** Requests that wait on a connection for the answer before theirs (pipelining); beyond them its socket is not read. */
 export const pipelinedRequestsMax = 32;
 
-/** Connections at once on node:http. Each may hold a piece of an answer and what was asked ahead; more are closed at once. */
+/** Connections at once on node:http. Each may hold a piece of an answer and what was asked ahead. */
 export const connectionsMax = 2000;
 
 /** A head that has begun must be complete in this time, or the connection is closed: who dribbles holds no socket for ever. */
@@ -44,3 +44,16 @@ export const uwsWriteBytesMax = 64 * 1024;
  * or the answer to a write would not be the kernel's.
  */
 export const uwsBehindWriteBytesMax = 16 * 1024;
+
+/**
+ * Answers under way for each slot of a query. Those whose clients take their time hold no slot, but each holds a piece of its answer and
+ * what was read ahead for it.
+ */
+export const answersPerSlot = 4;
+
+/** A query waits so long for a slot before it is refused: scans that run give theirs back whenever they wait for a client. */
+export const admissionWaitMs = 1000;
+
+/** How often answers under way are looked at, and over how much waiting for its client the rate of one is measured. */
+export const answerWatchMs = 1000;
+export const clientRateWindowMs = 60_000;

@@ -12,6 +12,7 @@ import {
 import { listenOn } from './listen.js';
 import { NodeRequest } from './node-request.js';
 import { NodeResponse } from './node-response.js';
+import { OpenConnections, type OpenConnection } from './open-connections.js';
 import type { NodeDoor } from './node-response.js';
 import { ProblemError } from './problem.js';
 import { closeGently, rawProblem } from './raw-response.js';
@@ -24,6 +25,7 @@ export class NodeTransport implements Transport, NodeDoor {
   readonly #handler: RequestHandler;
   readonly #server: Server;
   readonly #connections = new Map<Socket, NodeConnection>();
+  readonly #open = new OpenConnections<NodeConnection>(connectionsMax);
 
   constructor(handler: RequestHandler) {
     this.#handler = handler;
@@ -42,10 +44,14 @@ export class NodeTransport implements Transport, NodeDoor {
     );
     // Node drops headers beyond its count without a word; how long all of them may be is bounded.
     this.#server.maxHeadersCount = 0;
-    this.#server.maxConnections = connectionsMax;
     this.#server.on('connection', (socket: Socket) => {
-      this.#connections.set(socket, new NodeConnection(socket));
-      socket.on('close', () => this.#connections.delete(socket));
+      const connection = new NodeConnection(socket);
+      this.#connections.set(socket, connection);
+      this.#open.add(connection);
+      socket.on('close', () => {
+        this.#connections.delete(socket);
+        this.#open.remove(connection);
+      });
     });
     // Node would ask for the body that is going to be refused.
     this.#server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
@@ -107,7 +113,9 @@ function problemOfParser(error: NodeJS.ErrnoException): ProblemError {
 }
 
 /** One client's connection: its requests are answered one after another. */
-class NodeConnection {
+class NodeConnection implements OpenConnection {
+  /** Of the other end. */
+  readonly address: string;
   readonly #socket: Socket;
   /** The answer to the request that came last. */
   #last: ServerResponse | undefined;
@@ -115,6 +123,7 @@ class NodeConnection {
 
   constructor(socket: Socket) {
     this.#socket = socket;
+    this.address = socket.remoteAddress ?? '';
   }
 
   /** An answer is under way, or waits for the one before it. */
@@ -140,6 +149,10 @@ class NodeConnection {
       if (this.#waiting < pipelinedRequestsMax) this.#socket.resume();
       if (!this.#socket.destroyed) begin();
     });
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
   }
 
   /** Closes a connection that waits for a request, and another one behind its answer. */

@@ -1,7 +1,10 @@
 import type { AgentStore, Scan } from '../engine/archive.js';
-import { isLogstrataError } from '../engine/errors.js';
+import { isLogstrataError, type LogstrataError } from '../engine/errors.js';
 import type { Query } from '../engine/scan/query.js';
 import { acceptsGzip } from './accept-encoding.js';
+import type { Admission, Slot } from './admission.js';
+import { AnswerWatch, type AnswerLimits } from './answer-watch.js';
+import type { TrustedProxies } from './client-address.js';
 import { clientGone } from './client-gone.js';
 import { corsHeaders, preflightHeaders, withVary } from './cors.js';
 import type { CorsOrigin } from './cors.js';
@@ -10,8 +13,8 @@ import { packedAtOnceBytesMax } from './http-limits.js';
 import { KnownQueries, type UnderstoodQuery } from './known-queries.js';
 import { ProblemError, problemOf } from './problem.js';
 import { sendProblem } from './problem-response.js';
-import type { QuerySlots } from './query-slots.js';
 import { checkRequest, type RequestTarget } from './request-check.js';
+import { PacedResponse } from './paced-response.js';
 import { parseAgentPath, parseQueryRequest } from './request.js';
 import { serverTiming } from './server-timing.js';
 import { TimedPieces } from './timed-pieces.js';
@@ -20,13 +23,15 @@ import type { ResponseHead, TransportRequest, TransportResponse } from './transp
 /** By the interface. */
 const limitDefault = 100;
 
-export interface RouteOptions {
+export interface RouteOptions extends AnswerLimits {
   /** The store of an agent, or undefined when there is no such agent. */
   readonly lookup: (agent: string) => AgentStore | undefined;
   readonly corsOrigin: CorsOrigin;
   readonly timezone: string;
   readonly limitMax: number;
   readonly queryTimeoutMs: number;
+  /** Tells whom a request is counted for. */
+  readonly proxies: TrustedProxies;
   readonly now: () => number;
   readonly log: (message: string) => void;
 }
@@ -41,14 +46,16 @@ function routeMethods(corsOrigin: CorsOrigin): readonly string[] {
 /** `GET /api/query/{agent_name}`: the one route. */
 export class QueryRoute {
   readonly #options: RouteOptions;
-  readonly #slots: QuerySlots;
+  readonly #admission: Admission;
+  readonly #watch: AnswerWatch;
   readonly #methods: readonly string[];
   readonly #heads: AnswerHeads;
   readonly #known = new KnownQueries();
 
-  constructor(options: RouteOptions, slots: QuerySlots) {
+  constructor(options: RouteOptions, admission: Admission) {
     this.#options = options;
-    this.#slots = slots;
+    this.#admission = admission;
+    this.#watch = new AnswerWatch(options);
     this.#methods = routeMethods(options.corsOrigin);
     this.#heads = new AnswerHeads(options.corsOrigin);
   }
@@ -67,7 +74,7 @@ export class QueryRoute {
   }
 
   #answer(request: TransportRequest, response: TransportResponse): Promise<void> | undefined {
-    this.#slots.assertOpen();
+    this.#admission.assertOpen();
     const target = checkRequest(request, this.#methods);
     if (request.method === 'OPTIONS')
       return response.send({ status: 204, headers: this.#preflight(request) }, null);
@@ -75,7 +82,10 @@ export class QueryRoute {
     const packs = acceptsGzip(request.header('accept-encoding'));
     const head = this.#heads.of(request.header('origin'));
     if (request.method === 'HEAD') return response.send(packs ? packed(head) : head, null);
-    return this.#run({ store, query, head, packs, response });
+    const client = this.#options.proxies.clientOf(request.remoteAddress, () =>
+      request.header('x-forwarded-for'),
+    );
+    return this.#run({ store, query, head, packs, response, slot: this.#admission.begin(client) });
   }
 
   #fail(request: TransportRequest, response: TransportResponse, error: unknown): void {
@@ -125,15 +135,21 @@ export class QueryRoute {
 
   /** Throws, or rejects, before the first byte of the answer only. Undefined where it has been given whole. */
   #run(wanted: WantedAnswer): Promise<void> | undefined {
-    const release = this.#slots.take();
+    const entering = wanted.slot.enterFirst();
+    if (entering === undefined) return this.#runInSlot(wanted);
+    wanted.response.whenGone(() => wanted.slot.end());
+    return entering.then(() => this.#runInSlot(wanted));
+  }
+
+  #runInSlot(wanted: WantedAnswer): Promise<void> | undefined {
     const pieces = new TimedPieces(this.#options.queryTimeoutMs);
     let waiting: Promise<void> | undefined;
     try {
       waiting = this.#runNow(wanted, pieces);
     } finally {
-      if (waiting === undefined) end(pieces, release);
+      if (waiting === undefined) end(pieces, wanted.slot);
     }
-    return waiting?.finally(() => end(pieces, release));
+    return waiting?.finally(() => end(pieces, wanted.slot));
   }
 
   /** Does what can be done without waiting. */
@@ -162,7 +178,7 @@ export class QueryRoute {
 
   /** Answers with the first piece, which is undefined where there is none, and those that follow. */
   #give(
-    { head, packs, response }: WantedAnswer,
+    { head, packs, response, slot }: WantedAnswer,
     pieces: TimedPieces,
     scan: Scan,
     first: Uint8Array | undefined,
@@ -176,13 +192,22 @@ export class QueryRoute {
     }
     if (first !== undefined && (packs || !pieces.isAtEnd)) {
       response.whenGone(() => pieces.interrupt(clientGone()));
-      return this.#stream(pieces, first, ownHead, packs, response);
+      const watched = this.#watch.begin((reason) => this.#cutOff(reason, pieces, response));
+      return this.#stream(pieces, first, ownHead, packs, new PacedResponse(response, slot, watched));
     }
     const sending = response.send(ownHead, first ?? nothing);
     // Behind the last piece there is nothing but the end, which gives back what the scan held.
+    slot.leave();
     if (sending !== undefined) return sending.then(() => void pieces.now());
     pieces.now();
     return undefined;
+  }
+
+  /** Ends an answer whose client is too slow. A write that waits for the client ends with the connection. */
+  #cutOff(reason: LogstrataError, pieces: TimedPieces, response: TransportResponse): void {
+    this.#options.log(`an answer was broken off: ${reason.message}`);
+    pieces.interrupt(reason);
+    response.break();
   }
 
   /** Whatever fails from here on breaks the connection: a problem can't be told any more. */
@@ -191,7 +216,7 @@ export class QueryRoute {
     first: Uint8Array,
     head: ResponseHead,
     packs: boolean,
-    response: TransportResponse,
+    response: PacedResponse,
   ): Promise<void> {
     try {
       if (packs) await streamPacked(pieces, first, packed(head), response);
@@ -199,6 +224,8 @@ export class QueryRoute {
     } catch (error) {
       if (!response.isGone) this.#options.log(`an answer was broken off: ${describeFailure(error)}`);
       response.break();
+    } finally {
+      response.watched.end();
     }
   }
 
@@ -220,14 +247,15 @@ interface WantedAnswer {
   readonly head: ResponseHead;
   readonly packs: boolean;
   readonly response: TransportResponse;
+  readonly slot: Slot;
 }
 
 const nothing = new Uint8Array(0);
 
 /** A scan that does not stop at once keeps its slot, but nobody waits for it. */
-function end(pieces: TimedPieces, release: () => void): void {
-  if (pieces.isDone) release();
-  else void pieces.close().then(release);
+function end(pieces: TimedPieces, slot: Slot): void {
+  if (pieces.isDone) slot.end();
+  else void pieces.close().then(() => slot.end());
 }
 
 function timed({ status, headers }: ResponseHead, { stats }: Scan, startMs: number): ResponseHead {
@@ -271,7 +299,7 @@ async function streamPacked(
   pieces: TimedPieces,
   first: Uint8Array,
   head: ResponseHead,
-  response: TransportResponse,
+  response: PacedResponse,
 ): Promise<void> {
   for await (const piece of gzipped(following(first, pieces))) await response.write(head, piece);
   response.end();
@@ -286,7 +314,7 @@ async function streamPlain(
   pieces: TimedPieces,
   first: Uint8Array,
   head: ResponseHead,
-  response: TransportResponse,
+  response: PacedResponse,
 ): Promise<void> {
   for (let piece: Uint8Array | undefined = first; piece !== undefined;) {
     await response.write(head, piece);

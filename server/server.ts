@@ -2,10 +2,11 @@ import type { AgentStore } from '../engine/archive.js';
 import { orDeadline } from '../engine/deadline.js';
 import { LogstrataError } from '../engine/errors.js';
 import type { CorsOrigin } from './cors.js';
+import { Admission } from './admission.js';
+import { TrustedProxies } from './client-address.js';
 import { formatAddress } from './listen.js';
 import { NodeTransport } from './node-transport.js';
 import { QueryRoute } from './query-route.js';
-import { QuerySlots } from './query-slots.js';
 import type { RequestHandler, Transport, TransportName } from './transport.js';
 import { loadUws } from './uws-binary.js';
 import { UwsTransport } from './uws-transport.js';
@@ -29,6 +30,12 @@ export interface ServerOptions {
   readonly queriesMax: number;
   /** Time that the scan of one query may take, without the time that the client takes. */
   readonly queryTimeoutMs: number;
+  /** Bytes a second that a client must take of its answer, over a minute of waiting for it; 0 for any. */
+  readonly clientRateMin: number;
+  /** Longest time from a request to the end of its answer. */
+  readonly answerTimeoutMs: number;
+  /** Proxies whose `X-Forwarded-For` names the client: addresses and networks. */
+  readonly trustedProxies: readonly string[];
   /** The clock for relative times, ms since the epoch. */
   readonly now: () => number;
   /** For failures on our side, one sentence each. */
@@ -50,8 +57,11 @@ export interface RunningServer {
  * not load here.
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const slots = new QuerySlots(options.queriesMax);
-  const route = new QueryRoute({ ...options, corsOrigin: options.corsOrigin }, slots);
+  const admission = new Admission(options.queriesMax);
+  const route = new QueryRoute(
+    { ...options, corsOrigin: options.corsOrigin, proxies: new TrustedProxies(options.trustedProxies) },
+    admission,
+  );
   const { transport, whyNotUws } = chooseTransport(
     options.transport,
     (request, response) => void route.answer(request, response),
@@ -64,7 +74,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     transport: transport.name,
     whyNotUws,
     close: async ({ timeoutMs }) => {
-      slots.stop();
+      admission.stop();
       await orDeadline(transport.stop(), timeoutMs);
       await transport.destroy();
     },

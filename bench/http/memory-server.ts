@@ -35,6 +35,9 @@ const server = await startServer({
   limitMax: 10_000_000,
   queriesMax: 1000,
   queryTimeoutMs: 60_000,
+  clientRateMin: 0,
+  answerTimeoutMs: 3_600_000,
+  trustedProxies: [],
   now: Date.now,
   log: (message) => process.stderr.write(`${message}\n`),
 });

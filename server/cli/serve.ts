@@ -97,6 +97,9 @@ export async function serveAgents(
     limitMax: server.limitMax,
     queriesMax: server.queriesMax,
     queryTimeoutMs: server.queryTimeoutMs,
+    clientRateMin: server.clientRateMin,
+    answerTimeoutMs: server.answerTimeoutMs,
+    trustedProxies: server.trustedProxies,
     now: Date.now,
     log: (message) => log.error({}, message),
   });

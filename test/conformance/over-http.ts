@@ -88,6 +88,9 @@ class Service implements OpenedStore {
       limitMax: 1_000_000,
       queriesMax: 1,
       queryTimeoutMs: this.#state === 'late' ? 50 : 60_000,
+      clientRateMin: 0,
+      answerTimeoutMs: 3_600_000,
+      trustedProxies: [],
       now,
       log: () => {},
     });

@@ -361,6 +361,9 @@ describe.each(transports)('on %s', (transport) => {
       limitMax: 1,
       queriesMax: 1,
       queryTimeoutMs: 1,
+      clientRateMin: 0,
+      answerTimeoutMs: 1000,
+      trustedProxies: [],
       now: Date.now,
       log: () => undefined,
     });
