@@ -41,6 +41,9 @@ server:
   limit_max: 50_000
   queries_max: 4
   query_timeout: 1m30s
+  client_rate: 2kb
+  answer_timeout: 10m
+  trusted_proxies: [10.0.0.0/8, '::1']
 watch: yes
 storage: { path: store, zstd_after: 2d, cache: 1.5gb }
 file_input: { limit: 100, grace: 2h, flush: 100ms, tail_timeout: 8s }
@@ -53,6 +56,9 @@ file_input: { limit: 100, grace: 2h, flush: 100ms, tail_timeout: 8s }
         limitMax: 50_000,
         queriesMax: 4,
         queryTimeoutMs: 90_000,
+        clientRateMin: 2048,
+        answerTimeoutMs: 600_000,
+        trustedProxies: ['10.0.0.0/8', '::1'],
       },
       storage: { path: '/etc/logstrata/store', zstdAfterMs: 2 * 86_400_000, cacheBytes: 1.5 * 2 ** 30 },
       fileInput: { limit: 100, graceMs: 7_200_000, flushMs: 100, tailTimeoutMs: 8000 },
@@ -92,6 +98,7 @@ file_input:
     ['server:\n  limit_max: 0\n', ':2:14: limit_max must be a whole number from 1'],
     ['server:\n  limit_max: 1.5\n', ':2:14: limit_max must be a whole number'],
     ['server:\n  query_timeout: 0\n', ':2:18: query_timeout must be a duration'],
+    ['server:\n  trusted_proxies: 10.0.0.0/40\n', ':2:20: trusted_proxies: expected an address'],
     ['file_input:\n  limit: -1\n', ':2:10: limit must be a whole number from 0'],
     ['file_input:\n  flush: soon\n', ':2:10: flush must be a duration'],
     ['storage:\n  path: ""\n', ':2:9: path must name a folder'],
