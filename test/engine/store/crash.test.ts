@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import { batchFromRows } from '../../../engine/columns/rows.js';
 import { formatCursor } from '../../../engine/cursor.js';
 import { LogstrataError } from '../../../engine/errors.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import type { CrashMode } from '../../storage-doubles/memory-file.js';
 import { answerOf } from '../../model/answer.js';
 import type { Value } from '../../model/dataset.js';
-import { answer, append, load, noon, openOn, schema } from './memory-archive.js';
+import { answer, append, load, noExtras, noon, openOn, openToRead, schema } from './memory-archive.js';
 import { ModelStore } from './model-store.js';
 
 const long = process.env.LOGSTRATA_LONG === '1';
@@ -94,6 +95,21 @@ async function survive(directory: MemoryDirectory, end: End): Promise<void> {
     records: model.records.length,
   });
   await archive.close();
+}
+
+const linesOf = (text: string): string[] => text.split('\n').slice(0, -1);
+
+function succeeds(step: Promise<unknown>): Promise<boolean> {
+  return step.then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Commits some rows and a rejected line. */
+async function appendRejecting(store: Store, index: number): Promise<void> {
+  const rejected = [{ reason: 'no match', file: 'a.log', offset: index, line: Buffer.from('what is this') }];
+  await store.append(batchFromRows(schema, rows(index * 5, 5)), { ...noExtras, rejected }, 'live');
 }
 
 describe('a crash', () => {
@@ -186,6 +202,37 @@ describe('a failing disk', () => {
       await survive(left, end);
     }
   });
+
+  it.each(['new', 'open'])(
+    'that fails a commit to a hot file that is %s leaves what is committed, wherever the next one is cut off',
+    async (kind) => {
+      const begun = new MemoryDirectory();
+      const opening = await openOn(begun);
+      await appendRejecting(await opening.agent('web', schema), 0);
+      await opening.close();
+      let hasFailed = true;
+      let first = 0;
+      for (; hasFailed; first++) {
+        let isDone = false;
+        for (let second = 1 + (first % 2); hasFailed && !isDone; second += long ? 1 : 2) {
+          const directory = begun.crash('kept');
+          const store = await (await openOn(directory)).agent('web', schema);
+          if (kind === 'open') await appendRejecting(store, 1);
+          const committed = linesOf(await answer(store));
+          directory.setFaults({ failAtOperation: directory.mutations + first + 1, seed: first });
+          hasFailed = !(await succeeds(appendRejecting(store, 2)));
+          directory.setFaults({ crashAtOperation: directory.mutations + second });
+          isDone = await succeeds(appendRejecting(store, 3));
+          const reader = await openToRead(directory.crash('kept'));
+          expect(await reader.verify('web')).toMatchObject({ damages: [] });
+          const found = linesOf(await answer(await reader.agent('web', schema)));
+          expect(committed.filter((line) => found.includes(line))).toEqual(committed);
+          await reader.close();
+        }
+      }
+      expect(first).toBeGreaterThan(4);
+    },
+  );
 
   it('that is full says so, and what was committed stays', async () => {
     const directory = new MemoryDirectory();

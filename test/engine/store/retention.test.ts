@@ -132,6 +132,22 @@ describe('retention', () => {
     await archive.close();
   });
 
+  it('leaves hot records of the first hour that it keeps as they are', async () => {
+    let now = noon;
+    const archive = await openCompacting(new MemoryDirectory(), () => now);
+    const store = await archive.agent('web', schema, { ...twoDays, periodMs: 2 * hourMs });
+    await append(store, hourly(noon, 1), 'live');
+    now += hourMs;
+    await append(store, hourly(now, 1), 'live');
+    await archive.retireNow();
+    expect(await store.stats()).toMatchObject({ records: 2, hotRecords: 2 });
+    now += hourMs;
+    await append(store, hourly(now, 1), 'live');
+    await archive.retireNow();
+    expect(await store.stats()).toMatchObject({ records: 2, hotRecords: 0 });
+    await archive.close();
+  });
+
   it('refuses to load what is over, with its count, or keeps it for its period from then on', async () => {
     let now = noon;
     const [archive, store] = await opened(new MemoryDirectory(), () => now);
