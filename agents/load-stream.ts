@@ -223,7 +223,7 @@ class StreamLoad {
 
   private async commit(): Promise<void> {
     if (this.builder.rows + this.waitingRejected.length === 0) return;
-    const batch = this.builder.finish();
+    const records = this.builder.rows;
     const rejected = this.waitingRejected;
     const { counters } = this.decoder;
     const { committed } = this;
@@ -236,10 +236,10 @@ class StreamLoad {
     this.waitingRejectedBytes = 0;
     this.waitingSinceMs = null;
     const extras = { checkpoints: [], rejected, previousTimeMs: this.lastTimeMs, counters: counts };
-    const result = await this.append(batch, extras);
+    const result = await this.builder.lend((batch) => this.append(batch, extras));
     this.lastTimeMs = result.lastTimeMs;
     this.committed = {
-      records: committed.records + batch.length,
+      records: committed.records + records,
       rejected: committed.rejected + rejected.length,
       contentBytes: this.decodedTo,
       commits: committed.commits + 1,

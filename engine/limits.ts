@@ -153,6 +153,9 @@ export const maintenanceIntervalMs = 1000;
 export const compactionSegmentsMax = 32;
 export const compactionBytesMax = 64 * 1024 * 1024;
 
+/** Memory of decoded columns that compaction uses again and again: two row groups of common size. More of them come from the heap. */
+export const rewritePoolBytesMax = 32 * 1024 * 1024;
+
 /** A configuration file is read whole; a longer one is a log or an archive that was named by mistake. */
 export const configBytesMax = 1024 * 1024;
 

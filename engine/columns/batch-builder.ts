@@ -85,6 +85,18 @@ export class BatchBuilder {
   }
 
   /**
+   * As `finish`, but the next batch is built in the same arrays: this one is valid until `use` is done, and nothing may be built
+   * meanwhile.
+   */
+  async lend<T>(use: (batch: RecordBatch) => Promise<T>): Promise<T> {
+    try {
+      return await use(this.#view());
+    } finally {
+      for (const column of this.#columns) column.clear();
+    }
+  }
+
+  /**
    * As `finish`, packed, so that the next batch is built in the same arrays; null when there are no rows. Built within a `space` that
    * began with room for `headerBytes`, it is packed where it is, as far as all of it fitted there: then what it takes of the space is
    * returned, in bytes.

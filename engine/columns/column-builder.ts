@@ -19,8 +19,10 @@ export type ColumnBuilder = IntColumnBuilder | FloatColumnBuilder | StringColumn
 /** Small enough that an agent with many fields and few records costs little; doubled as rows come. */
 export const firstRowsDefault = 1024;
 const firstBytes = 16 * 1024;
-/** A string column's bytes that stay for the next batch. */
-const keptBytesMax = 4 * 1024 * 1024;
+/** A string column's bytes that stay for the next batch: those of a row group of common lines. */
+const keptBytesMax = 16 * 1024 * 1024;
+/** …and those that a column begins with where the batch before had as many. */
+const expectedBytesMax = 4 * 1024 * 1024;
 /** Beside those of the batch before. */
 export const expectedGrowth = 1.125;
 
@@ -424,7 +426,7 @@ export class StringColumnBuilder {
 
   /** Remembers what the rows take, unless there are none because they were taken already. */
   #expect(): void {
-    if (this.#rowsSet > 0) this.#bytesExpected = Math.min(keptBytesMax, this.bytesUsed * expectedGrowth);
+    if (this.#rowsSet > 0) this.#bytesExpected = Math.min(expectedBytesMax, this.bytesUsed * expectedGrowth);
   }
 
   #setNulls(row: number): void {

@@ -3,6 +3,7 @@ import { plainColumn } from './batch.js';
 import { LogstrataError } from '../errors.js';
 import { heapRoom, type Room } from '../memory/room.js';
 import type { FieldType, Schema } from '../schema.js';
+import { sharedMemory } from '../memory/shared-memory.js';
 import { copyBytes as copyArray, copyShifted } from '../kernels/simd/copy.js';
 import { copyBytes } from '../utf8.js';
 
@@ -17,13 +18,18 @@ export interface RowSlices {
 
 /** All rows of a batch. */
 export function wholeBatch(batch: RecordBatch): RowSlices {
-  const rows = batch.length;
+  return wholeBatches([batch]);
+}
+
+/** All rows of batches, one after another. */
+export function wholeBatches(batches: readonly RecordBatch[]): RowSlices {
+  const toOf = Uint32Array.from(batches, ({ length }) => length);
   return {
-    rows,
-    pages: [batch],
-    pageOf: Uint32Array.of(0),
-    fromOf: Uint32Array.of(0),
-    toOf: Uint32Array.of(rows),
+    rows: toOf.reduce((sum, rows) => sum + rows, 0),
+    pages: batches,
+    pageOf: toOf.map((_, page) => page),
+    fromOf: new Uint32Array(batches.length),
+    toOf,
   };
 }
 
@@ -36,6 +42,19 @@ const loopBytesMax = 64;
 export function gatheredBytesMax(slices: RowSlices, field: number, type: FieldType): number {
   const words = 8 * (slices.rows + 1);
   return type === 'string' ? words + stringBytes(slices, plainColumns(slices, field)) : words;
+}
+
+/** One column of the rows where it lies, if kernels can read it there; null where it has to be put together. */
+export function columnInPlace({ rows, pages, fromOf }: RowSlices, field: number): PlainColumn | null {
+  if (fromOf.length !== 1 || fromOf[0] !== 0 || pages[0]!.length !== rows) return null;
+  const column = pages[0]!.columns[field]!;
+  const memory = sharedMemory();
+  if (memory === null || column.kind === 'dictionary') return null;
+  if (column.kind === 'bytes')
+    return memory.holds(column.bytes) && memory.holds(column.offsets) && column.offsets[0] === 0
+      ? column
+      : null;
+  return memory.holds(column.values) ? column : null;
 }
 
 /** One column of the rows, without a dictionary. Throws `limit` when its strings are more than 32-bit offsets can hold. */

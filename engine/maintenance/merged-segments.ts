@@ -8,7 +8,7 @@ import type { Codec, Run, SegmentEntry } from '../storage/manifest.js';
 import { addRun } from '../storage/seal.js';
 import { SegmentWriter } from '../storage/sealed-segment-writer.js';
 import { buildingPath, moveIntoPlace, segmentFile } from '../storage/segment-place.js';
-import { wholeBatch } from '../columns/row-slices.js';
+import { wholeBatch, wholeBatches } from '../columns/row-slices.js';
 import { batchBytes } from '../storage/spill.js';
 import { InOrder } from '../workers/in-order.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
@@ -42,6 +42,11 @@ export class MergedSegments {
     this.encoding = new InOrder(target.workers.depth);
   }
 
+  /** Whether rows were taken that are not encoded yet. */
+  get hasPending(): boolean {
+    return this.pendingRows > 0;
+  }
+
   /** Takes rows whose ordinals follow one another. Returns whether a row group was full and has been encoded. */
   async add(batch: RecordBatch, partition: number, firstOrdinal: number): Promise<boolean> {
     let ended = false;
@@ -72,7 +77,14 @@ export class MergedSegments {
     const { writer } = this;
     await encodeInTurn(
       this.encoding,
-      () => encodeOnPool(workers, schema, codec, wholeBatch(concatBatches(schema, pending))),
+      // What moves to a thread must be nobody else's; where this thread encodes, the rows can stay where they lie.
+      () =>
+        encodeOnPool(
+          workers,
+          schema,
+          codec,
+          workers.threads === 0 ? wholeBatches(pending) : wholeBatch(concatBatches(schema, pending)),
+        ),
       (encoded) => writer.writeRowGroup(encoded),
     );
     this.rowGroups++;

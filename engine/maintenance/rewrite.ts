@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sliceBatch } from '../columns/batch.js';
 import { ColumnLease } from '../scan/column-lease.js';
-import type { RecordBatch } from '../columns/column.js';
+import type { Column, RecordBatch } from '../columns/column.js';
 import { LogstrataError } from '../errors.js';
+import { rewritePoolBytesMax } from '../limits.js';
 import type { ReadCounters, RowGroup, SnapshotRun } from '../scan/snapshot.js';
 import type { Schema } from '../schema.js';
 import { runsOfSegment } from '../storage/agent-state.js';
@@ -45,8 +46,8 @@ export async function rewriteSegments(
   { directory, workers, signal, footers }: RewritePlace,
   job: RewriteJob,
 ): Promise<readonly SegmentEntry[]> {
-  // Row groups are read once, and their rows held on to for as long as that takes: on the heap.
-  const pool = new BufferPool(0);
+  const pool = new BufferPool(rewritePoolBytesMax);
+  const rowGroups = new DecodedRowGroups(job.schema, pool);
   const sources: SealedSegment[] = [];
   const merged = new MergedSegments({ directory, workers, ...job });
   const pause = pacer(job.share);
@@ -60,16 +61,20 @@ export async function rewriteSegments(
       runs.push(...runsOfSegment(entry, segment.rowGroups(job.schema)));
     }
     runs.sort(compareRuns);
-    const rowGroups = new DecodedRowGroups(job.schema, runs);
+    rowGroups.count(runs);
     for (const run of runs) {
       if (signal?.aborted) throw new LogstrataError('cancelled', 'compaction was stopped');
       const batch = await rowGroups.slice(run.rowGroup, run.firstRow, run.rows);
-      if (await merged.add(batch, run.partition, run.firstOrdinal)) await pause();
+      if (!(await merged.add(batch, run.partition, run.firstOrdinal))) continue;
+      rowGroups.releaseTaken(merged.hasPending ? run.rowGroup : undefined);
+      await pause();
     }
     return await merged.finish();
   } finally {
     await merged.abort();
+    rowGroups.release();
     for (const source of sources) await source.close();
+    pool.close();
   }
 }
 
@@ -83,9 +88,14 @@ function pacer(share: number): () => Promise<void> {
   };
 }
 
-/** Row groups decoded whole, each for as long as runs still take rows out of it. */
+interface DecodedRowGroup {
+  readonly batch: RecordBatch;
+  readonly lease: ColumnLease;
+}
+
+/** Row groups decoded whole, each for as long as runs still take rows out of it, and these have not been encoded. */
 class DecodedRowGroups {
-  private readonly open = new Map<RowGroup, RecordBatch>();
+  private readonly open = new Map<RowGroup, DecodedRowGroup>();
   private readonly rowsLeft = new Map<RowGroup, number>();
   private readonly counters: ReadCounters = {
     bytesRead: 0,
@@ -96,24 +106,47 @@ class DecodedRowGroups {
 
   constructor(
     private readonly schema: Schema,
-    runs: readonly SnapshotRun[],
-  ) {
+    private readonly pool: BufferPool,
+  ) {}
+
+  /** Takes the runs that are to be read. */
+  count(runs: readonly SnapshotRun[]): void {
     for (const { rowGroup, rows } of runs)
       this.rowsLeft.set(rowGroup, (this.rowsLeft.get(rowGroup) ?? 0) + rows);
   }
 
   async slice(rowGroup: RowGroup, from: number, rows: number): Promise<RecordBatch> {
-    let batch = this.open.get(rowGroup);
-    if (batch === undefined) {
-      const opened = await rowGroup.open();
-      const fields = this.schema.fields.map((_, field) => field);
-      const columns = await opened.columns(fields, this.counters, new ColumnLease(), 'once');
-      batch = { length: rowGroup.rows, columns };
-      this.open.set(rowGroup, batch);
-    }
-    const left = this.rowsLeft.get(rowGroup)! - rows;
-    this.rowsLeft.set(rowGroup, left);
-    if (left === 0) this.open.delete(rowGroup);
+    const { batch } = this.open.get(rowGroup) ?? (await this.decode(rowGroup));
+    this.rowsLeft.set(rowGroup, this.rowsLeft.get(rowGroup)! - rows);
     return sliceBatch(batch, from, from + rows);
+  }
+
+  private async decode(rowGroup: RowGroup): Promise<DecodedRowGroup> {
+    const opened = await rowGroup.open();
+    const lease = new ColumnLease({ neverWaits: true });
+    const columns: Column[] = [];
+    const decoded = { batch: { length: rowGroup.rows, columns }, lease };
+    this.open.set(rowGroup, decoded);
+    // One after another, or what decoding takes would be taken for all of them at once.
+    for (const field of this.schema.fields.keys())
+      columns.push(...(await opened.columns([field], this.counters, lease, 'once')));
+    // Nothing is read twice: what nobody holds any more is free at once.
+    this.pool.evict('');
+    return decoded;
+  }
+
+  /** Lets go of the row groups that all rows were taken of, but for the one whose last rows are still to be encoded. */
+  releaseTaken(except: RowGroup | undefined): void {
+    for (const [rowGroup, { lease }] of this.open) {
+      if (rowGroup === except || this.rowsLeft.get(rowGroup)! > 0) continue;
+      this.open.delete(rowGroup);
+      lease.release();
+    }
+  }
+
+  /** Lets go of all of them. */
+  release(): void {
+    for (const { lease } of this.open.values()) lease.release();
+    this.open.clear();
   }
 }

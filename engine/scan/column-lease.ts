@@ -4,6 +4,8 @@ export interface LeaseOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called before waiting for memory: the holder gives back every other lease, since whoever waits must hold nothing. */
   readonly onWait?: (() => void) | undefined;
+  /** Where it would have to wait, columns are decoded on the heap: for whoever holds others meanwhile. */
+  readonly neverWaits?: boolean | undefined;
 }
 
 /**
@@ -13,11 +15,13 @@ export interface LeaseOptions {
 export class ColumnLease {
   readonly signal: AbortSignal | undefined;
   readonly onWait: (() => void) | undefined;
+  readonly neverWaits: boolean;
   #releases: (() => void)[] = [];
 
   constructor(options: LeaseOptions = {}) {
     this.signal = options.signal;
     this.onWait = options.onWait;
+    this.neverWaits = options.neverWaits === true;
   }
 
   /** Whether it holds nothing that could be overwritten. */

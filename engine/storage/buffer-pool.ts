@@ -164,7 +164,8 @@ export class BufferPool {
    */
   async pin(requests: readonly ColumnRequest[], use: ColumnUse, lease: ColumnLease): Promise<PinnedColumn[]> {
     for (;;) {
-      const own = new ColumnLease({ signal: lease.signal, onWait: lease.onWait });
+      const { signal, onWait, neverWaits } = lease;
+      const own = new ColumnLease({ signal, onWait, neverWaits });
       try {
         const pinned = await this.#pinAll(requests, use, own);
         if (!own.isEmpty) lease.add(() => own.release());
@@ -234,7 +235,8 @@ export class BufferPool {
       else if (!this.#aside.has(request.key)) missing.set(request.key, request);
     }
     for (const entry of held) this.#pin(entry);
-    const addresses = this.#reserve([...missing.values()], held);
+    const reserved = this.#reserve([...missing.values()], held);
+    const addresses = reserved === 'wait' && lease.neverWaits ? 'aside' : reserved;
     if (addresses === 'wait') {
       for (const entry of held) this.#unpin(entry);
       return null;

@@ -9,7 +9,7 @@ import { encodeSpaceBytes, withEncodeSpace, type EncodeSpace } from '../parquet/
 import { presentValues } from '../parquet/present-values.js';
 import type { Field, FieldType, Schema } from '../schema.js';
 import { buildGramFilter, type GramFilter } from './gram-filter.js';
-import { gatherColumn, gatheredBytesMax, type RowSlices } from '../columns/row-slices.js';
+import { columnInPlace, gatherColumn, gatheredBytesMax, type RowSlices } from '../columns/row-slices.js';
 
 /** A row group as it is written, but for its `_cursor` chunk. Where it will stand in the file changes nothing in it. */
 export interface EncodedRowGroup {
@@ -34,7 +34,7 @@ export function encodeRowGroup(
   );
 }
 
-/** Encodes the rows of slices: each column is put together where it is encoded. Chunks lie in memory that `output` gives. */
+/** Encodes the rows of slices: a column that does not lie whole in the kernels' memory is put together where it is encoded. Chunks lie in memory that `output` gives. */
 export function encodeSlices(
   encoder: ChunkEncoder,
   schema: Schema,
@@ -45,7 +45,13 @@ export function encodeSlices(
   const encoded = schema.fields.map((field, i) => {
     const { valueBytes, pageBytes } = columnBytesMax(slices, i, field.type);
     return withEncodeSpace(valueBytes, pageBytes, output, (space) =>
-      encodeField(encoder, field, gatherColumn(slices, i, schema, space.room), rows, space),
+      encodeField(
+        encoder,
+        field,
+        columnInPlace(slices, i) ?? gatherColumn(slices, i, schema, space.room),
+        rows,
+        space,
+      ),
     );
   });
   return joinFields(schema, rows, encoded);

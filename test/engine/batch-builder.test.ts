@@ -267,6 +267,26 @@ describe('BatchBuilder', () => {
     expect(builder.finish().length).toBe(0);
   });
 
+  it('lends a batch, and then builds the next in the same arrays', async () => {
+    const builder = new BatchBuilder(schema);
+    const lend = (texts: readonly string[]): Promise<ArrayBufferLike> => {
+      for (const text of texts) {
+        message(builder).setString(text);
+        builder.endRow();
+      }
+      return builder.lend(async (batch) => {
+        await Promise.resolve();
+        expect(rowsOf(batch)).toEqual(texts.map((text) => [null, null, null, text]));
+        const column = batch.columns[3]!;
+        return column.kind === 'bytes' ? column.bytes.buffer : new ArrayBuffer(0);
+      });
+    };
+    const first = await lend(['one', 'and two']);
+    expect(await lend(['three'])).toBe(first);
+    await expect(builder.lend(() => Promise.reject(new Error('full')))).rejects.toThrow('full');
+    expect(await lend(['four', 'five'])).toBe(first);
+  });
+
   it('stores NaN and infinities as null', () => {
     const rows = [NaN, Infinity, -Infinity, -0, 1e308].map((ratio): Value[] => [null, null, ratio, null]);
     const values = rowsOf(batchFromRows(schema, rows)).map((row) => row[2]);

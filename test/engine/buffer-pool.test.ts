@@ -197,6 +197,24 @@ describe('the buffer pool', () => {
     pool.close();
   });
 
+  test('decodes aside for who never waits, and so may hold others meanwhile', async () => {
+    const memory = newMemory();
+    const pool = new BufferPool(20_000, memory);
+    const lease = new ColumnLease({ neverWaits: true });
+    const [held] = await pool.pin([request('held', 2000)], 'once', lease);
+    const [aside] = await pool.pin([request('aside', 2000)], 'once', lease);
+    const places = [held, aside].map((pinned) =>
+      memory.holds((pinned!.column as Column & { kind: 'int64' }).values),
+    );
+    expect(places).toEqual([true, false]);
+    expect(isWhole(held!.column, 'held') && isWhole(aside!.column, 'aside')).toBe(true);
+    pool.evict('');
+    lease.release();
+    expect(pool.bytes).toBe(0);
+    pool.close();
+    expect(memory.takenBytes).toBe(0);
+  });
+
   test('decodes aside what it could never hold, once for all who ask at a time', async () => {
     const memory = newMemory();
     const pool = new BufferPool(1000, memory);

@@ -6,6 +6,7 @@ import type { AgentStore } from '../../../engine/archive.js';
 import { parseCursor, type Position } from '../../../engine/cursor.js';
 import { LogstrataError } from '../../../engine/errors.js';
 import { openArchive } from '../../../engine/index.js';
+import { sharedMemory } from '../../../engine/memory/shared-memory.js';
 import type { ArchiveFolder } from '../../../engine/storage/archive-folder.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import type { CrashMode } from '../../storage-doubles/memory-file.js';
@@ -85,6 +86,27 @@ describe('compaction in the background', () => {
     expect(warnings[0]).toContain(name);
     expect(await store.stats()).toMatchObject({ segments: 3 });
     await archive.close();
+  });
+
+  it('gives back all memory that it took, also after a failure', async () => {
+    const taken: number[] = [];
+    for (const damagedAt of [null, null, 2300, 20_000]) {
+      const directory = new MemoryDirectory();
+      const archive = await openCompacting(directory);
+      const store = await archive.agent('web', schema);
+      await fill(store, 1500);
+      const [day] = (await directory.list('web')).filter((name) => name.startsWith('dt='));
+      const [name] = await directory.list(`web/${day}`);
+      const file = await directory.openWrite(`web/${day}/${name}`);
+      if (damagedAt !== null) await file.write(damagedAt, new Uint8Array(64));
+      await file.close();
+      await compactAll(archive);
+      expect((await store.stats()).segments).toBe(damagedAt === null ? 2 : 3);
+      await archive.close();
+      taken.push(sharedMemory()!.takenBytes);
+    }
+    // What is left is the room that kernels work in.
+    expect(new Set(taken.slice(1))).toEqual(new Set([taken[0]]));
   });
 
   it('lets a stream that began before it finish, and a walk over pages meet each record once', async () => {
