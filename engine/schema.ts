@@ -40,7 +40,7 @@ export function isAgentName(name: string): boolean {
   return agentNamePattern.test(name);
 }
 
-/** Checks names and count; throws `invalid`. */
+/** A schema of these fields, without what else the objects may hold. Checks names and count; throws `invalid`. */
 export function makeSchema(fields: readonly Field[]): Schema {
   if (fields.length === 0) throw new LogstrataError('invalid', 'an agent needs at least one field');
   if (fields.length > fieldsMax) {
@@ -53,7 +53,11 @@ export function makeSchema(fields: readonly Field[]): Schema {
     if (seen.has(field.name)) throw new LogstrataError('invalid', `field "${field.name}" is defined twice`);
     seen.add(field.name);
   }
-  return { fields };
+  return {
+    fields: fields.map(({ name, type, index }) =>
+      index === undefined ? { name, type } : { name, type, index },
+    ),
+  };
 }
 
 /** Position of the field that decides placement (the first of type `time`), or -1. */
