@@ -36,6 +36,7 @@ function readServer(root: YamlSection | undefined): Config['server'] {
   const defaults = defaultConfig.server;
   const keys = [
     'listen',
+    'hosts',
     'cors',
     'timezone',
     'limit_max',
@@ -44,6 +45,7 @@ function readServer(root: YamlSection | undefined): Config['server'] {
     'client_rate',
     'answer_timeout',
     'trusted_proxies',
+    'client_timeout',
   ];
   const section = root?.section('server', keys);
   if (section === undefined) return defaults;
@@ -60,6 +62,8 @@ function readServer(root: YamlSection | undefined): Config['server'] {
     clientRateMin: section.parsed('client_rate', byteSizeShape, parseByteSize) ?? defaults.clientRateMin,
     answerTimeoutMs: section.duration('answer_timeout', 1) ?? defaults.answerTimeoutMs,
     trustedProxies: readProxies(section),
+    clientTimeoutMs: section.duration('client_timeout', 1) ?? defaults.clientTimeoutMs,
+    hosts: readHosts(section),
   };
 }
 
@@ -72,6 +76,17 @@ function readProxies(section: YamlSection): readonly string[] {
       section.problem(section.placeOf('trusted_proxies'), `trusted_proxies: ${problem}`);
   }
   return proxies;
+}
+
+/** Names as they stand in a URL, without a port: it is asked by the same name on every one. */
+function readHosts(section: YamlSection): readonly string[] {
+  const hosts = section.texts('hosts') ?? [];
+  for (const host of hosts) {
+    if (/^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/i.test(host)) continue;
+    const message = `hosts must be names such as logs.example.com, without a port, not ${JSON.stringify(host)}`;
+    section.problem(section.placeOf('hosts'), message);
+  }
+  return hosts.map((host) => host.toLowerCase());
 }
 
 /** `*` or origins as browsers send them: a scheme, a host, perhaps a port, and no path. An empty text is none. */

@@ -26,6 +26,10 @@ export interface Config {
     readonly answerTimeoutMs: number;
     /** Proxies whose `X-Forwarded-For` names the client: addresses and networks. */
     readonly trustedProxies: readonly string[];
+    /** A client that takes nothing of its answer for this long is gone. */
+    readonly clientTimeoutMs: number;
+    /** Names besides `localhost` that the server is asked by. */
+    readonly hosts: readonly string[];
   };
   readonly storage: {
     /** The data folder: absolute if the file names it, else the default, relative to the working folder. */
@@ -62,6 +66,8 @@ export const defaultConfig: Config = {
     clientRateMin: 16 * 1024,
     answerTimeoutMs: 3_600_000,
     trustedProxies: [],
+    clientTimeoutMs: 60_000,
+    hosts: [],
   },
   storage: { path: 'data/store', zstdAfterMs: zstdAfterMsDefault, cacheBytes: null },
   watch: false,

@@ -28,8 +28,11 @@ export const headTimeoutMs = 10_000;
 /** A connection without a request is closed after this time; uWebSockets.js does so after 8 to 12 s by itself. */
 export const idleTimeoutMs = 5_000;
 
-/** A client that takes not one byte of its answer for this long is gone. A slow one that takes a little is not. */
-export const stallTimeoutMs = 120_000;
+/** A client that has closed its side of the connection has gone, where for this long there was nothing to send to it. */
+export const halfClosedTimeoutMs = 2_000;
+
+/** A whole answer that HTTP/1.0 is given, which has to be kept until it is complete. */
+export const wholeAnswerBytesMax = 1024 * 1024;
 
 /** After a refusal we read on, for so long and so much, so that the client gets to read why before a reset reaches it. */
 export const lingerTimeoutMs = 1_000;

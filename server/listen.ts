@@ -7,6 +7,12 @@ export function formatAddress(host: string | undefined, port: number): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
+/** Whether only this machine reaches what listens there. */
+export function isLoopback(host: string | undefined): boolean {
+  if (host === undefined) return false;
+  return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
+}
+
 /** Listens; returns the port taken. Throws `invalid` for an address that can't be had, naming it and the reason. */
 export async function listenOn(server: Server, host: string | undefined, port: number): Promise<number> {
   await new Promise<void>((resolve, reject) => {

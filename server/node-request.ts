@@ -25,9 +25,11 @@ export class NodeRequest implements TransportRequest {
     return address.startsWith(mappedPrefix) ? address.slice(mappedPrefix.length) : address;
   }
 
-  /** Goes through the lines that came: Node's own table of them takes longer to make than all that is asked of it. */
+  /** Of Node's own table, which it has made already. Of several Hosts that names the first alone. */
   header(name: string): string | undefined {
-    return headerOf(this.#request.rawHeaders, name);
+    if (name === 'host') return headerOf(this.#request.rawHeaders, name);
+    const value = this.#request.headers[name];
+    return typeof value === 'object' ? value.join(', ') : value;
   }
 }
 

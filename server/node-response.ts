@@ -9,6 +9,7 @@ const ignore = (): void => undefined;
 /** What an answer needs of its transport. */
 export interface NodeDoor {
   readonly isStopping: boolean;
+  readonly clientTimeoutMs: number;
 }
 
 /** One answer on node:http. Bodies are handed to the kernel from where they lie. */
@@ -51,6 +52,7 @@ export class NodeResponse implements TransportResponse {
     else if (sent === null) response.end();
     else response.end(sent);
     if (response.writableFinished) return undefined;
+    this.#limitWait();
     return new Promise((resolve) => response.on('close', resolve));
   }
 
@@ -65,11 +67,14 @@ export class NodeResponse implements TransportResponse {
     // The kernel had room for all of it.
     if (socket.writableLength === 0) return undefined;
     this.#watch();
+    this.#limitWait();
     return new Promise((resolve, reject) => (this.#waiter = { resolve, reject }));
   }
 
   end(): void {
-    if (!this.isGone) this.#response.end();
+    if (this.isGone) return;
+    this.#response.end();
+    if (!this.#response.writableFinished) this.#limitWait();
   }
 
   break(): void {
@@ -80,8 +85,15 @@ export class NodeResponse implements TransportResponse {
   #confirm(): void {
     this.#unconfirmed--;
     if (this.#unconfirmed > 0 || this.#waiter === undefined) return;
+    // The client may now wait for the scan.
+    this.#request.socket.setTimeout(0);
     this.#waiter.resolve();
     this.#waiter = undefined;
+  }
+
+  /** Node ends a connection whose client has taken nothing for that time. Behind the answer its own limits hold again. */
+  #limitWait(): void {
+    this.#request.socket.setTimeout(this.#door.clientTimeoutMs);
   }
 
   #watch(): void {

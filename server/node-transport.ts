@@ -3,11 +3,11 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import {
   connectionsMax,
+  halfClosedTimeoutMs,
   headBytesMax,
   headTimeoutMs,
   idleTimeoutMs,
   pipelinedRequestsMax,
-  stallTimeoutMs,
 } from './http-limits.js';
 import { listenOn } from './listen.js';
 import { NodeRequest } from './node-request.js';
@@ -22,13 +22,15 @@ import type { RequestHandler, Transport } from './transport.js';
 export class NodeTransport implements Transport, NodeDoor {
   readonly name = 'node';
   isStopping = false;
+  readonly clientTimeoutMs: number;
   readonly #handler: RequestHandler;
   readonly #server: Server;
   readonly #connections = new Map<Socket, NodeConnection>();
   readonly #open = new OpenConnections<NodeConnection>(connectionsMax);
 
-  constructor(handler: RequestHandler) {
+  constructor(handler: RequestHandler, clientTimeoutMs: number) {
     this.#handler = handler;
+    this.clientTimeoutMs = clientTimeoutMs;
     this.#server = createServer(
       {
         maxHeaderSize: headBytesMax,
@@ -42,6 +44,8 @@ export class NodeTransport implements Transport, NodeDoor {
       },
       (request, response) => this.#take(request, response),
     );
+    // Else Node ends its side when the client ends its own, in the middle of an answer. Its types and pages leave this out.
+    Object.assign(this.#server, { httpAllowHalfOpen: true });
     // Node drops headers beyond its count without a word; how long all of them may be is bounded.
     this.#server.maxHeadersCount = 0;
     this.#server.on('connection', (socket: Socket) => {
@@ -58,12 +62,6 @@ export class NodeTransport implements Transport, NodeDoor {
       this.#take(request, response),
     );
     this.#server.on('clientError', (error, socket) => this.#refuse(error, socket as Socket));
-    this.#server.setTimeout(stallTimeoutMs, (socket) => {
-      // A client that takes nothing of its answer is gone, and so is one without a request; one that waits for the scan is not.
-      const isWaiting = this.#connections.get(socket)?.isAnswering === true && socket.writableLength === 0;
-      if (isWaiting) socket.setTimeout(stallTimeoutMs);
-      else socket.destroy();
-    });
   }
 
   listen(host: string | undefined, port: number): Promise<number> {
@@ -124,6 +122,7 @@ class NodeConnection implements OpenConnection {
   constructor(socket: Socket) {
     this.#socket = socket;
     this.address = socket.remoteAddress ?? '';
+    socket.on('end', () => this.#watchHalfClosed());
   }
 
   /** An answer is under way, or waits for the one before it. */
@@ -159,6 +158,20 @@ class NodeConnection implements OpenConnection {
   stop(): void {
     if (this.isAnswering) this.#last!.on('close', () => this.#closeUnlessAnswering());
     else this.#socket.destroySoon();
+  }
+
+  /**
+   * A client that has closed its side may be one that only sends no more, or may have gone. What is written to one that has gone comes
+   * back as a reset; so it is taken for gone when there is nothing to write to it for a while.
+   */
+  #watchHalfClosed(): void {
+    const socket = this.#socket;
+    let writtenBytes = socket.bytesWritten;
+    const timer = setInterval(() => {
+      if (socket.writableLength === 0 && socket.bytesWritten === writtenBytes) socket.destroy();
+      writtenBytes = socket.bytesWritten;
+    }, halfClosedTimeoutMs);
+    socket.on('close', () => clearInterval(timer));
   }
 
   /** A request that was there when the answer ended is still told that the server stops. */

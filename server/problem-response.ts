@@ -2,6 +2,9 @@ import { problemBody } from './problem.js';
 import type { ProblemError } from './problem.js';
 import type { TransportResponse } from './transport.js';
 
+/** Every answer is what it says: no browser may take a log's line for a page. */
+export const noSniffing = { 'X-Content-Type-Options': 'nosniff' };
+
 /** Answers with a problem. `headers` go with those of the problem itself. */
 export function sendProblem(
   response: TransportResponse,
@@ -14,6 +17,7 @@ export function sendProblem(
       headers: {
         'Content-Type': 'application/problem+json',
         'Cache-Control': 'no-store',
+        ...noSniffing,
         ...problem.headers,
         ...headers,
       },

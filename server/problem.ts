@@ -2,13 +2,14 @@ import { isLogstrataError, LogstrataError } from '../engine/errors.js';
 import type { ErrorCode } from '../engine/errors.js';
 
 /** Every status other than 200 and 204 that the route answers with. */
-export type ProblemStatus = 400 | 404 | 405 | 414 | 429 | 431 | 500 | 503 | 504 | 505;
+export type ProblemStatus = 400 | 404 | 405 | 414 | 421 | 429 | 431 | 500 | 503 | 504 | 505;
 
 const titles: Readonly<Record<ProblemStatus, string>> = {
   400: 'Bad Request',
   404: 'Not Found',
   405: 'Method Not Allowed',
   414: 'URI Too Long',
+  421: 'Misdirected Request',
   429: 'Too Many Requests',
   431: 'Request Header Fields Too Large',
   500: 'Internal Server Error',
@@ -22,6 +23,7 @@ const codes: Readonly<Record<ProblemStatus, ErrorCode>> = {
   404: 'not_found',
   405: 'invalid',
   414: 'limit',
+  421: 'invalid',
   429: 'limit',
   431: 'limit',
   500: 'io',

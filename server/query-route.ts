@@ -9,12 +9,12 @@ import { clientGone } from './client-gone.js';
 import { corsHeaders, preflightHeaders, withVary } from './cors.js';
 import type { CorsOrigin } from './cors.js';
 import { gzipped, gzippedAtOnce } from './gzip.js';
-import { packedAtOnceBytesMax } from './http-limits.js';
+import { packedAtOnceBytesMax, wholeAnswerBytesMax } from './http-limits.js';
 import { KnownQueries, type UnderstoodQuery } from './known-queries.js';
 import { ProblemError, problemOf } from './problem.js';
-import { sendProblem } from './problem-response.js';
-import { checkRequest, type RequestTarget } from './request-check.js';
 import { PacedResponse } from './paced-response.js';
+import { noSniffing, sendProblem } from './problem-response.js';
+import { checkRequest, type CheckRules, type RequestTarget } from './request-check.js';
 import { parseAgentPath, parseQueryRequest } from './request.js';
 import { serverTiming } from './server-timing.js';
 import { TimedPieces } from './timed-pieces.js';
@@ -32,6 +32,8 @@ export interface RouteOptions extends AnswerLimits {
   readonly queryTimeoutMs: number;
   /** Tells whom a request is counted for. */
   readonly proxies: TrustedProxies;
+  /** Names besides `localhost`, in lowercase, that the server is asked by; null: any. */
+  readonly hosts: readonly string[] | null;
   readonly now: () => number;
   readonly log: (message: string) => void;
 }
@@ -48,7 +50,7 @@ export class QueryRoute {
   readonly #options: RouteOptions;
   readonly #admission: Admission;
   readonly #watch: AnswerWatch;
-  readonly #methods: readonly string[];
+  readonly #rules: CheckRules;
   readonly #heads: AnswerHeads;
   readonly #known = new KnownQueries();
 
@@ -56,7 +58,7 @@ export class QueryRoute {
     this.#options = options;
     this.#admission = admission;
     this.#watch = new AnswerWatch(options);
-    this.#methods = routeMethods(options.corsOrigin);
+    this.#rules = { methods: routeMethods(options.corsOrigin), hosts: options.hosts };
     this.#heads = new AnswerHeads(options.corsOrigin);
   }
 
@@ -75,17 +77,18 @@ export class QueryRoute {
 
   #answer(request: TransportRequest, response: TransportResponse): Promise<void> | undefined {
     this.#admission.assertOpen();
-    const target = checkRequest(request, this.#methods);
+    const target = checkRequest(request, this.#rules);
     if (request.method === 'OPTIONS')
       return response.send({ status: 204, headers: this.#preflight(request) }, null);
     const { store, query } = this.#read(target);
-    const packs = acceptsGzip(request.header('accept-encoding'));
+    const isWhole = request.version === '1.0';
+    const packs = !isWhole && acceptsGzip(request.header('accept-encoding'));
     const head = this.#heads.of(request.header('origin'));
     if (request.method === 'HEAD') return response.send(packs ? packed(head) : head, null);
     const client = this.#options.proxies.clientOf(request.remoteAddress, () =>
       request.header('x-forwarded-for'),
     );
-    return this.#run({ store, query, head, packs, response, slot: this.#admission.begin(client) });
+    return this.#run({ store, query, head, packs, isWhole, response, slot: this.#admission.begin(client) });
   }
 
   #fail(request: TransportRequest, response: TransportResponse, error: unknown): void {
@@ -100,7 +103,7 @@ export class QueryRoute {
   }
 
   #preflight(request: TransportRequest): Record<string, string> {
-    return { ...this.#cors(request), ...preflightHeaders(this.#methods) };
+    return { ...this.#cors(request), ...noSniffing, ...preflightHeaders(this.#rules.methods) };
   }
 
   #read({ rawPath, rawQuery }: RequestTarget): UnderstoodQuery {
@@ -178,7 +181,7 @@ export class QueryRoute {
 
   /** Answers with the first piece, which is undefined where there is none, and those that follow. */
   #give(
-    { head, packs, response, slot }: WantedAnswer,
+    { head, packs, isWhole, response, slot }: WantedAnswer,
     pieces: TimedPieces,
     scan: Scan,
     first: Uint8Array | undefined,
@@ -191,6 +194,7 @@ export class QueryRoute {
       return response.send(packed(ownHead), body);
     }
     if (first !== undefined && (packs || !pieces.isAtEnd)) {
+      if (isWhole) return sendWhole(pieces, first, ownHead, response, slot);
       response.whenGone(() => pieces.interrupt(clientGone()));
       const watched = this.#watch.begin((reason) => this.#cutOff(reason, pieces, response));
       return this.#stream(pieces, first, ownHead, packs, new PacedResponse(response, slot, watched));
@@ -246,6 +250,8 @@ interface WantedAnswer {
   readonly query: Query;
   readonly head: ResponseHead;
   readonly packs: boolean;
+  /** It goes out with its length or not at all, as HTTP/1.0 needs it. */
+  readonly isWhole: boolean;
   readonly response: TransportResponse;
   readonly slot: Slot;
 }
@@ -262,7 +268,7 @@ function timed({ status, headers }: ResponseHead, { stats }: Scan, startMs: numb
   return { status, headers, timing: serverTiming(stats, performance.now() - startMs) };
 }
 
-const answerHeaders = { 'Content-Type': 'application/x-ndjson', 'Cache-Control': 'no-store' };
+const answerHeaders = { 'Content-Type': 'application/x-ndjson', 'Cache-Control': 'no-store', ...noSniffing };
 
 /** The heads of answers, of which there is one for all where CORS is off. */
 class AnswerHeads {
@@ -322,4 +328,30 @@ async function streamPlain(
     piece = atHand === null ? await pieces.next() : atHand;
   }
   response.end();
+}
+
+/** Gathers an answer until it is complete. Pieces are lent, so they are copied. */
+async function sendWhole(
+  pieces: TimedPieces,
+  first: Uint8Array,
+  head: ResponseHead,
+  response: TransportResponse,
+  slot: Slot,
+): Promise<void> {
+  response.whenGone(() => pieces.interrupt(clientGone()));
+  const kept: Buffer[] = [];
+  let bytes = 0;
+  for (let piece: Uint8Array | undefined = first; piece !== undefined; piece = await pieces.next()) {
+    bytes += piece.length;
+    if (bytes > wholeAnswerBytesMax)
+      throw new ProblemError(
+        505,
+        `over HTTP/1.0 an answer of more than ${wholeAnswerBytesMax} bytes is not given, because a broken one can't be told from a whole ` +
+          'one: use HTTP/1.1 (in nginx: "proxy_http_version 1.1;"), or a smaller limit',
+        { closes: true },
+      );
+    kept.push(Buffer.from(piece));
+  }
+  slot.leave();
+  await response.send(head, Buffer.concat(kept));
 }

@@ -12,6 +12,7 @@ export function rawProblem(problem: ProblemError): Buffer {
     'Content-Type: application/problem+json',
     `Content-Length: ${body.length}`,
     'Cache-Control: no-store',
+    'X-Content-Type-Options: nosniff',
     `Date: ${new Date().toUTCString()}`,
     'Connection: close',
   );

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { nameOfHost } from './host.js';
 import { requestLineBytesMax } from './http-limits.js';
 import { ProblemError } from './problem.js';
@@ -9,24 +10,32 @@ export interface RequestTarget {
   readonly rawQuery: string;
 }
 
+/** What a server goes by when it checks a request. */
+export interface CheckRules {
+  readonly methods: readonly string[];
+  /** Names besides `localhost`, in lowercase, that the server is asked by; null: any. */
+  readonly hosts: readonly string[] | null;
+}
+
 /**
- * Checks what the transports let through, and neither is meant for the query itself. Throws a `ProblemError` that closes the connection:
- * 505 for another version than HTTP/1.1, 405 for a method that is not in `methods`, 400 for a request with a body, a bad Host or a bad
- * target, 414 for a long one.
+ * Checks what the transports let through, and what is not meant for the query itself. Throws a `ProblemError` that closes the
+ * connection: 505 for another version than HTTP/1.1 and 1.0, 405 for another method, 400 for a request with a body, a bad Host or a bad
+ * target, 414 for a long one; and 421, which does not, for another host.
  */
-export function checkRequest(request: TransportRequest, methods: readonly string[]): RequestTarget {
-  if (request.version !== '1.1') throw versionRefusal(request.version);
-  const { method } = request;
+export function checkRequest(request: TransportRequest, { methods, hosts }: CheckRules): RequestTarget {
+  const { method, version, rawPath, rawQuery } = request;
+  if (version !== '1.1' && version !== '1.0')
+    throw refusal(505, `HTTP/${version} is not answered; use HTTP/1.1`);
   if (!methods.includes(method)) throw methodRefusal(method, methods);
   if (hasBody(request))
     throw refusal(400, 'a request with a body is not answered: put the query into the URL');
-  checkHost(request.header('host'));
-  const { rawPath, rawQuery } = request;
+  const host = request.header('host');
+  if (host !== undefined || version === '1.1') checkHost(host, hosts);
   if (rawPath.length + rawQuery.length > requestLineBytesMax)
     throw refusal(414, `the request line is longer than ${requestLineBytesMax} bytes`);
   if (!isVisible(rawPath) || !isVisible(rawQuery))
     throw refusal(400, 'the request target has characters other than those of ASCII: escape them as "%XX"');
-  return rawPath.startsWith('/') ? { rawPath, rawQuery } : withoutAuthority(rawPath, rawQuery);
+  return rawPath.startsWith('/') ? { rawPath, rawQuery } : withoutAuthority(rawPath, rawQuery, hosts);
 }
 
 /** A head that is refused: the connection can't be used on. */
@@ -36,13 +45,6 @@ function refusal(
   headers?: Record<string, string>,
 ): ProblemError {
   return new ProblemError(status, detail, { closes: true, headers });
-}
-
-function versionRefusal(version: string): ProblemError {
-  return refusal(
-    505,
-    `HTTP/${version} is not answered, because over it a broken answer can't be told from a whole one; use HTTP/1.1`,
-  );
 }
 
 /** RFC 9112, section 3: a request target is ASCII without blanks. Both libraries take more, and read it differently. */
@@ -72,23 +74,40 @@ function hasBody(request: TransportRequest): boolean {
 /**
  * RFC 9112, section 3.2: a request has one Host, and that is one. Several of them have been joined by a comma and a blank, which none has.
  */
-function checkHost(host: string | undefined): void {
+function checkHost(host: string | undefined, hosts: CheckRules['hosts']): void {
   if (host === undefined) throw refusal(400, 'the header Host is missing, which HTTP/1.1 requires');
-  if (nameOfHost(host) === undefined)
+  const name = nameOfHost(host);
+  if (name === undefined)
     throw refusal(
       400,
       `the header Host must be one name or address, with or without a port, not ${JSON.stringify(host)}`,
     );
+  checkName(name, hosts);
 }
 
-/** RFC 9112, section 3.2: a server takes the absolute form too, and `*` for OPTIONS. */
-function withoutAuthority(rawPath: string, rawQuery: string): RequestTarget {
+/**
+ * A page in a browser can have a name of its own lead to this machine (DNS rebinding), and then read what it answers. It can't have the
+ * browser send another name than that, so no name but the server's own is answered. Addresses are nobody's name.
+ */
+function checkName(name: string, hosts: CheckRules['hosts']): void {
+  if (hosts === null || isIP(name) !== 0) return;
+  const asked = name.toLowerCase();
+  if (asked === 'localhost' || hosts.includes(asked)) return;
+  throw new ProblemError(
+    421,
+    `${JSON.stringify(name)} is no name of this server: list it in server.hosts of its configuration, or ask by an address`,
+  );
+}
+
+/** RFC 9112, section 3.2: a server takes the absolute form too, with its host in the place of Host, and `*` for OPTIONS. */
+function withoutAuthority(rawPath: string, rawQuery: string, hosts: CheckRules['hosts']): RequestTarget {
   if (rawPath === '*') return { rawPath: '/', rawQuery };
   const scheme = /^https?:\/\//i.exec(rawPath)?.[0];
   if (scheme === undefined) throw refusal(400, 'the request target must begin with "/"');
   const slash = rawPath.indexOf('/', scheme.length);
   const host = rawPath.slice(scheme.length, slash < 0 ? undefined : slash);
-  if (nameOfHost(host) === undefined)
-    throw refusal(400, `the request target names no host: ${JSON.stringify(host)}`);
+  const name = nameOfHost(host);
+  if (name === undefined) throw refusal(400, `the request target names no host: ${JSON.stringify(host)}`);
+  checkName(name, hosts);
   return { rawPath: slash < 0 ? '/' : rawPath.slice(slash), rawQuery };
 }

@@ -4,7 +4,7 @@ import { LogstrataError } from '../engine/errors.js';
 import type { CorsOrigin } from './cors.js';
 import { Admission } from './admission.js';
 import { TrustedProxies } from './client-address.js';
-import { formatAddress } from './listen.js';
+import { formatAddress, isLoopback } from './listen.js';
 import { NodeTransport } from './node-transport.js';
 import { QueryRoute } from './query-route.js';
 import type { RequestHandler, Transport, TransportName } from './transport.js';
@@ -36,6 +36,10 @@ export interface ServerOptions {
   readonly answerTimeoutMs: number;
   /** Proxies whose `X-Forwarded-For` names the client: addresses and networks. */
   readonly trustedProxies: readonly string[];
+  /** A client that takes nothing of its answer for this long is gone. uWebSockets.js has a time of its own. */
+  readonly clientTimeoutMs: number;
+  /** Names besides `localhost`, in lowercase, that the server is asked by. None: any, unless it listens on a loopback address. */
+  readonly hosts: readonly string[];
   /** The clock for relative times, ms since the epoch. */
   readonly now: () => number;
   /** For failures on our side, one sentence each. */
@@ -58,15 +62,20 @@ export interface RunningServer {
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const admission = new Admission(options.queriesMax);
+  const { host, port } = options.listen;
   const route = new QueryRoute(
-    { ...options, corsOrigin: options.corsOrigin, proxies: new TrustedProxies(options.trustedProxies) },
+    {
+      ...options,
+      corsOrigin: options.corsOrigin,
+      proxies: new TrustedProxies(options.trustedProxies),
+      hosts: isLoopback(host) || options.hosts.length > 0 ? options.hosts : null,
+    },
     admission,
   );
   const { transport, whyNotUws } = chooseTransport(
-    options.transport,
+    options,
     (request, response) => void route.answer(request, response),
   );
-  const { host, port } = options.listen;
   const portTaken = await transport.listen(host, port);
   const isEverywhere = host === undefined || host === '' || host === '0.0.0.0' || host === '::';
   return {
@@ -86,12 +95,16 @@ interface ChosenTransport {
   readonly whyNotUws: string | undefined;
 }
 
-function chooseTransport(choice: TransportChoice, handler: RequestHandler): ChosenTransport {
-  if (choice === 'node') return { transport: new NodeTransport(handler), whyNotUws: undefined };
+function chooseTransport(
+  { transport: choice, clientTimeoutMs }: ServerOptions,
+  handler: RequestHandler,
+): ChosenTransport {
+  if (choice === 'node')
+    return { transport: new NodeTransport(handler, clientTimeoutMs), whyNotUws: undefined };
   const found = loadUws();
   if ('uws' in found) return { transport: new UwsTransport(found.uws, handler), whyNotUws: undefined };
   const { whyNot } = found;
-  if (choice === 'auto') return { transport: new NodeTransport(handler), whyNotUws: whyNot };
+  if (choice === 'auto') return { transport: new NodeTransport(handler, clientTimeoutMs), whyNotUws: whyNot };
   throw new LogstrataError(
     'unsupported',
     `the transport "uws" can't be used: ${whyNot}; "node" can everywhere`,

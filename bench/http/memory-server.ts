@@ -38,6 +38,8 @@ const server = await startServer({
   clientRateMin: 0,
   answerTimeoutMs: 3_600_000,
   trustedProxies: [],
+  clientTimeoutMs: 60_000,
+  hosts: [],
   now: Date.now,
   log: (message) => process.stderr.write(`${message}\n`),
 });

@@ -100,6 +100,8 @@ export async function serveAgents(
     clientRateMin: server.clientRateMin,
     answerTimeoutMs: server.answerTimeoutMs,
     trustedProxies: server.trustedProxies,
+    clientTimeoutMs: server.clientTimeoutMs,
+    hosts: server.hosts,
     now: Date.now,
     log: (message) => log.error({}, message),
   });

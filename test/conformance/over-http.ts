@@ -91,6 +91,8 @@ class Service implements OpenedStore {
       clientRateMin: 0,
       answerTimeoutMs: 3_600_000,
       trustedProxies: [],
+      clientTimeoutMs: 60_000,
+      hosts: ['test'],
       now,
       log: () => {},
     });
@@ -192,8 +194,9 @@ class Service implements OpenedStore {
 }
 
 function bytesOf({ method, target, version, headers, body }: HttpRequest): Buffer {
-  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('');
-  return Buffer.from(`${method} ${target} ${version}\r\nHost: test\r\n${lines}\r\n${body}`, 'utf8');
+  const named = headers.some(([name]) => name === 'Host') ? headers : [['Host', 'test'], ...headers];
+  const lines = named.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  return Buffer.from(`${method} ${target} ${version}\r\n${lines}\r\n${body}`, 'utf8');
 }
 
 /** Resolves when the first bytes of an answer have come, or none can come any more. */

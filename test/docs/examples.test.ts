@@ -153,7 +153,12 @@ describe('configuration in the documentation', () => {
     const config = parseConfig(lines.join('\n'), '/srv/config.yaml');
     expect(config).toEqual({
       ...defaultConfig,
-      server: { ...defaultConfig.server, corsOrigin: ['https://logs.example.com'] },
+      server: {
+        ...defaultConfig.server,
+        corsOrigin: ['https://logs.example.com'],
+        hosts: ['logs.example.com'],
+        trustedProxies: ['10.0.0.0/8'],
+      },
       storage: { path: '/srv/data/store', zstdAfterMs: 7 * 86_400_000, cacheBytes: null },
     });
   });

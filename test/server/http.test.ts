@@ -12,6 +12,7 @@ const two = (): ScriptedStore => new ScriptedStore(() => [piece(1), piece(2)]);
 function expectProblem(response: WireResponse | undefined, status: number): Record<string, unknown> {
   expect(response?.status).toBe(status);
   expect(response!.headers.get('content-type')).toBe('application/problem+json');
+  expect(response!.headers.get('x-content-type-options')).toBe('nosniff');
   expect(response!.isWhole).toBe(true);
   const problem = JSON.parse(response!.body.toString()) as Record<string, unknown>;
   expect(problem).toMatchObject({ type: 'about:blank', status });
@@ -35,6 +36,7 @@ describe.each(transports)('on %s', (transport) => {
     expect(response.headers.get('content-type')).toBe('application/x-ndjson');
     expect(response.headers.get('cache-control')).toBe('no-store');
     expect(response.headers.get('vary')).toBe('Accept-Encoding');
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff');
     expect(response.headers.get('server-timing')).toMatch(/^first;dur=[\d.]+, select;dur=/);
     expect(response.headers.has('access-control-allow-origin')).toBe(false);
     expect(response.headers.has('uwebsockets')).toBe(false);
@@ -271,6 +273,36 @@ describe.each(transports)('on %s', (transport) => {
     expect(responses.at(-1)!.headers.get('connection')).toBe('close');
   });
 
+  it('answers by addresses, localhost and its own names, and by no other', async () => {
+    const hosts = ['logs.example.com'];
+    const { address } = await serve(transport, two(), { hosts });
+    const port = new URL(address).port;
+    const anyName = await serve(transport, two(), { hosts: [], listen: { host: '0.0.0.0', port: 0 } });
+    const named = await serve(transport, two(), { hosts, listen: { host: '0.0.0.0', port: 0 } });
+    for (const [host, status] of [
+      [`127.0.0.1:${port}`, 200],
+      ['192.0.2.7', 200],
+      ['[::1]:1', 200],
+      ['localhost', 200],
+      ['LocalHost:2111', 200],
+      ['logs.example.com', 200],
+      ['Logs.Example.COM:8080', 200],
+      ['evil.example', 421],
+      [`evil.example:${port}`, 421],
+      ['127.0.0.1.evil.example', 421],
+      ['localhost.evil.example', 421],
+      ['127.1', 421],
+      ['a.logs.example.com', 421],
+    ] as const) {
+      const options = { headers: { Host: host } };
+      const response = await ask(address, '/api/query/nginx', options);
+      expect([host, response.status]).toEqual([host, status]);
+      if (status === 421) expect(expectProblem(response, 421).detail).toContain('server.hosts');
+      expect((await ask(named.address, '/api/query/nginx', options)).status).toBe(status);
+      expect((await ask(anyName.address, '/api/query/nginx', options)).status).toBe(200);
+    }
+  });
+
   it('says when it has answered', async () => {
     const { address } = await serve(transport, two());
     const beforeMs = Date.now();
@@ -364,6 +396,8 @@ describe.each(transports)('on %s', (transport) => {
       clientRateMin: 0,
       answerTimeoutMs: 1000,
       trustedProxies: [],
+      clientTimeoutMs: 1,
+      hosts: [],
       now: Date.now,
       log: () => undefined,
     });

@@ -34,6 +34,8 @@ export async function serve(
     clientRateMin: 0,
     answerTimeoutMs: 3_600_000,
     trustedProxies: [],
+    clientTimeoutMs: 60_000,
+    hosts: ['x', 'test'],
     now: () => Date.UTC(2026, 0, 15),
     log: (message) => logged.push(message),
     ...options,

@@ -52,3 +52,53 @@ async function dribble(transport: TransportName): Promise<void> {
 it('closes a connection whose head does not end, though bytes go on coming, on every transport', async () => {
   await Promise.all(transports.map((transport) => dribble(transport)));
 });
+
+describe('a client that has closed its side, on node:http,', () => {
+  const request = 'GET /api/query/nginx?limit=8 HTTP/1.1\r\nHost: x\r\n\r\n';
+
+  it('gets its whole answer', async () => {
+    const later = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 300));
+    const store = new ScriptedStore(function* ({ limit }) {
+      yield later();
+      for (let i = 0; i < limit; i++) yield piece(i, pieceBytes);
+      yield later();
+      yield piece(limit, pieceBytes);
+    });
+    const { address } = await serve('node', store);
+    const wire = await Wire.open(address);
+    wire.socket.allowHalfOpen = true;
+    wire.socket.end(request);
+    const [response] = await wire.responses(1);
+    expect(response).toMatchObject({ status: 200, isWhole: true });
+    expect(response!.body.length).toBe(9 * pieceBytes);
+    await wire.closed();
+  });
+
+  it('is gone where there is nothing to send to it', async () => {
+    const store = new ScriptedStore(() => [piece(1), new Promise(() => undefined)]);
+    const { address } = await serve('node', store);
+    const wire = await Wire.open(address);
+    wire.socket.allowHalfOpen = true;
+    wire.socket.end(request);
+    await until(() => store.ended === 1, 'the scan ended');
+    await wire.closed();
+  });
+});
+
+it('cuts off a client that takes nothing for server.client_timeout, and no other, on node:http', async () => {
+  const store = new ScriptedStore(function* ({ limit }) {
+    for (let i = 0; i < limit; i++) yield piece(i, pieceBytes);
+    yield new Promise((resolve) => setTimeout(resolve, 1500));
+  });
+  const { address } = await serve('node', store, { clientTimeoutMs: 500 });
+  const slow = await Wire.open(address);
+  slow.socket.pause();
+  slow.send('GET /api/query/nginx?limit=1000 HTTP/1.1\r\nHost: x\r\n\r\n');
+  // One that waits for the scan longer than that.
+  const patient = ask(address, '/api/query/nginx?limit=20');
+  await until(() => store.ended === 2, 'both scans ended');
+  slow.socket.resume();
+  await slow.closed();
+  expect((await slow.responses(1))[0]?.isWhole).toBe(false);
+  expect((await patient).body.length).toBe(20 * pieceBytes);
+});

@@ -44,6 +44,8 @@ server:
   client_rate: 2kb
   answer_timeout: 10m
   trusted_proxies: [10.0.0.0/8, '::1']
+  client_timeout: 2m
+  hosts: [Logs.example.com, logs]
 watch: yes
 storage: { path: store, zstd_after: 2d, cache: 1.5gb }
 file_input: { limit: 100, grace: 2h, flush: 100ms, tail_timeout: 8s }
@@ -59,6 +61,8 @@ file_input: { limit: 100, grace: 2h, flush: 100ms, tail_timeout: 8s }
         clientRateMin: 2048,
         answerTimeoutMs: 600_000,
         trustedProxies: ['10.0.0.0/8', '::1'],
+        clientTimeoutMs: 120_000,
+        hosts: ['logs.example.com', 'logs'],
       },
       storage: { path: '/etc/logstrata/store', zstdAfterMs: 2 * 86_400_000, cacheBytes: 1.5 * 2 ** 30 },
       fileInput: { limit: 100, graceMs: 7_200_000, flushMs: 100, tailTimeoutMs: 8000 },
@@ -92,6 +96,11 @@ file_input:
     ['server:\n  lissten: x\n', ':2:3: unknown key "lissten" (did you mean "listen"?)'],
     ['server:\n  listen: "2111"\n', ':2:11: listen must be an address and a port such as 127.0.0.1:2111'],
     ['server:\n  listen: a:70000\n', ':2:11: listen must be'],
+    [
+      'server:\n  hosts: "logs:2111"\n',
+      ':2:10: hosts must be names such as logs.example.com, without a port',
+    ],
+    ['server:\n  client_timeout: soon\n', ':2:19: client_timeout must be'],
     ['server:\n  timezone: Mars/Base\n', ':2:13: unknown time zone "Mars/Base"'],
     ['server:\n  cors: "*"\n', ':2:9: cors must be a mapping with origin, not "*"'],
     ['server:\n  cors: { origin: example.com }\n', ':2:19: origin must be "*" or origins such as'],
