@@ -9,17 +9,19 @@ import { describeSystemError, SourceError, systemCode } from './source-error.js'
  * A name that is there is taken as it stands, whatever characters it has. Every file is looked at before any is loaded.
  *
  * @param folder what relative patterns start from
+ * @param onPassedOver is told of a name that a pattern matches and that is not UTF-8: such a file can't be named here
  * Throws `not_found` for a pattern without a file, `invalid` for a folder or a pipe, `io` for a file without permission.
  */
 export async function expandFiles(
   patterns: readonly string[],
   folder: string = process.cwd(),
+  onPassedOver: (path: string) => void = () => undefined,
 ): Promise<string[]> {
   if (patterns.length === 0) throw new LogstrataError('invalid', 'no file to load was named');
   const files: string[] = [];
   const seen = new Set<string>();
   for (const pattern of patterns) {
-    for (const path of await expandPattern(pattern, folder)) {
+    for (const path of await expandPattern(pattern, folder, onPassedOver)) {
       const place = resolve(folder, path);
       const real = await requireReadableFile(place, path);
       if (seen.has(real)) continue;
@@ -30,13 +32,27 @@ export async function expandFiles(
   return files;
 }
 
-async function expandPattern(pattern: string, folder: string): Promise<string[]> {
+async function expandPattern(
+  pattern: string,
+  folder: string,
+  onPassedOver: (path: string) => void,
+): Promise<string[]> {
   if (pattern === '') throw new LogstrataError('invalid', 'the name of a file to load is empty');
   if (await isThere(resolve(folder, pattern))) return [pattern];
   const { glob, isDynamicPattern } = await import('tinyglobby');
   if (!isDynamicPattern(pattern))
     throw new SourceError('not_found', `${pattern} is not there`, { path: pattern });
-  const paths = await glob(pattern, { cwd: folder, onlyFiles: true, dot: true, expandDirectories: false });
+  const paths: string[] = [];
+  for (const path of await glob(pattern, {
+    cwd: folder,
+    onlyFiles: true,
+    dot: true,
+    expandDirectories: false,
+  })) {
+    // Where a name is not UTF-8, what stands for its bytes names no file.
+    if (path.includes('\ufffd') && !(await isThere(resolve(folder, path)))) onPassedOver(path);
+    else paths.push(path);
+  }
   if (paths.length === 0) throw new SourceError('not_found', `${pattern} matches no file`, { path: pattern });
   return paths.sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
 }

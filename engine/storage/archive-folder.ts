@@ -15,6 +15,7 @@ import { verifyOpening } from '../maintenance/verify.js';
 import { BackgroundCompaction, type BackgroundAgent } from '../maintenance/background.js';
 import { isAgentName, sameSchema, type Schema } from '../schema.js';
 import { WorkerPool, workersDefault } from '../workers/worker-pool.js';
+import { AgentFolders } from './agent-folders.js';
 import { AgentState } from './agent-state.js';
 import { AgentWriter } from './agent-writer.js';
 import { arrowModules } from './arrow-modules.js';
@@ -126,6 +127,7 @@ export class ArchiveFolder implements Archive {
   private timer: NodeJS.Timeout | undefined;
   private maintaining: Promise<void> | undefined;
   private lastWarning: string | undefined;
+  private readonly folders: AgentFolders;
   private closed = false;
 
   constructor(
@@ -143,6 +145,7 @@ export class ArchiveFolder implements Archive {
       onWarning: () => {},
       ...options,
     };
+    this.folders = new AgentFolders(directory, this.settings.onWarning);
     if (options.background !== undefined)
       this.background = new BackgroundCompaction({ directory, ...this.settings, ...options.background });
     this.ownWorkers = options.workers === undefined ? new WorkerPool(workersDefault()) : undefined;
@@ -216,14 +219,8 @@ export class ArchiveFolder implements Archive {
     }
   }
 
-  async agents(): Promise<string[]> {
-    const names: string[] = [];
-    for (const name of await this.directory.list('')) {
-      if (!isAgentName(name)) continue;
-      const isOwn = (file: string): boolean => /^(manifest-|dt=|hot$|rejected$)/.test(file);
-      if ((await this.directory.list(name)).some(isOwn)) names.push(name);
-    }
-    return names;
+  agents(): Promise<string[]> {
+    return this.folders.agents();
   }
 
   async agent(name: string, schema?: Schema, retention?: Retention): Promise<AgentStore> {

@@ -12,9 +12,11 @@ export interface Directory {
   absolutePath?(path: string): string;
   /** Names of the files and folders in `path`, sorted; empty when `path` is not there. */
   list(path: string): Promise<string[]>;
+  /** Whether `path` is there and a folder. */
+  isFolder(path: string): Promise<boolean>;
   /** Creates `path` and its parents where missing, durably. */
   makeDirectory(path: string): Promise<void>;
-  /** Opens for reading at any position. Throws `not_found`. */
+  /** Opens for reading at any position, and never waits, whatever stands there. Throws `not_found`, and `io` for what is no regular file. */
   openRead(path: string): Promise<ReadableFile>;
   /** Creates a new file; throws `exists` when there is one. Durable once `sync` and `syncDirectory` have returned. */
   create(path: string): Promise<WritableFile>;

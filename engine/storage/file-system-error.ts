@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs';
 import { userInfo } from 'node:os';
 import { LogstrataError, type ErrorCode } from '../errors.js';
 
@@ -59,6 +60,13 @@ function describe(code: string, action: string, path: string): [ErrorCode, strin
     default:
       return ['io', `cannot ${action} ${path}: ${code}`];
   }
+}
+
+/** What is wrong with something that should be a regular file; undefined for one. */
+export function problemOfKind(stats: Stats): string | undefined {
+  if (stats.isFile()) return undefined;
+  const kind = stats.isDirectory() ? 'a folder' : stats.isFIFO() ? 'a named pipe' : 'no regular file';
+  return `it is ${kind}, a file was expected`;
 }
 
 /**

@@ -1,6 +1,7 @@
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { LogstrataError } from '../errors.js';
 import { openFilesIdleMs, openFilesMax } from '../limits.js';
-import { fileSystemError, hasSystemCode } from './file-system-error.js';
+import { fileSystemError, hasSystemCode, problemOfKind } from './file-system-error.js';
 
 interface OpenFile {
   readonly descriptor: number;
@@ -65,7 +66,7 @@ export class OpenFiles {
   #openNew(path: string): number {
     for (;;) {
       try {
-        return openSync(path, 'r');
+        return openRegular(path);
       } catch (error) {
         if (!hasSystemCode(error, 'EMFILE', 'ENFILE') || this.#files.size === 0)
           throw fileSystemError(error, 'open', path);
@@ -99,6 +100,16 @@ export class OpenFiles {
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
+}
+
+/** Opens a file to read. Throws `io` for what is no regular file, and never waits for it. */
+function openRegular(path: string): number {
+  // Without O_NONBLOCK, opening a named pipe waits for a writer, and the thread with it.
+  const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const problem = problemOfKind(fstatSync(descriptor));
+  if (problem === undefined) return descriptor;
+  closeSync(descriptor);
+  throw new LogstrataError('io', `cannot open ${path}: ${problem}`, { path });
 }
 
 /** The files of this thread. */

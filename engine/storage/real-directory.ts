@@ -4,7 +4,7 @@ import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { assert } from '../assert.js';
 import { LogstrataError } from '../errors.js';
 import type { Directory, ReadableFile, WritableFile } from './directory.js';
-import { fileSystemError, hasSystemCode } from './file-system-error.js';
+import { fileSystemError, hasSystemCode, problemOfKind } from './file-system-error.js';
 import { ownerFor, type Owner } from './folder-owner.js';
 import { pathParts } from './relative-path.js';
 
@@ -154,6 +154,10 @@ class RealDirectory implements Directory {
     });
   }
 
+  async isFolder(path: string): Promise<boolean> {
+    return this.#run('look at', path, isFolder);
+  }
+
   async makeDirectory(path: string): Promise<void> {
     await this.#run('create the folder', path, async (absolute) => {
       for (const made of await makeFolders(absolute)) {
@@ -218,13 +222,14 @@ class RealDirectory implements Directory {
 
   async #openFile(action: string, path: string, flags: number, owner?: Owner): Promise<RealFile> {
     return this.#run(action, path, async (absolute) => {
-      const handle = await fs.open(absolute, flags, 0o644);
-      // Opening a folder to read succeeds on Linux; only the first read would say what is wrong.
-      if ((await handle.stat()).isDirectory()) {
+      // Without O_NONBLOCK, opening a named pipe waits for a writer.
+      const handle = await fs.open(absolute, flags | constants.O_NONBLOCK, 0o644);
+      const stats = await handle.stat();
+      const problem = problemOfKind(stats);
+      // What is written to may be a device; nothing is read of one.
+      if (problem !== undefined && (flags === constants.O_RDONLY || stats.isDirectory())) {
         await handle.close();
-        throw new LogstrataError('io', `cannot ${action} ${absolute}: it is a folder, a file was expected`, {
-          path: absolute,
-        });
+        throw new LogstrataError('io', `cannot ${action} ${absolute}: ${problem}`, { path: absolute });
       }
       try {
         if (owner !== undefined) await handle.chown(owner.uid, owner.gid);

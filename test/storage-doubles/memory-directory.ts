@@ -78,6 +78,11 @@ export class MemoryDirectory implements Directory {
     return [...this.#tree.folder(path, 'list').seen.keys()].sort();
   }
 
+  async isFolder(path: string): Promise<boolean> {
+    this.#reading('list');
+    return this.#tree.find(path) instanceof MemoryFolder;
+  }
+
   async makeDirectory(path: string): Promise<void> {
     let folder = this.#tree.root;
     this.#check();

@@ -1,0 +1,64 @@
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { root, run, workFolder } from './process.js';
+
+const agents = ['--agents', join(root, 'agents')];
+
+async function loaded(): Promise<string> {
+  const folder = workFolder();
+  const sample = join(root, 'data/samples/app.log');
+  expect((await run(folder, ['load', 'app', sample, ...agents])).code).toBe(0);
+  return folder;
+}
+
+it('files in the data folder that are no agent are passed over and named', async () => {
+  const folder = await loaded();
+  writeFileSync(join(folder, 'data/store/README'), 'whose is this?');
+  writeFileSync(join(folder, 'data/store/nohup.out'), '');
+  writeFileSync(join(folder, 'data/store/app/nohup.out'), '');
+  for (const args of [
+    ['stats'],
+    ['verify'],
+    ['compact'],
+    ['export', 'app', '--format', 'jsonl', '--output', 'a.jsonl'],
+  ]) {
+    const { code, stderr } = await run(folder, args);
+    expect([args, code, stderr]).toMatchObject([args, 0, {}]);
+    if (args[0] !== 'export') {
+      expect(stderr).toContain('store/README is passed over');
+      expect(stderr).toContain('store/nohup.out is passed over');
+    }
+  }
+});
+
+it('a named pipe in the place of a segment is damage, and holds nobody up', async () => {
+  const folder = await loaded();
+  const place = join(folder, 'data/store/app');
+  const segment = readdirSync(place, { recursive: true, encoding: 'utf8' }).find((name) =>
+    name.endsWith('.parquet'),
+  )!;
+  rmSync(join(place, segment));
+  expect(spawnSync('mkfifo', [join(place, segment)]).status).toBe(0);
+  for (const workers of ['0', '2']) {
+    const { code, stderr } = await run(folder, ['query', 'app', '--limit', '3000', '--workers', workers]);
+    expect([code, stderr]).toMatchObject([1, expect.stringContaining('named pipe') as unknown]);
+  }
+  const verified = await run(folder, ['verify']);
+  expect([verified.code, verified.stdout + verified.stderr]).toMatchObject([
+    1,
+    expect.stringContaining('named pipe') as unknown,
+  ]);
+});
+
+it('a name that is not UTF-8 among those of a pattern is passed over and named', async () => {
+  const folder = workFolder();
+  const logs = join(folder, 'logs');
+  mkdirSync(logs);
+  copyFileSync(join(root, 'data/samples/app.log'), join(logs, 'good.log'));
+  const odd = Buffer.concat([Buffer.from(`${logs}/odd-`), Buffer.from([0xff, 0xfe]), Buffer.from('.log')]);
+  writeFileSync(odd, 'x\n');
+  const { code, stderr } = await run(folder, ['load', 'app', 'logs/*.log', ...agents]);
+  expect([code, stderr]).toMatchObject([0, expect.stringContaining('its name is not UTF-8') as unknown]);
+});
