@@ -1,11 +1,11 @@
 import { execFileSync, fork, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { temporaryFolder } from '../agents/load/temporary.js';
 import { main, root, run, start, workFolder } from '../cli/process.js';
-import { until } from './numbered-log.js';
 
 const long = process.env['LOGSTRATA_LONG'] === '1';
 const link = join(root, 'dist/engine/storage/writer-link.js');
@@ -102,7 +102,7 @@ it('the lock is never held by two of many processes that start, end and are kill
     }`;
   const script = join(folder, 'starter.mjs');
   writeFileSync(script, starter);
-  const wanted = long ? 20_000 : 60;
+  const wanted = long ? 20_000 : 40;
   let held = 0;
   let kills = 0;
   const faults: unknown[] = [];
@@ -120,16 +120,16 @@ it('the lock is never held by two of many processes that start, end and are kill
       begin();
     });
   };
-  onTestFinished(() => {
+  const end = async (): Promise<void> => {
     isOver = true;
+    const ends = [...running].map((child) => once(child, 'exit'));
     for (const child of running) child.kill('SIGKILL');
-  });
+    await Promise.all(ends);
+  };
+  onTestFinished(end);
   for (let i = 0; i < 4; i++) begin();
-  await until(() => faults.length > 0 || (held >= wanted && kills > 0), 'many have held the lock');
-  isOver = true;
-  const ends = [...running].map((child) => once(child, 'exit'));
-  for (const child of running) child.kill('SIGKILL');
-  await Promise.all(ends);
+  while (faults.length === 0 && (held < wanted || kills === 0)) await delay(10);
+  await end();
   expect(faults).toEqual([]);
   const { says } = await program(`
     import { lockForWriting } from ${JSON.stringify(link)};
@@ -140,7 +140,6 @@ it('the lock is never held by two of many processes that start, end and are kill
   expect(readdirSync(join(data, '.lock'))).toEqual([
     readlinkSync(join(data, '.writer')).slice('.lock/'.length),
   ]);
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** What puts a command into another network namespace, as a container is in; null where that is not allowed. */
