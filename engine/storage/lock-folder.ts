@@ -66,7 +66,10 @@ export class LockFolder {
         await fs.chmod(path, mode);
         await giveTo(path, location);
       }
-      assertTrusted(location, path, data, await fs.lstat(path));
+      const lock = await fs.lstat(path);
+      assertTrusted(location, path, data, lock);
+      // As after `chmod -R a+rX` of the data folder: others could connect.
+      if ((lock.mode & ~mode & 0o777) !== 0) await fs.chmod(path, mode);
     } catch (error) {
       throw fileSystemError(error, 'make', path);
     }
@@ -114,10 +117,12 @@ export class LockFolder {
     return (await fs.readdir(join(this.location, folderName))).sort();
   }
 
-  /** Gives what lies at `name` to whom all else in the data folder belongs, and everybody who gets as far as here the right to connect. */
+  /** Gives the socket at `name` to whom all else in the data folder belongs, and lets those connect who may write there. */
   async open(name: string): Promise<void> {
     const path = this.#pathOf(name);
-    await fs.chmod(path, 0o666);
+    const { mode } = await fs.stat(this.location);
+    // Whatever group it has: only that of the data folder gets as far as here.
+    await fs.chmod(path, (mode & groupWrites) === 0 ? 0o600 : 0o666);
     await giveTo(path, this.location);
   }
 

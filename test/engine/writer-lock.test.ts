@@ -1,6 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readlinkSync } from 'node:fs';
+import { readdirSync, readlinkSync, statSync } from 'node:fs';
 import { chmod, chown, mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -165,6 +165,19 @@ it('trusts no folder that others than those who may write to the data can make s
     await chown(place, 0, 0);
   }
   await (await lockForWriting(folder, 'load'))!.release();
+});
+
+it('closes what others were let into with the data', async () => {
+  const folder = await freshFolder();
+  await (await lockForWriting(folder, 'load'))!.release();
+  await chmod(join(folder, '.lock'), 0o755);
+  const lock = await lockForWriting(folder, 'serve');
+  const [name] = leftIn(folder);
+  const modes = [join(folder, '.lock'), join(folder, '.lock', name!)].map(
+    (path) => statSync(path).mode & 0o777,
+  );
+  expect(modes).toEqual([0o700, 0o600]);
+  await lock!.release();
 });
 
 it('is shared by a group that may write to the data, and by nobody else', async () => {

@@ -1,10 +1,11 @@
 import { execFileSync, fork, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { temporaryFolder } from '../agents/load/temporary.js';
+import { lockForWriting } from '../../engine/storage/writer-link.js';
 import { main, root, run, start, workFolder } from '../cli/process.js';
 
 const long = process.env['LOGSTRATA_LONG'] === '1';
@@ -77,6 +78,11 @@ describe.runIf(process.getuid?.() === 0)('another user of the machine', () => {
     server.child.kill('SIGTERM');
     await server.finished;
     expect((await program(ask)).says).toBe('none');
+    // Whose the data folder is may ask root, too.
+    for (const path of [data, join(data, '.lock')]) chownSync(path, 65_534, 65_534);
+    const lock = await lockForWriting(data, 'load');
+    expect((await program(ask)).says).toBe('connected');
+    await lock!.release();
   });
 });
 
