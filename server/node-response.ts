@@ -2,21 +2,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { assert } from '../engine/assert.js';
 import { clientGone } from './client-gone.js';
 import { lingerBytesMax, lingerTimeoutMs } from './http-limits.js';
+import type { NodeConnection } from './node-connection.js';
 import type { ResponseHead, TransportResponse } from './transport.js';
 
 const ignore = (): void => undefined;
-
-/** What an answer needs of its transport. */
-export interface NodeDoor {
-  readonly isStopping: boolean;
-  readonly clientTimeoutMs: number;
-}
 
 /** One answer on node:http. Bodies are handed to the kernel from where they lie. */
 export class NodeResponse implements TransportResponse {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
-  readonly #door: NodeDoor;
+  readonly #connection: NodeConnection;
   #isWatched = false;
   #whenGone: (() => void) | undefined;
   /** Pieces that Node has not said yet to be with the kernel. */
@@ -24,10 +19,10 @@ export class NodeResponse implements TransportResponse {
   /** Waits until there are none. */
   #waiter: { readonly resolve: () => void; readonly reject: (error: Error) => void } | undefined;
 
-  constructor(request: IncomingMessage, response: ServerResponse, door: NodeDoor) {
+  constructor(request: IncomingMessage, response: ServerResponse, connection: NodeConnection) {
     this.#request = request;
     this.#response = response;
-    this.#door = door;
+    this.#connection = connection;
     // Without a listener a failed write would end the process; `close` follows in any case.
     response.on('error', ignore);
   }
@@ -93,7 +88,7 @@ export class NodeResponse implements TransportResponse {
 
   /** Node ends a connection whose client has taken nothing for that time. Behind the answer its own limits hold again. */
   #limitWait(): void {
-    this.#request.socket.setTimeout(this.#door.clientTimeoutMs);
+    this.#request.socket.setTimeout(this.#connection.door.clientTimeoutMs);
   }
 
   #watch(): void {
@@ -110,7 +105,10 @@ export class NodeResponse implements TransportResponse {
     const lines = [...linesOf(head.headers)];
     if (head.timing !== undefined) lines.push('Server-Timing', head.timing);
     if (length !== undefined) lines.push('Content-Length', String(length));
-    if (head.closes === true || this.#door.isStopping) lines.push('Connection', 'close');
+    if (head.closes === true || this.#connection.door.isStopping) {
+      this.#connection.isClosing = true;
+      lines.push('Connection', 'close');
+    }
     this.#response.writeHead(head.status, lines);
   }
 

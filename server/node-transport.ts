@@ -1,19 +1,13 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import {
-  connectionsMax,
-  halfClosedTimeoutMs,
-  headBytesMax,
-  headTimeoutMs,
-  idleTimeoutMs,
-  pipelinedRequestsMax,
-} from './http-limits.js';
+import { connectionsMax, headBytesMax, headTimeoutMs, idleTimeoutMs } from './http-limits.js';
 import { listenOn } from './listen.js';
+import { NodeConnection } from './node-connection.js';
+import type { NodeDoor } from './node-connection.js';
 import { NodeRequest } from './node-request.js';
 import { NodeResponse } from './node-response.js';
-import { OpenConnections, type OpenConnection } from './open-connections.js';
-import type { NodeDoor } from './node-response.js';
+import { OpenConnections } from './open-connections.js';
 import { ProblemError } from './problem.js';
 import { closeGently, rawProblem } from './raw-response.js';
 import type { RequestHandler, Transport } from './transport.js';
@@ -49,7 +43,7 @@ export class NodeTransport implements Transport, NodeDoor {
     // Node drops headers beyond its count without a word; how long all of them may be is bounded.
     this.#server.maxHeadersCount = 0;
     this.#server.on('connection', (socket: Socket) => {
-      const connection = new NodeConnection(socket);
+      const connection = new NodeConnection(socket, this);
       this.#connections.set(socket, connection);
       this.#open.add(connection);
       socket.on('close', () => {
@@ -82,16 +76,18 @@ export class NodeTransport implements Transport, NodeDoor {
   }
 
   #take(request: IncomingMessage, response: ServerResponse): void {
-    this.#connections
-      .get(request.socket)!
-      .answerInTurn(response, () =>
-        this.#handler(new NodeRequest(request), new NodeResponse(request, response, this)),
-      );
+    const connection = this.#connections.get(request.socket)!;
+    connection.answerInTurn(response, () =>
+      this.#handler(new NodeRequest(request), new NodeResponse(request, response, connection)),
+    );
   }
 
   /** Answers what Node can't read. An answer under way on the connection can't be followed by another any more. */
   #refuse(error: NodeJS.ErrnoException, socket: Socket): void {
-    const isAnswering = this.#connections.get(socket)?.isAnswering === true;
+    const connection = this.#connections.get(socket);
+    // What comes behind a request that is refused is for nobody, and the refusal is on its way.
+    if (connection?.isClosing === true) return;
+    const isAnswering = connection?.isAnswering === true;
     const isGone = error.code === 'ECONNRESET' || error.code === 'EPIPE' || !socket.writable;
     if (isGone || isAnswering || error.code === 'ERR_HTTP_REQUEST_TIMEOUT') socket.destroy();
     else closeGently(socket, rawProblem(problemOfParser(error)));
@@ -108,76 +104,4 @@ function problemOfParser(error: NodeJS.ErrnoException): ProblemError {
   const { reason } = error as { readonly reason?: unknown };
   const met = typeof reason === 'string' ? `: ${reason}` : '';
   return new ProblemError(400, `this is not an HTTP/1.1 request${met}`);
-}
-
-/** One client's connection: its requests are answered one after another. */
-class NodeConnection implements OpenConnection {
-  /** Of the other end. */
-  readonly address: string;
-  readonly #socket: Socket;
-  /** The answer to the request that came last. */
-  #last: ServerResponse | undefined;
-  #waiting = 0;
-
-  constructor(socket: Socket) {
-    this.#socket = socket;
-    this.address = socket.remoteAddress ?? '';
-    socket.on('end', () => this.#watchHalfClosed());
-  }
-
-  /** An answer is under way, or waits for the one before it. */
-  get isAnswering(): boolean {
-    return this.#last?.writableFinished === false;
-  }
-
-  /**
-   * Node hands over pipelined requests all at once; here one begins when the one before has ended, so that a connection
-   * takes one query's slot. Beyond a bound the socket is not read.
-   */
-  answerInTurn(response: ServerResponse, begin: () => void): void {
-    const before = this.#last;
-    this.#last = response;
-    if (before === undefined || response.socket !== null) {
-      begin();
-      return;
-    }
-    this.#waiting++;
-    if (this.#waiting >= pipelinedRequestsMax) this.#socket.pause();
-    before.on('close', () => {
-      this.#waiting--;
-      if (this.#waiting < pipelinedRequestsMax) this.#socket.resume();
-      if (!this.#socket.destroyed) begin();
-    });
-  }
-
-  destroy(): void {
-    this.#socket.destroy();
-  }
-
-  /** Closes a connection that waits for a request, and another one behind its answer. */
-  stop(): void {
-    if (this.isAnswering) this.#last!.on('close', () => this.#closeUnlessAnswering());
-    else this.#socket.destroySoon();
-  }
-
-  /**
-   * A client that has closed its side may be one that only sends no more, or may have gone. What is written to one that has gone comes
-   * back as a reset; so it is taken for gone when there is nothing to write to it for a while.
-   */
-  #watchHalfClosed(): void {
-    const socket = this.#socket;
-    let writtenBytes = socket.bytesWritten;
-    const timer = setInterval(() => {
-      if (socket.writableLength === 0 && socket.bytesWritten === writtenBytes) socket.destroy();
-      writtenBytes = socket.bytesWritten;
-    }, halfClosedTimeoutMs);
-    socket.on('close', () => clearInterval(timer));
-  }
-
-  /** A request that was there when the answer ended is still told that the server stops. */
-  #closeUnlessAnswering(): void {
-    setImmediate(() => {
-      if (!this.isAnswering) this.#socket.destroySoon();
-    });
-  }
 }

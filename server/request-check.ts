@@ -34,7 +34,10 @@ export function checkRequest(request: TransportRequest, { methods, hosts }: Chec
   if (rawPath.length + rawQuery.length > requestLineBytesMax)
     throw refusal(414, `the request line is longer than ${requestLineBytesMax} bytes`);
   if (!isVisible(rawPath) || !isVisible(rawQuery))
-    throw refusal(400, 'the request target has characters other than those of ASCII: escape them as "%XX"');
+    throw refusal(
+      400,
+      'the request target has a character that must be escaped as "%XX": one that is not ASCII, a blank or a "#"',
+    );
   return rawPath.startsWith('/') ? { rawPath, rawQuery } : withoutAuthority(rawPath, rawQuery, hosts);
 }
 
@@ -47,14 +50,20 @@ function refusal(
   return new ProblemError(status, detail, { closes: true, headers });
 }
 
-/** RFC 9112, section 3: a request target is ASCII without blanks. Both libraries take more, and read it differently. */
+/**
+ * RFC 9112, section 3.2: a request target is ASCII without blanks, and has no fragment. Both libraries take more, and read it differently.
+ */
 function isVisible(text: string): boolean {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
-    if (code <= 0x20 || code >= 0x7f) return false;
+    if (code <= blank || code >= deleteCode || code === numberSign) return false;
   }
   return true;
 }
+
+const blank = 0x20;
+const numberSign = 0x23;
+const deleteCode = 0x7f;
 
 /** Another method than the route's: 405, with `Allow`. */
 function methodRefusal(method: string, methods: readonly string[]): ProblemError {

@@ -49,14 +49,12 @@ export class UwsResponse implements TransportResponse {
   send(head: ResponseHead, body: Uint8Array | null): Promise<void> | undefined {
     if (this.#isEnded) return undefined;
     assert(!this.#isBegun, 'a response is sent once');
-    // While the server stops, all connections are closed when the answers have ended.
-    const closesNow = head.closes === true && !this.#isClosedBehind && !this.#door.isStopping;
+    if (head.closes === true) return this.#refuse(head, body!);
     let isDone = true;
     this.#response.cork(() => {
       this.#writeHead(head);
       if (body === null) this.#response.endWithoutBody();
-      else if (this.#isHead) this.#response.endWithoutBody(body.length, closesNow);
-      else if (closesNow) this.#response.end(body, true);
+      else if (this.#isHead) this.#response.endWithoutBody(body.length);
       else [, isDone] = this.#response.tryEnd(body, body.length);
     });
     if (isDone) {
@@ -64,6 +62,25 @@ export class UwsResponse implements TransportResponse {
       return undefined;
     }
     return this.#sendRest(body!);
+  }
+
+  /**
+   * Answers, and closes the connection. Where it is told to while it reads, uWebSockets.js answers what it has read behind this request
+   * all the same; told later, it has closed the connection instead.
+   */
+  #refuse(head: ResponseHead, body: Uint8Array): Promise<void> {
+    return new Promise((resolve) => {
+      setImmediate(() => {
+        resolve();
+        if (this.#isEnded) return;
+        this.#response.cork(() => {
+          this.#writeHead(head);
+          if (this.#isHead) this.#response.endWithoutBody(body.length, true);
+          else this.#response.end(body, true);
+        });
+        this.#finish(false);
+      });
+    });
   }
 
   /** What is left of a body goes to the kernel as it takes it, and nothing of it is copied. */
@@ -132,7 +149,9 @@ export class UwsResponse implements TransportResponse {
     response.writeStatus(`${head.status} ${reasonPhrase(head.status)}`);
     const { headers } = head;
     for (const name in headers) response.writeHeader(name, headers[name]!);
-    if (this.#isClosedBehind || this.#door.isStopping) response.writeHeader('Connection', 'close');
+    // It writes this by itself where it is told to close, and the client has not asked for it.
+    if (this.#isClosedBehind || (this.#door.isStopping && head.closes !== true))
+      response.writeHeader('Connection', 'close');
     if (head.timing !== undefined) response.writeHeader('Server-Timing', head.timing);
   }
 

@@ -23,7 +23,18 @@ export async function serve(
   store: AgentStore,
   options: Partial<ServerOptions> = {},
 ): Promise<RunningServer> {
-  const server = await startServer({
+  const server = await startTestServer(transport, store, options);
+  running.push(server);
+  return server;
+}
+
+/** The same, which is the caller's to close. */
+export function startTestServer(
+  transport: TransportName,
+  store: AgentStore,
+  options: Partial<ServerOptions> = {},
+): Promise<RunningServer> {
+  return startServer({
     listen: { host: '127.0.0.1', port: 0 },
     transport,
     lookup: (agent) => (agent === 'nginx' ? store : undefined),
@@ -40,6 +51,4 @@ export async function serve(
     log: (message) => logged.push(message),
     ...options,
   });
-  running.push(server);
-  return server;
 }
