@@ -1,10 +1,13 @@
+import regexp from 'eslint-plugin-regexp';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
   { ignores: ['dist', 'node_modules', '**/node_modules', 'data', 'coverage', '**/assembly'] },
   ...tseslint.configs.recommended,
   {
+    plugins: { regexp },
     rules: {
+      'regexp/no-super-linear-backtracking': ['error', { report: 'potential' }],
       // They leave something with each promise that has not ended: one that lives on, asked in a loop, keeps all that the others gave.
       'no-restricted-properties': [
         'error',
@@ -15,6 +18,12 @@ export default tseslint.config(
         })),
       ],
     },
+  },
+  {
+    // Whatever reads bytes from outside does so in linear time.
+    files: ['agents/**', 'engine/**', 'server/**'],
+    plugins: { regexp },
+    rules: { 'regexp/no-super-linear-move': ['error', { report: 'potential' }] },
   },
   {
     files: ['**/*.ts'],

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { access, realpath, stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { LogstrataError } from '../engine/errors.js';
 import { describeSystemError, SourceError, systemCode } from './source-error.js';
 
@@ -72,8 +72,7 @@ async function requireReadableFile(place: string, path: string): Promise<string>
   try {
     const stats = await stat(place);
     if (stats.isDirectory()) {
-      const files = `${path.replace(/\/+$/, '')}/*`;
-      throw new SourceError('invalid', `${path} is a folder; name its files: '${files}'`, { path });
+      throw new SourceError('invalid', `${path} is a folder; name its files: '${join(path, '*')}'`, { path });
     }
     if (!stats.isFile()) {
       const hint = 'pipe it in: … | logstrata load AGENT -';

@@ -16,7 +16,7 @@ export const epochRange: IntegerRange = { min: -8_640_000_000_000_000n, max: 8_6
 
 const powersOfTen = Float64Array.from({ length: exactDigits + 1 }, (_, i) => Number(`1e${i}`));
 
-const decimalPattern = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+const decimalPattern = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 const notFinitePattern = /^[+-]?(?:nan|inf|infinity)$/i;
 const jsonNumberPattern = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
@@ -83,6 +83,13 @@ function setLongInteger(
   return true;
 }
 
+/** Digits without the zeros at their end. */
+export function withoutZeros(digits: string): string {
+  let end = digits.length;
+  while (digits[end - 1] === '0') end--;
+  return digits.slice(0, end);
+}
+
 /**
  * The integer within `range` that a JSON number with a fraction or an exponent is exactly (`5.0`, `1.5e3`), or null when
  * it is none.
@@ -94,7 +101,7 @@ export function jsonInteger(text: string, range: IntegerRange): bigint | null {
   const digits = `${parts[2]!}${fraction}`.replace(/^0+/, '');
   if (digits === '') return 0n;
   const exponent = Number(parts[4] ?? 0) - fraction.length;
-  const significant = digits.replace(/0+$/, '');
+  const significant = withoutZeros(digits);
   const zeros = digits.length - significant.length + exponent;
   if (zeros < 0 || zeros > exponentMax || significant.length + zeros > 19) return null;
   const value = BigInt(`${parts[1]!}${significant}${'0'.repeat(zeros)}`);

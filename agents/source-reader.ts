@@ -1,5 +1,6 @@
 import { constants, type Stats } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { FileSource, PeekedSource, StreamSource, type ByteSource } from './byte-source.js';
 import { GzipSource } from './gzip-source.js';
@@ -193,7 +194,7 @@ export function inodeOf({ dev, ino }: Pick<Stats, 'dev' | 'ino'>): string {
 function requireRegularFile(stats: Stats, path: string): void {
   if (stats.isFile()) return;
   const what = stats.isDirectory()
-    ? `a folder; name its files: ${path.replace(/\/+$/, '')}/*`
+    ? `a folder; name its files: ${join(path, '*')}`
     : 'not a regular file';
   const hint = stats.isDirectory() ? '' : '; pipe it in: … | logstrata load AGENT -';
   throw new SourceError('invalid', `${path} is ${what}${hint}`, { path });

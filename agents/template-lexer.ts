@@ -34,7 +34,7 @@ export function lexTemplate(template: string): TemplatePiece[] {
       break;
     }
     const trimmed = template[open + 2] === '-' && isBlank(template[open + 3]);
-    addText(pieces, trimmed ? text.replace(/[ \t\r\n]+$/, '') : text);
+    addText(pieces, trimmed ? withoutBlanks(text) : text);
     const inside = open + (trimmed ? 3 : 2);
     const comment = /^[ \t\r\n]*\/\*/.exec(template.slice(inside));
     const end =
@@ -47,6 +47,13 @@ export function lexTemplate(template: string): TemplatePiece[] {
 
 function addText(pieces: TemplatePiece[], text: string): void {
   if (text !== '') pieces.push({ kind: 'text', text });
+}
+
+/** A text without the blanks at its end. */
+function withoutBlanks(text: string): string {
+  let end = text.length;
+  while (isBlank(text[end - 1])) end--;
+  return text.slice(0, end);
 }
 
 function isBlank(character: string | undefined): boolean {

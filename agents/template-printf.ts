@@ -1,3 +1,4 @@
+import { withoutZeros } from './number-text.js';
 import { formatShortest, numberOf, padExponent, textOf, type TemplateValue } from './template-value.js';
 
 /** Width and precision of one verb: a template must not be able to ask for megabytes of blanks. */
@@ -162,7 +163,7 @@ function general(size: number, precision: number | undefined): string {
 }
 
 function withoutTrailingZeros(digits: string): string {
-  return digits.includes('.') ? digits.replace(/\.?0+$/, '') : digits;
+  return digits.includes('.') ? withoutZeros(digits).replace(/\.$/, '') : digits;
 }
 
 function sign(verb: Verb, negative: boolean): string {

@@ -5,7 +5,7 @@
 export type TemplateValue = string | bigint | number | boolean | undefined;
 
 const integerPattern = /^[+-]?\d{1,400}$/;
-const floatPattern = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,5})?$/;
+const floatPattern = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,5})?$/;
 
 /** A value as a number, strings that read as one included; undefined for others. */
 export function numberOf(value: TemplateValue): bigint | number | undefined {

@@ -82,7 +82,7 @@ function parseInt64(parameter: string, text: string): bigint {
 }
 
 function parseDouble(parameter: string, text: string): number {
-  const match = /^-?(\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.exec(text);
+  const match = /^-?(\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.exec(text);
   if (match === null) throw badValue(parameter, text, 'a decimal number such as 1.5, -2 or 1e-3');
   const value = Number(text);
   const vanished = value === 0 && /[1-9]/.test(match[1]!);

@@ -60,7 +60,7 @@ function parseBareInteger(text: string): TimeValue {
 
 function parseRelative(text: string, now: number): TimeValue {
   let ageMs = 0n;
-  for (const [, count, unit] of text.matchAll(/(\d+)([smhd])/gi)) {
+  for (const [, count, unit] of text.matchAll(/(\d+)([smhd])/giy)) {
     const scale = unitMs[unit!.toLowerCase()];
     assert(scale !== undefined, `time unit ${unit}`);
     ageMs += BigInt(count!) * scale;

@@ -34,7 +34,7 @@ export class ServerProcess {
     const announced = new Promise<ServerProcess>((resolve, reject) => {
       const take = (text: string): void => {
         printed += text;
-        const found = /serving +(http:\/\/[^/\s]+)\S* +\((\w+)[):]/.exec(printed);
+        const found = /serving +(http:\/\/[^/\s]+)(?:\/\S*)? +\((\w+)[):]/.exec(printed);
         if (found !== null) resolve(new ServerProcess(child, found[1]!, found[2]!));
       };
       child.stdout.setEncoding('utf8').on('data', take);

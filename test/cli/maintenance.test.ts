@@ -52,7 +52,7 @@ describe('logstrata stats', () => {
     const folder = loaded();
     const table = await run(folder, ['stats']);
     expect(table.stdout).toMatch(
-      /agent +records.*\n-+.*\napp +2,000 .*2026-11-17.*2026-11-19.*\nnginx +10,000 /,
+      /agent +records.*\n-.*\napp +2,000 .*2026-11-17.*2026-11-19.*\nnginx +10,000 /,
     );
     const one = await run(folder, ['stats', 'nginx']);
     expect(one.stdout).toMatch(/records +10,000 \(0 of them hot\)/);

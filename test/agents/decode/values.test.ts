@@ -22,7 +22,16 @@ function readJson(text: string, field: Partial<FieldDefinition>): [Value, number
   return [rows[0]![0]!, unreadableValues];
 }
 
+/** About as many characters as a line may have: what took time by their square would take an hour. */
+const long = 1_000_000;
+
 describe('int', () => {
+  it('reads numbers as long as a line in linear time', () => {
+    for (const text of [`1${'0'.repeat(long)}1.0`, `${'9'.repeat(long)}e-1`, `1.${'0'.repeat(long)}1`])
+      expect(readJson(text, { type: 'int' })).toEqual([null, 1]);
+    expect(readJson(`7.${'0'.repeat(long)}`, { type: 'int' })).toEqual([7n, 0]);
+  });
+
   it.each([
     ['0', 0n],
     ['-0', 0n],
@@ -97,6 +106,12 @@ describe('int', () => {
 });
 
 describe('float', () => {
+  it('reads numbers as long as a line in linear time', () => {
+    for (const text of ['1'.repeat(long), `${'1'.repeat(long)}x`, `1.${'1'.repeat(long)}x`])
+      expect(readText(text, { type: 'float' })).toEqual([null, 1]);
+    expect(readText(`0.${'3'.repeat(long)}`, { type: 'float' })).toEqual([1 / 3, 0]);
+  });
+
   it.each([
     ['1', 1],
     ['-1.5', -1.5],
