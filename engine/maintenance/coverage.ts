@@ -1,9 +1,27 @@
-import type { OrdinalRun } from '../storage/committed-values.js';
-import type { Run } from '../storage/manifest.js';
+import type { OrdinalRun, Run } from '../storage/manifest.js';
 
-/** Positions that are accounted for, as ordinals [first, end) of each partition; no two of a partition touch. */
+interface Range {
+  readonly first: number;
+  readonly end: number;
+}
+
+/** What is known of one partition: ranges that ascend and don't touch, and those that were added since. */
+interface Ranges {
+  joined: readonly Range[];
+  added: Range[];
+}
+
+/** Positions that are accounted for, as ordinals [first, end) of each partition. */
 export class Coverage {
-  private readonly ranges = new Map<number, { first: number; end: number }[]>();
+  private readonly partitions = new Map<number, Ranges>();
+
+  /** Covers the positions of a run. */
+  add({ partition, firstOrdinal, rows }: OrdinalRun): void {
+    const range = { first: firstOrdinal, end: firstOrdinal + rows };
+    const known = this.partitions.get(partition);
+    if (known === undefined) this.partitions.set(partition, { joined: [], added: [range] });
+    else known.added.push(range);
+  }
 
   /** The parts of a run whose positions are not covered, in its order. */
   missing(run: Run): Run[] {
@@ -15,37 +33,52 @@ export class Coverage {
       const firstRow = run.firstRow + next - run.firstOrdinal;
       parts.push({ partition: run.partition, firstOrdinal: next, firstRow, rows: to - next });
     };
-    for (const range of this.ranges.get(run.partition) ?? []) {
-      if (range.end <= next) continue;
-      if (range.first >= end) break;
-      take(range.first);
-      next = range.end;
+    const ranges = this.rangesOf(run.partition);
+    for (let i = firstEndingBehind(ranges, next); i < ranges.length && ranges[i]!.first < end; i++) {
+      take(ranges[i]!.first);
+      next = ranges[i]!.end;
     }
     take(end);
     return parts;
   }
 
   /** Whether any of the run's positions is covered. */
-  touches(run: OrdinalRun): boolean {
-    const end = run.firstOrdinal + run.rows;
-    const ranges = this.ranges.get(run.partition) ?? [];
-    return ranges.some((range) => range.first < end && range.end > run.firstOrdinal);
+  touches({ partition, firstOrdinal, rows }: OrdinalRun): boolean {
+    const ranges = this.rangesOf(partition);
+    const range = ranges[firstEndingBehind(ranges, firstOrdinal)];
+    return range !== undefined && range.first < firstOrdinal + rows;
   }
 
-  /** Covers the positions of a run. */
-  add({ partition, firstOrdinal, rows }: OrdinalRun): void {
-    let first = firstOrdinal;
-    let end = firstOrdinal + rows;
-    const kept = (this.ranges.get(partition) ?? []).filter((range) => {
-      if (range.end < first || range.first > end) return true;
-      first = Math.min(first, range.first);
-      end = Math.max(end, range.end);
-      return false;
-    });
-    kept.push({ first, end });
-    this.ranges.set(
-      partition,
-      kept.sort((a, b) => a.first - b.first),
-    );
+  /** Those of a partition, joined where they touch. */
+  private rangesOf(partition: number): readonly Range[] {
+    const ranges = this.partitions.get(partition);
+    if (ranges === undefined) return [];
+    if (ranges.added.length > 0) {
+      ranges.joined = joined([...ranges.joined, ...ranges.added]);
+      ranges.added = [];
+    }
+    return ranges.joined;
   }
+}
+
+function joined(ranges: Range[]): Range[] {
+  const result: Range[] = [];
+  for (const range of ranges.sort((a, b) => a.first - b.first)) {
+    const last = result.at(-1);
+    if (last === undefined || range.first > last.end) result.push(range);
+    else if (range.end > last.end) result[result.length - 1] = { first: last.first, end: range.end };
+  }
+  return result;
+}
+
+/** Index of the first range that ends behind an ordinal. */
+function firstEndingBehind(ranges: readonly Range[], ordinal: number): number {
+  let low = 0;
+  let high = ranges.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (ranges[middle]!.end > ordinal) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }

@@ -1,7 +1,6 @@
 import { comparePositions, formatCursor, hourMs, type Position } from '../cursor.js';
-import type { OrdinalRun } from '../storage/committed-values.js';
 import type { HotDamage } from '../storage/hot-segment-file.js';
-import type { HotEntry, Run } from '../storage/manifest.js';
+import type { HotEntry, OrdinalRun, Run } from '../storage/manifest.js';
 import type { Coverage } from './coverage.js';
 
 /** Records that can't be answered any more, by position and time. */

@@ -22,7 +22,6 @@ import {
   type PartitionStart,
   type Publication,
 } from './committer.js';
-import type { OrdinalRun } from './committed-values.js';
 import type { Directory } from './directory.js';
 import { hotEntriesForManifest, sealHotFiles } from './seal.js';
 import { publishManifest, readNewestManifest } from './manifest-file.js';
@@ -32,6 +31,7 @@ import {
   nothingRetired,
   type Codec,
   type Manifest,
+  type OrdinalRun,
   type RejectedEntry,
 } from './manifest.js';
 import { Mutex } from './mutex.js';

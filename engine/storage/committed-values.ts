@@ -4,15 +4,9 @@ import {
   type Checkpoint,
   type Counters,
   type Manifest,
+  type OrdinalRun,
   type SegmentEntry,
 } from './manifest.js';
-
-/** A run of a hot batch. */
-export interface OrdinalRun {
-  readonly partition: number;
-  readonly firstOrdinal: number;
-  readonly rows: number;
-}
 
 /**
  * The values of a manifest with those of the hot batches since laid over them: what the next manifest will say. A batch

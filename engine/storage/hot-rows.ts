@@ -6,8 +6,7 @@ import type { ZoneMap } from '../columns/zone-map.js';
 import { placementField, type Field, type Schema } from '../schema.js';
 import { conversionOf, convertColumn, convertZone, nullColumn } from '../columns/convert-column.js';
 import type { GrowingColumn } from '../columns/growing-column.js';
-import type { HotRun } from './hot-segment-file.js';
-import type { Run } from './manifest.js';
+import type { OrdinalRun, Run } from './manifest.js';
 import { spareColumns } from '../columns/spare-columns.js';
 
 /**
@@ -47,7 +46,7 @@ export class HotRows {
   }
 
   /** Adds rows of the file's schema with their positions. The batch is copied. */
-  append(batch: RecordBatch, runs: readonly HotRun[]): void {
+  append(batch: RecordBatch, runs: readonly OrdinalRun[]): void {
     assert(batch.columns.length === this.#columns.length, 'a hot batch has the fields of its file');
     this.#columns.forEach((column, i) => column.append(plainColumn(batch.columns[i]!), this.#rowCount));
     let firstRow = this.#rowCount;

@@ -13,16 +13,9 @@ import {
 import { asObject, countsField, objectsField, parseJsonObject } from './checked-json.js';
 import type { Directory, WritableFile } from './directory.js';
 import { readCheckpoint, readCounters, readRejected } from './manifest-format.js';
-import type { Checkpoint, Counters, HotEntry, RejectedEntry } from './manifest.js';
+import type { Checkpoint, Counters, HotEntry, OrdinalRun, RejectedEntry } from './manifest.js';
 import { MessageSpace } from './message-space.js';
 import { findSealedMessage, sealedMessageBytes } from './sealed-message.js';
-
-/** Rows of a batch whose positions are consecutive. */
-export interface HotRun {
-  readonly partition: number;
-  readonly firstOrdinal: number;
-  readonly rows: number;
-}
 
 /** What a batch commits together with its records. */
 export interface HotBatchMeta {
@@ -35,7 +28,7 @@ export interface HotBatchMeta {
 
 export interface HotBatch {
   readonly batch: RecordBatch;
-  readonly runs: readonly HotRun[];
+  readonly runs: readonly OrdinalRun[];
   readonly meta: HotBatchMeta;
   /** Where its message begins in the file, and how long it is. */
   readonly offset: number;
@@ -61,7 +54,7 @@ export interface HotSegmentContent {
 }
 
 /** The `_cursor` column of a batch. Bigints in a loop are slow, so the halves are written as 32-bit numbers. */
-function cursorsOf(runs: readonly HotRun[], rows: number): BigInt64Array {
+function cursorsOf(runs: readonly OrdinalRun[], rows: number): BigInt64Array {
   const cursors = new BigInt64Array(rows);
   const halves = new Uint32Array(cursors.buffer);
   let row = 0;
@@ -76,7 +69,7 @@ function cursorsOf(runs: readonly HotRun[], rows: number): BigInt64Array {
   return cursors;
 }
 
-function metaJson(runs: readonly HotRun[], meta: HotBatchMeta): string {
+function metaJson(runs: readonly OrdinalRun[], meta: HotBatchMeta): string {
   return JSON.stringify({
     runs: runs.flatMap((run) => [run.partition, run.firstOrdinal, run.rows]),
     checkpoints: meta.checkpoints,
@@ -85,10 +78,10 @@ function metaJson(runs: readonly HotRun[], meta: HotBatchMeta): string {
   });
 }
 
-function readMeta(json: string): { runs: HotRun[]; meta: HotBatchMeta } {
+function readMeta(json: string): { runs: OrdinalRun[]; meta: HotBatchMeta } {
   const object = parseJsonObject(json, 'the metadata of a batch');
   const flat = countsField(object, 'runs');
-  const runs: HotRun[] = [];
+  const runs: OrdinalRun[] = [];
   for (let i = 0; i + 2 < flat.length; i += 3) {
     const run = { partition: flat[i]!, firstOrdinal: flat[i + 1]!, rows: flat[i + 2]! };
     if (
@@ -181,7 +174,7 @@ export class HotSegmentWriter {
    * Writes a batch and makes it durable. Throws `limit` for one that is too large, and is as before then; after any other
    * failure the file holds what it held up to `bytes`, and nothing more can be appended.
    */
-  async append(batch: RecordBatch, runs: readonly HotRun[], meta: HotBatchMeta): Promise<void> {
+  async append(batch: RecordBatch, runs: readonly OrdinalRun[], meta: HotBatchMeta): Promise<void> {
     assert(!this.#busy, 'batches are appended one at a time');
     if (this.#failure !== undefined) {
       throw new LogstrataError(
@@ -378,7 +371,7 @@ function lastPosition(batch: HotBatch | undefined): Position | null {
   return run === undefined ? null : { partition: run.partition, ordinal: run.firstOrdinal + run.rows - 1 };
 }
 
-function runsMatch(runs: readonly HotRun[], cursors: BigInt64Array): boolean {
+function runsMatch(runs: readonly OrdinalRun[], cursors: BigInt64Array): boolean {
   let row = 0;
   for (const run of runs) {
     if (run.rows === 0 || row + run.rows > cursors.length) return false;

@@ -1,13 +1,17 @@
 import type { Schema } from '../schema.js';
 import type { Position } from '../cursor.js';
 
-/** Rows that stand one after another in a segment and whose ordinals do too: the entry of the sparse cursor index. */
-export interface Run {
+/** Positions of one partition that follow one another. */
+export interface OrdinalRun {
   readonly partition: number;
   readonly firstOrdinal: number;
+  readonly rows: number;
+}
+
+/** Rows that stand one after another in a segment and whose ordinals do too: the entry of the sparse cursor index. */
+export interface Run extends OrdinalRun {
   /** Row of the segment (not of the row group) that holds `firstOrdinal`. */
   readonly firstRow: number;
-  readonly rows: number;
 }
 
 /** One live sealed segment. */

@@ -3,10 +3,9 @@ import type { RecordBatch } from '../columns/column.js';
 import type { Schema } from '../schema.js';
 import type { HotFile } from './agent-state.js';
 import type { CommitExtras } from './commit.js';
-import type { OrdinalRun } from './committed-values.js';
 import type { Directory } from './directory.js';
 import { HotSegmentWriter, type HotBatch } from './hot-segment-file.js';
-import type { HotEntry, RejectedEntry } from './manifest.js';
+import type { HotEntry, OrdinalRun, RejectedEntry } from './manifest.js';
 import { RejectedFile } from './rejected-file.js';
 
 /** The file of rejected lines that goes with a hot file; both are paths under the agent's folder. */

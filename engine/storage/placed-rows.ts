@@ -1,7 +1,8 @@
 import type { RecordBatch } from '../columns/column.js';
 import { partitionOfTime } from '../cursor.js';
-import type { CommittedValues, OrdinalRun } from './committed-values.js';
+import type { CommittedValues } from './committed-values.js';
 import type { SourcePart } from './commit.js';
+import type { OrdinalRun } from './manifest.js';
 import { livePartition, ordinalRuns } from './placement.js';
 import { sortPage } from './sorted-page.js';
 import { batchBytes } from './spill.js';

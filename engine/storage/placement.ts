@@ -4,7 +4,8 @@ import { isValid } from '../columns/column.js';
 import { assertOrdinalsLeft, hourMs, partitionOfTime } from '../cursor.js';
 import { placementField, type Schema } from '../schema.js';
 import type { CommitExtras, SourcePart } from './commit.js';
-import type { CommittedValues, OrdinalRun } from './committed-values.js';
+import type { CommittedValues } from './committed-values.js';
+import type { OrdinalRun } from './manifest.js';
 
 /**
  * Where new records are placed: the rules of `semantics.md`, "Where a new record is placed". A record's

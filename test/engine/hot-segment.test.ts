@@ -7,12 +7,12 @@ import { DamageError } from '../../engine/errors.js';
 import { batchFromRows, type Value } from '../../engine/columns/rows.js';
 import { makeSchema, type Schema } from '../../engine/schema.js';
 import { decodeBatch, encodeBatch } from '../../engine/storage/batch-codec.js';
+import type { OrdinalRun } from '../../engine/storage/manifest.js';
 import {
   HotSegmentWriter,
   readHotSegment,
   scanHotSegment,
   type HotBatchMeta,
-  type HotRun,
 } from '../../engine/storage/hot-segment-file.js';
 import { noCounters } from '../../engine/storage/manifest.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
@@ -62,7 +62,7 @@ const meta = (batch: number): HotBatchMeta => ({
   counters: { ...noCounters, records: 5, inputBytes: 100 },
 });
 
-const runsOf = (batch: number, rows: number): HotRun[] => [
+const runsOf = (batch: number, rows: number): OrdinalRun[] => [
   { partition: 498_672, firstOrdinal: 1 + batch * (rows - 2), rows: rows - 2 },
   { partition: 2 ** 24 - 1, firstOrdinal: 2 ** 40 - 1000 + batch * 2, rows: 2 },
 ];
@@ -337,7 +337,7 @@ describe('hot segment', () => {
             random,
           ),
         );
-        const runs: HotRun[] = records.map(({ position }) => ({
+        const runs: OrdinalRun[] = records.map(({ position }) => ({
           partition: position.partition,
           firstOrdinal: position.ordinal,
           rows: 1,
