@@ -105,6 +105,11 @@ export interface ScanOptions {
    * statistics of the first one alone.
    */
   readonly joins?: boolean | undefined;
+  /**
+   * Called with true when the scan begins to wait until other long answers let it have memory, and with false when that is over: it does
+   * nothing meanwhile.
+   */
+  readonly onTurn?: ((waits: boolean) => void) | undefined;
 }
 
 /** What can be asked for without waiting, too. */

@@ -42,6 +42,13 @@ export const poolBytesMax = 3.5 * 1024 * 1024 * 1024;
 /** …and unless configured otherwise, this share of the machine's memory, or of what the process may use of it. */
 export const poolMemoryShareDefault = 1 / 4;
 
+/**
+ * What lies free between columns, where none of it is large enough for the next: decoding leaves as much as it needed besides. Beyond this
+ * share of the bound columns go before the memory grows, so that the process takes little more than the bound.
+ */
+export const poolScatteredShare = 1 / 2;
+export const poolScatteredBytesMin = 16 * 1024 * 1024;
+
 /** Queries that wait for memory of decoded columns. More than a server runs at once; a bound for who embeds the engine. */
 export const poolWaitersMax = 1000;
 
@@ -51,11 +58,14 @@ export const pageRowsMax = 256;
 /** Pages that are kept until the turn of the event loop ends, for who asks for the same in it: those of a few logs that many look at. */
 export const turnPagesMax = 4;
 
-/** A piece of an answer handed to the caller at once; bounds the memory of a streaming response. */
-export const answerBytesMax = 256 * 1024;
+/**
+ * A piece of an answer handed to the caller at once: all that a client which takes its time keeps of the memory. A page of a hundred records
+ * fits, and a socket is given as much at a time.
+ */
+export const answerBytesMax = 64 * 1024;
 
-/** The first of them: a page of a hundred records fits, and its memory need not be mapped anew for each answer. */
-export const answerFirstBytes = 64 * 1024;
+/** Pieces that a thread writes in one job, about. Their memory is had together. */
+export const cellsOfBlock = 16;
 
 /** Filters in one query: each costs a pass over a column. */
 export const predicatesMax = 100;
@@ -175,18 +185,27 @@ export const bulkRowsMin = 16 * 1024;
 export const inlineRowsMax = 512;
 export const lineJobRowsMin = 128;
 
-/** Lines that a thread writes in one job, about: four pieces of an answer. */
-export const lineJobBytes = 4 * answerBytesMax;
-
 /** Row groups that it writes rows of in one job: their columns stay in memory as long as that takes. */
 export const lineJobRowGroupsMax = 16;
 
-/** The most memory lent to it for them, and for what its kernels are given: the description of 1000 columns and some list of rows. */
-export const lineScratchBytes = 2 * 1024 * 1024;
+/** What is lent to it for its kernels: the description of 1000 columns and some list of rows. */
 export const lineArgumentBytes = 128 * 1024;
 
-/** Such jobs at once, whose lines wait for the client; as many again are written meanwhile. */
+/** Such jobs of one answer at once, whose lines wait for the client; as many again are written meanwhile. */
 export const lineJobsMax = 8;
+
+/** The jobs of all answers at once: how many answers have a turn, and what their lines take of the memory together. */
+export const lineJobsOfAllMax = 32;
+
+/**
+ * While others wait, an answer keeps its turn this long, in which megabytes are written, so that the columns of a row group are decoded
+ * once for many lines; and this long while its client takes nothing, which the pauses of one that keeps pace don't reach.
+ */
+export const turnMs = 150;
+export const turnPatienceMs = 100;
+
+/** Answers that keep what they hold while their clients take their time: a megabyte each, where a search has found rows in many row groups. */
+export const idleScansMax = 64;
 
 /**
  * Strings that a query searches on the thread that answers, once they are in memory: less than a millisecond, about what

@@ -78,6 +78,12 @@ export class Admission {
     return true;
   }
 
+  /** Takes a slot though none may be free: for a scan that holds memory, which it is to use and give back. */
+  enterAnyway(share: Share): void {
+    this.#running++;
+    share.running++;
+  }
+
   /** Gives a slot back, and lets in whoever waits for it. */
   leave(share: Share): void {
     this.#running--;
@@ -148,7 +154,14 @@ export class Slot {
     });
   }
 
-  /** Lets others run while the answer waits for its client. */
+  /** Takes a slot again behind a wait for other answers: it is there at once. */
+  enterAnyway(): void {
+    if (this.#state !== 'away') return;
+    this.#state = 'running';
+    this.#admission.enterAnyway(this.#share);
+  }
+
+  /** Lets others run while the answer waits for its client, or its scan for other answers. */
   leave(): void {
     if (this.#state !== 'running') return;
     this.#state = 'away';

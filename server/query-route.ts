@@ -157,9 +157,19 @@ export class QueryRoute {
 
   /** Does what can be done without waiting. */
   #runNow(wanted: WantedAnswer, pieces: TimedPieces): Promise<void> | undefined {
-    const { store, query } = wanted;
+    const { store, query, slot } = wanted;
     const startMs = performance.now();
-    const scan = pieces.start((signal) => store.scan(query, { signal, lends: true, joins: true }));
+    // A scan that waits for the memory of other answers lets others run, and is not at fault.
+    const onTurn = (waits: boolean): void => {
+      if (waits) {
+        pieces.hold();
+        slot.leave();
+      } else {
+        slot.enterAnyway();
+        pieces.goOn();
+      }
+    };
+    const scan = pieces.start((signal) => store.scan(query, { signal, lends: true, joins: true, onTurn }));
     if (scan instanceof Promise) return this.#runLater(wanted, pieces, scan, startMs);
     const first = pieces.now();
     if (first === null) return this.#runLater(wanted, pieces, scan, startMs);

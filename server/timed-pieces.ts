@@ -9,7 +9,8 @@ const idleControllers: AbortController[] = [];
 const idleControllersMax = 64;
 
 /**
- * Reads a scan with a bound on the time that the scan itself takes: the time that a slow client takes does not count.
+ * Reads a scan with a bound on the time that the scan itself takes: the time that a slow client takes does not count, nor that in which
+ * the scan waits for others (`hold`).
  * Ending early stops the scan. What is thrown is the scan's own failure, `timeout`, or the reason of an interruption.
  */
 export class TimedPieces {
@@ -25,6 +26,7 @@ export class TimedPieces {
   /** Time that the scan has taken in the waits that are over, and when the present one has begun. */
   #usedMs = 0;
   #sinceMs: number | undefined;
+  #isHeld = false;
   /** One for all waits of a query: setting one for each costs more than the waits of a short answer. */
   #timer: NodeJS.Timeout | undefined;
   #reject: ((reason: Error) => void) | undefined;
@@ -139,20 +141,39 @@ export class TimedPieces {
       const signal = this.#abort?.signal;
       if (signal?.aborted === true) reject(signal.reason as Error);
       this.#reject = reject;
-      this.#sinceMs = performance.now();
-      this.#timer ??= setTimeout(() => this.#onTimer(), Math.max(0, this.#limitMs - this.#usedMs));
+      if (!this.#isHeld) this.#count();
     });
   }
 
-  #leave(): void {
+  /** The scan waits for others from here on until `goOn`. */
+  hold(): void {
+    this.#isHeld = true;
+    this.#stopCounting();
+  }
+
+  goOn(): void {
+    this.#isHeld = false;
+    if (this.#reject !== undefined && !this.#isDone) this.#count();
+  }
+
+  #count(): void {
+    this.#sinceMs = performance.now();
+    this.#timer ??= setTimeout(() => this.#onTimer(), Math.max(0, this.#limitMs - this.#usedMs));
+  }
+
+  #stopCounting(): void {
     if (this.#sinceMs !== undefined) this.#usedMs += performance.now() - this.#sinceMs;
     this.#sinceMs = undefined;
+  }
+
+  #leave(): void {
+    this.#stopCounting();
     this.#reject = undefined;
   }
 
   #onTimer(): void {
     this.#timer = undefined;
-    // The client has the word: the next wait sets the timer to what is left.
+    // The client has the word, or others have: the next wait sets the timer to what is left.
     if (this.#sinceMs === undefined) return;
     const leftMs = this.#limitMs - this.#usedMs - (performance.now() - this.#sinceMs);
     if (leftMs > 0) {

@@ -24,12 +24,14 @@ export class Allocator {
   readonly #starts: number[] = [];
   readonly #sizes: number[] = [];
   readonly #taken = new Map<number, number>();
+  readonly #base: number;
   #end: number;
   #takenBytes = 0;
 
   /** `base` is the first address, rounded up. There is no room before `extend`. */
   constructor(base: number) {
-    this.#end = alignedBytes(base);
+    this.#base = alignedBytes(base);
+    this.#end = this.#base;
   }
 
   /** First address behind the space. */
@@ -40,6 +42,11 @@ export class Allocator {
   /** Bytes given out. */
   get takenBytes(): number {
     return this.#takenBytes;
+  }
+
+  /** Bytes of all free ranges. */
+  get freeBytes(): number {
+    return this.#end - this.#base - this.#takenBytes;
   }
 
   /** Bytes of the free range that ends where the space does. */

@@ -60,6 +60,11 @@ export class SharedMemory {
     return this.#allocator.takenBytes;
   }
 
+  /** Bytes between what is given out, and behind it. */
+  get freeBytes(): number {
+    return this.#allocator.freeBytes;
+  }
+
   /** Lets this many bytes more be allocated; a negative number takes them back. */
   addBound(bytes: number): void {
     this.#boundBytes += bytes;
@@ -82,10 +87,13 @@ export class SharedMemory {
     return this.#buffers.has(array.buffer);
   }
 
-  /** The address of a range of `sizeBytes`, of any content; null when that would pass the bound or the machine has no more. */
-  allocate(sizeBytes: number): number | null {
+  /**
+   * The address of a range of `sizeBytes`, of any content; null when that would pass the bound or the machine has no more, or the memory
+   * would have to grow and is not to.
+   */
+  allocate(sizeBytes: number, { grows } = { grows: true }): number | null {
     const address = this.#allocator.allocate(sizeBytes);
-    if (address !== null) return address;
+    if (address !== null || !grows) return address;
     const missing = alignedBytes(sizeBytes) - this.#allocator.freeAtEndBytes;
     const most = Math.min(this.#boundBytes, addressBytesMax) - this.#buffer.byteLength;
     if (missing > most) return null;

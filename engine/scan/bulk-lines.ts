@@ -1,28 +1,22 @@
 import { sharedMemory, type MemoryRange } from '../memory/shared-memory.js';
 import type { KernelBlock } from '../kernels/simd/json-rows.js';
-import {
-  lineArgumentBytes,
-  lineJobBytes,
-  lineJobRowGroupsMax,
-  lineJobsMax,
-  lineScratchBytes,
-} from '../limits.js';
+import { answerBytesMax, cellsOfBlock, lineArgumentBytes, lineJobRowGroupsMax } from '../limits.js';
 import type { Schema } from '../schema.js';
+import { answerCells } from './answer-cells.js';
+import { jobsOfTurn, type AnswerTurns, type Turn } from './answer-turns.js';
 import { BulkSource, type BulkFields, type HeldColumns } from './bulk-source.js';
 import { jsonColumn, jsonKeys } from './json-columns.js';
-import { makeLineTable } from './json-lines.js';
+import { makeLineTable, type Piece } from './json-lines.js';
 import { packParts, rowsOfParts, writeParts, type LinePart } from './line-parts.js';
 import type { Matches } from './materialise.js';
-import { OwnSpace, type PieceSpace } from './piece-space.js';
+import { OwnSpace, type LentSpace } from './piece-space.js';
 import type { QueryThreads } from './query-threads.js';
 import type { ScanWork } from './row-group-filter.js';
 import { settled, type Steps } from './steps.js';
 
-/** Lines that were written, and what gives back their memory. */
-interface Written {
-  readonly pieces: readonly Uint8Array[];
-  readonly rows: number;
-  release(): void;
+/** A piece, and what gives back its memory. */
+interface HeldPiece extends Piece {
+  free(): void;
 }
 
 /** Rows of one row group that a job writes. */
@@ -32,39 +26,55 @@ interface Lot {
   readonly parts: readonly LinePart[];
 }
 
+/** What many lines are written with. */
+export interface BulkWork extends ScanWork {
+  readonly threads: QueryThreads;
+  readonly turns: AnswerTurns;
+  readonly onTurn?: ((waits: boolean) => void) | undefined;
+}
+
 /**
- * Writes the matches of row groups on several threads at once. Jobs of a few pieces are begun ahead of the one whose lines are
- * taken, over row groups: those that have few matches go along with others in one job. So that a client who takes them slowly holds no
- * more memory than theirs, the columns are let go as soon as no thread reads them.
+ * Writes the matches of row groups on several threads at once, when it is this answer's turn. Jobs of a few pieces are begun ahead of the
+ * one whose lines are taken, over row groups: those that have few matches go along with others in one job. So that a client who takes
+ * them slowly holds no more memory than theirs, the columns are let go as soon as no thread reads them.
  */
 export class BulkLines {
   readonly #fields: BulkFields;
   readonly #pieceBytes: number;
-  readonly #space: PieceSpace;
-  readonly #work: ScanWork;
-  readonly #threads: QueryThreads;
+  /** What a job is to write, about. */
+  readonly #jobBytes: number;
+  readonly #space: LentSpace;
+  readonly #work: BulkWork;
   readonly #jobsMax: number;
   /** Matches with rows to be handed over, and the jobs under way or done: both in the order of the answer. */
   readonly #sources: BulkSource[] = [];
-  readonly #jobs: Promise<Written>[] = [];
+  readonly #jobs: Promise<readonly HeldPiece[]>[] = [];
+  /** The lines of a job are being taken. */
+  #isGiving = false;
+  #turn: Turn | null = null;
   /** About how long a line is, by the columns that were held last. */
   #lineBytes: number;
   #isClosed = false;
 
   /** @param space decides whether pieces are lent to the reader, or are its own */
-  constructor(schema: Schema, pieceBytes: number, space: PieceSpace, work: ScanWork, threads: QueryThreads) {
+  constructor(schema: Schema, pieceBytes: number, space: LentSpace, work: BulkWork) {
     this.#fields = { fields: schema.fields.map((_, field) => field), keys: jsonKeys(schema) };
     this.#lineBytes = this.#fields.keys.fixedBytes;
     this.#pieceBytes = pieceBytes;
+    this.#jobBytes = cellsOfBlock * pieceBytes;
     this.#space = space;
     this.#work = work;
-    this.#threads = threads;
-    this.#jobsMax = Math.min(2 * threads.count, lineJobsMax);
+    this.#jobsMax = jobsOfTurn(work.threads.count);
+  }
+
+  /** Kept while any line that was written has not been taken. */
+  get turn(): Turn | null {
+    return this.#turn;
   }
 
   /** Adds matches behind those that are there, and gives the pieces that have to be taken before more can be begun. */
   *write(matches: Matches): Steps<Uint8Array> {
-    this.#sources.push(new BulkSource(matches, this.#fields, this.#work, this.#threads));
+    this.#sources.push(new BulkSource(matches, this.#fields, this.#work, this.#work.threads));
     yield* this.#begin(1);
     while (!this.#hasRoom()) yield* this.#takeOne(1);
   }
@@ -73,12 +83,15 @@ export class BulkLines {
   *finish(): Steps<Uint8Array> {
     yield* this.#begin(0);
     while (this.#jobs.length > 0) yield* this.#takeOne(0);
+    this.#passTurn();
   }
 
-  /** Gives back what is held; what threads still use, when they have done with it. */
+  /** Gives back what is held; what threads still use, and the turn, when they have done with it. */
   close(): void {
     this.#isClosed = true;
-    for (const job of this.#jobs.splice(0)) this.#threads.track(job.then((written) => written.release()));
+    const ended = this.#jobs.splice(0).map((job) => job.then(freeAll, () => undefined));
+    if (ended.length === 0) this.#passTurn();
+    else this.#work.threads.track(Promise.all(ended).then(() => this.#passTurn()));
   }
 
   /** Whether more matches may be added before others are handed over: one row group is read ahead; of those in memory, what fills a job. */
@@ -91,26 +104,30 @@ export class BulkLines {
   /** Whether there are rows enough for a whole job. */
   #fillJob(): boolean {
     const rows = this.#sources.reduce((sum, { rowsLeft }) => sum + rowsLeft, 0);
-    return rows * this.#lineBytes >= lineJobBytes;
+    return rows * this.#lineBytes >= this.#jobBytes;
   }
 
   /** Gives the pieces of the job that comes next. All but `left` matches that have to be waited for are begun. */
   *#takeOne(left: number): Steps<Uint8Array> {
     const { pace, stats } = this.#work;
     const startMs = performance.now();
-    const written = yield* settled(this.#jobs[0]!);
+    const pieces = yield* settled(this.#jobs[0]!);
     void this.#jobs.shift();
     stats.writeMs += performance.now() - startMs;
-    stats.rowsReturned += written.rows;
+    let given = 0;
+    this.#isGiving = true;
     try {
-      for (const piece of written.pieces) {
+      for (const { bytes, rows, free } of pieces) {
         yield* this.#begin(left);
-        yield this.#space.end(piece);
+        stats.rowsReturned += rows;
+        given++;
+        yield this.#space.lend(bytes, free);
         const pause = pace.pause();
         if (pause !== undefined) yield pause;
       }
     } finally {
-      written.release();
+      this.#isGiving = false;
+      freeAll(pieces.slice(given));
     }
     yield* this.#begin(left);
   }
@@ -120,8 +137,42 @@ export class BulkLines {
     while (this.#jobs.length < this.#jobsMax) {
       const source = this.#sources[0];
       if (source === undefined || (left > 0 && this.#mayWait(source, left))) return;
+      if (!(yield* this.#takeTurn())) return;
       this.#beginJob(yield* this.#gather(source));
     }
+  }
+
+  /** Whether it is this answer's turn. Waited for once nothing is held that others wait for; before that it is not when it is over. */
+  *#takeTurn(): Steps<never, boolean> {
+    if (this.#turn?.isOver === true) {
+      if (this.#jobs.length > 0 || this.#isGiving) return false;
+      this.#passTurn();
+    }
+    if (this.#turn !== null) return true;
+    const { turns, stats, pace, onTurn } = this.#work;
+    const taking = turns.take(stats.rowsReturned === 0 ? 'first' : 'next', pace.signal);
+    if (!(taking instanceof Promise)) {
+      this.#turn = taking;
+      return true;
+    }
+    onTurn?.(true);
+    try {
+      this.#turn = yield* settled(taking);
+    } finally {
+      onTurn?.(false);
+      // One that comes after the end is somebody else's.
+      if (this.#turn === null)
+        taking.then(
+          (turn) => turn.release(),
+          () => undefined,
+        );
+    }
+    return true;
+  }
+
+  #passTurn(): void {
+    this.#turn?.release();
+    this.#turn = null;
   }
 
   /** Whether the rows that come first are to be handed over later, while others come. */
@@ -129,7 +180,7 @@ export class BulkLines {
     if (!source.isRead) return this.#sources.length <= left;
     // A thread that has nothing else to do gets as many as there are; otherwise further row groups can go along with few rows.
     return (
-      this.#jobs.length >= this.#threads.count &&
+      this.#jobs.length >= this.#work.threads.count &&
       this.#sources.length < lineJobRowGroupsMax &&
       !this.#fillJob()
     );
@@ -137,8 +188,8 @@ export class BulkLines {
 
   /** The rows of the next job: those of `first`, and while they don't fill it those of the next that need not be waited for. */
   *#gather(first: BulkSource): Steps<never, Lot[]> {
-    const lots = [this.#takeLot(first, yield* first.hold(), lineJobBytes)];
-    let bytesLeft = lineJobBytes - bytesOfLot(lots[0]!);
+    const lots = [this.#takeLot(first, yield* first.hold(), this.#jobBytes)];
+    let bytesLeft = this.#jobBytes - bytesOfLot(lots[0]!);
     while (lots.length < lineJobRowGroupsMax && bytesLeft > 0 && lots[0]!.held.block !== null) {
       const next = this.#sources[0];
       // Nothing is waited for from here on, because columns are held.
@@ -166,23 +217,23 @@ export class BulkLines {
       for (const { source } of lots) source.ended();
     });
     job.catch(() => undefined);
-    this.#threads.track(job);
+    this.#work.threads.track(job);
     this.#jobs.push(job);
   }
 
-  async #writeLots(lots: readonly Lot[]): Promise<Written> {
-    const rows = lots.reduce((sum, { parts }) => sum + rowsOfParts(parts), 0);
-    const lotsBytes = lots.reduce((sum, lot) => sum + bytesOfLot(lot), 0);
-    const rangeBytes =
-      lineArgumentBytes + Math.min(lineScratchBytes, Math.ceil(2 * (lotsBytes + this.#pieceBytes)));
-    // Elsewhere, each job would have to take a copy of the columns along.
+  async #writeLots(lots: readonly Lot[]): Promise<readonly HeldPiece[]> {
     const blocks = lots.map(({ held }) => held.block).filter((block) => block !== null);
-    const address = blocks.length < lots.length ? null : sharedMemory().allocate(rangeBytes);
-    if (address === null) return { pieces: await this.#writeHere(lots), rows, release: () => undefined };
-    return this.#writeThere(lots, blocks, rows, sharedMemory().rangeAt(address, rangeBytes));
+    // Elsewhere, each job would have to take a copy of the columns along.
+    const address = blocks.length < lots.length ? null : sharedMemory().allocate(lineArgumentBytes);
+    if (address === null) return this.#writeHere(lots);
+    try {
+      return await this.#writeThere(lots, blocks, sharedMemory().rangeAt(address, lineArgumentBytes));
+    } finally {
+      sharedMemory().free(address);
+    }
   }
 
-  async #writeHere(lots: readonly Lot[]): Promise<Uint8Array[]> {
+  async #writeHere(lots: readonly Lot[]): Promise<HeldPiece[]> {
     // So that it is not done before the lines that come first are taken.
     await this.#jobs.at(-1)?.catch(() => undefined);
     await this.#work.pace.pause();
@@ -198,7 +249,7 @@ export class BulkLines {
     });
     const space = new OwnSpace();
     try {
-      return writeParts(written, this.#pieceBytes, space);
+      return writeParts(written, this.#pieceBytes, space).map((piece) => ({ ...piece, free: nothingToFree }));
     } finally {
       space.close();
     }
@@ -207,32 +258,53 @@ export class BulkLines {
   async #writeThere(
     lots: readonly Lot[],
     blocks: readonly KernelBlock[],
-    rows: number,
-    range: MemoryRange,
-  ): Promise<Written> {
+    scratch: MemoryRange,
+  ): Promise<HeldPiece[]> {
     const memory = sharedMemory();
-    const release = (): void => memory.free(range.address);
+    const cells = this.#takeCells(lots);
+    let filled = 0;
     try {
-      const written = await this.#threads.writeLines({
+      const pieces = await this.#work.threads.writeLines({
         blocks: blocksTogether(blocks),
         tables: blocks.length,
         columnCount: this.#fields.fields.length,
         fixedBytes: this.#fields.keys.fixedBytes,
         memoryBytes: memory.buffer.byteLength,
-        range,
+        scratch,
+        cells,
         parts: packParts(lots.map(({ parts }) => parts)),
         pieceBytes: this.#pieceBytes,
       });
-      const { buffer } = memory;
-      const pieces = written.map((piece) =>
-        piece instanceof Uint8Array ? piece : new Uint8Array(buffer, ...piece),
-      );
-      return { pieces, rows, release };
-    } catch (error) {
-      release();
-      throw error;
+      return pieces.map(({ piece, rows }) => {
+        if (piece instanceof Uint8Array) return { bytes: piece, rows, free: nothingToFree };
+        const address = cells[filled++]!;
+        const bytes = memory.bytesAt({ address, sizeBytes: piece });
+        return { bytes, rows, free: () => answerCells().give(address) };
+      });
+    } finally {
+      for (const address of cells.slice(filled)) answerCells().give(address);
     }
   }
+
+  /** Cells for the lines of the lots, with some to spare; what they don't suffice for goes on the heap. */
+  #takeCells(lots: readonly Lot[]): number[] {
+    if (this.#pieceBytes > answerBytesMax) return [];
+    const lotsBytes = lots.reduce((sum, lot) => sum + bytesOfLot(lot), 0);
+    const wanted = Math.min(2 * cellsOfBlock, Math.ceil((1.25 * lotsBytes) / this.#pieceBytes) + 1);
+    const cells: number[] = [];
+    while (cells.length < wanted) {
+      const cell = answerCells().take();
+      if (cell === null) break;
+      cells.push(cell);
+    }
+    return cells;
+  }
+}
+
+const nothingToFree = (): void => undefined;
+
+function freeAll(pieces: readonly HeldPiece[]): void {
+  for (const { free } of pieces) free();
 }
 
 /** About how long the lines of a lot are. */

@@ -25,19 +25,28 @@ export interface PlacedRows {
 
 const nothing = new Uint8Array(0);
 
+/** Lines, and how many they are. */
+export interface Piece {
+  readonly bytes: Uint8Array;
+  readonly rows: number;
+}
+
 /** Gathers lines into pieces of at most `pieceBytes`, which begin and end with a line. Only a line that is longer by itself makes a longer piece. */
 export class JsonLines {
   readonly #pieceBytes: number;
   readonly #space: PieceSpace;
-  /** The bytes of the piece that comes next. */
-  #nextBytes: number;
   readonly #output: JsonOutput = { bytes: nothing, at: 0 };
+  /** Of the piece that comes next. */
+  #rows = 0;
 
-  /** @param firstBytes of the first piece, where there may be no second */
-  constructor(pieceBytes: number, space: PieceSpace, firstBytes: number = pieceBytes) {
+  constructor(pieceBytes: number, space: PieceSpace) {
     this.#pieceBytes = pieceBytes;
     this.#space = space;
-    this.#nextBytes = Math.min(firstBytes, pieceBytes);
+  }
+
+  /** How many lines have been written since the last piece. */
+  get rows(): number {
+    return this.#rows;
   }
 
   /**
@@ -47,35 +56,33 @@ export class JsonLines {
   write(lines: LineTable, placed: PlacedRows, first: number, to: number): number {
     const output = this.#output;
     const isBegun = output.bytes.length > 0;
-    if (!isBegun) output.bytes = this.#space.open(this.#nextBytes);
-    const next = writeRows(lines, placed, first, to, output);
-    if (isBegun || first === to) return next;
+    if (!isBegun) output.bytes = this.#space.open(this.#pieceBytes);
+    let next = writeRows(lines, placed, first, to, output);
     // How much the first line may take is asked only now: nearly all have room, and are written sooner than that is known.
-    const end = next > first ? next : this.#writeLong(lines, placed, first, to);
-    this.#nextBytes = this.#pieceBytes;
-    return end;
+    if (!isBegun && next === first && first < to) next = this.#writeLong(lines, placed, first);
+    this.#rows += next - first;
+    return next;
   }
 
-  /** As `write`, where the room for the piece did not do for its first line. */
-  #writeLong(lines: LineTable, placed: PlacedRows, first: number, to: number): number {
+  /** The first line of a piece, which it had no room for: it stands alone, and without the room that its escapes might have taken. */
+  #writeLong(lines: LineTable, placed: PlacedRows, first: number): number {
     const output = this.#output;
     const { rows } = placed;
-    const roomBytes = lineRoomBytes(lines.table, rows === null ? first : rows[first]!);
-    const isLong = roomBytes > this.#pieceBytes;
-    output.bytes = this.#space.open(Math.max(this.#nextBytes, roomBytes));
-    const next = writeRows(lines, placed, first, isLong ? first + 1 : to, output);
-    // A long line stands alone, and without the room that its escapes might have taken.
-    if (isLong) output.bytes = output.bytes.subarray(0, output.at);
+    output.bytes = this.#space.open(lineRoomBytes(lines.table, rows === null ? first : rows[first]!));
+    const next = writeRows(lines, placed, first, first + 1, output);
+    output.bytes = output.bytes.subarray(0, output.at);
     return next;
   }
 
   /** The lines since the last piece; null when there are none. */
-  take(): Uint8Array | null {
+  take(): Piece | null {
     const { bytes, at } = this.#output;
     if (at === 0) return null;
+    const rows = this.#rows;
     this.#output.bytes = nothing;
     this.#output.at = 0;
-    return this.#space.end(bytes.subarray(0, at));
+    this.#rows = 0;
+    return { bytes: this.#space.end(bytes.subarray(0, at)), rows };
   }
 }
 

@@ -1,4 +1,4 @@
-import { JsonLines, type LineTable, type PlacedRows } from './json-lines.js';
+import { JsonLines, type LineTable, type Piece, type PlacedRows } from './json-lines.js';
 import type { Matches } from './materialise.js';
 import type { PieceSpace } from './piece-space.js';
 import { countInRange, listSelected, lowerBound } from './selection.js';
@@ -127,9 +127,9 @@ export function* unpackParts(
 }
 
 /** The parts as lines, in pieces of at most `pieceBytes`; only a line that is longer by itself makes a longer one. */
-export function writeParts(parts: Iterable<TablePart>, pieceBytes: number, space: PieceSpace): Uint8Array[] {
+export function writeParts(parts: Iterable<TablePart>, pieceBytes: number, space: PieceSpace): Piece[] {
   const lines = new JsonLines(pieceBytes, space);
-  const pieces: Uint8Array[] = [];
+  const pieces: Piece[] = [];
   const takePiece = (): void => {
     const piece = lines.take();
     if (piece !== null) pieces.push(piece);

@@ -1,9 +1,8 @@
 import { tableOfBlock, type KernelBlock } from '../kernels/simd/json-rows.js';
 import { foreignMemory, workingOn, type MemoryRange } from '../memory/shared-memory.js';
-import { lineArgumentBytes } from '../limits.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../workers/task.js';
 import { unpackParts, writeParts, type PackedParts } from './line-parts.js';
-import { PieceRange } from './piece-space.js';
+import { CellSpace } from './piece-space.js';
 
 /** Rows to be written as lines, out of columns that lie in a memory of the thread that asks. */
 export interface LinesJob {
@@ -18,25 +17,29 @@ export interface LinesJob {
   readonly fixedBytes: number;
   /** How far the memory reaches that has the columns. */
   readonly memoryBytes: number;
-  /** Lent for as long as the job takes: `lineArgumentBytes` for the kernels, and behind them room for the pieces. */
-  readonly range: MemoryRange;
+  /** Lent to the kernels for as long as the job takes. */
+  readonly scratch: MemoryRange;
+  /** Addresses of the cells of that memory that the pieces are written to, one to each. */
+  readonly cells: readonly number[];
   readonly parts: PackedParts;
   /** A longer piece has one line alone. */
   readonly pieceBytes: number;
 }
 
-/** A piece: its address in the range and its length, or itself where the range had no room for it. */
-export type WrittenPiece = readonly [address: number, bytes: number] | Uint8Array;
+/** A piece and its rows: how long it is where it lies in the next of the cells, or itself. */
+export interface PieceThere {
+  readonly piece: number | Uint8Array;
+  readonly rows: number;
+}
 
 /** Writes rows as JSON Lines, in pieces: the work of `linesTask`. */
-export function work(job: LinesJob): Finished<readonly WrittenPiece[]> {
-  const { blocks, columnCount, fixedBytes, memoryBytes, range, parts, pieceBytes } = job;
-  const memory = foreignMemory(range);
-  const { address, sizeBytes } = range;
-  const space = new PieceRange(memory, address + lineArgumentBytes, sizeBytes - lineArgumentBytes);
+export function work(job: LinesJob): Finished<readonly PieceThere[]> {
+  const { blocks, columnCount, fixedBytes, memoryBytes, scratch, cells, parts, pieceBytes } = job;
+  const memory = foreignMemory(scratch);
+  const space = new CellSpace(memory, cells);
   const buffer = memory.bufferUpTo(memoryBytes);
   const blockWords = blocks.length / job.tables;
-  const pieces = workingOn(memory, { address, bytes: lineArgumentBytes }, () => {
+  const written = workingOn(memory, { address: scratch.address, bytes: scratch.sizeBytes }, () => {
     const tables = Array.from({ length: job.tables }, (_, i) => {
       const block = blocks.subarray(i * blockWords, (i + 1) * blockWords);
       const table = tableOfBlock(block, columnCount, fixedBytes, buffer);
@@ -44,14 +47,18 @@ export function work(job: LinesJob): Finished<readonly WrittenPiece[]> {
     });
     return writeParts(unpackParts(parts, tables), pieceBytes, space);
   });
-  const result = pieces.map((piece) =>
-    space.holds(piece) ? ([piece.byteOffset, piece.length] as const) : piece,
-  );
-  return { result, transfer: buffersOf(result.filter((piece) => piece instanceof Uint8Array)) };
+  const result = written.map(({ bytes, rows }) => ({
+    piece: memory.holds(bytes) ? bytes.length : bytes,
+    rows,
+  }));
+  return {
+    result,
+    transfer: buffersOf(result.map(({ piece }) => piece).filter((piece) => typeof piece !== 'number')),
+  };
 }
 
 /** Has rows written as JSON Lines. */
-export const linesTask: Task<LinesJob, readonly WrittenPiece[]> = {
+export const linesTask: Task<LinesJob, readonly PieceThere[]> = {
   module: builtModule(import.meta.url),
   work,
 };

@@ -65,16 +65,10 @@ export class Materialiser {
     let table = yield* this.#tableOf(rowGroup, matches.take);
     for (const part of partsOf(matches)) {
       for (let next = part.first; next < part.end;) {
-        const written = this.#lines.write(table, part, next, part.end);
-        stats.rowsReturned += written - next;
-        next = written;
+        next = this.#lines.write(table, part, next, part.end);
         if (next === part.end) break;
-        const piece = this.#lines.take();
         stats.writeMs += performance.now() - startMs;
-        if (piece !== null) {
-          this.close();
-          yield piece;
-        }
+        yield* this.finish();
         const pause = this.#pace.pause();
         if (pause !== undefined) yield pause;
         startMs = performance.now();
@@ -82,6 +76,16 @@ export class Materialiser {
       }
     }
     stats.writeMs += performance.now() - startMs;
+  }
+
+  /** The lines that are left, as a piece, where there are any. */
+  *finish(): Steps<Uint8Array> {
+    const piece = this.#lines.take();
+    // A caller that takes its time keeps no memory from others.
+    this.close();
+    if (piece === null) return;
+    this.#stats.rowsReturned += piece.rows;
+    yield piece.bytes;
   }
 
   *#tableOf(rowGroup: RowGroup, rowsToWrite: number): Steps<never, LineTable> {

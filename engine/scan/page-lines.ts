@@ -1,5 +1,5 @@
 import type { ReadyIterable, ScanOptions } from '../archive.js';
-import { answerBytesMax, answerFirstBytes } from '../limits.js';
+import { answerBytesMax } from '../limits.js';
 import { isForPage, writePage } from './page.js';
 import { throwIfAborted } from './pace.js';
 import { LentSpace, OwnSpace } from './piece-space.js';
@@ -27,7 +27,7 @@ export class PageLines implements ReadyIterable<Uint8Array> {
     const { pieceBytes = answerBytesMax, lends = false, joins = false } = options;
     // One that is yet to be asked for can't have been aborted.
     const signal = typeof options.signal === 'function' ? undefined : options.signal;
-    if (pieceBytes < answerFirstBytes || signal?.aborted === true || !isForPage(query)) return null;
+    if (pieceBytes < answerBytesMax || signal?.aborted === true || !isForPage(query)) return null;
     const page = lends ? lendPage(snapshot, query, stats, joins) : ownPage(snapshot, query, stats);
     if (page === null) return null;
     snapshot.release();

@@ -1,6 +1,6 @@
 import { assert } from '../assert.js';
 import type { Column } from '../columns/column.js';
-import { answerFirstBytes, pageRowsMax } from '../limits.js';
+import { answerBytesMax, pageRowsMax } from '../limits.js';
 import type { Schema } from '../schema.js';
 import { jsonColumn, jsonKeys } from './json-columns.js';
 import { JsonLines, makeLineTable, type LineTable } from './json-lines.js';
@@ -107,7 +107,7 @@ function tableOf(rowGroup: RowGroup, schema: Schema): PageTable | null {
 
 /** The lines as one piece; null where they need more. */
 function writeParts(parts: readonly PagePart[], space: PieceSpace): Uint8Array | null {
-  const lines = new JsonLines(answerFirstBytes, space);
+  const lines = new JsonLines(answerBytesMax, space);
   let rowsBefore = 0;
   for (const { page, range } of parts) {
     const { firstRow, rows, partition, firstOrdinal } = range;
@@ -120,7 +120,7 @@ function writeParts(parts: readonly PagePart[], space: PieceSpace): Uint8Array |
     }
     rowsBefore += rows;
   }
-  return lines.take();
+  return lines.take()?.bytes ?? null;
 }
 
 function countRowGroups(parts: readonly PagePart[]): number {

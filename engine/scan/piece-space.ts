@@ -1,5 +1,6 @@
-import { bufferBytes, slackBytes } from '../memory/allocator.js';
 import { sharedMemory, type SharedMemory } from '../memory/shared-memory.js';
+import { answerBytesMax } from '../limits.js';
+import { answerCells } from './answer-cells.js';
 
 /** Where the pieces of an answer are written. */
 export interface PieceSpace {
@@ -9,14 +10,17 @@ export interface PieceSpace {
   end(piece: Uint8Array): Uint8Array;
 }
 
+const nothingToFree = (): void => undefined;
+
 /**
- * One room in the kernels' memory for all pieces, one after another: no piece needs memory of its own, and none is copied. What was
- * given may be read until the next piece is begun. Whoever makes one calls `close`.
+ * Gives the reader of an answer its pieces where they were written, one at a time: one room in the kernels' memory for those that are
+ * written here, and those that threads have written. What was given may be read until the next piece is begun, or given. Whoever makes
+ * one calls `close`.
  */
 export class LentSpace implements PieceSpace {
-  readonly #memory = sharedMemory();
   #room: Uint8Array | undefined;
-  #address: number | null = null;
+  #cell: number | null = null;
+  #freeLent: () => void = nothingToFree;
 
   open(sizeBytes: number): Uint8Array {
     // Larger than needed it stays only if that is not much: a room for one long line is not kept.
@@ -24,23 +28,36 @@ export class LentSpace implements PieceSpace {
     if (known !== undefined && known.length >= sizeBytes && known.length <= 2 * sizeBytes)
       return known.subarray(0, sizeBytes);
     this.close();
-    this.#address = this.#memory.allocate(bufferBytes(sizeBytes));
-    this.#room =
-      this.#address === null
-        ? Buffer.allocUnsafeSlow(sizeBytes)
-        : new Uint8Array(this.#memory.bufferUpTo(this.#address + sizeBytes), this.#address, sizeBytes);
+    this.#room = this.#openCell(sizeBytes) ?? Buffer.allocUnsafeSlow(sizeBytes);
     return this.#room;
+  }
+
+  #openCell(sizeBytes: number): Uint8Array | null {
+    if (sizeBytes > answerBytesMax) return null;
+    this.#cell = answerCells().take();
+    if (this.#cell === null) return null;
+    return sharedMemory().bytesAt({ address: this.#cell, sizeBytes });
   }
 
   end(piece: Uint8Array): Uint8Array {
     return piece;
   }
 
-  /** Gives back the room. */
+  /** Gives the reader a piece that lies elsewhere, until `free` is called. */
+  lend(piece: Uint8Array, free: () => void): Uint8Array {
+    this.close();
+    this.#freeLent = free;
+    return piece;
+  }
+
+  /** Gives back the memory of the piece that was given last. */
   close(): void {
-    if (this.#address !== null) this.#memory.free(this.#address);
-    this.#address = null;
+    if (this.#cell !== null) answerCells().give(this.#cell);
+    this.#cell = null;
     this.#room = undefined;
+    const free = this.#freeLent;
+    this.#freeLent = nothingToFree;
+    free();
   }
 }
 
@@ -48,6 +65,12 @@ export class LentSpace implements PieceSpace {
 export class OwnSpace extends LentSpace {
   override end(piece: Uint8Array): Uint8Array {
     return copyOf(piece);
+  }
+
+  override lend(piece: Uint8Array, free: () => void): Uint8Array {
+    const own = copyOf(piece);
+    free();
+    return own;
   }
 }
 
@@ -58,31 +81,27 @@ export function copyOf(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return copy;
 }
 
-/** A range of another thread's memory, filled with pieces one behind the other; those that it has no room for go on the heap. */
-export class PieceRange implements PieceSpace {
-  readonly #buffer: ArrayBufferLike;
-  readonly #end: number;
-  #at: number;
+/** Cells of another thread's memory, one for each piece; those that there is no cell for, or that don't fit one, go on the heap. */
+export class CellSpace implements PieceSpace {
+  readonly #memory: SharedMemory;
+  readonly #cells: readonly number[];
+  /** Cells that have a piece. */
+  filled = 0;
 
-  constructor(memory: SharedMemory, address: number, sizeBytes: number) {
-    this.#buffer = memory.bufferUpTo(address + sizeBytes);
-    this.#at = address;
-    this.#end = address + sizeBytes - slackBytes;
+  constructor(memory: SharedMemory, cells: readonly number[]) {
+    this.#memory = memory;
+    this.#cells = cells;
   }
 
   open(sizeBytes: number): Uint8Array {
-    if (this.#at + sizeBytes > this.#end) return new Uint8Array(sizeBytes);
-    return new Uint8Array(this.#buffer, this.#at, sizeBytes);
-  }
-
-  /** Whether a piece lies in the range. */
-  holds(piece: Uint8Array): boolean {
-    return piece.buffer === this.#buffer;
+    const address = this.#cells[this.filled];
+    if (address === undefined || sizeBytes > answerBytesMax) return new Uint8Array(sizeBytes);
+    return this.#memory.bytesAt({ address, sizeBytes });
   }
 
   end(piece: Uint8Array): Uint8Array {
-    if (this.holds(piece)) {
-      this.#at = piece.byteOffset + piece.length;
+    if (this.#memory.holds(piece)) {
+      this.filled++;
       return piece;
     }
     // What moves between threads takes its whole buffer along: a small part of one goes alone.

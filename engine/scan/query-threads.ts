@@ -10,7 +10,7 @@ import { pooledChunkTask } from '../storage/pooled-chunk-task.js';
 import { probeTask, type GramFilterFile } from '../storage/probe-task.js';
 import type { JobQueue } from '../workers/job-queue.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
-import { linesTask, type LinesJob, type WrittenPiece } from './lines-task.js';
+import { linesTask, type LinesJob, type PieceThere } from './lines-task.js';
 import { narrowTask, type Narrowed, type NarrowJob } from './narrow-task.js';
 import { selectTask, type SelectJob } from './select-task.js';
 import type { ReadCounters } from './snapshot.js';
@@ -107,7 +107,7 @@ export class QueryThreads {
   }
 
   /** Has rows written as JSON Lines. */
-  writeLines(job: LinesJob): Promise<readonly WrittenPiece[]> {
+  writeLines(job: LinesJob): Promise<readonly PieceThere[]> {
     return this.#queue.run(linesTask, job);
   }
 

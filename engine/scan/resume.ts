@@ -1,8 +1,9 @@
 import type { Scan } from '../archive.js';
-import { parseCursor, type Position } from '../cursor.js';
+import type { Position } from '../cursor.js';
 import { isLogstrataError } from '../errors.js';
 import { executeScan, type ScanSettings } from './execute.js';
 import type { Query, ScanStats } from './query.js';
+import { countLines, lastPosition, restOfQuery } from './rest.js';
 import { endOfSnapshot, type Snapshot } from './snapshot.js';
 
 /** Attempts to go on after the writer has removed a file that the snapshot named. */
@@ -37,19 +38,16 @@ async function* resumingLines(
   for (let attempt = 1; ; attempt++) {
     try {
       for await (const piece of scan.lines) {
-        yield piece;
+        // A lent one can't be read any more once the next is asked for.
         given += countLines(piece);
-        last = lastCursor(piece);
+        last = lastPosition(piece);
+        yield piece;
       }
       return;
     } catch (error) {
       if (!isLogstrataError(error) || error.code !== 'not_found' || attempt === attemptsMax) throw error;
-      // Once lines have been given, the matches that the newest `limit` reached back to are fixed: go on from there.
-      const before = query.before ?? end;
-      const rest =
-        last === undefined
-          ? { ...query, before }
-          : { ...query, after: last, before, limit: query.limit - given };
+      const whole = { ...query, before: query.before ?? end };
+      const rest = last === undefined ? whole : restOfQuery(whole, given, last);
       scan = executeScan(await takeSnapshot(), rest, options);
       addStats(first.stats, scan.stats);
     }
@@ -66,18 +64,4 @@ function addStats(total: ScanStats, next: ScanStats): void {
       get: () => before + next[key],
     });
   }
-}
-
-const newline = 10;
-const cursorAt = '{"_cursor":"'.length;
-
-function countLines(piece: Uint8Array): number {
-  let lines = 0;
-  for (let at = piece.indexOf(newline); at >= 0; at = piece.indexOf(newline, at + 1)) lines++;
-  return lines;
-}
-
-function lastCursor(piece: Uint8Array): Position | undefined {
-  const start = piece.lastIndexOf(newline, piece.length - 2) + 1;
-  return parseCursor(Buffer.from(piece.subarray(start + cursorAt, start + cursorAt + 16)).toString('latin1'));
 }

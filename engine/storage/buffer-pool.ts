@@ -4,7 +4,13 @@ import type { Column } from '../columns/column.js';
 import { isLogstrataError, LogstrataError } from '../errors.js';
 import { alignedBytes } from '../memory/allocator.js';
 import { sharedMemory, type SharedMemory } from '../memory/shared-memory.js';
-import { poolBytesMax, poolMemoryShareDefault, poolWaitersMax } from '../limits.js';
+import {
+  poolBytesMax,
+  poolMemoryShareDefault,
+  poolScatteredBytesMin,
+  poolScatteredShare,
+  poolWaitersMax,
+} from '../limits.js';
 import { heapSpace, RangeSpace, type ColumnSpace } from '../parquet/column-space.js';
 import { ColumnLease } from '../scan/column-lease.js';
 import { throwIfAborted } from '../scan/pace.js';
@@ -36,7 +42,8 @@ export interface PinnedColumn {
 
 interface Entry {
   readonly key: string;
-  readonly address: number;
+  /** Null where it lies aside, on the heap. */
+  readonly address: number | null;
   /** What the column takes of the memory; while it is decoded, what that takes too. */
   bytes: number;
   /** Leases that hold it, and its decoding. */
@@ -78,7 +85,7 @@ interface Waiter {
  * column that is being decoded wait for that one decoding.
  *
  * The columns of a call are reserved all together or not at all, and whoever waits for room holds none: so nobody waits for
- * somebody who waits. What the whole bound could not hold is decoded aside, on the heap, and not kept.
+ * somebody who waits. What the whole bound could not hold is decoded aside, on the heap: the columns of one call at a time.
  */
 export class BufferPool {
   readonly #bytesMax: number;
@@ -89,10 +96,12 @@ export class BufferPool {
   readonly #groups = new WeakMap<readonly string[], Group>();
   /** Its entries are the last to go already. */
   #lastTouched: Group | null = null;
-  /** Decodings that go on outside the memory. */
-  readonly #aside = new Map<string, Promise<Column>>();
+  /** Those outside the memory. */
+  readonly #aside = new Set<Entry>();
   readonly #waiters: Waiter[] = [];
   readonly #passed: PassedColumns;
+  /** With more than this free between what is taken, columns go before the memory grows. */
+  readonly #scatteredBytesMax: number;
   #bytes = 0;
   #pinnedBytes = 0;
   #isWaking = false;
@@ -102,6 +111,7 @@ export class BufferPool {
   constructor(bytesMax: number, memory: SharedMemory = sharedMemory()) {
     this.#bytesMax = Math.min(bytesMax, poolBytesMax);
     this.#memory = memory;
+    this.#scatteredBytesMax = Math.max(poolScatteredBytesMin, this.#bytesMax * poolScatteredShare);
     this.#passed = new PassedColumns(this.#bytesMax);
     memory.addBound(this.#bytesMax);
   }
@@ -207,7 +217,7 @@ export class BufferPool {
 
   /** Whether whoever can do without the column of a key in memory is to do so: that is, the first time that it is wanted. */
   passesBy(key: string, sizeBytes: number): boolean {
-    return !this.#entries.has(key) && !this.#aside.has(key) && this.#passed.passesBy(key, sizeBytes);
+    return !this.#entries.has(key) && this.#passed.passesBy(key, sizeBytes);
   }
 
   /** Forgets the columns whose key begins with `prefix`; those in use are freed after that. */
@@ -232,12 +242,13 @@ export class BufferPool {
     for (const request of requests) {
       const entry = this.#entries.get(request.key);
       if (entry !== undefined) held.add(entry);
-      else if (!this.#aside.has(request.key)) missing.set(request.key, request);
+      else missing.set(request.key, request);
     }
     for (const entry of held) this.#pin(entry);
     const reserved = this.#reserve([...missing.values()], held);
     const addresses = reserved === 'wait' && lease.neverWaits ? 'aside' : reserved;
-    if (addresses === 'wait') {
+    const waits = addresses === 'aside' && !this.#clearAside(held) && !lease.neverWaits;
+    if (addresses === 'wait' || waits) {
       for (const entry of held) this.#unpin(entry);
       return null;
     }
@@ -246,13 +257,12 @@ export class BufferPool {
       lease.add(() => this.#unpin(entry));
     }
     [...missing.values()].forEach((request, i) => {
-      if (addresses === 'aside') this.#loadAside(request);
-      else this.#loadInto(request, addresses[i]!, use, lease);
+      this.#load(request, addresses === 'aside' ? null : addresses[i]!, use, lease);
     });
-    return requests.map(({ key }) => {
-      const column = this.#entries.get(key)?.column ?? this.#aside.get(key);
-      return { column: column!, cached: !missing.has(key) };
-    });
+    return requests.map(({ key }) => ({
+      column: this.#entries.get(key)!.column,
+      cached: !missing.has(key),
+    }));
   }
 
   /**
@@ -282,16 +292,22 @@ export class BufferPool {
     const memory = this.#memory;
     for (;;) {
       if (this.#bytes + alignedBytes(sizeBytes) <= this.#bytesMax) {
-        const address = memory.allocate(sizeBytes);
-        if (address !== null) {
-          this.#bytes += memory.sizeOf(address);
-          return address;
-        }
+        const address = memory.allocate(sizeBytes, { grows: memory.freeBytes <= this.#scatteredBytesMax });
+        if (address !== null) return this.#taken(address);
       }
       const victim = this.#unpinned();
-      if (victim === undefined) return null;
+      if (victim === undefined) break;
       this.#drop(victim);
     }
+    // What is pinned stands in the way of a range that is large enough.
+    const address =
+      this.#bytes + alignedBytes(sizeBytes) <= this.#bytesMax ? memory.allocate(sizeBytes) : null;
+    return address === null ? null : this.#taken(address);
+  }
+
+  #taken(address: number): number {
+    this.#bytes += this.#memory.sizeOf(address);
+    return address;
   }
 
   #free(address: number): void {
@@ -307,23 +323,24 @@ export class BufferPool {
     return undefined;
   }
 
-  #loadInto(request: ColumnRequest, address: number, use: ColumnUse, lease: ColumnLease): void {
-    const memory = this.#memory;
+  /** Decodes a column at an address, or aside. */
+  #load(request: ColumnRequest, address: number | null, use: ColumnUse, lease: ColumnLease): void {
     const { key } = request;
-    const bytes = memory.sizeOf(address);
-    const space = new RangeSpace(memory, address, bytes);
-    const column = request.load(space);
+    const bytes = address === null ? 0 : this.#memory.sizeOf(address);
+    const space = address === null ? null : new RangeSpace(this.#memory, address, bytes);
+    const column = request.load(space ?? heapSpace);
     const entry: Entry = { key, address, bytes, pins: 0, column, decoded: null, isGone: false };
     this.#entries.set(key, entry);
     this.#lastTouched = null;
-    this.#used[use].add(entry);
+    if (address === null) this.#aside.add(entry);
+    else this.#used[use].add(entry);
     this.#pin(entry);
     lease.add(() => this.#unpin(entry));
     // While it is written, its memory must stay whoever lets go of it.
     this.#pin(entry);
     const settle = (isLoaded: boolean): void => {
-      if (isLoaded) this.#shrink(entry, space.columnBytes);
-      else this.#drop(entry);
+      if (!isLoaded) this.#drop(entry);
+      else if (space !== null) this.#shrink(entry, space);
       this.#unpin(entry);
     };
     column.then(
@@ -335,18 +352,16 @@ export class BufferPool {
     );
   }
 
-  #loadAside(request: ColumnRequest): void {
-    const { key } = request;
-    const column = request.load(heapSpace);
-    this.#aside.set(key, column);
-    const settle = (): void => void this.#aside.delete(key);
-    column.then(settle, settle);
+  /** Forgets what lies aside, but for what the caller holds; false while others hold any of it. */
+  #clearAside(held: ReadonlySet<Entry>): boolean {
+    for (const entry of this.#aside) if (!held.has(entry) && entry.pins === 0) this.#drop(entry);
+    return this.#isClosed || [...this.#aside].every((entry) => held.has(entry));
   }
 
   /** Gives back what only the decoding needed. */
-  #shrink(entry: Entry, columnBytes: number): void {
-    this.#memory.shrink(entry.address, columnBytes);
-    const freedBytes = entry.bytes - this.#memory.sizeOf(entry.address);
+  #shrink(entry: Entry, { address, columnBytes }: RangeSpace): void {
+    this.#memory.shrink(address, columnBytes);
+    const freedBytes = entry.bytes - this.#memory.sizeOf(address);
     entry.bytes -= freedBytes;
     this.#bytes -= freedBytes;
     this.#pinnedBytes -= freedBytes;
@@ -362,13 +377,15 @@ export class BufferPool {
     assert(entry.pins >= 0, 'a lease is released once');
     if (entry.pins > 0) return;
     this.#pinnedBytes -= entry.bytes;
-    if (entry.isGone) this.#free(entry.address);
+    if (entry.isGone) this.#leave(entry);
+    else if (this.#isClosed) this.#drop(entry);
     this.#wake();
   }
 
   /** Makes an entry the last to go. */
   #touch(entry: Entry): void {
     this.#lastTouched = null;
+    if (entry.address === null) return;
     this.#used.once.delete(entry);
     this.#used.again.delete(entry);
     this.#used.again.add(entry);
@@ -380,7 +397,12 @@ export class BufferPool {
     this.#entries.delete(entry.key);
     this.#used.once.delete(entry);
     this.#used.again.delete(entry);
-    if (entry.pins === 0) this.#free(entry.address);
+    if (entry.pins === 0) this.#leave(entry);
+  }
+
+  #leave(entry: Entry): void {
+    if (entry.address === null) this.#aside.delete(entry);
+    else this.#free(entry.address);
   }
 
   /** Waits its turn for room, holding nothing. */

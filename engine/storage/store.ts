@@ -78,15 +78,14 @@ export class Store implements AgentStore {
   scan(query: Query, options: ScanOptions = {}): Scan | Promise<Scan> {
     const { access, workers } = this.context;
     // Copied by name: an object that is spread is a new one of a kind to everything that reads it, which takes longer than a short answer.
-    const { signal, pieceBytes, lends, joins } = options;
-    const settings = { signal, pieceBytes, lends, joins, workers };
+    const { signal, pieceBytes, lends, joins, onTurn } = options;
+    const settings = { signal, pieceBytes, lends, joins, onTurn, workers };
     const { schema } = this;
     const newest = async (): Promise<Snapshot> => {
       await access.refresh();
       return this.snapshotOf(schema);
     };
-    // It looks at what it has given after the next was asked for.
-    if (access.follows) return resumeScan(newest, query, { ...settings, lends: false });
+    if (access.follows) return resumeScan(newest, query, settings);
     const refreshing = access.refresh();
     if (refreshing === undefined) return executeScan(this.snapshotOf(schema), query, settings);
     return refreshing.then(() => executeScan(this.snapshotOf(schema), query, settings));

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LogstrataError } from '../../engine/errors.js';
 import { sharedMemory } from '../../engine/memory/shared-memory.js';
-import { answerFirstBytes, pageRowsMax } from '../../engine/limits.js';
+import { answerBytesMax, pageRowsMax } from '../../engine/limits.js';
 import { executeScan } from '../../engine/scan/execute.js';
 import type { Query } from '../../engine/scan/query.js';
 import { BufferPool } from '../../engine/storage/buffer-pool.js';
@@ -99,7 +99,7 @@ describe('a page of rows that are in memory', () => {
       schema,
       records: records.map(({ position, values: [time, level] }, i) => ({
         position,
-        values: [time!, level!, 'x'.repeat(i === 150 ? 2 * answerFirstBytes : 900)],
+        values: [time!, level!, 'x'.repeat(i === 150 ? 2 * answerBytesMax : 900)],
       })),
     };
     const layout = { segments: 1, stretch: 200, rowGroupRows: 50, hotRecords: 0, codec: 'lz4' } as const;

@@ -53,6 +53,15 @@ it('counts the waits together', async () => {
   await expect(pieces.next().then(() => pieces.next())).rejects.toMatchObject({ code: 'timeout' });
 });
 
+it('does not count the time in which the scan waits for others', async () => {
+  const { pieces } = await begin(30, [pass(120), piece(1), never]);
+  const waiting = pieces.next();
+  pieces.hold();
+  expect(await waiting).toEqual(piece(1));
+  pieces.goOn();
+  await expect(pieces.next()).rejects.toMatchObject({ code: 'timeout' });
+});
+
 it('tells who waits, and who asks later, why it was interrupted', async () => {
   const gone = new LogstrataError('cancelled', 'gone');
   const { pieces, store } = await begin(1000, [piece(1), never]);

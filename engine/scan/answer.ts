@@ -1,0 +1,88 @@
+import { bulkRowsMin, inlineRowsMax, lineJobRowsMin } from '../limits.js';
+import type { AnswerTurns, Turn } from './answer-turns.js';
+import { BulkLines } from './bulk-lines.js';
+import { Finder } from './finder.js';
+import { JsonLines } from './json-lines.js';
+import { Materialiser, type Matches } from './materialise.js';
+import type { LentSpace } from './piece-space.js';
+import { Pace, throwIfAborted } from './pace.js';
+import { planScan } from './plan.js';
+import { preparePredicates } from './predicate.js';
+import type { Query, ScanStats } from './query.js';
+import type { QueryThreads } from './query-threads.js';
+import { RowGroupFilter } from './row-group-filter.js';
+import type { Snapshot } from './snapshot.js';
+import { eachMade, type Steps } from './steps.js';
+
+/** How an answer is made. */
+export interface AnswerWork {
+  readonly signal: AbortSignal | undefined;
+  readonly pieceBytes: number;
+  /** Where its pieces lie. */
+  readonly space: LentSpace;
+  readonly stats: ScanStats;
+  readonly threads: QueryThreads | null;
+  readonly turns: AnswerTurns;
+  /** Told of the beginning and the end of a wait for its turn. */
+  readonly onTurn?: ((waits: boolean) => void) | undefined;
+}
+
+/** How far an answer has come. */
+export interface Progress {
+  /** The piece that is given next, or was given last, is the last one. */
+  isAtEnd: boolean;
+  /** The turn that it has. */
+  turn(): Turn | null;
+}
+
+/** Finds the matches of a query and writes them out, in pieces. The piece that was given last stays in the space at the end. */
+export function* answer(
+  snapshot: Snapshot,
+  query: Query,
+  work: AnswerWork,
+  progress: Progress,
+): Steps<Uint8Array> {
+  const { signal, pieceBytes, space, stats, threads, turns, onTurn } = work;
+  throwIfAborted(signal);
+  const { schema } = snapshot;
+  const predicates = preparePredicates(query, schema);
+  if (query.limit === 0) return;
+  const startMs = performance.now();
+  const plan = planScan(snapshot.runs, query);
+  stats.runs = plan.end - plan.first;
+  stats.rowGroups = plan.rowGroups;
+  const pace = new Pace(signal);
+  const lines = new JsonLines(pieceBytes, space);
+  const materialiser = new Materialiser(schema, lines, { stats, pace, threads });
+  const scan = { stats, pace, threads, onWait: () => materialiser.close() };
+  const finder = new Finder(plan, new RowGroupFilter(schema, predicates, scan), scan);
+  const bulk =
+    threads === null ? null : new BulkLines(schema, pieceBytes, space, { ...scan, threads, turns, onTurn });
+  progress.turn = () => bulk?.turn ?? null;
+  stats.selectMs += performance.now() - startMs;
+  function* write(matches: Matches): Steps<Uint8Array> {
+    if (bulk === null) {
+      yield* materialiser.write(matches);
+    } else if (isForThreads(matches, stats.rowsReturned + lines.rows)) {
+      yield* materialiser.finish();
+      yield* bulk.write(matches);
+    } else {
+      yield* bulk.finish();
+      yield* materialiser.write(matches);
+    }
+  }
+  try {
+    yield* eachMade(finder.matches(query.limit), write);
+    if (bulk !== null) yield* bulk.finish();
+    progress.isAtEnd = true;
+    yield* materialiser.finish();
+  } finally {
+    materialiser.close();
+    bulk?.close();
+  }
+}
+
+/** Whether rows are handed over sooner than written: when they are many, or some and the answer is long already. */
+function isForThreads({ take }: Matches, rowsBefore: number): boolean {
+  return take >= bulkRowsMin || (take >= lineJobRowsMin && rowsBefore >= inlineRowsMax);
+}

@@ -1,0 +1,216 @@
+import type { ReadyIterable } from '../archive.js';
+import { assert } from '../assert.js';
+import { answerBytesMax } from '../limits.js';
+import type { WorkerPool } from '../workers/worker-pool.js';
+import { answer, type Progress } from './answer.js';
+import { turnsOf, type AnswerTurns, type Idler, type Turn } from './answer-turns.js';
+import { throwIfAborted } from './pace.js';
+import { LentSpace, OwnSpace } from './piece-space.js';
+import type { Query, ScanStats } from './query.js';
+import { QueryThreads } from './query-threads.js';
+import { lastPosition, restOfQuery } from './rest.js';
+import type { Snapshot } from './snapshot.js';
+import { Driver } from './steps.js';
+
+/** How the lines of a scan are made and given. */
+export interface LineSettings {
+  readonly signal: AbortSignal | undefined;
+  readonly pieceBytes?: number | undefined;
+  readonly lends?: boolean | undefined;
+  readonly onTurn?: ((waits: boolean) => void) | undefined;
+  readonly workers?: WorkerPool | undefined;
+}
+
+const nothing = (): null => null;
+
+/**
+ * An answer that is more than a page, read once. While its reader takes its time with a lent piece it may be paused: all that it holds
+ * beside that piece and the snapshot is given back, and looked for again, from the next record on, once the reader wants more.
+ */
+export class ScanLines implements ReadyIterable<Uint8Array>, Idler {
+  readonly #snapshot: Snapshot;
+  readonly #query: Query;
+  readonly #settings: LineSettings;
+  readonly #stats: ScanStats;
+  readonly #turns: AnswerTurns;
+  readonly #space: LentSpace;
+  readonly #progress: Progress = { isAtEnd: false, turn: nothing };
+  #threads: QueryThreads | null;
+  #pieces: Driver<Uint8Array>;
+  /** The lent piece that the reader has. */
+  #lent: Uint8Array | null = null;
+  /** Resolves when a pause has given back what the scan held; undefined while it is not paused. */
+  #pausing: Promise<void> | undefined;
+  /** What is asked for behind the pause. */
+  #rest: Query;
+  /** Calls of `next` and `return` that have not returned. */
+  #pending = 0;
+  #isReleased = false;
+  #isTaken = false;
+
+  constructor(snapshot: Snapshot, query: Query, settings: LineSettings, stats: ScanStats) {
+    const { signal, lends, workers } = settings;
+    this.#snapshot = snapshot;
+    this.#query = query;
+    this.#rest = query;
+    this.#settings = settings;
+    this.#stats = stats;
+    this.#turns = turnsOf(workers);
+    this.#space = lends === true ? new LentSpace() : new OwnSpace();
+    this.#threads = QueryThreads.of(workers, signal);
+    this.#pieces = this.#drive();
+    if (signal?.aborted === true) this.#release();
+    else signal?.addEventListener('abort', this.#onAbort);
+  }
+
+  [Symbol.asyncIterator](): this {
+    assert(!this.#isTaken, 'the lines of a scan are read once');
+    this.#isTaken = true;
+    return this;
+  }
+
+  get isAtEnd(): boolean {
+    return this.#progress.isAtEnd;
+  }
+
+  get turn(): Turn | null {
+    return this.#progress.turn();
+  }
+
+  now(): IteratorResult<Uint8Array, void> | null {
+    if (this.#pausing !== undefined) return null;
+    this.#takeBack();
+    if (this.#isReleased) return this.#over();
+    try {
+      const result = this.#pieces.now();
+      return result === null ? null : this.#give(result);
+    } catch (error) {
+      this.#release();
+      throw error;
+    }
+  }
+
+  async next(): Promise<IteratorResult<Uint8Array, void>> {
+    this.#pending++;
+    try {
+      this.#takeBack();
+      if (this.#pausing !== undefined) await this.#goOn();
+      if (this.#isReleased) return this.#over();
+      return this.#give(await this.#pieces.next());
+    } catch (error) {
+      this.#release();
+      throw error;
+    } finally {
+      this.#leave();
+    }
+  }
+
+  async return(): Promise<IteratorResult<Uint8Array, void>> {
+    this.#pending++;
+    this.#takeBack();
+    try {
+      await this.#pausing;
+      await this.#pieces.return();
+    } finally {
+      this.#release();
+      this.#leave();
+    }
+    return { done: true, value: undefined };
+  }
+
+  pause(): void {
+    const lent = this.#lent;
+    assert(lent !== null && this.#pending === 0, 'a scan is paused while its reader has the word');
+    this.#rest = restOfQuery(this.#query, this.#stats.rowsReturned, lastPosition(lent));
+    this.#pausing = this.#giveBack();
+    this.#pausing.catch(() => undefined);
+  }
+
+  /** Gives back all that is held but the snapshot and the piece that the reader has. */
+  async #giveBack(): Promise<void> {
+    const threads = this.#threads;
+    await this.#pieces.return();
+    threads?.end();
+    await threads?.underWay();
+  }
+
+  async #goOn(): Promise<void> {
+    await this.#pausing;
+    this.#pausing = undefined;
+    if (this.#isReleased) return;
+    const { workers, signal } = this.#settings;
+    this.#threads = QueryThreads.of(workers, signal);
+    this.#pieces = this.#drive();
+  }
+
+  #drive(): Driver<Uint8Array> {
+    const { signal, pieceBytes = answerBytesMax, onTurn } = this.#settings;
+    const work = {
+      signal,
+      pieceBytes,
+      space: this.#space,
+      stats: this.#stats,
+      threads: this.#threads,
+      turns: this.#turns,
+      onTurn,
+    };
+    return new Driver(answer(this.#snapshot, this.#rest, work, this.#progress));
+  }
+
+  #give(result: IteratorResult<Uint8Array, void>): IteratorResult<Uint8Array, void> {
+    if (result.done === true) {
+      this.#release();
+    } else if (this.#settings.lends === true) {
+      this.#lent = result.value;
+      if (!this.isAtEnd && !this.#isReleased) this.#turns.idle(this);
+    }
+    return result;
+  }
+
+  /** The reader has done with the piece that it was lent. */
+  #takeBack(): void {
+    if (this.#lent === null) return;
+    this.#lent = null;
+    this.#turns.busy(this);
+    if (this.#isReleased || this.#pausing !== undefined) this.#space.close();
+  }
+
+  #over(): IteratorResult<Uint8Array, void> {
+    throwIfAborted(this.#settings.signal);
+    return { done: true, value: undefined };
+  }
+
+  readonly #onAbort = (): void => {
+    if (this.#pending === 0) this.#abandon();
+  };
+
+  #leave(): void {
+    this.#pending--;
+    if (this.#pending === 0 && this.#settings.signal?.aborted === true) this.#abandon();
+  }
+
+  /** While nobody waits for a piece there is nobody else to see that the caller has gone away, and perhaps nobody asks again. */
+  #abandon(): void {
+    if (this.#isReleased) return;
+    if (this.#pausing === undefined) {
+      const ended = this.#pieces.return();
+      ended.catch(() => undefined);
+      // What is being done ahead of the caller still reads the snapshot.
+      this.#threads?.track(ended);
+    }
+    this.#release();
+  }
+
+  #release(): void {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    this.#turns.busy(this);
+    this.#settings.signal?.removeEventListener('abort', this.#onAbort);
+    this.#threads?.end();
+    if (this.#lent === null) this.#space.close();
+    const underWay = this.#pausing ?? this.#threads?.underWay() ?? null;
+    const release = (): void => this.#snapshot.release();
+    if (underWay === null) release();
+    else underWay.then(release, release);
+  }
+}

@@ -1,0 +1,169 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { LogstrataError } from '../../engine/errors.js';
+import { sharedMemory } from '../../engine/memory/shared-memory.js';
+import { answerBytesMax, cellsOfBlock, idleScansMax, lineJobsOfAllMax } from '../../engine/limits.js';
+import { answerCells } from '../../engine/scan/answer-cells.js';
+import { executeScan } from '../../engine/scan/execute.js';
+import type { Query } from '../../engine/scan/query.js';
+import { ScanLines } from '../../engine/scan/scan-lines.js';
+import { BufferPool } from '../../engine/storage/buffer-pool.js';
+import { openRealDirectory } from '../../engine/storage/real-directory.js';
+import { WorkerPool } from '../../engine/workers/worker-pool.js';
+import { answerOf } from '../model/answer.js';
+import type { Dataset } from '../model/dataset.js';
+import { numbered } from './numbered.js';
+import { storeSnapshot, type StoredSnapshot } from './stored-snapshot.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'logstrata-turns-'));
+const columns = new BufferPool(1 << 28);
+const pools = [0, 2].map((threads) => new WorkerPool(threads));
+const [inline, threaded] = pools as [WorkerPool, WorkerPool];
+const memory = sharedMemory();
+const rows = 44_000;
+let dataset: Dataset;
+let snapshot: StoredSnapshot;
+
+beforeAll(async () => {
+  dataset = numbered(rows);
+  const layout = { segments: 2, stretch: 9000, rowGroupRows: 8000, hotRecords: 5000, codec: 'lz4' } as const;
+  snapshot = await storeSnapshot(await openRealDirectory(folder), 'turns', dataset, layout, columns);
+});
+afterAll(async () => {
+  for (const pool of pools) await pool.close();
+  columns.close();
+  rmSync(folder, { recursive: true });
+});
+
+const after = { partition: 0, ordinal: 0 };
+const like = (value: string) => ({ kind: 'string', field: 2, op: 'like', value }) as const;
+const asked: readonly Query[] = [
+  { limit: rows, after, predicates: [] },
+  { limit: rows - 3000, predicates: [] },
+  { limit: 20_000, after: { partition: 482136, ordinal: 777 }, predicates: [] },
+  { limit: 30_000, predicates: [like('0')] },
+  { limit: 9000, after, predicates: [like('no. 1')] },
+  { limit: rows, before: { partition: 482137, ordinal: 40 }, predicates: [] },
+];
+
+interface Reader {
+  readonly query: Query;
+  /** How long it takes with a piece. */
+  readonly pauseMs: number;
+  /** Pieces that it takes before it leaves. */
+  readonly pieces: number;
+  /** How it leaves. */
+  readonly aborts: boolean;
+}
+
+/** Reads an answer as a slow client does; returns what it was given. */
+async function read({ query, pauseMs, pieces, aborts }: Reader, workers: WorkerPool): Promise<string> {
+  const abort = new AbortController();
+  const settings = { workers, lends: true, pieceBytes: 20_000, signal: abort.signal };
+  const lines = executeScan(snapshot, query, settings).lines[Symbol.asyncIterator]();
+  const copies: Buffer[] = [];
+  for (let left = pieces; left > 0; left--) {
+    const result = await lines.next();
+    if (result.done === true) return Buffer.concat(copies).toString();
+    if (pauseMs > 0) await delay(pauseMs);
+    // A lent piece is read only now: nobody may have written over it meanwhile.
+    copies.push(Buffer.from(result.value));
+  }
+  if (aborts) abort.abort(new LogstrataError('timeout', 'the time is over'));
+  await lines.return!();
+  return Buffer.concat(copies).toString();
+}
+
+/** All that answers took has been given back. */
+async function vacant(scans: number): Promise<void> {
+  await expect.poll(() => snapshot.released()).toBe(scans);
+  expect([answerCells().taken, columns.pinnedBytes]).toEqual([0, 0]);
+}
+
+describe('long answers that are read at the same time', () => {
+  it('are the same bytes, whoever is paused for others, and give back what they took', async () => {
+    const readers: fc.Arbitrary<Reader> = fc.record({
+      query: fc.constantFrom(...asked),
+      pauseMs: fc.constantFrom(0, 0, 3, 30, 150),
+      pieces: fc.oneof({ weight: 3, arbitrary: fc.constant(1000) }, { weight: 1, arbitrary: fc.nat(20) }),
+      aborts: fc.boolean(),
+    });
+    const answers = new Map(asked.map((query) => [query, answerOf(dataset, query)]));
+    await fc.assert(
+      fc.asyncProperty(fc.array(readers, { minLength: 12, maxLength: 20 }), async (many) => {
+        // Those who take their time do so for some seconds at most.
+        const given = many.map((reader) =>
+          reader.pauseMs < 100 ? reader : { ...reader, pieces: Math.min(reader.pieces, 12) },
+        );
+        const before = snapshot.released();
+        const texts = await Promise.all(given.map((reader) => read(reader, threaded)));
+        for (const [i, text] of texts.entries()) {
+          const whole = answers.get(given[i]!.query)!;
+          expect(text === (given[i]!.pieces === 1000 ? whole : whole.slice(0, text.length))).toBe(true);
+        }
+        await vacant(before + given.length);
+      }),
+      { numRuns: process.env.LOGSTRATA_LONG === '1' ? 60 : 2 },
+    );
+  }, 600_000);
+
+  it('take no more of the memory when they are many whose readers stop, and let one through that reads', async () => {
+    const before = snapshot.released();
+    const query = asked[0]!;
+    const takenBytes = memory.takenBytes - columns.bytes;
+    const pause = vi.spyOn(ScanLines.prototype, 'pause');
+    const stopped = await Promise.all(
+      Array.from({ length: 80 }, async () => {
+        const settings = { workers: threaded, lends: true };
+        const lines = executeScan(snapshot, query, settings).lines[Symbol.asyncIterator]();
+        const pieces: Buffer[] = [];
+        let last = new Uint8Array(0);
+        // Behind the first row group threads write them.
+        while (pieces.length < 16) {
+          last = (await lines.next()).value as Uint8Array<ArrayBuffer>;
+          pieces.push(Buffer.from(last));
+        }
+        return { lines, last, pieces };
+      }),
+    );
+    const whole = await read({ query, pauseMs: 0, pieces: 1000, aborts: false }, threaded);
+    expect(whole === answerOf(dataset, query)).toBe(true);
+    expect(pause).toHaveBeenCalled();
+    pause.mockRestore();
+    // A piece for each, and the jobs of those whose turn it is.
+    const cellsMax = stopped.length + 2 * lineJobsOfAllMax * cellsOfBlock;
+    expect(memory.takenBytes - columns.bytes - takenBytes).toBeLessThan(cellsMax * answerBytesMax);
+    expect(columns.pinnedBytes).toBe(0);
+    for (const { lines, last, pieces } of stopped) {
+      expect(pieces.at(-1)!.equals(last)).toBe(true);
+      for (let next = await lines.next(); next.done !== true; next = await lines.next())
+        pieces.push(Buffer.from(next.value));
+      expect(Buffer.concat(pieces).toString() === whole).toBe(true);
+    }
+    await vacant(before + stopped.length + 1);
+  });
+
+  it('go on after a pause where one thread does all, too', async () => {
+    const before = snapshot.released();
+    const query = asked[3]!;
+    const wanted = answerOf(dataset, query);
+    const count = idleScansMax + 6;
+    const stopped = Array.from({ length: count }, () =>
+      executeScan(snapshot, query, { workers: inline, lends: true, pieceBytes: 30_000 }).lines[
+        Symbol.asyncIterator
+      ](),
+    );
+    const pieces: Buffer[][] = [];
+    for (const lines of stopped) pieces.push([Buffer.from((await lines.next()).value as Uint8Array)]);
+    for (const [i, lines] of stopped.slice(0, 8).entries())
+      for (let next = await lines.next(); next.done !== true; next = await lines.next())
+        pieces[i]!.push(Buffer.from(next.value));
+    for (const given of pieces.slice(0, 8)) expect(Buffer.concat(given).toString() === wanted).toBe(true);
+    for (const lines of stopped.slice(8)) await lines.return!();
+    await vacant(before + count);
+  });
+});
