@@ -2,7 +2,8 @@
  * The engine's only door: open an archive, append, load, scan, maintain. It knows no HTTP, no YAML and no regular
  * expression of a log line.
  */
-export { openArchive, type OpenOptions } from './storage/archive-folder.js';
+export { openArchive } from './storage/archive-folder.js';
+export type { OpenOptions } from './storage/open-options.js';
 export { WorkerPool, workersDefault } from './workers/worker-pool.js';
 export type {
   AgentStore,

@@ -4,12 +4,7 @@ import { assert } from '../assert.js';
 import type { AgentStore, Archive, Retention, VerifyOptions, VerifyReport } from '../archive.js';
 import { isLogstrataError, LogstrataError } from '../errors.js';
 import { everyStep } from '../every-step.js';
-import {
-  graceMsDefault,
-  maintenanceIntervalMs,
-  queryTimeoutMsDefault,
-  zstdAfterMsDefault,
-} from '../limits.js';
+import { maintenanceIntervalMs } from '../limits.js';
 import { repairAgent, type RepairOptions, type RepairReport } from '../maintenance/repair.js';
 import { verifyOpening } from '../maintenance/verify.js';
 import { BackgroundCompaction, type BackgroundAgent } from '../maintenance/background.js';
@@ -23,7 +18,7 @@ import { BufferPool, poolBytesDefault } from './buffer-pool.js';
 import type { Committer } from './committer.js';
 import type { Directory } from './directory.js';
 import { Follower } from './follower.js';
-import type { Codec } from './manifest.js';
+import { settingsOf, type OpenOptions, type Settings } from './open-options.js';
 import { openRealDirectory } from './real-directory.js';
 import { cleanUp, readCommitted, readStoredManifest, type Heads } from './recovery.js';
 import { RemoteCommitter } from './remote-committer.js';
@@ -32,47 +27,9 @@ import { Store } from './store.js';
 import { connectToWriter, lockForWriting, type WriterLink, type WriterLock } from './writer-link.js';
 import { refused, writerOperations } from './writer-operations.js';
 
-export interface OpenOptions {
-  /** `write`: commit, as the writer or through it. `read`: follow whatever the writer publishes. */
-  readonly mode: 'write' | 'read';
-  /** What this process is, for the messages of others: `serve`, `load`, … Two of role `serve` exclude each other. */
-  readonly role: string;
-  /** Other processes are refused while this one writes: what it does to the folder leaves nothing of what they know. */
-  readonly alone?: boolean;
-  /** The clock, in milliseconds. */
-  readonly now?: () => number;
-  readonly codec?: Codec;
-  /** Bound on the decoded columns kept in memory; the default is a quarter of it, and more than 3.5 GiB can't be reached. */
-  readonly cacheBytes?: number;
-  /** Threads that encode row groups; the caller closes it. By default the archive has a pool of its own. */
-  readonly workers?: WorkerPool;
-  /** How late a live record may be before it counts as history. */
-  readonly graceMs?: number;
-  /** Removed files stay this long for the readers of other processes: the longest query time. */
-  readonly removalDelayMs?: number;
-  /** Age of a day, counted from its end, at which its segments get ZSTD; null for never. */
-  readonly zstdAfterMs?: number | null;
-  /** As the writer, compact and retire: by itself, on a thread, with 1; with 0 only when asked (`compactNext`, `retireNow`). */
-  readonly background?: { readonly threads: 0 | 1 };
-  /** Gets a sentence for the operator: damage found, another writer, … */
-  readonly onWarning?: (message: string) => void;
-}
-
 /** How often, and how long, a writer that is stopping is asked again until it has gone. */
 const writerRetryMs = 20;
 const writerAttemptsMax = 250;
-
-interface Settings {
-  readonly mode: 'write' | 'read';
-  readonly role: string;
-  readonly alone: boolean;
-  readonly now: () => number;
-  readonly codec: Codec;
-  readonly graceMs: number;
-  readonly removalDelayMs: number;
-  readonly zstdAfterMs: number | null;
-  readonly onWarning: (message: string) => void;
-}
 
 interface OpenAgent {
   readonly store: Store;
@@ -135,16 +92,7 @@ export class ArchiveFolder implements Archive {
     options: OpenOptions,
     private readonly neighbours: Neighbours,
   ) {
-    this.settings = {
-      alone: false,
-      now: Date.now,
-      codec: 'lz4',
-      graceMs: graceMsDefault,
-      removalDelayMs: queryTimeoutMsDefault,
-      zstdAfterMs: zstdAfterMsDefault,
-      onWarning: () => {},
-      ...options,
-    };
+    this.settings = settingsOf(options);
     this.folders = new AgentFolders(directory, this.settings.onWarning);
     if (options.background !== undefined)
       this.background = new BackgroundCompaction({ directory, ...this.settings, ...options.background });

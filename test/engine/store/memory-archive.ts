@@ -1,5 +1,6 @@
 import type { AgentStore } from '../../../engine/archive.js';
-import { ArchiveFolder, type OpenOptions } from '../../../engine/storage/archive-folder.js';
+import { ArchiveFolder } from '../../../engine/storage/archive-folder.js';
+import type { OpenOptions } from '../../../engine/storage/open-options.js';
 import type { CommitExtras } from '../../../engine/storage/commit.js';
 import type { Directory } from '../../../engine/storage/directory.js';
 import type { WriterLock } from '../../../engine/storage/writer-link.js';
