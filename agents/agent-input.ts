@@ -154,9 +154,12 @@ function readRotation(file: YamlSection, path: string, notes: string[]): Rotatio
 
 const retentionIntervalDefaultMs = 3_600_000;
 
+/** Time to read what a change would take, and to take it back. */
+const retentionGraceDefaultMs = 86_400_000;
+
 /** `retention`: how long records are kept. */
 export function readRetention(root: YamlSection): Retention | undefined {
-  const section = root.section('retention', ['period', 'interval', 'max_bytes']);
+  const section = root.section('retention', ['period', 'interval', 'max_bytes', 'grace']);
   if (section === undefined) return undefined;
   const periodMs = section.parsed('period', `never, or ${durationShape}, and longer than nothing`, (text) => {
     if (text.trim().toLowerCase() === 'never') return Infinity;
@@ -164,7 +167,8 @@ export function readRetention(root: YamlSection): Retention | undefined {
   });
   const intervalMs = section.duration('interval', 1) ?? retentionIntervalDefaultMs;
   const bytesMax = section.byteSize('max_bytes') ?? null;
-  return { periodMs: periodMs === Infinity ? null : (periodMs ?? null), intervalMs, bytesMax };
+  const graceMs = section.duration('grace', 0) ?? retentionGraceDefaultMs;
+  return { periodMs: periodMs === Infinity ? null : (periodMs ?? null), intervalMs, bytesMax, graceMs };
 }
 
 const systemIntervalDefaultMs = 60_000;

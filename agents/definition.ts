@@ -74,6 +74,8 @@ export interface Retention {
   readonly intervalMs: number;
   /** Bytes on the disk beyond which the oldest records go; null means any number. */
   readonly bytesMax: number | null;
+  /** How long a change waits that takes more records than before, in milliseconds. */
+  readonly graceMs: number;
 }
 
 export type RotationMethod = 'truncate' | 'rename';

@@ -5,8 +5,17 @@ import type { Schema } from './schema.js';
 import type { Snapshot } from './scan/snapshot.js';
 import type { CommitExtras, LoadOptions, LoadSession, RejectedLine } from './storage/commit.js';
 import type { RepairOptions, RepairReport } from './maintenance/repair.js';
-import type { RetentionPolicy } from './maintenance/retention-policy.js';
-import type { Checkpoint, Codec, Counters, RejectedEntry, Retired } from './storage/manifest.js';
+import type { RetentionEvent, WantedPolicy } from './maintenance/retention-change.js';
+import type { OverCount } from './maintenance/retention-policy.js';
+import type {
+  Checkpoint,
+  Codec,
+  Counters,
+  KeptPolicy,
+  RejectedEntry,
+  RetentionPolicy,
+  Retired,
+} from './storage/manifest.js';
 
 /**
  * A data folder. Opened to write, this process holds the folder's lock, or, when another process does, commits
@@ -28,6 +37,13 @@ export interface Archive {
    * this process may be appending to it meanwhile. After a failure all is as before.
    */
   redefine(name: string, schema: Schema, retention: Retention | undefined): Promise<AgentStore>;
+  /**
+   * Puts a policy in force at once, in the process that writes, and has it take what is over; `retention` is what the agent's file says.
+   * Tells what has happened. Throws `conflict` where that process has another policy of the agent, `not_found` for one without records.
+   */
+  applyRetention(name: string, policy: RetentionPolicy): Promise<readonly RetentionEvent[]>;
+  /** What a policy means for an agent's records; without one, that which waits or is in force. Throws `not_found` for an agent without any. */
+  retentionOutlook(name: string, policy?: RetentionPolicy): Promise<RetentionOutlook>;
   /** What this process answers others that ask for the writer's status, while it is the writer: plain data. */
   provideStatus(read: () => unknown): void;
   /** What the writer of the folder says of itself; undefined when there is none, or it says nothing. */
@@ -44,8 +60,17 @@ export interface Archive {
 }
 
 /** How long records are kept, and how often to look. An archive that is opened with `background` takes them away by itself. */
-export interface Retention extends RetentionPolicy {
+export interface Retention extends WantedPolicy {
   readonly intervalMs: number;
+}
+
+/** What a policy means for the records that are there. */
+export interface RetentionOutlook {
+  /** The policy in force, and the one that waits. */
+  readonly kept: KeptPolicy;
+  /** What the policy that was asked about takes of the records. */
+  readonly over: OverCount;
+  readonly records: number;
 }
 
 export interface AgentStore {

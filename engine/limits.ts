@@ -297,6 +297,12 @@ export const backgroundShare = 0.5;
 export const backgroundRetryMs = 60_000;
 
 /**
+ * With less of the disk free, a stricter retention does not wait: a full disk ends collection of all agents, which costs more than
+ * records that were to go in a day.
+ */
+export const diskFreeShareMin = 0.1;
+
+/**
  * Records that retention has taken and that still lie in files, as a part of the live ones. With more the background rewrites
  * the segments that hold most of them, so that the disk never has more than this beyond what is kept.
  */

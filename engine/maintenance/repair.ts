@@ -194,6 +194,7 @@ function nextManifest(
     rejected: found.rejected.map(({ entry }) => entry),
     counters: base === undefined ? countersOf(segments, found) : values.counters,
     retired: base?.retired ?? nothingRetired,
+    ...(base?.retention === undefined ? {} : { retention: base.retention }),
   };
 }
 

@@ -4,21 +4,16 @@ import type { PartitionCount } from '../storage/committer.js';
 import type { AgentState } from '../storage/agent-state.js';
 import {
   liveRows,
+  liveRuns,
   nothingRetired,
   type Manifest,
   type RejectedEntry,
+  type RetentionPolicy,
   type Retired,
+  type Run,
   type SegmentEntry,
 } from '../storage/manifest.js';
 import { ageReferenceMs } from './compaction-policy.js';
-
-/** How long, and how much, an agent's records are kept. Null: without end. */
-export interface RetentionPolicy {
-  /** Age at which records go, in milliseconds. */
-  readonly periodMs: number | null;
-  /** Bytes on the disk; the oldest records go first. The newest partition stays, however large it is. */
-  readonly bytesMax: number | null;
-}
 
 /** What a manifest says once records have gone. */
 export interface Retirement {
@@ -28,6 +23,43 @@ export interface Retirement {
   /** Files that hold no live record any more, and files of rejected lines that are over. */
   readonly removes: readonly string[];
   readonly retired: Retired;
+  /** What goes at this look. */
+  readonly taken: Taken;
+}
+
+/** Records that a policy takes, and when they are from: the hours of their positions. */
+export interface OverCount {
+  readonly records: number;
+  readonly fromMs: number | null;
+  readonly toMs: number | null;
+}
+
+/** What has left the archive at one look. */
+export interface Taken extends OverCount {
+  /** Lines that had become no record. */
+  readonly rejectedLines: number;
+  /** Files of records that went as a whole, and their bytes. */
+  readonly segments: number;
+  readonly bytes: number;
+}
+
+/** Adds up records by their partitions. */
+class OverRecords {
+  private records = 0;
+  private first = Infinity;
+  private last = -Infinity;
+
+  add(partition: number, rows: number): void {
+    this.records += rows;
+    this.first = Math.min(this.first, partition);
+    this.last = Math.max(this.last, partition);
+  }
+
+  sum(): OverCount {
+    const { records, first, last } = this;
+    if (records === 0) return { records, fromMs: null, toMs: null };
+    return { records, fromMs: first * hourMs, toMs: (last + 1) * hourMs };
+  }
 }
 
 /** What retention decides on: files that nothing is written to any more, beside the bytes of those that still grow. */
@@ -112,19 +144,19 @@ export function proposeRetirement(
   const referenceMs = ageReferenceMs(manifest, nowMs);
   const segments: SegmentEntry[] = [];
   const removes: string[] = [];
-  let { records, bytes, segments: count, below } = manifest.retired;
-  let changed = false;
+  const over = new OverRecords();
+  let { below } = manifest.retired;
+  let bytes = 0;
+  let count = 0;
   for (const segment of manifest.segments) {
-    const isKept = segment.keepUntilMs !== undefined && referenceMs < segment.keepUntilMs;
-    const first = Math.max(isKept ? 0 : bounds.byAge, bounds.bySize);
+    const first = firstKept(segment, bounds, referenceMs);
     const left: SegmentEntry = { ...segment, liveFrom: Math.max(segment.liveFrom ?? 0, first) };
-    const gone = liveRows(segment) - liveRows(left);
-    if (gone === 0) {
+    const gone = liveRuns(segment).filter(({ partition }) => partition < first);
+    if (gone.length === 0) {
       segments.push(segment);
       continue;
     }
-    changed = true;
-    records += gone;
+    for (const { partition, rows } of gone) over.add(partition, rows);
     below = Math.max(below, first);
     if (liveRows(left) > 0) {
       segments.push(left);
@@ -136,12 +168,49 @@ export function proposeRetirement(
   }
   const firstRejected = Math.max(bounds.byAge, bounds.bySize);
   const rejected: RejectedEntry[] = [];
+  let rejectedLines = 0;
   for (const entry of manifest.rejected) {
-    if ((entry.partition ?? firstRejected) >= firstRejected) rejected.push(entry);
-    else removes.push(entry.file);
+    if ((entry.partition ?? firstRejected) >= firstRejected) {
+      rejected.push(entry);
+      continue;
+    }
+    removes.push(entry.file);
+    rejectedLines += entry.lines;
   }
-  if (!changed && rejected.length === manifest.rejected.length) return undefined;
-  return { segments, rejected, removes, retired: { records, bytes, segments: count, below } };
+  const taken = { ...over.sum(), rejectedLines, segments: count, bytes };
+  if (taken.records === 0 && rejected.length === manifest.rejected.length) return undefined;
+  const before = manifest.retired;
+  const retired = {
+    records: before.records + taken.records,
+    bytes: before.bytes + bytes,
+    segments: before.segments + count,
+    below,
+  };
+  return { segments, rejected, removes, retired, taken };
+}
+
+/** The first partition of a segment that stays. */
+function firstKept(
+  { keepUntilMs }: SegmentEntry,
+  { byAge, bySize }: RetentionBounds,
+  referenceMs: number,
+): number {
+  const isKept = keepUntilMs !== undefined && referenceMs < keepUntilMs;
+  return isKept ? bySize : Math.max(byAge, bySize);
+}
+
+/** Counts what a policy takes of an agent's records, hot ones included. */
+export function overCount(state: AgentState, policy: RetentionPolicy, nowMs: number): OverCount {
+  const target = retirable(state);
+  const bounds = retentionBounds(target, policy, nowMs);
+  const referenceMs = ageReferenceMs(target, nowMs);
+  const over = new OverRecords();
+  const add = (runs: readonly Pick<Run, 'partition' | 'rows'>[], first: number): void => {
+    for (const { partition, rows } of runs) if (partition < first) over.add(partition, rows);
+  };
+  for (const segment of target.segments) add(liveRuns(segment), firstKept(segment, bounds, referenceMs));
+  for (const hot of state.hot) add(hot.rows.runs(), Math.max(bounds.byAge, bounds.bySize));
+  return over.sum();
 }
 
 /** What a unit of loading is about to store, and whether it wants to keep what is over already. */

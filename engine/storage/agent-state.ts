@@ -9,6 +9,7 @@ import type { Directory } from './directory.js';
 import type { HotBatch } from './hot-segment-file.js';
 import { HotRows } from './hot-rows.js';
 import {
+  liveRows,
   liveRuns,
   mergeRejected,
   type HotEntry,
@@ -164,6 +165,12 @@ export class AgentState {
   /** Rows that are not sealed yet. */
   get hotRowCount(): number {
     return this.hotFiles.reduce((sum, hot) => sum + hot.rows.rowCount, 0);
+  }
+
+  /** All records. */
+  get rowCount(): number {
+    const sealed = this.newest?.segments ?? [];
+    return sealed.reduce((sum, entry) => sum + liveRows(entry), this.hotRowCount);
   }
 
   /** Bytes of the hot files. */

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { AppendResult } from '../archive.js';
 import type { RecordBatch } from '../columns/column.js';
 import { assertOrdinalsLeft } from '../cursor.js';
@@ -8,10 +9,17 @@ import { hotBytesMax, hotRowsMax, reservationMsMax } from '../limits.js';
 import type { Schema } from '../schema.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import {
+  keptForEver,
+  PolicyInForce,
+  samePolicy,
+  type PolicyDecision,
+  type WantedPolicy,
+} from '../maintenance/retention-change.js';
+import {
   proposeRetirement,
   retentionBounds,
   retirable,
-  type RetentionPolicy,
+  type Taken,
 } from '../maintenance/retention-policy.js';
 import { currentVersion, type AgentState } from './agent-state.js';
 import type { CommitExtras } from './commit.js';
@@ -33,6 +41,7 @@ import {
   type Manifest,
   type OrdinalRun,
   type RejectedEntry,
+  type RetentionPolicy,
 } from './manifest.js';
 import { Mutex } from './mutex.js';
 import { OpenHotFile } from './open-hot-file.js';
@@ -47,6 +56,11 @@ export interface WriterOptions {
   readonly graceMs: number;
   readonly codec: Codec;
   readonly workers: WorkerPool;
+}
+
+/** What one look of retention has done. */
+export interface RetentionLook extends PolicyDecision {
+  readonly taken: Taken | null;
 }
 
 interface Unit {
@@ -70,6 +84,7 @@ export class AgentWriter implements Committer {
   private open: OpenHotFile | undefined;
   /** A manifest failed to be published, or was and could not be made durable: only the disk knows. */
   private uncertain = false;
+  private readonly policy: PolicyInForce;
   private readonly claims: SourceClaims;
 
   constructor(
@@ -78,6 +93,7 @@ export class AgentWriter implements Committer {
     private readonly removals: Removals,
     private readonly options: WriterOptions,
   ) {
+    this.policy = new PolicyInForce(() => directory.freeShare());
     this.claims = new SourceClaims(state.manifest?.number ?? 0);
   }
 
@@ -301,21 +317,43 @@ export class AgentWriter implements Committer {
     });
   }
 
-  /** Takes the records that are over out of the manifest, in one publication. Queries that have begun keep them. */
-  async retire(policy: RetentionPolicy): Promise<void> {
+  /** Has records kept by a policy from the first one on; one that is told when there are records already waits for a look. */
+  async keepNew({ periodMs, bytesMax }: RetentionPolicy): Promise<void> {
+    const wanted = { periodMs, bytesMax };
     await this.commits.run(async () => {
+      const { manifest, values, damage } = this.state;
+      if (manifest === undefined || values.highestPartition > 0 || damage !== undefined) return;
+      if (!samePolicy(manifest.retention ?? keptForEver, wanted))
+        await this.publishNext({ retention: wanted });
+    });
+  }
+
+  /**
+   * Takes the records that are over out of the manifest, in one publication. Queries that have begun keep them. A policy that takes
+   * more than the one in force waits for `graceMs`, unless it is to be applied at once or the disk is nearly full.
+   */
+  async retire(wanted: WantedPolicy, applies = false): Promise<RetentionLook | undefined> {
+    return this.commits.run(async () => {
       await this.settle();
+      const { manifest } = this.state;
+      if (manifest === undefined) return undefined;
       const nowMs = this.options.now();
-      if (this.state.manifest === undefined) return;
+      const before = manifest.retention ?? keptForEver;
+      const decision = await this.policy.decide(before, wanted, applies, nowMs);
+      const { kept } = decision;
       const newest = () => retirable(this.state);
-      const { byAge, bySize } = retentionBounds(newest(), policy, nowMs);
+      const { byAge, bySize } = retentionBounds(newest(), kept, nowMs);
       const isOver = (run: OrdinalRun) => run.partition < Math.max(byAge, bySize);
       if (this.state.hot.some((hot) => hot.rows.runs().some(isOver))) await this.sealAll();
-      const retirement = proposeRetirement(newest(), policy, nowMs);
-      if (retirement === undefined) return;
-      const { segments, rejected, retired } = retirement;
-      await this.publishNext({ segments, rejected, retired });
-      this.removals.add(retirement.removes);
+      const retirement = proposeRetirement(newest(), kept, nowMs);
+      if (retirement === undefined) {
+        if (!isDeepStrictEqual(before, kept)) await this.publishNext({ retention: kept });
+        return { ...decision, taken: null };
+      }
+      const { segments, rejected, retired, removes, taken } = retirement;
+      await this.publishNext({ segments, rejected, retired, retention: kept });
+      this.removals.add(removes);
+      return { ...decision, taken };
     });
   }
 

@@ -1,10 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { assert } from '../assert.js';
-import type { AgentStore, Archive, Retention, VerifyOptions, VerifyReport } from '../archive.js';
+import type {
+  AgentStore,
+  Archive,
+  Retention,
+  RetentionOutlook,
+  VerifyOptions,
+  VerifyReport,
+} from '../archive.js';
 import { isLogstrataError, LogstrataError } from '../errors.js';
 import { everyStep } from '../every-step.js';
 import { maintenanceIntervalMs } from '../limits.js';
+import { AgentRetention } from '../maintenance/agent-retention.js';
+import type { RetentionEvent } from '../maintenance/retention-change.js';
 import { repairAgent, type RepairOptions, type RepairReport } from '../maintenance/repair.js';
 import { verifyOpening } from '../maintenance/verify.js';
 import { BackgroundCompaction, type BackgroundAgent } from '../maintenance/background.js';
@@ -18,12 +27,14 @@ import { BufferPool, poolBytesDefault } from './buffer-pool.js';
 import type { Committer } from './committer.js';
 import type { Directory } from './directory.js';
 import { Follower } from './follower.js';
+import type { RetentionPolicy } from './manifest.js';
 import { settingsOf, type OpenOptions, type Settings } from './open-options.js';
 import { openRealDirectory } from './real-directory.js';
 import { cleanUp, readCommitted, readStoredManifest, type Heads } from './recovery.js';
 import { RemoteCommitter } from './remote-committer.js';
 import { Removals } from './removals.js';
 import { Store } from './store.js';
+import type { ChannelOperation } from './writer-channel.js';
 import { connectToWriter, lockForWriting, type WriterLink, type WriterLock } from './writer-link.js';
 import { refused, writerOperations } from './writer-operations.js';
 
@@ -37,8 +48,7 @@ interface OpenAgent {
   readonly follower: Follower;
   writer: AgentWriter | undefined;
   removals: Removals | undefined;
-  /** When retention is looked at next, by the clock of the process. */
-  nextRetirementMs: number;
+  readonly retention: AgentRetention;
 }
 
 /**
@@ -185,8 +195,11 @@ export class ArchiveFolder implements Archive {
       this.opened.set(name, opening);
       opening.catch(() => this.opened.delete(name));
     }
-    const { store } = await opening;
-    if (retention !== undefined) store.context.retention = retention;
+    const { store, writer } = await opening;
+    if (retention !== undefined) {
+      store.context.retention = retention;
+      await writer?.keepNew(retention);
+    }
     return store;
   }
 
@@ -198,7 +211,7 @@ export class ArchiveFolder implements Archive {
       else await agent.writer.takeSchema(schema);
     }
     agent.store.context.retention = retention;
-    agent.nextRetirementMs = 0;
+    agent.retention.hasten();
     return store;
   }
 
@@ -224,7 +237,7 @@ export class ArchiveFolder implements Archive {
   private async openAgent(name: string, schema: Schema | undefined): Promise<OpenAgent> {
     const shown = schema ?? (await this.storedSchema(name));
     const state = new AgentState(this.directory, name, shown, this.pool);
-    const { now, codec, zstdAfterMs } = this.settings;
+    const { now, codec, zstdAfterMs, onRetention } = this.settings;
     const { workers } = this;
     const follower = new Follower(this.directory, state, () =>
       this.askWriter(async (link) => (await link.request('heads', { agent: name })) as Heads),
@@ -250,7 +263,7 @@ export class ArchiveFolder implements Archive {
       follower,
       writer: undefined,
       removals: undefined,
-      nextRetirementMs: 0,
+      retention: new AgentRetention(state, now, onRetention),
     };
     if (this.lock !== undefined) await this.takeOver(agent);
     else await follower.refresh();
@@ -295,14 +308,22 @@ export class ArchiveFolder implements Archive {
   /** The writer of another process, or this one where the other has gone. */
   private async committer(name: string, schema: Schema): Promise<Committer> {
     if (this.settings.mode === 'read') throw new LogstrataError('invalid', 'this archive was opened to read');
-    for (let attempt = 1; attempt <= writerAttemptsMax; attempt++) {
-      const remote = await this.askWriter(async (link) => {
+    return this.asWriter<Committer>(
+      async (link) => {
         const opened = (await link.request('open', { agent: name, schema })) as { schemaVersion: number };
         return new RemoteCommitter(link, name, schema, opened.schemaVersion);
-      });
-      if (remote !== undefined) return remote;
+      },
+      () => this.writerOf(name, schema),
+    );
+  }
+
+  /** Has something done by the writer of another process, or by this one where the other has gone. */
+  private async asWriter<T>(ask: (link: WriterLink) => Promise<T>, here: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; attempt <= writerAttemptsMax; attempt++) {
+      const answer = await this.askWriter(ask);
+      if (answer !== undefined) return answer;
       await this.tryToBecomeWriter();
-      if (this.lock !== undefined) return this.writerOf(name, schema);
+      if (this.lock !== undefined) return here();
     }
     throw new LogstrataError('locked', `other processes go on taking the lock on ${this.location}`, {
       path: this.location,
@@ -332,8 +353,7 @@ export class ArchiveFolder implements Archive {
       for (const opening of this.opened.values()) {
         const agent = await opening;
         await agent.writer?.maintain();
-        if (this.background?.isAlone === true && performance.now() >= agent.nextRetirementMs)
-          await this.retire(agent);
+        if (this.background?.isAlone === true && agent.retention.isDue) await this.retire(agent);
       }
       if (this.background?.isAlone === true) this.background.tick(await this.backgroundAgents());
       this.lastWarning = undefined;
@@ -348,12 +368,30 @@ export class ArchiveFolder implements Archive {
     this.lastWarning = message;
   }
 
-  /** Takes away what is over, and plans the next look. Does nothing where the records are kept for ever. */
-  private async retire(agent: OpenAgent): Promise<void> {
-    const { retention } = agent.store.context;
-    if (retention === undefined || agent.writer === undefined || agent.state.damage !== undefined) return;
-    agent.nextRetirementMs = performance.now() + retention.intervalMs;
-    await agent.writer.retire(retention);
+  private async retire({ retention, writer, store }: OpenAgent): Promise<void> {
+    await retention.look(writer, store.context.retention);
+  }
+
+  async applyRetention(name: string, policy: RetentionPolicy): Promise<readonly RetentionEvent[]> {
+    const { periodMs, bytesMax } = policy;
+    const args = { agent: name, policy: { periodMs, bytesMax } };
+    return this.asWriter(
+      async (link) => (await link.request('apply_retention', args)) as readonly RetentionEvent[],
+      () => this.applyHere(name, policy),
+    );
+  }
+
+  private async applyHere(name: string, policy: RetentionPolicy): Promise<readonly RetentionEvent[]> {
+    const writer = await this.writerOf(name);
+    const { retention, store } = await this.opened.get(name)!;
+    return retention.apply(writer, policy, store.context.retention);
+  }
+
+  async retentionOutlook(name: string, policy?: RetentionPolicy): Promise<RetentionOutlook> {
+    await this.agent(name);
+    const { store, retention } = await this.opened.get(name)!;
+    await store.context.access.refresh();
+    return retention.outlook(policy);
   }
 
   /** Looks at once for records that retention has an end for, in every agent. */
@@ -404,7 +442,11 @@ export class ArchiveFolder implements Archive {
     this.serving = true;
     const operations = writerOperations((agent, schema) => this.writerOf(agent, schema));
     const status = (): Promise<unknown> => Promise.resolve(this.readStatus() ?? null);
-    const all = { ...operations, status };
+    const applyRetention: ChannelOperation = (args) => {
+      const { agent, policy } = args as { agent: string; policy: RetentionPolicy };
+      return this.applyHere(agent, policy);
+    };
+    const all = { ...operations, status, apply_retention: applyRetention };
     const refusal = `process ${process.pid} (${this.settings.role}) works alone on ${this.location}: wait until it has ended`;
     lock.serve(this.settings.alone ? refused(all, refusal) : all);
   }

@@ -34,6 +34,8 @@ export interface Directory {
   syncDirectory(path: string): Promise<void>;
   /** Bytes of a file. Throws `not_found`. */
   size(path: string): Promise<number>;
+  /** What part of the disk is free for this process, 0 to 1; null where that can't be told. */
+  freeShare(): Promise<number | null>;
 }
 
 export interface ReadableFile {

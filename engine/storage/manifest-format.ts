@@ -15,6 +15,7 @@ import {
   parseJsonObject,
   textField,
   textOrNullField,
+  timeField,
   timeOrNullField,
   type JsonObject,
 } from './checked-json.js';
@@ -25,6 +26,9 @@ import {
   type HotEntry,
   type Manifest,
   type RejectedEntry,
+  type KeptPolicy,
+  type PendingPolicy,
+  type RetentionPolicy,
   type Retired,
   type Run,
   type SegmentEntry,
@@ -37,9 +41,9 @@ import {
  * an older program would misread counts the version up; the line stays as it is.
  */
 const manifestMagic = 'logstrata-manifest';
-export const manifestVersion = 4;
+export const manifestVersion = 5;
 /**
- * Version 3 knew no headers of segments, version 2 no hash of content but SHA-256 either, version 1 no retention and no ordinals that a
+ * Version 4 knew no policy of retention, version 3 no headers of segments, version 2 no hash of content but SHA-256 either, version 1 no retention and no ordinals that a
  * repair passes over either; nothing else differs.
  */
 const oldestVersion = 1;
@@ -84,6 +88,7 @@ function manifestJson(manifest: Manifest): string {
     `{"number":${manifest.number},"agent":${JSON.stringify(manifest.agent)},` +
     `"highestPartition":${manifest.highestPartition},\n"counters":${JSON.stringify(manifest.counters)},\n` +
     `"ordinalsFrom":${manifest.ordinalsFrom},"retired":${JSON.stringify(manifest.retired)},\n` +
+    (manifest.retention === undefined ? '' : `"retention":${JSON.stringify(manifest.retention)},\n`) +
     `"schemas":${lines(manifest.schemas)},\n` +
     `"segments":${lines(manifest.segments.map((entry) => ({ ...entry, runs: flattenRuns(entry) })))},\n` +
     `"hot":${lines(manifest.hot.map(({ runs, ...hot }) => (runs === undefined ? hot : { ...hot, runs: flatRuns(runs) })))},\n` +
@@ -141,7 +146,25 @@ function readManifest(object: JsonObject): Manifest {
     counters: readCounters(asObject(object['counters'], 'counters')),
     ordinalsFrom: object['ordinalsFrom'] === undefined ? 1 : countField(object, 'ordinalsFrom', ordinalMax),
     retired: object['retired'] === undefined ? nothingRetired : readRetired(object['retired']),
+    ...(object['retention'] === undefined ? {} : { retention: readKept(object['retention']) }),
   };
+}
+
+function readKept(value: unknown): KeptPolicy {
+  const item = asObject(value, 'retention');
+  const pending = item['pending'];
+  return {
+    ...readPolicy(item),
+    ...(pending === undefined ? {} : { pending: readPending(asObject(pending, 'pending')) }),
+  };
+}
+
+function readPending(item: JsonObject): PendingPolicy {
+  return { ...readPolicy(item), sinceMs: timeField(item, 'sinceMs'), graceMs: countField(item, 'graceMs') };
+}
+
+function readPolicy(item: JsonObject): RetentionPolicy {
+  return { periodMs: countOrNullField(item, 'periodMs'), bytesMax: countOrNullField(item, 'bytesMax') };
 }
 
 function readRetired(value: unknown): Retired {

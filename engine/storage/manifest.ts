@@ -130,6 +130,29 @@ export interface Manifest {
   readonly counters: Counters;
   /** What retention has taken, over the agent's life. */
   readonly retired: Retired;
+  /** How long records are kept. Absent: for ever. */
+  readonly retention?: KeptPolicy | undefined;
+}
+
+/** How long, and how much, an agent's records are kept. Null: without end. */
+export interface RetentionPolicy {
+  /** Age at which records go, in milliseconds. */
+  readonly periodMs: number | null;
+  /** Bytes on the disk; the oldest records go first. The newest partition stays, however large it is. */
+  readonly bytesMax: number | null;
+}
+
+/** The policy that is in force. */
+export interface KeptPolicy extends RetentionPolicy {
+  /** A stricter one that was asked for and takes nothing yet. */
+  readonly pending?: PendingPolicy | undefined;
+}
+
+export interface PendingPolicy extends RetentionPolicy {
+  /** When it was asked for first, by the clock (ms). */
+  readonly sinceMs: number;
+  /** How long it waits from then on. */
+  readonly graceMs: number;
 }
 
 export interface Retired {

@@ -1,4 +1,5 @@
 import { graceMsDefault, queryTimeoutMsDefault, zstdAfterMsDefault } from '../limits.js';
+import type { RetentionEvent } from '../maintenance/retention-change.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import type { Codec } from './manifest.js';
 
@@ -26,6 +27,8 @@ export interface OpenOptions {
   readonly background?: { readonly threads: 0 | 1 };
   /** Gets a sentence for the operator: damage found, another writer, … */
   readonly onWarning?: (message: string) => void;
+  /** Told of every take-away of retention, and of policies that change. */
+  readonly onRetention?: (event: RetentionEvent) => void;
 }
 
 /** The options that an archive goes by all its life, with their defaults. */
@@ -39,6 +42,7 @@ export interface Settings {
   readonly removalDelayMs: number;
   readonly zstdAfterMs: number | null;
   readonly onWarning: (message: string) => void;
+  readonly onRetention: (event: RetentionEvent) => void;
 }
 
 /** Fills in the defaults. */
@@ -51,6 +55,7 @@ export function settingsOf(options: OpenOptions): Settings {
     removalDelayMs: queryTimeoutMsDefault,
     zstdAfterMs: zstdAfterMsDefault,
     onWarning: () => {},
+    onRetention: () => {},
     ...options,
   };
 }

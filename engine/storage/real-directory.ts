@@ -212,6 +212,16 @@ class RealDirectory implements Directory {
     await this.#run('sync', path, syncFolder);
   }
 
+  async freeShare(): Promise<number | null> {
+    try {
+      const { blocks, bavail } = await fs.statfs(this.location);
+      // Some file systems, as those over a network, have no size.
+      return blocks > 0 ? bavail / blocks : null;
+    } catch {
+      return null;
+    }
+  }
+
   async size(path: string): Promise<number> {
     return this.#run('read the size of', path, async (absolute) => (await fs.stat(absolute)).size);
   }

@@ -8,6 +8,7 @@ import { formatProblem } from '../../agents/config-error.js';
 import type { AgentDefinition } from '../../agents/definition.js';
 import type { Archive } from '../../engine/archive.js';
 import { agentOfFile } from './agent-choice.js';
+import { retentionOf } from './retention.js';
 import type { ServedAgent } from './served-agents.js';
 
 export interface ChangedAgentsOptions {
@@ -97,10 +98,10 @@ export class ChangedAgents {
   /** Serves and collects an agent as its file says now. Returns false, and leaves it as it was, when that fails. */
   private async take(definition: AgentDefinition, before: ServedAgent | undefined): Promise<boolean> {
     const { archive, served, collection, log } = this.options;
-    const { name, schema, retention, notes } = definition;
+    const { name, schema, notes } = definition;
     await collection?.remove(name);
     try {
-      const store = await archive.redefine(name, schema, retention);
+      const store = await archive.redefine(name, schema, retentionOf(definition));
       const taken = { definition, store };
       served.set(name, taken);
       await collection?.add(taken);

@@ -1,10 +1,14 @@
+import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { formatProblem } from '../../agents/config-error.js';
 import type { AgentDefinition, FieldDefinition, FileInput } from '../../agents/definition.js';
+import type { RetentionOutlook } from '../../engine/archive.js';
+import { isLogstrataError, type LogstrataError } from '../../engine/errors.js';
 import { chooseAgent, noAgents, readAgentsFolder } from './agent-choice.js';
 import { exitDone, exitFailed, UsageError } from './failure.js';
 import { formatCounted, formatPeriod } from './figures.js';
-import { describeRetention } from './retention.js';
+import { withArchive } from './opened-archive.js';
+import { describeChange, describeRetention, retentionOf } from './retention.js';
 import { readSettings } from './settings.js';
 import type { FolderFlags, Settings } from './settings.js';
 import { formatTable } from './table.js';
@@ -59,7 +63,39 @@ function describeInput({ file, system }: AgentDefinition): string[] {
   return [`  takes figures every ${formatPeriod(intervalMs)}: ${parts.join(', ')}`];
 }
 
-function describeAgent(agent: AgentDefinition): string[] {
+/** What the files' retention means for the records that are there, by agent; why that can't be told, where it can't. */
+type Outlooks = ReadonlyMap<string, RetentionOutlook | LogstrataError>;
+
+/** Asks only about agents whose file has an end for records: what is kept for ever takes none. */
+async function outlooksOf(settings: Settings, agents: readonly AgentDefinition[]): Promise<Outlooks> {
+  const outlooks = new Map<string, RetentionOutlook | LogstrataError>();
+  const bounded = agents.filter((agent) => {
+    const { periodMs, bytesMax } = retentionOf(agent);
+    return periodMs !== null || bytesMax !== null;
+  });
+  if (bounded.length === 0 || !existsSync(settings.dataFolder)) return outlooks;
+  await withArchive(settings, 'read', 'check', async (archive) => {
+    const stored = new Set(await archive.agents());
+    for (const agent of bounded) {
+      if (!stored.has(agent.name)) continue;
+      try {
+        outlooks.set(agent.name, await archive.retentionOutlook(agent.name, retentionOf(agent)));
+      } catch (error) {
+        if (!isLogstrataError(error)) throw error;
+        outlooks.set(agent.name, error);
+      }
+    }
+  });
+  return outlooks;
+}
+
+function describeOutlook(agent: AgentDefinition, outlook: RetentionOutlook | LogstrataError): string[] {
+  if ('kept' in outlook) return describeChange(agent.name, retentionOf(agent), outlook);
+  return [`what that means for the records can't be told: ${outlook.message}`];
+}
+
+function describeAgent(agent: AgentDefinition, outlooks: Outlooks): string[] {
+  const outlook = outlooks.get(agent.name);
   const table = formatTable(
     ['field', 'type', 'from', 'timestamp', 'gram filter', 'description'],
     agent.fields.map((field) => [
@@ -75,18 +111,26 @@ function describeAgent(agent: AgentDefinition): string[] {
     `${agent.name} (${agent.path}): ${formatCounted(agent.fields.length, 'field')}`,
     ...describeInput(agent),
     `  keeps ${describeRetention(agent.retention)}`,
+    ...(outlook === undefined ? [] : describeOutlook(agent, outlook).map((line) => `  ${line}`)),
     ...table.map((line) => `  ${line}`),
     ...agent.notes.map((note) => `  note: ${note}`),
     '',
   ];
 }
 
+function outlookForJson(outlook: RetentionOutlook | LogstrataError | undefined): object {
+  return outlook !== undefined && 'kept' in outlook ? { retentionOutlook: outlook } : {};
+}
+
 async function checkAll(settings: Settings, flags: CheckFlags): Promise<number> {
   const { agents, problems } = await readAgentsFolder(settings);
   if (flags.json === true) {
-    await printJson({ agents, problems });
+    const outlooks = await outlooksOf(settings, agents);
+    const known = agents.map((agent) => ({ ...agent, ...outlookForJson(outlooks.get(agent.name)) }));
+    await printJson({ agents: known, problems });
   } else {
-    await printLines(agents.flatMap(describeAgent));
+    const outlooks = await outlooksOf(settings, agents);
+    await printLines(agents.flatMap((agent) => describeAgent(agent, outlooks)));
     for (const problem of problems) tell(formatProblem(problem));
     for (const note of settings.config.notes) await printLines([`note: ${note}`]);
     if (agents.length === 0 && problems.length === 0) tell(noAgents(settings.agentsFolder));
@@ -112,8 +156,9 @@ async function check(name: string | undefined, flags: CheckFlags): Promise<numbe
     const { describeLineOf } = await import('./checked-line.js');
     return describeLineOf(agent, flags.line, settings, flags.json === true);
   }
-  if (flags.json === true) await printJson(agent);
-  else await printLines(describeAgent(agent).slice(0, -1));
+  const outlooks = await outlooksOf(settings, [agent]);
+  if (flags.json === true) await printJson({ ...agent, ...outlookForJson(outlooks.get(name)) });
+  else await printLines(describeAgent(agent, outlooks).slice(0, -1));
   return exitDone;
 }
 

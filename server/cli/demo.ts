@@ -127,7 +127,7 @@ export function addDemoCommand(program: Command): void {
           'write',
           'serve',
           (archive) => demo(archive, settings, flags, signals, log),
-          { lasts: true, warn: (message) => log.warn({}, message) },
+          { lasts: true, log },
         );
       });
     });

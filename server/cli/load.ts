@@ -14,6 +14,7 @@ import { exitFailed, messageWithPlace, UsageError } from './failure.js';
 import { formatBytes, formatCounted, formatRate, formatSpan } from './figures.js';
 import { describeLosses, describeSummary, LoadDisplay } from './load-display.js';
 import { withWorkers } from './opened-archive.js';
+import { retentionOf } from './retention.js';
 import { startProgress } from './progress.js';
 import { readSettings } from './settings.js';
 import type { FolderFlags, Settings } from './settings.js';
@@ -93,7 +94,7 @@ async function loadShown(
   signal: AbortSignal,
 ): Promise<number> {
   return withWorkers(settings, 'write', 'load', flags.workers, async (archive, workers) => {
-    const store = await archive.agent(definition.name, definition.schema, definition.retention);
+    const store = await archive.agent(definition.name, definition.schema, retentionOf(definition));
     const display = new LoadDisplay();
     const { beyondRetention, codec, again, merge } = flags;
     const onEvent = (event: LoadEvent): void => display.show(event);
@@ -135,7 +136,7 @@ async function loadStandardInput(
   signal: AbortSignal,
 ): Promise<number> {
   const read = async (archive: Archive): Promise<number> => {
-    const store = await archive.agent(definition.name, definition.schema, definition.retention);
+    const store = await archive.agent(definition.name, definition.schema, retentionOf(definition));
     const { loadStream } = await import('../../agents/load-stream.js');
     const progress = startProgress('standard input');
     const summary = await loadStream({

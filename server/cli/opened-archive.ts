@@ -1,9 +1,11 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { CollectLog } from '../../agents/collectors/collect-log.js';
 import type { AgentStore, Archive } from '../../engine/archive.js';
 import { LogstrataError } from '../../engine/errors.js';
 import type { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { didYouMean, listNames } from '../suggestion.js';
+import { logRetention } from './retention.js';
 import type { Settings } from './settings.js';
 import { tell } from './terminal.js';
 
@@ -11,13 +13,14 @@ export interface OpenedWith {
   readonly workers?: WorkerPool;
   /** It is open until somebody ends it: small segments are merged and retention works meanwhile. Other commands must not wait for that. */
   readonly lasts?: boolean;
-  /** Told what the archive has to say while it is open; by default on standard error. */
-  readonly warn?: (message: string) => void;
+  /** Told what the archive has to say while it is open; by default standard error. */
+  readonly log?: Pick<CollectLog, 'info' | 'warn'>;
 }
 
-function tellWarning(message: string): void {
-  tell(`logstrata: warning: ${message}`);
-}
+const toldLog: Pick<CollectLog, 'info' | 'warn'> = {
+  info: (_facts, message) => tell(`logstrata: ${message}`),
+  warn: (_facts, message) => tell(`logstrata: warning: ${message}`),
+};
 
 /** Opens the data folder, runs `run`, and closes it again whatever happens. `role` is what other processes are told; `workers` stay open. */
 export async function withArchive<T>(
@@ -25,7 +28,7 @@ export async function withArchive<T>(
   mode: 'read' | 'write',
   role: string,
   run: (archive: Archive) => Promise<T>,
-  { workers, lasts = false, warn = tellWarning }: OpenedWith = {},
+  { workers, lasts = false, log = toldLog }: OpenedWith = {},
 ): Promise<T> {
   // The engine takes longer to load than anything else: help, and refusing what makes no sense, need not wait for it.
   const { openArchive } = await import('../../engine/index.js');
@@ -41,7 +44,9 @@ export async function withArchive<T>(
     zstdAfterMs: settings.config.storage.zstdAfterMs,
     ...(lasts ? { background: { threads: 1 } as const } : {}),
     alone: role === 'repair',
-    onWarning: warn,
+    onWarning: (message) => log.warn({}, message),
+    // A command that applies a policy says itself what has come of it.
+    ...(lasts ? { onRetention: (event) => logRetention(log, event) } : {}),
   });
   try {
     return await run(archive);

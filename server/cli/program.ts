@@ -9,6 +9,7 @@ import { exitDone, exitUsage, reportFailure, UsageError } from './failure.js';
 import { addLoadCommand } from './load.js';
 import { packageVersion } from './package-root.js';
 import { addQueryCommand } from './query.js';
+import { addRetentionCommand } from './retention-command.js';
 import { addServeCommand } from './serve.js';
 import { addStatsCommand } from './stats.js';
 import { guardOutput } from './terminal.js';
@@ -55,6 +56,7 @@ function buildProgram(): Command {
     addCheckCommand,
     addVerifyCommand,
     addCompactCommand,
+    addRetentionCommand,
     addExportCommand,
     addDemoCommand,
     addHelpCommand,

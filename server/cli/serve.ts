@@ -179,7 +179,7 @@ export function addServeCommand(program: Command): void {
           'serve',
           flags.workers,
           (archive) => serveArchive(archive, settings, flags, signals, log),
-          { lasts: true, warn: (message) => log.warn({}, message) },
+          { lasts: true, log },
         );
       };
       // SIGHUP has the agents read anew.

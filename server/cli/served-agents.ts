@@ -2,7 +2,7 @@ import type { AgentStore, Archive, StoreStats } from '../../engine/archive.js';
 import { DamageError } from '../../engine/errors.js';
 import type { AgentDefinition } from '../../agents/definition.js';
 import { formatCounted, formatTime } from './figures.js';
-import { describeRetention } from './retention.js';
+import { describeRetention, retentionOf } from './retention.js';
 
 /** One agent that a server answers for. */
 export interface ServedAgent {
@@ -17,7 +17,7 @@ export async function openAgents(
 ): Promise<Map<string, ServedAgent>> {
   const served = new Map<string, ServedAgent>();
   for (const definition of definitions) {
-    const store = await archive.agent(definition.name, definition.schema, definition.retention);
+    const store = await archive.agent(definition.name, definition.schema, retentionOf(definition));
     served.set(definition.name, { definition, store });
   }
   return served;

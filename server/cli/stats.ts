@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import type { CollectStatus } from '../../agents/collectors/collect-counts.js';
-import type { StoreStats } from '../../engine/archive.js';
+import type { RetentionOutlook, StoreStats } from '../../engine/archive.js';
 import type { ServerStatus } from './collecting.js';
 import { exitDone } from './failure.js';
 import { formatBytes, formatCount, formatCounted, formatTime } from './figures.js';
 import { storesOf, withArchive } from './opened-archive.js';
+import { describeKept } from './retention.js';
 import { readSettings } from './settings.js';
 import type { FolderFlags } from './settings.js';
 import { formatPairs, formatTable } from './table.js';
@@ -17,6 +18,7 @@ interface StatsFlags extends FolderFlags {
 /** With what the server of the folder says, where one runs. */
 interface AgentStats extends StoreStats {
   readonly collecting?: CollectStatus;
+  readonly retention: RetentionOutlook;
 }
 
 const examples = `
@@ -79,6 +81,7 @@ function details(store: AgentStats): string[] {
         'rejected lines',
         `${formatCount(store.counters.rejected)}, ${formatCount(store.linesRejected)} of them kept in ${formatBytes(store.bytesRejected)}`,
       ],
+      ...describeKept(store.retention),
       ['gone by retention', describeRetired(store.retired)],
       ['unreadable values', formatCount(store.counters.unreadableValues)],
       ['bytes that were no UTF-8', formatCount(store.counters.replacedBytes)],
@@ -104,7 +107,12 @@ async function stats(agent: string | undefined, flags: StatsFlags): Promise<numb
     const found: AgentStats[] = [];
     for (const store of await storesOf(archive, agent)) {
       const collecting = status?.collecting?.[store.name];
-      found.push({ ...(await store.stats()), ...(collecting === undefined ? {} : { collecting }) });
+      const retention = await archive.retentionOutlook(store.name);
+      found.push({
+        ...(await store.stats()),
+        retention,
+        ...(collecting === undefined ? {} : { collecting }),
+      });
     }
     if (flags.json === true) await printJson(agent === undefined ? found : found[0]);
     else if (agent !== undefined) await printLines(details(found[0]!));

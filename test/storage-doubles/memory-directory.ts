@@ -33,6 +33,8 @@ export class MemoryDirectory implements Directory {
   readonly location: string;
   /** Mutating operations so far, those that failed included. */
   mutations = 0;
+  /** What part of the disk is free. */
+  free: number | null = 1;
   bytesRead = 0;
   bytesWritten = 0;
   readonly counts = new Map<MutatingOperation | ReadingOperation, number>();
@@ -178,6 +180,11 @@ export class MemoryDirectory implements Directory {
     const folder = this.#tree.folder(path, 'sync');
     this.#mayCrash();
     this.#tree.syncFolder(folder);
+  }
+
+  freeShare(): Promise<number | null> {
+    this.#check();
+    return Promise.resolve(this.free);
   }
 
   async size(path: string): Promise<number> {

@@ -1,12 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  extendRetention,
-  proposeRetirement,
-  type RetentionPolicy,
-} from '../../../engine/maintenance/retention-policy.js';
+import { extendRetention, proposeRetirement } from '../../../engine/maintenance/retention-policy.js';
 import { proposeRewrite } from '../../../engine/maintenance/compaction-policy.js';
-import { liveRows, type SegmentEntry } from '../../../engine/storage/manifest.js';
+import { liveRows, type RetentionPolicy, type SegmentEntry } from '../../../engine/storage/manifest.js';
 import { manifestOf, rowBytes, segmentOf } from './segments.js';
 
 const hourMs = 3_600_000;

@@ -21,7 +21,7 @@ import {
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
-const twoDays: Retention = { periodMs: 2 * dayMs, bytesMax: null, intervalMs: hourMs };
+const twoDays: Retention = { periodMs: 2 * dayMs, bytesMax: null, intervalMs: hourMs, graceMs: dayMs };
 
 /** One record in each hour of the `hours` before `endMs`. */
 function hourly(endMs: number, hours: number): Value[][] {
@@ -195,8 +195,9 @@ describe('retention', () => {
   it('leaves the state before it or the one after when the power goes at any step', async () => {
     const whole = new MemoryDirectory();
     const made = await openOn(whole);
-    await fill(await made.agent('web', schema));
-    const before = await answer(await made.agent('web', schema));
+    const web = await made.agent('web', schema, twoDays);
+    await fill(web);
+    const before = await answer(web);
     await made.close();
     const modes: CrashMode[] = ['lost', 'kept', { seed: 1 }];
     const after = before.split('\n').slice(48).join('\n');
@@ -266,7 +267,7 @@ describe('retention of rejected lines', () => {
   });
 
   it('counts them towards the size, and takes the oldest first', async () => {
-    const forRecords: Retention = { periodMs: null, bytesMax: 50_000, intervalMs: hourMs };
+    const forRecords: Retention = { periodMs: null, bytesMax: 50_000, intervalMs: hourMs, graceMs: dayMs };
     const [archive, store] = await filled(new MemoryDirectory(), forRecords);
     const { bytesRejected, bytesSealed } = await store.stats();
     expect(bytesSealed).toBeLessThan(50_000);

@@ -9,7 +9,7 @@ import { answer, append, load, noon, openCompacting, schema } from './memory-arc
 
 const hourMs = 3_600_000;
 /** Longer than the records' times are strewn over, so that none is over when it is loaded. */
-const retention: Retention = { periodMs: 48 * hourMs, bytesMax: null, intervalMs: hourMs };
+const retention: Retention = { periodMs: 48 * hourMs, bytesMax: null, intervalMs: hourMs, graceMs: 0 };
 const strewnHours = 40;
 
 /** What has been done to stores, to see that all of it was. */

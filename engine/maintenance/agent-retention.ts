@@ -1,0 +1,88 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Retention, RetentionOutlook } from '../archive.js';
+import { LogstrataError } from '../errors.js';
+import type { AgentState } from '../storage/agent-state.js';
+import type { AgentWriter, RetentionLook } from '../storage/agent-writer.js';
+import type { PendingPolicy, RetentionPolicy } from '../storage/manifest.js';
+import { dueOf, keptForEver, samePolicy, type RetentionEvent } from './retention-change.js';
+import { overCount } from './retention-policy.js';
+
+/** When one agent's retention is looked at, and what is told of it. */
+export class AgentRetention {
+  private nextMs = 0;
+  private told: PendingPolicy | undefined;
+
+  constructor(
+    private readonly state: AgentState,
+    private readonly now: () => number,
+    private readonly tell: (event: RetentionEvent) => void,
+  ) {}
+
+  /** Whether it is time for a look, by the clock of the process. */
+  get isDue(): boolean {
+    return performance.now() >= this.nextMs;
+  }
+
+  /** Something has changed: the next look is due. */
+  hasten(): void {
+    this.nextMs = 0;
+  }
+
+  /** Takes away what is over, and plans the next look. Does nothing for an agent of which nobody says how long its records are kept. */
+  async look(writer: AgentWriter | undefined, retention: Retention | undefined): Promise<void> {
+    if (retention === undefined || writer === undefined || this.state.damage !== undefined) return;
+    this.nextMs = performance.now() + retention.intervalMs;
+    const look = await writer.retire(retention);
+    if (look === undefined) return;
+    const { graceLeftMs } = look;
+    if (graceLeftMs !== null) this.nextMs = Math.min(this.nextMs, performance.now() + graceLeftMs);
+    this.tellOf(retention, look);
+  }
+
+  /** Puts a policy in force at once. Throws `conflict` where this process was told another one. */
+  async apply(
+    writer: AgentWriter,
+    policy: RetentionPolicy,
+    known: RetentionPolicy | undefined,
+  ): Promise<readonly RetentionEvent[]> {
+    const { agent, damage } = this.state;
+    if (damage !== undefined) throw damage;
+    if (known !== undefined && !samePolicy(known, policy)) {
+      throw new LogstrataError(
+        'conflict',
+        `the process that writes to this folder has agent "${agent}" with another retention than its file says: ` +
+          'have it read the changed file too (SIGHUP, or a restart)',
+      );
+    }
+    const look = await writer.retire({ ...policy, graceMs: 0 }, true);
+    return look === undefined ? [] : this.tellOf(policy, look);
+  }
+
+  /** What a policy means for the records that are there; without one, that which waits or is in force. */
+  outlook(policy?: RetentionPolicy): RetentionOutlook {
+    const { state } = this;
+    if (state.damage !== undefined) throw state.damage;
+    const kept = state.manifest?.retention ?? keptForEver;
+    const over = overCount(state, policy ?? kept.pending ?? kept, this.now());
+    return { kept, over, records: state.rowCount };
+  }
+
+  /** Tells of a look; that a policy waits is told once. */
+  private tellOf(
+    { periodMs, bytesMax }: RetentionPolicy,
+    { kept, cause, taken }: RetentionLook,
+  ): RetentionEvent[] {
+    const about = { agent: this.state.agent, policy: { periodMs, bytesMax } };
+    const events: RetentionEvent[] = [];
+    const { pending } = kept;
+    if (pending !== undefined && !isDeepStrictEqual(this.told, pending)) {
+      const { over, records } = this.outlook(pending);
+      events.push({ ...about, kind: 'pending', inForce: kept, over, records, dueMs: dueOf(pending) });
+    }
+    this.told = pending;
+    if (cause !== null) events.push({ ...about, kind: 'in_force', cause });
+    if (taken !== null) events.push({ ...about, policy: kept, kind: 'taken', taken });
+    for (const event of events) this.tell(event);
+    return events;
+  }
+}

@@ -1,0 +1,55 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { chooseAgent } from './agent-choice.js';
+import { exitDone } from './failure.js';
+import { noRecords, requireData, withArchive } from './opened-archive.js';
+import { describeRetention, retentionEntry, retentionOf } from './retention.js';
+import { readSettings } from './settings.js';
+import type { FolderFlags } from './settings.js';
+import { printJson, printLines } from './terminal.js';
+
+interface RetentionFlags extends FolderFlags {
+  readonly json?: boolean;
+}
+
+const examples = `
+Examples:
+  $ logstrata check nginx            what the agent's file says, and how many records a change takes
+  $ logstrata retention apply nginx  takes them at once, without waiting for retention.grace
+
+A server on the same data may keep running. It must have read the same file (SIGHUP).`;
+
+async function apply(name: string, flags: RetentionFlags): Promise<number> {
+  const settings = await readSettings(flags);
+  const definition = await chooseAgent(settings, name);
+  requireData(resolve(settings.dataFolder));
+  return withArchive(settings, 'write', 'retention', async (archive) => {
+    const known = await archive.agents();
+    if (!known.includes(name)) throw noRecords(name, known, archive.location);
+    const retention = retentionOf(definition);
+    const events = await archive.applyRetention(name, retention);
+    if (flags.json === true) await printJson(events);
+    else if (events.length > 0) await printLines(events.map((event) => retentionEntry(event).message));
+    else await printLines([`nothing to do: ${name} keeps ${describeRetention(retention)}`]);
+    return exitDone;
+  });
+}
+
+/** `logstrata retention apply`: a stricter retention, at once. */
+export function addRetentionCommand(program: Command): void {
+  const retention = program
+    .command('retention')
+    .summary('put a stricter retention in force at once')
+    .description('Puts the retention of an agent in force.')
+    .addHelpText('after', examples);
+  retention
+    .command('apply')
+    .description(
+      "Has the agent's records kept as its file says from now on, and takes at once what that leaves out.",
+    )
+    .argument('<agent>', 'name of the agent')
+    .option('--json', 'answer with JSON')
+    .action(async (agent: string, _flags: unknown, command: Command) => {
+      process.exitCode = await apply(agent, command.optsWithGlobals<RetentionFlags>());
+    });
+}

@@ -1,0 +1,277 @@
+import { describe, expect, it } from 'vitest';
+import type { AgentStore, Retention } from '../../../engine/archive.js';
+import type { RetentionEvent } from '../../../engine/maintenance/retention-change.js';
+import type { ArchiveFolder } from '../../../engine/storage/archive-folder.js';
+import type { RetentionPolicy } from '../../../engine/storage/manifest.js';
+import { WorkerPool } from '../../../engine/workers/worker-pool.js';
+import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
+import { append, answer, load, noon, openOn, openToRead, schema } from './memory-archive.js';
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+function kept(periodMs: number | null, bytesMax: number | null = null, graceMs = dayMs): Retention {
+  return { periodMs, bytesMax, intervalMs: hourMs, graceMs };
+}
+
+const noThreads = new WorkerPool(0);
+
+/** An agent's archive that is opened anew with another retention or clock, as by a server that starts again. */
+class Served {
+  readonly directory = new MemoryDirectory();
+  nowMs = noon;
+  events: RetentionEvent[] = [];
+  archive!: ArchiveFolder;
+  store!: AgentStore;
+
+  async start(retention: Retention | undefined): Promise<void> {
+    const onRetention = (event: RetentionEvent): void => void this.events.push(event);
+    const options = { background: { threads: 0 }, onRetention } as const;
+    this.archive = await openOn(this.directory, () => this.nowMs, noThreads, options);
+    this.store = await this.archive.agent('web', schema, retention);
+  }
+
+  async restart(retention: Retention | undefined): Promise<void> {
+    await this.archive.close();
+    await this.start(retention);
+  }
+
+  /** The file of the agent has changed, and the server has read it. */
+  async change(retention: Retention | undefined): Promise<void> {
+    await this.archive.redefine('web', schema, retention);
+    await this.look();
+  }
+
+  /** One look of retention. Returns what was told of it, without the agent. */
+  async look(): Promise<object[]> {
+    this.events = [];
+    await this.archive.retireNow();
+    return this.events.map(({ agent: _, ...event }) => event);
+  }
+
+  async records(): Promise<number> {
+    return (await answer(this.store)).split('\n').length - 1;
+  }
+
+  async stop(): Promise<void> {
+    await this.archive.close();
+  }
+}
+
+/** Four days of records, one an hour, those of the last day hot; and what they are kept by. */
+async function served(retention: Retention | undefined): Promise<Served> {
+  const each = new Served();
+  await each.start(retention);
+  const rows = Array.from({ length: 96 }, (_, i) => [
+    BigInt(noon - (96 - i) * hourMs),
+    1n,
+    null,
+    `hour ${i}`,
+  ]);
+  // Each in its time: none of them is over when it comes.
+  for (let i = 0; i < 72; i += 24) await load(each.store, rows.slice(i, i + 24));
+  await append(each.store, rows.slice(72), 'live');
+  return each;
+}
+
+const policyOf = ({ periodMs, bytesMax }: RetentionPolicy): RetentionPolicy => ({ periodMs, bytesMax });
+
+describe('a retention that takes more than before', () => {
+  const before = kept(30 * dayMs);
+  const after = kept(7 * 60_000);
+  const over = { records: 95, fromMs: noon - 96 * hourMs, toMs: noon - hourMs };
+
+  it('takes nothing for a day, says what it would take, and then takes that and says so', async () => {
+    const web = await served(before);
+    expect(await web.look()).toEqual([]);
+    await web.archive.redefine('web', schema, after);
+    expect(await web.archive.retentionOutlook('web')).toMatchObject({
+      kept: policyOf(before),
+      over: { records: 0 },
+    });
+    expect(await web.archive.retentionOutlook('web', after)).toEqual({
+      kept: policyOf(before),
+      over,
+      records: 96,
+    });
+    const pending = { ...policyOf(after), sinceMs: noon, graceMs: dayMs };
+    const inForce = { ...policyOf(before), pending };
+    const told = {
+      kind: 'pending',
+      policy: policyOf(after),
+      inForce,
+      over,
+      records: 96,
+      dueMs: noon + dayMs,
+    };
+    expect(await web.look()).toEqual([told]);
+    expect(await web.look()).toEqual([]);
+    expect(await web.records()).toBe(96);
+
+    web.nowMs = noon + dayMs - 1;
+    await web.restart(after);
+    expect(await web.look()).toEqual([told]);
+    expect(await web.records()).toBe(96);
+    // Who only reads is told the same, also with no writer.
+    const reader = await openToRead(web.directory);
+    expect(await reader.retentionOutlook('web')).toEqual({ kept: inForce, over, records: 96 });
+    await reader.close();
+
+    web.nowMs = noon + dayMs;
+    await web.restart(after);
+    expect(await web.look()).toEqual([
+      { kind: 'in_force', policy: policyOf(after), cause: 'grace' },
+      {
+        kind: 'taken',
+        policy: policyOf(after),
+        taken: { ...over, rejectedLines: 0, segments: 7, bytes: expect.any(Number) as number },
+      },
+    ]);
+    expect(await web.records()).toBe(1);
+    expect(await web.archive.retentionOutlook('web')).toMatchObject({ kept: policyOf(after), records: 1 });
+    expect(await web.store.verify()).toMatchObject({ damages: [], records: 1 });
+    await web.stop();
+  });
+
+  it('is taken back by what was said before, and waits anew when it comes again', async () => {
+    const web = await served(before);
+    await web.change(after);
+    web.nowMs += 20 * hourMs;
+    await web.change(before);
+    expect(web.events).toMatchObject([{ kind: 'in_force', cause: 'looser', policy: policyOf(before) }]);
+    await web.restart(after);
+    expect(await web.look()).toMatchObject([{ kind: 'pending', dueMs: noon + 44 * hourMs }]);
+    expect(await web.records()).toBe(96);
+    await web.stop();
+  });
+
+  it('goes on with what was in force before meanwhile', async () => {
+    const web = await served(kept(2 * dayMs));
+    await web.change(after);
+    expect(web.events.map(({ kind }) => kind)).toEqual(['pending', 'taken']);
+    expect(await web.records()).toBe(48);
+    await web.stop();
+  });
+
+  it('is put in force at once where that is asked for, and only what the file says', async () => {
+    const web = await served(before);
+    await web.change(after);
+    await expect(web.archive.applyRetention('web', kept(dayMs))).rejects.toMatchObject({ code: 'conflict' });
+    expect(await web.records()).toBe(96);
+    const events = await web.archive.applyRetention('web', after);
+    expect(events).toMatchObject([
+      { kind: 'in_force', cause: 'applied' },
+      { kind: 'taken', taken: over },
+    ]);
+    expect(await web.records()).toBe(1);
+    expect(await web.archive.applyRetention('web', after)).toEqual([]);
+    await expect(web.archive.applyRetention('nobody', after)).rejects.toMatchObject({ code: 'not_found' });
+    await web.stop();
+  });
+
+  it('does not wait where less than a tenth of the disk is free', async () => {
+    const web = await served(before);
+    web.directory.free = 0.1;
+    await web.change(after);
+    expect(await web.records()).toBe(96);
+    web.directory.free = null;
+    expect(await web.look()).toEqual([]);
+    web.directory.free = 0.0999;
+    expect(await web.look()).toMatchObject([
+      { kind: 'in_force', cause: 'disk_low' },
+      { kind: 'taken', taken: over },
+    ]);
+    expect(await web.records()).toBe(1);
+    await web.stop();
+  });
+
+  it('waits a day whatever the clock does meanwhile', async () => {
+    const web = await served(before);
+    await web.change(after);
+    for (const stepMs of [3650 * dayMs, -3650 * dayMs, -noon - dayMs]) {
+      web.nowMs = noon + stepMs;
+      await web.look();
+      expect(await web.records()).toBe(96);
+    }
+    // One that was told at a clock ahead does not wait longer than a day by one that is right.
+    web.nowMs = noon + 3650 * dayMs;
+    await web.change(kept(8 * 60_000));
+    web.nowMs = noon;
+    await web.restart(kept(8 * 60_000, null, 0));
+    await web.look();
+    expect(await web.records()).toBe(1);
+    await web.stop();
+  });
+
+  it('waits as long as it says now, also not at all', async () => {
+    const web = await served(before);
+    await web.change(kept(7 * 60_000, null, 100 * dayMs));
+    expect(web.events).toMatchObject([{ kind: 'pending', dueMs: noon + 100 * dayMs }]);
+    await web.change(kept(7 * 60_000, null, 0));
+    expect(web.events.map(({ kind }) => kind)).toEqual(['in_force', 'taken']);
+    await web.stop();
+  });
+
+  it('is the first one that an archive with records is ever told, too', async () => {
+    const web = await served(undefined);
+    await web.restart(after);
+    expect(await web.look()).toMatchObject([
+      { kind: 'pending', inForce: { periodMs: null, bytesMax: null }, over },
+    ]);
+    expect(await web.records()).toBe(96);
+    await web.stop();
+  });
+
+  it('is in force at once in an archive without records', async () => {
+    const web = new Served();
+    await web.start(after);
+    await web.change(kept(dayMs));
+    await append(web.store, [[BigInt(noon), 1n, null, 'x']], 'live');
+    expect(await web.look()).toEqual([]);
+    expect(await web.archive.retentionOutlook('web')).toMatchObject({ kept: policyOf(kept(dayMs)) });
+    await web.stop();
+  });
+
+  it('is also less room on the disk, whatever the time', async () => {
+    const web = await served(kept(30 * dayMs, 1_000_000));
+    // A longer time holds at once; the smaller size waits.
+    await web.change(kept(60 * dayMs, 1000));
+    const inForce = { periodMs: 60 * dayMs, bytesMax: 1_000_000 };
+    expect(web.events).toMatchObject([{ kind: 'pending', inForce, over: { records: 71 } }]);
+    expect(await web.records()).toBe(96);
+    web.nowMs += dayMs;
+    await web.restart(kept(60 * dayMs, 1000));
+    // The newest of the hours that are sealed stays, and what is hot.
+    expect(await web.look()).toMatchObject([{ kind: 'in_force' }, { kind: 'taken', taken: { records: 71 } }]);
+    expect(await web.records()).toBe(25);
+    await web.stop();
+  });
+
+  it('counts one from when its agent had no file', async () => {
+    const web = await served(before);
+    // Its file goes, and nobody says any more how long to keep its records.
+    await web.change(undefined);
+    expect(web.events).toEqual([]);
+    web.nowMs += 40 * dayMs;
+    await web.change(before);
+    // What was in force before is so still.
+    expect(web.events).toEqual([]);
+    await web.change(after);
+    expect(web.events).toMatchObject([{ kind: 'pending', dueMs: noon + 41 * dayMs }]);
+    await web.stop();
+  });
+});
+
+describe('a retention that takes no more than before', () => {
+  it.each([
+    [kept(2 * dayMs), kept(30 * dayMs)],
+    [kept(2 * dayMs), kept(null)],
+    [kept(null, 1000), kept(null, 2_000_000)],
+  ])('is in force at once: %o to %o', async (from, to) => {
+    const web = await served(from);
+    await web.change(to);
+    expect(web.events).toEqual([{ agent: 'web', kind: 'in_force', policy: policyOf(to), cause: 'looser' }]);
+    expect(await web.records()).toBe(96);
+    await web.stop();
+  });
+});
