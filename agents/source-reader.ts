@@ -193,9 +193,7 @@ export function inodeOf({ dev, ino }: Pick<Stats, 'dev' | 'ino'>): string {
 
 function requireRegularFile(stats: Stats, path: string): void {
   if (stats.isFile()) return;
-  const what = stats.isDirectory()
-    ? `a folder; name its files: ${join(path, '*')}`
-    : 'not a regular file';
+  const what = stats.isDirectory() ? `a folder; name its files: ${join(path, '*')}` : 'not a regular file';
   const hint = stats.isDirectory() ? '' : '; pipe it in: … | logstrata load AGENT -';
   throw new SourceError('invalid', `${path} is ${what}${hint}`, { path });
 }
