@@ -200,7 +200,9 @@ async function load(
   if (paths.includes('-')) return loadStandardInput(definition, settings, flags, signal);
   // Before the archive is opened: a name that is wrong must not make a data folder.
   const files = await expandFiles(paths, undefined, (path) =>
-    tell(`warning  ${path} is passed over: its name is not UTF-8; rename it, or: cat … | logstrata load ${agent} -`),
+    tell(
+      `warning  ${path} is passed over: its name is not UTF-8; rename it, or: cat … | logstrata load ${agent} -`,
+    ),
   );
   if (signal.aborted) return exitFailed;
   return loadShown(definition, files, settings, flags, signal);
