@@ -143,7 +143,7 @@ describe('manifest', () => {
     const { header, json, start } = newestManifest();
     expect(header).toEqual([
       'logstrata-manifest',
-      '4',
+      '5',
       String(json.length),
       hex(crc32(json, crc32(Buffer.from(start)))),
     ]);

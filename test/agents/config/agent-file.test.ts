@@ -185,6 +185,7 @@ describe('what the public service accepts', () => {
       periodMs,
       intervalMs: 3_600_000,
       bytesMax: null,
+      graceMs: 86_400_000,
     });
   });
 
@@ -193,11 +194,16 @@ describe('what the public service accepts', () => {
       periodMs: null,
       intervalMs: 600_000,
       bytesMax: null,
+      graceMs: 86_400_000,
     });
     expect(parse(`fields: [{name: a}]\n${file}retention: { max_bytes: 2gb }`).retention).toEqual({
       periodMs: null,
       intervalMs: 3_600_000,
       bytesMax: 2 * 1024 ** 3,
+      graceMs: 86_400_000,
+    });
+    expect(parse(`fields: [{name: a}]\n${file}retention: { grace: 0s }`).retention).toMatchObject({
+      graceMs: 0,
     });
   });
 
