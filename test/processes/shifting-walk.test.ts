@@ -52,7 +52,7 @@ class ShiftingServer {
   }
 
   private async start(): Promise<void> {
-    this.define(`retention: { period: ${Math.floor(this.kept)}h, interval: 1s }\n`);
+    this.define(`retention: { period: ${Math.floor(this.kept)}h, interval: 1s, grace: 0s }\n`);
     this.process = start(this.folder, ['serve', '--listen', `127.0.0.1:${this.port}`]);
     await this.process.shows('serving ');
   }
