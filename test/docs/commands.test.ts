@@ -8,6 +8,7 @@ import { addDemoCommand } from '../../server/cli/demo.js';
 import { addExportCommand } from '../../server/cli/export.js';
 import { addLoadCommand } from '../../server/cli/load.js';
 import { addQueryCommand } from '../../server/cli/query.js';
+import { addRetentionCommand } from '../../server/cli/retention-command.js';
 import { addServeCommand } from '../../server/cli/serve.js';
 import { addStatsCommand } from '../../server/cli/stats.js';
 import { addVerifyCommand } from '../../server/cli/verify.js';
@@ -22,6 +23,7 @@ for (const add of [
   addExportCommand,
   addLoadCommand,
   addQueryCommand,
+  addRetentionCommand,
   addServeCommand,
   addStatsCommand,
   addVerifyCommand,
@@ -61,7 +63,8 @@ describe('commands in the documentation', () => {
       if (everywhere.includes(name)) return [];
       const command = program.commands.find((candidate) => candidate.name() === name);
       if (command === undefined) return [`${where}: there is no command ${name}`];
-      const known = [...command.options.map((option) => option.long), ...everywhere];
+      const options = [command, ...command.commands].flatMap((each) => each.options);
+      const known = [...options.map((option) => option.long), ...everywhere];
       return rest
         .filter((word) => word.startsWith('--') && !known.includes(word))
         .map((word) => `${where}: ${name} has no option ${word}`);
