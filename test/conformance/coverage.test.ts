@@ -6,6 +6,9 @@ import { readCases } from './case-file.js';
 /** The page that the cases follow, where it lies beside the checkout. */
 const semantics = join(import.meta.dirname, '../../../shared/semantics.md');
 
+/** Beginnings of the rows that say what is still to be built. One that has a case must leave this list. */
+const toBeBuilt = ['Beyond the interface'];
+
 /** First cells of the rows of each table, without the marks of code. */
 function tableRows(): string[] {
   const rows: string[] = [];
@@ -22,7 +25,10 @@ it.runIf(existsSync(semantics))('each row of each table has a case of its name',
   const names = readCases().map((each) => each.name);
   const rows = tableRows();
   expect(rows.length).toBeGreaterThan(25);
-  expect(rows.filter((row) => !names.some((name) => name.startsWith(`${row}:`)))).toEqual([]);
+  const bare = rows.filter((row) => !names.some((name) => name.startsWith(`${row}:`)));
+  expect(bare.map((row) => toBeBuilt.find((beginning) => row.startsWith(beginning)) ?? row)).toEqual(
+    toBeBuilt,
+  );
 });
 
 it('each pagination rule has a case, and no two cases share a name', () => {
