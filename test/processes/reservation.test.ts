@@ -9,7 +9,7 @@ import { root, workFolder } from '../cli/process.js';
 /** A writer that has nothing to do but to wait, once it commits, for the unit that holds the ordinals. */
 const writer = `
 const { openArchive } = await import(process.argv[1] + '/engine/index.js');
-const { batchFromRows } = await import(process.argv[1] + '/engine/rows.js');
+const { batchFromRows } = await import(process.argv[1] + '/engine/columns/rows.js');
 const { makeSchema } = await import(process.argv[1] + '/engine/schema.js');
 const schema = makeSchema([{ name: 'n', type: 'int' }]);
 const archive = await openArchive(process.cwd(), { mode: 'write', role: 'load' });
