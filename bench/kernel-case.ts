@@ -1,3 +1,6 @@
+import { Bench } from 'tinybench';
+import { spreadOf } from './spread.js';
+
 /** One step of the engine, done by the plain twin and by the kernel on the same data. */
 export interface KernelCase {
   readonly name: string;
@@ -15,26 +18,22 @@ export interface KernelRates {
   readonly kernel: number;
 }
 
-/** A side is called for at least this long, and this often, in each of its turns. */
+/** A side is called for at least so many milliseconds, and so often, in each of its turns. */
 const turnMsMin = 40;
 const callsMin = 3;
 /** Turns of each side; they alternate, so that what else the machine does falls on both. */
 const turns = 5;
 
-function callsPerMs(run: () => unknown, msMin: number): number {
-  const start = performance.now();
-  let calls = 0;
-  let elapsedMs = 0;
-  while (calls < callsMin || elapsedMs < msMin) {
-    run();
-    calls++;
-    elapsedMs = performance.now() - start;
-  }
-  return calls / elapsedMs;
-}
-
-function median(values: number[]): number {
-  return values.sort((a, b) => a - b)[values.length >> 1]!;
+/** Calls a second of each side, in one turn of both. */
+function takeTurn(sides: readonly (() => Uint8Array)[], quick: boolean): number[] {
+  const bench = new Bench({
+    time: quick ? 0 : turnMsMin,
+    iterations: quick ? 1 : callsMin,
+    warmup: false,
+    throws: true,
+  });
+  sides.forEach((side, i) => bench.add(String(i), side));
+  return bench.runSync().map(({ result }) => ('throughput' in result ? result.throughput.mean : NaN));
 }
 
 /** Checks that both sides make the same bytes, then times them in turns. `quick` times each but once. */
@@ -42,13 +41,7 @@ export function measureCase(kernelCase: KernelCase, quick: boolean): KernelRates
   const { name, bytes, plain, kernel } = kernelCase;
   const wanted = Buffer.from(plain());
   if (!wanted.equals(kernel())) throw new Error(`${name}: the kernel and its twin differ`);
-  const msMin = quick ? 0 : turnMsMin;
-  const plainRates: number[] = [];
-  const kernelRates: number[] = [];
-  for (let turn = 0; turn < (quick ? 1 : turns); turn++) {
-    plainRates.push(callsPerMs(plain, msMin));
-    kernelRates.push(callsPerMs(kernel, msMin));
-  }
-  // A call a millisecond over bytes is bytes/10^6 GB/s.
-  return { name, plain: (median(plainRates) * bytes) / 1e6, kernel: (median(kernelRates) * bytes) / 1e6 };
+  const rates = Array.from({ length: quick ? 1 : turns }, () => takeTurn([plain, kernel], quick));
+  const rateOf = (side: number): number => spreadOf(rates.map((turn) => (turn[side]! * bytes) / 1e9)).median;
+  return { name, plain: rateOf(0), kernel: rateOf(1) };
 }

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { availableParallelism, cpus, loadavg, release, totalmem, type as systemName } from 'node:os';
-import { packageRoot } from '../server/cli/package-root.js';
+import { packageRoot } from '../server/cli/options/package-root.js';
 
 /** Where figures come from. */
 export interface MachineDescription {

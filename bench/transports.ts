@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { packageRoot } from '../server/cli/package-root.js';
+import { packageRoot } from '../server/cli/options/package-root.js';
 import { driveRequests } from './http/client.js';
 import { ServerProcess } from './http/server-process.js';
 import { spreadOf } from './spread.js';
@@ -10,7 +10,8 @@ import { spreadOf } from './spread.js';
 const usage = `Usage: npm run --silent bench:transports -- [options]
 
 Times the HTTP side alone: our server on each transport over a store that answers at once from memory, beside bare servers that send
-the same bytes. Requests a second, bytes a second, and the server's own processor time, medians of turns.
+the same bytes; then heads of 16 kB of one repeated character. Requests a second, bytes a second, and the server's own processor time,
+medians of turns.
 
   --seconds N     of one turn (default 2)
   --turns N       of each server (default 5)
@@ -51,6 +52,16 @@ function jsonLines(bytes: number): Buffer {
   return Buffer.from(line.repeat(Math.max(1, Math.round(bytes / line.length))));
 }
 
+/** What is asked for in a turn. */
+interface Work {
+  readonly path: string;
+  readonly connections: number;
+  /** Of the body that each answer must have. */
+  readonly bytes: number;
+  /** Lines of the head, each with its end. */
+  readonly headers: string;
+}
+
 interface Measured {
   readonly name: string;
   readonly server: ServerProcess;
@@ -58,53 +69,95 @@ interface Measured {
   readonly cpus: number[];
 }
 
-const options = readOptions(process.argv.slice(2));
-const folder = mkdtempSync(join(tmpdir(), 'logstrata-bench-'));
-const cases = [
-  { name: 'short', body: jsonLines(options.small), connections: 64, path: '/api/query/web?limit=100' },
-  { name: 'long', body: jsonLines(200_000_000), connections: 1, path: '/api/query/web?limit=400000' },
-];
-try {
+/** Servers of `script`, one on each transport that can be had here. */
+async function startSides(kind: 'bare' | 'route', file: string): Promise<Measured[]> {
+  const script = kind === 'bare' ? 'dist/bench/http/bare-server.js' : 'dist/bench/http/memory-server.js';
+  const sides: Measured[] = [];
+  for (const transport of ['uws', 'node']) {
+    const name = `${kind} ${transport}`;
+    if (!name.includes(options.only)) continue;
+    const server = await ServerProcess.start(join(packageRoot(), script), [transport, file]).catch(
+      (error: unknown) => process.stderr.write(`${name}: ${String(error)}\n`),
+    );
+    if (server instanceof ServerProcess) sides.push({ name, server, rates: [], cpus: [] });
+  }
+  return sides;
+}
+
+/** Has a side answer for a turn; unless it warms up, adds what that came to. */
+async function takeTurn(side: Measured, work: Work, seconds: number, isWarmUp: boolean): Promise<void> {
+  const { name, server, rates, cpus } = side;
+  const before = server.busyMs;
+  const url = new URL(name.startsWith('bare') ? '/0' : work.path, server.origin);
+  const got = await driveRequests([url], work.connections, seconds, work.headers);
+  if (got.bodyBytes !== got.requests * work.bytes) throw new Error('a body of another length');
+  if (isWarmUp) return;
+  rates.push((work.connections > 1 ? got.requests : got.bodyBytes / 1e6) / got.seconds);
+  cpus.push(((server.busyMs - before) / got.requests) * 1e3);
+}
+
+async function measureBodies(): Promise<void> {
+  const cases = [
+    { name: 'short', body: jsonLines(options.small), connections: 64, path: '/api/query/web?limit=100' },
+    { name: 'long', body: jsonLines(200_000_000), connections: 1, path: '/api/query/web?limit=400000' },
+  ];
   for (const { name, body, connections, path } of cases) {
     const file = join(folder, name);
     writeFileSync(file, body);
-    const sides: Measured[] = [];
-    for (const [kind, script] of [
-      ['bare', 'dist/bench/http/bare-server.js'],
-      ['route', 'dist/bench/http/memory-server.js'],
-    ] as const) {
-      for (const transport of ['uws', 'node']) {
-        const side = `${kind} ${transport}`;
-        if (!side.includes(options.only)) continue;
-        const server = await ServerProcess.start(join(packageRoot(), script), [transport, file]).catch(
-          (error: unknown) => process.stderr.write(`${side}: ${String(error)}\n`),
-        );
-        if (server instanceof ServerProcess) sides.push({ name: side, server, rates: [], cpus: [] });
-      }
-    }
-    for (let turn = 0; turn <= options.turns; turn++) {
-      for (const { name, server, rates, cpus } of sides) {
-        const before = server.cpuSeconds;
-        const url = new URL(name.startsWith('bare') ? '/0' : path, server.origin);
-        const got = await driveRequests([url], connections, options.seconds);
-        if (got.bodyBytes !== got.requests * body.length) throw new Error('a body of another length');
-        // The first turn warms up.
-        if (turn === 0) continue;
-        rates.push((connections > 1 ? got.requests : got.bodyBytes / 1e6) / got.seconds);
-        cpus.push(((server.cpuSeconds - before) / got.requests) * 1e6);
-      }
-    }
+    const sides = [...(await startSides('bare', file)), ...(await startSides('route', file))];
+    const work = { connections, path, bytes: body.length, headers: '' };
+    for (let turn = 0; turn <= options.turns; turn++)
+      for (const side of sides) await takeTurn(side, work, options.seconds, turn === 0);
     process.stdout.write(`\n${body.length} bytes, ${connections} connections\n\n`);
-    process.stdout.write(
-      `| server | ${connections > 1 ? 'requests/s' : 'MB/s'} | CPU µs a request |\n|---|---|---|\n`,
-    );
+    const unit = connections > 1 ? 'requests/s' : 'MB/s';
+    process.stdout.write(`| server | ${unit} | CPU µs a request |\n|---|---|---|\n`);
     for (const side of sides) {
-      process.stdout.write(
-        `| ${side.name} | ${spreadOf(side.rates).median.toFixed(0)} | ${spreadOf(side.cpus).median.toFixed(1)} |\n`,
-      );
+      const [rate, cpu] = [spreadOf(side.rates).median, spreadOf(side.cpus).median];
+      process.stdout.write(`| ${side.name} | ${rate.toFixed(0)} | ${cpu.toFixed(1)} |\n`);
       await side.server.stop();
     }
   }
+}
+
+/** What a header is filled with: what a reader of heads may look at again and again. */
+const repeated = {
+  nothing: '',
+  blanks: ' ',
+  tabs: '\t',
+  colons: ':',
+  semicolons: ';',
+  commas: ',',
+  quotes: '"',
+  letters: 'x',
+};
+const headerBytes = 16_000;
+
+/** A head of one repeated character must cost the route no more than a bare server, but for what a request costs it anyway. */
+async function measureHeads(): Promise<void> {
+  const file = join(folder, 'head');
+  const body = jsonLines(500);
+  writeFileSync(file, body);
+  const sides = [...(await startSides('bare', file)), ...(await startSides('route', file))];
+  process.stdout.write(`\n${headerBytes} bytes of a header, CPU µs a request\n\n`);
+  process.stdout.write(`| header of | ${sides.map(({ name }) => name).join(' | ')} |\n`);
+  process.stdout.write(`|---|${sides.map(() => '---|').join('')}\n`);
+  for (const [name, character] of Object.entries(repeated)) {
+    const headers = character === '' ? '' : `X: a${character.repeat(headerBytes)}b\r\n`;
+    const work = { connections: 8, path: '/api/query/web?limit=1', bytes: body.length, headers };
+    for (const side of sides) side.cpus.length = 0;
+    for (let turn = 0; turn <= options.turns; turn++)
+      for (const side of sides) await takeTurn(side, work, options.seconds / 4, turn === 0);
+    const medians = sides.map(({ cpus }) => spreadOf(cpus).median.toFixed(1));
+    process.stdout.write(`| ${name} | ${medians.join(' | ')} |\n`);
+  }
+  for (const { server } of sides) await server.stop();
+}
+
+const options = readOptions(process.argv.slice(2));
+const folder = mkdtempSync(join(tmpdir(), 'logstrata-bench-'));
+try {
+  await measureBodies();
+  await measureHeads();
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -1,21 +1,124 @@
 /**
  * The engine's only door: open an archive, append, load, scan, maintain. It knows no HTTP, no YAML and no regular
- * expression of a log line.
+ * expression of a log line. What only an open archive needs is loaded when one is opened, so that help, mistakes of usage
+ * and threads that decode lines don't wait for it.
  */
-export { openArchive } from './storage/archive-folder.js';
-export type { OpenOptions } from './storage/open-options.js';
-export { WorkerPool, workersDefault } from './workers/worker-pool.js';
+import type { Archive } from './archive/archive.js';
+import type { OpenOptions } from './archive/open-options.js';
+import type { exportParquet as ExportParquet } from './archive/parquet-export.js';
+
+/** Opens a data folder: see `openArchive` in `archive/archive-folder.ts`. */
+export async function openArchive(path: string, options: OpenOptions): Promise<Archive> {
+  const archiveFolder = await import('./archive/archive-folder.js');
+  return archiveFolder.openArchive(path, options);
+}
+
+/** Writes the answer to a query as Parquet files: see `exportParquet` in `archive/parquet-export.ts`. */
+export const exportParquet: typeof ExportParquet = async (...parameters) => {
+  const parquetExport = await import('./archive/parquet-export.js');
+  return parquetExport.exportParquet(...parameters);
+};
+
+// An archive, and what it tells.
+export type { AgentStore, Archive, KnownSources } from './archive/archive.js';
+export type { OpenOptions } from './archive/open-options.js';
+export type { RetentionOutlook } from './maintenance/agent-retention.js';
+export type { CompactOptions, CompactResult } from './maintenance/compaction.js';
+export type { LostRecords } from './maintenance/lost-records.js';
+export type { RepairReport } from './maintenance/repair.js';
+export type { StoreStats } from './maintenance/stats.js';
+export type { Damage, VerifyOptions, VerifyReport } from './maintenance/verify.js';
+export type { CompareOp, Predicate, Query, ScanStats, StringOp } from './scan/plan/query.js';
+export type { ReadyIterable, Scan, ScanOptions } from './scan/plan/scan.js';
+export type { LostLoad, Restorable } from './store/manifest/lost-loads.js';
+export type { PolicyCause, RetentionEvent } from './store/manifest/retention-change.js';
+export type { OverCount, Taken } from './store/manifest/retention-policy.js';
+
+// Records on their way in.
 export type {
-  AgentStore,
   AppendResult,
-  Archive,
-  CompactOptions,
-  CompactResult,
-  Damage,
-  KnownSources,
-  Scan,
-  ScanOptions,
-  StoreStats,
-  VerifyOptions,
-  VerifyReport,
-} from './archive.js';
+  CommitExtras,
+  LoadBatch,
+  LoadSession,
+  RejectedLine,
+  SourcePart,
+} from './store/manifest/commit.js';
+export { checkpointKey } from './store/manifest/committed-values.js';
+export type {
+  Checkpoint,
+  LoadedPart,
+  LoadEntry,
+  RejectedEntry,
+  RetentionPolicy,
+} from './store/manifest/manifest.js';
+export { lastPlacementTimes } from './store/manifest/placement.js';
+
+// Columns.
+export { BatchBuilder } from './columns/batch-builder.js';
+export type {
+  ColumnBuilder,
+  FloatColumnBuilder,
+  IntColumnBuilder,
+  StringColumnBuilder,
+} from './columns/column-builder.js';
+export { columnValue, type RecordBatch } from './columns/column.js';
+export { headerBytes, unpackBatch } from './columns/packed-batch.js';
+
+// Memory that kernels and threads share, and threads.
+export { copyBytes } from './kernels/simd/copy.js';
+export { addStripes } from './kernels/simd/xxh64.js';
+export { finishXxh64, newLanes, stripeBytes } from './kernels/xxh64.js';
+export { RangeArrays } from './memory/array-space.js';
+export { leaseMemory, type MemoryLease } from './memory/memory-lease.js';
+export { openScratch, type Scratch } from './memory/scratch.js';
+export { foreignMemory, workingOn, type MemoryRange } from './memory/shared-memory.js';
+export { KernelModule, requireSimd, type KernelMemory } from './memory/wasm.js';
+export { InOrder } from './workers/in-order.js';
+export { buffersOf, builtModule, type Finished, type Task } from './workers/task.js';
+export { WorkerPool, workersDefault } from './workers/worker-pool.js';
+
+// Files.
+export type { Codec } from './parquet/compression.js';
+export { fileSystemError, hasSystemCode } from './store/disk/file-system-error.js';
+export { openRealDirectory } from './store/disk/real-directory.js';
+
+// Terms.
+export { assert, AssertionError, assertNever } from './terms/assert.js';
+export { formatCursor, parseCursor, type Position } from './terms/cursor.js';
+export { orDeadline } from './terms/deadline.js';
+export {
+  DamageError,
+  isLogstrataError,
+  LogstrataError,
+  type ErrorCode,
+  type ErrorPlace,
+} from './terms/errors.js';
+export {
+  configBytesMax,
+  fieldsMax,
+  fieldTextBytesMax,
+  graceMsDefault,
+  jsonDepthMax,
+  largeFileBytesMin,
+  lineBytesMax,
+  predicatesMax,
+  queryTimeoutMsDefault,
+  rowGroupBytesMax,
+  rowGroupRowsMax,
+  valueBytesMax,
+  workerFileBytesMin,
+  workersMax,
+  zstdAfterMsDefault,
+} from './terms/limits.js';
+export { nearName } from './terms/near-name.js';
+export {
+  fieldNameProblem,
+  fieldTypes,
+  isAgentName,
+  makeSchema,
+  placementField,
+  type Field,
+  type FieldType,
+  type Schema,
+} from './terms/schema.js';
+export { repairUtf8 } from './terms/utf8.js';

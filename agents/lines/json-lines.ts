@@ -1,11 +1,17 @@
-import type { Scratch } from '../../engine/memory/scratch.js';
+import type { Scratch } from '../../engine/index.js';
+import { type JsonKey, jsonKeys, ofLine } from './json-keys.js';
 import { lineKernelsOver, type LineKernels } from './line-kernels.js';
 import { bufferOverheadBytes, type LinesArea, type LineSplitter } from './line-splitter.js';
 
 /** More than the kernel remembers of the keys of one line. */
 const slotsBytesMax = 4096;
 
-/** Lines that are one JSON object each. Field i is the value of key i. */
+/** Words by which the kernel is told of a key, and what it is told beside the number of the key's span. */
+const keyWords = 4;
+const isOnce = 0x8000_0000;
+const isParent = 0x4000_0000;
+
+/** Lines that are one JSON object each. Field i is the value of name i, behind them stand objects on the paths to others. */
 export class JsonLineSplitter implements LineSplitter {
   readonly fields: number;
   readonly sizeBytes: number;
@@ -14,21 +20,39 @@ export class JsonLineSplitter implements LineSplitter {
   #tableAt = 0;
   #slotsAt = 0;
 
-  /** @param keys in UTF-8, no two alike */
-  constructor(private readonly keys: readonly Uint8Array[]) {
-    this.fields = keys.length;
+  readonly #keys: readonly JsonKey[];
+  /** For each key the span of its value. */
+  readonly #spans: readonly number[];
+
+  /** @param names of which no two are alike; one with dots may be a path */
+  constructor(names: readonly string[]) {
+    const keys = jsonKeys(names);
+    let fields = names.length;
+    this.#keys = keys;
+    this.#spans = keys.map(({ field }) => (field >= 0 ? field : fields++));
+    this.fields = fields;
     let slots = 16;
     while (slots < keys.length * 4) slots *= 2;
     this.#tableMask = slots - 1;
     let size = slots * 4 + slotsBytesMax + 3 * bufferOverheadBytes;
-    for (const key of keys) size += key.length + 12 + bufferOverheadBytes;
+    for (const { name } of keys) size += Buffer.byteLength(name) + keyWords * 4 + bufferOverheadBytes;
     this.sizeBytes = size;
   }
 
   place(scratch: Scratch): void {
-    const { keys } = this;
-    const words = new Uint32Array(keys.length * 3);
-    keys.forEach((key, field) => words.set([scratch.copy(key, 0, key.length), key.length, field], field * 3));
+    const keys = this.#keys;
+    const spans = this.#spans;
+    const parents = new Set(keys.map(({ parent }) => parent));
+    const words = new Uint32Array(keys.length * keyWords);
+    keys.forEach(({ name, parent }, number) => {
+      const bytes = Buffer.from(name);
+      const holder = parent === ofLine ? ofLine : spans[parent]!;
+      let use = spans[number]!;
+      if (parents.has(number)) use += isParent;
+      // Such a key that comes again takes back what the first one's object held: such a line is decoded by itself.
+      if (parents.has(number) || parent !== ofLine) use += isOnce;
+      words.set([scratch.copy(bytes, 0, bytes.length), bytes.length, holder, use], number * keyWords);
+    });
     this.#keysAt = scratch.copy(words, 0, words.length);
     this.#tableAt = scratch.room((this.#tableMask + 1) * 4);
     this.#slotsAt = scratch.room(lineKernelsOver(scratch).jsonSlotsBytes());

@@ -1,6 +1,4 @@
-import { assert } from '../../engine/assert.js';
-import { valueBytesMax } from '../../engine/limits.js';
-import { openScratch, type Scratch } from '../../engine/memory/scratch.js';
+import { assert, openScratch, type Scratch, valueBytesMax } from '../../engine/index.js';
 import { lineKernelsOver } from './line-kernels.js';
 import { bufferOverheadBytes, type LineSplitter } from './line-splitter.js';
 

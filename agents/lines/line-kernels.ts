@@ -1,4 +1,4 @@
-import { KernelModule, type KernelMemory } from '../../engine/memory/wasm.js';
+import { type KernelMemory, KernelModule } from '../../engine/index.js';
 
 /**
  * The exports of lines.wasm, which `assembly/` describes. Addresses are offsets into the memory that the instance was

@@ -1,4 +1,4 @@
-import type { Scratch } from '../../engine/memory/scratch.js';
+import type { Scratch } from '../../engine/index.js';
 import type { LineKernels } from './line-kernels.js';
 
 /** What slack and alignment add to each buffer. */

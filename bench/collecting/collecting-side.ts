@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { closeSync, openSync, readSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseAgentFile } from '../../agents/agent-file.js';
-import { Collection } from '../../agents/collectors/collection.js';
-import { silentLog } from '../../agents/collectors/collect-log.js';
-import { realLogFiles } from '../../agents/collectors/log-files.js';
-import type { AgentDefinition } from '../../agents/definition.js';
-import type { Archive, AgentStore } from '../../engine/archive.js';
+import { parseAgentFile } from '../../agents/definition/agent-file.js';
+import { Collection } from '../../agents/collect/collection.js';
+import { silentLog } from '../../agents/collect/logs/collect-log.js';
+import { realLogFiles } from '../../agents/collect/logs/log-files.js';
+import type { AgentDefinition } from '../../agents/definition/definition.js';
+import type { Archive, AgentStore } from '../../engine/archive/archive.js';
 import { openArchive, WorkerPool } from '../../engine/index.js';
 import type { Committed } from './lags.js';
 

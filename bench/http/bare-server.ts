@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { loadUws } from '../../server/uws-binary.js';
+import { loadUws } from '../../server/http/uws-binary.js';
 
 /**
  * A bare transport: answers every request with the bytes of a file, the one whose number stands for the path (`/0` is the first), and

@@ -54,22 +54,27 @@ async function open(url: URL): Promise<Client> {
   return client;
 }
 
-function requestBytes(url: URL): Buffer {
-  return Buffer.from(`GET ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\n\r\n`, 'latin1');
+/** @param headers whole lines of the head, each with its end */
+function requestBytes(url: URL, headers = ''): Buffer {
+  const line = `GET ${url.pathname}${url.search} HTTP/1.1`;
+  return Buffer.from(`${line}\r\nHost: ${url.host}\r\n${headers}\r\n`, 'latin1');
 }
 
 /**
  * Asks `urls` again and again over `connections` connections that stay open, each for one of them, in turns where they are fewer; one
  * request at a time on each, for `seconds`. Rejects when an answer is not 200 or a connection breaks.
+ *
+ * @param headers lines that each request has besides, each with its end
  */
 export async function driveRequests(
   urls: readonly URL[],
   connections: number,
   seconds: number,
+  headers = '',
 ): Promise<HttpFigures> {
   const asked = Array.from({ length: connections }, (_, i) => urls[i % urls.length]!);
   const clients = await Promise.all(asked.map((url) => open(url)));
-  const requests = asked.map((url) => requestBytes(url));
+  const requests = asked.map((url) => requestBytes(url, headers));
   const answeredMs: number[] = [];
   const startMs = performance.now();
   const endMs = startMs + seconds * 1000;

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { packageRoot } from '../../server/cli/package-root.js';
-import { loadUws } from '../../server/uws-binary.js';
+import { packageRoot } from '../../server/cli/options/package-root.js';
+import { loadUws } from '../../server/http/uws-binary.js';
 import type { Question } from '../question.js';
 import { compareLine, type ResultLine } from '../result.js';
 import { rawQuery } from '../sides/logstrata.js';

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
-import type { AgentStore, Scan } from '../../engine/archive.js';
+import type { AgentStore } from '../../engine/archive/archive.js';
 import { newScanStats } from '../../engine/scan/execute.js';
-import { answerBytesMax } from '../../engine/limits.js';
-import { makeSchema } from '../../engine/schema.js';
-import { startServer, type TransportChoice } from '../../server/server.js';
+import { answerBytesMax } from '../../engine/terms/limits.js';
+import { makeSchema } from '../../engine/terms/schema.js';
+import { startServer, type TransportChoice } from '../../server/route/server.js';
+import type { Scan } from '../../engine/scan/plan/scan.js';
 
 /**
  * Our server over a store that answers at once from memory, so that what is measured is the HTTP side alone.

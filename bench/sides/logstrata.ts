@@ -1,10 +1,10 @@
 import { join } from 'node:path';
-import { readAgentFile } from '../../agents/agent-file.js';
-import type { AgentDefinition } from '../../agents/definition.js';
-import { loadFiles } from '../../agents/load.js';
+import { readAgentFile } from '../../agents/definition/agent-file.js';
+import type { AgentDefinition } from '../../agents/definition/definition.js';
+import { loadFiles } from '../../agents/load/load.js';
 import { openArchive, WorkerPool, type AgentStore, type Archive } from '../../engine/index.js';
-import { parseQueryRequest } from '../../server/request.js';
-import { packageRoot, packageVersion } from '../../server/cli/package-root.js';
+import { parseQueryRequest } from '../../server/route/request.js';
+import { packageRoot, packageVersion } from '../../server/cli/options/package-root.js';
 import type { Anchor, Question } from '../question.js';
 import type { Side, SideOptions } from '../side.js';
 import { folderBytes } from './folder-size.js';

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { packageRoot } from '../../server/cli/package-root.js';
+import { packageRoot } from '../../server/cli/options/package-root.js';
 
 /** Folders that may hold a peer's packages. The tests bring a DuckDB of their own, which serves as well. */
 function foldersOf(peer: string): string[] {

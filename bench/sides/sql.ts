@@ -1,4 +1,4 @@
-import { assertNever } from '../../engine/assert.js';
+import { assertNever } from '../../engine/terms/assert.js';
 import type { Filter, Question, SetColumn } from '../question.js';
 
 /** How a database says what the standard leaves open. */

@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { formatCount } from '../../server/cli/figures.js';
-import { packageRoot } from '../../server/cli/package-root.js';
+import { formatCount } from '../../server/cli/output/figures.js';
+import { packageRoot } from '../../server/cli/options/package-root.js';
 import { describeMachine } from '../machine.js';
 import { UsageFailure } from '../options.js';
 import { formatFigure } from '../report/figures.js';

@@ -1,15 +1,15 @@
 import { batchFromRows } from '../../engine/columns/rows.js';
-import { makeSchema } from '../../engine/schema.js';
-import { hourMs } from '../../engine/cursor.js';
-import { rowGroupRowsMax, segmentRowGroupsMax } from '../../engine/limits.js';
-import { ArchiveFolder } from '../../engine/storage/archive-folder.js';
-import type { CommitExtras } from '../../engine/storage/commit.js';
-import type { Directory } from '../../engine/storage/directory.js';
-import type { Manifest, Run, SegmentEntry } from '../../engine/storage/manifest.js';
-import { publishManifest, readNewestManifest } from '../../engine/storage/manifest-file.js';
-import { openRealDirectory } from '../../engine/storage/real-directory.js';
-import { segmentFile } from '../../engine/storage/segment-place.js';
-import { connectToWriter, lockForWriting } from '../../engine/storage/writer-link.js';
+import { makeSchema } from '../../engine/terms/schema.js';
+import { hourMs } from '../../engine/terms/cursor.js';
+import { rowGroupRowsMax, segmentRowGroupsMax } from '../../engine/terms/limits.js';
+import { ArchiveFolder } from '../../engine/archive/archive-folder.js';
+import type { CommitExtras } from '../../engine/store/manifest/commit.js';
+import type { Directory } from '../../engine/store/disk/directory.js';
+import type { Manifest, Run, SegmentEntry } from '../../engine/store/manifest/manifest.js';
+import { publishManifest, readNewestManifest } from '../../engine/store/manifest/manifest-file.js';
+import { openRealDirectory } from '../../engine/store/disk/real-directory.js';
+import { segmentFile } from '../../engine/store/manifest/segment-place.js';
+import { connectToWriter, lockForWriting } from '../../engine/store/writer/writer-link.js';
 import { Random } from '../random.js';
 
 export const schema = makeSchema([

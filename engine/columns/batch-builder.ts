@@ -1,5 +1,5 @@
 import { heapArrays, type ArraySpace, type RangeArrays } from '../memory/array-space.js';
-import { assert } from '../assert.js';
+import { assert } from '../terms/assert.js';
 import type { RecordBatch } from './column.js';
 import {
   expectedGrowth,
@@ -10,16 +10,16 @@ import {
   type BuilderState,
 } from './column-builder.js';
 import type { ColumnBuilder } from './column-builder.js';
-import { rowGroupBytesMax, rowGroupRowsMax } from '../limits.js';
+import { rowGroupBytesMax, rowGroupRowsMax } from '../terms/limits.js';
 import { packBatch, packedBytes, packInPlace } from './packed-batch.js';
-import type { Schema } from '../schema.js';
+import { valueKinds, type Schema } from '../terms/schema.js';
 
 /**
  * Builds record batches column by column: bytes and offsets, never row objects.
  *
  * A row is made by setting columns, in any order and any number of times (the last one wins), then `endRow`;
  * columns that were not set are null. `finish` gives the batch and starts anew with the same column builders, so
- * whoever writes into them may hold on to them. The batch keeps the arrays: it may be longer in memory than its rows.
+ * writers may keep references to them. The batch keeps the arrays: it may be longer in memory than its rows.
  */
 export class BatchBuilder {
   readonly schema: Schema;
@@ -148,13 +148,12 @@ export class BatchBuilder {
 }
 
 function makeColumnBuilder(type: Schema['fields'][number]['type'], state: BuilderState): ColumnBuilder {
-  switch (type) {
-    case 'int':
-    case 'time':
+  switch (valueKinds[type]) {
+    case 'int64':
       return new IntColumnBuilder(state);
-    case 'float':
+    case 'float64':
       return new FloatColumnBuilder(state);
-    case 'string':
+    case 'bytes':
       return new StringColumnBuilder(state);
   }
 }

@@ -1,5 +1,5 @@
-import { assert } from '../assert.js';
-import { bitmapBytes, isValid } from './column.js';
+import { assert } from '../terms/assert.js';
+import { isValid } from './column.js';
 import type {
   BytesColumn,
   Column,
@@ -10,9 +10,10 @@ import type {
   RecordBatch,
   Validity,
 } from './column.js';
-import { LogstrataError } from '../errors.js';
-import type { Schema } from '../schema.js';
-import { copyBytes } from '../utf8.js';
+import { LogstrataError } from '../terms/errors.js';
+import { valueKinds, type Schema } from '../terms/schema.js';
+import { copyBytes } from '../terms/utf8.js';
+import { bitmapBytes } from '../kernels/bitmap.js';
 
 /** Offsets of a bytes column are 32-bit; more than this would not fit. */
 const columnBytesMax = 2 ** 32 - 1;
@@ -42,13 +43,12 @@ export function concatBatches(schema: Schema, batches: readonly RecordBatch[]): 
   const length = batches.reduce((sum, batch) => sum + batch.length, 0);
   const columns = schema.fields.map((field, i) => {
     const parts = batches.map((batch) => plainColumn(batch.columns[i]!));
-    switch (field.type) {
-      case 'int':
-      case 'time':
+    switch (valueKinds[field.type]) {
+      case 'int64':
         return concatInts(parts as Int64Column[], length);
-      case 'float':
+      case 'float64':
         return concatFloats(parts as Float64Column[], length);
-      case 'string':
+      case 'bytes':
         return concatStrings(parts as BytesColumn[], length, field.name);
     }
   });

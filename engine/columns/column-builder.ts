@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import { heapArrays, type ArraySpace } from '../memory/array-space.js';
-import { bitmapBytes } from './column.js';
 import type { BytesColumn, Float64Column, Int64Column, Validity } from './column.js';
 import { copyBytes as copyArray, copyShifted } from '../kernels/simd/copy.js';
-import { copyBytes, repairUtf8 } from '../utf8.js';
+import { copyBytes, repairUtf8 } from '../terms/utf8.js';
+import { bitmapBytes } from '../kernels/bitmap.js';
 
 /** What the columns of one batch builder share: the rows that have ended, and where arrays come from. */
 export interface BuilderState {

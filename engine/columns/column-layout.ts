@@ -1,4 +1,4 @@
-import { assertNever } from '../assert.js';
+import { assertNever } from '../terms/assert.js';
 import type { Column, DictionaryColumn, PlainColumn, Validity } from './column.js';
 
 /** An array by its place in a memory: address in bytes, length in elements. */

@@ -57,11 +57,6 @@ export function isValid(validity: Validity, row: number): boolean {
   return validity === null || (validity[row >> 3]! & (1 << (row & 7))) !== 0;
 }
 
-/** Bytes of the bitmap of `rows` rows, rounded up to whole 64-byte vectors. */
-export function bitmapBytes(rows: number): number {
-  return ((rows + 511) >> 9) << 6;
-}
-
 /** Memory that a column holds on to, in bytes. */
 export function columnBytes(column: Column): number {
   const validityBytes = column.validity?.byteLength ?? 0;

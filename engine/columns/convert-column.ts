@@ -1,4 +1,4 @@
-import { bitmapBytes, isValid } from './column.js';
+import { isValid } from './column.js';
 import type {
   BytesColumn,
   Column,
@@ -10,21 +10,22 @@ import type {
 } from './column.js';
 import { bufferBytes } from '../memory/allocator.js';
 import type { ZoneMap } from './zone-map.js';
-import type { FieldType } from '../schema.js';
+import { valueKinds, type FieldType } from '../terms/schema.js';
+import { bitmapBytes } from '../kernels/bitmap.js';
 
 /**
  * How a field whose type was changed reads what was stored before: through what loses nothing, else as null.
  * - `int` as `float`: within ±2^53, where every integer is a double; beyond it as null.
  * - anything as `string`: the text of the response. An integer is its decimal digits, a float the shortest decimal that
- *   reads back the same (−0 as `-0`), a time the digits of its milliseconds since the epoch.
+ *   reads back the same (−0 as `-0`), a time the digits of its milliseconds since the epoch, a bool `true` or `false`.
  * - everything else: null.
  */
-export type Conversion = 'none' | 'intToFloat' | 'toString' | 'toNull';
+export type Conversion = 'none' | 'intToFloat' | 'toString' | 'boolToString' | 'toNull';
 
 /** How a field that was written as `from` is read as `to`. */
 export function conversionOf(from: FieldType, to: FieldType): Conversion {
   if (from === to) return 'none';
-  if (to === 'string') return 'toString';
+  if (to === 'string') return from === 'bool' ? 'boolToString' : 'toString';
   return from === 'int' && to === 'float' ? 'intToFloat' : 'toNull';
 }
 
@@ -40,22 +41,24 @@ export function convertColumn(column: Column, conversion: Conversion, to: FieldT
       return nullColumn(to, column.length);
     case 'intToFloat':
     case 'toString':
+    case 'boolToString':
       return column.kind === 'dictionary'
         ? convertDictionary(column, conversion)
         : convertPlain(column, conversion);
   }
 }
 
-function convertPlain(column: PlainColumn, conversion: 'intToFloat' | 'toString'): PlainColumn {
+/** The conversions that keep values. */
+type Conversions = Exclude<Conversion, 'none' | 'toNull'>;
+
+function convertPlain(column: PlainColumn, conversion: Conversions): PlainColumn {
   if (column.kind === 'bytes') return column;
-  if (conversion === 'toString') return textColumn(column);
+  if (conversion === 'toString') return textColumn(column, numberText);
+  if (conversion === 'boolToString') return textColumn(column, (value) => String(value !== 0n));
   return column.kind === 'int64' ? floatColumn(column) : column;
 }
 
-function convertDictionary(
-  column: DictionaryColumn,
-  conversion: 'intToFloat' | 'toString',
-): DictionaryColumn {
+function convertDictionary(column: DictionaryColumn, conversion: Conversions): DictionaryColumn {
   const values = convertPlain(column.values, conversion);
   if (values.validity === null) return { ...column, values };
   // Entries that have no counterpart stay in the dictionary, as the value of no row.
@@ -89,16 +92,21 @@ const encoder = new TextEncoder();
 /** Bytes of the longest decimal form: 17 digits, signs, a point and an exponent, or 20 for an integer. */
 const decimalBytesMax = 28;
 
-function textColumn(column: Int64Column | Float64Column): BytesColumn {
+function numberText(value: bigint | number): string {
+  return Object.is(value, -0) ? '-0' : String(value);
+}
+
+function textColumn(
+  column: Int64Column | Float64Column,
+  textOf: (value: bigint | number) => string,
+): BytesColumn {
   const { length } = column;
   const offsets = new Uint32Array(length + 1);
   const bytes = new Uint8Array(length * decimalBytesMax);
   let at = 0;
   for (let row = 0; row < length; row++) {
     if (isValid(column.validity, row)) {
-      const value = column.values[row]!;
-      const text = Object.is(value, -0) ? '-0' : String(value);
-      at += encoder.encodeInto(text, bytes.subarray(at)).written;
+      at += encoder.encodeInto(textOf(column.values[row]!), bytes.subarray(at)).written;
     }
     offsets[row + 1] = at;
   }
@@ -116,13 +124,12 @@ export function conversionBytesMax(rows: number): number {
 /** A column in which every row is null. */
 export function nullColumn(type: FieldType, length: number): PlainColumn {
   const validity: Validity = new Uint8Array(bitmapBytes(length));
-  switch (type) {
-    case 'int':
-    case 'time':
+  switch (valueKinds[type]) {
+    case 'int64':
       return { kind: 'int64', length, values: new BigInt64Array(length), validity };
-    case 'float':
+    case 'float64':
       return { kind: 'float64', length, values: new Float64Array(length), validity };
-    case 'string':
+    case 'bytes':
       return {
         kind: 'bytes',
         length,
@@ -142,6 +149,7 @@ export function convertZone(zone: ZoneMap, conversion: Conversion): ZoneMap | nu
     case 'toNull':
       return { nullCount: rows, rows, min: null, max: null };
     case 'toString':
+    case 'boolToString':
       // Decimal text orders otherwise than the numbers do.
       return { nullCount, rows, min: null, max: null };
     case 'intToFloat': {

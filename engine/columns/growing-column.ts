@@ -1,10 +1,11 @@
-import { assert } from '../assert.js';
-import { bitmapBytes, isValid, type PlainColumn, type Validity } from './column.js';
-import { LogstrataError } from '../errors.js';
-import { hotBytesMax, hotRowsMax } from '../limits.js';
+import { assert } from '../terms/assert.js';
+import { isValid, type PlainColumn, type Validity } from './column.js';
+import { LogstrataError } from '../terms/errors.js';
+import { hotBytesMax, hotRowsMax } from '../terms/limits.js';
 import { copyFromShared, copyShifted } from '../kernels/simd/copy.js';
 import type { ZoneMap } from './zone-map.js';
-import type { FieldType } from '../schema.js';
+import { valueKinds, type FieldType } from '../terms/schema.js';
+import { bitmapBytes } from '../kernels/bitmap.js';
 
 const firstRows = 1024;
 const firstBytes = 64 * 1024;
@@ -116,13 +117,12 @@ export interface GrowingColumn {
 
 /** An empty column in the layout of `type`. */
 export function makeGrowingColumn(type: FieldType): GrowingColumn {
-  switch (type) {
-    case 'int':
-    case 'time':
+  switch (valueKinds[type]) {
+    case 'int64':
       return new GrowingInts();
-    case 'float':
+    case 'float64':
       return new GrowingFloats();
-    case 'string':
+    case 'bytes':
       return new GrowingStrings();
   }
 }

@@ -1,4 +1,4 @@
-import { assert } from '../assert.js';
+import { assert } from '../terms/assert.js';
 import type { RangeArrays } from '../memory/array-space.js';
 import { copyBytes, copyShifted } from '../kernels/simd/copy.js';
 import type { Column, PlainColumn, RecordBatch, Validity } from './column.js';

@@ -1,11 +1,12 @@
-import { bitmapBytes, isValid, type Column, type PlainColumn, type RecordBatch } from './column.js';
+import { type Column, isValid, type PlainColumn, type RecordBatch } from './column.js';
 import { plainColumn } from './batch.js';
-import { LogstrataError } from '../errors.js';
+import { LogstrataError } from '../terms/errors.js';
 import { heapRoom, type Room } from '../memory/room.js';
-import type { FieldType, Schema } from '../schema.js';
+import { valueKinds, type FieldType, type Schema } from '../terms/schema.js';
 import { sharedMemory } from '../memory/shared-memory.js';
 import { copyBytes as copyArray, copyShifted } from '../kernels/simd/copy.js';
-import { copyBytes } from '../utf8.js';
+import { copyBytes } from '../terms/utf8.js';
+import { bitmapBytes } from '../kernels/bitmap.js';
 
 /** Rows out of some pages: for each slice, in order, its page and its rows [from, to). */
 export interface RowSlices {
@@ -67,15 +68,16 @@ export function gatherColumn(
   const columns = plainColumns(slices, field);
   const { name, type } = schema.fields[field]!;
   const validity = gatherValidity(slices, columns);
-  if (type === 'string') return { ...gatherStrings(slices, columns, name, room), validity };
+  const kind = valueKinds[type];
+  if (kind === 'bytes') return { ...gatherStrings(slices, columns, name, room), validity };
   const { buffer, byteOffset } = room(slices.rows * 8);
   const halves = new Int32Array(buffer, byteOffset, slices.rows * 2);
   gatherWords(slices, columns, halves);
   const { rows: length } = slices;
-  if (type === 'float') {
-    return { kind: 'float64', length, values: new Float64Array(buffer, byteOffset, length), validity };
+  if (kind === 'float64') {
+    return { kind, length, values: new Float64Array(buffer, byteOffset, length), validity };
   }
-  return { kind: 'int64', length, values: new BigInt64Array(buffer, byteOffset, length), validity };
+  return { kind, length, values: new BigInt64Array(buffer, byteOffset, length), validity };
 }
 
 /** All columns of the rows, in memory of their own. */

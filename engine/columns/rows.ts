@@ -1,8 +1,8 @@
-import { assert } from '../assert.js';
+import { assert } from '../terms/assert.js';
 import { BatchBuilder } from './batch-builder.js';
 import type { RecordBatch } from './column.js';
 import type { ColumnBuilder } from './column-builder.js';
-import type { Schema } from '../schema.js';
+import type { Schema } from '../terms/schema.js';
 
 export type Value = null | bigint | number | string;
 

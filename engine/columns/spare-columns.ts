@@ -1,5 +1,5 @@
-import { spareHotBytesMax } from '../limits.js';
-import type { Schema } from '../schema.js';
+import { spareHotBytesMax } from '../terms/limits.js';
+import type { Schema } from '../terms/schema.js';
 import { makeGrowingColumn, type GrowingColumn } from './growing-column.js';
 
 /** Less than this is quickly made. */

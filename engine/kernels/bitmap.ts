@@ -27,6 +27,13 @@ export function setRange(bits: Uint8Array, from: number, to: number): void {
   bits[last]! |= tail;
 }
 
+/** Turns the bits of the rows [from, to) over; `from` is a multiple of 8. */
+export function flipRange(bits: Uint8Array, from: number, to: number): void {
+  const end = to >> 3;
+  for (let i = from >> 3; i < end; i++) bits[i]! ^= 0xff;
+  if ((to & 7) !== 0) bits[end]! ^= 0xff >> (8 - (to & 7));
+}
+
 /** Keeps in `bits` the rows of [from, to) that are set in `other` too; `from` is a multiple of 8. */
 export function andRange(bits: Uint8Array, other: Uint8Array, from: number, to: number): void {
   const end = (to + 7) >> 3;
@@ -82,4 +89,9 @@ export function listRange(
 /** Writes a byte for each of the first `count` bits: 1 where it is set, else 0. */
 export function spreadBits(bits: Uint8Array, count: number, bytes: Uint8Array): void {
   for (let i = 0; i < count; i++) bytes[i] = (bits[i >> 3]! >> (i & 7)) & 1;
+}
+
+/** Bytes of the bitmap of `rows` rows, rounded up to whole 64-byte vectors. */
+export function bitmapBytes(rows: number): number {
+  return ((rows + 511) >> 9) << 6;
 }

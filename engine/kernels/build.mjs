@@ -37,7 +37,9 @@ function compile(folder, made) {
   mkdirSync(dirname(join(root, output)), { recursive: true });
   const sources = `${folder}/assembly`;
   const args = [compiler, `${sources}/index.ts`, '--config', `${sources}/asconfig.json`, '--outFile', output];
-  const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' });
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
+  // The optimiser says so of passes that went on to gain, which is nothing that anybody has to mend.
+  process.stderr.write(`${stdout}${stderr}`.replaceAll('Last converge was suboptimal.\n', ''));
   if (status !== 0) process.exit(1);
   writeFileSync(fingerprintPath, made);
 }

@@ -12,16 +12,23 @@ export const jsonString = 2;
 export const jsonRendered = 3;
 /** Null in every row. */
 export const jsonNull = 4;
+/** Integers that stand for false (0) and true. */
+export const jsonBool = 5;
 
 /** One column of the rows, as typed arrays. Arrays that its kind has no use for are empty. */
 export interface JsonColumn {
   readonly kind:
-    typeof jsonInt64 | typeof jsonFloat64 | typeof jsonString | typeof jsonRendered | typeof jsonNull;
+    | typeof jsonInt64
+    | typeof jsonFloat64
+    | typeof jsonString
+    | typeof jsonRendered
+    | typeof jsonNull
+    | typeof jsonBool;
   /** One bit a row, 1 = present; empty when every row is present. */
   readonly validity: Uint8Array;
   /** Row → entry of the arrays below; empty when the row is the entry. */
   readonly codes: Uint8Array | Uint16Array;
-  /** jsonInt64: pairs of 32-bit halves, the low one first. */
+  /** jsonInt64, jsonBool: pairs of 32-bit halves, the low one first. */
   readonly halves: Int32Array;
   /** jsonFloat64; no NaN, no infinities. */
   readonly doubles: Float64Array;
@@ -133,6 +140,8 @@ function writeLine(
       at = writeInt64(column.halves[2 * entry]! >>> 0, column.halves[2 * entry + 1]!, out, at);
     } else if (kind === jsonFloat64) {
       at = writeDouble(column.doubles[entry]!, out, at);
+    } else if (kind === jsonBool) {
+      at = writeBool(column.halves[2 * entry]!, out, at);
     } else {
       if (at + valueBytesMax(column, entry) > valuesMax) return null;
       const start = column.offsets[entry]!;
@@ -146,6 +155,14 @@ function writeLine(
   out[at] = 0x7d;
   out[at + 1] = 0x0a;
   return at + 2;
+}
+
+const boolTexts = [new TextEncoder().encode('false'), new TextEncoder().encode('true')] as const;
+
+/** Writes `false` for 0, else `true`. Returns the end. */
+export function writeBool(value: number, out: Uint8Array, at: number): number {
+  const text = boolTexts[value === 0 ? 0 : 1];
+  return copyBytes(text, 0, text.length, out, at);
 }
 
 const nullText = new TextEncoder().encode('null');

@@ -2,7 +2,7 @@
  * Strings in Parquet's PLAIN encoding (https://parquet.apache.org/docs/file-format/data-pages/encodings/#PLAIN): each
  * behind its length, 4 bytes little-endian. Row r is bytes[offsets[r], offsets[r + 1]).
  */
-import { copyBytes } from '../utf8.js';
+import { copyBytes } from '../terms/utf8.js';
 
 /** Writes the first `rows` strings to `target`, which has room. Returns the bytes written. */
 export function encodePlainStrings(

@@ -1,11 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Retention, RetentionOutlook } from '../archive.js';
-import { LogstrataError } from '../errors.js';
-import type { AgentState } from '../storage/agent-state.js';
-import type { AgentWriter, RetentionLook } from '../storage/agent-writer.js';
-import type { PendingPolicy, RetentionPolicy } from '../storage/manifest.js';
-import { dueOf, keptForEver, samePolicy, type RetentionEvent } from './retention-change.js';
-import { overCount } from './retention-policy.js';
+import { LogstrataError } from '../terms/errors.js';
+import type { AgentState } from '../store/reading/agent-state.js';
+import type { AgentWriter, RetentionLook } from '../store/writer/agent-writer.js';
+import type { KeptPolicy, PendingPolicy, RetentionPolicy } from '../store/manifest/manifest.js';
+import {
+  dueOf,
+  keptForEver,
+  type Retention,
+  type RetentionEvent,
+  samePolicy,
+} from '../store/manifest/retention-change.js';
+import { retirable } from '../store/reading/agent-state.js';
+import { overCount, type OverCount } from '../store/manifest/retention-policy.js';
 
 /** When one agent's retention is looked at, and what is told of it. */
 export class AgentRetention {
@@ -63,7 +69,7 @@ export class AgentRetention {
     const { state } = this;
     if (state.damage !== undefined) throw state.damage;
     const kept = state.manifest?.retention ?? keptForEver;
-    const over = overCount(state, policy ?? kept.pending ?? kept, this.now());
+    const over = overCount(retirable(state), policy ?? kept.pending ?? kept, this.now());
     return { kept, over, records: state.rowCount };
   }
 
@@ -77,7 +83,8 @@ export class AgentRetention {
     const { pending } = kept;
     if (pending !== undefined && !isDeepStrictEqual(this.told, pending)) {
       const { over, records } = this.outlook(pending);
-      events.push({ ...about, kind: 'pending', inForce: kept, over, records, dueMs: dueOf(pending) });
+      const leapt = pending.leapt === true;
+      events.push({ ...about, kind: 'pending', leapt, inForce: kept, over, records, dueMs: dueOf(pending) });
     }
     this.told = pending;
     if (cause !== null) events.push({ ...about, kind: 'in_force', cause });
@@ -85,4 +92,13 @@ export class AgentRetention {
     for (const event of events) this.tell(event);
     return events;
   }
+}
+
+/** What a policy means for the records that are there. */
+export interface RetentionOutlook {
+  /** The policy in force, and the one that waits. */
+  readonly kept: KeptPolicy;
+  /** What the policy that was asked about takes of the records. */
+  readonly over: OverCount;
+  readonly records: number;
 }

@@ -1,8 +1,8 @@
-import { DamageError, isLogstrataError } from '../errors.js';
-import { backgroundRetryMs, backgroundShare } from '../limits.js';
-import type { AgentState } from '../storage/agent-state.js';
-import type { Committer } from '../storage/committer.js';
-import type { Directory } from '../storage/directory.js';
+import { DamageError, isLogstrataError } from '../terms/errors.js';
+import { backgroundRetryMs, backgroundShare } from '../terms/limits.js';
+import type { AgentState } from '../store/reading/agent-state.js';
+import type { Committer } from '../store/manifest/committer.js';
+import type { Directory } from '../store/disk/directory.js';
 import { WorkerPool } from '../workers/worker-pool.js';
 import { isOvertaken, publishRewrite } from './compaction.js';
 import { proposeRewrite } from './compaction-policy.js';
@@ -24,7 +24,7 @@ export interface BackgroundOptions {
   readonly onWarning: (message: string) => void;
 }
 
-interface Patience {
+interface RetryPause {
   /** Not before this time of the process is the agent looked at again. */
   untilMs: number;
   /** The failure that was told last, so that it is told once. */
@@ -39,7 +39,7 @@ export class BackgroundCompaction {
   private readonly workers: WorkerPool;
   /** Files, with their agent's folder, that turned out damaged: `verify` tells about them, and nothing is to be gained by trying. */
   private readonly damaged = new Map<string, Set<string>>();
-  private readonly patience = new Map<string, Patience>();
+  private readonly patience = new Map<string, RetryPause>();
   private readonly stopping = new AbortController();
   /** Where the next look begins, so that a busy agent does not keep the others waiting. */
   private turn = 0;

@@ -1,4 +1,4 @@
-import { dayNumber, hourMs } from '../cursor.js';
+import { dayNumber, hourMs } from '../terms/cursor.js';
 import {
   compactionBytesMax,
   compactionSegmentsMax,
@@ -8,8 +8,9 @@ import {
   segmentRowGroupsMax,
   smallSegmentsMax,
   zstdBytesMin,
-} from '../limits.js';
-import { liveRows, type Codec, type Manifest, type SegmentEntry } from '../storage/manifest.js';
+} from '../terms/limits.js';
+import { ageReferenceMs, liveRows, type Manifest, type SegmentEntry } from '../store/manifest/manifest.js';
+import type { Codec } from '../parquet/compression.js';
 
 /** What compaction goes by. */
 export interface CompactionPolicy {
@@ -98,14 +99,6 @@ function groupsOf(manifest: Manifest, except: ReadonlySet<string>): SegmentEntry
 
 function dayOf(segment: SegmentEntry): number {
   return dayNumber(segment.runs[0]!.partition);
-}
-
-/**
- * The time that ages count from: the clock, but never beyond the newest position, so that a clock that jumps ahead makes
- * nothing old.
- */
-export function ageReferenceMs(manifest: Pick<Manifest, 'highestPartition'>, nowMs: number): number {
-  return Math.min(nowMs, (manifest.highestPartition + 1) * hourMs);
 }
 
 function proposeFor(

@@ -1,12 +1,12 @@
-import type { CompactOptions, CompactResult } from '../archive.js';
-import { isLogstrataError } from '../errors.js';
-import { schemaOf, type AgentState } from '../storage/agent-state.js';
-import type { Committer } from '../storage/committer.js';
-import type { Directory } from '../storage/directory.js';
-import { noCounters, type SegmentEntry } from '../storage/manifest.js';
+import { isLogstrataError } from '../terms/errors.js';
+import { schemaOf, type AgentState } from '../store/reading/agent-state.js';
+import type { Committer } from '../store/manifest/committer.js';
+import type { Directory } from '../store/disk/directory.js';
+import { noCounters, type SegmentEntry } from '../store/manifest/manifest.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import { proposeRewrite, rowsToRewrite, type CompactionPolicy, type Rewrite } from './compaction-policy.js';
 import { rewriteSegments, type RewriteJob } from './rewrite.js';
+import type { Codec } from '../parquet/compression.js';
 
 export interface CompactionContext {
   readonly directory: Directory;
@@ -70,7 +70,7 @@ export function isOvertaken(error: unknown): boolean {
   return isLogstrataError(error) && (error.code === 'conflict' || error.code === 'not_found');
 }
 
-/** Has `run` build the new segments, and puts them in the place of the old ones in one manifest. */
+/** Has `run` build the new segments. One manifest then replaces the old ones by them. */
 export async function publishRewrite(
   { state, committer }: { readonly state: AgentState; readonly committer: Committer },
   rewrite: Rewrite,
@@ -101,4 +101,18 @@ function liveSize(state: AgentState): { segments: number; bytes: number } {
     segments: segments.length + state.hot.filter((hot) => hot.rows.rowCount > 0).length,
     bytes: segments.reduce((sum, segment) => sum + segment.bytes, state.hotBytes),
   };
+}
+
+export interface CompactOptions {
+  /** For every segment; by default LZ4, and ZSTD for days that are old enough. */
+  readonly codec?: Codec | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((fraction: number) => void) | undefined;
+}
+
+export interface CompactResult {
+  readonly segmentsBefore: number;
+  readonly segmentsAfter: number;
+  readonly bytesBefore: number;
+  readonly bytesAfter: number;
 }

@@ -1,10 +1,10 @@
-import { DamageError, isLogstrataError, LogstrataError } from '../errors.js';
-import { partitionOfTime } from '../cursor.js';
-import { sameSchema, type Schema } from '../schema.js';
-import { schemaOf } from '../storage/agent-state.js';
-import type { Directory } from '../storage/directory.js';
-import { scanHotSegment, type HotBatch, type HotDamage } from '../storage/hot-segment-file.js';
-import { listManifests, manifestName, readManifestFile } from '../storage/manifest-file.js';
+import { DamageError, isLogstrataError, LogstrataError } from '../terms/errors.js';
+import { partitionOfTime } from '../terms/cursor.js';
+import { sameSchema, type Schema } from '../terms/schema.js';
+import { schemaOf } from '../store/reading/agent-state.js';
+import type { Directory } from '../store/disk/directory.js';
+import { scanHotSegment, type HotBatch, type HotDamage } from '../store/hot/hot-segment-file.js';
+import { listManifests, manifestName, readManifestFile } from '../store/manifest/manifest-file.js';
 import {
   liveRows,
   liveRuns,
@@ -14,17 +14,17 @@ import {
   type RejectedEntry,
   type Run,
   type SegmentEntry,
-} from '../storage/manifest.js';
-import { rejectedBeside } from '../storage/open-hot-file.js';
-import { rejectedPieces, wholeLines } from '../storage/rejected-file.js';
-import { namedFiles, ownFiles } from '../storage/removals.js';
-import type { SegmentFooter } from '../storage/segment-file.js';
-import { verifySegment, type SegmentDamage } from '../storage/verify-segment.js';
-import type { Coverage } from './coverage.js';
+} from '../store/manifest/manifest.js';
+import { rejectedBeside } from '../store/writer/open-hot-file.js';
+import { rejectedPieces, wholeLines } from '../store/manifest/rejected-file.js';
+import type { SegmentFooter } from '../store/sealed/segment-file.js';
+import { verifySegment, type SegmentDamage } from '../store/sealed/verify-segment.js';
+import type { Coverage } from '../store/manifest/coverage.js';
 import { readFoundSegment } from './found-segment.js';
 import { recoverSegment } from './recovered-segment.js';
 import { lostDay, lostRun, missingHot, type LostRecords } from './lost-records.js';
-import type { RepairContext, RepairOptions } from './repair.js';
+import { namedFiles, ownFiles } from '../store/manifest/stored-files.js';
+import type { RepairContext, RepairOptions } from './repair-context.js';
 
 /** A sealed segment, and what of it is whole. */
 export class Finding {
@@ -297,7 +297,14 @@ async function examineHot(directory: Directory, agent: string, file: string, fou
     return;
   }
   for (const { version, schema } of found.schemas) {
-    const entry = { file, schemaVersion: version, committedBytes: null, foldedBytes: 0, createdMs: 0 };
+    const entry = {
+      file,
+      schemaVersion: version,
+      committedBytes: null,
+      foldedBytes: 0,
+      runs: [],
+      createdMs: 0,
+    };
     if (await readHot(directory, agent, found, entry, schema, false)) return;
   }
   const reason = 'its beginning is damaged, or its fields are none that are known';

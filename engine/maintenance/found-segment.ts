@@ -1,17 +1,17 @@
 import { crc32 } from 'node:zlib';
-import { DamageError, LogstrataError } from '../errors.js';
-import { footerBytesMax } from '../limits.js';
+import { DamageError, LogstrataError } from '../terms/errors.js';
+import { footerBytesMax } from '../terms/limits.js';
 import { readFooter } from '../parquet/footer-reader.js';
 import { FormatError, magic, tailBytes } from '../parquet/format.js';
-import { placementField, type Schema } from '../schema.js';
-import type { Directory, ReadableFile } from '../storage/directory.js';
-import { gramFilterBytes } from '../storage/gram-filter.js';
-import type { SegmentEntry } from '../storage/manifest.js';
-import { isUnsupported, writtenByNewer } from '../storage/newer-format.js';
-import { hasMagic, readBytes, withFile } from '../storage/segment-file.js';
-import { readHeader } from '../storage/segment-header.js';
-import { readMetadata } from '../storage/segment-metadata.js';
-import { timeBoundsOf } from '../storage/sealed-segment-writer.js';
+import { placementField, type Schema } from '../terms/schema.js';
+import type { Directory, ReadableFile } from '../store/disk/directory.js';
+import { gramFilterBytes } from '../store/sealed/gram-filter.js';
+import type { SegmentEntry } from '../store/manifest/manifest.js';
+import { isUnsupported, writtenByAnother } from '../store/disk/format-version.js';
+import { hasMagic, readBytes, withFile } from '../store/sealed/segment-file.js';
+import { readHeader } from '../store/sealed/segment-header.js';
+import { readMetadata } from '../store/sealed/segment-metadata.js';
+import { timeBoundsOf } from '../store/sealed/sealed-segment-writer.js';
 
 /** What a segment says of itself, where no manifest does. */
 export interface FoundSegment {
@@ -32,7 +32,7 @@ export function readFoundSegment(directory: Directory, agent: string, file: stri
       return await describe(open, file);
     } catch (error) {
       if (!(error instanceof FormatError) && !(error instanceof LogstrataError)) throw error;
-      if (isUnsupported(error)) throw writtenByNewer(open.path, open.path, error);
+      if (isUnsupported(error)) throw writtenByAnother(open.path, open.path, error);
       if (error instanceof LogstrataError && error.code !== 'damaged') throw error;
       throw new DamageError(`neither its header nor its footer tells what it is: ${error.message}`, {
         path: open.path,
@@ -91,7 +91,7 @@ function describeByFooter(file: string, { footerOffset, stored }: StoredFooter):
     codec: footer.codec,
     gramFilterBytes: gramFilters.reduce((sum, place) => sum + gramFilterBytes(place), 0),
     replaces: [],
-    ...(headerBytes === 0 ? {} : { headerBytes }),
+    headerBytes,
   };
   assertCovered(entry);
   return { entry, schema };

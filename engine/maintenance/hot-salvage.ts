@@ -1,13 +1,13 @@
-import type { HotFile } from '../storage/agent-state.js';
-import { CommittedValues } from '../storage/committed-values.js';
-import { HotRows } from '../storage/hot-rows.js';
-import type { HotEntry, SegmentEntry } from '../storage/manifest.js';
-import { sealHotFiles } from '../storage/seal.js';
-import type { Coverage } from './coverage.js';
+import type { HotFile } from '../store/reading/agent-state.js';
+import { CommittedValues } from '../store/manifest/committed-values.js';
+import { HotRows } from '../store/reading/hot-rows.js';
+import type { HotEntry, SegmentEntry } from '../store/manifest/manifest.js';
+import { sealHotFiles } from '../store/writer/seal.js';
+import type { Coverage } from '../store/manifest/coverage.js';
 import { staysHot, type Findings, type HotFinding } from './examination.js';
 import { lostInHot, type LostRecords } from './lost-records.js';
 import type { Quarantine } from './quarantine.js';
-import type { RepairContext } from './repair.js';
+import type { RepairContext } from './repair-context.js';
 
 /** The hot files of a repair: those that are whole stay, of the others what is whole is sealed. */
 export class HotSalvage {

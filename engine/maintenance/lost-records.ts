@@ -1,7 +1,7 @@
-import { comparePositions, formatCursor, hourMs, type Position } from '../cursor.js';
-import type { HotDamage } from '../storage/hot-segment-file.js';
-import type { HotEntry, OrdinalRun, Run } from '../storage/manifest.js';
-import type { Coverage } from './coverage.js';
+import { comparePositions, formatCursor, hourMs, type Position } from '../terms/cursor.js';
+import type { HotDamage } from '../store/hot/hot-segment-file.js';
+import type { HotEntry, OrdinalRun, Run } from '../store/manifest/manifest.js';
+import type { Coverage } from '../store/manifest/coverage.js';
 
 /** Records that can't be answered any more, by position and time. */
 export interface LostRecords {

@@ -1,6 +1,6 @@
-import { LogstrataError } from '../errors.js';
-import { ordinalMax, repairOrdinalStep } from '../limits.js';
-import type { CommittedValues } from '../storage/committed-values.js';
+import { LogstrataError } from '../terms/errors.js';
+import { ordinalMax, repairOrdinalStep } from '../terms/limits.js';
+import type { CommittedValues } from '../store/manifest/committed-values.js';
 import type { Findings } from './examination.js';
 
 /**

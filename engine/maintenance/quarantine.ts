@@ -1,5 +1,5 @@
-import { isLogstrataError } from '../errors.js';
-import type { Directory } from '../storage/directory.js';
+import { isLogstrataError } from '../terms/errors.js';
+import type { Directory } from '../store/disk/directory.js';
 
 /**
  * Files of an agent that are put aside: `dt=…/x.parquet` becomes `quarantine/dt=…/x.parquet.aside`, where no tool that looks

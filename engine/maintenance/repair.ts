@@ -1,34 +1,23 @@
-import { DamageError, LogstrataError } from '../errors.js';
-import type { Schema } from '../schema.js';
-import type { CommittedValues } from '../storage/committed-values.js';
-import { buildingFolder } from '../storage/committer.js';
-import type { Directory } from '../storage/directory.js';
-import { publishManifest } from '../storage/manifest-file.js';
+import { DamageError, LogstrataError } from '../terms/errors.js';
+import type { CommittedValues } from '../store/manifest/committed-values.js';
+import { buildingFolder } from '../store/manifest/committer.js';
+import { publishManifest } from '../store/manifest/manifest-file.js';
 import {
-  noCounters,
-  nothingRetired,
-  type Codec,
   type Counters,
   type Manifest,
+  noCounters,
+  nothingRetired,
   type SegmentEntry,
-} from '../storage/manifest.js';
-import type { WorkerPool } from '../workers/worker-pool.js';
-import { Coverage } from './coverage.js';
+} from '../store/manifest/manifest.js';
+import { Coverage } from '../store/manifest/coverage.js';
 import { examine, type Finding, type Findings, type HotFinding } from './examination.js';
 import { HotSalvage } from './hot-salvage.js';
+import { restorableOf, restorableRecords, type Restorable } from '../store/manifest/lost-loads.js';
 import { isCounted, type LostRecords } from './lost-records.js';
 import { firstFreeOrdinal } from './ordinals.js';
 import { Quarantine } from './quarantine.js';
 import { rewriteSegments } from './rewrite.js';
-
-export interface RepairOptions {
-  /** Asks whether files that no manifest lists are to be taken in. What is refused is put aside. */
-  readonly adopt: (files: readonly string[]) => Promise<boolean>;
-  /** The agent's fields as they are configured; needed only where no file tells. */
-  readonly schema?: Schema | undefined;
-  readonly signal?: AbortSignal | undefined;
-  readonly onProgress?: ((fraction: number) => void) | undefined;
-}
+import type { RepairContext, RepairOptions } from './repair-context.js';
 
 /** What a repair found and did. */
 export interface RepairReport {
@@ -43,18 +32,12 @@ export interface RepairReport {
   /** What was put aside, and why. */
   readonly quarantined: readonly { readonly file: string; readonly to: string; readonly reason: string }[];
   readonly lost: readonly LostRecords[];
+  /** What is lost, now or before, and comes back when it is loaded again. */
+  readonly restorable: readonly Restorable[];
+  /** Records of `lost` that are not known to have come from a file that was loaded. */
+  readonly lostForGood: number;
   /** Records that can be answered, hot ones included. */
   readonly records: number;
-}
-
-export interface RepairContext {
-  readonly directory: Directory;
-  readonly agent: string;
-  /** Name of the unit of work that new segments are built in. */
-  readonly id: string;
-  readonly now: () => number;
-  readonly codec: Codec;
-  readonly workers: WorkerPool;
 }
 
 /**
@@ -70,7 +53,7 @@ export async function repairAgent(context: RepairContext, options: RepairOptions
   const adopted = await adopt(found, options, quarantine);
   if (found.isWhole) {
     const changed = await moveManifests(found, quarantine);
-    return reportOf(found, adopted, quarantine, { changed, segments: found.base!.segments });
+    return reportOf(found, adopted, quarantine, { changed, manifest: found.base! });
   }
   await directory.makeDirectory(buildingFolder(agent, id));
   try {
@@ -85,7 +68,7 @@ export async function repairAgent(context: RepairContext, options: RepairOptions
     await publishManifest(directory, agent, { ...manifest, hot: hot.kept });
     await quarantine.removeOriginals();
     await moveManifests(found, quarantine);
-    return reportOf(found, adopted, quarantine, { changed: true, segments });
+    return reportOf(found, adopted, quarantine, { changed: true, manifest });
   } finally {
     await directory.removeDirectory(buildingFolder(agent, id));
   }
@@ -191,6 +174,7 @@ function nextManifest(
     ordinalsFrom: knowsOrdinals(found) ? base!.ordinalsFrom : firstFreeOrdinal(found, values),
     highestPartition: Math.max(values.highestPartition, found.highestPartition),
     checkpoints: values.checkpoints(),
+    loads: base?.loads ?? [],
     rejected: found.rejected.map(({ entry }) => entry),
     counters: base === undefined ? countersOf(segments, found) : values.counters,
     retired: base?.retired ?? nothingRetired,
@@ -219,8 +203,12 @@ function reportOf(
   found: Findings,
   adopted: readonly string[],
   quarantine: Quarantine,
-  { changed, segments }: { readonly changed: boolean; readonly segments: readonly SegmentEntry[] },
+  { changed, manifest }: { readonly changed: boolean; readonly manifest: Manifest },
 ): RepairReport {
+  const before = found.base === undefined ? [] : restorableOf(found.base);
+  const restorable = restorableOf(manifest);
+  const lost = found.lost.reduce((sum, { records }) => sum + (records ?? 0), 0);
+  const comesBack = restorableRecords(restorable) - restorableRecords(before);
   return {
     changed,
     manifest: found.isRebuilt ? 'rebuilt' : 'whole',
@@ -228,6 +216,8 @@ function reportOf(
     adopted,
     quarantined: quarantine.taken,
     lost: found.lost,
-    records: rowsOf(segments) + found.hotRecordsKept,
+    restorable,
+    lostForGood: Math.max(0, lost - comesBack),
+    records: rowsOf(manifest.segments) + found.hotRecordsKept,
   };
 }

@@ -1,5 +1,5 @@
-import type { SegmentEntry } from '../storage/manifest.js';
-import { openRealDirectory } from '../storage/real-directory.js';
+import type { SegmentEntry } from '../store/manifest/manifest.js';
+import { openRealDirectory } from '../store/disk/real-directory.js';
 import { builtModule, type Finished, type Task } from '../workers/task.js';
 import { WorkerPool } from '../workers/worker-pool.js';
 import { rewriteSegments, type RewriteJob } from './rewrite.js';

@@ -1,20 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sliceBatch } from '../columns/batch.js';
-import { ColumnLease } from '../scan/column-lease.js';
+import { ColumnLease } from '../store/reading/column-lease.js';
 import type { Column, RecordBatch } from '../columns/column.js';
-import { LogstrataError } from '../errors.js';
-import { rewritePoolBytesMax } from '../limits.js';
-import type { ReadCounters, RowGroup, SnapshotRun } from '../scan/snapshot.js';
-import type { Schema } from '../schema.js';
-import { runsOfSegment } from '../storage/agent-state.js';
-import { BufferPool } from '../storage/buffer-pool.js';
-import { compareRuns } from '../storage/committed-values.js';
-import type { Directory } from '../storage/directory.js';
-import type { Codec, SegmentEntry } from '../storage/manifest.js';
-import { SealedSegment } from '../storage/sealed-segment.js';
-import type { SegmentFooter } from '../storage/segment-file.js';
+import { LogstrataError } from '../terms/errors.js';
+import { rewritePoolBytesMax } from '../terms/limits.js';
+import type { RowGroup, SnapshotRun } from '../store/reading/snapshot.js';
+import type { Schema } from '../terms/schema.js';
+import { runsOfSegment } from '../store/reading/agent-state.js';
+import { BufferPool } from '../store/reading/buffer-pool.js';
+import { compareRuns } from '../store/manifest/committed-values.js';
+import type { Directory } from '../store/disk/directory.js';
+import type { SegmentEntry } from '../store/manifest/manifest.js';
+import { SealedSegment } from '../store/reading/sealed-segment.js';
+import type { SegmentFooter } from '../store/sealed/segment-file.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
-import { MergedSegments } from './merged-segments.js';
+import { MergedSegments } from '../store/load/merged-segments.js';
+import type { Codec } from '../parquet/compression.js';
+import type { ReadCounters } from '../store/reading/read-counters.js';
 
 /** Segments of one day and schema version to write anew. Plain data, so that a thread can do it. */
 export interface RewriteJob {
@@ -49,7 +51,11 @@ export async function rewriteSegments(
   const pool = new BufferPool(rewritePoolBytesMax);
   const rowGroups = new DecodedRowGroups(job.schema, pool);
   const sources: SealedSegment[] = [];
-  const merged = new MergedSegments({ directory, workers, ...job });
+  const { agent, id, schema, codec, segments } = job;
+  const { schemaVersion, keepUntilMs } = segments[0]!;
+  const replaces = segments.map(({ file }) => file);
+  const target = { directory, workers, agent, id, schema, schemaVersion, codec, replaces, keepUntilMs };
+  const merged = new MergedSegments(target);
   const pause = pacer(job.share);
   try {
     const runs: SnapshotRun[] = [];

@@ -1,7 +1,8 @@
-import type { StoreStats } from '../archive.js';
-import { formatCursor } from '../cursor.js';
-import type { AgentState } from '../storage/agent-state.js';
-import { nothingRetired } from '../storage/manifest.js';
+import { formatCursor } from '../terms/cursor.js';
+import type { AgentState } from '../store/reading/agent-state.js';
+import { restorableOf, type Restorable } from '../store/manifest/lost-loads.js';
+import { type Counters, nothingRetired, type Retired } from '../store/manifest/manifest.js';
+import type { Schema } from '../terms/schema.js';
 
 /** What is stored of an agent, from its manifest and its hot rows. */
 export function agentStats(state: AgentState): StoreStats {
@@ -29,7 +30,7 @@ export function agentStats(state: AgentState): StoreStats {
       bytesZstd: segments.reduce((sum, { codec, bytes }) => sum + (codec === 'zstd' ? bytes : 0), 0),
       bytesHot: state.hotBytes,
       bytesGramFilters: segments.reduce((sum, segment) => sum + segment.gramFilterBytes, 0),
-      bytesRejected: rejected.reduce((sum, { bytes }) => sum + bytes, 0),
+      bytesRejected: state.rejectedBytes,
       linesRejected: rejected.reduce((sum, { lines }) => sum + lines, 0),
       timeMinMs: mins.length === 0 ? null : mins.reduce((a, b) => Math.min(a, b)),
       timeMaxMs: maxs.length === 0 ? null : maxs.reduce((a, b) => Math.max(a, b)),
@@ -45,8 +46,38 @@ export function agentStats(state: AgentState): StoreStats {
       counters: values.counters,
       schema: state.schema,
       retired: manifest?.retired ?? nothingRetired,
+      restorable: manifest === undefined ? [] : restorableOf(manifest),
     };
   } finally {
     snapshot.release();
   }
+}
+
+export interface StoreStats {
+  readonly agent: string;
+  readonly manifest: number;
+  readonly records: number;
+  readonly segments: number;
+  readonly rowGroups: number;
+  readonly hotRecords: number;
+  readonly hotFiles: number;
+  readonly bytesSealed: number;
+  /** Bytes of the segments whose codec is ZSTD. */
+  readonly bytesZstd: number;
+  readonly bytesHot: number;
+  readonly bytesGramFilters: number;
+  readonly bytesRejected: number;
+  /** Lines that are kept because they became no record. */
+  readonly linesRejected: number;
+  readonly timeMinMs: number | null;
+  readonly timeMaxMs: number | null;
+  readonly firstCursor: string | null;
+  readonly lastCursor: string | null;
+  readonly sources: number;
+  readonly counters: Counters;
+  /** What retention has taken, over the agent's life. */
+  readonly retired: Retired;
+  /** What is lost, and comes back when it is loaded again. */
+  readonly restorable: readonly Restorable[];
+  readonly schema: Schema;
 }

@@ -1,9 +1,13 @@
-import type { AgentStore, Damage, VerifyOptions, VerifyReport } from '../archive.js';
-import { DamageError, isLogstrataError, LogstrataError } from '../errors.js';
-import { schemaOf, type AgentState } from '../storage/agent-state.js';
-import type { Directory } from '../storage/directory.js';
-import { scanHotSegment, type HotDamage } from '../storage/hot-segment-file.js';
-import { impossibleNumber, listManifests, manifestName, readManifestFile } from '../storage/manifest-file.js';
+import { DamageError, isLogstrataError, LogstrataError } from '../terms/errors.js';
+import { schemaOf, type AgentState } from '../store/reading/agent-state.js';
+import type { Directory } from '../store/disk/directory.js';
+import { scanHotSegment, type HotDamage } from '../store/hot/hot-segment-file.js';
+import {
+  impossibleNumber,
+  listManifests,
+  manifestName,
+  readManifestFile,
+} from '../store/manifest/manifest-file.js';
 import {
   liveRows,
   liveRuns,
@@ -12,13 +16,14 @@ import {
   type Manifest,
   type RejectedEntry,
   type SegmentEntry,
-} from '../storage/manifest.js';
-import { asDamage } from '../storage/recovery.js';
-import { rejectedPieces } from '../storage/rejected-file.js';
-import { namedFiles, unnamedFiles } from '../storage/removals.js';
-import { verifySegment, type SegmentDamage } from '../storage/verify-segment.js';
-import { Coverage } from './coverage.js';
+} from '../store/manifest/manifest.js';
+import { asDamage } from '../store/reading/recovery.js';
+import { rejectedPieces } from '../store/manifest/rejected-file.js';
+import { verifySegment, type SegmentDamage } from '../store/sealed/verify-segment.js';
+import { Coverage } from '../store/manifest/coverage.js';
+import { restorableOf, type Restorable } from '../store/manifest/lost-loads.js';
 import { clipRuns, lostInHot, lostRun, missingHot } from './lost-records.js';
+import { namedFiles, unnamedFiles } from '../store/manifest/stored-files.js';
 
 interface Totals {
   files: number;
@@ -39,7 +44,7 @@ export async function verifyAgent(
   const totals: Totals = { files: 0, bytes: 0, records: 0, damages: [] };
   const { agent } = state;
   const manifest = await verifyManifests(directory, agent, totals);
-  if (manifest === undefined) return { ...totals, unnamedFiles: [] };
+  if (manifest === undefined) return { ...totals, unnamedFiles: [], restorable: [] };
   const allBytes = Math.max(1, sizeOf(manifest));
   const step = (): void => {
     if (options.signal?.aborted) throw new LogstrataError('cancelled', 'the verification was stopped');
@@ -58,7 +63,11 @@ export async function verifyAgent(
     step();
   }
   const named = namedFiles(manifest, mergeRejected(manifest.rejected, state.hotRejected()));
-  return { ...totals, unnamedFiles: await unnamedFiles(directory, agent, named) };
+  return {
+    ...totals,
+    unnamedFiles: await unnamedFiles(directory, agent, named),
+    restorable: restorableOf(manifest),
+  };
 }
 
 function sizeOf(manifest: Manifest): number {
@@ -71,7 +80,7 @@ function sizeOf(manifest: Manifest): number {
 export async function verifyOpening(
   directory: Directory,
   agent: string,
-  open: () => Promise<AgentStore>,
+  open: () => Promise<{ verify(options: VerifyOptions): Promise<VerifyReport> }>,
   options: VerifyOptions,
 ): Promise<VerifyReport> {
   try {
@@ -81,7 +90,7 @@ export async function verifyOpening(
     const totals: Totals = { files: 0, bytes: 0, records: 0, damages: [] };
     await verifyManifests(directory, agent, totals);
     if (totals.damages.length === 0) totals.damages.push(damageOf(agent, error, null));
-    return { ...totals, unnamedFiles: [] };
+    return { ...totals, unnamedFiles: [], restorable: [] };
   }
 }
 
@@ -209,4 +218,33 @@ async function verifyRejected(
   } catch (error) {
     totals.damages.push(damageOf(entry.file, asDamage(error), 0));
   }
+}
+
+export interface VerifyOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((fraction: number) => void) | undefined;
+}
+
+export interface Damage {
+  readonly file: string;
+  /** Byte offset of what is damaged, where it can be told. */
+  readonly offset: number | null;
+  readonly rowGroup: number | null;
+  readonly column: string | null;
+  readonly reason: string;
+  /** Records that can't be answered; null where nothing tells how many. */
+  readonly records: number | null;
+  /** First and last position of those, as cursors, as far as they are known. */
+  readonly positions: readonly { readonly first: string; readonly last: string; readonly records: number }[];
+}
+
+export interface VerifyReport {
+  readonly files: number;
+  readonly bytes: number;
+  readonly records: number;
+  readonly damages: readonly Damage[];
+  /** Files in the agent's folder that the manifest does not name. */
+  readonly unnamedFiles: readonly string[];
+  /** What is lost already, and comes back when it is loaded again. */
+  readonly restorable: readonly Restorable[];
 }

@@ -1,4 +1,4 @@
-import { assert } from '../assert.js';
+import { assert } from '../terms/assert.js';
 
 /** Buffers begin at multiples of this, since vectors and words are read fastest from there, … */
 export const alignmentBytes = 64;

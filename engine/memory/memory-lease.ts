@@ -1,5 +1,5 @@
-import { assert } from '../assert.js';
-import { leasedBytesMax } from '../limits.js';
+import { assert } from '../terms/assert.js';
+import { leasedBytesMax } from '../terms/limits.js';
 import { bufferBytes } from './allocator.js';
 import { sharedMemory, type MemoryRange, type SharedMemory } from './shared-memory.js';
 
@@ -62,8 +62,8 @@ export function leasedMemoryBytes(): number {
 }
 
 /**
- * A range of `sizeBytes`, of any content, at an address that kernels like and followed by slack. Null where there is no such memory or
- * `leasedBytesMax` would be passed: whoever asks has another way.
+ * A range of `sizeBytes` with any content, at an address that suits kernels and followed by slack. Null where there is no such memory, or
+ * `leasedBytesMax` would be exceeded: every caller then works on the heap.
  */
 export function leaseMemory(sizeBytes: number): MemoryLease | null {
   const memory = sharedMemory();

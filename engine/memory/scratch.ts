@@ -1,5 +1,5 @@
-import { assert } from '../assert.js';
-import { kernelScratchBytesMax } from '../limits.js';
+import { assert } from '../terms/assert.js';
+import { kernelScratchBytesMax } from '../terms/limits.js';
 import { alignedBytes, bufferBytes } from './allocator.js';
 import { sharedMemory, type SharedMemory } from './shared-memory.js';
 import type { KernelMemory } from './wasm.js';

@@ -1,4 +1,4 @@
-import { kernelScratchBytesMax } from '../limits.js';
+import { kernelScratchBytesMax } from '../terms/limits.js';
 import { Allocator, alignedBytes } from './allocator.js';
 import { createMemory, memoryPageBytes, memoryPagesMax, moduleDataEnd, type KernelMemory } from './wasm.js';
 

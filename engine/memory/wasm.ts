@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { assert } from '../assert.js';
-import { LogstrataError } from '../errors.js';
+import { assert } from '../terms/assert.js';
+import { LogstrataError } from '../terms/errors.js';
 
 /**
  * A memory that kernels work on, which threads can share. Once it has grown, `buffer` is another object, longer, over the same bytes;

@@ -1,5 +1,4 @@
-import type { BytesColumn, Column, PlainColumn, Validity } from '../columns/column.js';
-import { bitmapBytes } from '../columns/column.js';
+import type { BytesColumn, Column, DictionaryColumn, PlainColumn, Validity } from '../columns/column.js';
 import { bufferBytes } from '../memory/allocator.js';
 import { codeBits } from '../kernels/bit-packing.js';
 import { largestCode, unpackCodes } from '../kernels/simd/bit-packing.js';
@@ -7,13 +6,14 @@ import { decodeDelta, decodeLengths } from '../kernels/simd/delta.js';
 import { decodePlainStrings } from '../kernels/simd/plain-strings.js';
 import { spreadCodes, spreadOffsets, spreadWords } from '../kernels/spread.js';
 import { decodeLevels } from '../kernels/validity.js';
-import { dictionaryEntriesMax, pageBytesMax } from '../limits.js';
+import { dictionaryEntriesMax, pageBytesMax } from '../terms/limits.js';
 import { heapSpace, type ColumnSpace } from './column-space.js';
 import type { Decompress } from './compression.js';
 import type { ChunkPlace, ColumnContent } from './footer.js';
 import { encoding, FormatError } from './format.js';
 import { readPageHeader, type DataPageHeader } from './page-header.js';
 import { halvesOf } from './present-values.js';
+import { bitmapBytes, spreadBits } from '../kernels/bitmap.js';
 
 /** The values of a page as they are stored, without nulls. */
 interface StoredValues {
@@ -102,6 +102,7 @@ export function decodeChunk(
     return decodeCodes(stored, decoding, entries, validity);
   }
   if (entries !== null) throw new FormatError('a dictionary without codes', at);
+  if (content === 'bool') return decodeBits(stored, header.encoding, decoding, validity);
   return withNulls(decodeValues(stored, header.encoding, decoding), validity, present);
 }
 
@@ -178,6 +179,33 @@ function decodePlainBytes(stored: StoredValues, decoding: Decoding): BytesColumn
   if (decodePlainStrings(source, present, bytes, offsets) < 0)
     throw new FormatError('strings that do not fill their page', stored.at);
   return { kind: 'bytes', length: rows, offsets, bytes, validity: null };
+}
+
+/** The bits of a BOOLEAN as a dictionary of 0 and 1. */
+function decodeBits(
+  stored: StoredValues,
+  valueEncoding: number,
+  decoding: Decoding,
+  validity: Validity,
+): DictionaryColumn {
+  const { present, rows, at } = stored;
+  if (valueEncoding !== encoding.plain)
+    throw new FormatError(`unknown encoding ${valueEncoding} of a BOOLEAN`, at);
+  if (stored.length !== (present + 7) >> 3)
+    throw new FormatError(`${stored.length} bytes for ${present} bits`, at);
+  const bits = valuesOf(stored, decoding);
+  const codes = decoding.space.uint8(rows);
+  spreadBits(bits, present, codes);
+  if (validity !== null) spreadCodes(codes, validity, rows, present);
+  const values = decoding.space.int64(2);
+  values.set([0n, 1n]);
+  return {
+    kind: 'dictionary',
+    length: rows,
+    codes,
+    values: { kind: 'int64', length: 2, values, validity: null },
+    validity,
+  };
 }
 
 function decodeDeltaValues(stored: StoredValues, decoding: Decoding): PlainColumn {

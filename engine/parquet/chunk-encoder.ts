@@ -1,4 +1,4 @@
-import { assert } from '../assert.js';
+import { assert } from '../terms/assert.js';
 import { plainColumn } from '../columns/batch.js';
 import type { BytesColumn, Column, PlainColumn } from '../columns/column.js';
 import { copyBytes } from '../kernels/simd/copy.js';
@@ -13,6 +13,7 @@ import { writeDataPageHeader, writeDictionaryPageHeader } from './page-header.js
 import { presentValues } from './present-values.js';
 import { boundsOf, type Bounds } from './statistics.js';
 import {
+  encodeBits,
   encodeCodes,
   encodedBytesMax,
   encodeDeltaLengths,
@@ -38,9 +39,10 @@ export interface EncodedChunk {
 
 /**
  * - `ascending`: DELTA_BINARY_PACKED, for integers that grow from row to row (`_cursor`, time).
+ * - `bits`: PLAIN bits, for integers that are 0 or 1 and stand for false and true.
  * - `any`: a dictionary where values repeat, else PLAIN or DELTA_LENGTH_BYTE_ARRAY.
  */
-export type ChunkOrder = 'ascending' | 'any';
+export type ChunkEncoding = 'ascending' | 'bits' | 'any';
 
 /** Rows that decide between the encodings of long strings. Four times as many never decided otherwise, and took a tenth of all LZ4. */
 const sampleRows = 1024;
@@ -75,27 +77,27 @@ export class ChunkEncoder {
    */
   encode(
     column: Column,
-    order: ChunkOrder,
+    as: ChunkEncoding,
     optional: boolean,
     space: EncodeSpace | null = null,
   ): EncodedChunk {
     this.#space = space;
     try {
-      return this.#encode(column, order, optional);
+      return this.#encode(column, as, optional);
     } finally {
       this.#space = null;
     }
   }
 
-  #encode(column: Column, order: ChunkOrder, optional: boolean): EncodedChunk {
+  #encode(column: Column, as: ChunkEncoding, optional: boolean): EncodedChunk {
     const rows = column.length;
     const present = presentValues(column);
     const nullCount = rows - present.length;
     assert(optional || nullCount === 0, 'a required column has no nulls');
     const levels = optional ? levelsOf(column, nullCount) : new Uint8Array(0);
-    const numbered = order === 'any' ? number(present) : null;
+    const numbered = as === 'any' ? number(present) : null;
     const dictionaryPage = numbered === null ? null : this.#dictionaryPage(numbered.entries);
-    const values = numbered === null ? this.#plainValues(plainColumn(present), order) : this.#codes(numbered);
+    const values = numbered === null ? this.#plainValues(plainColumn(present), as) : this.#codes(numbered);
     const dataPage = this.#dataPage(levels, values, rows, nullCount);
     const bytes = joinPages(dictionaryPage, dataPage, this.#space?.output ?? heapRoom);
     return {
@@ -105,7 +107,7 @@ export class ChunkEncoder {
       dataEncoding: values.encoding,
       rows,
       nullCount,
-      bounds: boundsOf(numbered?.entries ?? plainColumn(present)),
+      bounds: boundsOf(numbered?.entries ?? plainColumn(present), as === 'bits' ? 1 : 8),
       checksum: crc32(bytes),
     };
   }
@@ -123,13 +125,17 @@ export class ChunkEncoder {
     return { bytes: scratch.subarray(0, encodeCodes(numbered, scratch)), encoding: encoding.rleDictionary };
   }
 
-  #plainValues(column: PlainColumn, order: ChunkOrder): EncodedValues {
+  #plainValues(column: PlainColumn, as: ChunkEncoding): EncodedValues {
     const rows = column.length;
     const scratch = this.#room(encodedBytesMax(column, rows));
-    if (rows > 0 && order === 'ascending') {
+    if (rows > 0 && as === 'ascending') {
       assert(column.kind === 'int64', 'only integers are delta encoded');
       const end = encodeDelta(column.values, rows, scratch, 0);
       return { bytes: scratch.subarray(0, end), encoding: encoding.deltaBinaryPacked };
+    }
+    if (as === 'bits') {
+      assert(column.kind === 'int64', 'only integers are written as bits');
+      return { bytes: scratch.subarray(0, encodeBits(column, scratch)), encoding: encoding.plain };
     }
     if (rows > 0 && column.kind === 'bytes' && this.#lengthsApartAreSmaller(column)) {
       const end = encodeDeltaLengths(column, rows, scratch);

@@ -2,7 +2,6 @@ import * as zlib from 'node:zlib';
 import * as zstdWasm from '@bokuweb/zstd-wasm';
 import { lz4BytesMax, lz4TableEntries } from '../kernels/lz4.js';
 import { lz4Compress, lz4Decompress } from '../kernels/simd/lz4.js';
-import type { Codec } from '../storage/manifest.js';
 
 /** Compresses pages. The result is valid until the next call; it may lie in `room`, where one is given. */
 export type Compress = (bytes: Uint8Array, room?: Uint8Array) => Uint8Array;
@@ -117,3 +116,5 @@ export function zstdContentBytes(frame: Uint8Array): number {
       return Number(view.getBigUint64(at, true));
   }
 }
+
+export type Codec = 'lz4' | 'zstd';

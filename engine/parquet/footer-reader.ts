@@ -1,10 +1,10 @@
-import type { Codec } from '../storage/manifest.js';
 import { cursorColumn } from './footer.js';
 import type { ChunkPlace, ColumnContent, FileColumn, Footer, FooterRowGroup } from './footer.js';
 import { codecNumber, convertedType, physicalType } from './format.js';
 import type { Bounds } from './statistics.js';
 import { ThriftReader, type ThriftField } from './thrift-reader.js';
 import { thriftType } from './thrift-writer.js';
+import type { Codec } from './compression.js';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
@@ -84,6 +84,8 @@ function contentOf(reader: ThriftReader, name: string, type: number, converted: 
       return 'float';
     case physicalType.byteArray:
       return 'string';
+    case physicalType.boolean:
+      return 'bool';
     default:
       return reader.fail(`column "${name}" has the physical type ${type}, which we do not write`);
   }

@@ -1,8 +1,8 @@
-import type { Codec } from '../storage/manifest.js';
 import type { ChunkPlace, ColumnContent, FileColumn, Footer, FooterRowGroup } from './footer.js';
 import { codecNumber, convertedType, encoding, pageType, physicalType, repetition } from './format.js';
 import type { PhysicalType } from './format.js';
 import { ThriftWriter, thriftType } from './thrift-writer.js';
+import type { Codec } from './compression.js';
 
 /** The form that readers parse: a name, `version`, and a build. It changes with what the files look like. */
 const createdBy = 'logstrata version 1.0.0 (build segment-format-2)';
@@ -21,6 +21,8 @@ export function physicalTypeOf(content: ColumnContent): PhysicalType {
       return physicalType.double;
     case 'string':
       return physicalType.byteArray;
+    case 'bool':
+      return physicalType.boolean;
   }
 }
 

@@ -1,11 +1,11 @@
-import type { Codec } from '../storage/manifest.js';
 import type { Bounds } from './statistics.js';
+import type { Codec } from './compression.js';
 
 /** The name of the positions' column, which is the first of every file. No field has it: they begin with a letter. */
 export const cursorColumn = '_cursor';
 
 /** What a column of the file holds. `cursor` and `time` are integers too, but written and announced in their own way. */
-export type ColumnContent = 'cursor' | 'int' | 'float' | 'string' | 'time';
+export type ColumnContent = 'cursor' | 'int' | 'float' | 'string' | 'time' | 'bool';
 
 export interface FileColumn {
   readonly name: string;

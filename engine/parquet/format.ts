@@ -8,7 +8,7 @@ export const magic = Uint8Array.of(0x50, 0x41, 0x52, 0x31);
 /** The footer's length (4 bytes, little-endian) and the magic number end every file. */
 export const tailBytes = 8;
 
-export const physicalType = { int64: 2, double: 5, byteArray: 6 } as const;
+export const physicalType = { boolean: 0, int64: 2, double: 5, byteArray: 6 } as const;
 export type PhysicalType = (typeof physicalType)[keyof typeof physicalType];
 
 export const repetition = { required: 0, optional: 1 } as const;

@@ -1,6 +1,6 @@
 import type { BytesColumn, PlainColumn } from '../columns/column.js';
 import { boundRows } from '../kernels/simd/string-bounds.js';
-import { statisticsBytesMax } from '../limits.js';
+import { statisticsBytesMax } from '../terms/limits.js';
 
 /** Bounds of a column chunk as the footer keeps them: the values' bytes in PLAIN encoding, strings without their length. */
 export interface Bounds {
@@ -8,12 +8,16 @@ export interface Bounds {
   readonly max: Uint8Array;
 }
 
-/** Bounds of a column that has no nulls; null when it has no rows, or its bounds are too long to keep or no numbers. */
-export function boundsOf(column: PlainColumn): Bounds | null {
+/**
+ * Bounds of a column that has no nulls; null when it has no rows, or its bounds are too long to keep or no numbers.
+ *
+ * @param integerBytes as which integers are stored: 8, or 1 for those that are written as bits
+ */
+export function boundsOf(column: PlainColumn, integerBytes: 1 | 8 = 8): Bounds | null {
   if (column.length === 0) return null;
   switch (column.kind) {
     case 'int64':
-      return int64Bounds(column.values.subarray(0, column.length));
+      return int64Bounds(column.values.subarray(0, column.length), integerBytes);
     case 'float64':
       return floatBounds(column.values.subarray(0, column.length));
     case 'bytes':
@@ -21,7 +25,7 @@ export function boundsOf(column: PlainColumn): Bounds | null {
   }
 }
 
-function int64Bounds(values: BigInt64Array): Bounds {
+function int64Bounds(values: BigInt64Array, integerBytes: number): Bounds {
   let minRow = 0;
   let maxRow = 0;
   const halves = new Int32Array(values.buffer, values.byteOffset, values.length * 2);
@@ -29,7 +33,8 @@ function int64Bounds(values: BigInt64Array): Bounds {
     if (isLess(halves, row, minRow)) minRow = row;
     else if (isLess(halves, maxRow, row)) maxRow = row;
   }
-  return { min: int64Bytes(values[minRow]!), max: int64Bytes(values[maxRow]!) };
+  const bytesOf = (row: number): Uint8Array => int64Bytes(values[row]!).subarray(0, integerBytes);
+  return { min: bytesOf(minRow), max: bytesOf(maxRow) };
 }
 
 function isLess(halves: Int32Array, a: number, b: number): boolean {

@@ -1,6 +1,6 @@
-import { assert } from '../assert.js';
-import type { BytesColumn, DictionaryColumn, PlainColumn } from '../columns/column.js';
-import { dictionaryEntriesMax, rowGroupRowsMax } from '../limits.js';
+import { assert } from '../terms/assert.js';
+import type { BytesColumn, DictionaryColumn, Int64Column, PlainColumn } from '../columns/column.js';
+import { dictionaryEntriesMax, rowGroupRowsMax } from '../terms/limits.js';
 import { codeBits } from '../kernels/bit-packing.js';
 import { deltaBytesMax } from '../kernels/delta.js';
 import { renumberCodes } from '../kernels/dictionary.js';
@@ -9,7 +9,7 @@ import { copyBytes as copyArray } from '../kernels/simd/copy.js';
 import { encodeDelta } from '../kernels/simd/delta.js';
 import { numberBytes, numberWords } from '../kernels/simd/dictionary.js';
 import { encodePlainStrings } from '../kernels/simd/plain-strings.js';
-import { copyBytes } from '../utf8.js';
+import { copyBytes } from '../terms/utf8.js';
 import { halvesOf } from './present-values.js';
 
 /** A column as its distinct values, in the order of their first row, and a code for each row. */
@@ -100,6 +100,16 @@ export function encodePlain(column: PlainColumn, rows: number, target: Uint8Arra
     return rows * 8;
   }
   return encodePlainStrings(column.bytes, column.offsets, rows, target);
+}
+
+/** PLAIN of a BOOLEAN: a bit a row, the least significant one first; 1 where the integer is not 0. Returns the end. */
+export function encodeBits(column: Int64Column, target: Uint8Array): number {
+  const halves = halvesOf(column.values);
+  const end = (column.length + 7) >> 3;
+  target.fill(0, 0, end);
+  for (let row = 0; row < column.length; row++)
+    if (halves[2 * row] !== 0) target[row >> 3]! |= 1 << (row & 7);
+  return end;
 }
 
 /** DELTA_LENGTH_BYTE_ARRAY: all lengths, then all bytes. Returns the end. */

@@ -1,18 +1,19 @@
-import { bulkRowsMin, inlineRowsMax, lineJobRowsMin } from '../limits.js';
-import type { AnswerTurns, Turn } from './answer-turns.js';
-import { BulkLines } from './bulk-lines.js';
-import { Finder } from './finder.js';
-import { JsonLines } from './json-lines.js';
-import { Materialiser, type Matches } from './materialise.js';
-import type { LentSpace } from './piece-space.js';
-import { Pace, throwIfAborted } from './pace.js';
-import { planScan } from './plan.js';
-import { preparePredicates } from './predicate.js';
-import type { Query, ScanStats } from './query.js';
-import type { QueryThreads } from './query-threads.js';
-import { RowGroupFilter } from './row-group-filter.js';
-import type { Snapshot } from './snapshot.js';
-import { eachMade, type Steps } from './steps.js';
+import { bulkRowsMin, inlineRowsMax, lineJobRowsMin } from '../terms/limits.js';
+import type { AnswerTurns, Turn } from './write/answer-turns.js';
+import { BulkLines } from './write/bulk-lines.js';
+import { MatchFinder } from './filter/match-finder.js';
+import { JsonLines } from './write/json-lines.js';
+import { Materialiser } from './write/materialise.js';
+import type { LentSpace } from './write/piece-space.js';
+import { Pace, throwIfAborted } from '../store/reading/pace.js';
+import { planScan } from './plan/plan.js';
+import { preparePredicates } from './filter/predicate.js';
+import type { Query, ScanStats } from './plan/query.js';
+import type { QueryThreads } from '../store/reading/query-threads.js';
+import { RowGroupFilter } from './filter/row-group-filter.js';
+import type { Snapshot } from '../store/reading/snapshot.js';
+import { eachMade, type Steps } from '../store/reading/steps.js';
+import type { Matches } from './filter/selection.js';
 
 /** How an answer is made. */
 export interface AnswerWork {
@@ -55,7 +56,7 @@ export function* answer(
   const lines = new JsonLines(pieceBytes, space);
   const materialiser = new Materialiser(schema, lines, { stats, pace, threads });
   const scan = { stats, pace, threads, onWait: () => materialiser.close() };
-  const finder = new Finder(plan, new RowGroupFilter(schema, predicates, scan), scan);
+  const finder = new MatchFinder(plan, new RowGroupFilter(schema, predicates, scan), scan);
   const bulk =
     threads === null ? null : new BulkLines(schema, pieceBytes, space, { ...scan, threads, turns, onTurn });
   progress.turn = () => bulk?.turn ?? null;

@@ -1,10 +1,10 @@
-import type { Scan, ScanOptions } from '../archive.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
-import { signalOf } from './pace.js';
+import { signalOf } from '../store/reading/pace.js';
 import { PageLines } from './page-lines.js';
-import type { Query, ScanStats } from './query.js';
+import type { Query, ScanStats } from './plan/query.js';
 import { ScanLines } from './scan-lines.js';
-import type { Snapshot } from './snapshot.js';
+import type { Snapshot } from '../store/reading/snapshot.js';
+import type { Scan, ScanOptions } from './plan/scan.js';
 
 /** Nothing has been done yet. */
 export function newScanStats(): ScanStats {

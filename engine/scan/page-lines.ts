@@ -1,11 +1,11 @@
-import type { ReadyIterable, ScanOptions } from '../archive.js';
-import { answerBytesMax } from '../limits.js';
-import { isForPage, writePage } from './page.js';
-import { throwIfAborted } from './pace.js';
-import { LentSpace, OwnSpace } from './piece-space.js';
-import type { Query, ScanStats } from './query.js';
-import type { Snapshot } from './snapshot.js';
+import { answerBytesMax } from '../terms/limits.js';
+import { isForPage, writePage } from './write/page.js';
+import { throwIfAborted } from '../store/reading/pace.js';
+import { LentSpace, OwnSpace } from './write/piece-space.js';
+import type { Query, ScanStats } from './plan/query.js';
+import type { Snapshot } from '../store/reading/snapshot.js';
 import { keepForTurn, LentPage, pageOfTurn } from './turn-pages.js';
+import type { ReadyIterable, ScanOptions } from './plan/scan.js';
 
 /** An answer that is there already: at most one piece. */
 export class PageLines implements ReadyIterable<Uint8Array> {

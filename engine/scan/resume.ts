@@ -1,10 +1,10 @@
-import type { Scan } from '../archive.js';
-import type { Position } from '../cursor.js';
-import { isLogstrataError } from '../errors.js';
+import type { Position } from '../terms/cursor.js';
+import { isLogstrataError } from '../terms/errors.js';
 import { executeScan, type ScanSettings } from './execute.js';
-import type { Query, ScanStats } from './query.js';
-import { countLines, lastPosition, restOfQuery } from './rest.js';
-import { endOfSnapshot, type Snapshot } from './snapshot.js';
+import type { Query, ScanStats } from './plan/query.js';
+import { countLines, lastPosition, restOfQuery } from './plan/rest.js';
+import { endOfSnapshot, type Snapshot } from '../store/reading/snapshot.js';
+import type { Scan } from './plan/scan.js';
 
 /** Attempts to go on after the writer has removed a file that the snapshot named. */
 const attemptsMax = 10;

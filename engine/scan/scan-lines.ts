@@ -1,16 +1,16 @@
-import type { ReadyIterable } from '../archive.js';
-import { assert } from '../assert.js';
-import { answerBytesMax } from '../limits.js';
+import { assert } from '../terms/assert.js';
+import { answerBytesMax } from '../terms/limits.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import { answer, type Progress } from './answer.js';
-import { turnsOf, type AnswerTurns, type Idler, type Turn } from './answer-turns.js';
-import { throwIfAborted } from './pace.js';
-import { LentSpace, OwnSpace } from './piece-space.js';
-import type { Query, ScanStats } from './query.js';
-import { QueryThreads } from './query-threads.js';
-import { lastPosition, restOfQuery } from './rest.js';
-import type { Snapshot } from './snapshot.js';
-import { Driver } from './steps.js';
+import { turnsOf, type AnswerTurns, type Idler, type Turn } from './write/answer-turns.js';
+import { throwIfAborted } from '../store/reading/pace.js';
+import { LentSpace, OwnSpace } from './write/piece-space.js';
+import type { Query, ScanStats } from './plan/query.js';
+import { QueryThreads } from '../store/reading/query-threads.js';
+import { lastPosition, restOfQuery } from './plan/rest.js';
+import type { Snapshot } from '../store/reading/snapshot.js';
+import { Driver } from '../store/reading/steps.js';
+import type { ReadyIterable } from './plan/scan.js';
 
 /** How the lines of a scan are made and given. */
 export interface LineSettings {

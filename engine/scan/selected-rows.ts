@@ -1,22 +1,20 @@
 import { takeRows } from '../columns/batch.js';
 import type { RecordBatch } from '../columns/column.js';
-import { isLogstrataError } from '../errors.js';
-import type { Run } from '../storage/manifest.js';
-import { addRun } from '../storage/seal.js';
-import { withLease } from './column-lease.js';
+import { isLogstrataError } from '../terms/errors.js';
+import { addRun, type Run } from '../store/manifest/manifest.js';
+import { withLease } from '../store/reading/column-lease.js';
 import { newScanStats } from './execute.js';
-import { Finder } from './finder.js';
-import type { Matches } from './materialise.js';
+import { MatchFinder } from './filter/match-finder.js';
 import { oneAhead } from './one-ahead.js';
-import { Pace } from './pace.js';
-import { planScan } from './plan.js';
-import { preparePredicates } from './predicate.js';
-import type { Query } from './query.js';
-import { QueryThreads } from './query-threads.js';
-import { RowGroupFilter, type ScanWork } from './row-group-filter.js';
-import { listSelected } from './selection.js';
-import { endOfSnapshot, type Snapshot } from './snapshot.js';
-import { Driver } from './steps.js';
+import { Pace } from '../store/reading/pace.js';
+import { planScan } from './plan/plan.js';
+import { preparePredicates } from './filter/predicate.js';
+import type { Query } from './plan/query.js';
+import { QueryThreads } from '../store/reading/query-threads.js';
+import { RowGroupFilter, type ScanWork } from './filter/row-group-filter.js';
+import { listSelected, type Matches } from './filter/selection.js';
+import { endOfSnapshot, type Snapshot } from '../store/reading/snapshot.js';
+import { Driver } from '../store/reading/steps.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 
 /** Matching rows as columns: at most those of one row group. The runs give their positions; `firstRow` counts in the batch. */
@@ -83,7 +81,7 @@ async function* rowsFound(snapshot: Snapshot, query: Query, work: ScanWork): Asy
   const predicates = preparePredicates(query, snapshot.schema);
   if (query.limit === 0) return;
   const plan = planScan(snapshot.runs, query);
-  const finder = new Finder(plan, new RowGroupFilter(snapshot.schema, predicates, work), work);
+  const finder = new MatchFinder(plan, new RowGroupFilter(snapshot.schema, predicates, work), work);
   for await (const matches of new Driver(finder.matches(query.limit)))
     yield await rowsOf(matches, snapshot, work);
 }

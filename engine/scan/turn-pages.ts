@@ -1,10 +1,10 @@
-import { assert } from '../assert.js';
-import type { Position } from '../cursor.js';
-import { turnPagesMax } from '../limits.js';
-import type { Schema } from '../schema.js';
-import type { LentSpace } from './piece-space.js';
-import type { Query, ScanStats } from './query.js';
-import type { Snapshot } from './snapshot.js';
+import { assert } from '../terms/assert.js';
+import type { Position } from '../terms/cursor.js';
+import { turnPagesMax } from '../terms/limits.js';
+import type { Schema } from '../terms/schema.js';
+import type { LentSpace } from './write/piece-space.js';
+import type { Query, ScanStats } from './plan/query.js';
+import type { Snapshot } from '../store/reading/snapshot.js';
 
 /** A page in the room that it was written to, which is given back once the last of its readers has left. */
 export class LentPage {
@@ -56,7 +56,7 @@ export function pageOfTurn({ runs, schema }: Snapshot, query: Query, stats: Scan
   return null;
 }
 
-/** Keeps a page for those who ask for it yet in this turn. Nothing is kept beyond it, so that no memory is held for who may never come. */
+/** Keeps a page until the turn of the event loop ends, for further requests in that turn. Nothing is kept longer, since nobody may ask again. */
 export function keepForTurn(
   { runs, schema }: Snapshot,
   query: Query,

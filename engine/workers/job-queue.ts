@@ -1,5 +1,5 @@
-import { LogstrataError, isLogstrataError } from '../errors.js';
-import { jobsWaitingMax } from '../limits.js';
+import { LogstrataError, isLogstrataError } from '../terms/errors.js';
+import { jobsWaitingMax } from '../terms/limits.js';
 import type { Task } from './task.js';
 
 /** A job that no thread has taken yet. */

@@ -1,4 +1,4 @@
-import { DamageError, LogstrataError, type ErrorCode } from '../errors.js';
+import { DamageError, LogstrataError, type ErrorCode } from '../terms/errors.js';
 
 /** A job on its way to a thread. */
 export interface Request {

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { assert } from '../assert.js';
+import { assert } from '../terms/assert.js';
 import type { Task } from './task.js';
 import { failureOf, type Reply, type Request } from './thread-message.js';
 

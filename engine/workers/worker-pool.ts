@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { LogstrataError } from '../errors.js';
-import { workersDefaultMax } from '../limits.js';
+import { LogstrataError } from '../terms/errors.js';
+import { workersDefaultMax } from '../terms/limits.js';
 import { JobQueue, type Dispatcher, type WaitingJob } from './job-queue.js';
 import { builtModule, type Task } from './task.js';
 import { errorOf, type Reply, type Request } from './thread-message.js';
@@ -48,7 +48,7 @@ export class WorkerPool implements Dispatcher {
     return queue;
   }
 
-  /** As `JobQueue.run`, for whoever loads: those have one queue together. */
+  /** As `JobQueue.run`, in the one queue that all loads share. */
   run<Job, Result>(
     task: Task<Job, Result>,
     job: Job,
@@ -104,7 +104,7 @@ export class WorkerPool implements Dispatcher {
     try {
       thread.worker.postMessage(request, waiting.transfer);
     } catch (error) {
-      // What can't be copied is a bug of whoever gave the job, and nobody else's affair.
+      // A job that can't be copied is a bug of its caller: only that caller is told.
       waiting.reject(error as Error);
       return;
     }
@@ -131,7 +131,7 @@ export class WorkerPool implements Dispatcher {
     const waiting = thread.jobs.get(reply.id);
     if (waiting === undefined) return;
     thread.jobs.delete(reply.id);
-    // One that is being ended keeps the process alive until it has: whoever closes the pool waits for that.
+    // A thread that is being ended keeps the process alive until it has ended, which `close` waits for.
     if (thread.jobs.size === 0 && !this.closed) thread.worker.unref();
     this.dispatch();
     if ('failure' in reply) waiting.reject(errorOf(reply.failure));

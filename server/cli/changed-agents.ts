@@ -1,14 +1,14 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { readAgents, type AgentsFolder } from '../../agents/agent-file.js';
-import type { Collection } from '../../agents/collectors/collection.js';
-import type { CollectLog } from '../../agents/collectors/collect-log.js';
-import { formatProblem } from '../../agents/config-error.js';
-import type { AgentDefinition } from '../../agents/definition.js';
-import type { Archive } from '../../engine/archive.js';
-import { agentOfFile } from './agent-choice.js';
-import { retentionOf } from './retention.js';
+import { readAgents, type AgentsFolder } from '../../agents/definition/agent-file.js';
+import type { Collection } from '../../agents/collect/collection.js';
+import type { CollectLog } from '../../agents/collect/logs/collect-log.js';
+import { formatProblem } from '../../agents/definition/config-error.js';
+import type { AgentDefinition } from '../../agents/definition/definition.js';
+import type { Archive } from '../../engine/index.js';
+import { agentOfFile } from './options/agent-choice.js';
+import { retentionOf } from './options/retention.js';
 import type { ServedAgent } from './served-agents.js';
 
 export interface ChangedAgentsOptions {
@@ -64,10 +64,10 @@ export class ChangedAgents {
   }
 
   private async read(cause: string): Promise<void> {
-    const { folder, log, served } = this.options;
+    const { archive, folder, log, served } = this.options;
     let found: AgentsFolder;
     try {
-      found = readAgents(folder);
+      found = readAgents(folder, archive.location);
     } catch (error) {
       log.error({ cause }, `${messageOf(error)}. All agents stay as they were`);
       return;

@@ -1,18 +1,17 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
-import { formatProblem } from '../../agents/config-error.js';
-import type { AgentDefinition, FieldDefinition, FileInput } from '../../agents/definition.js';
-import type { RetentionOutlook } from '../../engine/archive.js';
-import { isLogstrataError, type LogstrataError } from '../../engine/errors.js';
-import { chooseAgent, noAgents, readAgentsFolder } from './agent-choice.js';
-import { exitDone, exitFailed, UsageError } from './failure.js';
-import { formatCounted, formatPeriod } from './figures.js';
-import { withArchive } from './opened-archive.js';
-import { describeChange, describeRetention, retentionOf } from './retention.js';
-import { readSettings } from './settings.js';
-import type { FolderFlags, Settings } from './settings.js';
-import { formatTable } from './table.js';
-import { printJson, printLines, tell } from './terminal.js';
+import { formatProblem } from '../../agents/definition/config-error.js';
+import type { AgentDefinition, FieldDefinition, FileInput } from '../../agents/definition/definition.js';
+import { isLogstrataError, type LogstrataError, type RetentionOutlook } from '../../engine/index.js';
+import { chooseAgent, noAgents, readAgentsFolder } from './options/agent-choice.js';
+import { exitDone, exitFailed, UsageError } from './output/failure.js';
+import { formatCounted, formatPeriod } from './output/figures.js';
+import { withArchive } from './options/opened-archive.js';
+import { describeChange, describeRetention, retentionOf } from './options/retention.js';
+import { readSettings } from './options/settings.js';
+import type { FolderFlags, Settings } from './options/settings.js';
+import { formatTable } from './output/table.js';
+import { printJson, printLines, tell } from './output/terminal.js';
 
 interface CheckFlags extends FolderFlags {
   readonly line?: string;

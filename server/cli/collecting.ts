@@ -1,11 +1,10 @@
-import { Collection } from '../../agents/collectors/collection.js';
-import type { CollectLog } from '../../agents/collectors/collect-log.js';
-import type { CollectStatus } from '../../agents/collectors/collect-counts.js';
-import { realLogFiles } from '../../agents/collectors/log-files.js';
-import type { Archive } from '../../engine/archive.js';
-import { WorkerPool, workersDefault } from '../../engine/workers/worker-pool.js';
+import { Collection } from '../../agents/collect/collection.js';
+import type { CollectLog } from '../../agents/collect/logs/collect-log.js';
+import type { CollectStatus } from '../../agents/collect/logs/collect-counts.js';
+import { realLogFiles } from '../../agents/collect/logs/log-files.js';
+import { type Archive, WorkerPool, workersDefault } from '../../engine/index.js';
 import type { ServedAgent } from './served-agents.js';
-import type { Settings } from './settings.js';
+import type { Settings } from './options/settings.js';
 
 /** What a server answers other processes that ask how it is. */
 export interface ServerStatus {
@@ -33,6 +32,7 @@ export async function whileCollecting<T>(
   const { limit, flushMs, tailTimeoutMs } = config.fileInput;
   const collection = new Collection({
     files: realLogFiles,
+    dataFolder: archive.location,
     workers,
     log,
     now: Date.now,

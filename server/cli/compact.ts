@@ -1,16 +1,15 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { AgentStore, CompactResult } from '../../engine/archive.js';
-import type { Codec } from '../../engine/storage/manifest.js';
-import { codecOption } from './codec-option.js';
-import { exitDone } from './failure.js';
-import { formatBytes, formatCounted } from './figures.js';
-import { requireData, storesOf, withArchive } from './opened-archive.js';
-import { startProgress } from './progress.js';
-import { readSettings } from './settings.js';
-import type { FolderFlags } from './settings.js';
-import { runStoppable } from './stoppable.js';
-import { printJson, printLines } from './terminal.js';
+import type { AgentStore, Codec, CompactResult } from '../../engine/index.js';
+import { codecOption } from './options/codec-option.js';
+import { exitDone } from './output/failure.js';
+import { formatBytes, formatCounted } from './output/figures.js';
+import { requireData, storesOf, withArchive } from './options/opened-archive.js';
+import { startProgress } from './output/progress.js';
+import { readSettings } from './options/settings.js';
+import type { FolderFlags } from './options/settings.js';
+import { runStoppable } from './options/stoppable.js';
+import { printJson, printLines } from './output/terminal.js';
 
 interface CompactFlags extends FolderFlags {
   readonly codec?: Codec;

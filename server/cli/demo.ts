@@ -1,15 +1,15 @@
 import { existsSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { Command } from 'commander';
-import type { CollectLog } from '../../agents/collectors/collect-log.js';
-import type { Archive } from '../../engine/archive.js';
-import { allAgents } from './agent-choice.js';
-import { exitDone } from './failure.js';
-import { formatBytes, formatCounted } from './figures.js';
+import type { CollectLog } from '../../agents/collect/logs/collect-log.js';
+import type { Archive } from '../../engine/index.js';
+import { allAgents } from './options/agent-choice.js';
+import { exitDone } from './output/failure.js';
+import { formatBytes, formatCounted } from './output/figures.js';
 import { loadIntoStore } from './load.js';
-import { logLevelOption, openLog } from './own-log.js';
-import { withArchive } from './opened-archive.js';
-import { packageRoot } from './package-root.js';
+import { logLevelOption, openLog } from './output/own-log.js';
+import { withArchive } from './options/opened-archive.js';
+import { packageRoot } from './options/package-root.js';
 import { sampleLogs, sampleQueries } from './sample-logs.js';
 import {
   describeFolders,
@@ -23,11 +23,11 @@ import {
 import type { ServeFlags } from './serve.js';
 import { describeAgents, openAgents } from './served-agents.js';
 import type { ServedAgent } from './served-agents.js';
-import { readSettings } from './settings.js';
-import type { Settings } from './settings.js';
-import { runStoppable } from './stoppable.js';
-import type { StopSignals } from './stop-signals.js';
-import { printLines } from './terminal.js';
+import { readSettings } from './options/settings.js';
+import type { Settings } from './options/settings.js';
+import { runStoppable } from './options/stoppable.js';
+import type { StopSignals } from './options/stop-signals.js';
+import { printLines } from './output/terminal.js';
 
 const examples = `
 Examples:

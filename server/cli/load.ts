@@ -1,26 +1,31 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import type { AgentDefinition } from '../../agents/definition.js';
-import type { LoadFilesOptions } from '../../agents/load.js';
-import { expandFiles } from '../../agents/load-paths.js';
-import type { LoadRejectedOptions } from '../../agents/load-rejected.js';
-import type { LoadEvent, LoadSummary } from '../../agents/load-report.js';
-import type { AgentStore, Archive } from '../../engine/archive.js';
-import type { LogstrataError } from '../../engine/errors.js';
-import type { Codec } from '../../engine/storage/manifest.js';
-import { chooseAgent } from './agent-choice.js';
-import { codecOption } from './codec-option.js';
-import { exitFailed, messageWithPlace, UsageError } from './failure.js';
-import { formatBytes, formatCounted, formatRate, formatSpan } from './figures.js';
-import { describeLosses, describeSummary, LoadDisplay } from './load-display.js';
-import { withWorkers } from './opened-archive.js';
-import { retentionOf } from './retention.js';
-import { startProgress } from './progress.js';
-import { readSettings } from './settings.js';
-import type { FolderFlags, Settings } from './settings.js';
-import { runStoppable } from './stoppable.js';
-import { printJson, printLines, tell } from './terminal.js';
-import { workersOption } from './workers-option.js';
+import type { AgentDefinition } from '../../agents/definition/definition.js';
+import type { LoadFilesOptions } from '../../agents/load/load.js';
+import { expandFiles } from '../../agents/load/load-paths.js';
+import type { LoadRejectedOptions } from '../../agents/load/load-rejected.js';
+import type { LoadEvent, LoadSummary } from '../../agents/load/load-report.js';
+import {
+  type AgentStore,
+  type Archive,
+  type Codec,
+  isLogstrataError,
+  type LogstrataError,
+} from '../../engine/index.js';
+import { chooseAgent } from './options/agent-choice.js';
+import { codecOption } from './options/codec-option.js';
+import { exitFailed, messageWithPlace, UsageError } from './output/failure.js';
+import { formatBytes, formatCounted, formatRate, formatSpan } from './output/figures.js';
+import { describeLosses, describeSummary, LoadDisplay } from './output/load-display.js';
+import { withWorkers } from './options/opened-archive.js';
+import { retentionOf } from './options/retention.js';
+import { startProgress } from './output/progress.js';
+import { readSettings } from './options/settings.js';
+import type { FolderFlags, Settings } from './options/settings.js';
+import { runStoppable } from './options/stoppable.js';
+import { printJson, printLines, tell } from './output/terminal.js';
+import { workersOption } from './options/workers-option.js';
 
 interface LoadFlags extends FolderFlags {
   readonly again?: boolean;
@@ -69,7 +74,7 @@ export async function loadIntoStore(
   settings: Settings,
   options: Omit<LoadFilesOptions, FixedOption | 'files'>,
 ): Promise<LoadSummary> {
-  const { loadFiles } = await import('../../agents/load.js');
+  const { loadFiles } = await import('../../agents/load/load.js');
   const { timezone } = settings.config.server;
   return loadFiles({ ...options, store, definition, files, timezone, now: Date.now });
 }
@@ -80,7 +85,7 @@ async function loadRejectedIntoStore(
   settings: Settings,
   options: Omit<LoadRejectedOptions, FixedOption>,
 ): Promise<LoadSummary> {
-  const { loadRejected } = await import('../../agents/load-rejected.js');
+  const { loadRejected } = await import('../../agents/load/load-rejected.js');
   const { timezone } = settings.config.server;
   return loadRejected({ ...options, store, definition, timezone, now: Date.now });
 }
@@ -137,7 +142,7 @@ async function loadStandardInput(
 ): Promise<number> {
   const read = async (archive: Archive): Promise<number> => {
     const store = await archive.agent(definition.name, definition.schema, retentionOf(definition));
-    const { loadStream } = await import('../../agents/load-stream.js');
+    const { loadStream } = await import('../../agents/load/load-stream.js');
     const progress = startProgress('standard input');
     const summary = await loadStream({
       store,
@@ -172,7 +177,10 @@ async function loadStandardInput(
 function checkUsage(paths: readonly string[], flags: LoadFlags): void {
   const isStream = paths.includes('-');
   if (paths.length === 0 && flags.rejected !== true)
-    throw new UsageError('no file is named: give files or patterns, - for standard input, or --rejected');
+    throw new UsageError(
+      'no file is named: give files or patterns, - for standard input, or --rejected',
+      'The agent comes first: logstrata load AGENT FILE…',
+    );
   if (!isStream && flags.rejected !== true) return;
   const given = [
     paths.length > (isStream ? 1 : 0) || (isStream && flags.rejected === true) ? 'files' : undefined,
@@ -186,6 +194,19 @@ function checkUsage(paths: readonly string[], flags: LoadFlags): void {
   throw new UsageError(`${what} does not go together with ${wrong}`);
 }
 
+/** The agent of a name. Where a file has been named in its place, says so. */
+async function agentToLoad(settings: Settings, name: string): Promise<AgentDefinition> {
+  try {
+    return await chooseAgent(settings, name);
+  } catch (error) {
+    if (!isLogstrataError(error) || error.code !== 'not_found' || !existsSync(name)) throw error;
+    throw new UsageError(
+      error.message,
+      `${name} is a file. The agent comes first: logstrata load AGENT ${name}`,
+    );
+  }
+}
+
 async function load(
   agent: string,
   paths: readonly string[],
@@ -194,7 +215,7 @@ async function load(
 ): Promise<number> {
   checkUsage(paths, flags);
   const settings = await readSettings(flags);
-  const definition = await chooseAgent(settings, agent);
+  const definition = await agentToLoad(settings, agent);
   for (const note of definition.notes) tell(`note     ${note}`);
   if (flags.rejected === true) return loadShown(definition, 'rejected', settings, flags, signal);
   if (paths.includes('-')) return loadStandardInput(definition, settings, flags, signal);

@@ -1,12 +1,14 @@
 import { basename, dirname, extname, join, resolve } from 'node:path';
-import type { AgentStore } from '../../engine/archive.js';
-import { exportParquet } from '../../engine/maintenance/parquet-export.js';
-import type { Query } from '../../engine/scan/query.js';
-import type { Codec } from '../../engine/storage/manifest.js';
-import { openRealDirectory } from '../../engine/storage/real-directory.js';
-import { formatBytes, formatCounted } from './figures.js';
-import { publishFiles } from './output-file.js';
-import { startProgress } from './progress.js';
+import {
+  type AgentStore,
+  type Codec,
+  exportParquet,
+  openRealDirectory,
+  type Query,
+} from '../../engine/index.js';
+import { formatBytes, formatCounted } from './output/figures.js';
+import { publishFiles } from './output/output-file.js';
+import { startProgress } from './output/progress.js';
 
 export interface ParquetOutputOptions {
   readonly codec: Codec;

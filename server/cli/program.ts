@@ -1,18 +1,18 @@
 import { Command } from 'commander';
-import { requireSimd } from '../../engine/memory/wasm.js';
+import { requireSimd } from '../../engine/index.js';
 import { addCheckCommand } from './check.js';
 import { addCompactCommand } from './compact.js';
 import { addDemoCommand } from './demo.js';
 import { addExportCommand } from './export.js';
-import { didYouMean } from '../suggestion.js';
-import { exitDone, exitUsage, reportFailure, UsageError } from './failure.js';
+import { didYouMean } from '../route/suggestion.js';
+import { exitDone, exitUsage, reportFailure, UsageError } from './output/failure.js';
 import { addLoadCommand } from './load.js';
-import { packageVersion } from './package-root.js';
+import { packageVersion } from './options/package-root.js';
 import { addQueryCommand } from './query.js';
 import { addRetentionCommand } from './retention-command.js';
 import { addServeCommand } from './serve.js';
 import { addStatsCommand } from './stats.js';
-import { guardOutput } from './terminal.js';
+import { guardOutput } from './output/terminal.js';
 import { addVerifyCommand } from './verify.js';
 
 const description = 'A columnar archive of log records with one HTTP query route.';

@@ -1,17 +1,17 @@
 import type { Command } from 'commander';
-import { parseQueryRequest } from '../request.js';
-import { chooseAgent } from './agent-choice.js';
-import { describeQuery, describeStats } from './explain.js';
-import { exitDone } from './failure.js';
-import { withWorkers } from './opened-archive.js';
-import { collectBound, filterHelp, rawQueryOf } from './query-words.js';
-import type { QueryBounds } from './query-words.js';
-import { readSettings } from './settings.js';
-import type { FolderFlags } from './settings.js';
-import { runStoppable } from './stoppable.js';
-import { tell, writeOut } from './terminal.js';
-import { cacheOption } from './cache-option.js';
-import { workersOption } from './workers-option.js';
+import { parseQueryRequest } from '../route/request.js';
+import { chooseAgent } from './options/agent-choice.js';
+import { describeQuery, describeStats } from './output/explain.js';
+import { exitDone } from './output/failure.js';
+import { withWorkers } from './options/opened-archive.js';
+import { collectBound, filterHelp, rawQueryOf } from './options/query-words.js';
+import type { QueryBounds } from './options/query-words.js';
+import { readSettings } from './options/settings.js';
+import type { FolderFlags } from './options/settings.js';
+import { runStoppable } from './options/stoppable.js';
+import { tell, writeOut } from './output/terminal.js';
+import { cacheOption } from './options/cache-option.js';
+import { workersOption } from './options/workers-option.js';
 
 /** Records that a query without a limit answers with, as on the route (`interface.md`). */
 const limitDefault = 100;

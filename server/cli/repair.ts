@@ -1,16 +1,19 @@
 import { createInterface } from 'node:readline/promises';
-import { readAgents } from '../../agents/agent-file.js';
-import type { Archive } from '../../engine/archive.js';
-import { LogstrataError } from '../../engine/errors.js';
-import type { LostRecords } from '../../engine/maintenance/lost-records.js';
-import type { RepairReport } from '../../engine/maintenance/repair.js';
-import type { Schema } from '../../engine/schema.js';
-import { exitDone, exitFailed } from './failure.js';
-import { formatCounted, formatTime } from './figures.js';
-import { agentsOf, withArchive } from './opened-archive.js';
-import { startProgress } from './progress.js';
-import type { Settings } from './settings.js';
-import { printJson, printLines, tell } from './terminal.js';
+import { readAgents } from '../../agents/definition/agent-file.js';
+import {
+  type Archive,
+  LogstrataError,
+  type LostRecords,
+  type RepairReport,
+  type Schema,
+} from '../../engine/index.js';
+import { exitDone, exitFailed } from './output/failure.js';
+import { formatCounted, formatTime } from './output/figures.js';
+import { agentsOf, withArchive } from './options/opened-archive.js';
+import { describeRestorable } from './restorable.js';
+import { startProgress } from './output/progress.js';
+import type { Settings } from './options/settings.js';
+import { printJson, printLines, tell } from './output/terminal.js';
 
 /** Files named when it is asked for them; the rest are counted. */
 const filesShownMax = 20;
@@ -23,7 +26,7 @@ export interface RepairFlags {
   readonly yes?: boolean;
 }
 
-/** Whether files that no manifest lists may be taken in: by `--yes`, or by whoever sits at the terminal. */
+/** Whether files that no manifest lists may be taken in: `--yes` says so, or the person at the terminal is asked. */
 async function askToAdopt(agent: string, files: readonly string[], flags: RepairFlags): Promise<boolean> {
   if (flags.yes === true) return true;
   const what = `${formatCounted(files.length, 'file')} of agent ${agent} that no manifest lists`;
@@ -78,9 +81,21 @@ function groupsOf(lost: readonly LostRecords[]): LostRecords[][] {
   return groups;
 }
 
+/** No load is known to have given them: they were followed, came by standard input or from rejected lines, or long ago. */
+function describeForGood(agent: string, records: number): string {
+  return (
+    `note     ${agent}: ${formatCounted(records, 'lost record')} came by no load that is known (a followed log, standard input, ` +
+    `rejected lines, or an older version): nothing brings back just those`
+  );
+}
+
 function describeRepair(agent: string, report: RepairReport): string[] {
   const records = formatCounted(report.records, 'record');
-  if (!report.changed) return [`ok       ${agent}: nothing to repair, ${records}`];
+  if (!report.changed)
+    return [
+      `ok       ${agent}: nothing to repair, ${records}`,
+      ...describeRestorable(agent, report.restorable),
+    ];
   const lines: string[] = [];
   if (report.manifest === 'rebuilt') {
     const from =
@@ -95,7 +110,12 @@ function describeRepair(agent: string, report: RepairReport): string[] {
     lines.push(`taken in ${agent}: ${formatCounted(report.adopted.length, 'file')} that no manifest listed`);
   for (const { file, to, reason } of report.quarantined) lines.push(`aside    ${file} -> ${to}: ${reason}`);
   for (const ranges of groupsOf(report.lost)) lines.push(...describeLost(ranges));
-  return [...lines, `repaired ${agent}: ${records} can be answered`];
+  lines.push(
+    `repaired ${agent}: ${records} can be answered`,
+    ...describeRestorable(agent, report.restorable),
+  );
+  if (report.lostForGood > 0) lines.push(describeForGood(agent, report.lostForGood));
+  return lines;
 }
 
 /** The fields of an agent as its file has them; undefined where there is none that can be read. */

@@ -1,12 +1,12 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { chooseAgent } from './agent-choice.js';
-import { exitDone } from './failure.js';
-import { noRecords, requireData, withArchive } from './opened-archive.js';
-import { describeRetention, retentionEntry, retentionOf } from './retention.js';
-import { readSettings } from './settings.js';
-import type { FolderFlags } from './settings.js';
-import { printJson, printLines } from './terminal.js';
+import { chooseAgent } from './options/agent-choice.js';
+import { exitDone } from './output/failure.js';
+import { noRecords, requireData, withArchive } from './options/opened-archive.js';
+import { describeRetention, retentionEntry, retentionOf } from './options/retention.js';
+import { readSettings } from './options/settings.js';
+import type { FolderFlags } from './options/settings.js';
+import { printJson, printLines } from './output/terminal.js';
 
 interface RetentionFlags extends FolderFlags {
   readonly json?: boolean;

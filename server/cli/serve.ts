@@ -1,23 +1,23 @@
 import { resolve } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
-import { parseListen, type ListenAddress } from '../../agents/config.js';
-import type { CollectLog } from '../../agents/collectors/collect-log.js';
-import type { Archive } from '../../engine/archive.js';
-import type { RunningServer, TransportChoice } from '../server.js';
-import { allAgents } from './agent-choice.js';
-import { exitDone } from './failure.js';
-import { withWorkers } from './opened-archive.js';
-import { logLevelOption, openLog, type LogLevel } from './own-log.js';
+import { parseListen, type ListenAddress } from '../../agents/definition/config.js';
+import type { CollectLog } from '../../agents/collect/logs/collect-log.js';
+import type { Archive } from '../../engine/index.js';
+import type { RunningServer, TransportChoice } from '../route/server.js';
+import { allAgents } from './options/agent-choice.js';
+import { exitDone } from './output/failure.js';
+import { withWorkers } from './options/opened-archive.js';
+import { logLevelOption, openLog, type LogLevel } from './output/own-log.js';
 import { describeAgents, openAgents } from './served-agents.js';
 import type { ServedAgent } from './served-agents.js';
-import { readSettings } from './settings.js';
-import type { FolderFlags, Settings } from './settings.js';
-import { runStoppable } from './stoppable.js';
-import type { StopSignals } from './stop-signals.js';
-import { printLines } from './terminal.js';
-import { cacheOption } from './cache-option.js';
-import { workersOption } from './workers-option.js';
+import { readSettings } from './options/settings.js';
+import type { FolderFlags, Settings } from './options/settings.js';
+import { runStoppable } from './options/stoppable.js';
+import type { StopSignals } from './options/stop-signals.js';
+import { printLines } from './output/terminal.js';
+import { cacheOption } from './options/cache-option.js';
+import { workersOption } from './options/workers-option.js';
 
 /** Options of the commands that start a server. */
 export interface ServeFlags extends FolderFlags {
@@ -86,7 +86,7 @@ export async function serveAgents(
   flags: ServeFlags,
   log: CollectLog,
 ): Promise<RunningServer> {
-  const { startServer } = await import('../server.js');
+  const { startServer } = await import('../route/server.js');
   const { server } = settings.config;
   return startServer({
     listen: flags.listen ?? server.listen,

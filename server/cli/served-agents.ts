@@ -1,8 +1,7 @@
-import type { AgentStore, Archive, StoreStats } from '../../engine/archive.js';
-import { DamageError } from '../../engine/errors.js';
-import type { AgentDefinition } from '../../agents/definition.js';
-import { formatCounted, formatTime } from './figures.js';
-import { describeRetention, retentionOf } from './retention.js';
+import { type AgentStore, type Archive, DamageError, type StoreStats } from '../../engine/index.js';
+import type { AgentDefinition } from '../../agents/definition/definition.js';
+import { formatCounted, formatTime } from './output/figures.js';
+import { describeRetention, retentionOf } from './options/retention.js';
 
 /** One agent that a server answers for. */
 export interface ServedAgent {

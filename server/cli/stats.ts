@@ -1,15 +1,15 @@
 import type { Command } from 'commander';
-import type { CollectStatus } from '../../agents/collectors/collect-counts.js';
-import type { RetentionOutlook, StoreStats } from '../../engine/archive.js';
+import type { CollectStatus } from '../../agents/collect/logs/collect-counts.js';
 import type { ServerStatus } from './collecting.js';
-import { exitDone } from './failure.js';
-import { formatBytes, formatCount, formatCounted, formatTime } from './figures.js';
-import { storesOf, withArchive } from './opened-archive.js';
-import { describeKept } from './retention.js';
-import { readSettings } from './settings.js';
-import type { FolderFlags } from './settings.js';
-import { formatPairs, formatTable } from './table.js';
-import { printJson, printLines } from './terminal.js';
+import { exitDone } from './output/failure.js';
+import { formatBytes, formatCount, formatCounted, formatTime } from './output/figures.js';
+import { storesOf, withArchive } from './options/opened-archive.js';
+import { describeKept } from './options/retention.js';
+import { readSettings } from './options/settings.js';
+import type { FolderFlags } from './options/settings.js';
+import { formatPairs, formatTable } from './output/table.js';
+import { printJson, printLines } from './output/terminal.js';
+import type { RetentionOutlook, StoreStats } from '../../engine/index.js';
 
 interface StatsFlags extends FolderFlags {
   readonly json?: boolean;
@@ -44,14 +44,25 @@ function summaryTable(stats: readonly StoreStats[]): string[] {
 
 function collectingDetails({ collecting }: AgentStats): [string, string][] {
   if (collecting === undefined) return [];
-  const { files, lagBytes, records, bytes, rejected, rotations, truncations, truncatedBytes, paused } =
-    collecting;
+  const {
+    files,
+    lagBytes,
+    records,
+    bytes,
+    rejected,
+    notKept,
+    rotations,
+    truncations,
+    truncatedBytes,
+    paused,
+  } = collecting;
+  const keptOf = notKept === 0 ? '' : `, ${formatCount(notKept)} of them not kept`;
   const lost = truncatedBytes === 0 ? '' : `, ${formatBytes(truncatedBytes)} lost`;
   return [
     ['collecting', paused === null ? formatCounted(files.length, 'file') : `paused: ${paused}`],
     [
       '  since start',
-      `${formatCount(records)} records, ${formatBytes(bytes)}, ${formatCount(rejected)} rejected`,
+      `${formatCount(records)} records, ${formatBytes(bytes)}, ${formatCount(rejected)} rejected${keptOf}`,
     ],
     ['  behind', formatBytes(lagBytes)],
     ...(rotations === 0 ? [] : [['  rotated by us', `${formatCount(rotations)} times`] as [string, string]]),
@@ -83,6 +94,10 @@ function details(store: AgentStats): string[] {
       ],
       ...describeKept(store.retention),
       ['gone by retention', describeRetired(store.retired)],
+      ...store.restorable.map(({ records, paths }): [string, string] => [
+        'lost, until loaded again',
+        `${formatCounted(records, 'record')} of ${paths.join(', ')}`,
+      ]),
       ['unreadable values', formatCount(store.counters.unreadableValues)],
       ['bytes that were no UTF-8', formatCount(store.counters.replacedBytes)],
       ['input', formatBytes(store.counters.inputBytes)],

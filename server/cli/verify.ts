@@ -1,13 +1,14 @@
 import type { Command } from 'commander';
-import type { Archive, Damage, VerifyReport } from '../../engine/archive.js';
-import { exitDone, exitFailed, UsageError } from './failure.js';
-import { formatBytes, formatCounted } from './figures.js';
-import { agentsOf, withArchive } from './opened-archive.js';
-import { startProgress } from './progress.js';
-import { readSettings } from './settings.js';
-import type { FolderFlags } from './settings.js';
-import { runStoppable } from './stoppable.js';
-import { printJson, printLines } from './terminal.js';
+import type { Archive, Damage, VerifyReport } from '../../engine/index.js';
+import { exitDone, exitFailed, UsageError } from './output/failure.js';
+import { formatBytes, formatCounted } from './output/figures.js';
+import { agentsOf, withArchive } from './options/opened-archive.js';
+import { describeRestorable } from './restorable.js';
+import { startProgress } from './output/progress.js';
+import { readSettings } from './options/settings.js';
+import type { FolderFlags } from './options/settings.js';
+import { runStoppable } from './options/stoppable.js';
+import { printJson, printLines } from './output/terminal.js';
 
 interface VerifyFlags extends FolderFlags {
   readonly json?: boolean;
@@ -51,11 +52,13 @@ function describeReport(agent: string, report: VerifyReport): string[] {
   const unnamed = report.unnamedFiles.map(
     (file) => `note     ${agent}: ${file} belongs to no record and is never read`,
   );
-  if (report.damages.length === 0) return [`ok       ${agent}: ${size}`, ...unnamed];
+  const restorable = describeRestorable(agent, report.restorable);
+  if (report.damages.length === 0) return [`ok       ${agent}: ${size}`, ...restorable, ...unnamed];
   return [
     ...report.damages.flatMap(describeDamage),
     `DAMAGED  ${agent}: ${formatCounted(report.damages.length, 'damage')} in ${size}`,
     `mend     ${agent}: logstrata verify ${agent} --repair, while nothing else writes there, keeps all that is whole`,
+    ...restorable,
     ...unnamed,
   ];
 }

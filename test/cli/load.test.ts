@@ -122,6 +122,21 @@ describe('logstrata load', () => {
     }
   });
 
+  it('says that the agent comes first where a file is named in its place', async () => {
+    const folder = workFolder();
+    writeFileSync(join(folder, 'access.log'), 'x\n');
+    const alone = await run(folder, ['load', 'access.log']);
+    expect(alone).toMatchObject({ code: 2, stdout: '' });
+    expect(alone.stderr).toContain('The agent comes first: logstrata load AGENT FILE');
+    const { code, stderr } = await run(folder, ['load', './access.log', 'access.log']);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/no agent ".\/access.log".*Agents in agents: app, nginx/);
+    expect(stderr).toContain(
+      'access.log is a file. The agent comes first: logstrata load AGENT ./access.log',
+    );
+    expect((await run(folder, ['load', 'acces.log', 'access.log'])).stderr).not.toContain('is a file');
+  });
+
   it('refuses a file without one line of the agent, and says how to look into it', async () => {
     const folder = workFolder();
     const ended = await run(folder, ['load', 'nginx', 'data/samples/app.log']);

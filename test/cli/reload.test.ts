@@ -159,7 +159,7 @@ describe('SIGHUP', () => {
     service.define('new', 'system: { interval: 1s }\n');
     unlinkSync(join(service.folder, 'agents/old.yaml'));
     await service.reload('"added":1,"changed":0,"removed":1,"refused":1');
-    await service.process.shows('agents/shop.yaml:1:27: type must be int, float, string or time');
+    await service.process.shows('agents/shop.yaml:1:27: type must be int, float, string, time or bool');
     await service.process.shows('it stays as it was');
     expect(await service.status('new')).toBe(200);
     expect(await service.status('old')).toBe(404);

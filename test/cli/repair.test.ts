@@ -146,3 +146,90 @@ it('a repair brings back what is whole of a segment that is cut off', async () =
   expect(ended.code).toBe(0);
   expect(recordsOf((await run(folder, ['query', 'nginx', '--limit', '100000'])).stdout)).toEqual(answer);
 });
+
+it('what a repair has lost of a loaded file comes back by loading it beside a server, also after loads that were killed', async () => {
+  const folder = workFolder();
+  const log = join(folder, 'data/samples/nginx.log');
+  await run(folder, ['load', 'nginx', log]);
+  const all = ['query', 'nginx', '--limit', '100000'];
+  const answer = (await run(folder, all)).stdout;
+  rmSync(
+    join(
+      folder,
+      'data/store',
+      filesOf(folder).find((name) => name.endsWith('.parquet'))!,
+    ),
+  );
+  const repaired = await run(folder, ['verify', 'nginx', '--repair']);
+  expect(repaired.code).toBe(1);
+  const way = `what brings them back: logstrata load nginx '${log}'`;
+  expect(repaired.stdout).toContain(way);
+  expect(repaired.stdout).not.toContain('came by no load');
+  const verified = await run(folder, ['verify', 'nginx']);
+  expect(verified).toMatchObject({ code: 0, stdout: expect.stringContaining(way) });
+  expect((await run(folder, ['stats', 'nginx'])).stdout).toMatch(
+    /lost, until loaded again +[\d,]+ records of /,
+  );
+  const less = (await run(folder, all)).stdout;
+  expect(less.length).toBeLessThan(answer.length);
+
+  const listen = `127.0.0.1:${await freePort()}`;
+  const server = start(folder, ['serve', '--no-follow', '--listen', listen]);
+  await server.shows('serving ');
+  const served = async (): Promise<string> =>
+    (await fetchAlone(`http://${listen}/api/query/nginx?limit=100000`)).text();
+  for (const delayMs of [150, 300, 450, 600]) {
+    const killed = start(folder, ['load', 'nginx', log]);
+    await new Promise((resolve) => setTimeout(resolve, delayMs));
+    killed.child.kill('SIGKILL');
+    await killed.finished;
+    expect([less, answer]).toContain(await served());
+  }
+  const restored = await run(folder, ['load', 'nginx', log]);
+  expect(await served()).toBe(answer);
+  const known = await run(folder, ['load', 'nginx', log]);
+  expect(known).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('all of it is in the archive already'),
+  });
+  expect(await served()).toBe(answer);
+  // Where a killed load was done already, there was nothing left to do.
+  expect([0, 1]).toContain(restored.code);
+  const stats = await run(folder, ['stats', 'nginx', '--json']);
+  expect(JSON.parse(stats.stdout)).toMatchObject({ restorable: [] });
+});
+
+it('what is lost of a followed log is told, and loading that stores nothing twice', async () => {
+  const folder = workFolder();
+  writeFileSync(
+    join(folder, 'agents/many.yaml'),
+    `fields:\n  - { name: time, timestamp: {} }\n  - { name: n, type: int }\nfile: { path: '${folder}/many\\.log', format: json }\n`,
+  );
+  const log = join(folder, 'many.log');
+  const lines = Array.from({ length: 50 }, (_, n) => `{"time":"2026-11-20T03:00:00Z","n":${n}}\n`);
+  writeFileSync(log, lines.join(''));
+  const listen = `127.0.0.1:${await freePort()}`;
+  const server = start(folder, ['serve', '--listen', listen]);
+  await server.shows('serving ');
+  const served = async (): Promise<string> =>
+    (await fetchAlone(`http://${listen}/api/query/many?limit=100`)).text();
+  while (recordsOf(await served()).length < 50) await new Promise((resolve) => setTimeout(resolve, 50));
+  server.child.kill('SIGTERM');
+  await server.finished;
+  rmSync(
+    join(
+      folder,
+      'data/store',
+      filesOf(folder).find((name) => /^many\W.*arrows$/.test(name))!,
+    ),
+  );
+  const repaired = await run(folder, ['verify', 'many', '--repair']);
+  expect(repaired.code).toBe(1);
+  expect(repaired.stdout).toContain('50 lost records came by no load that is known (a followed log, ');
+  const again = await run(folder, ['load', 'many', log]);
+  expect(again).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('all of it is in the archive already'),
+  });
+  expect((await run(folder, ['query', 'many'])).stdout).toBe('');
+});

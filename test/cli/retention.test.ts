@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { fetchAlone, freePort, recordsOf, run, start, workFolder } from './process.js';
@@ -110,6 +110,34 @@ describe('a retention that is written in minutes where months were meant', () =>
     ]);
     expect(recordsOf((await run(folder, ['query', 'shop'])).stdout)).toHaveLength(4);
   });
+});
+
+it('records that should have gone long ago wait, which the log, check and stats tell, and go where that is asked for', async () => {
+  const folder = workFolder();
+  writeFileSync(join(folder, 'agents/shop.yaml'), agent('retention: { period: 20d, interval: 1s }'));
+  const lines = Array.from({ length: 10 }, (_, n) =>
+    JSON.stringify({ time: new Date(Date.now() - (9 - n) * 10 * dayMs).toISOString(), n }),
+  );
+  mkdirSync(join(folder, 'agents/logs'));
+  writeFileSync(join(folder, 'agents/logs/shop.log'), `${lines.join('\n')}\n`);
+  const server = start(folder, ['serve', '--listen', `127.0.0.1:${await freePort()}`]);
+  await server.shows('"of":10');
+  const told = new RegExp(
+    'some records should have gone more than a week ago, and so retention waits: it takes 7 of 10 records of ' +
+      `${span},\n  and nothing before \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d UTC, or at once`,
+  );
+  expect((await run(folder, ['check', 'shop'])).stdout).toMatch(told);
+  const stats = await run(folder, ['stats', 'shop']);
+  expect(stats.stdout).toMatch(/keeps +records for 20 d\n/);
+  expect(stats.stdout).toMatch(/takes 7 of 10 .* UTC; some records should have gone more than a week ago/);
+  const applied = await run(folder, ['retention', 'apply', 'shop']);
+  expect(applied.stdout).toMatch(new RegExp(`retention has taken 7 records of ${span}`));
+  expect(recordsOf((await run(folder, ['query', 'shop'])).stdout).map(({ n }) => n)).toEqual([7, 8, 9]);
+  server.child.kill('SIGTERM');
+  const { stderr } = await server.finished;
+  expect(stderr).toContain(
+    'the clock was set ahead, nothing came for a long time, or what came is old. It takes',
+  );
 });
 
 it('a word that retention does not know is refused, and so is an agent without records', async () => {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { loadUws } from '../../server/uws-binary.js';
+import { loadUws } from '../../server/http/uws-binary.js';
 import { fetchAlone, freePort, recordsOf, run, start, workFolder } from './process.js';
 
 describe('logstrata serve', () => {

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
-import type { AgentStore, StoreStats } from '../../engine/archive.js';
+import type { AgentStore } from '../../engine/archive/archive.js';
 import { openArchive, WorkerPool } from '../../engine/index.js';
 import { answer } from '../engine/store/memory-archive.js';
+import type { StoreStats } from '../../engine/maintenance/stats.js';
 
 const noThreads = new WorkerPool(0);
 

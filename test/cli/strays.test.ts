@@ -62,3 +62,37 @@ it('a name that is not UTF-8 among those of a pattern is passed over and named',
   const { code, stderr } = await run(folder, ['load', 'app', 'logs/*.log', ...agents]);
   expect([code, stderr]).toMatchObject([0, expect.stringContaining('its name is not UTF-8') as unknown]);
 });
+
+it('an agent that follows what it has rejected is refused, and a file of that may be loaded by hand', async () => {
+  const folder = workFolder();
+  const file = (path: string): string =>
+    `fields: [{ name: n, type: int }]\nfile:\n  format: plain\n  regex: '^n=(?P<n>\\d+)$'\n  path: '${path}'\n`;
+  const agent = join(folder, 'agents/own.yaml');
+  writeFileSync(agent, file('../logs/.*'));
+  writeFileSync(join(folder, 'own.log'), 'n=1\nodd\n');
+  expect((await run(folder, ['load', 'own', 'own.log'])).code).toBe(0);
+  const rejected = readdirSync(join(folder, 'data/store/own/rejected')).map((name) =>
+    join('data/store/own/rejected', name),
+  );
+  expect(rejected).toHaveLength(1);
+  const lines = `fields: [{ name: line }]\nfile: { path: '../logs/.*', format: json }\n`;
+  writeFileSync(join(folder, 'agents/lines.yaml'), lines);
+  expect((await run(folder, ['load', 'lines', ...rejected])).code).toBe(0);
+  expect((await run(folder, ['query', 'lines'])).stdout).toContain('"line":"odd"');
+
+  writeFileSync(agent, file('../data/store/own/rejected/.*\\.jsonl'));
+  for (const args of [['check', 'own'], ['serve']]) {
+    const { code, stdout, stderr } = await run(folder, args);
+    expect([code, stdout + stderr]).toMatchObject([
+      1,
+      expect.stringContaining('own.yaml:5:9: path leads into the data folder data/store') as unknown,
+    ]);
+  }
+});
+
+it('a named pipe to load is refused at once, also where it takes the place of a file', async () => {
+  const folder = workFolder();
+  expect(spawnSync('mkfifo', [join(folder, 'pipe.log')]).status).toBe(0);
+  const { code, stderr } = await run(folder, ['load', 'app', 'pipe.log', ...agents]);
+  expect([code, stderr]).toMatchObject([1, expect.stringContaining('is not a regular file') as unknown]);
+});

@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { Collection } from '../../agents/collectors/collection.js';
-import type { CollectLog, LogFacts } from '../../agents/collectors/collect-log.js';
-import { frameBytesMax } from '../../agents/collectors/line-frame.js';
-import { realLogFiles } from '../../agents/collectors/log-files.js';
+import { Collection } from '../../agents/collect/collection.js';
+import type { CollectLog, LogFacts } from '../../agents/collect/logs/collect-log.js';
+import { frameBytesMax } from '../../agents/collect/line-frame.js';
+import { realLogFiles } from '../../agents/collect/logs/log-files.js';
 import { leasedMemoryBytes } from '../../engine/memory/memory-lease.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';

@@ -1,5 +1,6 @@
 import { appendFileSync, copyFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { realLogFiles, type LogFiles, type LogHandle } from '../../agents/collect/logs/log-files.js';
 import { follow, lineOf, lines, range } from './followed-folder.js';
 
 describe('copy and truncate', () => {
@@ -96,5 +97,95 @@ describe('copy and truncate', () => {
     truncateSync(path);
     await followed.settle();
     expect(await followed.numbers()).toEqual(range(0, 12));
+  });
+
+  it('is seen though nothing has come since', async () => {
+    const followed = await follow();
+    const path = followed.path('web.log');
+    // So few that all of it is what its place is known by.
+    writeFileSync(path, lines(0, 3));
+    await followed.collect();
+    truncateSync(path);
+    await followed.collect();
+    expect(followed.collector.status()).toMatchObject({ truncations: 1, truncatedBytes: 0 });
+  });
+
+  it('counts what is missing of a long line that has no end and begins as before', async () => {
+    const followed = await follow();
+    const path = followed.path('web.log');
+    writeFileSync(path, `${lineOf(0)} ${'x'.repeat(3000)}`);
+    await followed.collect();
+    truncateSync(path, 2000);
+    await followed.collect();
+    const unread = lineOf(0).length + 1 + 3000;
+    expect(followed.collector.status()).toMatchObject({ truncations: 1, truncatedBytes: unread });
+    appendFileSync(path, `\n${lines(1, 2)}`);
+    await followed.collect();
+    expect(await followed.numbers()).toEqual([0, 1]);
+  });
+
+  it('takes what a copy gives off the count of its own log alone', async () => {
+    const followed = await follow();
+    const cut = { web: lines(100, 102), db: lines(200, 205) };
+    const [web, db] = [followed.path('web.log'), followed.path('db.log')];
+    writeFileSync(web, lines(0, 10));
+    writeFileSync(db, lines(10, 20));
+    await followed.collect();
+    appendFileSync(web, cut.web);
+    await followed.collector.survey();
+    truncateSync(web);
+    await followed.collect();
+    appendFileSync(db, cut.db);
+    copyFileSync(db, `${db}.1`);
+    await followed.collector.survey();
+    truncateSync(db);
+    await followed.settle();
+    expect(await followed.numbers()).toEqual([...range(0, 20), ...range(200, 205)]);
+    expect(followed.collector.status()).toMatchObject({ truncations: 2, truncatedBytes: cut.web.length });
+  });
+
+  it('takes it off the count of the last time where the same was cut off before', async () => {
+    const followed = await follow();
+    const path = followed.path('web.log');
+    for (let i = 0; i < 2; i++) {
+      writeFileSync(path, lines(0, 1));
+      await followed.collect();
+      if (i === 0) truncateSync(path);
+      await followed.collect();
+    }
+    appendFileSync(path, lines(1, 4));
+    copyFileSync(path, `${path}.1`);
+    await followed.collector.survey();
+    truncateSync(path);
+    await followed.settle();
+    expect(await followed.numbers()).toEqual(range(0, 4));
+    expect(followed.collector.status()).toMatchObject({ truncations: 2, truncatedBytes: 0 });
+  });
+
+  it('stores first what was read when a log is cut off between two reads', async () => {
+    let reads = 0;
+    let path = '';
+    const open = async (name: string): Promise<LogHandle> => {
+      const handle = await realLogFiles.open(name);
+      const read: LogHandle['read'] = (...where) => {
+        // The first read shows what the file is, and the second gives its first piece.
+        if (++reads === 3) truncateSync(path);
+        return handle.read(...where);
+      };
+      return { read, status: () => handle.status(), close: () => handle.close() };
+    };
+    const files: LogFiles = { ...realLogFiles, open };
+    const followed = await follow({ files });
+    path = followed.path('web.log');
+    const text = 'x'.repeat(100_000);
+    writeFileSync(path, lines(0, 20).replaceAll('\n', ` ${text}\n`));
+    await followed.collect();
+    const stored = await followed.numbers();
+    expect(stored.length).toBeGreaterThan(5);
+    expect(stored).toEqual(range(0, stored.length));
+    expect(followed.collector.status()).toMatchObject({ truncations: 1, records: stored.length });
+    appendFileSync(path, lines(20, 22));
+    await followed.settle();
+    expect(await followed.numbers()).toEqual([...stored, 20, 21]);
   });
 });

@@ -103,6 +103,19 @@ describe('a log that has lost the end which is stored', () => {
     await followed.stop();
   });
 
+  it('repeats nothing of the time of the last record that is stored', async () => {
+    const make = (n: number): string => lineOf(n).replace(/^\S+/, '2026-11-20T10:00:00Z');
+    const followed = await storedAndCut(100, (path) => truncateSync(path, lines(0, 60, make).length), {
+      make,
+    });
+    expect(await followed.numbers()).toEqual(range(0, 100));
+    appendFileSync(followed.path('web.log'), lines(100, 105));
+    await followed.settle();
+    expect(await followed.numbers()).toEqual(range(0, 105));
+    expect(warningsOf(followed)).toHaveLength(1);
+    await followed.stop();
+  });
+
   it('goes on with a whole record of several lines', async () => {
     const followed = await storedAndCut(
       100,

@@ -10,7 +10,7 @@ import {
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { realLogFiles, type LogFiles, type LogHandle } from '../../agents/collectors/log-files.js';
+import { realLogFiles, type LogFiles, type LogHandle } from '../../agents/collect/logs/log-files.js';
 import { closeAtEnd, temporaryFolder } from '../agents/load/temporary.js';
 import { seededRandom } from '../model/random.js';
 import { faultyFiles } from './faulty-files.js';
@@ -183,6 +183,45 @@ describe('of the logs', () => {
     await followed.collect();
     expect(await followed.numbers()).toEqual([0, 1, 2, 3]);
     expect(followed.log.some(({ message }) => message === 'a log can be read again')).toBe(true);
+  });
+
+  it('that keep a name from being looked at do not end the line that is being written there', async () => {
+    let isSeen = true;
+    const files = faultyFiles(({ operation }) => (operation === 'status' && !isSeen ? 'EIO' : null));
+    const followed = await withLogFault(files);
+    const path = followed.path('web.log');
+    const cut = 30;
+    writeFileSync(path, `${lines(0, 1)}${lineOf(1).slice(0, cut)}`);
+    await followed.collect();
+    isSeen = false;
+    await followed.settle();
+    isSeen = true;
+    appendFileSync(path, `${lineOf(1).slice(cut)}\n`);
+    await followed.settle();
+    expect(await followed.numbers()).toEqual([0, 1]);
+    expect(followed.collector.status()).toMatchObject({ records: 2, rejected: 0 });
+  });
+
+  it('that keep a copy from being read keep what it is known by, however old that is', async () => {
+    let isForbidden = true;
+    const files = faultyFiles(({ operation, path }) =>
+      isForbidden && operation === 'open' && path.endsWith('.2') ? 'EACCES' : null,
+    );
+    const followed = await withLogFault(files);
+    const path = followed.path('web.log');
+    writeFileSync(path, lines(0, 1));
+    writeFileSync(`${path}.1`, lines(1, 6));
+    await followed.settle();
+    copyFileSync(`${path}.1`, `${path}.2`);
+    unlinkSync(`${path}.1`);
+    for (const days of [100, 2, 2]) {
+      followed.pass(days * 24 * 3_600_000);
+      await followed.settle();
+    }
+    isForbidden = false;
+    followed.pass(61_000);
+    await followed.settle();
+    expect(await followed.numbers()).toEqual(range(0, 6));
   });
 
   it('name a log whose name is not UTF-8, once, until it is renamed', async () => {

@@ -1,4 +1,4 @@
-import { realLogFiles, type LogFiles, type LogHandle } from '../../agents/collectors/log-files.js';
+import { realLogFiles, type LogFiles, type LogHandle } from '../../agents/collect/logs/log-files.js';
 
 /** A call on the logs' file system. */
 export interface LogCall {
@@ -41,6 +41,7 @@ export function faultyFiles(failure: (call: LogCall) => string | null): LogFiles
       attempt('open', path);
       return handleOf(path, await realLogFiles.open(path));
     },
+    realPath: (path) => realLogFiles.realPath(path),
     isLink: async (path) => {
       attempt('isLink', path);
       return realLogFiles.isLink(path);

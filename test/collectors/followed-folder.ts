@@ -1,21 +1,22 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { AgentCollector } from '../../agents/collectors/agent-collector.js';
-import type { CollectLog, LogFacts } from '../../agents/collectors/collect-log.js';
-import { LineFrame } from '../../agents/collectors/line-frame.js';
-import { realLogFiles, type LogFiles } from '../../agents/collectors/log-files.js';
-import { OpenFiles } from '../../agents/collectors/open-files.js';
-import type { AgentDefinition, FileInput, Rotation, TimestampFormat } from '../../agents/definition.js';
-import { loadFiles } from '../../agents/load.js';
-import type { LoadSummary } from '../../agents/load-report.js';
-import type { AgentStore } from '../../engine/archive.js';
-import { isLogstrataError } from '../../engine/errors.js';
-import { makeSchema } from '../../engine/schema.js';
-import type { ArchiveFolder } from '../../engine/storage/archive-folder.js';
+import { AgentCollector } from '../../agents/collect/agent-collector.js';
+import type { CollectLog, LogFacts } from '../../agents/collect/logs/collect-log.js';
+import { LineFrame } from '../../agents/collect/line-frame.js';
+import { realLogFiles, type LogFiles } from '../../agents/collect/logs/log-files.js';
+import { OpenFiles } from '../../agents/collect/logs/open-files.js';
+import type { AgentDefinition, FileInput, Rotation } from '../../agents/definition/definition.js';
+import { loadFiles } from '../../agents/load/load.js';
+import type { LoadSummary } from '../../agents/load/load-report.js';
+import type { AgentStore } from '../../engine/archive/archive.js';
+import { isLogstrataError } from '../../engine/terms/errors.js';
+import { makeSchema } from '../../engine/terms/schema.js';
+import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { closeAtEnd, temporaryFolder } from '../agents/load/temporary.js';
 import { answer, openOn } from '../engine/store/memory-archive.js';
+import type { TimestampFormat } from '../../agents/times/timestamp.js';
 
 const fields = [
   { name: 'time', type: 'time', source: 'time', timestamp: { format: 'rfc3339' } },
@@ -80,9 +81,12 @@ export interface LogLine {
 export interface FollowOptions {
   readonly file?: Partial<FileInput>;
   readonly files?: LogFiles;
+  /** Where the archive lies, which is in memory unless told. */
+  readonly dataFolder?: string;
   readonly limitLines?: number;
   readonly handlesMax?: number;
   readonly rotate?: Rotation;
+  readonly rejectedBytesMax?: number;
   /** How times read; RFC 3339, unless told. */
   readonly timestamp?: TimestampFormat;
   /** What the clock begins with; the time of the machine, unless told. */
@@ -114,12 +118,18 @@ export class FollowedFolder {
   readonly now = (): number => this.nowMs;
 
   get definition(): AgentDefinition {
-    const { file, rotate, timestamp } = this.options;
+    const { file, rotate, timestamp, rejectedBytesMax } = this.options;
     const agent = followedAgent(this.directory, file);
     const [time, ...others] = agent.fields;
     const fields = timestamp === undefined ? agent.fields : [{ ...time!, timestamp }, ...others];
     const path = join(this.directory, 'app.yaml');
-    return { ...agent, fields, path, ...(rotate === undefined ? {} : { rotate }) };
+    return {
+      ...agent,
+      fields,
+      path,
+      ...(rotate === undefined ? {} : { rotate }),
+      ...(rejectedBytesMax === undefined ? {} : { rejectedBytesMax }),
+    };
   }
 
   path(name: string): string {
@@ -142,6 +152,7 @@ export class FollowedFolder {
       timezone: 'UTC',
       now,
       files,
+      dataFolder: options.dataFolder,
       handles: new OpenFiles(files, options.handlesMax ?? 100),
       workers: noThreads,
       log: this.logTo(),

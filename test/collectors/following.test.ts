@@ -9,13 +9,13 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { hashLike } from '../../agents/content-hash.js';
-import { headBytesMax, headIdentity } from '../../agents/source-identity.js';
-import { lineBytesMax } from '../../engine/limits.js';
+import { lineBytesMax } from '../../engine/terms/limits.js';
 import { gzip, zstd } from '../agents/load/compressed.js';
 import { closeAtEnd, temporaryFolder } from '../agents/load/temporary.js';
 import { follow, FollowedFolder, lineOf, lines, range } from './followed-folder.js';
@@ -25,6 +25,35 @@ function roleOf(followed: FollowedFolder, path: string): string | undefined {
 }
 
 describe('lines', () => {
+  it('that are rejected and for which there is no room are counted, and that is logged', async () => {
+    const followed = await follow({ rejectedBytesMax: 1000 });
+    writeFileSync(followed.path('web.log'), `${lines(0, 1)}${'x\n'.repeat(100)}`);
+    await followed.collect();
+    const { linesRejected, bytesRejected } = await followed.store.stats();
+    expect(bytesRejected).toBeLessThanOrEqual(1000);
+    expect(linesRejected).toBeGreaterThan(2);
+    const notKept = 100 - linesRejected;
+    expect(followed.collector.status()).toMatchObject({ records: 1, rejected: 100, notKept });
+    const told = followed.log.filter(({ message }) => message.includes('not kept'));
+    expect(told).toMatchObject([{ level: 'warn', facts: { agent: 'app', lines: notKept } }]);
+    appendFileSync(followed.path('web.log'), `${lines(1, 2)}x\n`);
+    await followed.collect();
+    expect(await followed.numbers()).toEqual([0, 1]);
+    expect(await followed.store.verify()).toMatchObject({ damages: [], records: 2 });
+  });
+
+  it('are read again after what was under way was abandoned', async () => {
+    const followed = await follow();
+    writeFileSync(followed.path('web.log'), lines(0, 3));
+    followed.collector.abandon();
+    await expect(followed.collect()).rejects.toMatchObject({ code: 'cancelled' });
+    expect(await followed.numbers()).toEqual([]);
+    await followed.stop();
+    await followed.start();
+    await followed.collect();
+    expect(await followed.numbers()).toEqual([0, 1, 2]);
+  });
+
   it('come with the fields of the file name, and once', async () => {
     const followed = await follow();
     writeFileSync(followed.path('web.log'), lines(0, 3));
@@ -241,6 +270,51 @@ describe('files', () => {
     expect(followed.collector.hasLinks).toBe(true);
   });
 
+  it('are passed over and named once where they lie in the data folder, behind whatever link', async () => {
+    const dataFolder = await temporaryFolder();
+    const rejected = join(dataFolder, 'app/rejected');
+    mkdirSync(rejected, { recursive: true });
+    writeFileSync(join(rejected, 'a.jsonl'), lines(10, 12));
+    const followed = await follow({ dataFolder });
+    writeFileSync(followed.path('web.log'), lines(0, 2));
+    symlinkSync(join(rejected, 'a.jsonl'), followed.path('own.log'));
+    await followed.collect();
+    appendFileSync(followed.path('web.log'), lines(2, 3));
+    appendFileSync(join(rejected, 'a.jsonl'), lines(12, 13));
+    await followed.collect();
+    expect(await followed.numbers()).toEqual([0, 1, 2]);
+    const told = (): string[] =>
+      followed.log.filter(({ level }) => level === 'warn').map(({ message }) => message);
+    expect(told()).toEqual([expect.stringContaining('own.log leads into the data folder')]);
+    // The folder itself may become such a link while it is followed.
+    rmSync(followed.directory, { recursive: true });
+    symlinkSync(rejected, followed.directory);
+    await expect(followed.collector.survey()).rejects.toThrow('leads into the data folder');
+  });
+
+  it('that are no regular files are passed over and named once, and hold nobody up', async () => {
+    const followed = await follow();
+    writeFileSync(followed.path('web.log'), lines(0, 2));
+    expect(spawnSync('mkfifo', [followed.path('pipe.log')]).status).toBe(0);
+    mkdirSync(followed.path('folder.log'));
+    symlinkSync('/dev/zero', followed.path('device.log'));
+    const server = createServer();
+    await new Promise<void>((done) => server.listen(followed.path('socket.log'), done));
+    closeAtEnd(() => new Promise<void>((done) => void server.close(() => done())));
+    await followed.collect();
+    // One that takes the place of a log that is followed is no less a pipe.
+    rmSync(followed.path('web.log'));
+    expect(spawnSync('mkfifo', [followed.path('web.log')]).status).toBe(0);
+    writeFileSync(followed.path('db.log'), lines(2, 4));
+    await followed.collect();
+    await followed.collect();
+    expect(await followed.numbers()).toEqual([0, 1, 2, 3]);
+    const named = followed.log
+      .filter(({ message }) => message.includes('is passed over: it is a folder'))
+      .map(({ facts }) => String(facts['file']).replace(/^.*\//, ''));
+    expect(named.sort()).toEqual(['device.log', 'folder.log', 'pipe.log', 'socket.log', 'web.log']);
+  });
+
   it('that are older generations when the agent is followed first are history; later ones are read', async () => {
     const followed = new FollowedFolder(await temporaryFolder());
     const old = followed.path('web.log.2.gz');
@@ -313,7 +387,7 @@ describe('files', () => {
     renameSync(path, away);
     renameSync(log, `${away}2`);
     await followed.settle();
-    await days(2);
+    for (let i = 0; i < 2; i++) await days(2);
     expect((await known()).sort()).toEqual([log, path]);
     renameSync(`${away}2`, log);
     await followed.settle();
@@ -394,48 +468,5 @@ describe('files', () => {
     writeFileSync(followed.path('web.log'), lines(0, 2));
     await followed.collect();
     expect(await followed.numbers()).toEqual([0, 1]);
-  });
-});
-
-describe('loading', () => {
-  it('and following store no line twice, in either order', async () => {
-    const followed = await follow();
-    const path = followed.path('web.log');
-    writeFileSync(path, lines(0, 50));
-    expect((await followed.load('web.log')).records).toBe(50);
-    appendFileSync(path, lines(50, 60));
-    await followed.collect();
-    expect(await followed.numbers()).toEqual(range(0, 60));
-    appendFileSync(path, lines(60, 70));
-    expect((await followed.load('web.log')).records).toBe(10);
-    appendFileSync(path, lines(70, 80));
-    await followed.collect();
-    expect(await followed.numbers()).toEqual(range(0, 80));
-    const again = await followed.load('web.log');
-    expect(again.files[0]).toMatchObject({ outcome: 'known' });
-  });
-
-  it.each(['sha256', 'xxh64'])('by a version that kept nothing but a %s is gone on from', async (kind) => {
-    const followed = await follow();
-    const stored = Buffer.from(lines(0, 50));
-    const hash = hashLike(kind === 'xxh64' ? 'xxh64:' : '');
-    hash.update(stored);
-    const checkpoint = {
-      ...headIdentity(stored.subarray(0, headBytesMax)),
-      contentHash: hash.digest(),
-      offset: stored.length,
-      endsInLine: false,
-      path: '/somewhere',
-      lastTimeMs: null,
-      records: 50,
-      rejected: 0,
-    };
-    const counters = { unreadableValues: 0, replacedBytes: 0, inputBytes: 0 };
-    await (await followed.store.beginLoad()).commit({ checkpoints: [checkpoint], counters });
-    writeFileSync(followed.path('web.log'), lines(0, 60));
-    writeFileSync(followed.path('other.log'), lines(0, 49) + lines(70, 80));
-    writeFileSync(followed.path('web.log.1.gz'), gzip(lines(0, 50)));
-    await followed.settle();
-    expect(await followed.numbers()).toEqual([...range(0, 49), ...range(50, 60), ...range(70, 80)]);
   });
 });

@@ -12,9 +12,9 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { AfterRotation } from '../../agents/collectors/after-rotation.js';
-import type { LogFiles } from '../../agents/collectors/log-files.js';
-import type { RotationMethod } from '../../agents/definition.js';
+import { AfterRotation } from '../../agents/collect/after-rotation.js';
+import type { LogFiles } from '../../agents/collect/logs/log-files.js';
+import type { RotationMethod } from '../../agents/definition/definition.js';
 import { temporaryFolder } from '../agents/load/temporary.js';
 import { fetchAlone, freePort, recordsOf, run, start, workFolder } from '../cli/process.js';
 import { faultyFiles, type LogCall } from './faulty-files.js';
@@ -59,6 +59,19 @@ describe('a log that is emptied', () => {
     expect(await followed.numbers()).toEqual(range(6));
     expect(followed.collector.status()).toMatchObject({ rotations: 1, truncations: 0, truncatedBytes: 0 });
     expect(warnings(followed)).toEqual([]);
+  });
+
+  it('is so at exactly the size that is too large', async () => {
+    const followed = await rotating('truncate');
+    const path = followed.path('web.log');
+    const text = 'x'.repeat(100);
+    appendFileSync(path, `${`${lineOf(1)} ${text}`.slice(0, 98)}\n`);
+    await followed.collect();
+    expect(statSync(path).size).toBe(99);
+    writeFileSync(followed.path('db.log'), `${`${lineOf(2)} ${text}`.slice(0, 99)}\n`);
+    await followed.collect();
+    expect(statSync(followed.path('db.log')).size).toBe(0);
+    expect(await followed.numbers()).toEqual(range(2));
   });
 
   it('is left, with a word, when it ends inside a line for long', async () => {
@@ -160,8 +173,10 @@ describe('a log that is renamed', () => {
     expect(await followed.numbers()).toEqual(range(9));
     expect(readFileSync(`${path}.1`, 'utf8')).toBe('not stored');
     expect(existsSync(path)).toBe(true);
-    expect(warnings(followed)).toHaveLength(2);
-    expect(warnings(followed)[0]).toContain('.log.1 is there, and not all of it is stored');
+    const [folder, ...others] = warnings(followed);
+    expect(folder).toContain('db.log.1 is passed over');
+    expect(others).toHaveLength(2);
+    expect(others[0]).toContain('.log.1 is there, and not all of it is stored');
   });
 
   it('is no link', async () => {

@@ -1,6 +1,6 @@
 import { appendFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { loadRejected } from '../../agents/load-rejected.js';
+import { loadRejected } from '../../agents/load/load-rejected.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { follow, range, type FollowedFolder } from './followed-folder.js';
 

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseCursor } from '../../engine/cursor.js';
-import { makeSchema } from '../../engine/schema.js';
-import type { Field, FieldType } from '../../engine/schema.js';
+import { parseCursor } from '../../engine/terms/cursor.js';
+import { makeSchema } from '../../engine/terms/schema.js';
+import type { Field, FieldType } from '../../engine/terms/schema.js';
 import type { ModelRecord, Value } from '../model/dataset.js';
 import type { CaseDataset, Commit, HttpRequest, ServerState } from './answerer.js';
 
@@ -122,6 +122,8 @@ function valueOf(field: Field, given: unknown): Value {
       return Number(given);
     case 'string':
       return String(given);
+    case 'bool':
+      return given === true ? 1n : 0n;
   }
 }
 

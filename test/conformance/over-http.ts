@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll } from 'vitest';
-import type { AgentStore, Archive, Scan, ScanOptions } from '../../engine/archive.js';
+import type { AgentStore, Archive } from '../../engine/archive/archive.js';
 import { openArchive, WorkerPool, workersDefault } from '../../engine/index.js';
-import { signalOf } from '../../engine/scan/pace.js';
-import type { Query } from '../../engine/scan/query.js';
-import { startServer } from '../../server/server.js';
-import type { RunningServer } from '../../server/server.js';
-import type { TransportName } from '../../server/transport.js';
+import { signalOf } from '../../engine/store/reading/pace.js';
+import type { Query } from '../../engine/scan/plan/query.js';
+import { startServer } from '../../server/route/server.js';
+import type { RunningServer } from '../../server/route/server.js';
+import type { TransportName } from '../../server/http/transport.js';
 import { append, load } from '../engine/store/memory-archive.js';
 import { piece, ScriptedStore } from '../server/scripted-store.js';
 import { Wire } from '../server/wire.js';
@@ -22,6 +22,7 @@ import type {
   OpenedStore,
   ServerState,
 } from './answerer.js';
+import type { Scan, ScanOptions } from '../../engine/scan/plan/scan.js';
 
 /** An agent beside the dataset's whose queries go on until they are told to end. */
 const endless = 'endless';

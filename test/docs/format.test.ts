@@ -5,7 +5,7 @@ import { crc32, inflateRawSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openArchive } from '../../engine/index.js';
 import { batchFromRows } from '../../engine/columns/rows.js';
-import { makeSchema } from '../../engine/schema.js';
+import { makeSchema } from '../../engine/terms/schema.js';
 import {
   dataPage,
   listAt,
@@ -51,6 +51,7 @@ interface ManifestJson {
   readonly segments: SegmentJson[];
   readonly hot: { file: string; committedBytes: number | null; foldedBytes: number; runs: number[] }[];
   readonly rejected: { file: string; bytes: number; lines: number; checksum: number }[];
+  readonly loads: { nowMs: number; parts: object[]; runs: number[]; beyond?: object }[];
   readonly nextOrdinals: number[];
 }
 
@@ -91,7 +92,8 @@ beforeAll(async () => {
     records: 1,
     rejected: 1,
   };
-  await session.commit({ checkpoints: [checkpoint], counters });
+  const parts = [{ from: null, until: checkpoint, writtenMs: nowMs }];
+  await session.commit({ checkpoints: [checkpoint], counters, parts });
   for (const k of [0, 1]) {
     const late = batchFromRows(schema, [
       [nowMs - 10 + k, 'warn', null, `hot ${k}: logstrata:crc32=00000000;bytes=1`],
@@ -223,6 +225,16 @@ describe('hot segment', () => {
       flat.reduce((sum, value, i) => sum + (i % 3 === 2 ? value : 0), 0);
     expect(rows(manifest.hot[0]!.runs)).toBe(rows(runs));
     expect(manifest.hot[0]!.runs.slice(0, 2)).toEqual(runs.slice(0, 2));
+    const hourMs = 3_600_000;
+    const sums = new Map<number, bigint>();
+    for (let i = 0; i < sealedRows; i++) {
+      const timeMs = firstMs + i * 2000;
+      const partition = Math.floor(timeMs / hourMs);
+      sums.set(partition, (sums.get(partition) ?? 0n) + BigInt(timeMs % hourMs) ** 2n);
+    }
+    const given = [...sums].flatMap(([partition, sum]) => [partition, 1, 1800, Number(sum % 2n ** 32n)]);
+    given[6] = sealedRows - 1800;
+    expect(manifest.loads).toMatchObject([{ nowMs, runs: given, parts: [{ from: null, writtenMs: nowMs }] }]);
     const { nextOrdinals } = manifest;
     for (const [partition, next] of ordinals) {
       expect(nextOrdinals[nextOrdinals.indexOf(partition) + 1]).toBe(next);

@@ -3,14 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { RangeArrays } from '../../engine/memory/array-space.js';
 import { BatchBuilder } from '../../engine/columns/batch-builder.js';
 import { concatBatches, sliceBatch, takeRows } from '../../engine/columns/batch.js';
-import { bitmapBytes, columnValue } from '../../engine/columns/column.js';
+import { columnValue } from '../../engine/columns/column.js';
 import type { Column, RecordBatch } from '../../engine/columns/column.js';
 import type {
   ColumnBuilder,
   IntColumnBuilder,
   StringColumnBuilder,
 } from '../../engine/columns/column-builder.js';
-import { rowGroupBytesMax, rowGroupRowsMax } from '../../engine/limits.js';
+import { rowGroupBytesMax, rowGroupRowsMax } from '../../engine/terms/limits.js';
 import {
   headerBytes,
   packBatch,
@@ -21,7 +21,8 @@ import {
 } from '../../engine/columns/packed-batch.js';
 import { batchFromRows } from '../../engine/columns/rows.js';
 import type { Value } from '../../engine/columns/rows.js';
-import { makeSchema } from '../../engine/schema.js';
+import { makeSchema } from '../../engine/terms/schema.js';
+import { bitmapBytes } from '../../engine/kernels/bitmap.js';
 
 const schema = makeSchema([
   { name: 'time', type: 'time' },

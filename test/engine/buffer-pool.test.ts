@@ -2,12 +2,12 @@ import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Column } from '../../engine/columns/column.js';
-import { LogstrataError } from '../../engine/errors.js';
+import { LogstrataError } from '../../engine/terms/errors.js';
 import { SharedMemory } from '../../engine/memory/shared-memory.js';
 import { createMemory } from '../../engine/memory/wasm.js';
 import type { ColumnSpace } from '../../engine/parquet/column-space.js';
-import { ColumnLease } from '../../engine/scan/column-lease.js';
-import { BufferPool, poolBytesDefault, type ColumnRequest } from '../../engine/storage/buffer-pool.js';
+import { ColumnLease } from '../../engine/store/reading/column-lease.js';
+import { BufferPool, poolBytesDefault, type ColumnRequest } from '../../engine/store/reading/buffer-pool.js';
 
 const numRuns = process.env.LOGSTRATA_LONG === '1' ? 2000 : 150;
 

@@ -1,17 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  arraysOf,
-  bitmapBytes,
-  type Column,
-  type PlainColumn,
-  type Validity,
-} from '../../engine/columns/column.js';
+import { arraysOf, type Column, type PlainColumn, type Validity } from '../../engine/columns/column.js';
 import { columnAt, columnLayout, layoutEnd } from '../../engine/columns/column-layout.js';
 import { SharedMemory } from '../../engine/memory/shared-memory.js';
 import { createMemory } from '../../engine/memory/wasm.js';
 import { RangeSpace } from '../../engine/parquet/column-space.js';
-import { copyColumn } from '../../engine/storage/copy-column.js';
+import { copyColumn } from '../../engine/store/sealed/copy-column.js';
+import { bitmapBytes } from '../../engine/kernels/bitmap.js';
 
 const numRuns = process.env.LOGSTRATA_LONG === '1' ? 2000 : 60;
 const rowsMax = 300;

@@ -2,9 +2,9 @@ import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { Directory, WritableFile } from '../../engine/storage/directory.js';
+import type { Directory, WritableFile } from '../../engine/store/disk/directory.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
-import { openRealDirectory } from '../../engine/storage/real-directory.js';
+import { openRealDirectory } from '../../engine/store/disk/real-directory.js';
 
 const scratch: string[] = [];
 

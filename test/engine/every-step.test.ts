@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { everyStep } from '../../engine/every-step.js';
+import { everyStep } from '../../engine/terms/every-step.js';
 
 it('every step is taken in its order, whichever fail, and the first failure is told', async () => {
   const taken: string[] = [];

@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { BytesColumn } from '../../engine/columns/column.js';
 import { batchFromRows } from '../../engine/columns/rows.js';
-import { foldNeedle } from '../../engine/scan/fold.js';
-import type { OpenRowGroup } from '../../engine/scan/snapshot.js';
-import type { Schema } from '../../engine/schema.js';
-import { buildGramFilter, checkedPiece, gramPieces } from '../../engine/storage/gram-filter.js';
-import { GramProbing } from '../../engine/storage/gram-probing.js';
+import { foldNeedle } from '../../engine/terms/fold.js';
+import type { OpenRowGroup } from '../../engine/store/reading/snapshot.js';
+import type { Schema } from '../../engine/terms/schema.js';
+import { buildGramFilter, checkedPiece, gramPieces } from '../../engine/store/sealed/gram-filter.js';
+import { GramProbing } from '../../engine/store/sealed/gram-probing.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { fileBytes, noReads, openSegment, sealBatches } from '../parquet/segment-sample.js';
 

@@ -1,14 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { bitmapBytes, columnValue, type Column, type RecordBatch } from '../../engine/columns/column.js';
+import { type Column, columnValue, type RecordBatch } from '../../engine/columns/column.js';
 import { batchFromRows, type Value } from '../../engine/columns/rows.js';
-import { makeSchema, type Schema } from '../../engine/schema.js';
-import type { RowGroup } from '../../engine/scan/snapshot.js';
-import { HotRows } from '../../engine/storage/hot-rows.js';
+import { makeSchema, type Schema } from '../../engine/terms/schema.js';
+import type { RowGroup } from '../../engine/store/reading/snapshot.js';
+import { HotRows } from '../../engine/store/reading/hot-rows.js';
 import { datasets, strangeSchema } from '../model/arbitraries.js';
 import { makeColumn } from '../model/model-column.js';
 import { seededRandom } from '../model/random.js';
 import { columnOf, noReads } from '../parquet/segment-sample.js';
+import { bitmapBytes } from '../../engine/kernels/bitmap.js';
 
 async function rowsOf(rowGroup: RowGroup, fields: number): Promise<Value[][]> {
   const open = await rowGroup.open();

@@ -2,19 +2,19 @@ import { RecordBatchReader, tableFromIPC } from 'apache-arrow';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { columnValue, type RecordBatch } from '../../engine/columns/column.js';
-import { positionFromInt64, type Position } from '../../engine/cursor.js';
-import { DamageError } from '../../engine/errors.js';
+import { positionFromInt64, type Position } from '../../engine/terms/cursor.js';
+import { DamageError } from '../../engine/terms/errors.js';
 import { batchFromRows, type Value } from '../../engine/columns/rows.js';
-import { makeSchema, type Schema } from '../../engine/schema.js';
-import { decodeBatch, encodeBatch } from '../../engine/storage/batch-codec.js';
-import type { OrdinalRun } from '../../engine/storage/manifest.js';
+import { makeSchema, type Schema } from '../../engine/terms/schema.js';
+import { decodeBatch, encodeBatch } from '../../engine/store/hot/batch-codec.js';
+import type { OrdinalRun } from '../../engine/store/manifest/manifest.js';
 import {
   HotSegmentWriter,
   readHotSegment,
   scanHotSegment,
   type HotBatchMeta,
-} from '../../engine/storage/hot-segment-file.js';
-import { noCounters } from '../../engine/storage/manifest.js';
+} from '../../engine/store/hot/hot-segment-file.js';
+import { noCounters } from '../../engine/store/manifest/manifest.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { datasets, strangeSchema } from '../model/arbitraries.js';
 import { makeColumn } from '../model/model-column.js';

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { placeRuns } from '../../engine/storage/late-rows.js';
-import type { Run } from '../../engine/storage/manifest.js';
+import { placeRuns } from '../../engine/store/load/late-rows.js';
+import type { Run } from '../../engine/store/manifest/manifest.js';
 
 const partitionMs = 3_600_000;
 

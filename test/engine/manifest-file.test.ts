@@ -1,18 +1,25 @@
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DamageError } from '../../engine/errors.js';
-import type { FieldType } from '../../engine/schema.js';
-import type { ReadableFile } from '../../engine/storage/directory.js';
-import { manifestVersion } from '../../engine/storage/manifest-format.js';
-import { publishManifest, readNewestManifest } from '../../engine/storage/manifest-file.js';
+import { DamageError } from '../../engine/terms/errors.js';
+import type { FieldType } from '../../engine/terms/schema.js';
+import type { ReadableFile, WritableFile } from '../../engine/store/disk/directory.js';
+import { manifestVersion } from '../../engine/store/manifest/manifest-format.js';
+import {
+  manifestName,
+  publishManifest,
+  readNewestManifest,
+} from '../../engine/store/manifest/manifest-file.js';
 import {
   noCounters,
   nothingRetired,
+  type Checkpoint,
   type Manifest,
   type SegmentEntry,
-} from '../../engine/storage/manifest.js';
+} from '../../engine/store/manifest/manifest.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
+
+const run = { partition: 498_702, firstOrdinal: 1, firstRow: 0, rows: 4 };
 
 function segment(index: number): SegmentEntry {
   return {
@@ -32,8 +39,23 @@ function segment(index: number): SegmentEntry {
     schemaVersion: 1,
     codec: index % 2 === 0 ? 'lz4' : 'zstd',
     gramFilterBytes: 64,
+    headerBytes: 2044,
     replaces: ['hot/é"\n.arrows'],
-    ...(index === 1 ? { liveFrom: 498_702, keepUntilMs: 1_795_305_600_000, headerBytes: 2044 } : {}),
+    ...(index === 1 ? { liveFrom: 498_702, keepUntilMs: 1_795_305_600_000 } : {}),
+  };
+}
+
+function loaded(offset: number): Checkpoint {
+  return {
+    headHash: 'cd'.repeat(32),
+    headBytes: 1024,
+    offset,
+    contentHash: 'xxh64:0123456789abcdef',
+    endsInLine: false,
+    path: '/var/log/loaded.log',
+    lastTimeMs: null,
+    records: offset,
+    rejected: 0,
   };
 }
 
@@ -54,8 +76,22 @@ function sample(number: number, segments = 2): Manifest {
     ],
     segments: Array.from({ length: segments }, (_, i) => segment(i)),
     hot: [
-      { file: 'hot/1.arrows', schemaVersion: 1, committedBytes: null, foldedBytes: 8, createdMs: 1 },
-      { file: 'hot/2.arrows', schemaVersion: 1, committedBytes: 4096, foldedBytes: 4096, createdMs: 2 },
+      {
+        file: 'hot/1.arrows',
+        schemaVersion: 1,
+        committedBytes: null,
+        foldedBytes: 8,
+        runs: [],
+        createdMs: 1,
+      },
+      {
+        file: 'hot/2.arrows',
+        schemaVersion: 1,
+        committedBytes: 4096,
+        foldedBytes: 4096,
+        runs: [run],
+        createdMs: 2,
+      },
     ],
     nextOrdinals: [
       [498_700, 70_001],
@@ -75,6 +111,20 @@ function sample(number: number, segments = 2): Manifest {
         lastTimeMs: 1_795_219_200_000,
         records: 10,
         rejected: 1,
+      },
+    ],
+    loads: [
+      {
+        nowMs: 1_795_219_200_000,
+        parts: [
+          { from: null, until: loaded(5000), writtenMs: -1 },
+          { from: loaded(5000), until: loaded(6000), writtenMs: 7 },
+        ],
+        runs: [
+          { partition: 498_700, firstOrdinal: 1, rows: 69_000, timesSum: 2 ** 32 - 1 },
+          { partition: 498_702, firstOrdinal: 4, rows: 1, timesSum: 0 },
+        ],
+        ...(segments === 1 ? {} : { beyond: { below: 498_701, keepUntilMs: 1_795_305_600_000 } }),
       },
     ],
     rejected: [{ file: 'rejected/1.jsonl', bytes: 10, lines: 1, checksum: 77 }],
@@ -117,7 +167,7 @@ describe('publishManifest and readNewestManifest', () => {
     const good = sample(2);
     const [hot] = good.hot;
     const bad: [Partial<Manifest> & Record<string, unknown>, string][] = [
-      [{ hot: [{ ...hot!, createdMs: -1 }] }, '"createdMs" should be a whole number'],
+      [{ hot: [{ ...hot!, foldedBytes: -1 }] }, '"foldedBytes" should be a whole number'],
       [{ counters: { ...noCounters, records: NaN } }, '"records" should be a whole number'],
       [{ segments: [{ ...segment(0), footerBytes: 2 ** 60 }] }, '"footerBytes" should be a whole number'],
       [{ comment: 'what no reader knows' }, 'something of it would be lost'],
@@ -192,37 +242,32 @@ describe('publishManifest and readNewestManifest', () => {
     }
   });
 
-  it('refuses a manifest under another number, and one of a newer format', async () => {
+  it('refuses a manifest under another number', async () => {
     const directory = await published(1);
     await directory.rename(newestPath(1), newestPath(7));
     await expect(readNewestManifest(directory, 'nginx')).rejects.toThrow('number 1');
-    const newer = await published();
-    const text = '{"anything":"else"}';
-    const start = `logstrata-manifest ${manifestVersion + 1} ${text.length} `;
-    const line = `${start}${crc32(text, crc32(start)).toString(16).padStart(8, '0')}\n`;
-    const file = await newer.create(newestPath(1));
-    await file.write(0, new TextEncoder().encode(line + text));
-    await expect(readNewestManifest(newer, 'nginx')).rejects.toMatchObject({ code: 'unsupported' });
   });
 
-  it('reads the first version, which knew no retention', async () => {
-    const { ordinalsFrom, retired, ...older } = sample(1, 1);
-    const text = JSON.stringify({
-      ...older,
-      segments: older.segments.map((entry) => ({
-        ...entry,
-        runs: entry.runs.flatMap((run) => [run.partition, run.firstOrdinal, run.rows]),
-      })),
-      nextOrdinals: older.nextOrdinals.flat(),
-    });
-    const start = `logstrata-manifest 1 ${Buffer.byteLength(text)} `;
-    const line = `${start}${crc32(text, crc32(start)).toString(16).padStart(8, '0')}\n`;
+  it.each([
+    [
+      manifestVersion + 1,
+      /^manifest \S+ was written by a newer logstrata: it has format version \d+, known is \d+$/,
+    ],
+    [
+      manifestVersion - 1,
+      /^manifest \S+ was written by a logstrata from before the first release: .*Export the records/,
+    ],
+  ])('refuses one of format version %d, and says what to do', async (version, message) => {
     const directory = await published();
+    const text = '{"anything":"else"}';
+    const start = `logstrata-manifest ${version} ${text.length} `;
+    const line = `${start}${crc32(text, crc32(start)).toString(16).padStart(8, '0')}\n`;
     const file = await directory.create(newestPath(1));
     await file.write(0, new TextEncoder().encode(line + text));
-    const read = await readNewestManifest(directory, 'nginx');
-    expect(read).toEqual({ ...older, ordinalsFrom: 1, retired: nothingRetired });
-    expect([ordinalsFrom, retired]).not.toEqual([1, nothingRetired]);
+    await expect(readNewestManifest(directory, 'nginx')).rejects.toMatchObject({
+      code: 'unsupported',
+      message: expect.stringMatching(message) as string,
+    });
   });
 
   it('tells a second writer of the conflict, whichever way it comes in between', async () => {
@@ -235,6 +280,26 @@ describe('publishManifest and readNewestManifest', () => {
     ]);
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     expect((await directory.list('nginx')).filter((name) => name.endsWith('tmp'))).toEqual([]);
+  });
+
+  it('takes a number back that is only free because others are past it', async () => {
+    class OvertakenDirectory extends MemoryDirectory {
+      overtaken = 0;
+      override async create(path: string): Promise<WritableFile> {
+        const first = this.overtaken;
+        this.overtaken = 0;
+        for (let number = first; first > 0 && number < first + 3; number++)
+          await publishManifest(this, 'nginx', sample(number));
+        return super.create(path);
+      }
+    }
+    const directory = new OvertakenDirectory();
+    await directory.makeDirectory('nginx');
+    await publishManifest(directory, 'nginx', sample(1));
+    directory.overtaken = 2;
+    await expect(publishManifest(directory, 'nginx', sample(2))).rejects.toMatchObject({ code: 'conflict' });
+    const manifests = (await directory.list('nginx')).filter((name) => !name.endsWith('tmp'));
+    expect(manifests).toEqual([3, 4].map(manifestName));
   });
 
   it('looks again when the writer has removed what it is about to open', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { leaseMemory, leasedMemoryBytes, type MemoryLease } from '../../engine/memory/memory-lease.js';
-import { leasedBytesMax } from '../../engine/limits.js';
+import { leasedBytesMax } from '../../engine/terms/limits.js';
 
 describe('memory that is lent', () => {
   it('is counted, shrinks, and is given back once', () => {

@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { leasedMemoryBytes } from '../../engine/memory/memory-lease.js';
 import { sharedMemory } from '../../engine/memory/shared-memory.js';
-import { encodeBatchMessage } from '../../engine/storage/arrow-batch.js';
-import { MessageSpace } from '../../engine/storage/message-space.js';
-import { sealedMessageBytes } from '../../engine/storage/sealed-message.js';
+import { encodeBatchMessage } from '../../engine/store/hot/arrow-batch.js';
+import { MessageSpace } from '../../engine/store/hot/message-space.js';
+import { sealedMessageBytes } from '../../engine/store/hot/sealed-message.js';
 import { batchFromRows } from '../../engine/columns/rows.js';
 import { datasets, strangeSchema } from '../model/arbitraries.js';
 
@@ -16,9 +16,9 @@ it('lays out the same bytes in memory that was used before as in new memory', ()
         dataset.records.map(({ values }) => values),
       );
       const cursors = BigInt64Array.from(dataset.records, (_, i) => BigInt(i));
-      const fresh = encodeBatchMessage(batch, cursors, meta, 4096);
+      const fresh = encodeBatchMessage(strangeSchema, batch, cursors, meta, 4096);
       const dirty = (sizeBytes: number) => new Uint8Array(sizeBytes).fill(dirt);
-      expect(encodeBatchMessage(batch, cursors, meta, 4096, dirty)).toEqual(fresh);
+      expect(encodeBatchMessage(strangeSchema, batch, cursors, meta, 4096, dirty)).toEqual(fresh);
       expect(sealedMessageBytes(fresh, 0, 4096)).toBe(fresh.length);
     }),
   ));
@@ -69,10 +69,10 @@ it('lays a message of some size out in memory that is leased until it is written
       const batch = batchFromRows(strangeSchema, Array.from({ length: copies }, () => rows).flat());
       const cursors = BigInt64Array.from({ length: batch.length }, (_, i) => BigInt(i));
       const before = leasedMemoryBytes();
-      const fresh = encodeBatchMessage(batch, cursors, '{}', 4096);
+      const fresh = encodeBatchMessage(strangeSchema, batch, cursors, '{}', 4096);
       expect(fresh.length).toBeGreaterThan(32 * 1024);
       await new MessageSpace().use((allocate) => {
-        const message = encodeBatchMessage(batch, cursors, '{}', 4096, allocate);
+        const message = encodeBatchMessage(strangeSchema, batch, cursors, '{}', 4096, allocate);
         expect(leasedMemoryBytes() - before).toBeGreaterThanOrEqual(message.length);
         expect(sharedMemory().holds(message)).toBe(true);
         expect(Buffer.compare(message, fresh)).toBe(0);

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, expect, it, vi } from 'vitest';
-import { openFilesIdleMs } from '../../engine/limits.js';
-import { OpenFiles } from '../../engine/storage/open-files.js';
+import { openFilesIdleMs } from '../../engine/terms/limits.js';
+import { OpenFiles } from '../../engine/store/disk/open-files.js';
 import { root } from '../tidy/source-files.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'logstrata-files-'));
@@ -69,7 +69,7 @@ it('closes what has not been used for a while', () => {
 
 it('closes files of its own when the process may have no more', async () => {
   const script = `import { openSync } from 'node:fs';
-import { OpenFiles } from '${pathToFileURL(join(root, 'dist/engine/storage/open-files.js')).href}';
+import { OpenFiles } from '${pathToFileURL(join(root, 'dist/engine/store/disk/open-files.js')).href}';
 const files = new OpenFiles(30);
 const paths = ${JSON.stringify(paths)};
 const byte = new Uint8Array(1);

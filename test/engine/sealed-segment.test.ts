@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { columnValue, type Column } from '../../engine/columns/column.js';
-import { DamageError } from '../../engine/errors.js';
+import { DamageError } from '../../engine/terms/errors.js';
 import { batchFromRows, type Value } from '../../engine/columns/rows.js';
-import type { FieldType, Schema } from '../../engine/schema.js';
+import type { FieldType, Schema } from '../../engine/terms/schema.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
-import type { Codec, SegmentEntry } from '../../engine/storage/manifest.js';
-import { SegmentWriter } from '../../engine/storage/sealed-segment-writer.js';
-import { verifySegment, type SegmentDamage } from '../../engine/storage/verify-segment.js';
+import type { SegmentEntry } from '../../engine/store/manifest/manifest.js';
+import { SegmentWriter } from '../../engine/store/sealed/sealed-segment-writer.js';
+import { verifySegment, type SegmentDamage } from '../../engine/store/sealed/verify-segment.js';
 import {
   fileBytes,
   mixedRows,
@@ -17,6 +17,7 @@ import {
   sampleRuns,
   sealBatches,
 } from '../parquet/segment-sample.js';
+import type { Codec } from '../../engine/parquet/compression.js';
 
 function valuesOf(column: Column): Value[] {
   return Array.from({ length: column.length }, (_, row) => columnValue(column, row));

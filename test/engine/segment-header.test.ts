@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { batchFromRows, type Value } from '../../engine/columns/rows.js';
-import { makeSchema, type Schema } from '../../engine/schema.js';
-import { withFile } from '../../engine/storage/segment-file.js';
-import { readHeader, type SegmentHeader } from '../../engine/storage/segment-header.js';
+import { makeSchema, type Schema } from '../../engine/terms/schema.js';
+import { withFile } from '../../engine/store/sealed/segment-file.js';
+import { readHeader, type SegmentHeader } from '../../engine/store/sealed/segment-header.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { seededRandom } from '../model/random.js';
-import type { Run, SegmentEntry } from '../../engine/storage/manifest.js';
+import type { Run, SegmentEntry } from '../../engine/store/manifest/manifest.js';
 import { between } from '../model/random.js';
 import { openSegment, samplePartition, sealBatches } from '../parquet/segment-sample.js';
 

@@ -7,14 +7,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
-import { DamageError, LogstrataError } from '../../engine/errors.js';
+import { DamageError, LogstrataError } from '../../engine/terms/errors.js';
 import { batchFromRows } from '../../engine/columns/rows.js';
-import { makeSchema } from '../../engine/schema.js';
+import { makeSchema } from '../../engine/terms/schema.js';
 import { columnValue } from '../../engine/columns/column.js';
-import { decodeBatch, encodeBatch } from '../../engine/storage/batch-codec.js';
-import { encodeFrame } from '../../engine/storage/frame.js';
-import type { ChannelOperations } from '../../engine/storage/writer-channel.js';
-import { connectToWriter, lockForWriting, type WriterLink } from '../../engine/storage/writer-link.js';
+import { decodeBatch, encodeBatch } from '../../engine/store/hot/batch-codec.js';
+import { encodeFrame } from '../../engine/store/writer/frame.js';
+import type { ChannelOperations } from '../../engine/store/writer/writer-channel.js';
+import { connectToWriter, lockForWriting, type WriterLink } from '../../engine/store/writer/writer-link.js';
 import { root } from '../cli/process.js';
 
 const long = process.env['LOGSTRATA_LONG'] === '1';
@@ -48,7 +48,7 @@ async function holderIn(folder: string): Promise<ChildProcess> {
   const script = join(await freshFolder(), 'holder.mjs');
   await writeFile(
     script,
-    `import { lockForWriting } from ${JSON.stringify(join(root, 'dist/engine/storage/writer-link.js'))};
+    `import { lockForWriting } from ${JSON.stringify(join(root, 'dist/engine/store/writer/writer-link.js'))};
      const lock = await lockForWriting(${JSON.stringify(folder)}, 'serve');
      setInterval(() => {}, 1000);
      process.send(lock === undefined ? 'held' : 'holds');`,

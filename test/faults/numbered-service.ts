@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished } from 'vitest';
 import { openArchive } from '../../engine/index.js';
-import { makeSchema } from '../../engine/schema.js';
+import { makeSchema } from '../../engine/terms/schema.js';
 import { freePort, start, type Finished, type Running } from '../cli/process.js';
 import { FollowingClient } from './following-client.js';
 import { NumberedProgram } from './numbered-program.js';

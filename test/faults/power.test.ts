@@ -6,7 +6,7 @@ import { FailingCalls } from './failing-calls.js';
 import { LoopDisk } from './loop-disk.js';
 import { isLong, NumberedService, seed, summarise } from './numbered-service.js';
 
-const cuts = isLong ? 200 : 2;
+const cuts = isLong ? 500 : 2;
 
 it(`power cuts take nothing away that was answered, and each line is stored once (seed ${seed})`, async () => {
   const disk = LoopDisk.make();

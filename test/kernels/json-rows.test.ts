@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  jsonBool,
   jsonFloat64,
   jsonInt64,
   jsonKeysOf,
@@ -73,7 +74,7 @@ function columnOf(): fc.Arbitrary<JsonColumn> {
     }),
   });
   const values = fc.record({
-    kind: fc.constantFrom(jsonInt64, jsonFloat64, jsonString, jsonRendered, jsonNull),
+    kind: fc.constantFrom(jsonInt64, jsonFloat64, jsonString, jsonRendered, jsonNull, jsonBool),
     integers: fc.array(integers, { minLength: rowCount, maxLength: rowCount }),
     doubles: fc.array(doubles, { minLength: rowCount, maxLength: rowCount }),
     texts: fc.array(texts, { minLength: rowCount, maxLength: rowCount }),
@@ -88,6 +89,10 @@ function columnOf(): fc.Arbitrary<JsonColumn> {
     if (kind === jsonNull) return { ...empty, kind };
     if (kind === jsonInt64) {
       const column = BigInt64Array.from(lists.integers.slice(0, count));
+      return { ...shape, kind, halves: new Int32Array(column.buffer) };
+    }
+    if (kind === jsonBool) {
+      const column = BigInt64Array.from(lists.integers.slice(0, count), (value) => value & 1n);
       return { ...shape, kind, halves: new Int32Array(column.buffer) };
     }
     if (kind === jsonFloat64)

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Xxh64Hash } from '../../agents/content-hash.js';
+import { ContentHash } from '../../agents/sources/content-hash.js';
 import { addStripes } from '../../engine/kernels/simd/xxh64.js';
 import * as plain from '../../engine/kernels/xxh64.js';
 import { both } from './lay.js';
@@ -16,7 +16,7 @@ function vectorBytes(length: number): Uint8Array {
 }
 
 function hashOf(...pieces: readonly Uint8Array[]): string {
-  const hash = new Xxh64Hash();
+  const hash = new ContentHash();
   for (const piece of pieces) hash.update(piece);
   return hash.digest();
 }
@@ -40,7 +40,7 @@ describe('XXH64', () => {
     fc.assert(
       fc.property(cuts, (some) => {
         const ends = [...some, 5000].sort((a, b) => a - b);
-        const hash = new Xxh64Hash();
+        const hash = new ContentHash();
         ends.forEach((end, i) => {
           hash.update(content.subarray(ends[i - 1] ?? 0, end));
           expect(hash.digest()).toBe(hashOf(content.subarray(0, end)));

@@ -1,5 +1,6 @@
-import { comparePositions, formatCursor } from '../../engine/cursor.js';
-import type { CompareOp, Predicate, Query, StringOp } from '../../engine/scan/query.js';
+import { comparePositions, formatCursor } from '../../engine/terms/cursor.js';
+import type { CompareOp, Predicate, Query, StringOp } from '../../engine/scan/plan/query.js';
+import type { FieldType } from '../../engine/terms/schema.js';
 import type { Dataset, ModelRecord, Value } from './dataset.js';
 
 /**
@@ -28,17 +29,19 @@ export function matchesOf(dataset: Dataset, query: Query): ModelRecord[] {
 
 function lineOf(dataset: Dataset, record: ModelRecord): string {
   const fields = dataset.schema.fields.map(
-    (field, i) => `${JSON.stringify(field.name)}:${json(record.values[i]!)}`,
+    (field, i) => `${JSON.stringify(field.name)}:${json(record.values[i]!, field.type)}`,
   );
   return `{${[`"_cursor":"${formatCursor(record.position)}"`, ...fields].join(',')}}\n`;
 }
 
-function json(value: Value): string {
+function json(value: Value, type: FieldType): string {
+  if (type === 'bool' && value !== null) return String(value === 1n);
   return typeof value === 'bigint' ? value.toString() : JSON.stringify(value);
 }
 
 function holds(predicate: Predicate, value: Value): boolean {
   if (value === null) return false;
+  if (predicate.kind === 'set') return predicate.members.some((member) => holds(member, value));
   if (predicate.kind === 'string') return holdsString(predicate.op, String(value), predicate.value);
   return holdsCompare(predicate.op, value as bigint | number, predicate.value);
 }
@@ -72,5 +75,11 @@ export function holdsString(op: StringOp, value: string, wanted: string): boolea
       return new RegExp(`^${literal}`, 'iu').test(value);
     case 'suffix':
       return new RegExp(`${literal}$`, 'iu').test(value);
+    case 'ne':
+      return value !== wanted;
+    case 'not_like':
+    case 'not_prefix':
+    case 'not_suffix':
+      return !holdsString(op.slice('not_'.length) as StringOp, value, wanted);
   }
 }

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import type { Position } from '../../engine/cursor.js';
-import type { CompareOp, Predicate, Query, StringOp } from '../../engine/scan/query.js';
-import { makeSchema } from '../../engine/schema.js';
-import type { Field, Schema } from '../../engine/schema.js';
+import type { Position } from '../../engine/terms/cursor.js';
+import type { CompareOp, Predicate, Query, StringOp } from '../../engine/scan/plan/query.js';
+import { makeSchema } from '../../engine/terms/schema.js';
+import type { Field, Schema } from '../../engine/terms/schema.js';
 import type { Dataset, ModelRecord, Value } from './dataset.js';
 
 /** Characters whose folding is out of the ordinary, plain ones beside them, and what JSON and RegExp escape. */
@@ -53,6 +53,8 @@ function valueOf(field: Field): fc.Arbitrary<Value> {
       return float;
     case 'string':
       return fc.oneof(fewStrings, strangeText(8));
+    case 'bool':
+      return fc.constantFrom(0n, 1n);
   }
 }
 
@@ -62,6 +64,7 @@ export const strangeSchema: Schema = makeSchema([
   { name: 'ratio', type: 'float' },
   { name: 'method', type: 'string' },
   { name: 'message', type: 'string' },
+  { name: 'cached', type: 'bool' },
 ]);
 
 /** Datasets of up to `recordsMax` records; positions with gaps, in few partitions. */
@@ -88,10 +91,34 @@ export function datasets(recordsMax: number): fc.Arbitrary<Dataset> {
 }
 
 const compareOps: fc.Arbitrary<CompareOp> = fc.constantFrom('eq', 'ne', 'gt', 'gte', 'lt', 'lte');
-const stringOps: fc.Arbitrary<StringOp> = fc.constantFrom('exact', 'like', 'prefix', 'suffix');
+const stringOps: fc.Arbitrary<StringOp> = fc.constantFrom(
+  'exact',
+  'like',
+  'prefix',
+  'suffix',
+  'ne',
+  'not_like',
+  'not_prefix',
+  'not_suffix',
+);
 
-/** Predicates on values that the dataset has, on parts of them, and on others. */
+const boolOps: fc.Arbitrary<CompareOp> = fc.constantFrom('eq', 'ne');
+
+/** Predicates on values that the dataset has, on parts of them, and on others; sets of them. */
 export function predicates(dataset: Dataset): fc.Arbitrary<Predicate> {
+  const compared = compares(dataset);
+  // Comparisons of one field for a value that may be there, each as one for equal values.
+  const sets = fc.array(compared, { minLength: 1, maxLength: 12 }).map((drawn): Predicate => {
+    const { field } = drawn[0]!;
+    const members = drawn
+      .filter((each) => each.field === field)
+      .map((each) => ({ ...each, op: each.kind === 'string' ? 'exact' : 'eq' }) as Predicate);
+    return { kind: 'set', field, members };
+  });
+  return fc.oneof({ weight: 5, arbitrary: compared }, { weight: 1, arbitrary: sets });
+}
+
+function compares(dataset: Dataset): fc.Arbitrary<Predicate> {
   return fc.nat(dataset.schema.fields.length - 1).chain((field): fc.Arbitrary<Predicate> => {
     const present = dataset.records.map((record) => record.values[field]!).filter((value) => value !== null);
     const { type } = dataset.schema.fields[field]!;
@@ -125,9 +152,14 @@ export function predicates(dataset: Dataset): fc.Arbitrary<Predicate> {
         value,
       });
     }
-    const other = type === 'time' ? time : int64;
+    const other = valueOf(dataset.schema.fields[field]!) as fc.Arbitrary<bigint>;
     const value = present.length === 0 ? other : fc.oneof(fc.constantFrom(...(present as bigint[])), other);
-    return fc.record({ kind: fc.constant('int' as const), field: fc.constant(field), op: compareOps, value });
+    return fc.record({
+      kind: fc.constant('int' as const),
+      field: fc.constant(field),
+      op: type === 'bool' ? boolOps : compareOps,
+      value,
+    });
   });
 }
 

@@ -1,5 +1,5 @@
-import type { Position } from '../../engine/cursor.js';
-import type { Schema } from '../../engine/schema.js';
+import type { Position } from '../../engine/terms/cursor.js';
+import type { Schema } from '../../engine/terms/schema.js';
 
 export type Value = null | bigint | number | string;
 

@@ -1,9 +1,9 @@
-import { bitmapBytes } from '../../engine/columns/column.js';
 import type { BytesColumn, Column, PlainColumn, Validity } from '../../engine/columns/column.js';
-import type { FieldType } from '../../engine/schema.js';
+import type { FieldType } from '../../engine/terms/schema.js';
 import type { Value } from './dataset.js';
 import { between } from './random.js';
 import type { Random } from './random.js';
+import { bitmapBytes } from '../../engine/kernels/bitmap.js';
 
 /** Values as a column in one of the layouts that they may have, by chance. */
 export function makeColumn(type: FieldType, values: readonly Value[], random: Random): Column {
@@ -40,6 +40,7 @@ function makePlain(
   switch (type) {
     case 'int':
     case 'time':
+    case 'bool':
       return {
         kind: 'int64',
         length,

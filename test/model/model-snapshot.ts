@@ -1,19 +1,14 @@
 import type { Column } from '../../engine/columns/column.js';
-import { foldText } from '../../engine/scan/fold.js';
-import type {
-  OpenRowGroup,
-  ReadCounters,
-  RowGroup,
-  Snapshot,
-  SnapshotRun,
-} from '../../engine/scan/snapshot.js';
+import { foldText } from '../../engine/terms/fold.js';
+import type { OpenRowGroup, RowGroup, Snapshot, SnapshotRun } from '../../engine/store/reading/snapshot.js';
 import type { ZoneMap } from '../../engine/columns/zone-map.js';
-import { placementField } from '../../engine/schema.js';
-import type { Schema } from '../../engine/schema.js';
+import { placementField } from '../../engine/terms/schema.js';
+import type { Schema } from '../../engine/terms/schema.js';
 import type { Dataset, ModelRecord, Value } from './dataset.js';
 import { makeColumn } from './model-column.js';
 import { between, seededRandom } from './random.js';
 import type { Random } from './random.js';
+import type { ReadCounters } from '../../engine/store/reading/read-counters.js';
 
 export interface Layout {
   /** Repeats every choice that is left to chance. */

@@ -1,7 +1,7 @@
-import { assertNever } from '../../engine/assert.js';
-import type { Position } from '../../engine/cursor.js';
-import type { CompareOp, Predicate, Query } from '../../engine/scan/query.js';
-import type { Field, FieldType, Schema } from '../../engine/schema.js';
+import { assertNever } from '../../engine/terms/assert.js';
+import type { Position } from '../../engine/terms/cursor.js';
+import type { CompareOp, Predicate, Query } from '../../engine/scan/plan/query.js';
+import type { Field, FieldType, Schema } from '../../engine/terms/schema.js';
 import type { ModelRecord, Value } from '../model/dataset.js';
 import type { DuckDbRow, DuckDbValue } from './duckdb.js';
 
@@ -29,6 +29,7 @@ export function isSayable(predicate: Predicate): boolean {
   return (
     predicate.kind !== 'string' ||
     predicate.op === 'exact' ||
+    predicate.op === 'ne' ||
     Buffer.byteLength(predicate.value) === predicate.value.length
   );
 }
@@ -39,7 +40,12 @@ function condition(predicate: Predicate, schema: Schema): string {
   switch (predicate.kind) {
     case 'int': {
       const value = `CAST('${predicate.value}' AS BIGINT)`;
-      const compared = type === 'time' ? `make_timestamptz(1000 * ${value})` : value;
+      const compared =
+        type === 'time'
+          ? `make_timestamptz(1000 * ${value})`
+          : type === 'bool'
+            ? `${predicate.value !== 0n}`
+            : value;
       return `${column} ${comparisons[predicate.op]} ${compared}`;
     }
     case 'float':
@@ -47,9 +53,13 @@ function condition(predicate: Predicate, schema: Schema): string {
     case 'string': {
       const { op, value } = predicate;
       if (op === 'exact') return `${column} = ${text(value)}`;
-      const call = { like: 'contains', prefix: 'starts_with', suffix: 'suffix' }[op];
-      return `${call}(${folded(column)}, ${text(value.toLowerCase())})`;
+      if (op === 'ne') return `${column} <> ${text(value)}`;
+      const negated = op.startsWith('not_') ? 'NOT ' : '';
+      const call = { like: 'contains', prefix: 'starts_with', suffix: 'suffix' }[op.replace('not_', '')];
+      return `${negated}${call}(${folded(column)}, ${text(value.toLowerCase())})`;
     }
+    case 'set':
+      return `(${predicate.members.map((member) => condition(member, schema)).join(' OR ')})`;
     default:
       return assertNever(predicate);
   }
@@ -96,7 +106,10 @@ export function recordOf(row: DuckDbRow, schema: Schema): ModelRecord {
 
 function valueOf(value: DuckDbValue, type: FieldType): Value {
   if (value === null) return null;
-  const expected = { int: 'bigint', time: 'bigint', float: 'number', string: 'string' }[type];
+  const expected = { int: 'bigint', time: 'bigint', float: 'number', string: 'string', bool: 'boolean' }[
+    type
+  ];
   if (typeof value !== expected) throw new Error(`DuckDB gave a ${typeof value} for a field of type ${type}`);
+  if (type === 'bool') return value === true ? 1n : 0n;
   return type === 'string' ? Buffer.from(value as string, 'hex').toString('utf8') : (value as Value);
 }

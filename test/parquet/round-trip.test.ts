@@ -3,11 +3,11 @@ import { describe, expect, test } from 'vitest';
 import type { Column, RecordBatch } from '../../engine/columns/column.js';
 import { columnValue } from '../../engine/columns/column.js';
 import { batchFromRows, type Value } from '../../engine/columns/rows.js';
-import type { FieldType, Schema } from '../../engine/schema.js';
+import type { FieldType, Schema } from '../../engine/terms/schema.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
-import type { Codec } from '../../engine/storage/manifest.js';
-import { verifySegment } from '../../engine/storage/verify-segment.js';
+import { verifySegment } from '../../engine/store/sealed/verify-segment.js';
 import { columnOf, openSegment, sealBatches } from './segment-sample.js';
+import type { Codec } from '../../engine/parquet/compression.js';
 
 const long = process.env.LOGSTRATA_LONG === '1';
 const types: readonly FieldType[] = ['int', 'float', 'string', 'time'];

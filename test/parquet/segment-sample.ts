@@ -1,16 +1,18 @@
-import { positionToInt64 } from '../../engine/cursor.js';
+import { positionToInt64 } from '../../engine/terms/cursor.js';
 import type { Value } from '../../engine/columns/rows.js';
 import { heapSpace } from '../../engine/parquet/column-space.js';
-import { ColumnLease } from '../../engine/scan/column-lease.js';
+import { ColumnLease } from '../../engine/store/reading/column-lease.js';
 import type { Column, RecordBatch } from '../../engine/columns/column.js';
-import type { Schema } from '../../engine/schema.js';
-import { BufferPool } from '../../engine/storage/buffer-pool.js';
-import { copyColumn } from '../../engine/storage/copy-column.js';
-import type { Directory } from '../../engine/storage/directory.js';
-import type { Codec, Run, SegmentEntry } from '../../engine/storage/manifest.js';
-import { SealedSegment } from '../../engine/storage/sealed-segment.js';
-import { SegmentWriter } from '../../engine/storage/sealed-segment-writer.js';
-import type { OpenRowGroup, ReadCounters } from '../../engine/scan/snapshot.js';
+import type { Schema } from '../../engine/terms/schema.js';
+import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
+import { copyColumn } from '../../engine/store/sealed/copy-column.js';
+import type { Directory } from '../../engine/store/disk/directory.js';
+import type { Run, SegmentEntry } from '../../engine/store/manifest/manifest.js';
+import { SealedSegment } from '../../engine/store/reading/sealed-segment.js';
+import { SegmentWriter } from '../../engine/store/sealed/sealed-segment-writer.js';
+import type { OpenRowGroup } from '../../engine/store/reading/snapshot.js';
+import type { Codec } from '../../engine/parquet/compression.js';
+import type { ReadCounters } from '../../engine/store/reading/read-counters.js';
 
 /** Hour of 2026-01-01T00:00Z. */
 export const samplePartition = 490896;

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { temporaryFolder } from '../agents/load/temporary.js';
-import { lockForWriting } from '../../engine/storage/writer-link.js';
+import { lockForWriting } from '../../engine/store/writer/writer-link.js';
 import { main, root, run, start, workFolder } from '../cli/process.js';
 
 const long = process.env['LOGSTRATA_LONG'] === '1';
-const link = join(root, 'dist/engine/storage/writer-link.js');
+const link = join(root, 'dist/engine/store/writer/writer-link.js');
 
 /** Runs a program in a process of its own, killed with the test, and gives it once it has sent its first message, with that. */
 async function program(text: string): Promise<{ child: ChildProcess; says: unknown }> {

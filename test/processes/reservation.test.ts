@@ -1,16 +1,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
-import { connectToWriter } from '../../engine/storage/writer-link.js';
+import { connectToWriter } from '../../engine/store/writer/writer-link.js';
 import { root, workFolder } from '../cli/process.js';
 
 /** A writer that has nothing to do but to wait, once it commits, for the unit that holds the ordinals. */
 const writer = `
-const { openArchive } = await import(process.argv[1] + '/engine/index.js');
-const { batchFromRows } = await import(process.argv[1] + '/engine/columns/rows.js');
-const { makeSchema } = await import(process.argv[1] + '/engine/schema.js');
+const { openArchive } = await import(process.argv[1] + '/dist/engine/index.js');
+const { batchFromRows } = await import(process.argv[1] + '/dist/engine/columns/rows.js');
+const { makeSchema } = await import(process.argv[1] + '/dist/engine/terms/schema.js');
 const schema = makeSchema([{ name: 'n', type: 'int' }]);
 const archive = await openArchive(process.cwd(), { mode: 'write', role: 'load' });
 const store = await archive.agent('numbers', schema);
@@ -28,14 +27,18 @@ console.log('stored ' + records);
 
 it('a writer waits for the unit of another process, with nothing else to do, and then commits', async () => {
   const folder = workFolder();
-  const args = ['--input-type=module', '-e', writer, join(root, 'dist')];
+  const args = ['--input-type=module', '-e', writer, root];
   const child = spawn(process.execPath, args, { cwd: folder, stdio: ['pipe', 'pipe', 'inherit'] });
   onTestFinished(() => void child.kill('SIGKILL'));
   let output = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
   const ended = once(child, 'close');
+  const running = new AbortController();
+  void ended.then(() => running.abort());
   const shows = async (text: string): Promise<void> => {
-    while (!output.includes(text)) await once(child.stdout, 'data');
+    while (!output.includes(text)) {
+      await once(child.stdout, 'data', { signal: running.signal });
+    }
   };
 
   await shows('ready');

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { expect, it } from 'vitest';
-import { isLogstrataError } from '../../engine/errors.js';
+import { isLogstrataError } from '../../engine/terms/errors.js';
 import { run, start, type Running } from '../cli/process.js';
 import { storedStats } from '../cli/stored.js';
 import { numbersFolder, until } from './numbered-log.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import type { AgentStore, Archive } from '../../engine/archive.js';
+import type { AgentStore, Archive } from '../../engine/archive/archive.js';
 import { openArchive } from '../../engine/index.js';
 import type { Value } from '../model/dataset.js';
 import { answer, append, load, schema } from '../engine/store/memory-archive.js';

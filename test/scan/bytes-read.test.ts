@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { executeScan } from '../../engine/scan/execute.js';
-import type { Predicate } from '../../engine/scan/query.js';
-import { BufferPool } from '../../engine/storage/buffer-pool.js';
+import type { Predicate } from '../../engine/scan/plan/query.js';
+import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { answerOf } from '../model/answer.js';
 import { numbered } from './numbered.js';
@@ -14,6 +14,58 @@ const early: Predicate = { kind: 'int', field: 0, op: 'lt', value: 1_735_689_600
 const nobody: Predicate = { kind: 'string', field: 1, op: 'exact', value: 'zzz' };
 const absent: Predicate = { kind: 'string', field: 2, op: 'like', value: 'no. 4001 done' };
 const common: Predicate = { kind: 'string', field: 2, op: 'suffix', value: '5 DONE' };
+
+const exactly = (field: number, value: string): Predicate => ({ kind: 'string', field, op: 'exact', value });
+const without = (op: 'ne' | 'not_like', field: number, value: string): Predicate => {
+  return { kind: 'string', field, op, value };
+};
+const oneOf = (...members: Predicate[]): Predicate => ({ kind: 'set', field: members[0]!.field, members });
+
+describe('sets and opposites', () => {
+  it.each([
+    ['values beyond all bounds', 'rowGroupsPrunedByZone', [oneOf(exactly(1, 'zzz'), exactly(1, 'zzzz'))]],
+    ['times before all', 'rowGroupsPrunedByTime', [oneOf({ kind: 'int', field: 0, op: 'eq', value: 5n })]],
+    [
+      'texts that no grams allow',
+      'rowGroupsPrunedByGram',
+      [oneOf(exactly(2, 'request 1 of nobody'), exactly(2, 'request 2 which xyz wrote'))],
+    ],
+    [
+      'values that no dictionary has',
+      'rowGroupsPrunedByDictionary',
+      [oneOf(exactly(1, 'fatal'), exactly(1, 'hint'))],
+    ],
+    ['the opposite of what all match', 'rowGroupsPrunedByZone', [without('not_like', 2, '')]],
+  ] as const)('are ruled out: %s', async (_name, counted, predicates) => {
+    const directory = new MemoryDirectory();
+    const pool = new BufferPool(1 << 26);
+    const snapshot = await storeSnapshot(directory, 'set', dataset, { ...layout, hotRecords: 0 }, pool);
+    const query = { limit: 100, predicates };
+    const { lines, stats } = executeScan(snapshot, query);
+    const pieces: Uint8Array[] = [];
+    for await (const piece of lines) pieces.push(piece.slice());
+    expect(Buffer.concat(pieces).toString('utf8')).toBe(answerOf(dataset, query));
+    expect(stats[counted]).toBe(stats.rowGroups);
+    if (counted !== 'rowGroupsPrunedByDictionary') expect(stats.columnsDecoded).toBe(0);
+    pool.close();
+  });
+
+  it('of a text that is found everywhere are answered', async () => {
+    const directory = new MemoryDirectory();
+    const pool = new BufferPool(1 << 26);
+    const snapshot = await storeSnapshot(directory, 'set', dataset, layout, pool);
+    const query = {
+      limit: 10_000,
+      predicates: [without('ne', 2, 'nobody wrote this'), without('not_like', 2, '7')],
+    };
+    const { lines, stats } = executeScan(snapshot, query);
+    const pieces: Uint8Array[] = [];
+    for await (const piece of lines) pieces.push(piece.slice());
+    expect(Buffer.concat(pieces).toString('utf8')).toBe(answerOf(dataset, query));
+    expect(stats.rowsReturned).toBeGreaterThan(1000);
+    pool.close();
+  });
+});
 
 describe('the bytes that a query is said to have read', () => {
   it.each([

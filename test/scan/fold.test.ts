@@ -8,7 +8,7 @@ import {
   foldText,
   hasCaseVariants,
   hasFoldingToAscii,
-} from '../../engine/scan/fold.js';
+} from '../../engine/terms/fold.js';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });

@@ -1,15 +1,16 @@
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AgentStore, Scan } from '../../engine/archive.js';
+import type { AgentStore } from '../../engine/archive/archive.js';
 import { sharedMemory } from '../../engine/memory/shared-memory.js';
-import { turnPagesMax } from '../../engine/limits.js';
-import type { Query } from '../../engine/scan/query.js';
+import { turnPagesMax } from '../../engine/terms/limits.js';
+import type { Query } from '../../engine/scan/plan/query.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { answerOf } from '../model/answer.js';
 import type { Value } from '../model/dataset.js';
 import { append, noon, openOn, schema } from '../engine/store/memory-archive.js';
 import { ModelStore } from '../engine/store/model-store.js';
+import type { Scan } from '../../engine/scan/plan/scan.js';
 
 const hour = 3_600_000;
 const newest: Query = { limit: 10, predicates: [] };

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { countRange, listRange, setRange, andRange } from '../../engine/kernels/bitmap.js';
 import { writeDouble, writeInt64, writeString } from '../../engine/kernels/json-rows.js';
 import { buildSearchTables, findFolded, selectContaining } from '../../engine/kernels/substring.js';
-import { prepareNeedle } from '../../engine/scan/needle.js';
-import type { StringOp } from '../../engine/scan/query.js';
-import { matchString, selectStrings } from '../../engine/scan/string-search.js';
+import { prepareNeedle } from '../../engine/scan/filter/needle.js';
+import type { NeedleOp } from '../../engine/scan/plan/query.js';
+import { matchString, selectStrings } from '../../engine/scan/filter/string-search.js';
 import { holdsString } from '../model/answer.js';
 import { strangeText } from '../model/arbitraries.js';
 import { between, seededRandom } from '../model/random.js';
@@ -31,7 +31,7 @@ function columnOf(values: readonly string[]): Strings {
 
 describe('string search', () => {
   it('selects what /iu finds, as one text and row by row', () => {
-    const ops = fc.constantFrom<StringOp>('exact', 'like', 'prefix', 'suffix');
+    const ops = fc.constantFrom<NeedleOp>('exact', 'like', 'prefix', 'suffix');
     const cases = fc.array(strangeText(6), { minLength: 1, maxLength: 40 }).chain((values) => {
       const stored = fc.tuple(fc.constantFrom(...values), fc.nat(3), fc.nat(6)).map(([text, from, to]) => {
         return Array.from(text).slice(from, to).join('');

@@ -1,4 +1,4 @@
-import { makeSchema } from '../../engine/schema.js';
+import { makeSchema } from '../../engine/terms/schema.js';
 import type { Dataset } from '../model/dataset.js';
 
 /** What the records of `numbered` have. */

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { LogstrataError } from '../../engine/errors.js';
+import { LogstrataError } from '../../engine/terms/errors.js';
 import { sharedMemory } from '../../engine/memory/shared-memory.js';
-import { answerBytesMax, pageRowsMax } from '../../engine/limits.js';
+import { answerBytesMax, pageRowsMax } from '../../engine/terms/limits.js';
 import { executeScan } from '../../engine/scan/execute.js';
-import type { Query } from '../../engine/scan/query.js';
-import { BufferPool } from '../../engine/storage/buffer-pool.js';
+import type { Query } from '../../engine/scan/plan/query.js';
+import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { answerOf } from '../model/answer.js';
 import type { Dataset } from '../model/dataset.js';

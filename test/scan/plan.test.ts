@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { comparePositions } from '../../engine/cursor.js';
-import type { Position } from '../../engine/cursor.js';
-import { planScan, scanUnits, shareOf } from '../../engine/scan/plan.js';
-import type { RowGroup, SnapshotRun } from '../../engine/scan/snapshot.js';
+import { comparePositions } from '../../engine/terms/cursor.js';
+import type { Position } from '../../engine/terms/cursor.js';
+import { planScan, scanUnits, shareOf } from '../../engine/scan/plan/plan.js';
+import type { RowGroup, SnapshotRun } from '../../engine/store/reading/snapshot.js';
 
 interface Row extends Position {
   readonly group: number;

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseCursor } from '../../engine/cursor.js';
+import { parseCursor } from '../../engine/terms/cursor.js';
 import { executeScan } from '../../engine/scan/execute.js';
-import type { Query } from '../../engine/scan/query.js';
-import type { Snapshot } from '../../engine/scan/snapshot.js';
+import type { Query } from '../../engine/scan/plan/query.js';
+import type { Snapshot } from '../../engine/store/reading/snapshot.js';
 import { answerOf } from '../model/answer.js';
 import { datasets, predicates, queries } from '../model/arbitraries.js';
 import type { Dataset } from '../model/dataset.js';

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { Driver, eachMade, settled, type Steps } from '../../engine/scan/steps.js';
+import { Driver, eachMade, settled, type Steps } from '../../engine/store/reading/steps.js';
 
 const log: string[] = [];
 

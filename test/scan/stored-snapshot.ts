@@ -1,13 +1,13 @@
 import type { RecordBatch } from '../../engine/columns/column.js';
 import { batchFromRows } from '../../engine/columns/rows.js';
-import type { Snapshot, SnapshotRun } from '../../engine/scan/snapshot.js';
-import { runsOfSegment } from '../../engine/storage/agent-state.js';
-import type { BufferPool } from '../../engine/storage/buffer-pool.js';
-import { compareRuns } from '../../engine/storage/committed-values.js';
-import type { Directory } from '../../engine/storage/directory.js';
-import { HotRows } from '../../engine/storage/hot-rows.js';
-import type { Run } from '../../engine/storage/manifest.js';
-import type { SealedSegment } from '../../engine/storage/sealed-segment.js';
+import type { Snapshot, SnapshotRun } from '../../engine/store/reading/snapshot.js';
+import { runsOfSegment } from '../../engine/store/reading/agent-state.js';
+import type { BufferPool } from '../../engine/store/reading/buffer-pool.js';
+import { compareRuns } from '../../engine/store/manifest/committed-values.js';
+import type { Directory } from '../../engine/store/disk/directory.js';
+import { HotRows } from '../../engine/store/reading/hot-rows.js';
+import type { Run } from '../../engine/store/manifest/manifest.js';
+import type { SealedSegment } from '../../engine/store/reading/sealed-segment.js';
 import type { Dataset, ModelRecord } from '../model/dataset.js';
 import { openSegment, sealBatches } from '../parquet/segment-sample.js';
 

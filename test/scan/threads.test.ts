@@ -3,15 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { DamageError, LogstrataError } from '../../engine/errors.js';
+import { DamageError, LogstrataError } from '../../engine/terms/errors.js';
 import { sharedMemory } from '../../engine/memory/shared-memory.js';
 import { executeScan } from '../../engine/scan/execute.js';
-import type { Query, ScanStats } from '../../engine/scan/query.js';
-import { QueryThreads } from '../../engine/scan/query-threads.js';
-import { makeSchema } from '../../engine/schema.js';
-import { BufferPool } from '../../engine/storage/buffer-pool.js';
-import type { Directory } from '../../engine/storage/directory.js';
-import { openRealDirectory } from '../../engine/storage/real-directory.js';
+import type { Query, ScanStats } from '../../engine/scan/plan/query.js';
+import { QueryThreads } from '../../engine/store/reading/query-threads.js';
+import { linesTask } from '../../engine/scan/write/lines-task.js';
+import { narrowTask } from '../../engine/scan/filter/narrow-task.js';
+import { selectTask } from '../../engine/scan/filter/select-task.js';
+import { makeSchema } from '../../engine/terms/schema.js';
+import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
+import type { Directory } from '../../engine/store/disk/directory.js';
+import { openRealDirectory } from '../../engine/store/disk/real-directory.js';
+import type { Task } from '../../engine/workers/task.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { answerOf } from '../model/answer.js';
 import { datasets, queries } from '../model/arbitraries.js';
@@ -49,6 +53,16 @@ function store(
     ...layout,
   };
   return storeSnapshot(directory, `set-${files++}`, dataset, whole, columns);
+}
+
+/** The jobs of a task that queries have had threads do since the last `clear`. */
+function spiedJobs<Job>(task: Task<Job, unknown>) {
+  const run = vi.spyOn(QueryThreads.prototype, 'run');
+  return {
+    jobs: (): Job[] => run.mock.calls.filter(([of]) => of === (task as unknown)).map(([, job]) => job as Job),
+    clear: () => run.mockClear(),
+    restore: () => run.mockRestore(),
+  };
 }
 
 async function ask(
@@ -142,16 +156,16 @@ describe('a long search with threads', () => {
       { limit: 3000, predicates: [{ ...rare, op: 'prefix', value: 'REQUEST 2' }, like('done s ')] },
       { limit: 10, after: { partition: 482136, ordinal: 300 }, predicates: [like('nowhere at all')] },
     ];
-    const search = vi.spyOn(QueryThreads.prototype, 'selectRows');
+    const search = spiedJobs(selectTask);
     for (const workers of pools) {
       for (const query of asked) {
-        search.mockClear();
+        search.clear();
         expect((await ask(snapshot, query, workers)).text === answerOf(dataset, query)).toBe(true);
-        if (workers === inline) expect(search).not.toHaveBeenCalled();
-        else if (query.limit > 10) expect(search.mock.calls.length).toBeGreaterThan(1);
+        if (workers === inline) expect(search.jobs()).toEqual([]);
+        else if (query.limit > 10) expect(search.jobs().length).toBeGreaterThan(1);
       }
     }
-    search.mockRestore();
+    search.restore();
     await vacant(snapshot, asked.length * pools.length);
   });
 });
@@ -201,13 +215,13 @@ describe('many row groups in memory', () => {
     const columns = new BufferPool(1 << 28, memory);
     const layout = { segments: 2, stretch: 900, rowGroupRows: 500, hotRecords: 700 };
     const snapshot = await store(dataset, layout, columns);
-    const narrow = vi.spyOn(QueryThreads.prototype, 'narrow');
+    const narrow = spiedJobs(narrowTask);
     const answers = asked.map((query) => answerOf(dataset, query));
     for (const query of asked) await ask(snapshot, query, inline);
     const heldBytes = memory.takenBytes - columns.bytes;
     for (const workers of pools) {
       for (const [i, query] of asked.entries()) {
-        narrow.mockClear();
+        narrow.clear();
         const alone = await ask(snapshot, query, inline);
         const { text, stats } = await ask(snapshot, query, workers);
         expect(text === answers[i]).toBe(true);
@@ -219,12 +233,12 @@ describe('many row groups in memory', () => {
         }
         // A text is searched where it was: no job takes it along.
         const isForThem = workers !== inline && query !== asked.at(-1);
-        if (isForThem) expect(narrow.mock.calls.length).toBeGreaterThan(0);
-        else expect(narrow).not.toHaveBeenCalled();
-        expect(narrow.mock.calls.length).toBeLessThan(20);
+        if (isForThem) expect(narrow.jobs().length).toBeGreaterThan(0);
+        else expect(narrow.jobs()).toEqual([]);
+        expect(narrow.jobs().length).toBeLessThan(20);
       }
     }
-    narrow.mockRestore();
+    narrow.restore();
     await vacant(snapshot, asked.length * (1 + 2 * pools.length));
     expect(columns.pinnedBytes).toBe(0);
     expect(memory.takenBytes - columns.bytes).toBe(heldBytes);
@@ -234,7 +248,7 @@ describe('many row groups in memory', () => {
   it('are looked at by the thread that asks where little is found, until it has compared many bytes', async () => {
     // Each row group has a string of a megabyte in its dictionary, and five rows that match.
     const texts = ['a', 'b'.repeat(1_000_000)];
-    const narrow = vi.spyOn(QueryThreads.prototype, 'narrow');
+    const narrow = spiedJobs(narrowTask);
     const columns = new BufferPool(1 << 28, sharedMemory());
     for (const rowGroups of [40, 150]) {
       const records = Array.from({ length: 6 * rowGroups }, (_, i) => ({
@@ -246,12 +260,12 @@ describe('many row groups in memory', () => {
       const snapshot = await store(stored, layout, columns);
       const query: Query = { ...whole, predicates: [start('a')] };
       for (let i = 0; i < 2; i++) {
-        narrow.mockClear();
+        narrow.clear();
         expect((await ask(snapshot, query, several)).text).toBe(answerOf(stored, query));
       }
-      expect(narrow.mock.calls.length > 0).toBe(rowGroups === 150);
+      expect(narrow.jobs().length > 0).toBe(rowGroups === 150);
     }
-    narrow.mockRestore();
+    narrow.restore();
     columns.close();
   });
 });
@@ -297,18 +311,18 @@ describe('a long answer with threads', () => {
     const snapshot = await store(dataset, { segments: 1, rowGroupRows: 2000 }, new BufferPool(1 << 28));
     // 200 rows of each of the 15 row groups.
     const tenth = { limit: 10_000, predicates: [like('7 done')] };
-    const write = vi.spyOn(QueryThreads.prototype, 'writeLines');
+    const write = spiedJobs(linesTask);
     for (let i = 0; i < 2; i++) {
-      write.mockClear();
+      write.clear();
       const { text, stats } = await ask(snapshot, tenth, single);
       expect(text === answerOf(dataset, tenth)).toBe(true);
       expect(stats.rowsReturned).toBe(3000);
     }
     // The first three are written by the thread that answers; one job is begun as soon as there are rows for it.
-    const tables = write.mock.calls.map(([job]) => job.tables);
+    const tables = write.jobs().map(({ tables }) => tables);
     expect(tables.reduce((sum, count) => sum + count, 0)).toBe(12);
     expect(tables.length).toBeLessThan(5);
-    write.mockRestore();
+    write.restore();
     await vacant(snapshot, 2);
   });
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { WatchedAnswer } from '../../server/answer-watch.js';
-import { TrustedProxies } from '../../server/client-address.js';
-import { connectionsMax } from '../../server/http-limits.js';
-import { OpenConnections, type OpenConnection } from '../../server/open-connections.js';
+import { WatchedAnswer } from '../../server/route/answer-watch.js';
+import { TrustedProxies } from '../../server/route/client-address.js';
+import { connectionsMax } from '../../server/http/http-limits.js';
+import { OpenConnections, type OpenConnection } from '../../server/http/open-connections.js';
 import { logged, serve, transports } from './running.js';
 import { piece, ScriptedStore, until } from './scripted-store.js';
 import { ask, Wire } from './wire.js';

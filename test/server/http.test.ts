@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { DamageError, LogstrataError } from '../../engine/errors.js';
-import { startServer } from '../../server/server.js';
+import { DamageError, LogstrataError } from '../../engine/terms/errors.js';
+import { startServer } from '../../server/route/server.js';
 import { logged, serve, transports } from './running.js';
 import { piece, ScriptedStore, until } from './scripted-store.js';
 import { ask, shout, Wire } from './wire.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { wholeAnswerBytesMax } from '../../server/http-limits.js';
+import { wholeAnswerBytesMax } from '../../server/http/http-limits.js';
 import { serve, transports } from './running.js';
 import { piece, ScriptedStore, until } from './scripted-store.js';
 import { shout, Wire } from './wire.js';

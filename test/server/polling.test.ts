@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { makeSchema } from '../../engine/schema.js';
-import { gzippedAtOnce } from '../../server/gzip.js';
+import { makeSchema } from '../../engine/terms/schema.js';
+import { gzippedAtOnce } from '../../server/route/gzip.js';
 import { serve, transports } from './running.js';
 import { piece, ScriptedStore } from './scripted-store.js';
 import { ask, Wire } from './wire.js';

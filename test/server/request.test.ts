@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatCursor } from '../../engine/cursor.js';
-import { makeSchema } from '../../engine/schema.js';
-import type { Query } from '../../engine/scan/query.js';
-import { ProblemError } from '../../server/problem.js';
-import { parseAgentPath, parseQueryRequest } from '../../server/request.js';
+import { formatCursor } from '../../engine/terms/cursor.js';
+import { makeSchema } from '../../engine/terms/schema.js';
+import type { Query } from '../../engine/scan/plan/query.js';
+import { ProblemError } from '../../server/http/problem.js';
+import { parseAgentPath, parseQueryRequest } from '../../server/route/request.js';
 
 const schema = makeSchema([
   { name: 'time', type: 'time' },
@@ -138,6 +138,11 @@ describe('filters', () => {
     ['message__like=', { kind: 'string', field: message, op: 'like', value: '' }],
     ['message__exact=%EF%BB%BFx%00', { kind: 'string', field: message, op: 'exact', value: '\uFEFFx\0' }],
     ['message__exact=%EF%BF%BD', { kind: 'string', field: message, op: 'exact', value: '\uFFFD' }],
+    ['message__not_like=x', { kind: 'string', field: message, op: 'not_like', value: 'x' }],
+    [
+      'status__in=7',
+      { kind: 'set', field: status, members: [{ kind: 'int', field: status, op: 'eq', value: 7n }] },
+    ],
     ['%6Dessage__like=x', { kind: 'string', field: message, op: 'like', value: 'x' }],
   ])('%j is read', (rawQuery, expected) => {
     expect(parse(rawQuery)).toEqual({ ...none, predicates: [expected] });
@@ -153,6 +158,18 @@ describe('filters', () => {
         { kind: 'int', field: status, op: 'ne', value: 304n },
       ],
     });
+  });
+
+  it('reads the values of in as one set for each field, wherever they stand', () => {
+    const member = (value: string) => ({ kind: 'string', field: message, op: 'exact', value });
+    const statusIs = (value: bigint) => ({ kind: 'int', field: status, op: 'eq', value });
+    expect(parse('message__in=a&status__in=1&message__like=x&message__in=b&status__in=2').predicates).toEqual(
+      [
+        { kind: 'set', field: message, members: [member('a'), member('b')] },
+        { kind: 'set', field: status, members: [statusIs(1n), statusIs(2n)] },
+        { kind: 'string', field: message, op: 'like', value: 'x' },
+      ],
+    );
   });
 
   it.each([
@@ -178,7 +195,7 @@ describe('filters', () => {
     ['time__eq=2025-01-02', 'time__eq', /decimal integer/],
     ['status__exact=5', 'status__exact', /eq, ne, gt, gte, lt, lte/],
     ['seconds__like=5', 'seconds__like', /eq, ne, gt, gte, lt, lte/],
-    ['message__eq=5', 'message__eq', /exact, like, prefix, suffix/],
+    ['message__eq=5', 'message__eq', /exact, like, prefix, suffix, ne, not_like, not_prefix, not_suffix, in/],
     ['time__like=5', 'time__like', /since, until, eq, ne, gt, gte, lt, lte/],
     ['status__since=1d', 'status__since', /eq, ne, gt/],
     ['message__lik=x', 'message__lik', /did you mean "like"/],
@@ -192,6 +209,20 @@ describe('filters', () => {
     ['limt=5', 'limt', /did you mean "limit"/],
     ['Limit=5', 'Limit', /did you mean "limit"/],
     ['status=200', 'status', /needs an operator/],
+    ['status_gte=500', 'status_gte', /unknown parameter "status_gte": write status__gte=500, a filter is/],
+    ['status.gte=500', 'status.gte', /: write status__gte=500,/],
+    ['status%3E=500', 'status>', /: write status__gte=500,/],
+    ['status%3E%3D500', 'status>=500', /: write status__gte=500,/],
+    ['status<=500', 'status<', /: write status__lte=500,/],
+    ['status>500', 'status>500', /: write status__gt=500,/],
+    ['status!=500', 'status!', /: write status__ne=500,/],
+    ['status__>=500', 'status__>', /has no operator ">": write status__gte=500\. Its operators are eq/],
+    ['time>=2025-01-02', 'time>', /: write time__since=2025-01-02,/],
+    ['message_like=x', 'message_like', /: write message__like=x,/],
+    ['message!=x', 'message!', /: write message__ne=x,/],
+    ['message>=x', 'message>', /unknown parameter "message>" \(did you mean "message"\?\)/],
+    ['message__==x', 'message__', /has no operator "": write message__exact=x\./],
+    [`status>=${'5'.repeat(300)}`, 'status>', /unknown parameter "status>" \(did you mean "status"\?\)/],
     ['nonsense=5', 'nonsense', /unknown parameter "nonsense".*time, status/],
     ['=5', '', /unknown parameter ""/],
     ['__=1', '__', /unknown field/],

@@ -1,9 +1,9 @@
 import { afterEach } from 'vitest';
-import type { AgentStore } from '../../engine/archive.js';
-import { startServer } from '../../server/server.js';
-import type { RunningServer, ServerOptions } from '../../server/server.js';
-import type { TransportName } from '../../server/transport.js';
-import { loadUws } from '../../server/uws-binary.js';
+import type { AgentStore } from '../../engine/archive/archive.js';
+import { startServer } from '../../server/route/server.js';
+import type { RunningServer, ServerOptions } from '../../server/route/server.js';
+import type { TransportName } from '../../server/http/transport.js';
+import { loadUws } from '../../server/http/uws-binary.js';
 
 /** All transports that this machine can run. */
 export const transports: TransportName[] = 'uws' in loadUws() ? ['uws', 'node'] : ['node'];

@@ -1,10 +1,11 @@
-import type { AgentStore, ReadyIterable, Scan, ScanOptions } from '../../engine/archive.js';
+import type { AgentStore } from '../../engine/archive/archive.js';
 import { newScanStats } from '../../engine/scan/execute.js';
-import { signalOf } from '../../engine/scan/pace.js';
-import { Driver, type Steps } from '../../engine/scan/steps.js';
-import type { Query } from '../../engine/scan/query.js';
-import { makeSchema } from '../../engine/schema.js';
-import type { Schema } from '../../engine/schema.js';
+import { signalOf } from '../../engine/store/reading/pace.js';
+import { Driver, type Steps } from '../../engine/store/reading/steps.js';
+import type { Query } from '../../engine/scan/plan/query.js';
+import { makeSchema } from '../../engine/terms/schema.js';
+import type { Schema } from '../../engine/terms/schema.js';
+import type { ReadyIterable, Scan, ScanOptions } from '../../engine/scan/plan/scan.js';
 
 export const scriptedSchema: Schema = makeSchema([
   { name: 'time', type: 'time' },
@@ -87,6 +88,7 @@ export class ScriptedStore implements AgentStore {
   append = unused;
   beginLoad = unused;
   rejectedFiles = unused;
+  lostLoads = unused;
   rejectedLines = unused;
   compact = unused;
   verify = unused;

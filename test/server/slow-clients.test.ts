@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { idleTimeoutMs } from '../../server/http-limits.js';
-import type { TransportName } from '../../server/transport.js';
+import { idleTimeoutMs } from '../../server/http/http-limits.js';
+import type { TransportName } from '../../server/http/transport.js';
 import { serve, transports } from './running.js';
 import { piece, ScriptedStore, until } from './scripted-store.js';
 import { ask, Wire } from './wire.js';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseTimeValue } from '../../server/time-value.js';
-import { instantOfWallClock, zoneOffset } from '../../server/time-zone.js';
+import { parseTimeValue } from '../../server/route/time-value.js';
+import { instantOfWallClock, zoneOffset } from '../../server/route/time-zone.js';
 
 const now = Date.UTC(2026, 0, 15, 12, 0, 0, 250);
 
@@ -144,6 +144,9 @@ describe('the timezone setting', () => {
     // A whole day that does not exist.
     ['Pacific/Apia', '2011-12-30 12:00:00', '2011-12-30T10:00:00.000Z'],
     ['+02:00', '2025-07-02 12:00:00', '2025-07-02T10:00:00.000Z'],
+    // Long before there were zones, by the Gregorian calendar.
+    ['America/New_York', '1582-10-09 19:03:58', '1582-10-10T00:00:00.000Z'],
+    ['America/New_York', '1000-02-27 19:03:58', '1000-02-28T00:00:00.000Z'],
     // A change of half an hour.
     ['Australia/Lord_Howe', '2025-10-05 02:15:00', '2025-10-04T15:30:00.000Z'],
   ])('%s: %s is %s', (zone, text, expected) => {

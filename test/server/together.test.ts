@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import type { AgentStore } from '../../engine/archive.js';
+import type { AgentStore } from '../../engine/archive/archive.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { append, noon, openOn, schema } from '../engine/store/memory-archive.js';
 import { serve, transports } from './running.js';

@@ -1,9 +1,9 @@
-import { LogstrataError } from '../../engine/errors.js';
-import type { Directory, ReadableFile, WritableFile } from '../../engine/storage/directory.js';
+import { LogstrataError } from '../../engine/terms/errors.js';
+import type { Directory, ReadableFile, WritableFile } from '../../engine/store/disk/directory.js';
 import { seededRandom } from '../model/random.js';
 import { MemoryFile, type CrashMode } from './memory-file.js';
 import { MemoryFolder, MemoryTree } from './memory-tree.js';
-import { joinPath, pathParts } from '../../engine/storage/relative-path.js';
+import { joinPath, pathParts } from '../../engine/store/disk/relative-path.js';
 
 /** The operations that change something on the disk; a crash or a fault can hit each of them. */
 export type MutatingOperation =

@@ -3,12 +3,12 @@ import { copyFile, mkdtemp, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { readAgentFile } from '../../agents/agent-file.js';
-import { loadFiles } from '../../agents/load.js';
-import { loadStream } from '../../agents/load-stream.js';
-import type { AgentStore } from '../../engine/archive.js';
+import { readAgentFile } from '../../agents/definition/agent-file.js';
+import { loadFiles } from '../../agents/load/load.js';
+import { loadStream } from '../../agents/load/load-stream.js';
+import type { AgentStore } from '../../engine/archive/archive.js';
 import { openArchive } from '../../engine/index.js';
-import type { StringOp } from '../../engine/scan/query.js';
+import type { NeedleOp } from '../../engine/scan/plan/query.js';
 import { answer } from '../engine/store/memory-archive.js';
 import { readCsv } from './csv.js';
 
@@ -117,7 +117,7 @@ async function storedRows(store: AgentStore, query: Parameters<typeof answer>[1]
 
 /** The answers to filters on each string field must be the rows that hold, in the order of the records. */
 async function checkFilters(store: AgentStore, stored: readonly StoredRow[]): Promise<void> {
-  const holds: Record<StringOp, (value: string, part: string) => boolean> = {
+  const holds: Record<NeedleOp, (value: string, part: string) => boolean> = {
     exact: (value, part) => value === part,
     like: (value, part) => value.toLowerCase().includes(part.toLowerCase()),
     prefix: (value, part) => value.toLowerCase().startsWith(part.toLowerCase()),
@@ -127,7 +127,7 @@ async function checkFilters(store: AgentStore, stored: readonly StoredRow[]): Pr
     if (type !== 'string') continue;
     for (const at of [0, 700, 1999]) {
       const whole = String(stored[at]![name]);
-      const parts: [StringOp, string][] = [
+      const parts: [NeedleOp, string][] = [
         ['exact', whole],
         ['like', whole.slice(2, 9).toUpperCase()],
         ['prefix', whole.slice(0, 6).toLowerCase()],

@@ -90,15 +90,15 @@ it('the lockfile names no registry', () => {
 
 it('every bound of limits.ts is kept by somebody', () => {
   const source = parse({
-    path: 'engine/limits.ts',
-    text: readFileSync(join(root, 'engine/limits.ts'), 'utf8'),
+    path: 'engine/terms/limits.ts',
+    text: readFileSync(join(root, 'engine/terms/limits.ts'), 'utf8'),
   });
   const names: string[] = [];
   visit(source, (node) => {
     if (ts.isVariableDeclaration(node) && ts.isIdentifier(node.name)) names.push(node.name.text);
   });
   const others = sourceFiles(['engine', 'agents', 'server']).filter(
-    ({ path }) => path !== 'engine/limits.ts',
+    ({ path }) => path !== 'engine/terms/limits.ts',
   );
   const unused = names.filter((name) => !others.some(({ text }) => new RegExp(`\\b${name}\\b`).test(text)));
   expect(names.length).toBeGreaterThan(10);

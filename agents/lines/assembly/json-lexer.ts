@@ -10,8 +10,8 @@ const closeBracket: u32 = 0x5d;
 const openBrace: u32 = 0x7b;
 const closeBrace: u32 = 0x7d;
 
-/** Brackets open at once: a bit each. */
-const depthMax: u32 = 64;
+/** Brackets open at once in a value: a bit each. */
+export const depthMax: u32 = 64;
 
 /** The first address from `at` on that holds no blank, tab or carriage return. */
 export function skipSpace(at: usize): usize {

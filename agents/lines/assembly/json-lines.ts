@@ -1,5 +1,5 @@
 // Lines that are one JSON object each, taken apart into spans: see line-spans.ts for the layout and json-lexer.ts for the values.
-import { hasEscape, nestedEnd, numberEnd, skipSpace, stringEnd, wordEnd } from './json-lexer';
+import { depthMax, hasEscape, nestedEnd, numberEnd, skipSpace, stringEnd, wordEnd } from './json-lexer';
 import {
   hasHighByte,
   kindAbsent,
@@ -24,58 +24,72 @@ const openBrace: u32 = 0x7b;
 const openBracket: u32 = 0x5b;
 const closeBrace: u32 = 0x7d;
 
-/** The field of a key that nobody wants. */
-const unwanted: u32 = 0xffffffff;
+/** A slot of the table that holds no key. */
+const noKey: u32 = 0xffffffff;
 
-/** A wanted key: its address, its length, its field. */
-const keyBytes: usize = 12;
+/** The parent of the keys in the line's own object. Other parents are known by the spans of their values. */
+const ofLine: u32 = 0xffffffff;
 
-/** Members of a line whose keys are remembered, and what is: where the key stood, up to its value, and its field. */
+/**
+ * A wanted key: its address, its length, the parent that holds it, its use. The use is the number of its value's span, with a bit for a key that may come
+ * once in a line at most, and one for a key in whose object others are wanted.
+ */
+const keyBytes: usize = 16;
+const isOnce: u32 = 0x80000000;
+const isParent: u32 = 0x40000000;
+const spanNumber: u32 = 0x3fffffff;
+
+/** The use of a key that nobody wants; uses with one of the bits are greater. */
+const unwanted: u32 = 0x3fffffff;
+
+/** Members of a line whose keys are remembered, and what is: where the key stood, up to its value, its use, and its parent. */
 const slotCount: usize = 64;
-const slotBytes: usize = 12;
+const slotBytes: usize = 16;
 
 /** Bytes that `splitJsonLines` needs for the keys of the line before. */
 export function jsonSlotsBytes(): usize {
   return slotCount * slotBytes;
 }
 
-/** FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/), folded so that the low bits see all of it. */
-function hashOf(at: usize, length: u32): u32 {
-  let hash: u32 = 0x811c9dc5;
+/** FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/), begun with the parent, folded so that the low bits see all of it. */
+function hashOf(at: usize, length: u32, parent: u32): u32 {
+  let hash: u32 = 0x811c9dc5 ^ parent;
   for (let i: u32 = 0; i < length; i++) hash = (hash ^ (<u32>load<u8>(at + i))) * 0x01000193;
   return hash ^ (hash >>> 15);
 }
 
 /**
- * Builds the table by which keys are found: `mask + 1` words, a power of two more than twice `count`. The keys are three words
- * each, and no two are alike.
+ * Builds the table by which keys are found: `mask + 1` words, a power of two more than twice `count`. No two keys
+ * of one parent are alike.
  */
 export function buildKeyTable(keys: usize, count: u32, table: usize, mask: u32): void {
   memory.fill(table, 0xff, (<usize>mask + 1) << 2);
   for (let i: u32 = 0; i < count; i++) {
     const key = keys + <usize>i * keyBytes;
-    let slot = hashOf(<usize>load<u32>(key), load<u32>(key, 4)) & mask;
-    while (load<u32>(table + ((<usize>slot) << 2)) != unwanted) slot = (slot + 1) & mask;
+    let slot = hashOf(<usize>load<u32>(key), load<u32>(key, 4), load<u32>(key, 8)) & mask;
+    while (load<u32>(table + ((<usize>slot) << 2)) != noKey) slot = (slot + 1) & mask;
     store<u32>(table + ((<usize>slot) << 2), i);
   }
 }
 
-function findKey(at: usize, length: u32, keys: usize, table: usize, mask: u32): u32 {
-  let slot = hashOf(at, length) & mask;
+/** The use of a key that a parent's object holds. */
+function findKey(at: usize, length: u32, parent: u32, keys: usize, table: usize, mask: u32): u32 {
+  let slot = hashOf(at, length, parent) & mask;
   while (true) {
     const number = load<u32>(table + ((<usize>slot) << 2));
-    if (number == unwanted) return unwanted;
+    if (number == noKey) return unwanted;
     const key = keys + <usize>number * keyBytes;
-    if (load<u32>(key, 4) == length && sameBytes(at, <usize>load<u32>(key), length)) return load<u32>(key, 8);
+    const isAlike = load<u32>(key, 4) == length && load<u32>(key, 8) == parent;
+    if (isAlike && sameBytes(at, <usize>load<u32>(key), length)) return load<u32>(key, 12);
     slot = (slot + 1) & mask;
   }
 }
 
-/** The field of the key found last by `readKey`. */
-let keyField: u32 = 0;
+/** The use of the key found last by `readKey`. */
+let keyUse: u32 = 0;
 
 /** Reads a key that the slot does not foretell, and has it foretell it. Returns the address of the value, 0 for an odd key. */
-function readKey(at: usize, slot: usize, keys: usize, table: usize, mask: u32): usize {
+function readKey(at: usize, slot: usize, parent: u32, keys: usize, table: usize, mask: u32): usize {
   if (load<u8>(at) != quote) return 0;
   const keyEnd = stringEnd(at + 1);
   // A key with escapes is longer than what it means.
@@ -83,11 +97,42 @@ function readKey(at: usize, slot: usize, keys: usize, table: usize, mask: u32): 
   let value = skipSpace(keyEnd + 1);
   if (load<u8>(value) != colon) return 0;
   value = skipSpace(value + 1);
-  keyField = findKey(at + 1, <u32>(keyEnd - at - 1), keys, table, mask);
+  keyUse = findKey(at + 1, <u32>(keyEnd - at - 1), parent, keys, table, mask);
   store<u32>(slot, <u32>at);
   store<u32>(slot, <u32>(value - at), 4);
-  store<u32>(slot, keyField, 8);
+  store<u32>(slot, keyUse, 8);
+  store<u32>(slot, parent, 12);
   return value;
+}
+
+/** Reads the value at `at` into a span, 0 for none. Returns the address behind it, 0 for an odd value. */
+function readValue(text: usize, at: usize, span: usize): usize {
+  const first = <u32>load<u8>(at);
+  let kind = kindText;
+  let start = at;
+  let end: usize;
+  let behind: usize;
+  if (first == quote) {
+    start++;
+    end = stringEnd(start);
+    if (hasEscape) kind = kindEscaped;
+    behind = end + 1;
+  } else if (first == openBrace || first == openBracket) {
+    kind = kindOther;
+    behind = end = nestedEnd(at);
+  } else if (first - 0x30 <= 9 || first == 0x2d) {
+    kind = kindNumber;
+    behind = end = numberEnd(at);
+  } else {
+    kind = first == 0x6e ? kindAbsent : kindOther;
+    behind = end = wordEnd(at);
+  }
+  if (end == 0) return 0;
+  if (span != 0) {
+    store<u32>(span, <u32>(start - text));
+    store<u32>(span, (<u32>(end - start)) | (kind << kindShift), 4);
+  }
+  return behind;
 }
 
 /** Reads the object at `at`, whose spans are at `row`. Returns the address behind it, 0 where the line is odd. */
@@ -106,49 +151,51 @@ function readObject(
   if (load<u8>(at) == closeBrace) return at + 1;
   const lastSlot = slots + (slotCount - 1) * slotBytes;
   let slot = slots;
+  let parent = ofLine;
+  let depth: u32 = 0;
   while (true) {
     const foretold = load<u32>(slot, 4);
-    let field: u32;
+    let use: u32;
     // Lines are mostly alike: their keys come in the same order, with the same blanks.
-    if (foretold != 0 && sameBytes(at, <usize>load<u32>(slot), foretold)) {
+    if (foretold != 0 && load<u32>(slot, 12) == parent && sameBytes(at, <usize>load<u32>(slot), foretold)) {
       at = skipSpace(at + foretold);
-      field = load<u32>(slot, 8);
+      use = load<u32>(slot, 8);
     } else {
-      at = readKey(at, slot, keys, table, mask);
+      at = readKey(at, slot, parent, keys, table, mask);
       if (at == 0) return 0;
-      field = keyField;
+      use = keyUse;
     }
     if (slot < lastSlot) slot += slotBytes;
-    const first = <u32>load<u8>(at);
-    let kind = kindText;
-    let start = at;
-    let end: usize;
-    let behind: usize;
-    if (first == quote) {
-      start++;
-      end = stringEnd(start);
-      if (hasEscape) kind = kindEscaped;
-      behind = end + 1;
-    } else if (first == openBrace || first == openBracket) {
-      kind = kindOther;
-      behind = end = nestedEnd(at);
-    } else if (first - 0x30 <= 9 || first == 0x2d) {
-      kind = kindNumber;
-      behind = end = numberEnd(at);
+    const span = row + <usize>(use & spanNumber) * spanBytes;
+    let isOpened = false;
+    if (use > unwanted) {
+      // What is there is the same key's, or the value of a key that has the whole path for its name, which goes first.
+      if ((use & isOnce) != 0 && load<u32>(span) != 0) return 0;
+      isOpened = (use & isParent) != 0 && load<u8>(at) == openBrace;
+    }
+    if (isOpened) {
+      if (depth++ == depthMax) return 0;
+      // While the object is open, its span has the parent around it in the place of the length.
+      store<u32>(span, <u32>(at - text));
+      store<u32>(span, parent, 4);
+      parent = use & spanNumber;
+      at = skipSpace(at + 1);
+      if (load<u8>(at) != closeBrace) continue;
     } else {
-      kind = first == 0x6e ? kindAbsent : kindOther;
-      behind = end = wordEnd(at);
+      at = readValue(text, at, use == unwanted ? 0 : span);
+      if (at == 0) return 0;
+      at = skipSpace(at);
     }
-    if (end == 0) return 0;
-    if (field != unwanted) {
-      const span = row + <usize>field * spanBytes;
-      store<u32>(span, <u32>(start - text));
-      store<u32>(span, (<u32>(end - start)) | (kind << kindShift), 4);
+    while (load<u8>(at) == closeBrace) {
+      at++;
+      if (parent == ofLine) return at;
+      const closed = row + <usize>parent * spanBytes;
+      parent = load<u32>(closed, 4);
+      store<u32>(closed, (<u32>(at - text) - load<u32>(closed)) | (kindOther << kindShift), 4);
+      depth--;
+      at = skipSpace(at);
     }
-    at = skipSpace(behind);
-    const next = <u32>load<u8>(at);
-    if (next == closeBrace) return at + 1;
-    if (next != comma) return 0;
+    if (load<u8>(at) != comma) return 0;
     at = skipSpace(at + 1);
   }
 }

@@ -23,7 +23,7 @@ export const lineTaken: u8 = 0;
 /** The state of a line that the kernels don't take. */
 export const lineOdd: u8 = 1;
 
-/** Longer lines are not taken: `lineBytesMax` of engine/limits.ts. */
+/** Longer lines are not taken: `lineBytesMax` of engine/terms/limits.ts. */
 export const takenLineBytesMax: usize = 1024 * 1024;
 
 const lineFeed: i8 = 0x0a;

@@ -21,6 +21,7 @@ const kindInt64: u32 = 0;
 const kindFloat64: u32 = 1;
 const kindString: u32 = 2;
 const kindNull: u32 = 4;
+const kindBool: u32 = 5;
 
 /** The address behind what `writeJsonRows` has written. */
 let end: usize = 0;
@@ -110,6 +111,7 @@ function writeValue(at: usize, column: usize, row: u32, atMax: usize): usize {
   const data = <usize>load<u32>(column, dataOffset);
   if (kind == kindInt64) return writeInteger(at, load<i64>(data + (entry << 3)));
   if (kind == kindFloat64) return writeDouble(at, load<f64>(data + (entry << 3)));
+  if (kind == kindBool) return writeBool(at, load<u32>(data + (entry << 3)));
   const place = <usize>load<u32>(column, offsetsOffset) + (entry << 2);
   const start = load<u32>(place);
   const length = load<u32>(place, 4) - start;
@@ -121,6 +123,17 @@ function writeValue(at: usize, column: usize, row: u32, atMax: usize): usize {
   if (kind == kindString) return writeString(at, data + start, length);
   copyLoose(at, data + start, length);
   return at + length;
+}
+
+/** Writes `false` for 0, else `true`. Returns the end. */
+function writeBool(at: usize, value: u32): usize {
+  if (value != 0) {
+    store<u32>(at, 0x65757274);
+    return at + 4;
+  }
+  store<u32>(at, 0x736c6166);
+  store<u8>(at, 0x65, 4);
+  return at + 5;
 }
 
 /** Rows that are looked at before they are written: what they touch fits the near caches, and their misses are waited for together. */

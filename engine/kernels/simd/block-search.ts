@@ -1,4 +1,4 @@
-import { assert } from '../../assert.js';
+import { assert } from '../../terms/assert.js';
 import * as plain from '../block-search.js';
 import type { BlockVerdict, KernelNeedle } from '../block-search.js';
 import { bufferBytes } from '../../memory/allocator.js';

@@ -1,10 +1,10 @@
-import { bitmapBytes } from '../../columns/column.js';
-import { jsonFloat64, jsonInt64, jsonNull, writeJsonRows as writePlainRows } from '../json-rows.js';
+import { jsonBool, jsonFloat64, jsonInt64, jsonNull, writeJsonRows as writePlainRows } from '../json-rows.js';
 import type { JsonColumn, JsonKeys, JsonOutput, JsonTable } from '../json-rows.js';
 import { bufferBytes } from '../../memory/allocator.js';
 import { openScratch, scratchBytes } from '../../memory/scratch.js';
 import { sharedMemory } from '../../memory/shared-memory.js';
 import { kernelsOver, type Kernels } from '../kernels.js';
+import { bitmapBytes } from '../bitmap.js';
 
 /** Puts an array into the kernels' memory and gives its address. */
 export type Place = (array: Uint8Array | Uint16Array | Int32Array | Uint32Array | Float64Array) => number;
@@ -91,6 +91,7 @@ function columnOfWords(
     case jsonNull:
       return absent;
     case jsonInt64:
+    case jsonBool:
       return { ...absent, kind, validity, codes, halves: new Int32Array(buffer, dataAt, 2 * entries!) };
     case jsonFloat64:
       return { ...absent, kind, validity, codes, doubles: new Float64Array(buffer, dataAt, entries) };

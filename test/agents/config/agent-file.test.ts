@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parseAgentFile, readAgentFile, readAgents } from '../../../agents/agent-file.js';
-import { ConfigError, formatProblem } from '../../../agents/config-error.js';
-import type { AgentDefinition } from '../../../agents/definition.js';
+import { parseAgentFile, readAgentFile, readAgents } from '../../../agents/definition/agent-file.js';
+import { ConfigError, formatProblem } from '../../../agents/definition/config-error.js';
+import type { AgentDefinition } from '../../../agents/definition/definition.js';
 
 const file = "file: { path: '/var/log/x\\.log', format: json }\n";
 
@@ -109,6 +109,8 @@ retention: { period: 7d, interval: 1h }
   test('of JSON needs no regex and takes any source', () => {
     const agent = parse(`fields: [{name: a}, {name: b, source: "x.y-z"}]\n${file}`);
     expect(agent.file).toEqual({ directory: '/var/log', namePattern: 'x\\.log', format: 'json' });
+    const logfmt = parse("fields: [{ name: m, source: a.b }]\nfile: { path: '/var/log/x', format: logfmt }");
+    expect(logfmt.file?.format).toBe('logfmt');
     expect(agent.fields[1]!.source).toBe('x.y-z');
     expect(agent.notes).toEqual([]);
   });
@@ -196,6 +198,10 @@ describe('what the public service accepts', () => {
       bytesMax: null,
       graceMs: 86_400_000,
     });
+    expect(parse(`fields: [{name: a}]\n${file}rejected: { max_bytes: 2gb }`).rejectedBytesMax).toBe(
+      2 * 1024 ** 3,
+    );
+    expect(parse(`fields: [{name: a}]\n${file}`).rejectedBytesMax).toBeUndefined();
     expect(parse(`fields: [{name: a}]\n${file}retention: { max_bytes: 2gb }`).retention).toEqual({
       periodMs: null,
       intervalMs: 3_600_000,
@@ -247,7 +253,7 @@ describe('problems', () => {
     ],
     [
       'fields:\n  - name: a\n    type: integer\n',
-      ':3:11: type must be int, float, string or time, not "integer"',
+      ':3:11: type must be int, float, string, time or bool, not "integer"',
     ],
     ['fields:\n  - name: a\n    type: [int]\n', ':3:11: type must be a text, not a list'],
     ['fields:\n  - name: Status\n', ':2:11: field name "Status" must be lowercase'],
@@ -282,10 +288,12 @@ describe('problems', () => {
     ['fields:\n  - name: !secret a\n', ':2:11: the tag "!secret" means nothing here'],
     ['fields: [{name: a}]\nretention: { period: 0 }\n', ':2:22: period must be never, or a duration'],
     ['fields: [{name: a}]\nretention: { interval: -1h }\n', ':2:24: interval must be a duration'],
+    ['fields: [{name: a}]\nrejected: { max_bytes: much }\n', ':2:24: max_bytes must be a size'],
+    ['fields: [{name: a}]\nrejected: { max: 1mb }\n', 'unknown key "max"'],
     ['fields: [{name: a}]\nretention: { max_bytes: much }\n', ':2:25: max_bytes must be a size such as'],
     [
       'fields: [{name: a}]\ncolour: red\n',
-      ':2:1: unknown key "colour": the file has fields, file, retention and system',
+      ':2:1: unknown key "colour": the file has fields, file, rejected, retention and system',
     ],
     ['fields: [{name: a}]\nsystem: {}\n', 'an agent has "file" or "system", not both'],
   ])('%j: %s', (text, expected) => {
@@ -308,13 +316,25 @@ describe('problems', () => {
     ["{ path: '/l.*/a', regex: '(?P<a>x)' }", 'the folder of path is taken as it is written'],
     ["{ regex: '(?P<a>x)' }", ':2:7: path is missing'],
     ["{ path: '/l/a' }", ':2:7: regex is missing: the format plain needs one'],
-    ["{ path: '/l/a', format: json, regex: x }", 'regex is for the format plain'],
-    ["{ path: '/l/a', format: xml }", ':2:31: format must be plain or json, not "xml"'],
+    ["{ path: '/l/a', format: json, regex: x }", 'regex is for the format plain; lines of json name their'],
+    [
+      "{ path: '/l/a', format: logfmt, regex: x }",
+      'regex is for the format plain; lines of logfmt name their',
+    ],
+    ["{ path: '/l/a', format: xml }", ':2:31: format must be plain, json or logfmt, not "xml"'],
     [
       "{ path: '/l/a', format: json, multiline: { timeout: 1s } }",
       'start is missing: an expression that finds',
     ],
     ["{ path: '/l/a', format: json, multiline: { start: '(' } }", 'start is not a regular expression in Go'],
+    [
+      `{ path: '/l/a', regex: '${'.{0,1000}'.repeat(40)}(?P<a>x)' }`,
+      'regex is too large: with its repetitions written out it has 80005 instructions, more than 65536',
+    ],
+    [
+      `{ path: '/l/a', format: json, multiline: { start: '${'.{0,1000}'.repeat(10)}' } }`,
+      'start is too large: with its repetitions written out it has 20002 instructions, more than 1627',
+    ],
     ["{ path: '/l/a', format: json, multiline: '^a' }", 'multiline must be a mapping with start, timeout,'],
     ["{ path: '/l/a', format: json, multiline: { start: a, timeout: 2h } }", 'timeout must be a duration'],
     [
@@ -396,7 +416,10 @@ describe('problems', () => {
     ],
     ['fields:\n\t- name: a', /:2:1: this is not YAML: tab/],
     ['"abc', /:1:\d+: this is not YAML: /],
-    ['- a\n- b', /:1:1: the file must be a mapping with fields, file, retention and system, not a list/],
+    [
+      '- a\n- b',
+      /:1:1: the file must be a mapping with fields, file, rejected, retention and system, not a list/,
+    ],
     ['a: 1\n---\nb: 2', /:3:1: a second document begins here/],
     ['? [a]\n: b', /:1:3: a key must be a word/],
     ['', /:1:1: fields is missing/],

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { ConfigError, formatProblem } from '../../../agents/config-error.js';
-import { parseConfig, readConfig } from '../../../agents/config-file.js';
-import { defaultConfig, parseListen } from '../../../agents/config.js';
+import { ConfigError, formatProblem } from '../../../agents/definition/config-error.js';
+import { parseConfig, readConfig } from '../../../agents/definition/config-file.js';
+import { defaultConfig, parseListen } from '../../../agents/definition/config.js';
 
 function problemsOf(text: string): string {
   try {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { parseByteSize } from '../../../agents/byte-size.js';
-import { parseDuration } from '../../../agents/duration.js';
+import { parseByteSize } from '../../../agents/definition/byte-size.js';
+import { parseDuration } from '../../../agents/definition/duration.js';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { compileTemplate } from '../../../agents/template.js';
-import { LogstrataError } from '../../../engine/errors.js';
+import { compileTemplate } from '../../../agents/templates/template.js';
+import { TemplateOverrun, TemplateWork } from '../../../agents/templates/template-work.js';
+import { LogstrataError } from '../../../engine/terms/errors.js';
 
 const record: Readonly<Record<string, string>> = {
   method: 'GET',
@@ -102,6 +103,55 @@ describe('what a template renders', () => {
   });
 });
 
+describe('the steps of a template', () => {
+  const doubled = '{{$x := .method}}' + '{{$x = print $x $x}}'.repeat(30);
+
+  test.each([
+    ['a text that is doubled again and again', doubled],
+    ['one that is printed again and again', '{{$x := .long}}' + '{{$x}}{{if .empty}}{{end}}'.repeat(100)],
+    ['functions of a long text', '{{len .long}}'.repeat(100)],
+    ['comparisons of long texts', '{{eq .long .other}}'.repeat(50)],
+    ['widths', `{{printf "${'%1000d'.repeat(50_000)}"${' 1'.repeat(50_000)}}}`],
+    ['verbs without values', '{{printf .verbs}}'],
+  ])('end with %s', (_, template) => {
+    const long: Readonly<Record<string, string>> = {
+      ...record,
+      long: 'x'.repeat(1_000_000),
+      other: `${'x'.repeat(999_999)}y`,
+      verbs: '%d'.repeat(1_000_000),
+    };
+    expect(() => compileTemplate(template).render((name) => long[name])).toThrow(TemplateOverrun);
+  });
+
+  test('are those of all templates of a line', () => {
+    const work = new TemplateWork();
+    const template = compileTemplate('{{len .long}}');
+    const renderAll = (): void => {
+      for (let i = 0; i < 10; i++) template.render(() => 'x'.repeat(1_000_000), work);
+    };
+    renderAll();
+    expect(renderAll).toThrow(TemplateOverrun);
+    work.begin();
+    renderAll();
+  });
+
+  test('suffice for what people write', () => {
+    const steps = '{{$x = printf "%s-%5d" .method .status}}'.repeat(100);
+    const work = new TemplateWork();
+    for (let i = 0; i < 200; i++) {
+      expect(compileTemplate(`{{$x := ""}}${steps}{{$x}}`).render((name) => record[name], work)).toBe(
+        'GET-  404',
+      );
+    }
+  });
+
+  test('count a text of any length in characters', () => {
+    const text = `é🦊${'x'.repeat(1_000_000)}`;
+    const template = compileTemplate('{{printf "%.2s|%5.1s|%-4.2s|" .t .t .t}}{{len (printf "%3s" .t)}}');
+    expect(template.render(() => text)).toBe('é🦊|    é|é🦊  |1000006');
+  });
+});
+
 test('a template names the fields that it uses, each once', () => {
   const template = compileTemplate('{{.a}}{{if .b}}{{.a}}{{end}}{{index . "c-d"}}{{printf "%s" .e}}');
   expect(template.fields).toEqual(['a', 'b', 'c-d', 'e']);
@@ -148,6 +198,7 @@ describe('mistakes say where they are', () => {
     ['{{range .a}}{{end}}', 3, '{{range}} is not supported'],
     ['{{.a"x"}}', 5, 'a blank is missing'],
     ['{{#a}}', 3, 'unexpected "#"'],
+    [`{{${'1'.repeat(401)}}}`, 3, 'a number has at most 400 digits'],
     ['{{index . .a}}', 3, 'the name of a field in quotes'],
     ['{{' + '('.repeat(200) + '1' + ')'.repeat(200) + '}}', 103, 'more than 100 levels'],
   ])('%j, character %i: %s', (template, character, message) => {

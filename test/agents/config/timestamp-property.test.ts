@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { compileTimestamp } from '../../../agents/timestamp.js';
+import { compileTimestamp } from '../../../agents/times/timestamp.js';
 
 const numRuns = process.env['LOGSTRATA_LONG'] === '1' ? 200_000 : 3000;
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { compileTimestamp } from '../../../agents/timestamp.js';
+import { compileTimestamp } from '../../../agents/times/timestamp.js';
 
 const now = Date.UTC(2026, 10, 21, 12, 0, 0);
 
@@ -223,6 +223,13 @@ describe('zones', () => {
     ['+02:00', '2026-11-17 10:00:00', '2026-11-17T08:00:00.000Z'],
     ['-0330', '2026-11-17 10:00:00', '2026-11-17T13:30:00.000Z'],
     ['+02', '2026-11-17 10:00:00', '2026-11-17T08:00:00.000Z'],
+    // Local mean time, on days that the Gregorian calendar counts also where it was not in use yet.
+    ['America/New_York', '1799-12-31 19:03:58', '1800-01-01T00:00:00.000Z'],
+    ['America/New_York', '1582-10-14 19:03:58', '1582-10-15T00:00:00.000Z'],
+    ['America/New_York', '1582-10-13 19:03:58', '1582-10-14T00:00:00.000Z'],
+    ['America/New_York', '1582-10-04 19:03:58', '1582-10-05T00:00:00.000Z'],
+    ['America/New_York', '1000-02-27 19:03:58', '1000-02-28T00:00:00.000Z'],
+    ['America/New_York', '0000-02-28 19:03:58', '0000-02-29T00:00:00.000Z'],
   ])('%s: %s', (timezone, text, expected) => {
     expect(read(layout, text, timezone)).toBe(expected);
   });

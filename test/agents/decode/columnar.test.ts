@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AgentDefinition } from '../../../agents/definition.js';
-import { createRecordDecoder } from '../../../agents/record-decoder.js';
+import type { AgentDefinition } from '../../../agents/definition/definition.js';
+import { createRecordDecoder } from '../../../agents/decode/record-decoder.js';
 import { BatchBuilder } from '../../../engine/columns/batch-builder.js';
 import { JsonLineSplitter } from '../../../agents/lines/json-lines.js';
 import { LineColumns } from '../../../agents/lines/line-columns.js';
-import { lineBytesMax, rowGroupRowsMax } from '../../../engine/limits.js';
+import { lineBytesMax, rowGroupRowsMax } from '../../../engine/terms/limits.js';
 import { agent, decodeLines } from './decode-lines.js';
 
 const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 400;
@@ -19,6 +19,7 @@ const definition = agent(
     { name: 'epoch', type: 'time', source: 'number' },
     { name: 'number', type: 'int' },
     { name: 'float', type: 'float', source: 'number' },
+    { name: 'flag', type: 'bool', source: 'number' },
     { name: 'text' },
     { name: 'again', source: 'text' },
     { name: 'host', source: 'host' },
@@ -195,7 +196,7 @@ function expectSame(agentDefinition: AgentDefinition, block: Uint8Array): void {
 
 describe('many JSON lines at once', () => {
   it('are taken by them, also with escapes, nested values and nulls', () => {
-    const splitter = new JsonLineSplitter(['text', 'at', 'number'].map((name) => Buffer.from(name)));
+    const splitter = new JsonLineSplitter(['text', 'at', 'number']);
     const columns = new LineColumns(splitter, [
       { kind: 'string', field: 0 },
       { kind: 'time', field: 1, format: 'rfc3339' },
@@ -223,12 +224,56 @@ describe('many JSON lines at once', () => {
     expect(columns.next()).toBe(false);
   });
 
+  it('are taken by them with paths into nested objects, but for keys on paths that come again', () => {
+    const columns = new LineColumns(new JsonLineSplitter(['a', 'a.b', 'a.b.c', 'x.y']), [
+      { kind: 'string', field: 0 },
+      { kind: 'string', field: 1 },
+      { kind: 'string', field: 2 },
+      { kind: 'string', field: 3 },
+    ]);
+    const taken = [
+      '{"a":{"b":{"c":"1","b":[{"c":2}]},"c":3},"x":{"y":{"z":[]}}}',
+      '{"a":{"b":{"c":"1","b":[{"c":2}]},"c":3},"x":{"y":{"z":[]}}}',
+      '{"x":{},"a":{ "b" : {} } ,"z":{"y":1}}',
+      '{"x":{"y":1},"x.y":2,"x.y":3,"a":4}',
+      '{"b":{"c":1},"c":2,"y":3,"a":["b"]}',
+      `{"x":{"y":${'['.repeat(64)}${']'.repeat(64)}},"a":{"b":null}}`,
+    ];
+    const odd = [
+      '{"x.y":2,"x":{"y":1}}',
+      '{"a":{"b":1},"a":{}}',
+      '{"a":1,"a":2}',
+      '{"x":{"y":1,"y":2}}',
+      '{"x":{"y":1}',
+      '{"x":{"y":1,}}',
+      '{"x":{,}}',
+      '{"x":{"\\u0079":1}}',
+      '{"x":{"y":1}]',
+    ];
+    const bytes = Buffer.from([...taken, ...odd].join('\n'));
+    expect(columns.open(bytes, 0, bytes.length, true)).toBe(bytes.length);
+    expect(columns.next()).toBe(true);
+    expect([...columns.states]).toEqual([...taken.map(() => 0), ...odd.map(() => 1)]);
+    const texts = columns.columns.map((column) => {
+      if (column.kind !== 'string') throw new Error('another kind of column');
+      const { bytes: text, offsets, presence } = column;
+      return taken.map((_, i) =>
+        presence?.[i] === 0 ? null : Buffer.from(text.subarray(offsets[i], offsets[i + 1])).toString(),
+      );
+    });
+    const deep = '{"b":{"c":"1","b":[{"c":2}]},"c":3}';
+    expect(texts).toEqual([
+      [deep, deep, '{ "b" : {} }', '4', '["b"]', '{"b":null}'],
+      ['{"c":"1","b":[{"c":2}]}', '{"c":"1","b":[{"c":2}]}', '{}', null, null, null],
+      ['1', '1', null, null, null, null],
+      ['{"z":[]}', '{"z":[]}', null, '3', null, `${'['.repeat(64)}${']'.repeat(64)}`],
+    ]);
+  });
+
   it('are taken by them with each integer of 64 bits, and with none beyond', () => {
     const within = ['9223372036854775807', '-9223372036854775808', '1000000000000000000'];
     const beyond = ['9223372036854775808', '-9223372036854775809', '9999999999999999999'];
-    const columns = new LineColumns(new JsonLineSplitter([Buffer.from('n')]), [
-      { kind: 'int', field: 0, digitsMax: 19 },
-    ]);
+    const columns = new LineColumns(new JsonLineSplitter(['n']), [{ kind: 'int', field: 0, digitsMax: 19 }]);
     const bytes = Buffer.from([...within, ...beyond].map((number) => `{"n":${number}}\n`).join(''));
     expect(columns.open(bytes, 0, bytes.length, true)).toBe(bytes.length);
     expect(columns.next()).toBe(true);

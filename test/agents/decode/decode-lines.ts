@@ -1,9 +1,9 @@
-import type { AgentDefinition, FieldDefinition, FileInput } from '../../../agents/definition.js';
-import { createRecordDecoder, type RecordDecoderOptions } from '../../../agents/record-decoder.js';
+import type { AgentDefinition, FieldDefinition, FileInput } from '../../../agents/definition/definition.js';
+import { createRecordDecoder, type RecordDecoderOptions } from '../../../agents/decode/record-decoder.js';
 import { BatchBuilder } from '../../../engine/columns/batch-builder.js';
 import { columnValue } from '../../../engine/columns/column.js';
 import type { Value } from '../../../engine/columns/rows.js';
-import { makeSchema } from '../../../engine/schema.js';
+import { makeSchema } from '../../../engine/terms/schema.js';
 
 export interface Decoded {
   readonly rows: Value[][];

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { delimitedSteps } from '../../../agents/delimited-steps.js';
+import { delimitedSteps } from '../../../agents/decode/delimited-steps.js';
 import { DelimitedLineSplitter } from '../../../agents/lines/delimited-lines.js';
 import { LineColumns } from '../../../agents/lines/line-columns.js';
 import { agent, decodeLines } from './decode-lines.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { jsonDepthMax } from '../../../engine/limits.js';
+import { jsonDepthMax } from '../../../engine/terms/limits.js';
 import type { Value } from '../../../engine/columns/rows.js';
 import { agent, decodeLines } from './decode-lines.js';
 
@@ -48,7 +48,7 @@ describe('keys', () => {
       ],
       {},
     );
-    const line = JSON.stringify({ 'http.status': 'p', 'né"\\🦊': 'q', '': 'r', http: { status: 'no' } });
+    const line = JSON.stringify({ http: { status: 'no' }, 'http.status': 'p', 'né"\\🦊': 'q', '': 'r' });
     expect(decodeLines(odd, line).rows).toEqual([['p', 'q', 'r']]);
   });
 
@@ -61,6 +61,149 @@ describe('keys', () => {
       {},
     );
     expect(decodeLines(definition, '{"a":"12"}').rows).toEqual([['12', 12n]]);
+  });
+});
+
+/** Paths that lead over one another, and a name that is no path of several keys. */
+const pathNames = ['a', 'a.b', 'a.b.c', 'a.c', 'b.a', 'b.', '.'];
+const paths = agent(
+  pathNames.map((source, i) => ({ name: `f${i}`, source })),
+  {},
+);
+
+/** What each of the names is in a line, one by one and among many. */
+function readPaths(line: string): Record<string, Value> {
+  const one = decodeLines(paths, `${line}\n`, { columnar: false });
+  expect(one.rejected).toEqual([]);
+  const many = decodeLines(paths, `${line}\n`.repeat(1024));
+  expect(many.rows).toEqual(Array.from({ length: 1024 }, () => one.rows[0]));
+  const values = one.rows[0]!.map((value, i) => [pathNames[i]!, value] as const);
+  return Object.fromEntries(values.filter(([, value]) => value !== null));
+}
+
+describe('keys with dots', () => {
+  it('are paths into nested objects where the line lacks them', () => {
+    expect(readPaths('{"a":{"b":{"c":"1"},"c":2},"b":{"a":true,"":"e"},"":{"":4}}')).toEqual({
+      a: '{"b":{"c":"1"},"c":2}',
+      'a.b': '{"c":"1"}',
+      'a.b.c': '1',
+      'a.c': '2',
+      'b.a': 'true',
+      'b.': 'e',
+      '.': '4',
+    });
+    expect(readPaths('{"a":{"b":"x\\ty"}}')).toEqual({ a: '{"b":"x\\ty"}', 'a.b': 'x\ty' });
+    expect(readPaths('{"\\u0061":{"\\u0062":{"c":1}}}')).toMatchObject({ 'a.b.c': '1' });
+  });
+
+  it('are first of all the keys themselves, wherever they stand', () => {
+    for (const line of ['{"b":{"a":1},"b.a":2}', '{"b.a":2,"b":{"a":1}}', '{"b.a":0,"b":{"a":1},"b.a":2}'])
+      expect(readPaths(line)).toEqual({ 'b.a': '2' });
+    for (const line of ['{"b":{"a":1},"b.a":null}', '{"b.a":null,"b":{"a":1}}'])
+      expect(readPaths(line)).toEqual({});
+  });
+
+  it('are paths of single keys, of objects only', () => {
+    expect(readPaths('{"a.b":{"c":1},"a":{"b.c":2}}')).toEqual({ 'a.b': '{"c":1}', a: '{"b.c":2}' });
+    expect(readPaths('{"a":[{"b":1}],"b":"a"}')).toEqual({ a: '[{"b":1}]' });
+    expect(readPaths('{"b":[1,2],"c":{"b":{"a":1}}}')).toEqual({});
+  });
+
+  it('take the last of keys that come twice, with what it lacks', () => {
+    expect(readPaths('{"a":{"b":1},"a":{"c":2}}')).toEqual({ a: '{"c":2}', 'a.c': '2' });
+    expect(readPaths('{"b":{"a":1},"b":3}')).toEqual({});
+    expect(readPaths('{"b":{"a":1},"b":null}')).toEqual({});
+    expect(readPaths('{"b":{"a":1,"a":2}}')).toEqual({ 'b.a': '2' });
+    expect(readPaths('{"b":{"a":1,"a":null}}')).toEqual({});
+    expect(readPaths('{"a":{"b":{"c":1},"b":2}}')).toEqual({ a: '{"b":{"c":1},"b":2}', 'a.b': '2' });
+    expect(readPaths('{"a":{"b":{"c":1}},"a":{"b":{}}}')).toEqual({ a: '{"b":{}}', 'a.b': '{}' });
+  });
+
+  it('give values of all types and parts of templates', () => {
+    const definition = agent(
+      [
+        { name: 'time', type: 'time', source: 'at.ms' },
+        { name: 'status', type: 'int', source: 'http.status' },
+        { name: 'took', type: 'float', source: 'http.took' },
+        { name: 'text', template: '{{index . "http.method"}} {{index . "http.path"}}' },
+        { name: 'kind', template: '{{if ge (index . "http.status") 500}}bad{{else}}good{{end}}' },
+      ],
+      {},
+    );
+    const http = { method: 'GET', path: '/"x"', status: 503, took: 0.25 };
+    const line = JSON.stringify({ at: { ms: 1_795_165_200_123 }, http });
+    const row = [1_795_165_200_123n, 503n, 0.25, 'GET /"x"', 'bad'];
+    for (const count of [1, 100])
+      expect(decodeLines(definition, `${line}\n`.repeat(count)).rows).toEqual(
+        Array.from({ length: count }, () => row),
+      );
+  });
+
+  it('count halves of surrogate pairs and bytes that are not UTF-8 of the value that is stored', () => {
+    const definition = agent([{ name: 'v', source: 'b.a' }], {});
+    const bad = Buffer.concat([Buffer.from('{"b":{"a":"x'), Buffer.from([0xff]), Buffer.from('"}}\n')]);
+    const lines = [
+      '{"b":{"a":"\\ud800"}}\n',
+      '{"b":{"a":"\\ud800"},"b.a":"y"}\n',
+      '{"b.a":"\\ud800","b":{"a":"z"}}\n',
+    ];
+    const { rows, replacedBytes } = decodeLines(
+      definition,
+      Buffer.concat([Buffer.from(lines.join('')), bad]),
+    );
+    expect(rows).toEqual([['\ufffd'], ['y'], ['\ufffd'], ['x\ufffd']]);
+    expect(replacedBytes).toBe(3);
+  });
+
+  it('leave nothing of one line in the next', () => {
+    const definition = agent([{ name: 'v', source: 'b.a' }], {});
+    const lines = '{"b":{"a":1}}\n{"b":{}}\n{"a":2}\n{"b":{"a":3},\n{}\n{"b":{"a":4}}\n';
+    expect(decodeLines(definition, lines).rows).toEqual([['1'], [null], [null], [null], ['4']]);
+  });
+
+  it('name the place of a mistake on a path', () => {
+    const rejected = decodeLines(paths, '{"a":{"b":{"c":1,}}}\n{"a":{"b":{"c":1]}}\n{"a":{"b"}}\n').rejected;
+    expect(rejected.map(({ reason }) => reason)).toEqual([
+      'is not a JSON object: at column 18 expected a key in quotation marks',
+      'is not a JSON object: at column 17 expected "," or "}"',
+      'is not a JSON object: at column 10 expected ":"',
+    ]);
+  });
+
+  it('lead as deep as values may nest', () => {
+    const deep = (depth: number): string => `${'{"k":'.repeat(depth)}1${'}'.repeat(depth)}`;
+    const definition = agent(
+      [
+        {
+          name: 'v',
+          source: Array(jsonDepthMax + 1)
+            .fill('k')
+            .join('.'),
+        },
+      ],
+      {},
+    );
+    expect(decodeLines(definition, deep(jsonDepthMax + 1)).rows).toEqual([['1']]);
+    const beyond = decodeLines(definition, `${deep(jsonDepthMax + 2)}\n${deep(150_000)}\n`);
+    const reason = `expected no more than ${jsonDepthMax} nested values`;
+    expect(beyond.rejected.map((line) => line.reason.includes(reason))).toEqual([true, true]);
+    // The bound counts the brackets on the path and those of the value together.
+    const half = agent([{ name: 'v', source: 'k.k.k' }], {});
+    const inside = (depth: number): string => `{"k":{"k":{"k":${'['.repeat(depth)}${']'.repeat(depth)}}}}\n`;
+    expect(decodeLines(half, inside(jsonDepthMax - 2)).rows.length).toBe(1);
+    expect(decodeLines(half, inside(jsonDepthMax - 1)).rejected.length).toBe(1);
+  });
+
+  it('are found in lines of keys that come again and again, and may have many steps', () => {
+    const wide = agent(
+      Array.from({ length: 1000 }, (_, i) => ({ name: `f${i}`, source: `a.k${i}` })),
+      {},
+    );
+    const again = `{${'"a":{"k1":1},'.repeat(70_000)}"a":{"k2":2}}\n`;
+    const [row] = decodeLines(wide, again).rows;
+    expect(row!.filter((value) => value !== null)).toEqual(['2']);
+    const dots = agent([{ name: 'v', source: '.'.repeat(100_000) }], {});
+    expect(decodeLines(dots, `{"":${'{"":'.repeat(300)}1${'}'.repeat(301)}\n`).rows).toEqual([[null]]);
   });
 });
 
@@ -225,7 +368,57 @@ function expectedText(value: string): Value {
   return typeof parsed === 'string' ? wellFormed(parsed) : expect.fail('not a string');
 }
 
+/** A value as it stands in a line; with its members, in their order, where it is an object. */
+interface Written {
+  readonly text: string;
+  readonly members?: readonly (readonly [string, Written])[];
+}
+
+const pathKey = fc.constantFrom('a', 'b', 'c', 'a.b', 'b.c', 'b.a', '', 'other');
+const tree = fc.letrec<{ value: Written; object: Written }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 4 },
+    {
+      arbitrary: jsonValue.map((text): Written => ({ text })).filter(({ text }) => !text.startsWith('{')),
+      weight: 1,
+    },
+    { arbitrary: tie('object'), weight: 3 },
+  ),
+  object: fc
+    .array(fc.tuple(pathKey, fc.boolean(), space, tie('value'), space), { maxLength: 4 })
+    .map((members): Written => {
+      const parts = members.map(([key, isEscaped, s, { text }, t]) => {
+        const codes = [...key].map((letter) => `\\u00${letter.charCodeAt(0).toString(16)}`);
+        return `${s}"${isEscaped ? codes.join('') : key}"${t}:${s}${text}${t}`;
+      });
+      return { text: `{${parts.join(',')}}`, members: members.map(([key, , , value]) => [key, value]) };
+    }),
+})).object;
+
+/** The value of a name in a line, by the rules. */
+function valueOf(line: Written, name: string): Value {
+  const last = (of: Written | undefined, key: string): Written | undefined =>
+    of?.members?.findLast(([other]) => other === key)?.[1];
+  const value = last(line, name) ?? name.split('.').reduce<Written | undefined>(last, line);
+  return value === undefined ? null : expectedText(value.text);
+}
+
 describe('random lines', () => {
+  it('give the values at the ends of paths', () => {
+    fc.assert(
+      fc.property(fc.array(tree, { minLength: 1, maxLength: 8 }), (lines) => {
+        const text = lines.map((line) => `${line.text}\n`).join('');
+        const rows = lines.map((line) => pathNames.map((name) => valueOf(line, name)));
+        expect(decodeLines(paths, text, { columnar: false })).toMatchObject({ rows, rejected: [] });
+        // Long enough to be decoded many at once.
+        const times = Math.ceil(2048 / text.length);
+        const many = Array.from({ length: times }, () => rows).flat();
+        expect(decodeLines(paths, text.repeat(times))).toMatchObject({ rows: many, rejected: [] });
+      }),
+      { numRuns: long ? 50_000 : 500 },
+    );
+  });
+
   it('give each value as it stands, strings unescaped', () => {
     fc.assert(
       fc.property(fc.array(fc.array(member, { maxLength: 6 }), { minLength: 1, maxLength: 4 }), (lines) => {

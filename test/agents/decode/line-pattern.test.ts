@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { RE2JS } from 're2js';
 import { describe, expect, it } from 'vitest';
-import { LinePattern } from '../../../agents/line-pattern.js';
-import { isLogstrataError } from '../../../engine/errors.js';
+import { LinePattern } from '../../../agents/patterns/line-pattern.js';
+import { isLogstrataError } from '../../../engine/terms/errors.js';
 
 const long = process.env.LOGSTRATA_LONG === '1';
 
@@ -32,7 +32,7 @@ function referenceOf(text: string, line: string): Captures {
 
 function expectLike(text: string, lines: readonly string[]): void {
   const pattern = new LinePattern(text);
-  expect(pattern.runner).toBe('automaton');
+  expect(pattern.keepsStates).toBe(true);
   for (const line of lines) {
     expect({ text, line, captures: capturesOf(pattern, line) }).toEqual({
       text,
@@ -40,6 +40,16 @@ function expectLike(text: string, lines: readonly string[]): void {
       captures: referenceOf(text, line),
     });
   }
+}
+
+/** Letters a and b without an order. */
+function randomLetters(count: number): string {
+  let seed = 1;
+  const letters = Array.from({ length: count }, () => {
+    seed = (Math.imul(seed, 1103515245) + 12345) >>> 0;
+    return seed & 0x10000 ? 'a' : 'b';
+  });
+  return letters.join('');
 }
 
 const samples = [
@@ -176,20 +186,15 @@ describe('LinePattern', () => {
   ])('is linear where backtracking is not: %s', (text, hostile) => {
     const pattern = new LinePattern(text);
     expect(pattern.match(Buffer.from(hostile), 0, hostile.length)).toBe(false);
-    expect(pattern.runner).toBe('automaton');
+    expect(pattern.keepsStates).toBe(true);
   });
 
-  it('gives a pattern with too many states to re2js, with the same answer', () => {
+  it('keeps no states of a pattern with too many, with the same answer', () => {
     const text = '(?P<x>a.{300})(?P<y>c+)';
     const pattern = new LinePattern(text);
-    let seed = 1;
-    const letters = Array.from({ length: 20_000 }, () => {
-      seed = (Math.imul(seed, 1103515245) + 12345) >>> 0;
-      return seed & 0x10000 ? 'a' : 'b';
-    });
-    const lineText = `${letters.join('')}c`;
+    const lineText = `${randomLetters(20_000)}c`;
     const captures = capturesOf(pattern, lineText);
-    expect(pattern.runner).toBe('re2js');
+    expect(pattern.keepsStates).toBe(false);
     expect(captures).toEqual(referenceOf(text, lineText));
     const found = `éé${'a'.repeat(310)}cc`;
     expect(capturesOf(pattern, found)).toEqual(referenceOf(text, found));
@@ -207,6 +212,55 @@ describe('LinePattern', () => {
       const lineText = `${letters.join('')}c`;
       expect(capturesOf(pattern, lineText)).toEqual(referenceOf(text, lineText));
     }
+  });
+
+  /** A program of 40,002 instructions, of which each character of a long line has thousands followed. */
+  const repeated = `^${'(?:.{0,1000})'.repeat(19)}(?P<last>.{0,1000})(?P<end>x)$`;
+
+  it('gives up a line that takes too many steps, and reads others as before', () => {
+    const pattern = new LinePattern(repeated);
+    const short = `${'ab'.repeat(40)}x`;
+    const captures = capturesOf(pattern, short);
+    expect(captures).toEqual(referenceOf(repeated, short));
+    expect(pattern.match(Buffer.alloc(100_000, 'a'), 0, 100_000)).toBeUndefined();
+    expect(capturesOf(pattern, short)).toEqual(captures);
+    expect(pattern.match(Buffer.from('none'), 0, 4)).toBe(false);
+  });
+
+  it('gives up a line whatever the lines before were', () => {
+    const text = '(?P<x>a.{300})(?P<y>c+)';
+    const line = Buffer.from(randomLetters(200_000));
+    const pattern = new LinePattern(text);
+    expect(pattern.match(line, 0, line.length)).toBeUndefined();
+    expect(pattern.match(line, 0, 20_000)).toBe(false);
+    // The states are too many to be kept from here on.
+    expect(pattern.keepsStates).toBe(false);
+    expect(pattern.match(line, 0, line.length)).toBeUndefined();
+    expect(pattern.match(Buffer.alloc(200_000, 'b'), 0, 200_000)).toBe(false);
+  });
+
+  it('gives up a line for which too many capture positions are moved', () => {
+    const groups = Array.from({ length: 900 }, (_, i) => `(?P<f${i}>a*)`).join('');
+    const pattern = new LinePattern(`^${groups}b`);
+    expect(pattern.match(Buffer.alloc(3000, 'a'), 0, 3000)).toBeUndefined();
+    expect(capturesOf(pattern, 'aab')).toMatchObject({ f0: 'aa', f1: '', f899: '' });
+  });
+
+  it('reads lines as long as may be, where a large pattern takes few steps', () => {
+    const words = Array.from({ length: 3000 }, (_, i) => `w${(i * 7919) % 10_007}x`);
+    const pattern = new LinePattern(`(?P<word>${words.join('|')})`);
+    const line = `${'v1'.repeat(500_000)} ${words[1234]!}`;
+    expect(capturesOf(pattern, line)).toEqual({ word: words[1234] });
+  });
+
+  it.each([
+    ['.{0,1000}'.repeat(40), 'it has 80002 instructions, more than 65536'],
+    [
+      Array.from({ length: 8000 }, (_, i) => String.fromCodePoint(0x4e00 + 2 * i)).join(''),
+      'too many different characters',
+    ],
+  ])('refuses a pattern that is too large', (text, message) => {
+    expect(() => new LinePattern(text)).toThrow(message);
   });
 
   it('says what is wrong with a pattern', () => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Multiline } from '../../../agents/definition.js';
+import type { Multiline } from '../../../agents/definition/definition.js';
 
 const line = fc.constantFrom(
   ...['10 a', '11 some text', '12 \u00e9\ud83e\udd8a', '13 '],

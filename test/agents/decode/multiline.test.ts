@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { describeLine } from '../../../agents/describe-line.js';
-import { MultilineRecords } from '../../../agents/record-ends.js';
-import { createRecordDecoder } from '../../../agents/record-decoder.js';
+import { describeLine } from '../../../agents/decode/describe-line.js';
+import { MultilineRecords } from '../../../agents/lines/record-ends.js';
+import { createRecordDecoder } from '../../../agents/decode/record-decoder.js';
 import { BatchBuilder } from '../../../engine/columns/batch-builder.js';
-import type { Multiline } from '../../../agents/definition.js';
-import { lineBytesMax } from '../../../engine/limits.js';
+import type { Multiline } from '../../../agents/definition/definition.js';
+import { lineBytesMax } from '../../../engine/terms/limits.js';
 import { agent, decodeLines, noon } from './decode-lines.js';
 import { contentOf, joined, recordsIn } from './multiline-model.js';
 
@@ -49,6 +49,20 @@ describe('records of several lines', () => {
       }),
       { numRuns },
     );
+  });
+
+  it('begin with what stands in the first 4096 bytes of a line', () => {
+    const ends = new MultilineRecords({ ...multiline, start: 'BEGIN|é$' });
+    const begins = (line: string): boolean =>
+      ends.isStart(Buffer.from(line), 0, Buffer.byteLength(line), true);
+    expect(begins(`${'x'.repeat(4091)}BEGIN and more`)).toBe(true);
+    expect(begins(`${'x'.repeat(4092)}BEGIN`)).toBe(false);
+    // The end of what is looked at cuts no character.
+    expect(begins(`${'x'.repeat(4094)}éé`)).toBe(true);
+    expect(begins(`${'x'.repeat(4095)}é`)).toBe(false);
+    const broken = Buffer.concat([Buffer.alloc(4091, 0xff), Buffer.from('BEGIN')]);
+    expect(ends.isStart(broken, 0, broken.length, false)).toBe(true);
+    expect(ends.isStart(Buffer.concat([Buffer.of(0xff), broken]), 0, broken.length + 1, false)).toBe(false);
   });
 
   it('may each be an object of JSON over several lines', () => {

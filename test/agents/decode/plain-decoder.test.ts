@@ -2,9 +2,10 @@ import fc from 'fast-check';
 import { existsSync, readFileSync } from 'node:fs';
 import { RE2JS } from 're2js';
 import { describe, expect, it } from 'vitest';
-import { createRecordDecoder } from '../../../agents/record-decoder.js';
+import { createRecordDecoder } from '../../../agents/decode/record-decoder.js';
+import { newStopFlag, setStopFlag } from '../../../agents/decode/stop-flag.js';
 import { BatchBuilder } from '../../../engine/columns/batch-builder.js';
-import { lineBytesMax, rowGroupRowsMax } from '../../../engine/limits.js';
+import { lineBytesMax, rowGroupRowsMax } from '../../../engine/terms/limits.js';
 import type { Value } from '../../../engine/columns/rows.js';
 import { agent, decodeLines } from './decode-lines.js';
 
@@ -50,8 +51,49 @@ describe('lines', () => {
     ]);
   });
 
+  it('that take too many steps are rejected, and the lines behind them are not', () => {
+    const definition = agent([{ name: 'v' }], {
+      format: 'plain',
+      regex: `^(?P<v>${'.{0,1000}'.repeat(20)})$`,
+    });
+    const { rows, rejected } = decodeLines(definition, `a\n${'b'.repeat(100_000)}\nc\n`);
+    expect(rows).toEqual([['a'], ['c']]);
+    expect(rejected.map(({ reason, start }) => ({ reason, start }))).toEqual([
+      { reason: 'takes more than 20000000 steps to be matched with the pattern', start: 2 },
+    ]);
+  });
+
   it('may hold a NUL', () => {
     expect(decodeLines(pairs, '\0=\0\n').rows).toEqual([['\0', '\0']]);
+  });
+
+  it.each(['plain', 'multiline'] as const)('are decoded one at a time where turns are short: %s', (kind) => {
+    const multiline = { start: '^[ac]', timeoutMs: 1, linesMax: 10, bytesMax: 1000 };
+    const definition = agent([{ name: 'v' }], {
+      format: 'plain',
+      regex: '^(?s)(?P<v>(a|b|c|\\n)*)(?P<w>b?)$',
+      ...(kind === 'plain' ? {} : { multiline }),
+    });
+    const lines = Buffer.from('a\nb\nc\n');
+    const options = { captures: new Map<string, string>(), timezone: 'UTC', written: { byMs: 0 } };
+    const decoder = createRecordDecoder(definition, { ...options, turnMs: 0 });
+    const builder = new BatchBuilder(definition.schema);
+    const ends: number[] = [];
+    for (let at = 0; at < lines.length; ends.push(at))
+      at = decoder.decode(lines, at, lines.length, builder, () => expect.fail('a line was rejected'));
+    expect(ends).toEqual(kind === 'plain' ? [2, 4, 6] : [4, 6]);
+  });
+
+  it('are not decoded once that is stopped', () => {
+    const stop = newStopFlag();
+    const options = { captures: new Map<string, string>(), timezone: 'UTC', written: { byMs: 0 }, stop };
+    const decoder = createRecordDecoder(pairs, options);
+    const builder = new BatchBuilder(pairs.schema);
+    const lines = Buffer.from('a=1\nb=2\n');
+    const decode = (): number => decoder.decode(lines, 0, lines.length, builder, () => setStopFlag(stop));
+    expect(decode()).toBe(lines.length);
+    setStopFlag(stop);
+    expect(decode).toThrow(expect.objectContaining({ code: 'cancelled' }));
   });
 
   it('stop at a full batch and go on behind it', () => {
@@ -69,6 +111,62 @@ describe('lines', () => {
     expect(builder.finish().length).toBe(rowGroupRowsMax);
     expect(decoder.decode(lines, at, lines.length, builder, reject)).toBe(lines.length);
     expect(builder.finish().length).toBe(3);
+  });
+});
+
+describe('lines of which much would be made', () => {
+  const whole = { format: 'plain', regex: '^(?P<all>.*)$' } as const;
+  const short = Array.from({ length: 40 }, (_, i) => `line ${i}`);
+  const withLong = (text: string): string => [...short, text, ...short].join('\n');
+
+  it.each([
+    [
+      'of whose text many fields take all',
+      Array.from({ length: 1000 }, (_, i) => ({ name: `f${i}`, source: 'all' })),
+      'its fields have more than 33554432 bytes of text together',
+    ],
+    [
+      'whose text a template repeats',
+      [{ name: 'v', template: '{{.all}}'.repeat(1000) }],
+      'its fields have more than 33554432 bytes of text together',
+    ],
+    [
+      'whose templates take too many steps',
+      Array.from({ length: 200 }, (_, i) => ({
+        name: `f${i}`,
+        template: `{{$x := ""}}${'{{$x = printf "%.1s" .all}}'.repeat(100)}{{$x}}`,
+      })),
+      "takes more than 33554432 steps of its fields' templates",
+    ],
+  ])('%s are rejected, also among many', (_, fields, reason) => {
+    const definition = agent(fields, whole);
+    const text = 'y'.repeat(100_000);
+    const many = decodeLines(definition, withLong(text));
+    expect(many.rejected.map((line) => ({ ...line, line: line.line.length }))).toEqual([
+      { reason, line: text.length, start: short.join('\n').length + 1 },
+    ]);
+    expect(many.rows.length).toBe(2 * short.length);
+    expect(decodeLines(definition, withLong(text), { columnar: false })).toEqual(many);
+  });
+
+  it('are read where it fits, in either way', () => {
+    const fields = Array.from({ length: 30 }, (_, i) => ({ name: `f${i}`, source: 'all' }));
+    const text = 'y'.repeat(1_000_000);
+    const definition = agent(fields, whole);
+    const lines = decodeLines(definition, withLong(text));
+    expect(lines.rejected).toEqual([]);
+    expect(lines.rows[short.length]).toEqual(fields.map(() => text));
+    expect(decodeLines(definition, withLong(text), { columnar: false })).toEqual(lines);
+  });
+
+  it('have the bytes counted that are not UTF-8 and become more', () => {
+    const fields = Array.from({ length: 20 }, (_, i) => ({ name: `f${i}`, source: 'all' }));
+    const bytes = Buffer.alloc(600_000, 0xff);
+    const { rows, rejected } = decodeLines(agent(fields, whole), Buffer.concat([bytes, Buffer.from('\nz')]));
+    expect(rejected.map(({ reason }) => reason)).toEqual([
+      'its fields have more than 33554432 bytes of text together',
+    ]);
+    expect(rows).toEqual([fields.map(() => 'z')]);
   });
 });
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { FieldDefinition } from '../../../agents/definition.js';
+import type { FieldDefinition } from '../../../agents/definition/definition.js';
 import type { Value } from '../../../engine/columns/rows.js';
 import { agent, decodeLines, noon } from './decode-lines.js';
 
@@ -102,6 +102,44 @@ describe('int', () => {
         expect(readJson(String(value), { type: 'int' })[0]).toBe(expected);
       }),
     );
+  });
+});
+
+describe('bool', () => {
+  it.each([
+    ['true', 1n],
+    ['TRUE', 1n],
+    ['Yes', 1n],
+    ['1', 1n],
+    [' true\t', 1n],
+    ['false', 0n],
+    ['no', 0n],
+    ['0', 0n],
+    ['', null],
+    ['2', null],
+    ['t', null],
+    ['on', null],
+    ['truely', null],
+    ['true true', null],
+    ['1.0', null],
+    ['\u017fno', null],
+  ])('reads %j as %s', (text, value) => {
+    expect(readText(text, { type: 'bool' })).toEqual([value, value === null ? 1 : 0]);
+  });
+
+  it('takes true, false, 0, 1 and texts from JSON, nothing else', () => {
+    expect(readJson('true', { type: 'bool' })).toEqual([1n, 0]);
+    expect(readJson('false', { type: 'bool' })).toEqual([0n, 0]);
+    expect(readJson('1', { type: 'bool' })).toEqual([1n, 0]);
+    expect(readJson('"no"', { type: 'bool' })).toEqual([0n, 0]);
+    expect(readJson('null', { type: 'bool' })).toEqual([null, 0]);
+    for (const other of ['2', '0.0', '[]', '{"a":true}', '"x"'])
+      expect(readJson(other, { type: 'bool' })).toEqual([null, 1]);
+  });
+
+  it('passes over blanks in linear time', () => {
+    const blanks = ' '.repeat(long / 4);
+    expect(readText(`${blanks}yes${blanks}`, { type: 'bool' })).toEqual([1n, 0]);
   });
 });
 

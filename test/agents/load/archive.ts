@@ -1,13 +1,13 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
-import type { AgentDefinition, FileInput } from '../../../agents/definition.js';
-import { loadFiles, type LoadFilesOptions } from '../../../agents/load.js';
-import type { LoadSummary } from '../../../agents/load-report.js';
-import { loadStream, type LoadStreamOptions, type StreamSummary } from '../../../agents/load-stream.js';
-import type { Archive, AgentStore } from '../../../engine/archive.js';
+import type { AgentDefinition, FileInput } from '../../../agents/definition/definition.js';
+import { loadFiles, type LoadFilesOptions } from '../../../agents/load/load.js';
+import type { LoadSummary } from '../../../agents/load/load-report.js';
+import { loadStream, type LoadStreamOptions, type StreamSummary } from '../../../agents/load/load-stream.js';
+import type { Archive, AgentStore } from '../../../engine/archive/archive.js';
 import { openArchive, WorkerPool, workersDefault } from '../../../engine/index.js';
-import { makeSchema } from '../../../engine/schema.js';
+import { makeSchema } from '../../../engine/terms/schema.js';
 import { closeAtEnd } from './temporary.js';
 
 /** The clock of these tests: 2026-11-21 12:00 UTC. */

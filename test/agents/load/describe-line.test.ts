@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { describeLine } from '../../../agents/describe-line.js';
+import { describeLine } from '../../../agents/decode/describe-line.js';
 import { definitionOf, lineOf, nowMs } from './archive.js';
 
 const options = { timezone: 'UTC', now: () => nowMs };
@@ -80,6 +80,45 @@ describe('what one line becomes', () => {
         { name: 'text' },
         { name: 'other', text: null },
       ],
+    });
+  });
+
+  test('is read from nested JSON, with the paths that fields take', () => {
+    const definition = definitionOf({ format: 'json' });
+    const sources = ['at.time', 'a.n', 'a.text', 'a.b.missing'];
+    const fields = definition.fields.map((field, i) => ({ ...field, source: sources[i]! }));
+    const line = '{"at":{"time":"2026-11-20T00:00:03Z"},"a":{"n":3,"text":null},"a.text":"dots"}';
+    expect(describeLine({ ...definition, fields }, line, options)).toMatchObject({
+      fields: [
+        { value: BigInt(Date.UTC(2026, 10, 20, 0, 0, 3)), text: '2026-11-20T00:00:03Z' },
+        { value: 3n, text: '3' },
+        { value: 'dots', text: 'dots' },
+        { value: null, text: null, unreadable: false },
+      ],
+      parsed: [
+        { name: 'at', text: '{"time":"2026-11-20T00:00:03Z"}' },
+        { name: 'a', text: '{"n":3,"text":null}' },
+        { name: 'a.text', text: 'dots' },
+        { name: 'at.time', text: '2026-11-20T00:00:03Z' },
+        { name: 'a.n', text: '3' },
+      ],
+    });
+  });
+
+  test('is read from logfmt, with all its keys', () => {
+    const line = 'time=2026-11-20T00:00:03Z n=3 text="a \\"b\\"" other= debug n=4';
+    expect(describeLine(definitionOf({ format: 'logfmt' }), line, options)).toMatchObject({
+      fields: [{}, { value: 4n, text: '4' }, { value: 'a "b"' }, { value: null, unreadable: false }],
+      parsed: [
+        { name: 'time', text: '2026-11-20T00:00:03Z' },
+        { name: 'n', text: '4' },
+        { name: 'text', text: 'a "b"' },
+        { name: 'other', text: '' },
+        { name: 'debug', text: 'true' },
+      ],
+    });
+    expect(describeLine(definitionOf({ format: 'logfmt' }), 'n="3', options)).toMatchObject({
+      outcome: 'rejected',
     });
   });
 

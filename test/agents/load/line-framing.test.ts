@@ -5,8 +5,8 @@ import {
   framerBufferBytes,
   LineFramer,
   type Frame,
-} from '../../../agents/line-framing.js';
-import { lineBytesMax } from '../../../engine/limits.js';
+} from '../../../agents/lines/line-framing.js';
+import { lineBytesMax } from '../../../engine/terms/limits.js';
 
 /** Pieces of content, and the bytes that the framer said were handed out. */
 function pieces(parts: readonly Uint8Array[]) {

@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { expandFiles } from '../../../agents/load-paths.js';
-import { fileCaptures } from '../../../agents/file-captures.js';
-import { shellWord, shownLine } from '../../../agents/line-text.js';
+import { expandFiles } from '../../../agents/load/load-paths.js';
+import { fileCaptures } from '../../../agents/patterns/file-captures.js';
+import { shellWord, shownLine } from '../../../agents/decode/line-text.js';
 import { temporaryFolder } from './temporary.js';
 
 async function folderWith(...names: string[]): Promise<string> {
@@ -15,7 +15,7 @@ async function folderWith(...names: string[]): Promise<string> {
   return folder;
 }
 
-const built = pathToFileURL(join(import.meta.dirname, '../../../dist/agents/load-paths.js')).href;
+const built = pathToFileURL(join(import.meta.dirname, '../../../dist/agents/load/load-paths.js')).href;
 
 describe('the files to load', () => {
   test('are named, or matched by patterns, each once and in the order of numbers', async () => {
@@ -34,6 +34,18 @@ describe('the files to load', () => {
     const folder = await folderWith('app[1].log', 'app1.log');
     expect(await expandFiles(['app[1].log'], folder)).toEqual([join(folder, 'app[1].log')]);
     expect(await expandFiles(['app[0-9].log'], folder)).toEqual([join(folder, 'app1.log')]);
+  });
+
+  test('are shown as they were named, absolute where that is what a pattern is', async () => {
+    const folder = await folderWith('a.log', 'b.log');
+    const named = [join(folder, 'a.log'), join(folder, 'b.log')];
+    expect(await expandFiles([join(folder, '*.log')])).toEqual(named);
+    const beside = join(folder, 'beside');
+    await mkdir(beside);
+    expect(await expandFiles([join(folder, '[a-b].log')], beside)).toEqual(named);
+    expect(await expandFiles([relative(process.cwd(), join(folder, '*.log'))])).toEqual(
+      named.map((path) => relative(process.cwd(), path)),
+    );
   });
 
   test('are all looked at before anything begins', async () => {

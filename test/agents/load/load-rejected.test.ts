@@ -1,18 +1,31 @@
 import fc from 'fast-check';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { AgentDefinition } from '../../../agents/definition.js';
-import { loadRejected } from '../../../agents/load-rejected.js';
-import type { LoadSummary } from '../../../agents/load-report.js';
-import type { AgentStore } from '../../../engine/archive.js';
-import type { RejectedLine } from '../../../engine/storage/commit.js';
+import type { AgentDefinition } from '../../../agents/definition/definition.js';
+import { loadRejected } from '../../../agents/load/load-rejected.js';
+import type { LoadSummary } from '../../../agents/load/load-report.js';
+import type { AgentStore } from '../../../engine/archive/archive.js';
+import type { RejectedLine } from '../../../engine/store/manifest/commit.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';
 import { answer, noExtras, openOn } from '../../engine/store/memory-archive.js';
 import { batchFromRows } from '../../../engine/columns/rows.js';
-import { archiveAt, definitionOf, lineOf, lines, load, nowMs, recordsOf, rejectedOf } from './archive.js';
-import { temporaryFolder } from './temporary.js';
+import { describeFile, describeSummary } from '../../../server/cli/output/load-display.js';
+import {
+  archiveAt,
+  definitionOf,
+  lineOf,
+  lines,
+  load,
+  nowMs,
+  pour,
+  recordsOf,
+  rejectedOf,
+} from './archive.js';
+import { gzip } from './compressed.js';
+import { closeAtEnd, temporaryFolder } from './temporary.js';
 
 const long = process.env.LOGSTRATA_LONG === '1';
 const workers = new WorkerPool(0);
@@ -35,9 +48,105 @@ async function linesOf(store: AgentStore): Promise<RejectedLine[]> {
   return all;
 }
 
+/** Lines that no pattern takes, which each take more than a hundred bytes where they are kept. */
+const nonsense = (count: number): string => 'x\n'.repeat(count);
+
+describe('rejected lines for which there is no room', () => {
+  it('of a file that takes little are counted and not kept, unless the agent says how many bytes are', async () => {
+    const folder = await temporaryFolder();
+    const archive = await archiveAt(folder);
+    const store = await archive.agent('app', strict.schema);
+    const web = join(folder, 'app_web.log.gz');
+    await writeFile(web, gzip(lines(0, 1) + nonsense(150_000) + odd(1)));
+    const summary = await load(store, [web], { definition: strict });
+    expect(summary).toMatchObject({ records: 1, rejected: 150_001, loaded: 1, exitCode: 0 });
+    const { linesRejected, bytesRejected, counters } = await store.stats();
+    expect(linesRejected).toBeGreaterThan(10_000);
+    expect(bytesRejected).toBeLessThanOrEqual(8 * 1024 * 1024);
+    expect(summary.notKept).toBe(150_001 - linesRejected);
+    expect(summary.files[0]).toMatchObject({ rejected: 150_001, notKept: summary.notKept });
+    expect(counters).toMatchObject({ records: 1, rejected: 150_001 });
+    expect((await linesOf(store)).map(({ offset }) => offset)).toEqual(
+      Array.from({ length: linesRejected }, (_, i) => lines(0, 1).length + 2 * i),
+    );
+    expect(describeSummary(summary, 'place').filter((line) => line.includes('NOT KEPT'))).toEqual([
+      expect.stringMatching(/^WARNING .* rejected lines were counted and NOT KEPT.*rejected\.max_bytes/),
+    ]);
+    expect(describeFile(summary.files[0]!)[0]).toMatch(/ of them NOT KEPT$/);
+    expect(await store.verify()).toMatchObject({ damages: [] });
+
+    const told = { ...strict, rejectedBytesMax: 100 * 1024 * 1024 };
+    expect(await load(store, [web], { definition: told, again: true })).toMatchObject({ notKept: 0 });
+    expect(await store.stats()).toMatchObject({ linesRejected: linesRejected + 150_001 });
+  });
+
+  it('of an agent are counted and not kept, until others have left', async () => {
+    const folder = await temporaryFolder();
+    const store = await (await archiveAt(folder)).agent('app', strict.schema);
+    const file = async (name: string, content: string): Promise<string> => {
+      const path = join(folder, name);
+      await writeFile(path, content);
+      return path;
+    };
+    const definition = { ...strict, rejectedBytesMax: 3000 };
+    const web = await file('app_web.log', lines(0, 1) + odd(1) + odd(2) + nonsense(100) + odd(3));
+    const db = await file('app_db.log', lines(4, 5) + odd(5));
+    expect(await load(store, [web, db], { definition })).toMatchObject({ records: 2, rejected: 104 });
+    const { linesRejected, bytesRejected } = await store.stats();
+    expect(bytesRejected).toBeLessThanOrEqual(3000);
+    expect(linesRejected).toBeGreaterThan(2);
+
+    const summary = await again(store, { ...mended, rejectedBytesMax: 1 });
+    expect(summary).toMatchObject({ records: 2, rejected: linesRejected - 2, notKept: 0 });
+    expect(await store.stats()).toMatchObject({
+      linesRejected: linesRejected - 2,
+      counters: { records: 4, rejected: 102 },
+    });
+    expect(await store.verify()).toMatchObject({ damages: [], records: 4 });
+    const last = await file('app_last.log', lines(6, 7) + 'y\n');
+    expect(await load(store, [last], { definition })).toMatchObject({ rejected: 1, notKept: 0 });
+  });
+
+  it('of a stream are counted and not kept', async () => {
+    const folder = await temporaryFolder();
+    const store = await (await archiveAt(folder)).agent('app', strict.schema);
+    const input = Readable.from([Buffer.from(lines(0, 1) + nonsense(100))]);
+    const summary = await pour(store, { input, definition: { ...strict, rejectedBytesMax: 1000 } });
+    const { linesRejected, bytesRejected, counters } = await store.stats();
+    expect(bytesRejected).toBeLessThanOrEqual(1000);
+    expect(linesRejected).toBeGreaterThan(2);
+    expect(summary).toMatchObject({ records: 1, rejected: 100, notKept: 100 - linesRejected });
+    expect(counters).toMatchObject({ records: 1, rejected: 100 });
+    expect(await store.verify()).toMatchObject({ damages: [] });
+  });
+});
+
 const odd = (n: number): string => `at ${lineOf(n)}`;
 
 describe('rejected lines', () => {
+  it('stay as they are where the load is stopped between lines that take long', async () => {
+    const folder = await temporaryFolder();
+    const store = await (await archiveAt(folder)).agent('app', strict.schema);
+    const web = join(folder, 'app_web.log');
+    await writeFile(web, lines(0, 1) + `${'b'.repeat(2500)}\n`.repeat(600));
+    await load(store, [web], { definition: strict });
+    const large = definitionOf({ regex: `^(?P<text>${'.{0,1000}'.repeat(20)})$` });
+    const pool = new WorkerPool(1);
+    closeAtEnd(() => pool.close());
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(), 1000);
+    const summary = await loadRejected({
+      store,
+      definition: large,
+      timezone: 'UTC',
+      now: () => nowMs,
+      workers: pool,
+      signal: controller.signal,
+    });
+    expect(summary).toMatchObject({ loaded: 0, failed: 0, stopped: { code: 'cancelled' } });
+    expect(await store.stats()).toMatchObject({ linesRejected: 600, counters: { rejected: 600 } });
+  });
+
   it('become records once the pattern takes them; the others stay with reason and place', async () => {
     const folder = await temporaryFolder();
     const store = await (await archiveAt(folder)).agent('app', mended.schema);

@@ -4,9 +4,9 @@ import { appendFile, mkdir, readdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { LoadEvent } from '../../../agents/load-report.js';
-import type { AgentStore } from '../../../engine/archive.js';
-import { lineBytesMax } from '../../../engine/limits.js';
+import type { LoadEvent } from '../../../agents/load/load-report.js';
+import type { AgentStore } from '../../../engine/archive/archive.js';
+import { lineBytesMax } from '../../../engine/terms/limits.js';
 import { archiveAt, definitionOf, lineOf, lines, load, nowMs, recordsOf, rejectedOf } from './archive.js';
 import { gzip, zstd } from './compressed.js';
 import { temporaryFolder } from './temporary.js';

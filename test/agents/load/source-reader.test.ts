@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ContentReader } from '../../../agents/content-reader.js';
-import type { ByteSource } from '../../../agents/byte-source.js';
-import { openStream, SourceReader } from '../../../agents/source-reader.js';
+import { ContentReader } from '../../../agents/sources/content-reader.js';
+import type { ByteSource } from '../../../agents/sources/byte-source.js';
+import { openStream, SourceReader } from '../../../agents/sources/source-reader.js';
 import { gzip, skippableFrame, zstd } from './compressed.js';
 import { temporaryFolder } from './temporary.js';
 

@@ -1,10 +1,10 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { LoadSummary } from '../../../agents/load-report.js';
+import type { LoadSummary } from '../../../agents/load/load-report.js';
 import { leasedMemoryBytes } from '../../../engine/memory/memory-lease.js';
 import { openArchive } from '../../../engine/index.js';
-import { lineBytesMax, workerFileBytesMin } from '../../../engine/limits.js';
+import { lineBytesMax, workerFileBytesMin } from '../../../engine/terms/limits.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';
 import { definitionOf, lineOf, load, nowMs, recordsOf } from './archive.js';
 import { closeAtEnd, temporaryFolder } from './temporary.js';
@@ -158,4 +158,35 @@ describe('a file that is decoded on threads', () => {
       expect(leasedMemoryBytes()).toBe(0);
     }
   });
+});
+
+it('a load is stopped between lines that take long, also of a small file', async () => {
+  const folder = await temporaryFolder();
+  const archive = await openArchive(join(folder, 'data'), {
+    mode: 'write',
+    role: 'load',
+    now: () => nowMs,
+    workers: pools[1]!,
+  });
+  closeAtEnd(() => archive.close());
+  const store = await archive.agent('app', definitionOf().schema);
+  const path = join(folder, 'app_web.log');
+  // Each of these lines takes about a second, and a thread has a megabyte of them at a time.
+  const large = definitionOf({ regex: `^(?P<text>${'.{0,1000}'.repeat(20)})$` });
+  await writeFile(path, `a\n${`${'b'.repeat(2500)}\n`.repeat(600)}`);
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(), 1000);
+  const summary = await load(store, [path], {
+    definition: large,
+    workers: pools[1]!,
+    signal: controller.signal,
+  });
+  expect(summary).toMatchObject({
+    loaded: 0,
+    files: [{ outcome: 'not_stored' }],
+    stopped: { code: 'cancelled' },
+  });
+  // The thread does other work afterwards.
+  await writeFile(path, lineOf(1));
+  expect(await load(store, [path], { workers: pools[1]! })).toMatchObject({ records: 1 });
 });

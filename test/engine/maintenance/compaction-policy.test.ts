@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { proposeRewrite, type CompactionPolicy } from '../../../engine/maintenance/compaction-policy.js';
-import { rowGroupRowsMax, segmentFanIn, smallSegmentsMax } from '../../../engine/limits.js';
-import type { SegmentEntry } from '../../../engine/storage/manifest.js';
+import { rowGroupRowsMax, segmentFanIn, smallSegmentsMax } from '../../../engine/terms/limits.js';
+import type { SegmentEntry } from '../../../engine/store/manifest/manifest.js';
 import { manifestOf, rewritten, segmentOf } from './segments.js';
 
 const dayMs = 86_400_000;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { Coverage } from '../../../engine/maintenance/coverage.js';
+import { Coverage } from '../../../engine/store/manifest/coverage.js';
 
 it('coverage gives of each run what none before it had, as sets of positions would', () => {
   const runs = fc.array(

@@ -1,8 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { extendRetention, proposeRetirement } from '../../../engine/maintenance/retention-policy.js';
+import { extendRetention, proposeRetirement } from '../../../engine/store/manifest/retention-policy.js';
 import { proposeRewrite } from '../../../engine/maintenance/compaction-policy.js';
-import { liveRows, type RetentionPolicy, type SegmentEntry } from '../../../engine/storage/manifest.js';
+import {
+  liveRows,
+  type RetentionPolicy,
+  type SegmentEntry,
+} from '../../../engine/store/manifest/manifest.js';
 import { manifestOf, rowBytes, segmentOf } from './segments.js';
 
 const hourMs = 3_600_000;
@@ -32,7 +36,7 @@ describe('retention', () => {
     const manifest = manifestOf(segments);
     const nowMs = (today + 1) * dayMs;
     const policy = { ...forEver, periodMs: 2.5 * dayMs };
-    const first = proposeRetirement({ ...manifest, hotBytes: 0 }, policy, nowMs)!;
+    const first = proposeRetirement({ ...manifest, hotBytes: 0, hotRuns: [] }, policy, nowMs)!;
     expect(first.removes).toEqual([segments[3]!.file]);
     expect(first.segments.slice(0, 2)).toEqual(segments.slice(0, 2));
     expect(first.segments[2]).toEqual({ ...segments[2], liveFrom: (today - 2) * 24 + 12 });
@@ -43,8 +47,12 @@ describe('retention', () => {
       below: (today - 2) * 24 + 12,
     });
     const after = { ...manifest, ...first };
-    expect(proposeRetirement({ ...after, hotBytes: 0 }, policy, nowMs)).toBeUndefined();
-    const later = proposeRetirement({ ...after, hotBytes: 0 }, { ...forEver, periodMs: 2 * dayMs }, nowMs)!;
+    expect(proposeRetirement({ ...after, hotBytes: 0, hotRuns: [] }, policy, nowMs)).toBeUndefined();
+    const later = proposeRetirement(
+      { ...after, hotBytes: 0, hotRuns: [] },
+      { ...forEver, periodMs: 2 * dayMs },
+      nowMs,
+    )!;
     expect(later.removes).toEqual([segments[2]!.file]);
     expect(later.retired).toMatchObject({ records: 4800, segments: 2 });
   });
@@ -52,23 +60,33 @@ describe('retention', () => {
   it('counts age to the newest position when the clock is ahead of it, and to the clock when that is behind', () => {
     const manifest = manifestOf([spread(today, allDay, 10), spread(today - 1, allDay, 10)]);
     const policy = { ...forEver, periodMs: 2 * dayMs };
-    expect(proposeRetirement({ ...manifest, hotBytes: 0 }, policy, (today + 4000) * dayMs)).toBeUndefined();
+    expect(
+      proposeRetirement({ ...manifest, hotBytes: 0, hotRuns: [] }, policy, (today + 4000) * dayMs),
+    ).toBeUndefined();
     expect(
       proposeRetirement(
-        { ...manifest, hotBytes: 0 },
+        { ...manifest, hotBytes: 0, hotRuns: [] },
         { ...forEver, periodMs: dayMs },
         (today + 4000) * dayMs,
       ),
     ).toBeDefined();
     expect(
-      proposeRetirement({ ...manifest, hotBytes: 0 }, { ...forEver, periodMs: dayMs }, today * dayMs),
+      proposeRetirement(
+        { ...manifest, hotBytes: 0, hotRuns: [] },
+        { ...forEver, periodMs: dayMs },
+        today * dayMs,
+      ),
     ).toBeUndefined();
   });
 
   it('by size takes the oldest hours and no more than it must, and never the newest', () => {
     const manifest = manifestOf([spread(today, [0, 1, 2, 3], 1000), spread(today - 1, [5, 6], 1000)]);
     const keep = (rows: number, hotBytes = 0) =>
-      proposeRetirement({ ...manifest, hotBytes }, { ...forEver, bytesMax: rows * rowBytes }, today * dayMs);
+      proposeRetirement(
+        { ...manifest, hotBytes, hotRuns: [] },
+        { ...forEver, bytesMax: rows * rowBytes },
+        today * dayMs,
+      );
     expect(keep(6000)).toBeUndefined();
     expect(keep(5999)).toMatchObject({
       removes: [],
@@ -77,6 +95,30 @@ describe('retention', () => {
     expect(keep(6000, 1)).toMatchObject({ retired: { records: 1000 } });
     expect(keep(4000)).toMatchObject({ removes: [manifest.segments[1]!.file], retired: { records: 2000 } });
     expect(keep(1)).toMatchObject({ retired: { records: 5000, below: today * 24 + 3 } });
+  });
+
+  it('by size counts nothing of what has gone already', () => {
+    const rest = spread(today - 1, [5, 6], 1000, { liveFrom: (today - 1) * 24 + 6 });
+    // What was loaded beyond the period is older than what has gone.
+    const old = spread(today - 300, [0], 1000);
+    const manifest = { ...manifestOf([spread(today, [0], 1000), rest, old]), hotBytes: 0, hotRuns: [] };
+    const keep = (rows: number) =>
+      proposeRetirement(manifest, { ...forEver, bytesMax: rows * rowBytes }, today * dayMs);
+    expect(keep(3000)).toBeUndefined();
+    expect(keep(2999)).toMatchObject({ removes: [old.file], retired: { records: 1000 } });
+  });
+
+  it('says how far it has ever come, also where it takes older records by a clock that went back', () => {
+    const below = today * 24;
+    const manifest = {
+      ...manifestOf([segmentOf(today - 300, 5), segmentOf(today, 1)]),
+      retired: { records: 7, bytes: 0, segments: 0, below },
+      ...{ hotBytes: 0, hotRuns: [] },
+    };
+    const policy = { ...forEver, periodMs: 7 * dayMs };
+    expect(proposeRetirement(manifest, policy, today * dayMs)).toMatchObject({
+      retired: { records: 12, segments: 1, below },
+    });
   });
 
   it('keeps what was loaded beyond it for the period from the load on', () => {
@@ -98,7 +140,7 @@ describe('retention', () => {
     const at = (day: number) => {
       const manifest = manifestOf([old, segmentOf(day, 1)]);
       return proposeRetirement(
-        { ...manifest, hotBytes: 0 },
+        { ...manifest, hotBytes: 0, hotRuns: [] },
         { ...forEver, periodMs: 7 * dayMs },
         day * dayMs + 2 * hourMs,
       );
@@ -122,7 +164,7 @@ describe('retention', () => {
         const manifest = manifestOf(list.map(({ day, hours }) => spread(today + day, hours, 3)));
         const nowMs = today * dayMs + nowHours * hourMs + 1;
         const found = proposeRetirement(
-          { ...manifest, hotBytes: 0 },
+          { ...manifest, hotBytes: 0, hotRuns: [] },
           { ...forEver, periodMs: periodHours * hourMs },
           nowMs,
         );

@@ -1,7 +1,7 @@
-import type { Manifest, Run, SegmentEntry } from '../../../engine/storage/manifest.js';
-import { noCounters, nothingRetired } from '../../../engine/storage/manifest.js';
-import { makeSchema } from '../../../engine/schema.js';
-import { rowGroupRowsMax } from '../../../engine/limits.js';
+import type { Manifest, Run, SegmentEntry } from '../../../engine/store/manifest/manifest.js';
+import { noCounters, nothingRetired } from '../../../engine/store/manifest/manifest.js';
+import { makeSchema } from '../../../engine/terms/schema.js';
+import { rowGroupRowsMax } from '../../../engine/terms/limits.js';
 import type { Rewrite } from '../../../engine/maintenance/compaction-policy.js';
 
 /** Bytes of a record in a made-up segment. */
@@ -35,6 +35,7 @@ export function segmentOf(
     schemaVersion: 1,
     codec,
     gramFilterBytes: 0,
+    headerBytes: 2044,
     replaces: [],
     ...more,
   };
@@ -57,6 +58,7 @@ export function manifestOf(
     rejected: [],
     counters: noCounters,
     ordinalsFrom: 1,
+    loads: [],
     retired: nothingRetired,
   };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { batchFromRows } from '../../../engine/columns/rows.js';
-import { formatCursor } from '../../../engine/cursor.js';
-import { LogstrataError } from '../../../engine/errors.js';
+import { formatCursor } from '../../../engine/terms/cursor.js';
+import { LogstrataError } from '../../../engine/terms/errors.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import type { CrashMode } from '../../storage-doubles/memory-file.js';
 import { answerOf } from '../../model/answer.js';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { Archive } from '../../../engine/archive.js';
-import { isLogstrataError } from '../../../engine/errors.js';
+import type { Archive } from '../../../engine/archive/archive.js';
+import { isLogstrataError } from '../../../engine/terms/errors.js';
 import { batchFromRows } from '../../../engine/columns/rows.js';
-import type { Predicate } from '../../../engine/scan/query.js';
-import type { Directory } from '../../../engine/storage/directory.js';
+import type { Predicate } from '../../../engine/scan/plan/query.js';
+import type { Directory } from '../../../engine/store/disk/directory.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { answer, append, load, noExtras, noon, openOn, openToRead, schema } from './memory-archive.js';
 

@@ -1,15 +1,16 @@
 import { expect, it } from 'vitest';
-import type { AgentStore, Scan } from '../../../engine/archive.js';
+import type { AgentStore } from '../../../engine/archive/archive.js';
 import { plainColumn } from '../../../engine/columns/batch.js';
 import { batchFromRows } from '../../../engine/columns/rows.js';
-import { makeSchema } from '../../../engine/schema.js';
-import { HotRows } from '../../../engine/storage/hot-rows.js';
+import { makeSchema } from '../../../engine/terms/schema.js';
+import { HotRows } from '../../../engine/store/reading/hot-rows.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { SpareColumns, spareColumns } from '../../../engine/columns/spare-columns.js';
 import type { Value } from '../../model/dataset.js';
 import { seededRandom } from '../../model/random.js';
 import { columnOf } from '../../parquet/segment-sample.js';
 import { append, noon, openOn, schema } from './memory-archive.js';
+import type { Scan } from '../../../engine/scan/plan/scan.js';
 
 const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000_000);
 const decoder = new TextDecoder();

@@ -1,15 +1,16 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { formatCursor, parseCursor, partitionOfTime } from '../../../engine/cursor.js';
+import { formatCursor, parseCursor, partitionOfTime } from '../../../engine/terms/cursor.js';
 import type { LostRecords } from '../../../engine/maintenance/lost-records.js';
 import { batchFromRows, type Value } from '../../../engine/columns/rows.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { seededRandom } from '../../model/random.js';
-import type { Codec, Run, SegmentEntry } from '../../../engine/storage/manifest.js';
-import { segmentFile } from '../../../engine/storage/segment-place.js';
+import type { Run, SegmentEntry } from '../../../engine/store/manifest/manifest.js';
+import { segmentFile } from '../../../engine/store/manifest/segment-place.js';
 import { between } from '../../model/random.js';
 import { fileBytes, openSegment, sealBatches } from '../../parquet/segment-sample.js';
 import { answer, noon, openOn, schema } from './memory-archive.js';
+import type { Codec } from '../../../engine/parquet/compression.js';
 
 const long = process.env.LOGSTRATA_LONG === '1';
 const hour = partitionOfTime(noon) - 4;

@@ -1,13 +1,13 @@
-import type { AgentStore } from '../../../engine/archive.js';
-import { ArchiveFolder } from '../../../engine/storage/archive-folder.js';
-import type { OpenOptions } from '../../../engine/storage/open-options.js';
-import type { CommitExtras } from '../../../engine/storage/commit.js';
-import type { Directory } from '../../../engine/storage/directory.js';
-import type { WriterLock } from '../../../engine/storage/writer-link.js';
+import type { AgentStore } from '../../../engine/archive/archive.js';
+import { ArchiveFolder } from '../../../engine/archive/archive-folder.js';
+import type { OpenOptions } from '../../../engine/archive/open-options.js';
+import type { CommitExtras } from '../../../engine/store/manifest/commit.js';
+import type { Directory } from '../../../engine/store/disk/directory.js';
+import type { WriterLock } from '../../../engine/store/writer/writer-link.js';
 import { batchFromRows } from '../../../engine/columns/rows.js';
-import { makeSchema } from '../../../engine/schema.js';
+import { makeSchema } from '../../../engine/terms/schema.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';
-import type { Query } from '../../../engine/scan/query.js';
+import type { Query } from '../../../engine/scan/plan/query.js';
 import type { Value } from '../../model/dataset.js';
 
 export const schema = makeSchema([

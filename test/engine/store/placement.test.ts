@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { batchFromRows } from '../../../engine/columns/rows.js';
-import { makeSchema, type Schema } from '../../../engine/schema.js';
+import { makeSchema, type Schema } from '../../../engine/terms/schema.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import {
   lastPlacementTimes,
   livePartition,
   partTimes,
   placementTimes,
-} from '../../../engine/storage/placement.js';
+} from '../../../engine/store/manifest/placement.js';
 import { answerOf } from '../../model/answer.js';
 import type { Value } from '../../model/dataset.js';
 import { answer, append, load, noExtras, noon, openOn } from './memory-archive.js';

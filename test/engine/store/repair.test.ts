@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { AgentStore } from '../../../engine/archive.js';
-import { parseCursor } from '../../../engine/cursor.js';
-import { LogstrataError } from '../../../engine/errors.js';
+import type { AgentStore } from '../../../engine/archive/archive.js';
+import { parseCursor } from '../../../engine/terms/cursor.js';
+import { LogstrataError } from '../../../engine/terms/errors.js';
 import type { RepairReport } from '../../../engine/maintenance/repair.js';
-import { rowGroupRowsMax } from '../../../engine/limits.js';
+import { rowGroupRowsMax } from '../../../engine/terms/limits.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import type { CrashMode } from '../../storage-doubles/memory-file.js';
 import type { Value } from '../../model/dataset.js';

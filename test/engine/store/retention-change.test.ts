@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import type { AgentStore, Retention } from '../../../engine/archive.js';
-import type { RetentionEvent } from '../../../engine/maintenance/retention-change.js';
-import type { ArchiveFolder } from '../../../engine/storage/archive-folder.js';
-import type { RetentionPolicy } from '../../../engine/storage/manifest.js';
+import type { AgentStore } from '../../../engine/archive/archive.js';
+import { batchFromRows } from '../../../engine/columns/rows.js';
+import { parseCursor } from '../../../engine/terms/cursor.js';
+import type { Retention, RetentionEvent } from '../../../engine/store/manifest/retention-change.js';
+import type { ArchiveFolder } from '../../../engine/archive/archive-folder.js';
+import type { RetentionPolicy } from '../../../engine/store/manifest/manifest.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
-import { append, answer, load, noon, openOn, openToRead, schema } from './memory-archive.js';
+import { append, answer, load, noExtras, noon, openOn, openToRead, schema } from './memory-archive.js';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -98,6 +100,7 @@ describe('a retention that takes more than before', () => {
     const inForce = { ...policyOf(before), pending };
     const told = {
       kind: 'pending',
+      leapt: false,
       policy: policyOf(after),
       inForce,
       over,
@@ -272,6 +275,130 @@ describe('a retention that takes no more than before', () => {
     await web.change(to);
     expect(web.events).toEqual([{ agent: 'web', kind: 'in_force', policy: policyOf(to), cause: 'looser' }]);
     expect(await web.records()).toBe(96);
+    await web.stop();
+  });
+});
+
+describe('a clock that leaps ahead', () => {
+  const month = kept(30 * dayMs);
+  const ahead = noon + 3650 * dayMs;
+  const over = { records: 96, fromMs: noon - 96 * hourMs, toMs: noon };
+  const waits = { kind: 'pending', leapt: true, policy: policyOf(month), over, records: 97 };
+
+  /** The archive once a record of ten years ahead has come. */
+  async function leapt(retention = month): Promise<Served> {
+    const web = await served(retention);
+    expect(await web.look()).toEqual([]);
+    web.nowMs = ahead;
+    await append(web.store, [[BigInt(ahead), 1n, null, 'ahead']], 'live');
+    return web;
+  }
+
+  it('takes nothing for a day, says so once, and then takes what is over', async () => {
+    const web = await leapt();
+    expect(await web.look()).toMatchObject([{ ...waits, dueMs: ahead + dayMs }]);
+    expect(await web.look()).toEqual([]);
+    expect(await web.records()).toBe(97);
+    web.nowMs = ahead + dayMs - 1;
+    await web.restart(month);
+    expect(await web.look()).toMatchObject([waits]);
+    expect(await web.records()).toBe(97);
+
+    web.nowMs = ahead + dayMs;
+    await web.restart(month);
+    expect(await web.look()).toMatchObject([
+      { kind: 'in_force', cause: 'grace' },
+      { kind: 'taken', taken: over },
+    ]);
+    expect(await web.records()).toBe(1);
+    expect(await web.look()).toEqual([]);
+    await web.stop();
+  });
+
+  it('has taken nothing once it is set back, and a client that follows misses nothing', async () => {
+    const web = await leapt();
+    await web.look();
+    const seen = (await answer(web.store)).split('\n').slice(-2)[0]!;
+    expect(seen).toContain('ahead');
+    web.nowMs = noon + hourMs;
+    await web.restart(month);
+    expect(await web.look()).toEqual([{ kind: 'in_force', cause: 'back', policy: policyOf(month) }]);
+    await append(web.store, [[BigInt(noon + hourMs), 1n, null, 'back']], 'live');
+    expect(await web.look()).toEqual([]);
+    expect(await web.records()).toBe(98);
+    const after = parseCursor((JSON.parse(seen) as { _cursor: string })._cursor)!;
+    expect(await answer(web.store, { after })).toContain('"message":"back"');
+    await web.stop();
+  });
+
+  it('does not wait where that is asked for, where there is no grace, and where the disk is nearly full', async () => {
+    const applied = await leapt();
+    await applied.look();
+    expect(await applied.archive.applyRetention('web', month)).toMatchObject([
+      { kind: 'in_force', cause: 'applied' },
+      { kind: 'taken', taken: over },
+    ]);
+    await applied.stop();
+    const full = await leapt();
+    full.directory.free = 0.09;
+    expect(await full.look()).toMatchObject([{ cause: 'disk_low' }, { kind: 'taken', taken: over }]);
+    await full.stop();
+    const atOnce = await leapt(kept(30 * dayMs, null, 0));
+    expect((await atOnce.look()).slice(1)).toMatchObject([{ kind: 'taken', taken: over }]);
+    await atOnce.stop();
+  });
+
+  it('takes no more while it waits for a stricter retention too, which waits anew', async () => {
+    const web = await served(month);
+    await web.change(kept(dayMs));
+    web.nowMs = noon + 20 * hourMs;
+    await web.look();
+    web.nowMs = ahead;
+    await append(web.store, [[BigInt(ahead), 1n, null, 'ahead']], 'live');
+    await web.restart(kept(dayMs));
+    expect(await web.look()).toMatchObject([
+      { ...waits, policy: policyOf(kept(dayMs)), dueMs: ahead + dayMs },
+    ]);
+    expect(await web.records()).toBe(97);
+    // A longer period takes back what waits: nothing is over by it.
+    await web.change(kept(5000 * dayMs));
+    expect(web.events).toMatchObject([{ kind: 'in_force', cause: 'looser' }]);
+    await web.stop();
+  });
+
+  it('goes on taking what is beyond the size meanwhile', async () => {
+    const web = await served(kept(30 * dayMs, 1000));
+    web.nowMs = ahead;
+    await append(web.store, [[BigInt(ahead), 1n, null, 'ahead']], 'live');
+    // The newest of the hours that are sealed stays, and what is hot.
+    expect(await web.look()).toMatchObject([
+      { kind: 'pending', leapt: true },
+      { kind: 'taken', taken: { records: 95 } },
+    ]);
+    expect(await web.records()).toBe(2);
+    await web.stop();
+  });
+
+  it('is not what a quiet week, or an old line among others, looks like', async () => {
+    const web = await served(kept(2 * dayMs));
+    expect((await web.look()).map((event) => (event as RetentionEvent).kind)).toEqual(['taken']);
+    web.nowMs = noon + 7 * dayMs;
+    await append(web.store, [[BigInt(web.nowMs), 1n, null, 'after a week']], 'live');
+    expect((await web.look()).map((event) => (event as RetentionEvent).kind)).toEqual(['taken']);
+    await append(web.store, [[1n, 1n, null, 'of 1970']], 'live');
+    expect(await web.look()).toMatchObject([{ kind: 'taken', taken: { records: 1 } }]);
+    expect(await web.records()).toBe(1);
+    await web.stop();
+  });
+
+  it('is not what records look like that were kept longer on demand', async () => {
+    const web = await served(kept(2 * dayMs));
+    const session = await web.store.beginLoad({ beyondRetention: true });
+    await session.append(batchFromRows(schema, [[BigInt(noon - 1000 * dayMs), 1n, null, 'old']]), 0);
+    await session.commit({ checkpoints: [], counters: noExtras.counters });
+    web.nowMs = noon + 3 * dayMs;
+    await append(web.store, [[BigInt(web.nowMs), 1n, null, 'new']], 'live');
+    expect(await web.look()).toMatchObject([{ kind: 'taken', taken: { records: 97 } }]);
     await web.stop();
   });
 });

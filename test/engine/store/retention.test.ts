@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { AgentStore, Retention } from '../../../engine/archive.js';
-import { formatCursor, parseCursor } from '../../../engine/cursor.js';
-import { LogstrataError } from '../../../engine/errors.js';
-import type { ArchiveFolder } from '../../../engine/storage/archive-folder.js';
+import type { AgentStore } from '../../../engine/archive/archive.js';
+import { formatCursor, parseCursor } from '../../../engine/terms/cursor.js';
+import { LogstrataError } from '../../../engine/terms/errors.js';
+import type { ArchiveFolder } from '../../../engine/archive/archive-folder.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import type { CrashMode } from '../../storage-doubles/memory-file.js';
 import { batchFromRows } from '../../../engine/columns/rows.js';
@@ -18,6 +18,7 @@ import {
   schema,
   textOf,
 } from './memory-archive.js';
+import type { Retention } from '../../../engine/store/manifest/retention-change.js';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -175,6 +176,20 @@ describe('retention', () => {
     await archive.close();
   });
 
+  it('keeps nothing for longer that comes with what is kept on demand and is not over', async () => {
+    let now = noon;
+    const [archive, store] = await opened(new MemoryDirectory(), () => now);
+    await append(store, hourly(noon, 1), 'live');
+    // Of the first hour that stays, and of a day long before.
+    const first = hourly(noon - 2 * dayMs + hourMs, 1);
+    await loadBeyond(store, [...hourly(noon - 9 * dayMs, 1), ...first], true);
+    now += hourMs;
+    await append(store, hourly(now + hourMs, 1), 'live');
+    await archive.retireNow();
+    expect((await store.stats()).retired.records).toBe(1);
+    await archive.close();
+  });
+
   it('does not bring back what it has taken when a compaction read the segment before', async () => {
     const directory = new MemoryDirectory();
     const [archive, store] = await opened(directory);
@@ -190,6 +205,37 @@ describe('retention', () => {
     expect((await store.stats()).retired.records).toBeGreaterThan(0);
     expect(live.filter((cursor) => cursor < below)).toEqual([]);
     await archive.close();
+  });
+
+  it('does not bring back what it has taken of a segment at any moment of a compaction', async () => {
+    let done = false;
+    let turns = 0;
+    for (; !done; turns += 16) {
+      let now = noon;
+      const [archive, store] = await opened(new MemoryDirectory(), () => now);
+      for (let i = 0; i < 3; i++) await load(store, hourly(noon - 36 * hourMs, 12));
+      await load(store, hourly(noon, 1));
+      now += 6 * hourMs;
+      await load(store, hourly(now, 1));
+      const compacting = store.compact().then(
+        () => (done = true),
+        (error: unknown) => {
+          if (!(error instanceof LogstrataError) || error.code !== 'conflict') throw error;
+        },
+      );
+      for (let i = 0; i < turns; i++) await Promise.resolve();
+      const isBefore: boolean = done;
+      await archive.retireNow();
+      const { retired } = await store.stats();
+      expect([turns, retired.records]).toEqual([turns, 18]);
+      await compacting;
+      done = isBefore;
+      const below = formatCursor({ partition: retired.below, ordinal: 0 });
+      expect([turns, cursorsOf(await answer(store)).filter((cursor) => cursor < below)]).toEqual([turns, []]);
+      expect([turns, await store.verify()]).toMatchObject([turns, { damages: [], records: 20 }]);
+      await archive.close();
+    }
+    expect(turns).toBeGreaterThan(3);
   });
 
   it('leaves the state before it or the one after when the power goes at any step', async () => {

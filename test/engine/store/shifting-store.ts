@@ -1,11 +1,12 @@
-import type { AgentStore, Retention } from '../../../engine/archive.js';
-import type { Query } from '../../../engine/scan/query.js';
-import type { ArchiveFolder } from '../../../engine/storage/archive-folder.js';
+import type { AgentStore } from '../../../engine/archive/archive.js';
+import type { Query } from '../../../engine/scan/plan/query.js';
+import type { ArchiveFolder } from '../../../engine/archive/archive-folder.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import type { CrashMode } from '../../storage-doubles/memory-file.js';
 import { between, type Random } from '../../model/random.js';
 import type { Value } from '../../model/dataset.js';
 import { answer, append, load, noon, openCompacting, schema } from './memory-archive.js';
+import type { Retention } from '../../../engine/store/manifest/retention-change.js';
 
 const hourMs = 3_600_000;
 /** Longer than the records' times are strewn over, so that none is over when it is loaded. */

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { LogstrataError } from '../../../engine/errors.js';
+import { LogstrataError } from '../../../engine/terms/errors.js';
 import { leasedMemoryBytes } from '../../../engine/memory/memory-lease.js';
-import { workerRowsMin } from '../../../engine/limits.js';
-import { readNewestManifest } from '../../../engine/storage/manifest-file.js';
+import { workerRowsMin } from '../../../engine/terms/limits.js';
+import { readNewestManifest } from '../../../engine/store/manifest/manifest-file.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';
 import type { Value } from '../../model/dataset.js';

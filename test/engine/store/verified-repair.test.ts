@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { VerifyReport } from '../../../engine/archive.js';
 import type { RepairReport } from '../../../engine/maintenance/repair.js';
 import { batchFromRows, type Value } from '../../../engine/columns/rows.js';
-import type { Directory } from '../../../engine/storage/directory.js';
-import { readHotSegment } from '../../../engine/storage/hot-segment-file.js';
+import type { Directory } from '../../../engine/store/disk/directory.js';
+import { readHotSegment } from '../../../engine/store/hot/hot-segment-file.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { answer, append, load, noExtras, noon, openOn, openToRead, schema } from './memory-archive.js';
+import type { VerifyReport } from '../../../engine/maintenance/verify.js';
 
 const long = process.env.LOGSTRATA_LONG === '1';
 const records = 400;
@@ -154,13 +154,15 @@ describe('verify after a repair', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(damage, { minLength: 1, maxLength: 3 }), async (all) => {
         const directory = whole.crash('kept');
+        const isNamed = manifests().some((path) => !all.some(({ file }) => files[file] === path));
         for (const { file, kind, at } of all) {
           const path = files[file]!;
           if (!(await filesOf(directory)).includes(path)) continue;
           if (kind !== 'gone')
             await change(directory, path, (bytes) => damages[kind]!(bytes, Math.floor(at * bytes.length)));
-          // Where the newest manifest is gone, nothing tells that it was there.
-          else if (path !== manifests().at(-1)) await directory.remove(path);
+          // Where the newest manifest is gone, or a file and every manifest that names it, nothing tells that it was there.
+          else if (path !== manifests().at(-1) && (isNamed || manifests().includes(path)))
+            await directory.remove(path);
         }
         await mend(directory);
       }),

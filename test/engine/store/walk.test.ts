@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseCursor, type Position } from '../../../engine/cursor.js';
-import type { Predicate } from '../../../engine/scan/query.js';
+import { parseCursor, type Position } from '../../../engine/terms/cursor.js';
+import type { Predicate } from '../../../engine/scan/plan/query.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { seededRandom, between } from '../../model/random.js';
 import type { Value } from '../../model/dataset.js';

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { DamageError, LogstrataError } from '../../../engine/errors.js';
-import { jobsWaitingMax } from '../../../engine/limits.js';
+import { DamageError, LogstrataError } from '../../../engine/terms/errors.js';
+import { jobsWaitingMax } from '../../../engine/terms/limits.js';
 import { InOrder } from '../../../engine/workers/in-order.js';
 import type { JobQueue } from '../../../engine/workers/job-queue.js';
 import type { Task } from '../../../engine/workers/task.js';
@@ -26,7 +26,7 @@ const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).
 writeFileSync(
   file,
   `import { threadId } from 'node:worker_threads';
-import { DamageError, LogstrataError } from '${built('engine/errors.js')}';
+import { DamageError, LogstrataError } from '${built('engine/terms/errors.js')}';
 export async function work({ kind, values, gate }) {
   if (kind === 'limit') throw new LogstrataError('limit', 'too much', { path: 'a/b', offset: 17 });
   if (kind === 'damage') throw new DamageError('bad bytes', { path: 'c', offset: 3, rowGroup: 2, column: 'x' });

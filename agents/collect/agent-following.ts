@@ -1,0 +1,152 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { isLogstrataError } from '../../engine/index.js';
+import type { AgentCollector } from './agent-collector.js';
+import { BacklogReport } from './backlog-report.js';
+import type { CollectLog } from './logs/collect-log.js';
+import { FolderChanges } from './logs/folder-changes.js';
+import type { FramePool } from './frame-pool.js';
+import type { LogFiles } from './logs/log-files.js';
+import type { WakeUp } from './logs/wake-up.js';
+
+export interface FollowingOptions {
+  readonly files: LogFiles;
+  readonly frames: FramePool;
+  readonly log: CollectLog;
+  /** Longest time from a line to its answer. */
+  readonly flushMs: number;
+  /** Fields of the agent. */
+  readonly fields: number;
+  /** How often it is told how far a backlog is read, in milliseconds; as `BacklogReport` has it if omitted. */
+  readonly backlogEveryMs?: number | undefined;
+}
+
+/** How long what is under way may take when following ends: a megabyte of hostile lines takes minutes with a pattern that is large. */
+const patienceMs = 5000;
+
+/** Lines wait this part of the time that they may take; the rest is for reading, decoding and committing them. */
+const paceFraction = 0.6;
+
+/** How often the folder is looked at although no change was announced, and where a change can't be announced. */
+const surveyMs = 2000;
+const waitingMs = 1000;
+
+/** Looking at the folder takes at most this part of the time, so that very many files are looked at less often. */
+const surveyFraction = 0.1;
+
+/** After a failure of the storage it is tried again after this time. */
+const retryMs = 1000;
+
+/** Follows the logs of one agent until it is told to stop. */
+export class AgentFollowing {
+  private readonly changes: FolderChanges;
+  private readonly backlog: BacklogReport;
+  private surveyedMs = -Infinity;
+  private surveyTookMs = 0;
+  private isFirst = true;
+
+  constructor(
+    private readonly collector: AgentCollector,
+    private readonly options: FollowingOptions,
+    private readonly signal: AbortSignal,
+    private readonly wakeUp: WakeUp,
+  ) {
+    this.changes = new FolderChanges(options.files, collector.directory, wakeUp);
+    this.backlog = new BacklogReport(collector, options.log, options.backlogEveryMs);
+  }
+
+  /** Ends when what is under way is stored, or has taken too long for that: the signal, and a call of the wake-up so that it is looked at. */
+  async run(): Promise<void> {
+    const warm = this.collector.warmUp();
+    let patience: NodeJS.Timeout | undefined;
+    const stop = (): void => void (patience = setTimeout(() => this.collector.abandon(), patienceMs));
+    this.signal.addEventListener('abort', stop, { once: true });
+    while (!this.signal.aborted) {
+      const isWell = await this.step();
+      if (this.signal.aborted) break;
+      if (isWell) await this.rest();
+      else await this.pause(retryMs);
+    }
+    this.signal.removeEventListener('abort', stop);
+    clearTimeout(patience);
+    this.changes.end(performance.now());
+    await warm;
+    await this.collector.close();
+  }
+
+  /** Takes all that there is. Returns false after a failure of the storage. */
+  private async step(): Promise<boolean> {
+    const { collector } = this;
+    const { frames } = this.options;
+    try {
+      for (let more = true; more && !this.signal.aborted;) {
+        await this.look();
+        if (this.isFirst) await this.introduce();
+        const round = await frames.use((frame) => collector.round(frame));
+        collector.resume();
+        more = round === 'more';
+        this.backlog.round(more);
+      }
+      return true;
+    } catch (error) {
+      // What was abandoned is read again when the log is followed next.
+      if (this.signal.aborted && isLogstrataError(error) && error.code === 'cancelled') return false;
+      collector.pause(error);
+      this.surveyedMs = -Infinity;
+      return false;
+    }
+  }
+
+  private async look(): Promise<void> {
+    const startedMs = performance.now();
+    const isNew = this.changes.begin(startedMs);
+    const names = this.changes.take(startedMs);
+    const isDue = isNew || names === null || startedMs - this.surveyedMs >= this.surveyEveryMs();
+    if (!isDue && (await this.collector.touch(names))) return;
+    await this.collector.survey();
+    this.surveyedMs = performance.now();
+    this.surveyTookMs = this.surveyedMs - startedMs;
+  }
+
+  private surveyEveryMs(): number {
+    const { changes, collector } = this;
+    const wantedMs = changes.watching && !collector.hasLinks ? (collector.waits ? waitingMs : surveyMs) : 0;
+    return Math.max(wantedMs, this.paceMs, this.surveyTookMs / surveyFraction);
+  }
+
+  private get paceMs(): number {
+    return this.options.flushMs * paceFraction;
+  }
+
+  /** Lets lines gather for one commit, then waits for a change, or for the next look at the folder. */
+  private async rest(): Promise<void> {
+    await this.pause(this.paceMs);
+    if (this.signal.aborted) return;
+    const surveyInMs = this.surveyedMs + this.surveyEveryMs() - performance.now();
+    const leftMs = Math.min(surveyInMs, this.collector.recordDueInMs);
+    if (leftMs > 0) await this.wakeUp.sleep(leftMs);
+  }
+
+  /** Sleeps, whatever changes meanwhile, unless it is to stop. */
+  private async pause(ms: number): Promise<void> {
+    await delay(ms, undefined, { signal: this.signal }).catch(() => {});
+  }
+
+  /** Says on start what is followed, before any of it is read: that may take long. */
+  private async introduce(): Promise<void> {
+    const { collector, options } = this;
+    await collector.identify();
+    this.isFirst = false;
+    const { files, lagBytes } = collector.status();
+    const followed = files.filter(({ role }) => role === 'follow').length;
+    options.log.info(
+      {
+        agent: collector.name,
+        folder: collector.directory,
+        files: followed,
+        lag: lagBytes,
+        fields: options.fields,
+      },
+      followed === 0 ? 'no log is there yet' : 'following',
+    );
+  }
+}

@@ -1,0 +1,59 @@
+import type { Frame } from '../lines/line-framing.js';
+import { continuationReason, frameEndsInLine, longLineReason } from '../frames/frame-decoder.js';
+import type { FollowedFile } from './logs/followed-file.js';
+import type { LineFrame } from './line-frame.js';
+
+/** Takes the next lines of a compressed file into a frame. At its end the file is done. Throws `SourceError`. */
+export async function gatherPacked(file: FollowedFile, frame: LineFrame): Promise<'end' | 'full'> {
+  const source = file.packed!;
+  let offset = file.position!.offset;
+  let { endsInLine } = file.position!;
+  for (;;) {
+    const next = await source.peek();
+    if (next === null) {
+      // It is known from now on by its file and the length of that, and need not be unpacked again.
+      if (offset > 0) addEnd(file, frame, offset, endsInLine);
+      file.role = 'done';
+      return 'end';
+    }
+    const content = contentOf(next, offset);
+    if (content.length > frame.room) return 'full';
+    const isLong = next.kind === 'long';
+    const contentBytes = isLong ? next.lengthBytes + (next.ended ? 1 : 0) : content.length;
+    const longReason = isLong ? longLineReason(next.lengthBytes) : null;
+    const reason = isLong && endsInLine ? continuationReason : longReason;
+    const continuesLine = endsInLine;
+    endsInLine = frameEndsInLine(next);
+    frame.add(content, {
+      file,
+      offset,
+      contentBytes,
+      reason,
+      endsInLine,
+      continuesLine,
+      tail: source.take(),
+    });
+    offset += contentBytes;
+  }
+}
+
+/** The bytes of a frame from `offset` on: a byte order mark stands before the lines. */
+function contentOf(frame: Frame, offset: number): Uint8Array {
+  if (frame.kind === 'long') return frame.bytes;
+  return frame.bytes.subarray(frame.start - (frame.offset - offset), frame.end);
+}
+
+/** No lines, and with them that the content has no more. */
+function addEnd(file: FollowedFile, frame: LineFrame, offset: number, endsInLine: boolean): void {
+  const nothing = new Uint8Array(0);
+  frame.add(nothing, {
+    file,
+    offset,
+    contentBytes: 0,
+    reason: null,
+    endsInLine,
+    continuesLine: false,
+    tail: null,
+    packedBytes: file.packed!.packedBytes,
+  });
+}

@@ -1,0 +1,198 @@
+import { lineBytesMax } from '../../engine/index.js';
+import { contentTail, tailBytesMax } from '../sources/content-reader.js';
+import { wideEncoding } from '../lines/line-framing.js';
+import { continuationReason, longLineReason } from '../frames/frame-decoder.js';
+import type { RecordEnds } from '../lines/record-ends.js';
+import { SourceError } from '../sources/source-error.js';
+import type { FollowedFile } from './logs/followed-file.js';
+import { aheadBytes, pieceBytes, type GatheredLines, type LineFrame } from './line-frame.js';
+import type { LogHandle } from './logs/log-files.js';
+import { grownHead, type SourcePosition } from './logs/source-position.js';
+
+/** What reading a file on has led to: its end, more to come, no room left, or another content than the one that was read. */
+export type Gathered = 'end' | 'full' | 'replaced';
+
+export interface GatherOptions {
+  /** The rest behind the whole records is taken: lines that more may belong to, or a line without an end. */
+  readonly takeRest: boolean;
+  readonly nowMs: number;
+}
+
+const lineFeed = 0x0a;
+
+const wholeLines = { reason: null, endsInLine: false, tail: null };
+
+/** Reads the whole records behind a file's position into a frame. The position itself stays: nothing is stored yet. */
+export class LineGathering {
+  private offset: number;
+  private tail: Uint8Array;
+  private endsInLine: boolean;
+
+  constructor(
+    private readonly file: FollowedFile,
+    private readonly position: SourcePosition,
+    private readonly handle: LogHandle,
+    private readonly frame: LineFrame,
+    private readonly scratch: Uint8Array,
+    private readonly ends: RecordEnds,
+    /** Nobody else adds lines to the frame meanwhile: the file is read straight into it, as far as there is room. */
+    private readonly isAlone: boolean,
+  ) {
+    this.offset = position.offset;
+    this.tail = position.tail;
+    this.endsInLine = position.endsInLine;
+  }
+
+  /** Throws Node's errors of reading, and `SourceError` for text that is not read. */
+  async run(options: GatherOptions): Promise<Gathered> {
+    for (let wanted = this.nextPiece(); ;) {
+      const content = await this.read(wanted, options.takeRest);
+      if (content === null) return 'replaced';
+      const atEnd = content.length < wanted;
+      if (this.offset === 0 && this.isCutOff(content, atEnd)) return 'replaced';
+      this.see(content, atEnd);
+      if (this.offset === 0) requireEightBitText(content, this.file.path);
+      const whole = this.ends.wholeTo(content, 0, content.length);
+      if (whole > 0) {
+        if (!this.take(content.subarray(0, whole))) return 'full';
+        wanted = this.nextPiece();
+      }
+      const rest = content.length - whole;
+      if (rest > lineBytesMax) {
+        const taken = await this.takeLongLine(content.subarray(whole));
+        if (taken !== 'line') return taken;
+      } else if (atEnd) {
+        return this.reachEnd(content.subarray(whole), options);
+      } else if (whole === 0) {
+        wanted = lineBytesMax + pieceBytes;
+      }
+    }
+  }
+
+  private nextPiece(): number {
+    return Math.min(pieceBytes, this.frame.room + aheadBytes);
+  }
+
+  /** Of a file of which nothing is stored there is no place to recognise: what was seen of it must still be there. */
+  private isCutOff(content: Uint8Array, atEnd: boolean): boolean {
+    const { begun, seenBytes } = this.file;
+    if (atEnd && content.length < seenBytes) return true;
+    return Buffer.compare(begun, content.subarray(0, begun.length)) !== 0;
+  }
+
+  private see(content: Uint8Array, atEnd: boolean): void {
+    const { file, offset, position } = this;
+    const reached = offset + content.length;
+    file.provenBytes = atEnd ? reached : Math.max(file.seenBytes, reached);
+    file.seenBytes = reached;
+    if (offset === position.offset) file.begun = grownHead(position.head, content);
+  }
+
+  /**
+   * Up to `wanted` bytes from the offset on; null when what stands before it is not what was read there. A read that gives less than was
+   * asked for, and all that was ever seen of the file, is taken for its end: of many logs that gain a few lines each, a second one would
+   * cost as much as the first. What is written after that is announced, or seen when the folder is looked at. `toEnd` asks once more.
+   */
+  private async read(wanted: number, toEnd: boolean): Promise<Uint8Array | null> {
+    const { tail } = this;
+    const position = this.offset - tail.length;
+    const length = tail.length + wanted;
+    const target = this.targetOf(length);
+    let filled = 0;
+    while (filled < length) {
+      const asked = length - filled;
+      const read = await this.handle.read(target, filled, asked, position + filled);
+      filled += read;
+      if (read === 0 || (read < asked && !toEnd && position + filled >= this.file.seenBytes)) break;
+    }
+    if (filled < tail.length) return null;
+    if (Buffer.compare(target.subarray(0, tail.length), tail) !== 0) return null;
+    return target.subarray(tail.length, filled);
+  }
+
+  private targetOf(length: number): Uint8Array {
+    const { frame, isAlone, scratch } = this;
+    return isAlone && length <= frame.free.length ? frame.free : scratch;
+  }
+
+  /** Takes whole records, or those of them that there is room for; false when those are not all. */
+  private take(lines: Uint8Array): boolean {
+    const { room } = this.frame;
+    const fitting = lines.length <= room ? lines.length : this.ends.wholeTo(lines, 0, room);
+    if (fitting > 0) this.add(lines.subarray(0, fitting), fitting);
+    return fitting === lines.length;
+  }
+
+  private add(
+    content: Uint8Array,
+    contentBytes: number,
+    { reason, endsInLine, tail }: Pick<GatheredLines, 'reason' | 'endsInLine' | 'tail'> = wholeLines,
+  ): void {
+    const { file, offset, endsInLine: continuesLine } = this;
+    this.frame.add(content, { file, offset, contentBytes, reason, endsInLine, continuesLine, tail });
+    this.tail = tail ?? contentTail(this.tail, content);
+    this.offset += contentBytes;
+    this.endsInLine = endsInLine;
+    file.partialBytes = 0;
+    file.scannedTo = 0;
+  }
+
+  private reachEnd(rest: Uint8Array, { takeRest, nowMs }: GatherOptions): Gathered {
+    const { file } = this;
+    const endsInLine = rest.at(-1) !== lineFeed;
+    if (rest.length !== file.partialBytes) {
+      file.partialBytes = rest.length;
+      file.partialSinceMs = nowMs;
+      file.partialEndsInLine = endsInLine;
+      return 'end';
+    }
+    if (rest.length === 0 || !takeRest) return 'end';
+    if (rest.length > this.frame.room) return 'full';
+    this.add(rest, rest.length, { ...wholeLines, endsInLine });
+    return 'end';
+  }
+
+  /** Looks for the end of a line that is too long. It is taken when the end is there; only its beginning is kept. */
+  private async takeLongLine(content: Uint8Array): Promise<Gathered | 'line'> {
+    const { file, frame, scratch } = this;
+    if (frame.room < lineBytesMax) return 'full';
+    // Reading on overwrites it.
+    const beginning = content.slice(0, lineBytesMax);
+    let at = Math.max(file.scannedTo, this.offset + lineBytesMax);
+    for (;;) {
+      const read = await this.handle.read(scratch, 0, pieceBytes, at);
+      if (read === 0) {
+        file.scannedTo = at;
+        file.seenBytes = at;
+        return 'end';
+      }
+      const lineEnd = scratch.subarray(0, read).indexOf(lineFeed);
+      if (lineEnd < 0) {
+        at += read;
+        continue;
+      }
+      const lengthBytes = at + lineEnd - this.offset;
+      const behind = at + lineEnd + 1;
+      const tail = await this.bytesBefore(behind);
+      if (frame.room < lineBytesMax) return 'full';
+      const reason = this.endsInLine ? continuationReason : longLineReason(lengthBytes);
+      this.add(beginning, behind - this.offset, { reason, endsInLine: false, tail });
+      return 'line';
+    }
+  }
+
+  private async bytesBefore(position: number): Promise<Uint8Array> {
+    const tail = new Uint8Array(Math.min(tailBytesMax, position));
+    await this.handle.read(tail, 0, tail.length, position - tail.length);
+    return tail;
+  }
+}
+
+function requireEightBitText(content: Uint8Array, path: string): void {
+  const encoding = wideEncoding(content.subarray(0, 64));
+  if (encoding === null) return;
+  throw new SourceError('unsupported', `${path} is ${encoding} text; only UTF-8 is read`, {
+    path,
+    offset: 0,
+  });
+}

@@ -1,0 +1,168 @@
+import type { Rotation } from '../definition/definition.js';
+import { describeSystemError } from '../sources/source-error.js';
+import type { AfterRotation } from './after-rotation.js';
+import type { AgentFiles } from './logs/agent-files.js';
+import type { CollectLog } from './logs/collect-log.js';
+import type { FollowedFile } from './logs/followed-file.js';
+import type { FileStatus, LogFiles } from './logs/log-files.js';
+import type { OpenFiles } from './logs/open-files.js';
+
+export interface LogRotationOptions {
+  readonly agent: string;
+  readonly rotation: Rotation;
+  readonly folder: AgentFiles;
+  readonly files: LogFiles;
+  readonly handles: OpenFiles;
+  readonly now: () => number;
+  readonly log: CollectLog;
+  /** Runs the command that the agent's file names; undefined for none. */
+  readonly after: AfterRotation | undefined;
+}
+
+/** What became of the logs that are too large. */
+export interface Rotated {
+  /** Their content was cut off. */
+  readonly emptied: readonly FollowedFile[];
+  /** They have another name. */
+  readonly renamed: readonly FollowedFile[];
+  /** Something was written meanwhile: a round at once may find a moment in which there is nothing. */
+  readonly isBusy: boolean;
+}
+
+/** Rounds in a row that look for a moment without new lines. */
+const triesMax = 50;
+
+/** What went wrong is tried again after this time, and so is a log that was written to in every such moment. */
+const retryMs = 60_000;
+
+/** The name that a renamed log gets; there is one such generation. */
+const suffix = '.1';
+
+/**
+ * Rotates an agent's logs once they are too large, and only what is stored: a log is emptied when all of it is, and renamed when
+ * what takes its new name is. To be called when all that was read is committed.
+ */
+export class LogRotation {
+  private tries = 0;
+  private readonly notBefore = new Map<string, number>();
+  private readonly told = new Map<string, string>();
+
+  constructor(private readonly options: LogRotationOptions) {}
+
+  /** Rotates what is due. Failures are told, and tried again later. */
+  async run(): Promise<Rotated> {
+    const { rotation, after } = this.options;
+    const emptied: FollowedFile[] = [];
+    const renamed: FollowedFile[] = [];
+    let isBusy = false;
+    for (const file of this.due()) {
+      try {
+        if (rotation.method === 'rename') {
+          if (await this.rename(file)) renamed.push(file);
+        } else if (file.partialBytes > 0) this.awaitLineEnd(file);
+        else if (await this.empty(file)) emptied.push(file);
+        else isBusy = true;
+      } catch (error) {
+        this.postpone(file, describeSystemError(error, file.path).message);
+      }
+    }
+    for (const file of [...emptied, ...renamed]) this.tell(file);
+    if (emptied.length + renamed.length > 0) after?.call();
+    return { emptied, renamed, isBusy: isBusy && this.tryAgain() };
+  }
+
+  private due(): FollowedFile[] {
+    const { folder, rotation, now } = this.options;
+    const { sizeBytes } = rotation;
+    if (sizeBytes === null) return [];
+    return [...folder.byInode.values()].filter(
+      (file) =>
+        file.role === 'follow' &&
+        file.position!.offset >= sizeBytes &&
+        !file.gone &&
+        // A pattern may match the names of generations as well.
+        !file.rotated &&
+        !file.name.name.endsWith(suffix) &&
+        now() >= (this.notBefore.get(file.inode) ?? -Infinity),
+    );
+  }
+
+  /** What ends inside a line is not all stored. A program that writes in blocks of its own may leave it so each time. */
+  private awaitLineEnd(file: FollowedFile): void {
+    if (file.position!.offset < 2 * this.options.rotation.sizeBytes!) return;
+    this.postpone(file, `${file.path} is not rotated: it ends inside a record: the method rename suits it`);
+  }
+
+  /** Returns false when there is something that is not stored. */
+  private async empty(file: FollowedFile): Promise<boolean> {
+    const { files } = this.options;
+    if (await files.empty(file.path, file.inode, file.position!.offset)) return true;
+    // Read it again, whether or not the change is announced.
+    file.dirty = true;
+    return false;
+  }
+
+  private async rename(file: FollowedFile): Promise<boolean> {
+    const { files, handles } = this.options;
+    const target = `${file.path}${suffix}`;
+    const reason = (await files.isLink(file.path)) ? 'it is a symbolic link' : await this.whyKept(target);
+    if (reason !== null) {
+      this.postpone(file, `${file.path} is not rotated: ${reason}`);
+      return false;
+    }
+    const { inode } = await (await handles.use(file, file.path)).status();
+    if (inode !== file.inode || (await files.status(file.path)).inode !== inode) return false;
+    await files.rename(file.path, target);
+    return true;
+  }
+
+  /** Why a file must not be replaced; null when all of it is stored, or it is not there. */
+  private async whyKept(path: string): Promise<string | null> {
+    const { files, folder, handles } = this.options;
+    const status = await files.status(path).catch(noStatus);
+    if (status === null) return null;
+    const known = folder.byInode.get(status.inode);
+    if (known?.role === 'done') return null;
+    if (known?.role !== 'follow' || known.position!.offset < status.sizeBytes)
+      return `${path} is there, and not all of it is stored`;
+    // Should its writer still have it open, what comes is read by this handle.
+    await handles.use(known, known.path);
+    return null;
+  }
+
+  private tell(file: FollowedFile): void {
+    const { agent, log, rotation } = this.options;
+    this.told.delete(file.inode);
+    const facts = { agent, file: file.path, bytes: file.position!.offset, method: rotation.method };
+    log.info(facts, 'a log was rotated');
+  }
+
+  private postpone(file: FollowedFile, message: string): void {
+    const { agent, log, now } = this.options;
+    this.forgetGone();
+    this.notBefore.set(file.inode, now() + retryMs);
+    if (this.told.get(file.inode) === message) return;
+    this.told.set(file.inode, message);
+    log.warn({ agent, file: file.path }, message);
+  }
+
+  private forgetGone(): void {
+    const { byInode } = this.options.folder;
+    for (const inode of this.notBefore.keys()) if (!byInode.has(inode)) this.notBefore.delete(inode);
+    for (const inode of this.told.keys()) if (!byInode.has(inode)) this.told.delete(inode);
+  }
+
+  private tryAgain(): boolean {
+    if (++this.tries < triesMax) return true;
+    this.tries = 0;
+    const message =
+      'it is written to without a pause, and can only be emptied in one: the method rename suits it';
+    for (const file of this.due()) this.postpone(file, `${file.path} is not rotated: ${message}`);
+    return false;
+  }
+}
+
+function noStatus(error: unknown): FileStatus | null {
+  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+  throw error;
+}

@@ -1,0 +1,30 @@
+import type { CollectLog } from './logs/collect-log.js';
+
+/** A log of nothing but lines that are rejected would tell of each commit. */
+const everyMsDefault = 60_000;
+
+/** Tells of rejected lines that are counted and not kept. */
+export class NotKeptReport {
+  private untold = 0;
+  private toldMs = -Infinity;
+
+  constructor(
+    private readonly agent: string,
+    private readonly log: CollectLog,
+    private readonly everyMs = everyMsDefault,
+  ) {}
+
+  /** So many lines of a commit were not kept. */
+  add(lines: number): void {
+    this.untold += lines;
+    const nowMs = performance.now();
+    if (this.untold === 0 || nowMs - this.toldMs < this.everyMs) return;
+    this.log.warn(
+      { agent: this.agent, lines: this.untold },
+      'rejected lines were counted and not kept: those that are kept take as much as rejected.max_bytes allows. Mend the pattern ' +
+        `and load them (logstrata load ${this.agent} --rejected), or raise it`,
+    );
+    this.untold = 0;
+    this.toldMs = nowMs;
+  }
+}

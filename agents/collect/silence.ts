@@ -1,0 +1,47 @@
+import type { RecordEnds } from '../lines/record-ends.js';
+import type { FollowedFile } from './logs/followed-file.js';
+
+/** Tells when the last record of a file is taken although nothing behind it shows that it is whole. */
+export class Silence {
+  constructor(
+    private readonly files: () => Iterable<FollowedFile>,
+    private readonly ends: RecordEnds,
+    /** Silence after which a line without an end is taken, of a file that nobody writes to any more. */
+    private readonly tailTimeoutMs: number,
+  ) {}
+
+  /** The file ends inside a record, and nobody has gone on with it for long. */
+  mayEndHere(file: FollowedFile, nowMs: number): boolean {
+    if (file.partialBytes === 0) return false;
+    if (this.recordDueInMs(file, nowMs) <= 0) return true;
+    return silentMs(file, nowMs) >= this.tailTimeoutMs && this.isPutAside(file);
+  }
+
+  /** How long it is until the last lines of some file are taken for a whole record; infinite where there are none. */
+  dueInMs(nowMs: number): number {
+    let dueMs = Infinity;
+    if (this.ends.timeoutMs === null) return dueMs;
+    for (const file of this.files()) dueMs = Math.min(dueMs, this.recordDueInMs(file, nowMs));
+    return dueMs;
+  }
+
+  private recordDueInMs(file: FollowedFile, nowMs: number): number {
+    const { timeoutMs } = this.ends;
+    if (timeoutMs === null || file.partialBytes === 0 || file.partialEndsInLine) return Infinity;
+    return timeoutMs - silentMs(file, nowMs);
+  }
+
+  /** Nobody is to write to the file any more, as far as names tell: it has none, or that of a generation. */
+  isPutAside(file: FollowedFile): boolean {
+    if (file.gone) return true;
+    if (!file.rotated) return false;
+    if (!file.name.direct) return true;
+    for (const other of this.files()) if (!other.gone && other.name.name === file.name.base) return true;
+    return false;
+  }
+}
+
+/** How long nothing has come. A clock that went back must not hold a record for as long. */
+function silentMs({ silentSinceMs }: FollowedFile, nowMs: number): number {
+  return nowMs < silentSinceMs ? Infinity : nowMs - silentSinceMs;
+}

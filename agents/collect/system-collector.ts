@@ -1,0 +1,121 @@
+import { type AgentStore, BatchBuilder, type WorkerPool } from '../../engine/index.js';
+import type { AgentDefinition, SystemInput } from '../definition/definition.js';
+import { createRecordDecoder } from '../decode/record-decoder.js';
+import { CollectTally, type CollectStatus } from './logs/collect-counts.js';
+import { CollectPauses } from './collect-pauses.js';
+import type { CollectLog } from './logs/collect-log.js';
+import { systemFigures } from './system-figures.js';
+import { readSystem, type SystemReading } from './system-reading.js';
+import type { WakeUp } from './logs/wake-up.js';
+
+export interface SystemCollectorOptions {
+  readonly store: AgentStore;
+  /** An agent with `system`. */
+  readonly definition: AgentDefinition;
+  readonly system: SystemInput;
+  readonly timezone: string;
+  /** The clock, in milliseconds. */
+  readonly now: () => number;
+  readonly workers: WorkerPool;
+  readonly log: CollectLog;
+}
+
+/** Timers can't wait longer. */
+const sleepMsMax = 2 ** 31 - 1;
+
+/**
+ * Stores a record of this machine's figures at once, and then one each interval. Differences are to the last record that
+ * was stored, so that what a record lacks because it could not be stored is in the next one.
+ */
+export class SystemCollector {
+  readonly name: string;
+  private readonly tally = new CollectTally();
+  private readonly pauses: CollectPauses;
+  private last: SystemReading | null = null;
+  private readonly missing = new Set<string>();
+
+  constructor(private readonly options: SystemCollectorOptions) {
+    this.name = options.definition.name;
+    this.pauses = new CollectPauses(this.name, options.log);
+  }
+
+  /** Takes figures until it is told to stop: the signal, and a call of `wakeUp` so that it looks at it. */
+  async run(signal: AbortSignal, wakeUp: WakeUp): Promise<void> {
+    const { system, definition, log } = this.options;
+    const { intervalMs } = system;
+    log.info({ agent: this.name, intervalMs, fields: definition.fields.length }, 'taking figures');
+    const startedMs = performance.now();
+    for (let tick = 0; !signal.aborted;) {
+      try {
+        await this.take();
+        this.pauses.resume();
+      } catch (error) {
+        this.pauses.pause(error);
+      }
+      tick = nextTick(tick, performance.now() - startedMs, intervalMs);
+      await sleepUntil(startedMs + tick * intervalMs, signal, wakeUp);
+    }
+  }
+
+  /** Stores one record. Throws what the storage throws. */
+  async take(): Promise<void> {
+    const { store, definition, system, timezone, now, workers } = this.options;
+    const reading = await readSystem(workers, {
+      diskPath: system.disk?.path ?? null,
+      interface: system.net?.interface ?? null,
+    });
+    this.tellMissing(reading);
+    const timeMs = now();
+    const line = Buffer.from(JSON.stringify(systemFigures(reading, this.last, timeMs)));
+    const options = { captures: new Map(), timezone, written: { byMs: timeMs }, columnar: false };
+    const decoder = createRecordDecoder(definition, options);
+    const builder = new BatchBuilder(definition.schema);
+    decoder.decode(line, 0, line.length, builder, (reason) => this.tally.reject(reason));
+    const batch = builder.finish();
+    const counters = { ...decoder.counters, inputBytes: line.length };
+    await store.append(batch, { checkpoints: [], rejected: [], counters }, 'live');
+    this.last = reading;
+    this.tally.records += batch.length;
+    this.tally.bytes += line.length;
+    this.tally.commits++;
+  }
+
+  /** Names what has no figures, once. */
+  private tellMissing({ disk, net }: SystemReading): void {
+    const { system, log } = this.options;
+    const told = (key: string, isMissing: boolean, message: string): void => {
+      if (!isMissing) this.missing.delete(key);
+      else if (!this.missing.has(key)) {
+        this.missing.add(key);
+        log.warn({ agent: this.name }, message);
+      }
+    };
+    const path = system.disk?.path ?? '';
+    told(
+      'disk',
+      system.disk !== undefined && disk === null,
+      `disk.path ${path} gives no figures: they are null`,
+    );
+    const name = system.net?.interface ?? '';
+    const what =
+      name === 'default' ? 'there is no default network interface' : `net.interface ${name} is not there`;
+    told('net', system.net !== undefined && net === null, `${what}: its figures are null`);
+  }
+
+  status(): CollectStatus {
+    return { ...this.tally.counts(), files: [], lagBytes: 0, paused: this.pauses.reason };
+  }
+}
+
+/** The tick to wait for after `tick`. One that is over by now is left out: two records at once would say no more than one. */
+export function nextTick(tick: number, elapsedMs: number, intervalMs: number): number {
+  return Math.max(tick + 1, Math.ceil(elapsedMs / intervalMs));
+}
+
+async function sleepUntil(dueMs: number, signal: AbortSignal, wakeUp: WakeUp): Promise<void> {
+  while (!signal.aborted) {
+    const leftMs = dueMs - performance.now();
+    if (leftMs <= 0) return;
+    await wakeUp.sleep(Math.min(leftMs, sleepMsMax));
+  }
+}

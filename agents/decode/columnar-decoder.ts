@@ -1,0 +1,201 @@
+import { assert, type BatchBuilder, rowGroupBytesMax, rowGroupRowsMax } from '../../engine/index.js';
+import {
+  LineColumns,
+  lineOdd,
+  SpanKind,
+  spanKindShift,
+  spanLengthMask,
+  type ColumnPlan,
+  type LinesColumn,
+} from '../lines/line-columns.js';
+import type { LineSplitter } from '../lines/line-splitter.js';
+import type { ParsedLine } from './parsed-line.js';
+import type { FieldWriter, ValueCounters } from './value-writer.js';
+
+/** Decodes one line in the way that takes every line: bytes[start, end) is the line without its line feed. */
+export type DecodeLine = (start: number, end: number) => void;
+
+/** A field whose values only its writer can make, and the fields of the line that it reads. */
+export interface WrittenField {
+  readonly writer: FieldWriter;
+  readonly places: readonly number[];
+}
+
+export interface ColumnarOptions {
+  readonly splitter: LineSplitter;
+  /** A plan for each field of the agent; null where its writer makes the values. */
+  readonly plans: readonly (ColumnPlan | null)[];
+  /** The fields without a plan. */
+  readonly written: readonly WrittenField[];
+  /** What the writers read: filled here with the line's fields. */
+  readonly line: ParsedLine;
+  readonly counters: ValueCounters;
+  /** Longer lines are decoded one by one. */
+  readonly lineBytesMax: number;
+}
+
+/** Shorter texts are not worth the calls. */
+const textBytesMin = 1024;
+
+/**
+ * Decodes many lines at once: kernels take them apart and make columns, which are appended to the builder in runs of lines. Lines
+ * that the kernels don't take are decoded one by one between the runs.
+ */
+export class ColumnarDecoder {
+  readonly #columns: LineColumns;
+  /** Numbers of the fields that the columns of the plan are. */
+  readonly #fields: readonly number[];
+  readonly #fixedBytes: number;
+
+  constructor(private readonly options: ColumnarOptions) {
+    const { splitter, plans } = options;
+    this.#fields = plans.flatMap((plan, field) => (plan === null ? [] : [field]));
+    this.#columns = new LineColumns(
+      splitter,
+      plans.filter((plan) => plan !== null),
+    );
+    this.#fixedBytes = plans.length * 8;
+  }
+
+  /** Whether there were kernels and memory for them when they were asked for last. */
+  get usable(): boolean {
+    return this.#columns.usable;
+  }
+
+  /**
+   * Decodes lines from `start` on until the builder is full or a window of lines is done. `isText` says that bytes[start, end) is
+   * UTF-8. Returns the position behind the last line taken; `start` where the first line has to be decoded by itself.
+   */
+  decode(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    isText: boolean,
+    builder: BatchBuilder,
+    decodeLine: DecodeLine,
+  ): number {
+    if (end - start < textBytesMin) return start;
+    const columns = this.#columns;
+    const windowEnd = columns.open(bytes, start, end, isText);
+    if (windowEnd === start) return start;
+    while (columns.next()) {
+      if (windowEnd - start > this.options.lineBytesMax) this.#leaveLongLines();
+      const taken = this.#takeBatch(bytes, start, builder, decodeLine);
+      if (taken < columns.count) return start + columns.lines[2 * taken]!;
+      if (builder.full) return Math.min(windowEnd, start + columns.lines[2 * taken - 1]! + 1);
+    }
+    return windowEnd;
+  }
+
+  #leaveLongLines(): void {
+    const { lineBytesMax } = this.options;
+    const { states, lines, count } = this.#columns;
+    for (let i = 0; i < count; i++) if (lines[2 * i + 1]! - lines[2 * i]! > lineBytesMax) states[i] = lineOdd;
+  }
+
+  /** Appends the lines of the batch until the builder is full. Returns how many were taken. */
+  #takeBatch(bytes: Uint8Array, base: number, builder: BatchBuilder, decodeLine: DecodeLine): number {
+    const { states, lines, count } = this.#columns;
+    let line = 0;
+    while (line < count && !builder.full) {
+      if (states[line] === lineOdd) {
+        const start = base + lines[2 * line]!;
+        let end = base + lines[2 * line + 1]!;
+        if (end > start && bytes[end - 1] === 0x0d) end--;
+        decodeLine(start, end);
+        line++;
+      } else {
+        const odd = states.indexOf(lineOdd, line);
+        line = this.#takeRun(bytes, base, line, odd < 0 ? count : odd, builder);
+      }
+    }
+    return line;
+  }
+
+  /** Appends lines [from, to), or as many of them as there is room for or the writers take. Returns the line behind them. */
+  #takeRun(bytes: Uint8Array, base: number, from: number, to: number, builder: BatchBuilder): number {
+    let end = Math.min(to, from + rowGroupRowsMax - builder.rows);
+    // The row that reaches the bound is the last one, as if rows came one by one.
+    while (end - from > 1 && builder.bytes + this.#runBytes(from, end) >= rowGroupBytesMax) {
+      end = from + ((end - from) >> 1);
+    }
+    const row = builder.rows;
+    if (this.options.written.length > 0) end = this.#writeRows(bytes, base, from, end, builder);
+    else builder.endRows(end - from);
+    if (end === from) return from;
+    this.#fields.forEach((field, i) =>
+      appendColumn(builder, field, this.#columns.columns[i]!, from, end, row),
+    );
+    this.options.counters.unreadableValues += this.#columns.unreadableIn(from, end);
+    return end;
+  }
+
+  /** At most the bytes that `BatchBuilder.bytes` grows by. */
+  #runBytes(from: number, to: number): number {
+    let sum = (to - from) * this.#fixedBytes;
+    for (const column of this.#columns.columns) {
+      if (column.kind === 'string') sum += column.offsets[to]! - column.offsets[from]!;
+    }
+    return sum;
+  }
+
+  /** Has the writers set their fields of lines [from, to). Returns the first line that they don't take, which is odd from now on. */
+  #writeRows(bytes: Uint8Array, base: number, from: number, to: number, builder: BatchBuilder): number {
+    const { written, line, counters } = this.options;
+    const { states } = this.#columns;
+    line.hasReplaced = false;
+    for (let i = from; i < to && !builder.full; i++) {
+      const { unreadableValues, replacedBytes } = counters;
+      line.templateWork.begin();
+      const takes = written.every(
+        ({ writer, places }) => this.#fillLine(bytes, base, i, places) && writer.write(line) === null,
+      );
+      if (!takes) {
+        builder.cancelRow();
+        counters.unreadableValues = unreadableValues;
+        counters.replacedBytes = replacedBytes;
+        states[i] = lineOdd;
+        return i;
+      }
+      builder.endRow();
+    }
+    return to;
+  }
+
+  /** Sets the fields at `places` to those of a line. False for one whose text does not stand in the line as it is. */
+  #fillLine(bytes: Uint8Array, base: number, number: number, places: readonly number[]): boolean {
+    const { line, splitter } = this.options;
+    const { spans } = this.#columns;
+    for (const place of places) {
+      const at = 2 * (number * splitter.fields + place);
+      const kind = spans[at + 1]! >>> spanKindShift;
+      if (kind === SpanKind.escaped) return false;
+      const start = base + spans[at]!;
+      line.set(place, kind, bytes, start, start + (spans[at + 1]! & spanLengthMask));
+    }
+    return true;
+  }
+}
+
+/** Appends the values of lines [from, to) as the rows from `row` on. */
+function appendColumn(
+  builder: BatchBuilder,
+  field: number,
+  column: LinesColumn,
+  from: number,
+  to: number,
+  row: number,
+): void {
+  const target = builder.column(field);
+  const { presence } = column;
+  if (column.kind === 'string') {
+    assert(target.kind === 'string', 'a plan makes columns of the schema');
+    target.appendRows(column.bytes, column.offsets, presence, from, to, row);
+  } else if (column.kind === 'float') {
+    assert(target.kind === 'float', 'a plan makes columns of the schema');
+    target.appendRows(column.values, presence, from, to, row);
+  } else {
+    assert(target.kind === 'int', 'a plan makes columns of the schema');
+    target.appendRows(column.halves, presence, from, to, row);
+  }
+}

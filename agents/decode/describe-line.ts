@@ -1,0 +1,151 @@
+import { BatchBuilder, columnValue, type FieldType, LogstrataError } from '../../engine/index.js';
+import type { AgentDefinition, FileInput } from '../definition/definition.js';
+import { fileCaptures } from '../patterns/file-captures.js';
+import { sourcesOf } from './field-writer.js';
+import { LinePattern } from '../patterns/line-pattern.js';
+import { ParsedLine } from './parsed-line.js';
+import { logfmtKeys } from './logfmt-decoder.js';
+import { createParser, createRecordDecoder } from './record-decoder.js';
+import { compileTemplate } from '../templates/template.js';
+import { joinLines, MultilineRecords, type TextRange } from '../lines/record-ends.js';
+
+export interface DescribedField {
+  readonly name: string;
+  readonly type: FieldType;
+  /** As it is stored; `int` and `time` are bigint. */
+  readonly value: null | bigint | number | string | boolean;
+  /** What the value was read from: the parsed text, or what the template made of those; null where the line has none. */
+  readonly text: string | null;
+  /** The text did not read as the field's type, so the value is null. */
+  readonly unreadable: boolean;
+}
+
+/** A parsed field: a capture, a key of logfmt, a JSON key or the path of one, or a capture of the file's name; null when it took no part. */
+export interface ParsedField {
+  readonly name: string;
+  readonly text: string | null;
+}
+
+/** What one line, or the lines of one record, become. */
+export type LineDescription = {
+  /** The first line begins no record: in a log it would go on the one before it. */
+  readonly continues: boolean;
+} & (
+  | {
+      readonly outcome: 'record';
+      readonly fields: readonly DescribedField[];
+      readonly parsed: readonly ParsedField[];
+    }
+  | { readonly outcome: 'rejected'; readonly reason: string }
+  | { readonly outcome: 'blank' }
+);
+
+export interface DescribeOptions {
+  readonly timezone: string;
+  readonly now: () => number;
+  /** Name of the file that the line is taken to come from; its captures are parsed fields. */
+  readonly fileName?: string | undefined;
+}
+
+/**
+ * What `line` becomes as a record of an agent, by the same decoder that loading uses. With `multiline` it may have the lines of
+ * one record. Throws `invalid` for text of several records, and for an agent that reads no files.
+ */
+export function describeLine(
+  definition: AgentDefinition,
+  line: string,
+  options: DescribeOptions,
+): LineDescription {
+  const { file } = definition;
+  if (file === undefined) throw new LogstrataError('invalid', `agent ${definition.name} reads no files`);
+  const bytes = Buffer.from(line.replace(/\r?\n?$/, ''));
+  const continues = requireOneRecord(file, bytes);
+  const captures =
+    options.fileName === undefined
+      ? new Map<string, string>()
+      : fileCaptures(file.namePattern, options.fileName);
+  const builder = new BatchBuilder(definition.schema);
+  const decoder = createRecordDecoder(definition, {
+    captures,
+    timezone: options.timezone,
+    written: { byMs: options.now() },
+  });
+  let rejection: string | null = null;
+  decoder.decode(bytes, 0, bytes.length, builder, (reason) => {
+    rejection = reason;
+  });
+  if (rejection !== null) return { outcome: 'rejected', reason: rejection, continues };
+  if (builder.rows === 0) return { outcome: 'blank', continues };
+  const batch = builder.finish();
+  const parsed = parsedFields(definition, file, joinLines(bytes, 0, bytes.length), captures);
+  const texts = new Map(parsed.map(({ name, text }) => [name, text]));
+  const fields = definition.fields.map(({ name, type, source, template }, i): DescribedField => {
+    const stored = columnValue(batch.columns[i]!, 0);
+    const value = type === 'bool' && stored !== null ? stored === 1n : stored;
+    const text = template === undefined ? (texts.get(source) ?? null) : renderText(template, texts);
+    return { name, type, value, text, unreadable: value === null && text !== null };
+  });
+  return { outcome: 'record', fields, parsed, continues };
+}
+
+/** What a template makes of parsed texts; null for nothing, which is no value either. */
+function renderText(template: string, texts: ReadonlyMap<string, string | null>): string | null {
+  const text = compileTemplate(template).render((name) => texts.get(name) ?? undefined);
+  return text === '' ? null : text;
+}
+
+/** Throws `invalid` for text of several records. Returns whether its first line begins none. */
+function requireOneRecord({ multiline }: FileInput, bytes: Uint8Array): boolean {
+  if (multiline === undefined) {
+    if (!bytes.includes(0x0a)) return false;
+    throw new LogstrataError(
+      'invalid',
+      'the text has more than one line; give one. Records of several lines need multiline in the agent',
+    );
+  }
+  const records = new MultilineRecords(multiline);
+  const end = records.recordEnd(bytes, 0, bytes.length, true);
+  if (end < bytes.length) {
+    const why = `its line ${records.lines + 1} begins another (multiline.start, or a bound of multiline)`;
+    throw new LogstrataError('invalid', `the text has more than one record; ${why}. Give one`);
+  }
+  const feed = bytes.indexOf(0x0a);
+  return !records.isStart(bytes, 0, feed < 0 ? bytes.length : feed, true);
+}
+
+function parsedFields(
+  { fields }: AgentDefinition,
+  file: FileInput,
+  { bytes, start, end }: TextRange,
+  captures: ReadonlyMap<string, string>,
+): ParsedField[] {
+  const ofLine = partsOf(file, bytes.subarray(start, end));
+  const sources = new Set(fields.flatMap(sourcesOf));
+  ofLine.forEach((name) => sources.delete(name));
+  const names = [...ofLine, ...sources];
+  const line = new ParsedLine(names.length);
+  createParser(file, names).parse(bytes, start, end, true, line);
+  const parts = names.map((name, i): ParsedField => ({ name, text: line.text(i) ?? null }));
+  // Of the fields' sources that are no part by themselves those have a text that are paths.
+  const found = parts.filter(({ text }, i) => i < ofLine.length || text !== null);
+  const ofName = [...captures].map(([name, text]): ParsedField => ({ name, text }));
+  return [...found.filter(({ name }) => !captures.has(name)), ...ofName];
+}
+
+/** The names of the parts of a line that the decoder has taken. */
+function partsOf(file: FileInput, bytes: Uint8Array): readonly string[] {
+  switch (file.format) {
+    case 'plain':
+      return new LinePattern(file.regex ?? '').groupNames;
+    case 'json':
+      return jsonKeys(bytes);
+    case 'logfmt':
+      return logfmtKeys(bytes);
+  }
+}
+
+/** The keys of a line that the decoder has taken for a JSON object. */
+function jsonKeys(bytes: Uint8Array): string[] {
+  const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
+  return typeof value === 'object' && value !== null ? Object.keys(value) : [];
+}

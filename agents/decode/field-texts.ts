@@ -1,0 +1,56 @@
+import { isUtf8 } from 'node:buffer';
+import { fieldTextBytesMax } from '../../engine/index.js';
+import type { FieldDefinition } from '../definition/definition.js';
+import { sourcesOf } from './field-writer.js';
+import { Kind, type ParsedLine } from './parsed-line.js';
+import { compileTemplate } from '../templates/template.js';
+
+/** A byte that is not UTF-8 becomes three. */
+const replacementBytes = 3;
+
+/** Bytes of what a file's name gives, at most: no system has longer paths. */
+const nameBytesMax = 4096;
+
+/** Why a line is rejected of which many fields take the same long text. */
+const tooMuchTextReason = `its fields have more than ${fieldTextBytesMax} bytes of text together`;
+
+/**
+ * Bounds the texts that all fields of a line are read from: each field may be as long as the line, and there may be a thousand. Templates
+ * that are more than texts with fields between them are bounded by the steps that they take.
+ */
+export class FieldTexts {
+  /** Longer lines need to be looked at. */
+  readonly lineBytesMax: number;
+  /** The parsed fields whose texts are taken, as often as they are. */
+  readonly #places: readonly number[];
+  /** Bytes of templates between the fields. */
+  readonly #fixedBytes: number;
+
+  constructor(fields: readonly FieldDefinition[], placeOf: (name: string) => number) {
+    const names: string[] = [];
+    let fixedBytes = 0;
+    for (const field of fields) {
+      const template = field.template === undefined ? undefined : compileTemplate(field.template);
+      if (template === undefined) names.push(...sourcesOf(field));
+      if (template?.flat === undefined) continue;
+      for (const name of template.flat.names) names.push(name);
+      for (const text of template.flat.texts) fixedBytes += Buffer.byteLength(text);
+    }
+    this.#places = names.map(placeOf).filter((place) => place >= 0);
+    this.#fixedBytes = fixedBytes;
+    const textBytesMax = (fieldTextBytesMax - fixedBytes) / Math.max(1, this.#places.length);
+    this.lineBytesMax = Math.floor((textBytesMax - nameBytesMax) / replacementBytes);
+  }
+
+  /** Returns null, or why a parsed line is rejected. */
+  problem(line: ParsedLine): string | null {
+    let bytes = this.#fixedBytes;
+    for (const place of this.#places) {
+      if (line.kinds[place] === Kind.absent) continue;
+      const text = line.sources[place]!.subarray(line.starts[place], line.ends[place]);
+      bytes += isUtf8(text) ? text.length : text.length * replacementBytes;
+      if (bytes > fieldTextBytesMax) return tooMuchTextReason;
+    }
+    return null;
+  }
+}

@@ -1,0 +1,455 @@
+import { assert, jsonDepthMax } from '../../engine/index.js';
+import { KeyTable } from './key-table.js';
+import { type JsonKey, jsonKeys, ofLine } from '../lines/json-keys.js';
+import { Kind, type LineParser, ParsedLine } from './parsed-line.js';
+
+const quote = 0x22;
+const comma = 0x2c;
+const colon = 0x3a;
+const backslash = 0x5c;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+
+/** Bytes that end the plain run of a string: quotation mark, backslash, and what JSON forbids in it. */
+const endsRun = Uint8Array.from({ length: 256 }, (_, byte) =>
+  byte < 0x20 || byte === quote || byte === backslash ? 1 : 0,
+);
+
+/** For the letter behind a backslash what it stands for; 0 for those that may not stand there, and for `u`. */
+const escaped = new Uint8Array(256);
+for (const [letter, character] of Object.entries({ b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' })) {
+  escaped[letter.charCodeAt(0)] = character.charCodeAt(0);
+}
+for (const letter of '"\\/') escaped[letter.charCodeAt(0)] = letter.charCodeAt(0);
+
+const tooDeep = `no more than ${jsonDepthMax} nested values`;
+
+const literals = ['true', 'false', 'null'].map((text) => Buffer.from(text));
+
+/**
+ * Parses lines that are one JSON object each (RFC 8259, validated in full). Parsed fields are the keys of the object
+ * itself, matched exactly. Where the object lacks a key with dots, the key is a path into nested objects: `a.b` is the key `b` of the
+ * object that is the value of `a`. Of a key that comes twice in an object the last one counts. Strings are unescaped, everything else stays as it
+ * stands in the line: numbers with all digits, arrays and objects as their text; null is absent. A line of blanks is blank.
+ */
+export class JsonLineParser implements LineParser {
+  /** The keys of the line's own object have the numbers of their fields; behind them stand those that paths lead over. */
+  readonly #keys: readonly JsonKey[];
+  readonly #table: KeyTable;
+  readonly #fields: number;
+  readonly #hasPaths: boolean;
+  /** For each key whether keys are looked for in its object. */
+  readonly #isParent: Uint8Array;
+  /** For each key where its value begins in the line, the last one if it comes twice; -1 for one that the line lacks. Kept where there are paths. */
+  readonly #seenAt: Int32Array;
+  /** The values of the keys that paths lead over, at the keys' numbers. */
+  readonly #onPaths: ParsedLine;
+  /** Unescaped strings of the line. */
+  #scratch = new Uint8Array(4096);
+  #scratchUsed = 0;
+  /** Whether the string that was scanned last has a backslash. */
+  #hasEscape = false;
+  /** What was expected where the scan failed. */
+  #expected = '';
+  #failedAt = 0;
+  /** For each open bracket of a nested value whether it is a brace. */
+  readonly #open = new Uint8Array(jsonDepthMax);
+
+  /** `names` are the keys wanted, in the order of the `ParsedLine`. */
+  constructor(names: readonly string[]) {
+    const keys = jsonKeys(names);
+    this.#keys = keys;
+    this.#table = new KeyTable(keys);
+    this.#fields = names.length;
+    this.#hasPaths = keys.length > names.length;
+    this.#isParent = new Uint8Array(keys.length);
+    for (const { parent } of keys) if (parent !== ofLine) this.#isParent[parent] = 1;
+    this.#seenAt = new Int32Array(keys.length);
+    this.#onPaths = new ParsedLine(keys.length);
+  }
+
+  isBlank(bytes: Uint8Array, start: number, end: number): boolean {
+    return skipSpace(bytes, start, end) === end;
+  }
+
+  parse(bytes: Uint8Array, start: number, end: number, _isText: boolean, line: ParsedLine): string | null {
+    line.kinds.fill(Kind.absent, 0, this.#fields);
+    line.hasReplaced = false;
+    this.#scratchUsed = 0;
+    if (this.#hasPaths) {
+      this.#seenAt.fill(-1);
+      this.#onPaths.hasReplaced = false;
+    }
+    const at = this.#object(bytes, skipSpace(bytes, start, end), end, ofLine, 0, line);
+    if (at >= 0) {
+      const rest = skipSpace(bytes, at, end);
+      if (rest === end) {
+        if (this.#hasPaths) this.#followPaths(line);
+        return null;
+      }
+      this.#fail(rest, 'nothing behind the object');
+    }
+    return this.#reason(bytes, start, end);
+  }
+
+  /** Sets each field that the line's own object lacks to the value at the end of its path. */
+  #followPaths(line: ParsedLine): void {
+    const keys = this.#keys;
+    const seenAt = this.#seenAt;
+    for (let number = this.#fields; number < keys.length; number++) {
+      const { parent, field } = keys[number]!;
+      // A value that stands before its parent's was in an object whose key came once more.
+      const isGone = parent !== ofLine && (seenAt[parent]! < 0 || seenAt[number]! < seenAt[parent]!);
+      if (isGone) seenAt[number] = -1;
+      if (seenAt[number]! >= 0 && field >= 0 && seenAt[field]! < 0)
+        line.setFrom(field, this.#onPaths, number);
+    }
+  }
+
+  /**
+   * An object in which keys are looked for: that of the line, or the value of the key `parent`, which `depth` others stand around. Returns the position
+   * behind it, or -1.
+   */
+  #object(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    parent: number,
+    depth: number,
+    line: ParsedLine,
+  ): number {
+    if (start === end || bytes[start] !== openBrace) return this.#fail(start, '"{"');
+    let at = skipSpace(bytes, start + 1, end);
+    if (at < end && bytes[at] === closeBrace) return at + 1;
+    for (;;) {
+      if (at === end || bytes[at] !== quote) return this.#fail(at, 'a key in quotation marks');
+      const keyEnd = this.#stringEnd(bytes, at + 1, end);
+      if (keyEnd < 0) return -1;
+      const key = this.#hasEscape
+        ? this.#findEscapedKey(bytes, at + 1, keyEnd, parent)
+        : this.#table.find(bytes, at + 1, keyEnd, parent);
+      at = skipSpace(bytes, keyEnd + 1, end);
+      if (at === end || bytes[at] !== colon) return this.#fail(at, '":"');
+      at = this.#member(bytes, skipSpace(bytes, at + 1, end), end, key, depth, line);
+      if (at < 0) return -1;
+      at = skipSpace(bytes, at, end);
+      const next = at < end ? bytes[at]! : 0;
+      if (next === closeBrace) return at + 1;
+      if (next !== comma) return this.#fail(at, '"," or "}"');
+      at = skipSpace(bytes, at + 1, end);
+    }
+  }
+
+  /** The value of a key, kept when `key` is one of those looked for. Returns the position behind it, or -1. */
+  #member(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    key: number,
+    depth: number,
+    line: ParsedLine,
+  ): number {
+    const first = start < end ? bytes[start]! : 0;
+    let target = line;
+    if (this.#hasPaths && key >= 0) {
+      this.#seenAt[key] = start;
+      if (key >= this.#fields) target = this.#onPaths;
+    }
+    if (first === quote) {
+      const stringEnd = this.#stringEnd(bytes, start + 1, end);
+      if (stringEnd < 0) return -1;
+      if (key >= 0) {
+        if (this.#hasEscape) this.#keepEscaped(bytes, start + 1, stringEnd, key, target);
+        else target.set(key, Kind.text, bytes, start + 1, stringEnd);
+      }
+      return stringEnd + 1;
+    }
+    let valueEnd: number;
+    if (first !== openBrace && first !== openBracket) valueEnd = this.#scalar(bytes, start, end);
+    else if (first === openBracket || key < 0 || this.#isParent[key] === 0)
+      valueEnd = this.#nested(bytes, start, end, depth);
+    else if (depth === jsonDepthMax) valueEnd = this.#fail(start, tooDeep);
+    else valueEnd = this.#object(bytes, start, end, key, depth + 1, line);
+    if (valueEnd >= 0 && key >= 0) target.set(key, kindOf(first), bytes, start, valueEnd);
+    return valueEnd;
+  }
+
+  /** Position of the quotation mark that ends the string whose text begins at `start`, or -1. */
+  #stringEnd(bytes: Uint8Array, start: number, end: number): number {
+    let at = start;
+    this.#hasEscape = false;
+    for (;;) {
+      while (at < end && endsRun[bytes[at]!] === 0) at++;
+      if (at >= end) return this.#fail(end, 'the end of the string, a quotation mark');
+      if (bytes[at] === quote) return at;
+      if (bytes[at] !== backslash) return this.#fail(at, 'no control character in a string');
+      this.#hasEscape = true;
+      const letter = at + 1 < end ? bytes[at + 1]! : 0;
+      if (letter === 0x75) {
+        if (hexValue(bytes, at + 2, end, 4) < 0) return this.#fail(at + 2, 'four hexadecimal digits');
+        at += 6;
+      } else if (escaped[letter] !== 0) {
+        at += 2;
+      } else {
+        return this.#fail(at + 1, 'one of "\\/bfnrtu behind a backslash');
+      }
+    }
+  }
+
+  /** A number or a literal. Returns the position behind it, or -1. */
+  #scalar(bytes: Uint8Array, start: number, end: number): number {
+    const first = start < end ? bytes[start]! : 0;
+    if (first === 0x2d || (first >= 0x30 && first <= 0x39)) return this.#number(bytes, start, end);
+    for (const literal of literals) {
+      if (first !== literal[0]) continue;
+      for (let i = 1; i < literal.length; i++) {
+        if (start + i >= end || bytes[start + i] !== literal[i]) {
+          return this.#fail(start, `"${literal.toString()}"`);
+        }
+      }
+      return start + literal.length;
+    }
+    return this.#fail(start, 'a value');
+  }
+
+  #number(bytes: Uint8Array, start: number, end: number): number {
+    let at = bytes[start] === 0x2d ? start + 1 : start;
+    const digits = skipDigits(bytes, at, end);
+    if (digits === at) return this.#fail(at, 'a digit');
+    if (bytes[at] === 0x30 && digits > at + 1) return this.#fail(at + 1, 'no digit behind a leading zero');
+    at = digits;
+    if (at < end && bytes[at] === 0x2e) {
+      const fraction = skipDigits(bytes, at + 1, end);
+      if (fraction === at + 1) return this.#fail(fraction, 'a digit behind the point');
+      at = fraction;
+    }
+    if (at < end && (bytes[at]! | 0x20) === 0x65) {
+      const sign = at + 1 < end ? bytes[at + 1]! : 0;
+      const from = sign === 0x2b || sign === 0x2d ? at + 2 : at + 1;
+      const exponent = skipDigits(bytes, from, end);
+      if (exponent === from) return this.#fail(from, 'a digit of the exponent');
+      at = exponent;
+    }
+    return at;
+  }
+
+  /** An object or an array that `outer` others stand around, beside the line's. Returns the position behind it, or -1. */
+  #nested(bytes: Uint8Array, start: number, end: number, outer: number): number {
+    let depth = outer;
+    let at = start;
+    for (;;) {
+      const first = at < end ? bytes[at]! : 0;
+      if (first === openBrace || first === openBracket) {
+        if (depth === jsonDepthMax) return this.#fail(at, tooDeep);
+        this.#open[depth++] = first === openBrace ? 1 : 0;
+        at = skipSpace(bytes, at + 1, end);
+        const isEmpty = at < end && bytes[at] === (first === openBrace ? closeBrace : closeBracket);
+        if (!isEmpty) {
+          if (first === openBrace) at = this.#key(bytes, at, end);
+          if (at < 0) return -1;
+          continue;
+        }
+      } else {
+        at = first === quote ? this.#stringEnd(bytes, at + 1, end) : this.#scalar(bytes, at, end);
+        if (at < 0) return -1;
+        if (first === quote) at++;
+        at = skipSpace(bytes, at, end);
+      }
+      at = this.#afterValue(bytes, at, end, depth, outer);
+      if (at < 0) return -1;
+      depth = this.#depth;
+      if (depth === outer) return at;
+    }
+  }
+
+  /** Brackets that are open where `#afterValue` stopped. */
+  #depth = 0;
+
+  /** Closes what closes at `start`; then the position of the next value, or behind the bracket that only `outer` stand around; or -1. */
+  #afterValue(bytes: Uint8Array, start: number, end: number, open: number, outer: number): number {
+    let at = start;
+    for (let depth = open; ;) {
+      const isObject = this.#open[depth - 1] === 1;
+      const next = at < end ? bytes[at]! : 0;
+      if (next === (isObject ? closeBrace : closeBracket)) {
+        depth--;
+        at++;
+        if (depth > outer) {
+          at = skipSpace(bytes, at, end);
+          continue;
+        }
+      } else if (next === comma) {
+        at = skipSpace(bytes, at + 1, end);
+        if (isObject) at = this.#key(bytes, at, end);
+      } else {
+        return this.#fail(at, isObject ? '"," or "}"' : '"," or "]"');
+      }
+      this.#depth = depth;
+      return at;
+    }
+  }
+
+  /** A key of a nested object and its colon. Returns the position of the value, or -1. */
+  #key(bytes: Uint8Array, start: number, end: number): number {
+    if (start === end || bytes[start] !== quote) return this.#fail(start, 'a key in quotation marks');
+    const keyEnd = this.#stringEnd(bytes, start + 1, end);
+    if (keyEnd < 0) return -1;
+    const at = skipSpace(bytes, keyEnd + 1, end);
+    if (at === end || bytes[at] !== colon) return this.#fail(at, '":"');
+    return skipSpace(bytes, at + 1, end);
+  }
+
+  #findEscapedKey(bytes: Uint8Array, start: number, end: number, parent: number): number {
+    this.#reserve(end - start);
+    const used = this.#scratchUsed;
+    this.#unescape(bytes, start, end);
+    const key = this.#table.find(this.#scratch, used, this.#scratchUsed, parent);
+    this.#scratchUsed = used;
+    return key;
+  }
+
+  #keepEscaped(bytes: Uint8Array, start: number, end: number, field: number, line: ParsedLine): void {
+    this.#reserve(end - start);
+    const from = this.#scratchUsed;
+    const replaced = this.#unescape(bytes, start, end);
+    line.set(field, Kind.text, this.#scratch, from, this.#scratchUsed);
+    if (replaced > 0) line.countReplaced(field, replaced);
+  }
+
+  /** Appends a valid string's text to the scratch bytes, which have room; returns how many halves of surrogate pairs became U+FFFD. */
+  #unescape(bytes: Uint8Array, start: number, end: number): number {
+    const target = this.#scratch;
+    let used = this.#scratchUsed;
+    let replaced = 0;
+    for (let at = start; at < end;) {
+      const byte = bytes[at]!;
+      if (byte !== backslash) {
+        target[used++] = byte;
+        at++;
+        continue;
+      }
+      const letter = bytes[at + 1]!;
+      if (letter !== 0x75) {
+        target[used++] = escaped[letter]!;
+        at += 2;
+        continue;
+      }
+      let code = hexValue(bytes, at + 2, end, 4);
+      at += 6;
+      if (code >= 0xd800 && code <= 0xdfff) {
+        code = pairedCode(bytes, at, end, code);
+        if (code >= 0) {
+          at += 6;
+        } else {
+          code = 0xfffd;
+          replaced++;
+        }
+      }
+      used = writeCodePoint(target, used, code);
+    }
+    this.#scratchUsed = used;
+    return replaced;
+  }
+
+  /** Makes room behind the used scratch bytes; fields of the line keep the array that they point into. */
+  #reserve(bytes: number): void {
+    if (this.#scratchUsed + bytes <= this.#scratch.length) return;
+    this.#scratch = new Uint8Array(2 * (this.#scratch.length + bytes));
+    this.#scratchUsed = 0;
+  }
+
+  #fail(at: number, expected: string): -1 {
+    this.#failedAt = at;
+    this.#expected = expected;
+    return -1;
+  }
+
+  #reason(bytes: Uint8Array, start: number, end: number): string {
+    assert(this.#failedAt >= start, 'the scan failed before the line');
+    const at = Math.min(this.#failedAt, end);
+    return `is not a JSON object: ${expectedAt(bytes, start, end, at, this.#expected)}`;
+  }
+}
+
+/** Says what was expected at a place of the line bytes[start, end). Columns are characters, counted from 1. */
+export function expectedAt(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  at: number,
+  expected: string,
+): string {
+  let column = 1;
+  // Only the first byte of a character counts.
+  for (let i = start; i < at; i++) if ((bytes[i]! & 0xc0) !== 0x80) column++;
+  return `at column ${column}${at === end ? ', its end,' : ''} expected ${expected}`;
+}
+
+function kindOf(first: number): number {
+  if (first === 0x6e) return Kind.absent;
+  return first === 0x2d || (first >= 0x30 && first <= 0x39) ? Kind.number : Kind.other;
+}
+
+function skipSpace(bytes: Uint8Array, start: number, end: number): number {
+  let at = start;
+  while (at < end) {
+    const byte = bytes[at]!;
+    if (byte > 0x20 || (byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d)) break;
+    at++;
+  }
+  return at;
+}
+
+function skipDigits(bytes: Uint8Array, start: number, end: number): number {
+  let at = start;
+  while (at < end && bytes[at]! >= 0x30 && bytes[at]! <= 0x39) at++;
+  return at;
+}
+
+/** The value of so many hexadecimal digits, at most eight, or -1. */
+export function hexValue(bytes: Uint8Array, start: number, end: number, digits: number): number {
+  if (start + digits > end) return -1;
+  let value = 0;
+  for (let at = start; at < start + digits; at++) {
+    const byte = bytes[at]!;
+    const letter = byte | 0x20;
+    if (byte >= 0x30 && byte <= 0x39) value = value * 16 + byte - 0x30;
+    else if (letter >= 0x61 && letter <= 0x66) value = value * 16 + letter - 0x57;
+    else return -1;
+  }
+  return value;
+}
+
+/** The character of a surrogate pair whose first half is `high`, and whose second is an escape of six bytes at `at`; -1 where it is none. */
+export function pairedCode(bytes: Uint8Array, at: number, end: number, high: number): number {
+  if (high >= 0xdc00 || bytes[at] !== backslash || bytes[at + 1] !== 0x75) return -1;
+  const low = hexValue(bytes, at + 2, end, 4);
+  if (low < 0xdc00 || low > 0xdfff) return -1;
+  return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+}
+
+/** Writes a code point as UTF-8; returns the position behind it. */
+export function writeCodePoint(target: Uint8Array, at: number, code: number): number {
+  if (code < 0x80) {
+    target[at] = code;
+    return at + 1;
+  }
+  if (code < 0x800) {
+    target[at] = 0xc0 | (code >> 6);
+    target[at + 1] = 0x80 | (code & 0x3f);
+    return at + 2;
+  }
+  if (code < 0x10000) {
+    target[at] = 0xe0 | (code >> 12);
+    target[at + 1] = 0x80 | ((code >> 6) & 0x3f);
+    target[at + 2] = 0x80 | (code & 0x3f);
+    return at + 3;
+  }
+  target[at] = 0xf0 | (code >> 18);
+  target[at + 1] = 0x80 | ((code >> 12) & 0x3f);
+  target[at + 2] = 0x80 | ((code >> 6) & 0x3f);
+  target[at + 3] = 0x80 | (code & 0x3f);
+  return at + 4;
+}

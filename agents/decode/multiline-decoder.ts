@@ -1,0 +1,76 @@
+import { isUtf8 } from 'node:buffer';
+import type { BatchBuilder } from '../../engine/index.js';
+import { joinLines, type MultilineRecords, type TextRange } from '../lines/record-ends.js';
+import type { ValueCounters } from './value-writer.js';
+import type { Written } from '../times/written.js';
+import type { RecordDecoder, RejectLine } from './line-decoder.js';
+
+/** Decodes lines, and texts that have line feeds in them. */
+export interface TextDecoder extends RecordDecoder {
+  /** Decodes one text as it stands. It is told as rejected by its place. */
+  decodeText(text: TextRange, builder: BatchBuilder, reject: (reason: string) => void): void;
+  /** `decode` begins a turn by itself. A caller of `decodeText` begins turns, and asks whether one is over. */
+  beginTurn(): void;
+  readonly turnIsOver: boolean;
+}
+
+/**
+ * Decodes records of several lines. Records of one line, which most are, stand together in runs that the decoder of lines
+ * takes as it takes any lines.
+ */
+export class MultilineDecoder implements RecordDecoder {
+  constructor(
+    private readonly lines: TextDecoder,
+    private readonly records: MultilineRecords,
+  ) {}
+
+  get counters(): Readonly<ValueCounters> {
+    return this.lines.counters;
+  }
+
+  useCaptures(captures: ReadonlyMap<string, string>): void {
+    this.lines.useCaptures(captures);
+  }
+
+  useWritten(written: Written): void {
+    this.lines.useWritten(written);
+  }
+
+  get years(): NonNullable<Written['years']> {
+    return this.lines.years;
+  }
+
+  decode(bytes: Uint8Array, start: number, end: number, builder: BatchBuilder, reject: RejectLine): number {
+    const isText = isUtf8(bytes.subarray(start, end));
+    // Looking for the end of the last line must not go beyond it.
+    const content = bytes.subarray(0, end);
+    let at = start;
+    this.lines.beginTurn();
+    while (at < end && !builder.full) {
+      const runEnd = this.#runEnd(content, at, end, isText);
+      if (runEnd > at) {
+        at = this.lines.decode(bytes, at, runEnd, builder, reject);
+        if (at < runEnd) return at;
+        continue;
+      }
+      const from = at;
+      at = this.records.recordEnd(content, from, end, isText);
+      const textEnd = bytes[at - 1] === 0x0a ? at - 1 : at;
+      this.lines.decodeText(joinLines(bytes, from, at), builder, (reason) => reject(reason, from, textEnd));
+      if (this.lines.turnIsOver) break;
+    }
+    return at;
+  }
+
+  /** Position behind the records of one line that stand together from `start` on. */
+  #runEnd(bytes: Uint8Array, start: number, end: number, isText: boolean): number {
+    const { records } = this;
+    let at = start;
+    while (at < end) {
+      const recordEnd = records.recordEnd(bytes, at, end, isText);
+      if (records.lines > 1) break;
+      at = recordEnd;
+    }
+    return at;
+  }
+}

@@ -1,0 +1,111 @@
+import { isUtf8 } from 'node:buffer';
+import { repairUtf8 } from '../../engine/index.js';
+import { TemplateWork } from '../templates/template-work.js';
+
+/** What a parsed field's bytes are. */
+export const Kind = {
+  /** The line has no such field, its capture took no part, or it is a JSON null. */
+  absent: 0,
+  /** The value's text itself, as a capture or a JSON string gives it. */
+  text: 1,
+  /** A JSON number, as it stands. */
+  number: 2,
+  /** A JSON true, false, object or array, as it stands. */
+  other: 3,
+} as const;
+
+/** Fills a `ParsedLine` from the bytes of one line. */
+export interface LineParser {
+  /** Whether bytes[start, end), a line without its end, is no record and no mistake either. */
+  isBlank(bytes: Uint8Array, start: number, end: number): boolean;
+  /**
+   * Parses bytes[start, end) into the fields that the parser was made for. Returns null, or why the line is none. `isText`
+   * says that the bytes are known to be UTF-8.
+   */
+  parse(bytes: Uint8Array, start: number, end: number, isText: boolean, line: ParsedLine): string | null;
+}
+
+const nothing = new Uint8Array(0);
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+
+/** Texts up to here are faster made character by character. */
+const shortTextBytes = 24;
+
+/**
+ * The parsed fields of one line as ranges of bytes, filled anew for each line. A field is known by its place in the list
+ * of names that the parser was made for.
+ */
+export class ParsedLine {
+  /** Bytes that each field's range points into: the line's, or a copy with escapes resolved. */
+  readonly sources: Uint8Array[];
+  readonly starts: Int32Array;
+  readonly ends: Int32Array;
+  readonly kinds: Uint8Array;
+  /** For each field how many sequences became U+FFFD while it was parsed; valid while `hasReplaced`. */
+  readonly replaced: Int32Array;
+  hasReplaced = false;
+  /** Sequences that became U+FFFD in texts that were asked for; for the asker to reset. */
+  replacedInTexts = 0;
+  /** What the templates of the line may still do; for who fills the line to begin. */
+  readonly templateWork = new TemplateWork();
+
+  constructor(fields: number) {
+    this.sources = new Array<Uint8Array>(fields).fill(nothing);
+    this.starts = new Int32Array(fields);
+    this.ends = new Int32Array(fields);
+    this.kinds = new Uint8Array(fields);
+    this.replaced = new Int32Array(fields);
+  }
+
+  set(field: number, kind: number, source: Uint8Array, start: number, end: number): void {
+    this.kinds[field] = kind;
+    this.sources[field] = source;
+    this.starts[field] = start;
+    this.ends[field] = end;
+    if (this.hasReplaced) this.replaced[field] = 0;
+  }
+
+  /** Takes over a field of another line. */
+  setFrom(field: number, other: ParsedLine, otherField: number): void {
+    const source = other.sources[otherField]!;
+    this.set(field, other.kinds[otherField]!, source, other.starts[otherField]!, other.ends[otherField]!);
+    if (other.hasReplaced) this.countReplaced(field, other.replaced[otherField]!);
+  }
+
+  /** Notes that `count` sequences of the field just set were replaced. */
+  countReplaced(field: number, count: number): void {
+    if (!this.hasReplaced) this.replaced.fill(0);
+    this.hasReplaced = true;
+    this.replaced[field]! += count;
+  }
+
+  /** The text of a field, or undefined when it is absent. Bytes that are not UTF-8 become U+FFFD. */
+  text(field: number): string | undefined {
+    if (this.kinds[field] === Kind.absent) return undefined;
+    if (this.hasReplaced) this.replacedInTexts += this.replaced[field]!;
+    const source = this.sources[field]!;
+    const start = this.starts[field]!;
+    const end = this.ends[field]!;
+    const ascii = end - start <= shortTextBytes ? asciiText(source, start, end) : undefined;
+    if (ascii !== undefined) return ascii;
+    const bytes = source.subarray(start, end);
+    if (!isUtf8(bytes)) this.replacedInTexts += repairUtf8(bytes, 0, bytes.length).replacedAt.length;
+    return decoder.decode(bytes);
+  }
+}
+
+/** bytes[start, end) as text. Bytes that are not UTF-8 become U+FFFD. */
+export function bytesText(bytes: Uint8Array, start: number, end: number): string {
+  const ascii = end - start <= shortTextBytes ? asciiText(bytes, start, end) : undefined;
+  return ascii ?? decoder.decode(bytes.subarray(start, end));
+}
+
+function asciiText(bytes: Uint8Array, start: number, end: number): string | undefined {
+  let text = '';
+  for (let i = start; i < end; i++) {
+    const byte = bytes[i]!;
+    if (byte >= 0x80) return undefined;
+    text += String.fromCharCode(byte);
+  }
+  return text;
+}

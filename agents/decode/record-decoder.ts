@@ -1,0 +1,297 @@
+import { isUtf8 } from 'node:buffer';
+import { assert, type BatchBuilder, lineBytesMax, LogstrataError } from '../../engine/index.js';
+import { DelimitedLineSplitter } from '../lines/delimited-lines.js';
+import { JsonLineSplitter } from '../lines/json-lines.js';
+import type { LineSplitter } from '../lines/line-splitter.js';
+import { planColumn, type FieldOrigin } from './column-plan.js';
+import { ColumnarDecoder } from './columnar-decoder.js';
+import type { AgentDefinition, FileInput } from '../definition/definition.js';
+import { delimitedSteps } from './delimited-steps.js';
+import { FieldTexts } from './field-texts.js';
+import { bindWriters, createFieldWriter, sourcesOf } from './field-writer.js';
+import { JsonLineParser } from './json-decoder.js';
+import { LogfmtLineParser } from './logfmt-decoder.js';
+import { MultilineDecoder, type TextDecoder } from './multiline-decoder.js';
+import { Kind, ParsedLine, type LineParser } from './parsed-line.js';
+import { PlainLineParser } from './plain-decoder.js';
+import { MultilineRecords, type TextRange } from '../lines/record-ends.js';
+import { requireGoing, type StopFlag } from './stop-flag.js';
+import type { FieldWriter, UndatedTimes, ValueCounters } from './value-writer.js';
+import type { Written } from '../times/written.js';
+import type { RecordDecoder, RejectLine } from './line-decoder.js';
+
+export interface RecordDecoderOptions {
+  /** Parsed fields that the file's name gives; they win over the line's. */
+  readonly captures: ReadonlyMap<string, string>;
+  /** Zone of timestamps that name none. */
+  readonly timezone: string;
+  /** When the first lines were written. */
+  readonly written: Written;
+  /** Once it is set, decoding throws `cancelled` before the next line. */
+  readonly stop?: StopFlag | undefined;
+  /** After so long `decode` returns behind the line that it was at, for a caller whose thread has other things to do. */
+  readonly turnMs?: number | undefined;
+  /** Whether many lines are decoded at once where they can be, with the same results; true if omitted. */
+  readonly columnar?: boolean;
+}
+
+/**
+ * The decoder of one source of an agent's lines. Throws `invalid` for a pattern, template, timestamp format or zone that makes
+ * no sense.
+ *
+ * With `multiline` a record's lines, joined by `\n`, take the place of a line. bytes[start, end) has whole records then.
+ *
+ * Lines. One `\r` before the `\n` is no part of the line. Empty lines (for JSON and logfmt also lines of blanks) are neither records nor
+ * rejected. Longer lines than `lineBytesMax`, and those that the format can't parse, are rejected. A NUL is a character.
+ *
+ * Values. What the line lacks is null (a capture that took no part, a missing key, a JSON null). What does not read as the
+ * field's type is null and counted:
+ * - `int`: an optional sign and digits within 64 bits; a JSON number also with a fraction or exponent if it is an integer
+ *   all the same (`5.0`, `1e3`);
+ * - `float`: a decimal, with or without an exponent, within the range of doubles; `nan` and `inf` are null, not counted;
+ * - `time`: by its timestamp format, or without one an `int` of milliseconds since the epoch;
+ * - `string`: the text, bytes that are not UTF-8 replaced by U+FFFD and counted; JSON booleans, numbers, objects and arrays as
+ *   they stand in the line.
+ * Blanks and tabs around numbers and times do not matter. A field with a template reads the template's text instead;
+ * an empty one is the empty string, and null for other types.
+ */
+export function createRecordDecoder(
+  definition: AgentDefinition,
+  options: RecordDecoderOptions,
+): RecordDecoder {
+  const file = definition.file ?? figureLines;
+  const lines = new LineDecoder(definition, file, options);
+  return file.multiline === undefined
+    ? lines
+    : new MultilineDecoder(lines, new MultilineRecords(file.multiline));
+}
+
+/** How the lines of an agent read. */
+type LineFormat = Pick<FileInput, 'format' | 'regex' | 'multiline'>;
+
+/** A `system` agent has its figures as JSON. */
+const figureLines: LineFormat = { format: 'json' };
+
+/** Text for which the preparation of decoding many lines at once pays, when the file is another one than before. */
+const columnarBytesMin = 256 * 1024;
+
+class LineDecoder implements TextDecoder {
+  readonly counters: ValueCounters = { unreadableValues: 0, replacedBytes: 0 };
+  readonly #parser: LineParser;
+  #columnar: ColumnarDecoder | null;
+  /** Makes the columnar decoder for other captures; null where there is none. */
+  readonly #columnarFor: ((captures: ReadonlyMap<string, string>) => ColumnarDecoder | null) | null;
+  readonly #line: ParsedLine;
+  readonly #writers: readonly FieldWriter[];
+  readonly #undated: readonly UndatedTimes[];
+  readonly #texts: FieldTexts;
+  readonly #stop: StopFlag | undefined;
+  readonly #turnMs: number;
+  #turnEndMs = Infinity;
+  readonly #fields: number;
+  readonly #fromLine: number;
+  readonly #fromName: readonly string[];
+  #captures: ReadonlyMap<string, string>;
+  #columnarIsStale = false;
+
+  constructor(definition: AgentDefinition, file: LineFormat, options: RecordDecoderOptions) {
+    const { captures, timezone } = options;
+    this.#stop = options.stop;
+    this.#turnMs = options.turnMs ?? Infinity;
+    const wanted = [...new Set(definition.fields.flatMap(sourcesOf))];
+    // Fields of the file's name stand behind those of the line, which the parser fills; they are the same for all lines.
+    const fromLine = wanted.filter((name) => !captures.has(name));
+    const fromName = wanted.filter((name) => captures.has(name));
+    const names = [...fromLine, ...fromName];
+    const line = new ParsedLine(names.length);
+    this.#parser = createParser(file, fromLine);
+    this.#line = line;
+    this.#fromLine = fromLine.length;
+    this.#fromName = fromName;
+    this.#setCaptures(captures);
+    this.#fields = definition.fields.length;
+    const writerOptions = { timezone, counters: this.counters };
+    const placeOf = (name: string): number => names.indexOf(name);
+    this.#writers = definition.fields.map((field) => createFieldWriter(field, placeOf, writerOptions));
+    this.#undated = this.#writers.flatMap(({ undated }) => undated ?? []);
+    this.useWritten(options.written);
+    this.#captures = captures;
+    this.#texts = new FieldTexts(definition.fields, placeOf);
+    this.#columnarFor =
+      options.columnar === false
+        ? null
+        : (current) => this.#createColumnar(definition, file, fromLine, current);
+    this.#columnar = this.#columnarFor?.(captures) ?? null;
+  }
+
+  #createColumnar(
+    { fields }: AgentDefinition,
+    file: LineFormat,
+    fromLine: readonly string[],
+    captures: ReadonlyMap<string, string>,
+  ): ColumnarDecoder | null {
+    const splitter = createSplitter(file, fromLine);
+    if (splitter === null) return null;
+    const originOf = (name: string): FieldOrigin => {
+      const text = captures.get(name);
+      return text === undefined ? { inLine: fromLine.indexOf(name) } : { text: Buffer.from(text) };
+    };
+    const plans = fields.map((field) => planColumn(field, originOf));
+    const written = fields.flatMap((field, i) => {
+      if (plans[i] !== null) return [];
+      const places = sourcesOf(field).map((name) => fromLine.indexOf(name));
+      return [{ writer: this.#writers[i]!, places: places.filter((place) => place >= 0) }];
+    });
+    const { lineBytesMax } = this.#texts;
+    return new ColumnarDecoder({
+      splitter,
+      plans,
+      written,
+      line: this.#line,
+      counters: this.counters,
+      lineBytesMax,
+    });
+  }
+
+  useCaptures(captures: ReadonlyMap<string, string>): void {
+    if (this.#fromName.every((name) => captures.get(name) === this.#captures.get(name))) return;
+    this.#setCaptures(captures);
+    this.#captures = captures;
+    // Its plans hold the captures: it is made anew once there is a text that is worth it.
+    this.#columnar = null;
+    this.#columnarIsStale = true;
+  }
+
+  useWritten({ byMs, years }: Written): void {
+    this.#undated.forEach((times, i) => times.begin(byMs, years?.[i]));
+  }
+
+  get years(): NonNullable<Written['years']> {
+    return this.#undated.map(({ place }) => place);
+  }
+
+  #setCaptures(captures: ReadonlyMap<string, string>): void {
+    this.#fromName.forEach((name, i) => {
+      const bytes = Buffer.from(captures.get(name)!);
+      this.#line.set(this.#fromLine + i, Kind.text, bytes, 0, bytes.length);
+    });
+  }
+
+  decode(bytes: Uint8Array, start: number, end: number, builder: BatchBuilder, reject: RejectLine): number {
+    assert(
+      builder.schema.fields.length === this.#fields,
+      'the batch builder has another schema than the decoder',
+    );
+    bindWriters(this.#writers, builder);
+    this.beginTurn();
+    if (this.#columnarIsStale && end - start >= columnarBytesMin) {
+      this.#columnar = this.#columnarFor?.(this.#captures) ?? null;
+      this.#columnarIsStale = false;
+    }
+    const lines = bytes.subarray(0, end);
+    const isText = isUtf8(bytes.subarray(start, end));
+    const decodeLine = (from: number, to: number): void =>
+      this.#decodeLine(bytes, from, to, isText, builder, reject);
+    let columnar = this.#columnar;
+    let at = start;
+    while (at < end && !builder.full) {
+      if (columnar !== null) {
+        const reached = columnar.decode(bytes, at, end, isText, builder, decodeLine);
+        if (reached > at) {
+          at = reached;
+          continue;
+        }
+        // Memory that is not to be had now may be there for the next lines.
+        if (!columnar.usable) columnar = null;
+      }
+      const lineFeed = lines.indexOf(0x0a, at);
+      const next = lineFeed < 0 ? end : lineFeed + 1;
+      let lineEnd = lineFeed < 0 ? end : lineFeed;
+      if (lineEnd > at && lines[lineEnd - 1] === 0x0d) lineEnd--;
+      decodeLine(at, lineEnd);
+      at = next;
+      if (this.turnIsOver) break;
+    }
+    return at;
+  }
+
+  beginTurn(): void {
+    this.#turnEndMs = this.#turnMs === Infinity ? Infinity : performance.now() + this.#turnMs;
+  }
+
+  get turnIsOver(): boolean {
+    return this.#turnEndMs !== Infinity && performance.now() >= this.#turnEndMs;
+  }
+
+  decodeText(
+    { bytes, start, end }: TextRange,
+    builder: BatchBuilder,
+    reject: (reason: string) => void,
+  ): void {
+    bindWriters(this.#writers, builder);
+    this.#decodeLine(bytes, start, end, isUtf8(bytes.subarray(start, end)), builder, reject);
+  }
+
+  #decodeLine(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    isText: boolean,
+    builder: BatchBuilder,
+    reject: RejectLine,
+  ): void {
+    requireGoing(this.#stop);
+    const parser = this.#parser;
+    if (end - start > lineBytesMax) {
+      reject(`has ${end - start} bytes, more than ${lineBytesMax}`, start, end);
+      return;
+    }
+    if (parser.isBlank(bytes, start, end)) return;
+    let problem = parser.parse(bytes, start, end, isText, this.#line);
+    if (problem === null && end - start > this.#texts.lineBytesMax) problem = this.#texts.problem(this.#line);
+    if (problem === null) problem = this.#writeFields();
+    if (problem === null) {
+      builder.endRow();
+      return;
+    }
+    builder.cancelRow();
+    reject(problem, start, end);
+  }
+
+  #writeFields(): string | null {
+    const writers = this.#writers;
+    this.#line.templateWork.begin();
+    for (let i = 0; i < writers.length; i++) {
+      const problem = writers[i]!.write(this.#line);
+      if (problem !== null) return problem;
+    }
+    return null;
+  }
+}
+
+/** The parser of an agent's lines, for the parts with these names. Throws `invalid` for a bad pattern. */
+export function createParser(file: LineFormat, names: readonly string[]): LineParser {
+  switch (file.format) {
+    case 'plain':
+      if (file.regex === undefined) throw new LogstrataError('invalid', 'format plain needs a regex');
+      return new PlainLineParser(file.regex, names);
+    case 'json':
+      return new JsonLineParser(names);
+    case 'logfmt':
+      return new LogfmtLineParser(names);
+  }
+}
+
+/** What takes many lines apart at once; null for logfmt, and for a pattern that needs more than looking for delimiters. */
+function createSplitter(file: LineFormat, names: readonly string[]): LineSplitter | null {
+  switch (file.format) {
+    case 'plain': {
+      const steps = delimitedSteps(file.regex ?? '', names);
+      return steps === null ? null : new DelimitedLineSplitter(steps, names.length);
+    }
+    case 'json':
+      return new JsonLineSplitter(names);
+    case 'logfmt':
+      return null;
+  }
+}

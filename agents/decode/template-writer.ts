@@ -1,0 +1,103 @@
+import { type ColumnBuilder, type StringColumnBuilder, valueBytesMax } from '../../engine/index.js';
+import { Kind, ParsedLine } from './parsed-line.js';
+import type { Template } from '../templates/template.js';
+import { TemplateOverrun, templateStepsMax } from '../templates/template-work.js';
+import { type FieldWriter, stringColumn, type UndatedTimes, type ValueCounters } from './value-writer.js';
+
+const tooManyStepsReason = `takes more than ${templateStepsMax} steps of its fields' templates`;
+
+/** Renders a template over the parsed fields of one line. */
+class Renderer {
+  /** The text that was rendered last. */
+  text = '';
+  #line: ParsedLine | null = null;
+  readonly #places: ReadonlyMap<string, number>;
+  readonly #get = (name: string): string | undefined => this.#textOf(name);
+
+  constructor(
+    private readonly field: string,
+    private readonly template: Template,
+    placeOf: (name: string) => number,
+    private readonly counters: ValueCounters,
+  ) {
+    this.#places = new Map(template.fields.map((name) => [name, placeOf(name)]));
+  }
+
+  /** Returns null, or what is wrong with the text. */
+  render(line: ParsedLine): string | null {
+    this.#line = line;
+    line.replacedInTexts = 0;
+    try {
+      this.text = this.template.render(this.#get, line.templateWork);
+    } catch (error) {
+      if (error instanceof TemplateOverrun) return tooManyStepsReason;
+      throw error;
+    }
+    this.counters.replacedBytes += line.replacedInTexts;
+    // A character takes three bytes at most.
+    if (this.text.length * 3 <= valueBytesMax) return null;
+    const bytes = Buffer.byteLength(this.text);
+    if (bytes <= valueBytesMax) return null;
+    return `the template of field "${this.field}" gives ${bytes} bytes, more than ${valueBytesMax}`;
+  }
+
+  #textOf(name: string): string | undefined {
+    const place = this.#places.get(name) ?? -1;
+    return place < 0 ? undefined : this.#line!.text(place);
+  }
+}
+
+/** A `string` field with a template. */
+export class StringTemplateWriter implements FieldWriter {
+  readonly #renderer: Renderer;
+  #column: StringColumnBuilder | null = null;
+
+  constructor(field: string, template: Template, placeOf: (name: string) => number, counters: ValueCounters) {
+    this.#renderer = new Renderer(field, template, placeOf, counters);
+  }
+
+  bind(column: ColumnBuilder): void {
+    this.#column = stringColumn(column);
+  }
+
+  write(line: ParsedLine): string | null {
+    const problem = this.#renderer.render(line);
+    if (problem === null) this.#column!.setString(this.#renderer.text);
+    return problem;
+  }
+}
+
+const encoder = new TextEncoder();
+
+/** A field of another type with a template: its text is read as a parsed field's would be; an empty one is null. */
+export class TemplateWriter implements FieldWriter {
+  readonly #renderer: Renderer;
+  readonly #rendered = new ParsedLine(1);
+
+  /** `inner` reads the parsed field 0 of the rendered line. */
+  constructor(
+    field: string,
+    template: Template,
+    placeOf: (name: string) => number,
+    private readonly inner: FieldWriter,
+    counters: ValueCounters,
+  ) {
+    this.#renderer = new Renderer(field, template, placeOf, counters);
+  }
+
+  bind(column: ColumnBuilder): void {
+    this.inner.bind(column);
+  }
+
+  get undated(): UndatedTimes | undefined {
+    return this.inner.undated;
+  }
+
+  write(line: ParsedLine): string | null {
+    const problem = this.#renderer.render(line);
+    if (problem !== null) return problem;
+    const bytes = encoder.encode(this.#renderer.text);
+    this.#rendered.set(0, bytes.length === 0 ? Kind.absent : Kind.text, bytes, 0, bytes.length);
+    return this.inner.write(this.#rendered);
+  }
+}

@@ -1,0 +1,219 @@
+import {
+  assert,
+  assertNever,
+  type ColumnBuilder,
+  type FloatColumnBuilder,
+  type IntColumnBuilder,
+  type StringColumnBuilder,
+} from '../../engine/index.js';
+import type { FieldDefinition } from '../definition/definition.js';
+import {
+  epochRange,
+  int64Range,
+  type IntegerRange,
+  jsonInteger,
+  setFloat,
+  setInteger,
+  skipBlanks,
+  trimBlanks,
+} from './number-text.js';
+import { bytesText, Kind, type ParsedLine } from './parsed-line.js';
+import type { YearPlace } from '../times/written.js';
+
+/** What became of values, counted over the life of a decoder. */
+export interface ValueCounters {
+  /** Values that did not read as their field's type and are null. */
+  unreadableValues: number;
+  /** Byte sequences that were not UTF-8 (and halves of surrogate pairs in JSON) and became U+FFFD. */
+  replacedBytes: number;
+}
+
+/** Writes one field of parsed lines into its column. */
+export interface FieldWriter {
+  /** Writes into that column from now on. */
+  bind(column: ColumnBuilder): void;
+  /** Sets the column from the line. Returns null, or why the line can't be a record. */
+  write(line: ParsedLine): string | null;
+  /** For times that need completion; absent where none do. */
+  readonly undated?: UndatedTimes | undefined;
+}
+
+/** The times of a field whose format lacks the year, or the date. */
+export interface UndatedTimes {
+  /** The next lines were written no later than that. With a place their years are counted from there on. */
+  begin(writtenMs: number, place: YearPlace | undefined): void;
+  /** Where the years stand behind the last line; undefined where they are not counted. */
+  readonly place: YearPlace | undefined;
+}
+
+export interface WriterOptions {
+  /** Zone of timestamps that name none. */
+  readonly timezone: string;
+  readonly counters: ValueCounters;
+}
+
+/**
+ * The writer of a field's type other than a time with a format, that reads the parsed field at `place` of the line, -1 where nothing
+ * gives it.
+ */
+export function createValueWriter(
+  field: FieldDefinition,
+  place: number,
+  { counters }: Pick<WriterOptions, 'counters'>,
+): FieldWriter {
+  switch (field.type) {
+    case 'int':
+      return new IntegerWriter(place, int64Range, counters);
+    case 'float':
+      return new FloatWriter(place, counters);
+    case 'string':
+      return new StringWriter(place, counters);
+    case 'time':
+      return new IntegerWriter(place, epochRange, counters);
+    case 'bool':
+      return new BoolWriter(place, counters);
+    default:
+      return assertNever(field.type);
+  }
+}
+
+/** The builder of an `int` or `time` column; another one is our own bug. */
+export function intColumn(column: ColumnBuilder): IntColumnBuilder {
+  assert(column.kind === 'int', 'the batch builder has another schema than the decoder');
+  return column;
+}
+
+/** The builder of a `string` column; another one is our own bug. */
+export function stringColumn(column: ColumnBuilder): StringColumnBuilder {
+  assert(column.kind === 'string', 'the batch builder has another schema than the decoder');
+  return column;
+}
+
+/**
+ * `int`, and `time` without a timestamp format (milliseconds since the epoch): digits, or a JSON number that is an integer
+ * however it is written.
+ */
+class IntegerWriter implements FieldWriter {
+  #column: IntColumnBuilder | null = null;
+
+  constructor(
+    private readonly place: number,
+    private readonly range: IntegerRange,
+    private readonly counters: ValueCounters,
+  ) {}
+
+  bind(column: ColumnBuilder): void {
+    this.#column = intColumn(column);
+  }
+
+  write(line: ParsedLine): null {
+    const place = this.place;
+    if (place < 0 || line.kinds[place] === Kind.absent) return null;
+    if (!setIntegerOf(line, place, this.range, this.#column!)) this.counters.unreadableValues++;
+    return null;
+  }
+}
+
+function setIntegerOf(
+  line: ParsedLine,
+  place: number,
+  range: IntegerRange,
+  column: IntColumnBuilder,
+): boolean {
+  const kind = line.kinds[place]!;
+  if (kind === Kind.other) return false;
+  const source = line.sources[place]!;
+  const start = line.starts[place]!;
+  const end = line.ends[place]!;
+  if (setInteger(source, start, end, range, column)) return true;
+  if (kind !== Kind.number) return false;
+  const value = jsonInteger(bytesText(source, start, end), range);
+  if (value !== null) column.setBigInt(value);
+  return value !== null;
+}
+
+/** Texts that read as `bool`, in lower case. */
+const boolTexts: ReadonlyMap<string, number> = new Map([
+  ['true', 1],
+  ['yes', 1],
+  ['1', 1],
+  ['false', 0],
+  ['no', 0],
+  ['0', 0],
+]);
+const boolBytesMax = 5;
+
+/** JSON's true and false, and `true`, `false`, `yes`, `no`, `1` and `0` as text, in either case. */
+class BoolWriter implements FieldWriter {
+  #column: IntColumnBuilder | null = null;
+
+  constructor(
+    private readonly place: number,
+    private readonly counters: ValueCounters,
+  ) {}
+
+  bind(column: ColumnBuilder): void {
+    this.#column = intColumn(column);
+  }
+
+  write(line: ParsedLine): null {
+    const place = this.place;
+    if (place < 0 || line.kinds[place] === Kind.absent) return null;
+    const [start, end] = [line.starts[place]!, line.ends[place]!];
+    const source = line.sources[place]!;
+    const from = skipBlanks(source, start, end);
+    const to = trimBlanks(source, from, end);
+    const text = to - from <= boolBytesMax ? bytesText(source, from, to).toLowerCase() : '';
+    const value = boolTexts.get(text);
+    if (value === undefined) this.counters.unreadableValues++;
+    else this.#column!.setNumber(value);
+    return null;
+  }
+}
+
+class FloatWriter implements FieldWriter {
+  #column: FloatColumnBuilder | null = null;
+
+  constructor(
+    private readonly place: number,
+    private readonly counters: ValueCounters,
+  ) {}
+
+  bind(column: ColumnBuilder): void {
+    assert(column.kind === 'float', 'the batch builder has another schema than the decoder');
+    this.#column = column;
+  }
+
+  write(line: ParsedLine): null {
+    const place = this.place;
+    const kind = place < 0 ? Kind.absent : line.kinds[place]!;
+    if (kind === Kind.absent) return null;
+    const reads =
+      kind !== Kind.other &&
+      setFloat(line.sources[place]!, line.starts[place]!, line.ends[place]!, this.#column!);
+    if (!reads) this.counters.unreadableValues++;
+    return null;
+  }
+}
+
+class StringWriter implements FieldWriter {
+  #column: StringColumnBuilder | null = null;
+
+  constructor(
+    private readonly place: number,
+    private readonly counters: ValueCounters,
+  ) {}
+
+  bind(column: ColumnBuilder): void {
+    this.#column = stringColumn(column);
+  }
+
+  write(line: ParsedLine): null {
+    const place = this.place;
+    if (place < 0 || line.kinds[place] === Kind.absent) return null;
+    const replaced = this.#column!.setBytes(line.sources[place]!, line.starts[place]!, line.ends[place]!);
+    if (replaced !== 0) this.counters.replacedBytes += replaced;
+    if (line.hasReplaced) this.counters.replacedBytes += line.replaced[place]!;
+    return null;
+  }
+}

@@ -1,0 +1,156 @@
+import { fieldNameProblem, fieldsMax, fieldTypes, LogstrataError, nearName } from '../../engine/index.js';
+import type { FieldDefinition } from './definition.js';
+import { compileTemplate } from '../templates/template.js';
+import { isTimestampFormatName, type TimestampFormat, timestampProblem } from '../times/timestamp.js';
+import { zoneProblem } from '../times/zone.js';
+import { joinNames, type YamlSection } from './yaml-section.js';
+
+const fieldKeys = ['name', 'type', 'source', 'description', 'index', 'timestamp', 'template', 'time_format'];
+
+/**
+ * The list of fields of an agent. `sources` are the parsed fields that can be had, or undefined where that is not
+ * known (JSON, or a broken pattern). Problems go to the section's list; the result counts only if there are none.
+ */
+export function readFields(
+  root: YamlSection,
+  path: string,
+  sources: readonly string[] | undefined,
+  notes: string[],
+): readonly FieldDefinition[] {
+  const sections = root.sections('fields', 'a field', fieldKeys);
+  if (sections === undefined) return [];
+  if (sections.length === 0)
+    root.problem(root.placeOf('fields'), 'fields is empty: an agent needs at least one field');
+  if (sections.length > fieldsMax) {
+    root.problem(
+      root.placeOf('fields'),
+      `fields has ${sections.length} fields, but at most ${fieldsMax} are possible`,
+    );
+  }
+  const lines = new Map<string, number>();
+  return sections.flatMap((section) => {
+    const field = readField(section, path, sources, notes);
+    if (field === undefined) return [];
+    const place = section.placeOf('name');
+    const line = lines.get(field.name);
+    if (line !== undefined)
+      section.problem(place, `the field "${field.name}" is defined again; it is on line ${line} already`);
+    else lines.set(field.name, place.line);
+    return [field];
+  });
+}
+
+function readField(
+  section: YamlSection,
+  path: string,
+  sources: readonly string[] | undefined,
+  notes: string[],
+): FieldDefinition | undefined {
+  const name = section.text('name');
+  const givenType = section.oneOf('type', fieldTypes);
+  const timestamp = readTimestamp(section, path, notes);
+  const template = section.text('template');
+  const index = section.boolean('index');
+  const description = section.text('description');
+  const source = section.text('source');
+  if (template !== undefined) checkTemplate(section, name, template, sources, path, notes);
+  if (name === undefined) {
+    if (!section.has('name')) section.missing('name', 'each field of the list begins with "- name: …"');
+    return undefined;
+  }
+  const nameProblem = fieldNameProblem(name);
+  if (nameProblem !== undefined) section.problem(section.placeOf('name'), nameProblem);
+  if (timestamp !== undefined && givenType !== undefined && givenType !== 'time') {
+    notes.push(
+      `${path}: the field "${name}" is of type time, because it has a timestamp; "type: ${givenType}" is not used`,
+    );
+  }
+  const type = timestamp !== undefined ? 'time' : (givenType ?? 'string');
+  if (index === true && type !== 'string') {
+    section.problem(
+      section.placeOf('index'),
+      `index is for fields of type string, and "${name}" is of type ${type}`,
+    );
+  }
+  if (template === undefined && nameProblem === undefined)
+    checkSource(section, name, source ?? name, sources);
+  if (source !== undefined && template !== undefined) {
+    notes.push(`${path}: the field "${name}" is made by its template; "source: ${source}" is not used`);
+  }
+  return {
+    name,
+    type,
+    source: source ?? name,
+    ...(description === undefined ? {} : { description }),
+    ...(index === undefined ? {} : { index }),
+    ...(timestamp === undefined ? {} : { timestamp }),
+    ...(template === undefined ? {} : { template }),
+  };
+}
+
+function readTimestamp(section: YamlSection, path: string, notes: string[]): TimestampFormat | undefined {
+  const timestamp = section.section('timestamp', ['format', 'timezone']);
+  const older = section.text('time_format');
+  if (older !== undefined)
+    notes.push(`${path}: time_format is the older way to write "timestamp: { format: ${older} }"`);
+  if (older !== undefined && timestamp !== undefined) {
+    section.problem(
+      section.placeOf('time_format'),
+      'time_format is the older name of timestamp.format: keep one of them',
+    );
+  }
+  // An empty `timestamp:` has no value and so no section, and then the field is no time.
+  if (timestamp === undefined && older === undefined) return undefined;
+  const written = timestamp?.text('format') ?? older ?? 'rfc3339';
+  const format = isTimestampFormatName(written.toLowerCase()) ? written.toLowerCase() : written;
+  const problem = timestampProblem({ format });
+  const place =
+    timestamp?.has('format') === true ? timestamp.placeOf('format') : section.placeOf('time_format');
+  if (problem !== undefined) section.problem(place, problem);
+  const timezone = timestamp?.text('timezone');
+  const badZone = timezone === undefined ? undefined : zoneProblem(timezone);
+  if (badZone !== undefined) section.problem(timestamp!.placeOf('timezone'), badZone);
+  return timezone === undefined ? { format } : { format, timezone };
+}
+
+/** A source that nothing supplies would make a field that is always null. */
+function checkSource(
+  section: YamlSection,
+  name: string,
+  source: string,
+  sources: readonly string[] | undefined,
+): void {
+  if (sources === undefined || sources.includes(source)) return;
+  const place = section.placeOf(section.has('source') ? 'source' : 'name');
+  const there = sources.length === 0 ? 'there is none' : `there are ${joinNames(sources, 'and')}`;
+  const what = `the field "${name}" takes "${source}", which nothing supplies${nearName(source, sources)}`;
+  section.problem(place, `${what}: ${there}`);
+}
+
+/** A template may name what a line lacks, which is then empty; where it can never be there, that is worth a word. */
+function checkTemplate(
+  section: YamlSection,
+  name: string | undefined,
+  template: string,
+  sources: readonly string[] | undefined,
+  path: string,
+  notes: string[],
+): void {
+  try {
+    const unknown =
+      sources === undefined
+        ? []
+        : compileTemplate(template).fields.filter((field) => !sources.includes(field));
+    for (const field of unknown) {
+      const place = section.placeOf('template');
+      const hint = nearName(field, sources ?? []);
+      notes.push(
+        `${path}:${place.line}: the template of "${name ?? ''}" uses "${field}", which nothing supplies${hint}; it is always empty`,
+      );
+    }
+    if (sources === undefined) compileTemplate(template);
+  } catch (error) {
+    if (!(error instanceof LogstrataError)) throw error;
+    section.problem(section.placeOf('template'), error.message);
+  }
+}

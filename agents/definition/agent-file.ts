@@ -1,0 +1,170 @@
+import { readdirSync, statSync, type Stats } from 'node:fs';
+import { basename, join } from 'node:path';
+import { fileSystemError, isAgentName, LogstrataError, type Schema } from '../../engine/index.js';
+import { readFields } from './agent-fields.js';
+import { readFileInput, readRetention, readSystem } from './agent-input.js';
+import { ConfigError, type ConfigProblem } from './config-error.js';
+import type { AgentDefinition, FieldDefinition } from './definition.js';
+import { systemFields } from './system-fields.js';
+import { ProblemList, readConfigText, readRootSection } from './yaml-section.js';
+
+/** What a folder of agents holds: those that can be used, by name, and what is wrong with the others. */
+export interface AgentsFolder {
+  readonly agents: readonly AgentDefinition[];
+  readonly problems: readonly ConfigProblem[];
+}
+
+const filePattern = /^(.+)\.(yaml|yml)$/;
+
+/**
+ * Reads every `.yaml` and `.yml` file of a folder; others, and names that begin with a point, are none of ours. A
+ * broken file spoils no other. Throws `not_found` or `io` when the folder itself can't be read.
+ *
+ * @param dataFolder of the archive: no agent's logs lie in it
+ */
+export function readAgents(directory: string, dataFolder?: string): AgentsFolder {
+  const agents: AgentDefinition[] = [];
+  const problems: ConfigProblem[] = [];
+  const files = listAgentFiles(directory);
+  const names = files.map((file) => agentNameOf(file));
+  files.forEach((file, i) => {
+    const path = join(directory, file);
+    if (names.indexOf(names[i]!) !== names.lastIndexOf(names[i]!)) {
+      const other = files.find((candidate, k) => k !== i && names[k] === names[i])!;
+      const message = `both ${file} and ${other} are there, and both are the agent "${names[i]!}": remove one of them`;
+      problems.push({ file: path, line: 1, column: 1, message });
+      return;
+    }
+    try {
+      requireRegularFile(path);
+      agents.push(readAgentFile(path, dataFolder));
+    } catch (error) {
+      if (error instanceof ConfigError) problems.push(...error.problems);
+      else if (error instanceof LogstrataError)
+        problems.push({ file: path, line: 1, column: 1, message: error.message });
+      else throw error;
+    }
+  });
+  return { agents, problems };
+}
+
+function listAgentFiles(directory: string): string[] {
+  let names: string[];
+  try {
+    names = readdirSync(directory);
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+    if (code === 'ENOENT') {
+      const advice =
+        'make it and put a file <agent>.yaml there for each log, or name another folder with --agents';
+      throw new LogstrataError('not_found', `the agents folder ${directory} is not there: ${advice}`, {
+        path: directory,
+        cause,
+      });
+    }
+    if (code !== 'ENOTDIR') throw fileSystemError(cause, 'list the agents folder', directory);
+    throw new LogstrataError('io', `the agents folder ${directory} is not a folder`, {
+      path: directory,
+      cause,
+    });
+  }
+  const files = names.filter((name) => !name.startsWith('.') && filePattern.test(name));
+  return files.filter((name) => !isFolder(join(directory, name))).sort();
+}
+
+function isFolder(path: string): boolean {
+  return statsOf(path)?.isDirectory() === true;
+}
+
+/** Reading a named pipe would wait for a program that writes to it. */
+function requireRegularFile(path: string): void {
+  if (statsOf(path)?.isFile() !== false) return;
+  throw new LogstrataError('invalid', 'it is a named pipe or a device, where a file was expected', { path });
+}
+
+/** Null for what can't be looked at, such as a broken link: reading it then says what is wrong. */
+function statsOf(path: string): Stats | null {
+  try {
+    return statSync(path);
+  } catch {
+    return null;
+  }
+}
+
+function agentNameOf(path: string): string {
+  return basename(path).replace(/\.ya?ml$/, '');
+}
+
+/** Reads one agent's file. Throws a `ConfigError` with all that is wrong in it, `not_found` or `io`. */
+export function readAgentFile(path: string, dataFolder?: string): AgentDefinition {
+  return parseAgentFile(readConfigText(path), path, dataFolder);
+}
+
+/** The agent that `text` defines; `path` gives its name and the folder that a relative `file.path` starts from. */
+export function parseAgentFile(text: string, path: string, dataFolder?: string): AgentDefinition {
+  const problems = new ProblemList(path);
+  const notes: string[] = [];
+  const name = agentNameOf(path);
+  if (!isAgentName(name)) {
+    const rule = 'letters, digits, ".", "_" and "-", at most 128, the first a letter or a digit';
+    problems.add(
+      { line: 1, column: 1 },
+      `the file's name makes the agent's name, which ${JSON.stringify(name)} can't be: it has ${rule}`,
+    );
+  }
+  const root = readRootSection(text, problems, ['fields', 'file', 'rejected', 'retention', 'system']);
+  const file = root === undefined ? undefined : readFileInput(root, path, dataFolder, notes);
+  const retention = root === undefined ? undefined : readRetention(root);
+  const rejectedBytesMax = root?.section('rejected', ['max_bytes'])?.byteSize('max_bytes');
+  const system = root === undefined ? undefined : readSystem(root, path, notes);
+  const reported =
+    system === undefined
+      ? []
+      : systemFields({ disk: system.disk !== undefined, net: system.net !== undefined });
+  const sources = system !== undefined ? reported.map((field) => field.name) : file?.sources;
+  const named = root?.has('fields') === true ? readFields(root, path, sources, notes) : undefined;
+  if (named === undefined && root !== undefined && system === undefined)
+    root.missing('fields', 'an agent needs a list of at least one field, such as "- name: time"');
+  const fields =
+    system === undefined
+      ? (named ?? [])
+      : (named?.map((field) => withoutFormat(field, path, notes)) ?? reported);
+  if (root !== undefined && root.has('file') && root.has('system')) {
+    root.problem(root.placeOf('system'), 'an agent has "file" or "system", not both: make two agents of it');
+  }
+  if (root !== undefined && !root.has('file') && !root.has('system')) {
+    const message = 'it says where the lines come from and how they read (path, format and regex)';
+    root.missing('file', `${message}; an agent of figures of this machine has "system" instead`);
+  }
+  problems.throwIfAny();
+  return {
+    name,
+    path,
+    fields,
+    schema: schemaOf(fields),
+    ...(file?.input === undefined ? {} : { file: file.input }),
+    ...(retention === undefined ? {} : { retention }),
+    ...(rejectedBytesMax === undefined ? {} : { rejectedBytesMax }),
+    ...(file?.rotate === undefined ? {} : { rotate: file.rotate }),
+    ...(system === undefined ? {} : { system }),
+    notes,
+  };
+}
+
+/** The time of a record of figures is no text. */
+function withoutFormat(field: FieldDefinition, path: string, notes: string[]): FieldDefinition {
+  const { timestamp, ...rest } = field;
+  if (timestamp === undefined) return field;
+  notes.push(
+    `${path}: the timestamp of "${field.name}" is not used: figures have their time in milliseconds`,
+  );
+  return rest;
+}
+
+function schemaOf(fields: readonly FieldDefinition[]): Schema {
+  return {
+    fields: fields.map(({ name, type, index }) =>
+      index === undefined ? { name, type } : { name, type, index },
+    ),
+  };
+}

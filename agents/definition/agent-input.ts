@@ -1,0 +1,213 @@
+import { dirname, resolve } from 'node:path';
+import { lineBytesMax, LogstrataError } from '../../engine/index.js';
+import { byteSizeShape, parseByteSize } from './byte-size.js';
+import type { FileInput, Multiline, Retention, Rotation, SystemInput } from './definition.js';
+import { parseDuration, durationShape } from './duration.js';
+import { LinePattern, startInstructionsMax } from '../patterns/line-pattern.js';
+import { isWithin, ownFilesReason, realPlace } from '../sources/own-files.js';
+import type { YamlSection } from './yaml-section.js';
+
+const fileKeys = ['path', 'format', 'regex', 'multiline', 'rotate'];
+
+export interface ReadFileInput {
+  /** Absent when something is wrong with it, which is on the list of problems then. */
+  readonly input: FileInput | undefined;
+  /** The parsed fields that can be had; undefined where that is not known: JSON, logfmt, or a pattern that is wrong. */
+  readonly sources: readonly string[] | undefined;
+  readonly rotate: Rotation | undefined;
+}
+
+/** The `file` section: where lines come from, and how they read. */
+export function readFileInput(
+  root: YamlSection,
+  agentPath: string,
+  dataFolder: string | undefined,
+  notes: string[],
+): ReadFileInput | undefined {
+  const section = root.section('file', fileKeys);
+  if (section === undefined) return undefined;
+  const rotate = readRotation(section, agentPath, notes);
+  const place = readPath(section, agentPath, dataFolder);
+  const format = section.has('format') ? section.oneOf('format', ['plain', 'json', 'logfmt']) : 'plain';
+  const regex = section.text('regex');
+  const lineCaptures = regex === undefined ? undefined : readCaptures(section, 'regex', regex);
+  if (format === 'plain' && !section.has('regex')) {
+    section.missing('regex', "the format plain needs one, such as '^(?P<time>[^ ]+) (?P<message>.*)$'");
+  }
+  if (format !== undefined && format !== 'plain' && regex !== undefined) {
+    section.problem(
+      section.placeOf('regex'),
+      `regex is for the format plain; lines of ${format} name their fields themselves`,
+    );
+  }
+  const multiline = readMultiline(section);
+  const nameCaptures = place?.captures;
+  const known = format === 'plain' && lineCaptures !== undefined && nameCaptures !== undefined;
+  const sources = known ? [...new Set([...lineCaptures, ...nameCaptures])] : undefined;
+  if (format === undefined || place === undefined) return { input: undefined, sources, rotate };
+  const { directory, namePattern } = place;
+  const input = {
+    directory,
+    namePattern,
+    format,
+    ...(regex === undefined ? {} : { regex }),
+    ...(multiline === undefined ? {} : { multiline }),
+  };
+  return { input, sources, rotate };
+}
+
+/** A record is told by the line that follows it; an exception and its traces are written at once, so that a second is long. */
+const multilineTimeoutMs = { default: 1000, min: 1, max: 3_600_000 };
+
+/** Traces that recursion has made long have some thousand lines. */
+const multilineLines = { default: 2000, min: 1, max: 1_000_000 };
+
+/** `file.multiline`: which lines begin a record. */
+function readMultiline(file: YamlSection): Multiline | undefined {
+  const section = file.section('multiline', ['start', 'timeout', 'max_lines', 'max_bytes']);
+  if (section === undefined) return undefined;
+  const start = section.text('start');
+  if (start !== undefined) readCaptures(section, 'start', start, startInstructionsMax);
+  else if (!section.has('start'))
+    section.missing(
+      'start',
+      "an expression that finds the first line of a record, such as '^\\d{4}-\\d\\d-\\d\\d '",
+    );
+  const { min, max } = multilineTimeoutMs;
+  const timeoutMs = section.parsed('timeout', `${durationShape}, from 1ms to 1h`, (text) => {
+    const durationMs = parseDuration(text);
+    return durationMs !== undefined && durationMs >= min && durationMs <= max ? durationMs : undefined;
+  });
+  const linesMax = section.integer('max_lines', multilineLines);
+  const bytesMax = section.parsed('max_bytes', `${byteSizeShape}, at most 1mb`, (text) => {
+    const sizeBytes = parseByteSize(text);
+    return sizeBytes !== undefined && sizeBytes > 0 && sizeBytes <= lineBytesMax ? sizeBytes : undefined;
+  });
+  return {
+    start: start ?? '',
+    timeoutMs: timeoutMs ?? multilineTimeoutMs.default,
+    linesMax: linesMax ?? multilineLines.default,
+    bytesMax: bytesMax ?? lineBytesMax,
+  };
+}
+
+/** `file.path`: a folder as it is, and behind the last slash an expression for the names of files. */
+function readPath(
+  section: YamlSection,
+  agentPath: string,
+  dataFolder: string | undefined,
+): { directory: string; namePattern: string; captures: readonly string[] | undefined } | undefined {
+  const path = section.text('path');
+  if (path === undefined) {
+    if (!section.has('path'))
+      section.missing('path', "a folder and an expression for file names, such as '/var/log/app/.*\\.log'");
+    return undefined;
+  }
+  const slash = path.lastIndexOf('/');
+  const folder = slash < 0 ? '.' : path.slice(0, slash + 1);
+  const namePattern = path.slice(slash + 1);
+  if (namePattern === '') {
+    section.problem(
+      section.placeOf('path'),
+      `path must end with an expression for file names, not with "/": ${JSON.stringify(path)}`,
+    );
+    return undefined;
+  }
+  if (/\\|\(\?|\.\*/.test(folder)) {
+    const message = `the folder of path is taken as it is written, only the name behind the last "/" is an expression; ${JSON.stringify(folder)} looks like one`;
+    section.problem(section.placeOf('path'), message);
+  }
+  const directory = resolve(dirname(agentPath), folder);
+  if (dataFolder !== undefined && isWithin(realPlace(directory), realPlace(dataFolder))) {
+    const message = `path leads into the data folder ${dataFolder}: ${ownFilesReason}`;
+    section.problem(section.placeOf('path'), message);
+  }
+  const captures = readCaptures(section, 'path', namePattern);
+  return { directory, namePattern, captures };
+}
+
+/** The names of an expression's captures; undefined, and a problem, when it is no RE2 expression or too large. */
+function readCaptures(
+  section: YamlSection,
+  key: string,
+  pattern: string,
+  instructionsMax?: number,
+): readonly string[] | undefined {
+  try {
+    return new LinePattern(pattern, undefined, instructionsMax).groupNames;
+  } catch (error) {
+    if (!(error instanceof LogstrataError)) throw error;
+    section.problem(section.placeOf(key), `${key} is ${error.message}`);
+    return undefined;
+  }
+}
+
+/** `file.rotate`: when a log is put aside once it is stored, and how. */
+function readRotation(file: YamlSection, path: string, notes: string[]): Rotation | undefined {
+  const section = file.section('rotate', ['method', 'size', 'max_size', 'run']);
+  if (section === undefined) return undefined;
+  const method = section.oneOf('method', ['truncate', 'rename']);
+  if (!section.has('method')) section.missing('method', 'truncate or rename');
+  const sizeBytes = section.byteSize('size');
+  const olderBytes = section.byteSize('max_size');
+  if (section.has('size') && section.has('max_size')) {
+    section.problem(section.placeOf('max_size'), 'max_size is the older name of size: keep one of them');
+  }
+  if (!section.has('size') && !section.has('max_size'))
+    notes.push(`${path}: file.rotate has no size, so nothing is rotated`);
+  const run = section.text('run');
+  if (method === undefined) return undefined;
+  const rotation = { method, sizeBytes: sizeBytes ?? olderBytes ?? null };
+  return run === undefined || run === '' ? rotation : { ...rotation, run };
+}
+
+const retentionIntervalDefaultMs = 3_600_000;
+
+/** Time to read what a change would take, and to take it back. */
+const retentionGraceDefaultMs = 86_400_000;
+
+/** `retention`: how long records are kept. */
+export function readRetention(root: YamlSection): Retention | undefined {
+  const section = root.section('retention', ['period', 'interval', 'max_bytes', 'grace']);
+  if (section === undefined) return undefined;
+  const periodMs = section.parsed('period', `never, or ${durationShape}, and longer than nothing`, (text) => {
+    if (text.trim().toLowerCase() === 'never') return Infinity;
+    return parseDuration(text) || undefined;
+  });
+  const intervalMs = section.duration('interval', 1) ?? retentionIntervalDefaultMs;
+  const bytesMax = section.byteSize('max_bytes') ?? null;
+  const graceMs = section.duration('grace', 0) ?? retentionGraceDefaultMs;
+  return { periodMs: periodMs === Infinity ? null : (periodMs ?? null), intervalMs, bytesMax, graceMs };
+}
+
+const systemIntervalDefaultMs = 60_000;
+
+/** Some figures come from other programs, which take tens of milliseconds. */
+const systemIntervalMinMs = 1000;
+
+/** `system`: which figures of this machine to take, and how often. */
+export function readSystem(root: YamlSection, path: string, notes: string[]): SystemInput | undefined {
+  const section = root.section('system', ['interval', 'disk', 'net', 'disk_path']);
+  if (section === undefined) return undefined;
+  const interval = section.parsed('interval', `${durationShape}, and at least 1s`, (text) => {
+    const durationMs = parseDuration(text);
+    return durationMs !== undefined && durationMs >= systemIntervalMinMs ? durationMs : undefined;
+  });
+  const disk = section.section('disk', ['path']);
+  const olderPath = section.text('disk_path');
+  if (olderPath !== undefined)
+    notes.push(`${path}: system.disk_path is the older way to write "disk: { path: ${olderPath} }"`);
+  if (olderPath !== undefined && disk !== undefined) {
+    section.problem(
+      section.placeOf('disk_path'),
+      'disk_path is the older name of disk.path: keep one of them',
+    );
+  }
+  const net = section.section('net', ['interface']);
+  const diskPath = disk === undefined ? olderPath : (disk.text('path') ?? '/');
+  return {
+    intervalMs: interval ?? systemIntervalDefaultMs,
+    ...(diskPath === undefined ? {} : { disk: { path: resolve(dirname(path), diskPath) } }),
+    ...(net === undefined ? {} : { net: { interface: net.text('interface') ?? 'default' } }),
+  };
+}

@@ -1,0 +1,137 @@
+import { dirname, resolve } from 'node:path';
+import { byteSizeShape, parseByteSize } from './byte-size.js';
+import { defaultConfig, parseListen, type Config } from './config.js';
+import { durationShape, parseDuration } from './duration.js';
+import { ProblemList, readConfigText, readRootSection, type YamlSection } from './yaml-section.js';
+import { networkProblem } from './network.js';
+import { zoneProblem } from '../times/zone.js';
+
+const listenShape = 'an address and a port such as 127.0.0.1:2111, [::1]:2111, or :2111 for every address';
+
+/** A `limit` beyond this does not fit the counters of an answer. */
+const countMax = 2 ** 31 - 1;
+
+/** Reads a `config.yaml`. Throws a `ConfigError` with all that is wrong, `not_found` or `io`. */
+export function readConfig(path: string): Config {
+  return parseConfig(readConfigText(path), path);
+}
+
+/** The configuration in `text`; `path` is for messages, and for paths in the file, which are relative to its folder. */
+export function parseConfig(text: string, path: string): Config {
+  const problems = new ProblemList(path);
+  const root = readRootSection(text, problems, ['server', 'storage', 'file_input', 'watch']);
+  const notes: string[] = [];
+  const config: Config = {
+    server: readServer(root),
+    storage: readStorage(root, path, notes),
+    watch: root?.boolean('watch') ?? defaultConfig.watch,
+    fileInput: readFileInput(root, path, notes),
+    notes,
+  };
+  problems.throwIfAny();
+  return config;
+}
+
+function readServer(root: YamlSection | undefined): Config['server'] {
+  const defaults = defaultConfig.server;
+  const keys = [
+    'listen',
+    'hosts',
+    'cors',
+    'timezone',
+    'limit_max',
+    'queries_max',
+    'query_timeout',
+    'client_rate',
+    'answer_timeout',
+    'trusted_proxies',
+    'client_timeout',
+  ];
+  const section = root?.section('server', keys);
+  if (section === undefined) return defaults;
+  const timezone = section.text('timezone');
+  const problem = timezone === undefined ? undefined : zoneProblem(timezone);
+  if (problem !== undefined) section.problem(section.placeOf('timezone'), problem);
+  return {
+    listen: section.parsed('listen', listenShape, parseListen) ?? defaults.listen,
+    corsOrigin: readOrigins(section.section('cors', ['origin'])),
+    timezone: timezone ?? defaults.timezone,
+    limitMax: section.integer('limit_max', { min: 1, max: countMax }) ?? defaults.limitMax,
+    queriesMax: section.integer('queries_max', { min: 1, max: 10_000 }) ?? defaults.queriesMax,
+    queryTimeoutMs: section.duration('query_timeout', 1) ?? defaults.queryTimeoutMs,
+    clientRateMin: section.parsed('client_rate', byteSizeShape, parseByteSize) ?? defaults.clientRateMin,
+    answerTimeoutMs: section.duration('answer_timeout', 1) ?? defaults.answerTimeoutMs,
+    trustedProxies: readProxies(section),
+    clientTimeoutMs: section.duration('client_timeout', 1) ?? defaults.clientTimeoutMs,
+    hosts: readHosts(section),
+  };
+}
+
+/** Addresses and networks. */
+function readProxies(section: YamlSection): readonly string[] {
+  const proxies = section.texts('trusted_proxies') ?? [];
+  for (const proxy of proxies) {
+    const problem = networkProblem(proxy);
+    if (problem !== undefined)
+      section.problem(section.placeOf('trusted_proxies'), `trusted_proxies: ${problem}`);
+  }
+  return proxies;
+}
+
+/** Names as they stand in a URL, without a port: it is asked by the same name on every one. */
+function readHosts(section: YamlSection): readonly string[] {
+  const hosts = section.texts('hosts') ?? [];
+  for (const host of hosts) {
+    if (/^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/i.test(host)) continue;
+    const message = `hosts must be names such as logs.example.com, without a port, not ${JSON.stringify(host)}`;
+    section.problem(section.placeOf('hosts'), message);
+  }
+  return hosts.map((host) => host.toLowerCase());
+}
+
+/** `*` or origins as browsers send them: a scheme, a host, perhaps a port, and no path. An empty text is none. */
+function readOrigins(section: YamlSection | undefined): readonly string[] {
+  const origins = (section?.texts('origin') ?? []).filter((origin) => origin !== '');
+  for (const origin of origins) {
+    if (origin === '*' || origin === 'null' || /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#,]+$/i.test(origin)) continue;
+    const message = `origin must be "*" or origins such as https://logs.example.com, not ${JSON.stringify(origin)}`;
+    section!.problem(section!.placeOf('origin'), message);
+  }
+  return origins;
+}
+
+function readStorage(root: YamlSection | undefined, path: string, notes: string[]): Config['storage'] {
+  const section = root?.section('storage', ['path', 'zstd_after', 'cache', 'sqlite']);
+  if (section?.has('sqlite') === true) {
+    notes.push(
+      `${path}: storage.sqlite is not used: records are kept in files of our own, below storage.path`,
+    );
+  }
+  const folder = section?.text('path');
+  if (folder === '') section!.problem(section!.placeOf('path'), 'path must name a folder, not be empty');
+  const zstdAfterMs = section?.parsed('zstd_after', `never, or ${durationShape}`, (text) =>
+    text.trim().toLowerCase() === 'never' ? Infinity : parseDuration(text),
+  );
+  return {
+    path: folder === undefined ? defaultConfig.storage.path : resolve(dirname(path), folder),
+    zstdAfterMs: zstdAfterMs === Infinity ? null : (zstdAfterMs ?? defaultConfig.storage.zstdAfterMs),
+    cacheBytes: section?.parsed('cache', byteSizeShape, parseByteSize) ?? null,
+  };
+}
+
+function readFileInput(root: YamlSection | undefined, path: string, notes: string[]): Config['fileInput'] {
+  const defaults = defaultConfig.fileInput;
+  const section = root?.section('file_input', ['limit', 'grace', 'flush', 'tail_timeout', 'offsets']);
+  if (section === undefined) return defaults;
+  if (section.has('offsets')) {
+    notes.push(
+      `${path}: file_input.offsets is not used: how far a file has been read is kept with the records`,
+    );
+  }
+  return {
+    limit: section.integer('limit', { min: 0, max: countMax }) ?? defaults.limit,
+    graceMs: section.duration('grace', 0) ?? defaults.graceMs,
+    flushMs: section.duration('flush', 1) ?? defaults.flushMs,
+    tailTimeoutMs: section.duration('tail_timeout', 1) ?? defaults.tailTimeoutMs,
+  };
+}

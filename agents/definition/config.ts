@@ -1,0 +1,92 @@
+import { networkInterfaces } from 'node:os';
+import { graceMsDefault, queryTimeoutMsDefault, zstdAfterMsDefault } from '../../engine/index.js';
+
+/** An address to listen on. `host` is a name or an address without brackets. */
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** What `config.yaml` says, with every default filled in. */
+export interface Config {
+  readonly server: {
+    readonly listen: ListenAddress;
+    /** Origins that browsers may ask from; `*` is any, an empty list none. */
+    readonly corsOrigin: readonly string[];
+    /** For times without an offset, in queries and in logs. */
+    readonly timezone: string;
+    /** Highest `limit` of a query. */
+    readonly limitMax: number;
+    /** Queries that run at once. */
+    readonly queriesMax: number;
+    readonly queryTimeoutMs: number;
+    /** Bytes a second that a client must take of its answer, over a minute of waiting for it; 0 for any. */
+    readonly clientRateMin: number;
+    /** Longest time from a request to the end of its answer. */
+    readonly answerTimeoutMs: number;
+    /** Proxies whose `X-Forwarded-For` names the client: addresses and networks. */
+    readonly trustedProxies: readonly string[];
+    /** A client that takes nothing of its answer for this long is gone. */
+    readonly clientTimeoutMs: number;
+    /** Names besides `localhost` that the server is asked by. */
+    readonly hosts: readonly string[];
+  };
+  readonly storage: {
+    /** The data folder: absolute if the file names it, else the default, relative to the working folder. */
+    readonly path: string;
+    /** Age of a day at which its segments are rewritten smaller; null for never. */
+    readonly zstdAfterMs: number | null;
+    /** Bound on the decoded columns in memory; null for a share of the machine's. */
+    readonly cacheBytes: number | null;
+  };
+  /** Look at the agents' folder now and then, and go by what has changed. */
+  readonly watch: boolean;
+  readonly fileInput: {
+    /** Lines of a new file to read, counted from its end; 0 reads all. */
+    readonly limit: number;
+    /** How late a live record may be and still be placed among the newest. */
+    readonly graceMs: number;
+    /** Longest time from a line to its answer. */
+    readonly flushMs: number;
+    /** Silence after which a last line without an end is taken, of a file that nobody writes to any more. */
+    readonly tailTimeoutMs: number;
+  };
+  /** Sentences to say once at the start: keys that are accepted and not used. */
+  readonly notes: readonly string[];
+}
+
+export const defaultConfig: Config = {
+  server: {
+    listen: { host: '127.0.0.1', port: 2111 },
+    corsOrigin: [],
+    timezone: 'UTC',
+    limitMax: 1_000_000,
+    queriesMax: 64,
+    queryTimeoutMs: queryTimeoutMsDefault,
+    clientRateMin: 16 * 1024,
+    answerTimeoutMs: 3_600_000,
+    trustedProxies: [],
+    clientTimeoutMs: 60_000,
+    hosts: [],
+  },
+  storage: { path: 'data/store', zstdAfterMs: zstdAfterMsDefault, cacheBytes: null },
+  watch: false,
+  fileInput: { limit: 0, graceMs: graceMsDefault, flushMs: 250, tailTimeoutMs: 5000 },
+  notes: [],
+};
+
+/**
+ * `host:port`, `[IPv6]:port` or `:port`; undefined for anything else. Without a host it is every address of this
+ * machine: `::` takes IPv4 along, and `0.0.0.0` stands in where IPv6 is switched off.
+ */
+export function parseListen(text: string): ListenAddress | undefined {
+  const match = /^(?:\[([0-9a-fA-F:.%a-z]+)\]|([^\s:[\]/]*)):(\d{1,5})$/.exec(text.trim());
+  if (match === null || Number(match[3]) > 65_535) return undefined;
+  const host = match[1] ?? match[2] ?? '';
+  return { host: host === '' || host === '*' ? everyAddress() : host, port: Number(match[3]) };
+}
+
+function everyAddress(): string {
+  const addresses = Object.values(networkInterfaces()).flat();
+  return addresses.some((address) => address?.family === 'IPv6') ? '::' : '0.0.0.0';
+}

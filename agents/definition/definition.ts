@@ -1,0 +1,99 @@
+import type { FieldType, Schema } from '../../engine/index.js';
+import { isUndated, type TimestampFormat } from '../times/timestamp.js';
+
+/**
+ * What one file of the agents' folder says, checked and with every default filled in. This is plain data:
+ * `agent-file.ts` makes it, decoders and collectors read it.
+ */
+export interface AgentDefinition {
+  /** The file's name without its ending, which is the `agent_name` of the route. */
+  readonly name: string;
+  /** The YAML file, as it was named to the reader. */
+  readonly path: string;
+  /** In the order of the response. */
+  readonly fields: readonly FieldDefinition[];
+  /** The same fields as the engine stores them. */
+  readonly schema: Schema;
+  /** Absent for a `system` agent only. */
+  readonly file?: FileInput;
+  readonly retention?: Retention;
+  readonly rotate?: Rotation;
+  /** What the rejected lines that are kept may take, in bytes; absent for what is usual. */
+  readonly rejectedBytesMax?: number;
+  readonly system?: SystemInput;
+  /** Sentences to say once at the start: keys that are accepted and not used (yet). */
+  readonly notes: readonly string[];
+}
+
+export interface FieldDefinition {
+  readonly name: string;
+  readonly type: FieldType;
+  /** The parsed field (capture, or key of JSON or logfmt) that gives the value; unused when there is a template. */
+  readonly source: string;
+  readonly description?: string;
+  /** String fields: keep a gram filter (true), never (false); absent lets the data decide. */
+  readonly index?: boolean;
+  /** Time fields: how the text reads. Absent: integers, milliseconds since the epoch. */
+  readonly timestamp?: TimestampFormat;
+  /** A Go template over the parsed fields (`template.ts`). */
+  readonly template?: string;
+}
+
+export interface FileInput {
+  /** Absolute path of the folder. */
+  readonly directory: string;
+  /** RE2 expression that the whole file name must match; its named captures are parsed fields. */
+  readonly namePattern: string;
+  readonly format: 'plain' | 'json' | 'logfmt';
+  /** RE2 expression of a line; `plain` only. Its named captures are parsed fields. */
+  readonly regex?: string;
+  /** Records of several lines; absent where each line is one. */
+  readonly multiline?: Multiline;
+}
+
+/** How lines make records: one begins with each line that `start` finds. */
+export interface Multiline {
+  /** RE2 expression. */
+  readonly start: string;
+  /** Silence after which a record that nothing follows is taken for whole, in milliseconds. */
+  readonly timeoutMs: number;
+  /** A record ends with so many lines… */
+  readonly linesMax: number;
+  /** …and before a line with which it would have more bytes, line ends included. A line alone may. */
+  readonly bytesMax: number;
+}
+
+export interface Retention {
+  /** Age at which records go, in milliseconds; null means never. */
+  readonly periodMs: number | null;
+  /** How often to look, in milliseconds. */
+  readonly intervalMs: number;
+  /** Bytes on the disk beyond which the oldest records go; null means any number. */
+  readonly bytesMax: number | null;
+  /** How long a change waits that takes more records than before, in milliseconds. */
+  readonly graceMs: number;
+}
+
+export type RotationMethod = 'truncate' | 'rename';
+
+export interface Rotation {
+  readonly method: RotationMethod;
+  /** A file of this size is rotated; null when none is given. */
+  readonly sizeBytes: number | null;
+  /** Command to run afterwards. */
+  readonly run?: string;
+}
+
+export interface SystemInput {
+  /** Time between two records. */
+  readonly intervalMs: number;
+  /** A path on the file system to report on. */
+  readonly disk?: { readonly path: string };
+  /** Name of a network interface, or `default`. */
+  readonly net?: { readonly interface: string };
+}
+
+/** Whether the times of an agent need to be told when its lines were written. */
+export function hasUndatedTimes({ fields }: AgentDefinition): boolean {
+  return fields.some(({ timestamp }) => isUndated(timestamp));
+}

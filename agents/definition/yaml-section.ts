@@ -1,0 +1,252 @@
+import { readFileSync } from 'node:fs';
+import {
+  configBytesMax,
+  fileSystemError,
+  hasSystemCode,
+  LogstrataError,
+  nearName,
+} from '../../engine/index.js';
+import { byteSizeShape, parseByteSize } from './byte-size.js';
+import { ConfigError, type ConfigProblem } from './config-error.js';
+import { durationShape, parseDuration } from './duration.js';
+import { parseYaml, type Place, type YamlEntry, type YamlNode } from './yaml.js';
+
+/** Collects what is wrong with one file, so that all of it is said at once. */
+export class ProblemList {
+  readonly file: string;
+  readonly #problems: ConfigProblem[] = [];
+
+  constructor(file: string) {
+    this.file = file;
+  }
+
+  add(place: Place, message: string): void {
+    this.#problems.push({ file: this.file, line: place.line, column: place.column, message });
+  }
+
+  /** Throws a `ConfigError` if there is anything, in the order of the file. */
+  throwIfAny(): void {
+    if (this.#problems.length === 0) return;
+    throw new ConfigError(this.#problems.toSorted((a, b) => a.line - b.line || a.column - b.column));
+  }
+}
+
+/** Reads a file of text. Throws `not_found`, `io`, or a `ConfigError` if it is too long or no UTF-8. */
+export function readConfigText(path: string): string {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(path);
+  } catch (cause) {
+    if (hasSystemCode(cause, 'ENOENT')) {
+      throw new LogstrataError('not_found', `the configuration file ${path} is not there`, { path, cause });
+    }
+    throw fileSystemError(cause, 'read the configuration file', path);
+  }
+  const problems = new ProblemList(path);
+  if (bytes.length > configBytesMax) {
+    problems.add(
+      { line: 1, column: 1 },
+      `the file has ${bytes.length} bytes, more than the ${configBytesMax} that a configuration may have`,
+    );
+    problems.throwIfAny();
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    problems.add({ line: 1, column: 1 }, 'the file is not UTF-8');
+    problems.throwIfAny();
+    throw new LogstrataError('invalid', `${path} is not UTF-8`, { path });
+  }
+}
+
+/** The mapping at the top of a YAML text. An empty file is an empty mapping. Mistakes go to `problems`. */
+export function readRootSection(
+  text: string,
+  problems: ProblemList,
+  keys: readonly string[],
+): YamlSection | undefined {
+  const { root, mistakes } = parseYaml(text);
+  for (const mistake of mistakes) problems.add(mistake, mistake.message);
+  if (root === undefined && mistakes.length > 0) return undefined;
+  return makeSection(
+    root ?? { kind: 'mapping', entries: [], line: 1, column: 1 },
+    'the file',
+    keys,
+    problems,
+  );
+}
+
+function isNull(node: YamlNode): boolean {
+  return node.kind === 'scalar' && node.plain && /^(?:|~|null|Null|NULL)$/.test(node.text);
+}
+
+function makeSection(
+  node: YamlNode,
+  what: string,
+  keys: readonly string[],
+  problems: ProblemList,
+): YamlSection | undefined {
+  if (isNull(node)) return new YamlSection(new Map(), node, problems);
+  if (node.kind !== 'mapping') {
+    problems.add(node, `${what} must be a mapping with ${joinNames(keys, 'and')}, not ${describe(node)}`);
+    return undefined;
+  }
+  const entries = new Map<string, YamlEntry>();
+  for (const entry of node.entries) {
+    if (keys.includes(entry.key)) entries.set(entry.key, entry);
+    else
+      problems.add(
+        entry,
+        `unknown key "${entry.key}"${nearName(entry.key, keys)}: ${what} has ${joinNames(keys, 'and')}`,
+      );
+  }
+  return new YamlSection(entries, node, problems);
+}
+
+/** `a, b and c`. */
+export function joinNames(names: readonly string[], word: string): string {
+  if (names.length < 2) return names.join('');
+  return `${names.slice(0, -1).join(', ')} ${word} ${names.at(-1)!}`;
+}
+
+function describe(node: YamlNode): string {
+  if (node.kind === 'scalar') return node.text === '' ? 'nothing' : JSON.stringify(node.text);
+  return node.kind === 'sequence' ? 'a list' : 'a mapping';
+}
+
+export interface NumberRange {
+  readonly min: number;
+  readonly max: number;
+}
+
+/**
+ * A mapping of a configuration file. Each getter gives the value of a key, or undefined when the key is missing, null,
+ * or wrong; what is wrong is put on the list of problems with its place, and reading goes on.
+ */
+export class YamlSection {
+  readonly place: Place;
+  readonly #entries: ReadonlyMap<string, YamlEntry>;
+  readonly #problems: ProblemList;
+
+  constructor(entries: ReadonlyMap<string, YamlEntry>, place: Place, problems: ProblemList) {
+    this.place = place;
+    this.#entries = entries;
+    this.#problems = problems;
+  }
+
+  /** Whether the key is there with a value, right or wrong. */
+  has(key: string): boolean {
+    return this.#valueOf(key) !== undefined;
+  }
+
+  /** Where the value stands; where the section begins if there is none. */
+  placeOf(key: string): Place {
+    return this.#entries.get(key)?.value ?? this.place;
+  }
+
+  problem(place: Place, message: string): void {
+    this.#problems.add(place, message);
+  }
+
+  /** Says that a key which must be there is not. */
+  missing(key: string, message: string): void {
+    // A key without a value is the place to type it; else the section.
+    this.#problems.add(this.#entries.get(key) ?? this.place, `${key} is missing: ${message}`);
+  }
+
+  /** A scalar as it is written, be it a word, a number or a date to YAML. */
+  text(key: string): string | undefined {
+    const node = this.#valueOf(key);
+    if (node === undefined) return undefined;
+    if (node.kind === 'scalar') return node.text;
+    this.#problems.add(node, `${key} must be a text, not ${describe(node)}`);
+    return undefined;
+  }
+
+  /** A text that `read` understands; `shape` says what that is. */
+  parsed<T>(key: string, shape: string, read: (text: string) => T | undefined): T | undefined {
+    const text = this.text(key);
+    if (text === undefined) return undefined;
+    const value = read(text);
+    if (value === undefined)
+      this.#problems.add(this.placeOf(key), `${key} must be ${shape}, not ${JSON.stringify(text)}`);
+    return value;
+  }
+
+  /** One of `names`, in any case. */
+  oneOf<T extends string>(key: string, names: readonly T[]): T | undefined {
+    const text = this.text(key);
+    if (text === undefined) return undefined;
+    const found = names.find((name) => name === text.toLowerCase());
+    if (found === undefined) {
+      const message = `${key} must be ${joinNames(names, 'or')}, not ${JSON.stringify(text)}${nearName(text, names)}`;
+      this.#problems.add(this.placeOf(key), message);
+    }
+    return found;
+  }
+
+  boolean(key: string): boolean | undefined {
+    return this.parsed(key, 'true or false', (text) => {
+      if (/^(?:true|yes|on)$/i.test(text)) return true;
+      return /^(?:false|no|off)$/i.test(text) ? false : undefined;
+    });
+  }
+
+  integer(key: string, range: NumberRange): number | undefined {
+    return this.parsed(key, `a whole number from ${range.min} to ${range.max}`, (text) => {
+      const value = /^[+-]?\d[\d_]*$/.test(text) ? Number(text.replaceAll('_', '')) : NaN;
+      return value >= range.min && value <= range.max ? value : undefined;
+    });
+  }
+
+  /** In milliseconds, `minMs` at least. */
+  duration(key: string, minMs: number): number | undefined {
+    const shape = minMs > 0 ? `${durationShape}, and longer than nothing` : durationShape;
+    return this.parsed(key, shape, (text) => {
+      const durationMs = parseDuration(text);
+      return durationMs !== undefined && durationMs >= minMs ? durationMs : undefined;
+    });
+  }
+
+  byteSize(key: string): number | undefined {
+    return this.parsed(
+      key,
+      `${byteSizeShape}, and more than none`,
+      (text) => parseByteSize(text) || undefined,
+    );
+  }
+
+  /** The mapping below a key. */
+  section(key: string, keys: readonly string[]): YamlSection | undefined {
+    const node = this.#valueOf(key);
+    return node === undefined ? undefined : makeSection(node, key, keys, this.#problems);
+  }
+
+  /** The mappings in the list below a key; `what` names one of them. */
+  sections(key: string, what: string, keys: readonly string[]): readonly YamlSection[] | undefined {
+    const node = this.#valueOf(key);
+    if (node === undefined) return undefined;
+    if (node.kind !== 'sequence') {
+      this.#problems.add(node, `${key} must be a list, not ${describe(node)}`);
+      return undefined;
+    }
+    return node.items.flatMap((item) => makeSection(item, what, keys, this.#problems) ?? []);
+  }
+
+  /** One text or a list of them. */
+  texts(key: string): readonly string[] | undefined {
+    const node = this.#valueOf(key);
+    if (node === undefined) return undefined;
+    const items = node.kind === 'sequence' ? node.items : [node];
+    return items.flatMap((item) => {
+      if (item.kind === 'scalar') return [item.text];
+      this.#problems.add(item, `${key} must be a text or a list of texts, not ${describe(item)}`);
+      return [];
+    });
+  }
+
+  #valueOf(key: string): YamlNode | undefined {
+    const value = this.#entries.get(key)?.value;
+    return value === undefined || isNull(value) ? undefined : value;
+  }
+}

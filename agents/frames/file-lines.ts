@@ -1,0 +1,189 @@
+import {
+  InOrder,
+  largeFileBytesMin,
+  type MemoryLease,
+  workerFileBytesMin,
+  type WorkerPool,
+} from '../../engine/index.js';
+import type { DecodedLines, DecodeSettings } from './decode-task.js';
+import { FrameBuffers } from './frame-buffers.js';
+import { frameEnd, frameEndsInLine, frameStart, RejectedLines } from './frame-decoder.js';
+import { decodeLines, type LinesResult } from './lent-decoding.js';
+import { frameBytesDefault, framerBufferBytes, LineFramer, type Frame } from '../lines/line-framing.js';
+import { compilePattern } from '../patterns/line-pattern.js';
+import { recordEndsOf } from '../lines/record-ends.js';
+import type { AgentDefinition } from '../definition/definition.js';
+import type { PositionedSource } from '../sources/source-identity.js';
+import { stopFlagOf, type SignalFlag } from '../decode/stop-flag.js';
+import type { Written } from '../times/written.js';
+
+/** Lines on their way to a decoder, and where they came from. */
+export interface Lines {
+  /** Where they are; the bytes themselves move to a thread and come back, unless they are lent. */
+  readonly bytes: Uint8Array;
+  readonly lent: MemoryLease | null;
+  readonly start: number;
+  readonly end: number;
+  /** Content offset of `bytes[0]`. */
+  readonly base: number;
+}
+
+/** Who gets what became of a file's lines, in their order. */
+export interface LinesConsumer {
+  /** Takes lines that became no record. */
+  reject(lines: Lines, rejected: DecodedLines['rejected']): Promise<void>;
+  /** Takes what became of lines, one batch after another; the memory of the batch is the consumer's. */
+  take(lines: Lines, decoded: LinesResult): Promise<void>;
+  /** A frame has been read. */
+  hasRead(): void;
+}
+
+export interface FileLinesOptions {
+  readonly decode: DecodeSettings;
+  /** Threads that decode lines; without, the caller's own does. */
+  readonly workers: WorkerPool | undefined;
+  readonly signal: AbortSignal | undefined;
+  /** When the lines from a content offset on were written. */
+  readonly writtenAt: (offset: number) => Written;
+}
+
+/** One job of a decoder, where there is enough for all threads: its trip to a thread and back then does not count. */
+const largeFrameBytes = 4 * 1024 * 1024;
+
+/**
+ * A pattern with more instructions may take minutes for a megabyte of hostile lines: that is left to threads, so that this one answers
+ * signals meanwhile.
+ */
+const instructionsMax = 1000;
+
+function isLarge({ file }: AgentDefinition): boolean {
+  return file?.regex !== undefined && compilePattern(file.regex).programSize() > instructionsMax;
+}
+
+/** Has the lines of a file decoded, from where its source stands to its end; on threads where that pays. */
+export class FileLines {
+  /** The content ends, as far as it was taken, inside a line. */
+  endsInLine: boolean;
+  private readonly framer: LineFramer;
+  private readonly decoding: InOrder;
+  private readonly workers: WorkerPool | null;
+  private readonly buffers: FrameBuffers;
+  private readonly stopping: SignalFlag;
+  private readonly settings: DecodeSettings;
+  private continuesLine: boolean;
+
+  constructor(
+    private readonly source: Pick<PositionedSource, 'reader' | 'content' | 'known' | 'part'>,
+    private readonly options: FileLinesOptions,
+    private readonly consumer: LinesConsumer,
+  ) {
+    const { known, content, reader } = source;
+    const { workers, decode } = options;
+    this.stopping = stopFlagOf(options.signal);
+    this.settings = { ...decode, stop: this.stopping.stop };
+    const small = reader.fileBytes < workerFileBytesMin && !isLarge(decode.definition);
+    this.workers = small || workers === undefined || workers.threads === 0 ? null : workers;
+    // What is unpacked comes in pieces, which are copied to a buffer: that is better done on the heap.
+    const lent = this.workers !== null && content.nextInto !== undefined;
+    const frameBytes = lent && reader.fileBytes >= largeFileBytesMin ? largeFrameBytes : frameBytesDefault;
+    this.buffers = new FrameBuffers(framerBufferBytes(frameBytes), lent);
+    this.framer = new LineFramer(
+      content,
+      content.offset,
+      false,
+      recordEndsOf(decode.definition.file),
+      frameBytes,
+      this.buffers.take,
+    );
+    // Two frames a thread: one is decoded, and one waits while another's records are stored.
+    this.decoding = new InOrder(2 * (this.workers?.threads ?? 0));
+    this.endsInLine = known?.endsInLine ?? false;
+    this.continuesLine = this.endsInLine;
+  }
+
+  /** Reads to the end. Whatever happens, nothing is lent any more when it returns. */
+  async run(): Promise<void> {
+    try {
+      await this.read();
+    } catch (error) {
+      // What was stopped says so.
+      this.options.signal?.throwIfAborted();
+      throw error;
+    } finally {
+      this.stopping.release();
+      await this.decoding.drop();
+      this.buffers.close();
+    }
+  }
+
+  private async read(): Promise<void> {
+    const { reader, part } = this.source;
+    for (let frame = await this.framer.next(); frame !== null; frame = await this.framer.next()) {
+      this.options.signal?.throwIfAborted();
+      // Somebody is writing this record just now; the next load takes it whole.
+      if (frame.kind === 'tail' && part === undefined && (await reader.hasGrown())) break;
+      await this.decodeFrame(frame);
+      if (frame.kind === 'tail') this.framer.keepTail();
+      this.endsInLine = frameEndsInLine(frame);
+      this.consumer.hasRead();
+      if (frame.kind === 'tail') break;
+    }
+    await this.decoding.drain();
+  }
+
+  /** Has a frame decoded and taken; with threads, both while the next frames are read. */
+  private async decodeFrame(frame: Frame): Promise<void> {
+    const lines = this.linesOf(frame);
+    const rejected = new RejectedLines();
+    let { start } = lines;
+    if (frame.kind === 'long') start = rejected.addLong(frame, this.continuesLine);
+    else if (this.continuesLine) start = rejected.addRest(lines.bytes, lines.start, lines.end);
+    this.continuesLine = false;
+    if (rejected.count > 0) {
+      await this.decoding.drain();
+      await this.consumer.reject(lines, rejected);
+    }
+    if (start === lines.end) return;
+    const written = this.options.writtenAt(lines.base + start);
+    await this.decoding.add(
+      () => this.decode({ ...lines, start }, written),
+      (decoded) => this.take(lines, written, decoded),
+      ({ batch }) => batch?.lease?.free(),
+    );
+  }
+
+  private linesOf(frame: Frame): Lines {
+    const start = frameStart(frame);
+    const end = frameEnd(frame);
+    const place = { start, end, base: frame.offset - start };
+    if (this.workers === null || frame.kind === 'long') return { bytes: frame.bytes, lent: null, ...place };
+    // What goes to a thread is gone from here; the framer still needs a tail, which it keeps or not.
+    if (frame.kind === 'tail') return { bytes: frame.bytes.slice(0, end), lent: null, ...place };
+    this.framer.leaveBuffer();
+    return { bytes: frame.bytes, lent: this.buffers.leaseOf(frame.bytes), ...place };
+  }
+
+  private decode({ bytes, lent, start, end }: Lines, written: Written): Promise<LinesResult> {
+    return decodeLines(this.workers, { settings: this.settings, written, start, end }, bytes, lent);
+  }
+
+  /** Gives on what became of lines, and of those that one batch had no room for. */
+  private async take(lines: Lines, written: Written, first: LinesResult): Promise<void> {
+    for (let decoded = first; ;) {
+      const { bytes, reached, batch, rejected, years } = decoded;
+      try {
+        this.options.signal?.throwIfAborted();
+        if (rejected.reasons.length > 0) await this.consumer.reject({ ...lines, bytes }, rejected);
+      } catch (error) {
+        batch?.lease?.free();
+        throw error;
+      }
+      await this.consumer.take(lines, decoded);
+      if (reached === lines.end) {
+        if (this.workers !== null) this.buffers.giveBack(bytes);
+        return;
+      }
+      decoded = await this.decode({ ...lines, bytes, start: reached }, { ...written, years });
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import { leaseMemory, type MemoryLease } from '../../engine/index.js';
+
+/** The buffers that lines are read to: used again and again, at most as many as are under way. */
+export class FrameBuffers {
+  private readonly spare: Uint8Array[] = [];
+  private readonly leases = new Map<Uint8Array, MemoryLease>();
+
+  /** @param lent whether threads are to see them where they lie, as far as there is memory for that */
+  constructor(
+    private readonly sizeBytes: number,
+    private readonly lent: boolean,
+  ) {}
+
+  /** A buffer of `sizeBytes`. */
+  readonly take = (): Uint8Array => {
+    const spare = this.spare.pop();
+    if (spare !== undefined) return spare;
+    const lease = this.lent ? leaseMemory(this.sizeBytes) : null;
+    if (lease === null) return new Uint8Array(this.sizeBytes);
+    const { bytes } = lease;
+    this.leases.set(bytes, lease);
+    return bytes;
+  };
+
+  /** Where threads see a buffer that was taken; null for one that has to move to them. */
+  leaseOf(bytes: Uint8Array): MemoryLease | null {
+    return this.leases.get(bytes) ?? null;
+  }
+
+  giveBack(bytes: Uint8Array): void {
+    if (bytes.length === this.sizeBytes) this.spare.push(bytes);
+  }
+
+  /** Frees what threads see. None may still work on it. */
+  close(): void {
+    for (const lease of this.leases.values()) lease.free();
+    this.leases.clear();
+  }
+}

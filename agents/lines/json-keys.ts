@@ -1,0 +1,37 @@
+/** A key that is looked for in lines of JSON. */
+export interface JsonKey {
+  readonly name: string;
+  /** The number of the key whose object holds this one, or `ofLine`. */
+  readonly parent: number;
+  /** The number of the name that this key gives the value of, or `noName` for a key that only leads to others. */
+  readonly field: number;
+}
+
+/** The parent of the keys that stand in the line's own object. */
+export const ofLine = -1;
+export const noName = -1;
+
+/**
+ * The keys to look for so that each name is found: as a key of the line's own object, and, where it has dots, also as a path
+ * of keys into nested objects. The first keys are the names themselves, in their order; those of the paths follow, each
+ * behind its parent. No two keys of one object are alike where no two names are.
+ */
+export function jsonKeys(names: readonly string[]): readonly JsonKey[] {
+  const keys = names.map((name, field) => ({ name, parent: ofLine, field }));
+  const numbers = new Map(names.map((name, number) => [`${ofLine} ${name}`, number]));
+  names.forEach((path, field) => {
+    if (!path.includes('.')) return;
+    let parent = ofLine;
+    for (const name of path.split('.')) {
+      const place = `${parent} ${name}`;
+      let number = numbers.get(place);
+      if (number === undefined) {
+        number = keys.push({ name, parent, field: noName }) - 1;
+        numbers.set(place, number);
+      }
+      parent = number;
+    }
+    keys[parent]!.field = field;
+  });
+  return keys;
+}

@@ -1,0 +1,255 @@
+import { assert, lineBytesMax, orDeadline } from '../../engine/index.js';
+import { singleLines, type RecordEnds } from './record-ends.js';
+import { SourceError } from '../sources/source-error.js';
+
+/** What lines are cut from: pieces in order, and who wants to know what was cut. */
+export interface FrameSource {
+  readonly path: string;
+  /** The next piece, never empty; null at the end. Valid until the next call. */
+  next(): Promise<Uint8Array | null>;
+  /** As `next`, but the bytes go to `target`, at most as many as it has room for; 0 at the end. */
+  readonly nextInto?: ((target: Uint8Array) => Promise<number>) | undefined;
+  /** Told of all content that was handed out, in order. */
+  hashed?(bytes: Uint8Array): void;
+}
+
+/** Lines of whole records: bytes[start, end), each line ended by `\n`. Valid until the next call. */
+export interface LinesFrame {
+  readonly kind: 'lines';
+  readonly bytes: Uint8Array;
+  readonly start: number;
+  readonly end: number;
+  /** Content offset of `start`. */
+  readonly offset: number;
+}
+
+/**
+ * The last record of the content, which nothing shows to be whole: a line without its end, or lines that more may belong to. It
+ * counts as taken only after `keepTail`.
+ */
+export interface TailFrame {
+  readonly kind: 'tail';
+  /** The last line has no end. */
+  readonly endsInLine: boolean;
+  readonly bytes: Uint8Array;
+  readonly start: number;
+  readonly end: number;
+  readonly offset: number;
+}
+
+/** A line of more than `lineBytesMax` bytes, of which only the beginning is kept. */
+export interface LongFrame {
+  readonly kind: 'long';
+  /** The first `lineBytesMax` bytes. */
+  readonly bytes: Uint8Array;
+  /** Length of the whole line in bytes, without its line end. */
+  readonly lengthBytes: number;
+  readonly offset: number;
+  /** Whether the line has an end. */
+  readonly ended: boolean;
+}
+
+export type Frame = LinesFrame | TailFrame | LongFrame;
+
+/** Content gathered in one frame when there is more to come, unless the framer is told otherwise. */
+export const frameBytesDefault = 1024 * 1024;
+
+/** What the buffer of a framer has: room for a longest line and a piece behind it. */
+export function framerBufferBytes(frameBytes: number): number {
+  return lineBytesMax + frameBytes;
+}
+
+/** What is read at once where a line goes beyond its frame. */
+const pieceBytesMin = 256 * 1024;
+
+const lineFeed = 0x0a;
+
+/**
+ * Cuts content into frames of whole records, in one buffer of fixed size whatever the content. A byte order mark of
+ * UTF-8 at the very beginning is left out; UTF-16 is refused.
+ */
+export class LineFramer {
+  private buffer: Uint8Array;
+  private from = 0;
+  private to = 0;
+  private piece: Uint8Array | null = null;
+  private coming: Promise<Uint8Array | null> | undefined;
+  private ended = false;
+  /** Nothing has come for so long that the last record is taken for whole. */
+  private quiet = false;
+
+  /**
+   * @param offset content offset at which `source` stands
+   * @param eager hand out a record as soon as it is there (a live stream), rather than full frames
+   * @param ends tells records
+   */
+  constructor(
+    private readonly source: FrameSource,
+    private offset = 0,
+    private readonly eager = false,
+    private readonly ends: RecordEnds = singleLines,
+    /** Content gathered in one frame when there is more to come. */
+    private readonly frameBytes = frameBytesDefault,
+    /** Gives a buffer of `framerBufferBytes`. */
+    private readonly newBuffer: () => Uint8Array = () => new Uint8Array(framerBufferBytes(frameBytes)),
+  ) {
+    this.buffer = newBuffer();
+  }
+
+  /** The next frame; null at the end. Throws `SourceError`. */
+  async next(): Promise<Frame | null> {
+    this.buffer.copyWithin(0, this.from, this.to);
+    this.to -= this.from;
+    this.from = 0;
+    this.quiet = false;
+    let wholeTo = this.ends.wholeTo(this.buffer, 0, this.to);
+    while (
+      !this.ended &&
+      !this.quiet &&
+      (wholeTo === 0 ? this.to <= lineBytesMax : !this.eager && this.to < this.frameBytes)
+    ) {
+      if ((await this.fill()) > 0) wholeTo = this.ends.wholeTo(this.buffer, 0, this.to);
+    }
+    if (this.offset === 0) this.requireEightBitText();
+    if (wholeTo > 0) return this.lines(wholeTo);
+    if (this.to > lineBytesMax) return this.longLine();
+    if (this.to === 0) return null;
+    return this.ended ? this.tail() : this.lines(this.to);
+  }
+
+  /** Content offset behind everything that was handed out. */
+  get contentOffset(): number {
+    return this.offset;
+  }
+
+  /** Leaves the buffer of the frame that `next` returned last to the caller, and goes on in another. */
+  leaveBuffer(): void {
+    const other = this.newBuffer();
+    assert(other.length === this.buffer.length, 'every buffer of a framer has the same size');
+    const kept = this.buffer.subarray(this.from, this.to);
+    other.set(kept);
+    this.from = 0;
+    this.to = kept.length;
+    this.buffer = other;
+  }
+
+  /** Takes the tail frame that `next` returned last: the content ends behind it. */
+  keepTail(): void {
+    this.take(this.to);
+  }
+
+  private async fill(): Promise<number> {
+    const { nextInto } = this.source;
+    if (nextInto !== undefined) return this.fillBy(nextInto);
+    if (this.piece === null) {
+      this.coming ??= this.source.next();
+      const piece = await this.pieceOrSilence(this.coming);
+      if (piece === 'deadline') {
+        this.quiet = true;
+        return 0;
+      }
+      this.coming = undefined;
+      this.piece = piece;
+    }
+    if (this.piece === null) {
+      this.ended = true;
+      return 0;
+    }
+    const added = Math.min(this.piece.length, this.buffer.length - this.to);
+    this.buffer.set(this.piece.subarray(0, added), this.to);
+    this.to += added;
+    this.piece = added < this.piece.length ? this.piece.subarray(added) : null;
+    return added;
+  }
+
+  /** What comes next, unless a record waits whose lines all have their ends, and nothing comes for long. */
+  private pieceOrSilence(coming: Promise<Uint8Array | null>): Promise<Uint8Array | null | 'deadline'> {
+    const { timeoutMs } = this.ends;
+    const isOpen = this.to > 0 && this.buffer[this.to - 1] === lineFeed;
+    return this.eager && timeoutMs !== null && isOpen ? orDeadline(coming, timeoutMs) : coming;
+  }
+
+  private async fillBy(nextInto: (target: Uint8Array) => Promise<number>): Promise<number> {
+    const end = Math.min(this.buffer.length, Math.max(this.frameBytes, this.to + pieceBytesMin));
+    const added = await nextInto(this.buffer.subarray(this.to, end));
+    if (added === 0) this.ended = true;
+    this.to += added;
+    return added;
+  }
+
+  private take(end: number): void {
+    this.source.hashed?.(this.buffer.subarray(this.from, end));
+    this.offset += end - this.from;
+    this.from = end;
+  }
+
+  private lines(end: number): LinesFrame {
+    const start = this.markBytes(end);
+    const offset = this.offset + start;
+    this.take(end);
+    return { kind: 'lines', bytes: this.buffer, start, end, offset };
+  }
+
+  private tail(): TailFrame {
+    const start = this.markBytes(this.to);
+    const endsInLine = this.buffer[this.to - 1] !== lineFeed;
+    return { kind: 'tail', endsInLine, bytes: this.buffer, start, end: this.to, offset: this.offset + start };
+  }
+
+  private async longLine(): Promise<LongFrame> {
+    const bytes = this.buffer.slice(0, lineBytesMax);
+    const offset = this.offset;
+    let lengthBytes = 0;
+    let lineEnd = -1;
+    while (lineEnd < 0 && (this.to > 0 || !this.ended)) {
+      if (this.to === 0) await this.fill();
+      lineEnd = this.buffer.subarray(0, this.to).indexOf(lineFeed);
+      lengthBytes += lineEnd < 0 ? this.to : lineEnd;
+      this.take(lineEnd < 0 ? this.to : lineEnd + 1);
+      if (lineEnd < 0) this.from = this.to = 0;
+    }
+    return { kind: 'long', bytes, lengthBytes, offset, ended: lineEnd >= 0 };
+  }
+
+  /** Length of the UTF-8 byte order mark where the content begins here with one. */
+  private markBytes(end: number): number {
+    const { buffer } = this;
+    return this.offset === 0 && end >= 3 && buffer[0] === 0xef && buffer[1] === 0xbb && buffer[2] === 0xbf
+      ? 3
+      : 0;
+  }
+
+  private requireEightBitText(): void {
+    const { path } = this.source;
+    const encoding = wideEncoding(this.buffer.subarray(0, Math.min(this.to, 64)));
+    if (encoding === null) return;
+    throw new SourceError(
+      'unsupported',
+      `${path} is ${encoding} text; only UTF-8 is read. Convert it: iconv -f ${encoding} -t UTF-8`,
+      { path, offset: 0 },
+    );
+  }
+}
+
+/** The name of the 16-bit encoding that `head` begins like: by its byte order mark, or as ASCII with every other byte 0. */
+export function wideEncoding(head: Uint8Array): 'UTF-16LE' | 'UTF-16BE' | null {
+  if (head.length < 2) return null;
+  if (head[0] === 0xff && head[1] === 0xfe) return 'UTF-16LE';
+  if (head[0] === 0xfe && head[1] === 0xff) return 'UTF-16BE';
+  // Fewer bytes could be a short line of binary data by chance.
+  if (head.length < 16) return null;
+  const even = everyOther(head, 0);
+  const odd = everyOther(head, 1);
+  if (even === 'text' && odd === 'zero') return 'UTF-16LE';
+  return even === 'zero' && odd === 'text' ? 'UTF-16BE' : null;
+}
+
+function everyOther(bytes: Uint8Array, first: number): 'text' | 'zero' | 'mixed' {
+  let zeros = 0;
+  let count = 0;
+  for (let i = first; i < bytes.length; i += 2) {
+    count++;
+    if (bytes[i] === 0) zeros++;
+  }
+  return zeros === count ? 'zero' : zeros === 0 ? 'text' : 'mixed';
+}

@@ -1,0 +1,160 @@
+import { isUtf8 } from 'node:buffer';
+import { assert, repairUtf8 } from '../../engine/index.js';
+import type { FileInput, Multiline } from '../definition/definition.js';
+import { LinePattern, startBytesMax, startInstructionsMax } from '../patterns/line-pattern.js';
+
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
+
+/** Where records end in content. All positions are such that a record begins at `start`. */
+export interface RecordEnds {
+  /** Silence after which the last record is whole, although nothing behind it says so, in milliseconds; null where its line end says so. */
+  readonly timeoutMs: number | null;
+  /** Position behind the last record of bytes[start, end) that is surely whole; `start` for none. The last line may lack its end. */
+  wholeTo(bytes: Uint8Array, start: number, end: number): number;
+}
+
+/** Each line is a record. */
+export const singleLines: RecordEnds = {
+  timeoutMs: null,
+  wholeTo: (bytes, start, end) => start + bytes.subarray(start, end).lastIndexOf(lineFeed) + 1,
+};
+
+/**
+ * Records of several lines. One begins with a line that the pattern finds, where the content begins, and where the one before
+ * it has reached its bounds: lines that nothing began are kept together as well, and nothing is left out. So the records
+ * of a content are the same however it is cut into pieces.
+ */
+export class MultilineRecords implements RecordEnds {
+  /** Lines of the record that `recordEnd` found last. */
+  lines = 0;
+  readonly timeoutMs: number;
+  readonly #start: LinePattern;
+  readonly #linesMax: number;
+  readonly #bytesMax: number;
+
+  /** Throws `invalid` for a bad pattern. */
+  constructor({ start, timeoutMs, linesMax, bytesMax }: Multiline) {
+    this.timeoutMs = timeoutMs;
+    this.#start = new LinePattern(start, new Set(), startInstructionsMax);
+    this.#linesMax = linesMax;
+    this.#bytesMax = bytesMax;
+  }
+
+  wholeTo(bytes: Uint8Array, start: number, end: number): number {
+    const content = bytes.subarray(0, end);
+    const linesEnd = singleLines.wholeTo(content, start, end);
+    let from = this.#lastStart(content, start, linesEnd);
+    for (;;) {
+      const next = this.#find(content, from, end, linesEnd, false);
+      if (next < 0) return from;
+      from = next;
+    }
+  }
+
+  /**
+   * Position behind the record that begins at `from`, at most `end`, which ends a line or the content. `isText` says that the
+   * bytes are known to be UTF-8.
+   */
+  recordEnd(bytes: Uint8Array, from: number, end: number, isText: boolean): number {
+    const found = this.#find(bytes, from, end, end, isText);
+    return found < 0 ? end : found;
+  }
+
+  /** Whether a line begins a record: bytes[start, end) is the line without its line feed. */
+  isStart(bytes: Uint8Array, start: number, end: number, isText: boolean): boolean {
+    const lineEnd = end > start && bytes[end - 1] === carriageReturn ? end - 1 : end;
+    const textEnd = firstBytesEnd(bytes, start, lineEnd);
+    if (isText || isUtf8(bytes.subarray(start, textEnd))) return this.#matches(bytes, start, textEnd);
+    const repaired = repairUtf8(bytes, start, textEnd).bytes;
+    return this.#matches(repaired, 0, repaired.length);
+  }
+
+  #matches(text: Uint8Array, start: number, end: number): boolean {
+    const matched = this.#start.match(text, start, end);
+    assert(matched !== undefined, 'the pattern decides for so few bytes');
+    return matched;
+  }
+
+  /** Where the record that began at `from` ends before `end`, or -1. Lines up to `linesEnd` are whole. */
+  #find(bytes: Uint8Array, from: number, end: number, linesEnd: number, isText: boolean): number {
+    let at = from;
+    for (let lines = 0; ; lines++) {
+      this.lines = lines;
+      if (lines === this.#linesMax) return at;
+      const feed = bytes.indexOf(lineFeed, at);
+      const lineEnd = feed < 0 || feed >= end ? end : feed;
+      if (lines > 0) {
+        if (lineEnd - from > this.#bytesMax) return at;
+        if (at < linesEnd && this.isStart(bytes, at, lineEnd, isText)) return at;
+      }
+      if (lineEnd === end) {
+        if (end > at) this.lines++;
+        return -1;
+      }
+      at = lineEnd + 1;
+    }
+  }
+
+  /** Where the last whole line of bytes[start, linesEnd) that begins a record does so; `start` for none. */
+  #lastStart(bytes: Uint8Array, start: number, linesEnd: number): number {
+    for (let lineEnd = linesEnd - 1; lineEnd > start;) {
+      const lineStart = start + bytes.subarray(start, lineEnd).lastIndexOf(lineFeed) + 1;
+      if (lineStart === start || this.isStart(bytes, lineStart, lineEnd, false)) return lineStart;
+      lineEnd = lineStart - 1;
+    }
+    return start;
+  }
+}
+
+/** The end of the bytes that `multiline.start` looks at, which cuts no character in two. */
+function firstBytesEnd(bytes: Uint8Array, start: number, end: number): number {
+  if (end - start <= startBytesMax) return end;
+  let at = start + startBytesMax;
+  // A character has three bytes at most behind its first.
+  for (let back = 0; back < 3 && (bytes[at]! & 0xc0) === 0x80; back++) at--;
+  return at;
+}
+
+/** How the lines of an agent's files make records. */
+export function recordEndsOf(file: FileInput | undefined): RecordEnds {
+  return file?.multiline === undefined ? singleLines : new MultilineRecords(file.multiline);
+}
+
+/** A text in bytes[start, end). */
+export interface TextRange {
+  readonly bytes: Uint8Array;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The lines of a record joined by `\n`: without their `\r`, and without empty lines before and behind them. */
+export function joinLines(bytes: Uint8Array, from: number, to: number): TextRange {
+  let start = from;
+  for (let next = emptyLineEnd(bytes, start, to); next > start; next = emptyLineEnd(bytes, start, to)) {
+    start = next;
+  }
+  let end = to;
+  if (end > start && bytes[end - 1] === carriageReturn) end--;
+  while (end > start && bytes[end - 1] === lineFeed) {
+    end--;
+    if (end > start && bytes[end - 1] === carriageReturn) end--;
+  }
+  const text = bytes.subarray(start, end);
+  return text.includes(carriageReturn) ? withoutReturns(text) : { bytes, start, end };
+}
+
+/** Position behind an empty line that begins at `at`; `at` where none does. */
+function emptyLineEnd(bytes: Uint8Array, at: number, end: number): number {
+  const feed = at < end && bytes[at] === carriageReturn ? at + 1 : at;
+  return feed < end && bytes[feed] === lineFeed ? feed + 1 : at;
+}
+
+function withoutReturns(text: Uint8Array): TextRange {
+  const bytes = new Uint8Array(text.length);
+  let end = 0;
+  for (let i = 0; i < text.length; i++) {
+    if (text[i] !== carriageReturn || text[i + 1] !== lineFeed) bytes[end++] = text[i]!;
+  }
+  return { bytes, start: 0, end };
+}

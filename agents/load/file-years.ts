@@ -1,0 +1,119 @@
+import { makeSchema, type WorkerPool } from '../../engine/index.js';
+import { decodeSettings, type DecodeSettings } from '../frames/decode-task.js';
+import type { FieldDefinition } from '../definition/definition.js';
+import { yearSource } from '../decode/field-writer.js';
+import { FileLines, type Lines, type LinesConsumer } from '../frames/file-lines.js';
+import type { LinesResult } from '../frames/lent-decoding.js';
+import { reopenAt, type PositionedSource } from '../sources/source-identity.js';
+import { isUndated, lacksYear } from '../times/timestamp.js';
+import { placeBehind, yearsBegin, type Written, type YearPlace } from '../times/written.js';
+
+export interface YearsOptions {
+  readonly workers: WorkerPool | undefined;
+  readonly signal: AbortSignal | undefined;
+  /** Told how much of the file has been read, in bytes as they lie there. */
+  readonly onRead: (fileBytesRead: number) => void;
+}
+
+/** Where the years stand at a content offset, as they do before the file's end is known: counted from the first line on. */
+interface Place {
+  readonly offset: number;
+  readonly years: readonly YearPlace[];
+}
+
+/**
+ * When the lines of a file were written that its times say without a year: at the latest when the file was changed last, and earlier
+ * by a year for each end of one that follows. To count those the file is read once before, as far as it is not stored yet; not
+ * where its name says the year, or all times have one.
+ */
+export async function fileWritten(
+  source: PositionedSource,
+  decode: DecodeSettings,
+  options: YearsOptions,
+): Promise<(offset: number) => Written> {
+  const byMs = source.part?.writtenMs ?? source.reader.modifiedMs;
+  const isCounted = ({ timestamp, template }: FieldDefinition): boolean =>
+    timestamp !== undefined &&
+    lacksYear(timestamp) &&
+    (template !== undefined || !decode.captures.has(yearSource));
+  if (!decode.definition.fields.some(isCounted)) return () => ({ byMs });
+  const again = await reopenAt(source.reader.path, source.known, source.head, (_reader, content) => {
+    options.signal?.throwIfAborted();
+    options.onRead(content.bytesTaken);
+  });
+  if (source.part !== undefined) again.content.endAt(source.part.offset);
+  try {
+    const years = new FileYears(again, decode, options, byMs);
+    return await years.count();
+  } finally {
+    await again.reader.close();
+  }
+}
+
+/** Decodes nothing of a file but its undated times, and counts its years. */
+class FileYears implements LinesConsumer {
+  private readonly places: Place[] = [];
+  private running: readonly YearPlace[];
+
+  constructor(
+    private readonly source: PositionedSource,
+    private readonly decode: DecodeSettings,
+    private readonly options: YearsOptions,
+    private readonly byMs: number,
+  ) {
+    this.running = this.decode.definition.fields
+      .filter(({ timestamp }) => isUndated(timestamp))
+      .map(() => yearsBegin);
+  }
+
+  async count(): Promise<(offset: number) => Written> {
+    const { source, options, byMs } = this;
+    const { definition, captures, timezone } = this.decode;
+    const fields = definition.fields.filter(({ timestamp }) => isUndated(timestamp));
+    const schema = makeSchema(fields.map(({ name, type }) => ({ name, type })));
+    const decode = decodeSettings({ ...definition, fields, schema }, captures, timezone);
+    // Frames are decoded beside one another, so that each counts from its own beginning.
+    const written = { byMs, years: fields.map(() => yearsBegin) };
+    const { workers, signal } = options;
+    await new FileLines(source, { decode, workers, signal, writtenAt: () => written }, this).run();
+    this.places.push({ offset: source.content.offset, years: this.running });
+    const { places, running: last } = this;
+    return (offset) => {
+      const { years } = places[lastNotBehind(places, offset)]!;
+      return { byMs, years: years.map((place, i) => countedBack(place, last[i]!)) };
+    };
+  }
+
+  reject(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  take({ base, start, end }: Lines, { batch, reached, years }: LinesResult): Promise<void> {
+    batch?.lease?.free();
+    if (reached < end) return Promise.resolve();
+    this.places.push({ offset: base + start, years: this.running });
+    this.running = this.running.map((place, i) => placeBehind(place, years[i] ?? yearsBegin));
+    return Promise.resolve();
+  }
+
+  hasRead(): void {
+    this.options.onRead(this.source.content.bytesTaken);
+  }
+}
+
+/** A place as it is seen from the last one. Where the lines are in no order, each has the latest year possible. */
+function countedBack(place: YearPlace, last: YearPlace): YearPlace | undefined {
+  return last.isOrdered ? { ...place, yearsBack: place.yearsBack - last.yearsBack } : undefined;
+}
+
+/** The last place at or before the offset; the first one where there is none. */
+function lastNotBehind(places: readonly Place[], offset: number): number {
+  let low = 0;
+  let high = places.length;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (places[middle]!.offset <= offset) low = middle;
+    else high = middle;
+  }
+  return low;
+}

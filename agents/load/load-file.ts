@@ -1,0 +1,294 @@
+import { resolve } from 'node:path';
+import {
+  type AgentStore,
+  type Checkpoint,
+  checkpointKey,
+  type LoadBatch,
+  type LoadedPart,
+  type LoadSession,
+  LogstrataError,
+  type WorkerPool,
+} from '../../engine/index.js';
+import { sha256 } from '../sources/content-hash.js';
+import { decodeSettings, type DecodedLines } from '../frames/decode-task.js';
+import { type AgentDefinition, hasUndatedTimes } from '../definition/definition.js';
+import { fileCaptures } from '../patterns/file-captures.js';
+import { FileLines, type Lines, type LinesConsumer } from '../frames/file-lines.js';
+import { fileWritten } from './file-years.js';
+import type { LinesResult } from '../frames/lent-decoding.js';
+import { shellWord, shownLine } from '../decode/line-text.js';
+import type { LoadProgress } from './load-report.js';
+import { SourceError } from '../sources/source-error.js';
+import {
+  headIdentity,
+  openAtKnownEnd,
+  requireContentOf,
+  type PositionedSource,
+} from '../sources/source-identity.js';
+import { latestOf, type Written } from '../times/written.js';
+
+/** What every file of a load is read with. */
+export interface ReadSettings {
+  readonly store: AgentStore;
+  readonly definition: AgentDefinition;
+  /** Zone of times that carry none: an IANA name, `UTC`, `Local` or an offset. */
+  readonly timezone: string;
+  /** The clock, in milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly signal?: AbortSignal | undefined;
+  /** Threads that decode lines; without, the caller's own does. */
+  readonly workers?: WorkerPool | undefined;
+}
+
+/** Counts of one file while it is read, and what is known of it. */
+export interface FileTally {
+  records: number;
+  rejected: number;
+  /** Rejected lines that are counted and not kept. */
+  notKept: number;
+  contentBytes: number;
+  fileBytes: number;
+  fileBytesRead: number;
+  continuedAt: number | null;
+  unreadableValues: number;
+  replacedBytes: number;
+  /** Records of earlier loads that were lost and are back. */
+  restored: number;
+}
+
+/** A tally of a file that nothing was read of yet. */
+export function newTally(): FileTally {
+  return {
+    records: 0,
+    rejected: 0,
+    notKept: 0,
+    contentBytes: 0,
+    fileBytes: 0,
+    fileBytesRead: 0,
+    continuedAt: null,
+    unreadableValues: 0,
+    replacedBytes: 0,
+    restored: 0,
+  };
+}
+
+/**
+ * What the rejected lines of one file may take, where the agent does not say: so many times what the file takes, for each has its reason and
+ * its place, and at least so many bytes. A compressed file that takes next to nothing may have gigabytes of them.
+ */
+export const rejectedShare = 2;
+export const rejectedBytesMin = 8 * 1024 * 1024;
+
+export interface FileJob {
+  readonly path: string;
+  /** The path whose name gives fields, where that is another one. */
+  readonly namedAs?: string;
+  /** Tells the files of one unit apart. */
+  readonly source: number;
+  /** What may be known of it; empty to store it whatever is known. */
+  readonly checkpoints: readonly Checkpoint[];
+  /** The unit's session, begun when there is something to store. */
+  readonly session: () => Promise<LoadSession>;
+  readonly tally: FileTally;
+  readonly onProgress: (phase: LoadProgress['phase'], fraction: number) => void;
+}
+
+/** A file that was read to its end. */
+export interface ReadFile {
+  readonly outcome: 'new' | 'known' | 'empty';
+  /** What the file begins with. */
+  readonly head: Uint8Array;
+  /** How far it is stored once the unit is committed; null when there is nothing to store. */
+  readonly checkpoint: Checkpoint | null;
+  /** Where its records came from; null when there are none. */
+  readonly part: LoadedPart | null;
+}
+
+/**
+ * Reads one file into a unit of loading, from where its archived content ends. Nothing is committed here.
+ *
+ * Throws `SourceError` for what is wrong with this file: unreadable, damaged, changed meanwhile, or without one line that
+ * becomes a record; other errors are the storage's.
+ */
+export async function readFileInto(settings: ReadSettings, job: FileJob): Promise<ReadFile> {
+  const source = await openAtKnownEnd(job.path, job.checkpoints, (reader, content) => {
+    settings.signal?.throwIfAborted();
+    job.tally.fileBytes = reader.fileBytes;
+    job.tally.fileBytesRead = content.bytesTaken;
+    job.onProgress('checking', fractionRead(job.tally));
+  });
+  try {
+    return await new FileReading(settings, job, source).run();
+  } finally {
+    await source.reader.close();
+  }
+}
+
+/**
+ * Reads the part of a file that an earlier load has stored, once more as it was read then: the source stands at its beginning. Throws
+ * `SourceError` as `readFileInto`, and where its content is not what `until` says.
+ */
+export async function readPartInto(
+  settings: ReadSettings,
+  job: FileJob,
+  source: PositionedSource,
+  until: Checkpoint,
+): Promise<void> {
+  await new FileReading(settings, job, source).readLines();
+  await source.reader.requireUnchanged(source.head);
+  requireContentOf(until, source);
+}
+
+class FileReading implements LinesConsumer {
+  private lastTimeMs: number | null;
+  private endsInLine = false;
+  /** What its rejected lines may still take. */
+  private rejectedRoomBytes: number;
+  private firstRejection: { readonly reason: string; readonly line: Uint8Array } | null = null;
+  private writtenAt: (offset: number) => Written = () => ({ byMs: 0 });
+
+  constructor(
+    private readonly settings: ReadSettings,
+    private readonly job: FileJob,
+    private readonly source: PositionedSource,
+  ) {
+    const { known, reader } = source;
+    this.lastTimeMs = known?.lastTimeMs ?? null;
+    job.tally.fileBytes = reader.fileBytes;
+    job.tally.continuedAt = known?.offset ?? null;
+    this.rejectedRoomBytes =
+      settings.definition.rejectedBytesMax === undefined
+        ? Math.max(rejectedBytesMin, rejectedShare * reader.fileBytes)
+        : Infinity;
+  }
+
+  async run(): Promise<ReadFile> {
+    const { tally } = this.job;
+    const { reader, content, head, known } = this.source;
+    await this.readLines();
+    await reader.requireUnchanged(head);
+    tally.fileBytesRead = content.bytesTaken;
+    if (tally.records + tally.rejected === 0) {
+      return { outcome: known === null ? 'empty' : 'known', head, checkpoint: null, part: null };
+    }
+    if (known === null && tally.records === 0) throw this.refusal();
+    const checkpoint = this.checkpoint();
+    return { outcome: 'new', head, checkpoint, part: tally.records === 0 ? null : this.part(checkpoint) };
+  }
+
+  async readLines(): Promise<void> {
+    const { source, job } = this;
+    const { definition, timezone, workers, signal } = this.settings;
+    const captures = definition.file
+      ? fileCaptures(definition.file.namePattern, job.namedAs ?? job.path)
+      : new Map<string, string>();
+    const decode = decodeSettings(definition, captures, timezone);
+    const onRead = (fileBytesRead: number): void => this.progress('checking', fileBytesRead);
+    const writtenAt = await fileWritten(source, decode, { workers, signal, onRead });
+    this.writtenAt = writtenAt;
+    const lines = new FileLines(source, { decode, workers, signal, writtenAt }, this);
+    await lines.run();
+    this.endsInLine = lines.endsInLine;
+  }
+
+  private progress(phase: LoadProgress['phase'], fileBytesRead: number): void {
+    const { tally, onProgress } = this.job;
+    tally.fileBytesRead = fileBytesRead;
+    onProgress(phase, fractionRead(tally));
+  }
+
+  hasRead(): void {
+    const { content, known } = this.source;
+    this.job.tally.contentBytes = content.offset - (known?.offset ?? 0);
+    this.progress('reading', content.bytesTaken);
+  }
+
+  async reject({ bytes, base }: Lines, { reasons, starts, ends }: DecodedLines['rejected']): Promise<void> {
+    const { job, settings } = this;
+    const session = await job.session();
+    const isDated = !hasUndatedTimes(settings.definition);
+    for (let i = 0; i < reasons.length; i++) {
+      const reason = reasons[i]!;
+      const line = bytes.subarray(starts[i], ends[i]);
+      this.firstRejection ??= { reason, line: line.slice() };
+      const offset = base + starts[i]!;
+      const rejected = { reason, file: job.path, offset, line };
+      const dated = isDated ? rejected : { ...rejected, writtenMs: latestOf(this.writtenAt(offset)) };
+      const keptBytes = await session.reject(dated, this.rejectedRoomBytes);
+      if (keptBytes === 0) job.tally.notKept++;
+      this.rejectedRoomBytes = keptBytes === 0 ? 0 : this.rejectedRoomBytes - keptBytes;
+    }
+    job.tally.rejected += reasons.length;
+  }
+
+  async take(_lines: Lines, { batch, unreadableValues, replacedBytes }: LinesResult): Promise<void> {
+    const { tally } = this.job;
+    tally.unreadableValues += unreadableValues;
+    tally.replacedBytes += replacedBytes;
+    if (batch !== null) await this.append(batch);
+  }
+
+  private async append(batch: LoadBatch): Promise<void> {
+    const session = await this.job.session();
+    this.lastTimeMs = await session.append(batch, this.job.source, this.lastTimeMs);
+    this.job.tally.records += batch.length;
+  }
+
+  private checkpoint(): Checkpoint {
+    const { source, job, endsInLine, lastTimeMs } = this;
+    const identity = { ...headIdentity(source.head), contentHash: source.content.digest() };
+    const { known, reader } = source;
+    // What is followed under another file belongs to that one: two files may have the same content so far.
+    const others = known !== null && known.contentHash === null && known.inode !== reader.inode;
+    return {
+      ...identity,
+      tailHash: sha256(source.content.tail()),
+      ...(reader.compression === 'none' ? { inode: reader.inode } : {}),
+      offset: source.content.offset,
+      endsInLine,
+      continues: known === null || others ? undefined : checkpointKey(known),
+      path: resolve(job.path),
+      lastTimeMs,
+      records: (known?.records ?? 0) + job.tally.records,
+      rejected: (known?.rejected ?? 0) + job.tally.rejected,
+    };
+  }
+
+  /** What is needed to read the same once more, and to know that it is the same. */
+  private part({ continues: _, tailHash: _tail, inode: _inode, ...until }: Checkpoint): LoadedPart {
+    const { known, reader } = this.source;
+    return { from: withoutContinues(known), until, writtenMs: Math.floor(reader.modifiedMs) };
+  }
+
+  /** A file of which nothing can be used is most likely another agent's: it is not stored as rejected lines. */
+  private refusal(): SourceError {
+    const { path, tally } = this.job;
+    const { name } = this.settings.definition;
+    const { reason, line } = this.firstRejection!;
+    const lines =
+      tally.rejected === 1 ? 'Its one line did not become' : `None of its ${tally.rejected} lines became`;
+    const word = shellWord(line) ?? `"$(${this.source.reader.unpackCommand} | head -n 1)"`;
+    return new SourceError(
+      'invalid',
+      `${path} was not stored. ${lines} a record of agent "${name}"; the first one: ${reason}. ` +
+        `It reads: ${shownLine(line)}\nTry: logstrata check ${name} --line ${word}`,
+      { path },
+    );
+  }
+}
+
+function withoutContinues(checkpoint: Checkpoint | null): Checkpoint | null {
+  if (checkpoint === null) return null;
+  const { continues: _, ...rest } = checkpoint;
+  return rest;
+}
+
+function fractionRead({ fileBytesRead, fileBytes }: FileTally): number {
+  return fileBytes === 0 ? 1 : Math.min(1, fileBytesRead / fileBytes);
+}
+
+/** An abort of the caller's signal, as the engine's own kind of error. */
+export function asCancellation(error: unknown, signal: AbortSignal | undefined): unknown {
+  if (signal?.aborted !== true || error !== signal.reason) return error;
+  return new LogstrataError('cancelled', 'the load was cancelled', { cause: error });
+}

@@ -1,0 +1,80 @@
+import type { LogstrataError } from '../../engine/index.js';
+import { newTally, type FileTally } from './load-file.js';
+import {
+  summarize,
+  type FileReport,
+  type LoadEvent,
+  type LoadOutcome,
+  type LoadProgress,
+  type LoadSummary,
+} from './load-report.js';
+
+/** One file of a load on its way. */
+export interface JournalItem {
+  readonly path: string;
+  readonly index: number;
+  readonly tally: FileTally;
+  readonly startedMs: number;
+}
+
+/** What becomes of the files of one load, told while it lasts and summed up in the end. */
+export class LoadJournal {
+  private readonly startedMs = performance.now();
+  private readonly reports: FileReport[] = [];
+
+  /** @param files how many there are */
+  constructor(
+    private readonly files: number,
+    private readonly onEvent: ((event: LoadEvent) => void) | undefined,
+  ) {}
+
+  /** A file, of which is told when the load has not stopped before it. */
+  item(path: string, index: number, isBegun: boolean): JournalItem {
+    if (isBegun) this.onEvent?.({ kind: 'start', path, index, files: this.files });
+    return { path, index, tally: newTally(), startedMs: performance.now() };
+  }
+
+  /** Tells how far a file is. */
+  progress({ path, index, tally }: JournalItem, phase: LoadProgress['phase'], fraction: number): void {
+    const { fileBytesRead, fileBytes, contentBytes, records, rejected } = tally;
+    const place = { path, index, phase, fraction };
+    this.onEvent?.({
+      kind: 'progress',
+      ...place,
+      fileBytesRead,
+      fileBytes,
+      contentBytes,
+      records,
+      rejected,
+    });
+  }
+
+  /** Tells what became of a file. */
+  report(item: JournalItem, outcome: LoadOutcome, error: LogstrataError | null, bytesOnDisk?: number): void {
+    const { tally, path, index } = item;
+    const report: FileReport = {
+      path,
+      outcome: outcome === 'known' && tally.restored > 0 ? 'restored' : outcome,
+      records: tally.records,
+      rejected: tally.rejected,
+      notKept: tally.notKept,
+      restored: tally.restored,
+      contentBytes: tally.contentBytes,
+      fileBytes: tally.fileBytes,
+      continuedAt: tally.continuedAt,
+      seconds: (performance.now() - item.startedMs) / 1000,
+      bytesOnDisk: bytesOnDisk ?? null,
+      unreadableValues: tally.unreadableValues,
+      replacedBytes: tally.replacedBytes,
+      error,
+    };
+    this.reports.push(report);
+    this.onEvent?.({ kind: 'end', index, report });
+  }
+
+  /** The sums. `mergedBytesOnDisk` are those of segments with records of several files, `stopped` is what ended the load early. */
+  summary(mergedBytesOnDisk: number, stopped: LogstrataError | null): LoadSummary {
+    const seconds = (performance.now() - this.startedMs) / 1000;
+    return summarize(this.reports, seconds, mergedBytesOnDisk, stopped);
+  }
+}

@@ -1,0 +1,128 @@
+import {
+  type Codec,
+  isLogstrataError,
+  type LoadedPart,
+  type LoadEntry,
+  type LoadSession,
+  type LostLoad,
+} from '../../engine/index.js';
+import { newTally, readPartInto, type FileTally, type ReadSettings } from './load-file.js';
+import type { LoadProgress } from './load-report.js';
+import { SourceError } from '../sources/source-error.js';
+import { knownBeginnings, openPart } from '../sources/source-identity.js';
+
+export interface RestoringOptions extends ReadSettings {
+  /** The files of the command. */
+  readonly files: readonly string[];
+  readonly codec?: Codec | undefined;
+}
+
+/** Told how far a file is, and what was counted of it so far. */
+export type PartProgress = (tally: FileTally, phase: LoadProgress['phase'], fraction: number) => void;
+
+/**
+ * Brings back what damage has taken of the records that earlier loads gave: what they have read is read again, as they did, and what is
+ * missing of it gets the positions back that it had. What is there stays as it is.
+ */
+export class Restoring {
+  private lost: readonly LostLoad[] | undefined;
+  private readonly done = new Set<LoadEntry>();
+  private readonly partsKnown = new Map<string, ReadonlySet<LoadedPart>>();
+
+  constructor(private readonly options: RestoringOptions) {}
+
+  /**
+   * Restores the loads that read a file, each as one unit, and counts in `tally` what came back. Throws `SourceError` where the file
+   * gives other records than it did, or another file of the same load is missing; other errors are the storage's. What came back before
+   * stays.
+   */
+  async restore(path: string, tally: Pick<FileTally, 'restored'>, onProgress: PartProgress): Promise<void> {
+    this.lost ??= await this.options.store.lostLoads();
+    if (this.lost.length === 0) return;
+    const parts = await this.partsIn(path);
+    for (const lost of this.lost) {
+      if (this.done.has(lost.load) || !lost.load.parts.some((part) => parts.has(part))) continue;
+      tally.restored += await this.restoreLoad(lost, path, onProgress);
+      this.done.add(lost.load);
+    }
+  }
+
+  /** The parts of loads with losses that stand in a file. */
+  private async partsIn(path: string): Promise<ReadonlySet<LoadedPart>> {
+    const known = this.partsKnown.get(path);
+    if (known !== undefined) return known;
+    const parts = this.lost!.flatMap(({ load }) => load.parts);
+    const ends = parts.map(({ until }) => until);
+    const matches = new Set(await knownBeginnings(path, ends, () => this.options.signal?.throwIfAborted()));
+    const found = new Set(parts.filter(({ until }) => matches.has(until)));
+    this.partsKnown.set(path, found);
+    return found;
+  }
+
+  private async restoreLoad(lost: LostLoad, path: string, onProgress: PartProgress): Promise<number> {
+    const { store, codec } = this.options;
+    const paths: string[] = [];
+    for (const part of lost.load.parts) paths.push(await this.fileOf(part, path, lost));
+    const session = await store.beginLoad({ restores: lost, ...(codec === undefined ? {} : { codec }) });
+    try {
+      for (const [source, part] of lost.load.parts.entries())
+        await this.readPart(paths[source]!, source, part, session, onProgress);
+      const counters = { unreadableValues: 0, replacedBytes: 0, inputBytes: 0 };
+      return (await session.commit({ checkpoints: [], counters })).records;
+    } catch (error) {
+      if (!isLogstrataError(error) || !(error.code === 'invalid' || error.code === 'conflict')) throw error;
+      if (error instanceof SourceError) throw error;
+      throw new SourceError(error.code, `${path}: ${error.message}`, { path, cause: error });
+    } finally {
+      // What could not be removed is removed when the store is opened next; the first failure is the one to tell.
+      await session.abort().catch((error: unknown) => {
+        if (!isLogstrataError(error)) throw error;
+      });
+    }
+  }
+
+  /** The file of the command that a part stands in: the one that is being loaded, or another. */
+  private async fileOf(part: LoadedPart, path: string, { load, runs }: LostLoad): Promise<string> {
+    for (const file of [path, ...this.options.files]) {
+      try {
+        if ((await this.partsIn(file)).has(part)) return file;
+      } catch (error) {
+        // What can't be read is told when it is its turn.
+        if (!(error instanceof SourceError)) throw error;
+      }
+    }
+    const records = runs.reduce((sum, { rows }) => sum + rows, 0);
+    const names = load.parts.map(({ until }) => until.path).join(', ');
+    throw new SourceError(
+      'invalid',
+      `${path}: ${records} records are lost of a load that merged ${load.parts.length} files (${names}), and come back when all of ` +
+        `them are named in one command; ${part.until.path}, as it was then, is not among these`,
+      { path },
+    );
+  }
+
+  private async readPart(
+    path: string,
+    source: number,
+    part: LoadedPart,
+    session: LoadSession,
+    onProgress: PartProgress,
+  ): Promise<void> {
+    const tally = newTally();
+    const positioned = await openPart(path, part, () => this.options.signal?.throwIfAborted());
+    const job = {
+      path,
+      namedAs: part.until.path,
+      source,
+      checkpoints: [],
+      session: () => Promise.resolve(session),
+      tally,
+      onProgress: (phase: LoadProgress['phase'], fraction: number) => onProgress(tally, phase, fraction),
+    };
+    try {
+      await readPartInto(this.options, job, positioned, part.until);
+    } finally {
+      await positioned.reader.close();
+    }
+  }
+}

@@ -1,0 +1,226 @@
+import {
+  type Codec,
+  isLogstrataError,
+  type LoadSession,
+  type LogstrataError,
+  type RejectedEntry,
+  type RejectedLine,
+  type WorkerPool,
+} from '../../engine/index.js';
+import {
+  collectOnPool,
+  collectSettings,
+  type CollectedRange,
+  type CollectRange,
+  type CollectSettings,
+} from '../frames/collect-task.js';
+import { fileCaptures } from '../patterns/file-captures.js';
+import { isPartOfLine } from '../frames/frame-decoder.js';
+import { decodeIn } from '../frames/lent-decoding.js';
+import { asCancellation, type ReadSettings } from './load-file.js';
+import { LoadJournal, type JournalItem } from './load-journal.js';
+import type { LoadEvent, LoadSummary } from './load-report.js';
+import { streamName } from './load-stream.js';
+import { stopFlagOf, type SignalFlag } from '../decode/stop-flag.js';
+
+export interface LoadRejectedOptions extends ReadSettings {
+  readonly workers: WorkerPool;
+  readonly codec?: Codec | undefined;
+  /** Store records that are older than the agent's retention period too, for that period from now on. */
+  readonly beyondRetention?: boolean | undefined;
+  readonly onEvent?: ((event: LoadEvent) => void) | undefined;
+}
+
+/**
+ * Loads an agent's rejected lines once more, after its pattern was mended. Each of their files is a unit: the lines that become
+ * records now leave it in the same moment in which these become visible and durable; the others stay, with the reason that they
+ * have now and the place that they came from. A file of which no line becomes a record is left as it is, and so is one that
+ * fails by itself. Records are placed as those of a load: one whose time can't be read goes where the one before it of the
+ * same source went. Fields that a file's name gives come from the name of the file that the line stood in.
+ *
+ * Expected failures are in the summary, never thrown. Where there are no rejected lines, there are no files in it.
+ */
+export async function loadRejected(options: LoadRejectedOptions): Promise<LoadSummary> {
+  let files: readonly RejectedEntry[];
+  try {
+    files = await options.store.rejectedFiles();
+  } catch (error) {
+    if (!isLogstrataError(error)) throw error;
+    return new LoadJournal(0, options.onEvent).summary(0, error);
+  }
+  return new RejectedLoad(options, files).run();
+}
+
+/** What fails of one file, and says nothing about the others. */
+const ownFailures: readonly LogstrataError['code'][] = ['damaged', 'not_found', 'conflict', 'invalid'];
+
+class RejectedLoad {
+  private readonly journal: LoadJournal;
+  private readonly settings: CollectSettings;
+  private readonly stopping: SignalFlag;
+  private stopped: LogstrataError | null = null;
+
+  constructor(
+    private readonly options: LoadRejectedOptions,
+    private readonly files: readonly RejectedEntry[],
+  ) {
+    this.journal = new LoadJournal(files.length, options.onEvent);
+    this.stopping = stopFlagOf(options.signal);
+    this.settings = collectSettings(options.definition, options.timezone, this.stopping.stop);
+  }
+
+  async run(): Promise<LoadSummary> {
+    for (const [index, entry] of this.files.entries()) {
+      const path = `${this.options.store.name}/${entry.file}`;
+      const item = this.journal.item(path, index, this.stopped === null);
+      item.tally.fileBytes = entry.bytes;
+      if (this.stopped !== null) this.journal.report(item, 'not_stored', null);
+      else await this.loadOne(item, entry);
+    }
+    this.stopping.release();
+    return this.journal.summary(0, this.stopped);
+  }
+
+  private async loadOne(item: JournalItem, takes: RejectedEntry): Promise<void> {
+    const { store, codec, beyondRetention = false, signal } = this.options;
+    let session: LoadSession | undefined;
+    try {
+      signal?.throwIfAborted();
+      session = await store.beginLoad({ ...(codec === undefined ? {} : { codec }), beyondRetention, takes });
+      await new RejectedReading(this.options, this.settings, session, item.tally).run(takes, () =>
+        this.journal.progress(item, 'reading', item.tally.fileBytesRead / item.tally.fileBytes),
+      );
+      if (item.tally.records === 0) {
+        this.journal.report(item, 'still_rejected', null);
+        return;
+      }
+      const { unreadableValues, replacedBytes } = item.tally;
+      // The bytes of these lines were counted when they were read first.
+      const counters = { unreadableValues, replacedBytes, inputBytes: 0 };
+      const { bytesOnDisk } = await session.commit({ checkpoints: [], counters }, (fraction) =>
+        this.journal.progress(item, 'writing', fraction),
+      );
+      this.journal.report(item, 'loaded', null, bytesOnDisk);
+    } catch (error) {
+      const failure = asCancellation(error, signal);
+      if (!isLogstrataError(failure)) throw failure;
+      if (!ownFailures.includes(failure.code)) this.stopped = failure;
+      this.journal.report(item, failure.code === 'cancelled' ? 'not_stored' : 'failed', failure);
+    } finally {
+      // What could not be removed is removed when the store is opened next; the first failure is the one to tell.
+      await session?.abort().catch((error: unknown) => {
+        if (!isLogstrataError(error)) throw error;
+      });
+    }
+  }
+}
+
+/** A file that lines came from. */
+interface Source {
+  /** Tells the sources of a unit apart. */
+  readonly number: number;
+  readonly captures: ReadonlyMap<string, string>;
+}
+
+/** Decodes the lines of one file of rejected lines into a session. */
+class RejectedReading {
+  private readonly sources = new Map<string, Source>();
+
+  constructor(
+    private readonly options: LoadRejectedOptions,
+    private readonly settings: CollectSettings,
+    private readonly session: LoadSession,
+    private readonly tally: JournalItem['tally'],
+  ) {}
+
+  async run(entry: RejectedEntry, onProgress: () => void): Promise<void> {
+    const { store, signal } = this.options;
+    let linesRead = 0;
+    for await (const lines of store.rejectedLines(entry)) {
+      signal?.throwIfAborted();
+      for (let from = 0, to = 0; from < lines.length; from = to) {
+        const { file } = lines[from]!;
+        while (to < lines.length && lines[to]!.file === file) to++;
+        await this.decode(this.sourceOf(file), lines.slice(from, to));
+      }
+      linesRead += lines.length;
+      this.tally.fileBytesRead = Math.round((entry.bytes * linesRead) / entry.lines);
+      onProgress();
+    }
+  }
+
+  private sourceOf(file: string): Source {
+    const known = this.sources.get(file);
+    if (known !== undefined) return known;
+    const pattern = this.options.definition.file?.namePattern;
+    const captures =
+      pattern === undefined || file === streamName ? new Map<string, string>() : fileCaptures(pattern, file);
+    const source = { number: this.sources.size, captures };
+    this.sources.set(file, source);
+    return source;
+  }
+
+  /** Decodes lines of one source. */
+  private async decode({ number, captures }: Source, lines: readonly RejectedLine[]): Promise<void> {
+    const whole: RejectedLine[] = [];
+    // What is kept of them is no line, however well it reads.
+    for (const line of lines) await (isPartOfLine(line.reason) ? this.reject(line) : whole.push(line));
+    // It moves to a thread and comes back, so that it has to be memory of its own.
+    let bytes: Uint8Array = new Uint8Array(whole.reduce((sum, { line }) => sum + line.length, 0));
+    this.tally.contentBytes += bytes.length;
+    let end = 0;
+    const nowMs = this.options.now();
+    let ranges = whole.map(({ line, writtenMs = nowMs }): CollectRange => {
+      bytes.set(line, end);
+      const start = end;
+      end += line.length;
+      return { start, end, captures, atBeginning: false, continuesLine: false, writtenMs };
+    });
+    let done = 0;
+    while (ranges.length > 0) {
+      const memory = { bytes, lent: null, start: 0, end, fields: this.session.schema.fields.length };
+      const job = { settings: this.settings, ranges };
+      const decoded = await decodeIn(memory, (place) =>
+        collectOnPool(this.options.workers, { ...job, lines: place }),
+      );
+      ({ bytes } = decoded);
+      for (const [i, range] of decoded.ranges.entries())
+        await this.keepRejected(whole[done + i]!, ranges[i]!, range, bytes);
+      this.tally.unreadableValues += decoded.unreadableValues;
+      this.tally.replacedBytes += decoded.replacedBytes;
+      const { batch } = decoded;
+      if (batch !== null) {
+        this.tally.records += batch.length;
+        await this.session.append(batch, number);
+      }
+      // Where the records of one text fill a batch, the rest of it is left.
+      const last = decoded.ranges.length - 1;
+      const isCut = decoded.ranges[last]!.reached < ranges[last]!.end;
+      const next = isCut ? last : last + 1;
+      ranges = ranges.slice(next);
+      if (isCut) ranges[0] = { ...ranges[0]!, start: decoded.ranges[last]!.reached };
+      done += next;
+    }
+  }
+
+  private async keepRejected(
+    from: RejectedLine,
+    range: CollectRange,
+    { rows, rejected }: CollectedRange,
+    bytes: Uint8Array,
+  ): Promise<void> {
+    const { reasons, starts, ends } = rejected;
+    const lineStart = range.end - from.line.length;
+    for (let i = 0; i < reasons.length; i++) {
+      const line = bytes.subarray(starts[i], ends[i]);
+      await this.reject({ ...from, reason: reasons[i]!, offset: from.offset + starts[i]! - lineStart, line });
+    }
+    // Blanks, which the format passes over by now, became nothing.
+    if (rows + reasons.length === 0 && range.start === lineStart) await this.reject(from);
+  }
+
+  private async reject(line: RejectedLine): Promise<void> {
+    await this.session.reject(line);
+    this.tally.rejected++;
+  }
+}

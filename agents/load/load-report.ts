@@ -1,0 +1,117 @@
+import type { LogstrataError } from '../../engine/index.js';
+
+/**
+ * - `loaded`: its records are in the archive, visible and durable.
+ * - `known`: all of it was in the archive already.
+ * - `restored`: so it was, but for records that were lost, and are back.
+ * - `empty`: there is nothing in it.
+ * - `failed`: nothing of it was stored; `error` says why.
+ * - `still_rejected`: none of its rejected lines became a record; it stays as it was.
+ * - `not_stored`: nothing of it was stored, because of another file: one that is merged with it, or that stopped the load.
+ */
+export type LoadOutcome =
+  'loaded' | 'known' | 'restored' | 'empty' | 'still_rejected' | 'failed' | 'not_stored';
+
+/** What became of one file. */
+export interface FileReport {
+  readonly path: string;
+  readonly outcome: LoadOutcome;
+  readonly records: number;
+  readonly rejected: number;
+  /** Rejected lines that are counted and not kept, because there was no room for them. */
+  readonly notKept: number;
+  /** Records of earlier loads that were lost and are back, of all files that were merged with this one. */
+  readonly restored: number;
+  /** Content that was decoded, in bytes, uncompressed; without what was known already. */
+  readonly contentBytes: number;
+  /** Size of the file as it lies there. */
+  readonly fileBytes: number;
+  /** Content offset where the archive went on with a file that has grown; null for one that was read from its beginning. */
+  readonly continuedAt: number | null;
+  readonly seconds: number;
+  /** Bytes of the segments written for it; null where they hold other files' records too. */
+  readonly bytesOnDisk: number | null;
+  readonly unreadableValues: number;
+  readonly replacedBytes: number;
+  readonly error: LogstrataError | null;
+}
+
+/** What became of all files of one command. */
+export interface LoadSummary {
+  readonly files: readonly FileReport[];
+  /** Sums over the files that were loaded. */
+  readonly records: number;
+  /** Also of files of rejected lines that stay as they were. */
+  readonly rejected: number;
+  readonly notKept: number;
+  readonly restored: number;
+  readonly contentBytes: number;
+  readonly bytesOnDisk: number;
+  readonly unreadableValues: number;
+  readonly replacedBytes: number;
+  readonly seconds: number;
+  readonly loaded: number;
+  readonly known: number;
+  readonly failed: number;
+  /** What stopped the load before all files were tried (a full disk, a signal); null otherwise. */
+  readonly stopped: LogstrataError | null;
+  /** 0; 1 when a file failed, the load was stopped, or everything was known or rejected already. */
+  readonly exitCode: 0 | 1;
+}
+
+/** What happens during a load, for the display of its progress. `index` counts the files from 0. */
+export type LoadEvent =
+  | { readonly kind: 'start'; readonly path: string; readonly index: number; readonly files: number }
+  | LoadProgress
+  | { readonly kind: 'end'; readonly index: number; readonly report: FileReport };
+
+export interface LoadProgress {
+  readonly kind: 'progress';
+  readonly path: string;
+  readonly index: number;
+  /** `checking` passes over content that may be known and counts the years of times without one, `reading` decodes, `writing` sorts and seals. */
+  readonly phase: 'checking' | 'reading' | 'writing';
+  /** 0 … 1 of the phase: of the file's bytes, or of the records. */
+  readonly fraction: number;
+  /** Bytes of the file that were read, as they lie there, and its size. */
+  readonly fileBytesRead: number;
+  readonly fileBytes: number;
+  readonly contentBytes: number;
+  readonly records: number;
+  readonly rejected: number;
+}
+
+/** Sums up; `stopped` is what ended the load early. */
+export function summarize(
+  files: readonly FileReport[],
+  seconds: number,
+  mergedBytesOnDisk: number,
+  stopped: LogstrataError | null,
+): LoadSummary {
+  const loaded = files.filter(({ outcome }) => outcome === 'loaded');
+  const known = files.filter(({ outcome }) => outcome === 'known').length;
+  const failed = files.filter(({ outcome }) => outcome === 'failed').length;
+  const still = files.filter(({ outcome }) => outcome === 'still_rejected');
+  const sum = (value: (file: FileReport) => number, of = loaded): number =>
+    of.reduce((total, file) => total + value(file), 0);
+  const restored = sum(({ restored }) => restored, [...files]);
+  const nothingNew =
+    loaded.length === 0 && restored === 0 && (files.length === 0 || known + still.length > 0);
+  return {
+    files,
+    records: sum(({ records }) => records),
+    rejected: sum(({ rejected }) => rejected, [...loaded, ...still]),
+    notKept: sum(({ notKept }) => notKept),
+    restored,
+    contentBytes: sum(({ contentBytes }) => contentBytes),
+    bytesOnDisk: mergedBytesOnDisk + sum(({ bytesOnDisk }) => bytesOnDisk ?? 0),
+    unreadableValues: sum(({ unreadableValues }) => unreadableValues),
+    replacedBytes: sum(({ replacedBytes }) => replacedBytes),
+    seconds,
+    loaded: loaded.length,
+    known,
+    failed,
+    stopped,
+    exitCode: failed > 0 || stopped !== null || nothingNew ? 1 : 0,
+  };
+}

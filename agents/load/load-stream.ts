@@ -1,0 +1,309 @@
+import type { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
+import {
+  type AppendResult,
+  BatchBuilder,
+  type CommitExtras,
+  isLogstrataError,
+  LogstrataError,
+  orDeadline,
+  type RecordBatch,
+  type RejectedLine,
+  rowGroupRowsMax,
+} from '../../engine/index.js';
+import { StreamSource, type ByteSource } from '../sources/byte-source.js';
+import { FrameDecoder, frameEnd, frameStart, RejectedLines } from '../frames/frame-decoder.js';
+import { LineFramer, type Frame } from '../lines/line-framing.js';
+import { shellWord, shownLine } from '../decode/line-text.js';
+import type { ReadSettings } from './load-file.js';
+import { createRecordDecoder } from '../decode/record-decoder.js';
+import { recordEndsOf } from '../lines/record-ends.js';
+import { SourceError } from '../sources/source-error.js';
+import { contentOf } from '../sources/source-reader.js';
+import type { RecordDecoder } from '../decode/line-decoder.js';
+import { hasUndatedTimes } from '../definition/definition.js';
+
+export interface LoadStreamOptions extends ReadSettings {
+  /** Standard input. It is destroyed in the end. */
+  readonly input: Readable;
+  /** How long a line waits at most to be committed, in milliseconds. */
+  readonly commitMs?: number | undefined;
+  /** After each commit, and after lines were read. */
+  readonly onProgress?: ((progress: StreamProgress) => void) | undefined;
+}
+
+export interface StreamProgress {
+  /** Records that are visible and durable. */
+  readonly records: number;
+  readonly rejected: number;
+  /** Rejected lines that are counted and not kept, because there was no room for them. */
+  readonly notKept: number;
+  /** Records that were read and wait for their commit. */
+  readonly waiting: number;
+  /** Content that was read, in bytes, uncompressed. */
+  readonly contentBytes: number;
+  readonly commits: number;
+}
+
+/** What became of a stream. */
+export interface StreamSummary extends Omit<StreamProgress, 'waiting'> {
+  readonly unreadableValues: number;
+  readonly replacedBytes: number;
+  readonly seconds: number;
+  /** Why it ended early: what was committed until then is safe, and counted in `records`. */
+  readonly error: LogstrataError | null;
+  readonly exitCode: 0 | 1;
+}
+
+/** A line from a quiet stream is visible after this time at the latest. */
+const commitMsDefault = 10_000;
+
+/** Lines are decoded for so long at a time. */
+const turnMs = 50;
+
+/** Rejected lines that wait in memory for their commit. */
+const waitingRejectedBytesMax = 8 * 1024 * 1024;
+
+/** What names standard input in messages, and beside rejected lines. */
+export const streamName = '-';
+
+/**
+ * Loads a stream: what was read is committed every `commitMs`, or when it fills a row group, whichever is first. There are no
+ * checkpoints, since a stream can't be read twice. Reading stops while a commit is under way. At the end of the stream,
+ * or when the signal comes, the rest is committed; a last line without a line end is a line.
+ *
+ * Expected failures are in the summary, never thrown.
+ */
+export async function loadStream(options: LoadStreamOptions): Promise<StreamSummary> {
+  const startedMs = performance.now();
+  const raw = new StreamSource(streamName, options.input);
+  let source: ByteSource = raw;
+  const stop = (): void => source.stop();
+  options.signal?.addEventListener('abort', stop);
+  if (options.signal?.aborted === true) stop();
+  let load: StreamLoad | undefined;
+  let error: LogstrataError | null = null;
+  try {
+    source = (await contentOf(raw)).content;
+    if (options.signal?.aborted === true) stop();
+    load = new StreamLoad(options, source);
+    await load.run();
+  } catch (failure) {
+    if (!isLogstrataError(failure)) throw failure;
+    error = failure;
+  } finally {
+    options.signal?.removeEventListener('abort', stop);
+    await source.close();
+  }
+  const { records, rejected, notKept, contentBytes, commits } = load?.progress() ?? nothingRead;
+  return {
+    records,
+    rejected,
+    notKept,
+    contentBytes,
+    commits,
+    unreadableValues: load?.unreadableValues ?? 0,
+    replacedBytes: load?.replacedBytes ?? 0,
+    seconds: (performance.now() - startedMs) / 1000,
+    error,
+    exitCode: error === null ? 0 : 1,
+  };
+}
+
+const nothingRead: StreamProgress = {
+  records: 0,
+  rejected: 0,
+  notKept: 0,
+  waiting: 0,
+  contentBytes: 0,
+  commits: 0,
+};
+
+class StreamLoad {
+  private readonly framer: LineFramer;
+  private readonly builder: BatchBuilder;
+  private readonly records: RecordDecoder;
+  private readonly decoder: FrameDecoder;
+  private readonly rejectedNow = new RejectedLines();
+  private waitingRejected: RejectedLine[] = [];
+  private waitingRejectedBytes = 0;
+  private waitingSinceMs: number | null = null;
+  private lastTimeMs: number | null = null;
+  private committed = {
+    records: 0,
+    rejected: 0,
+    notKept: 0,
+    contentBytes: 0,
+    commits: 0,
+    unreadableValues: 0,
+    replacedBytes: 0,
+  };
+  private decodedTo = 0;
+
+  constructor(
+    private readonly options: LoadStreamOptions,
+    source: ByteSource,
+  ) {
+    const { definition, timezone, now } = options;
+    this.framer = new LineFramer(source, 0, true, recordEndsOf(definition.file));
+    this.builder = new BatchBuilder(definition.schema);
+    const written = { byMs: now() };
+    this.records = createRecordDecoder(definition, { captures: new Map(), timezone, written, turnMs });
+    this.decoder = new FrameDecoder(this.records, this.builder, false);
+  }
+
+  get unreadableValues(): number {
+    return this.committed.unreadableValues;
+  }
+
+  get replacedBytes(): number {
+    return this.committed.replacedBytes;
+  }
+
+  progress(): StreamProgress {
+    const { records, rejected, notKept, commits } = this.committed;
+    return {
+      records,
+      rejected,
+      notKept,
+      commits,
+      waiting: this.builder.rows,
+      contentBytes: this.framer.contentOffset,
+    };
+  }
+
+  async run(): Promise<void> {
+    try {
+      await this.readFrames();
+    } catch (error) {
+      // What was read before the stream broke is as good as what came earlier.
+      if (error instanceof SourceError) await this.commit();
+      throw error;
+    }
+    this.requireRecord();
+    await this.commit();
+  }
+
+  private async readFrames(): Promise<void> {
+    let coming: Promise<Frame | null> | undefined;
+    for (;;) {
+      coming ??= this.framer.next();
+      const frame = await this.frameOrDeadline(coming);
+      if (frame === null) return;
+      if (frame !== 'deadline') {
+        coming = undefined;
+        await this.decodeFrame(frame);
+        if (frame.kind === 'tail') this.framer.keepTail();
+        this.options.onProgress?.(this.progress());
+      }
+      if (this.deadlineMs() <= performance.now()) await this.commit();
+    }
+  }
+
+  private deadlineMs(): number {
+    return this.waitingSinceMs === null
+      ? Infinity
+      : this.waitingSinceMs + (this.options.commitMs ?? commitMsDefault);
+  }
+
+  private frameOrDeadline(coming: Promise<Frame | null>): Promise<Frame | null | 'deadline'> {
+    const leftMs = this.deadlineMs() - performance.now();
+    if (leftMs === Infinity) return coming;
+    return orDeadline(coming, leftMs);
+  }
+
+  private async decodeFrame(frame: Frame): Promise<void> {
+    let at = frameStart(frame);
+    const end = frameEnd(frame);
+    while (at < end) {
+      const from = at;
+      const byMs = this.options.now();
+      this.records.useWritten({ byMs });
+      // Lines that take long must not keep this thread from answering signals.
+      if (at > frameStart(frame)) await setImmediate();
+      at = this.decoder.decode(frame, at, this.rejectedNow);
+      this.decodedTo += frame.kind === 'long' ? frame.lengthBytes : at - from;
+      this.holdRejected(frame, byMs);
+      if (this.builder.rows + this.waitingRejected.length > 0) this.waitingSinceMs ??= performance.now();
+      const many = this.builder.rows + this.waitingRejected.length >= rowGroupRowsMax;
+      if (many || this.builder.full || this.waitingRejectedBytes >= waitingRejectedBytesMax)
+        await this.commit();
+    }
+  }
+
+  private holdRejected(frame: Frame, writtenMs: number): void {
+    const written = hasUndatedTimes(this.options.definition) ? { writtenMs } : {};
+    const { reasons, starts, ends } = this.rejectedNow;
+    const base = frame.offset - frameStart(frame);
+    for (let i = 0; i < reasons.length; i++) {
+      const line = frame.bytes.slice(starts[i], ends[i]);
+      const offset = base + starts[i]!;
+      this.waitingRejected.push({ reason: reasons[i]!, file: streamName, offset, line, ...written });
+      this.waitingRejectedBytes += line.length;
+    }
+    this.rejectedNow.clear();
+  }
+
+  private async commit(): Promise<void> {
+    if (this.builder.rows + this.waitingRejected.length === 0) return;
+    const records = this.builder.rows;
+    const rejected = this.waitingRejected;
+    const { counters } = this.decoder;
+    const { committed } = this;
+    const counts = {
+      unreadableValues: counters.unreadableValues - committed.unreadableValues,
+      replacedBytes: counters.replacedBytes - committed.replacedBytes,
+      inputBytes: this.decodedTo - committed.contentBytes,
+    };
+    this.waitingRejected = [];
+    this.waitingRejectedBytes = 0;
+    this.waitingSinceMs = null;
+    const { rejectedBytesMax } = this.options.definition;
+    const previousTimeMs = this.lastTimeMs;
+    const extras = { checkpoints: [], rejected, rejectedBytesMax, previousTimeMs, counters: counts };
+    const result = await this.builder.lend((batch) => this.append(batch, extras));
+    this.lastTimeMs = result.lastTimeMs;
+    this.committed = {
+      records: committed.records + records,
+      rejected: committed.rejected + rejected.length,
+      notKept: committed.notKept + rejected.length - result.rejectedKept,
+      contentBytes: this.decodedTo,
+      commits: committed.commits + 1,
+      unreadableValues: committed.unreadableValues + counts.unreadableValues,
+      replacedBytes: committed.replacedBytes + counts.replacedBytes,
+    };
+    this.options.onProgress?.(this.progress());
+  }
+
+  private async append(batch: RecordBatch, extras: CommitExtras): Promise<AppendResult> {
+    try {
+      return await this.options.store.append(batch, extras, 'load');
+    } catch (error) {
+      if (!isLogstrataError(error)) throw error;
+      const safe = this.committed.records;
+      const message = `${error.message}. Reading stopped: ${safe} records are stored, the ${batch.length} read since are not`;
+      throw new LogstrataError(error.code, message, { ...placeOf(error), cause: error });
+    }
+  }
+
+  /** A whole stream without a record is most likely another agent's: it is not stored as rejected lines. */
+  private requireRecord(): void {
+    const first = this.waitingRejected[0];
+    if (this.committed.commits > 0 || this.builder.rows > 0 || first === undefined) return;
+    const { name } = this.options.definition;
+    const count = this.waitingRejected.length;
+    this.waitingRejected = [];
+    const lines = count === 1 ? 'Its one line did not become' : `None of its ${count} lines became`;
+    const word = shellWord(first.line);
+    throw new SourceError(
+      'invalid',
+      `standard input was not stored. ${lines} a record of agent "${name}"; the first one: ${first.reason}. ` +
+        `It reads: ${shownLine(first.line)}${word === null ? '' : `\nTry: logstrata check ${name} --line ${word}`}`,
+      { path: streamName },
+    );
+  }
+}
+
+function placeOf({ path, offset }: LogstrataError): { path?: string; offset?: number } {
+  return { ...(path === undefined ? {} : { path }), ...(offset === undefined ? {} : { offset }) };
+}

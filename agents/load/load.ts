@@ -1,0 +1,250 @@
+import {
+  type Checkpoint,
+  checkpointKey,
+  type Codec,
+  isLogstrataError,
+  type LoadSession,
+  type LogstrataError,
+} from '../../engine/index.js';
+import {
+  asCancellation,
+  readFileInto,
+  type FileTally,
+  type ReadFile,
+  type ReadSettings,
+} from './load-file.js';
+import { Restoring } from './load-lost.js';
+import { LoadJournal, type JournalItem } from './load-journal.js';
+import type { LoadEvent, LoadSummary } from './load-report.js';
+import { SourceError } from '../sources/source-error.js';
+import { candidatesOf } from '../sources/source-identity.js';
+
+export interface LoadFilesOptions extends ReadSettings {
+  /** Paths as `expandFiles` gives them. */
+  readonly files: readonly string[];
+  /** Store files once more that are known already. */
+  readonly again?: boolean | undefined;
+  /** One unit for all files: their records are sorted together, and become visible together or not at all. */
+  readonly merge?: boolean | undefined;
+  readonly codec?: Codec | undefined;
+  /** Store records that are older than the agent's retention period too, for that period from now on. */
+  readonly beyondRetention?: boolean | undefined;
+  readonly onEvent?: ((event: LoadEvent) => void) | undefined;
+}
+
+/**
+ * Loads files into an agent's store, each as one unit: its records become visible and durable together, or nothing of it
+ * is kept. A file that fails by itself is reported and the others go on; a failure of the storage, or the signal, ends the
+ * load, and what was finished stays. With `merge` all files are one unit, and one that fails leaves nothing of any.
+ *
+ * Expected failures are in the summary, never thrown.
+ */
+export async function loadFiles(options: LoadFilesOptions): Promise<LoadSummary> {
+  const load = new FilesLoad(options);
+  return options.merge === true ? load.merged() : load.oneByOne();
+}
+
+/** A unit whose session begins with the first thing to store. */
+class Unit {
+  private begun: Promise<LoadSession> | undefined;
+
+  constructor(private readonly options: LoadFilesOptions) {}
+
+  readonly session = (): Promise<LoadSession> => {
+    const { store, codec, beyondRetention, definition } = this.options;
+    this.begun ??= store.beginLoad({
+      ...(codec === undefined ? {} : { codec }),
+      ...(beyondRetention === undefined ? {} : { beyondRetention }),
+      rejectedBytesMax: definition.rejectedBytesMax,
+    });
+    return this.begun;
+  };
+
+  async abort(): Promise<void> {
+    if (this.begun === undefined) return;
+    const session = await this.begun.catch(() => undefined);
+    await session?.abort();
+  }
+}
+
+/** One file on its way. */
+interface Item extends JournalItem {
+  read: ReadFile | null;
+}
+
+class FilesLoad {
+  private readonly journal: LoadJournal;
+  private readonly lost: Restoring;
+  private stopped: LogstrataError | null = null;
+
+  constructor(private readonly options: LoadFilesOptions) {
+    this.lost = new Restoring(options);
+    this.journal = new LoadJournal(options.files.length, options.onEvent);
+  }
+
+  async oneByOne(): Promise<LoadSummary> {
+    for (let index = 0; index < this.options.files.length; index++) {
+      const item = this.start(index);
+      if (this.stopped !== null) this.journal.report(item, 'not_stored', null);
+      else await this.loadOne(item);
+    }
+    return this.journal.summary(0, this.stopped);
+  }
+
+  private async loadOne(item: Item): Promise<void> {
+    const unit = new Unit(this.options);
+    try {
+      await this.restoreLost(item);
+      const before = await this.options.store.checkpoints();
+      await this.read(item, unit, before);
+      if ((item.read?.checkpoint ?? null) === null) {
+        await unit.abort();
+        this.journal.report(item, item.read?.outcome === 'known' ? 'known' : 'empty', null);
+        return;
+      }
+      await this.requireStillNew([item], before);
+      const bytesOnDisk = await this.commit([item], unit);
+      this.journal.report(item, 'loaded', null, bytesOnDisk);
+    } catch (error) {
+      await this.abort(unit);
+      const failure = this.failure(error);
+      if (!(failure instanceof SourceError)) this.stopped = failure;
+      this.journal.report(item, failure.code === 'cancelled' ? 'not_stored' : 'failed', failure);
+    }
+  }
+
+  async merged(): Promise<LoadSummary> {
+    const unit = new Unit(this.options);
+    const items: Item[] = [];
+    try {
+      const before = await this.options.store.checkpoints();
+      const known = new Map(before.map((checkpoint) => [checkpointKey(checkpoint), checkpoint]));
+      for (let index = 0; index < this.options.files.length; index++) {
+        const item = this.start(index);
+        items.push(item);
+        await this.restoreLost(item);
+        await this.read(item, unit, [...known.values()]);
+        const checkpoint = item.read?.checkpoint ?? null;
+        if (checkpoint === null) continue;
+        if (checkpoint.continues !== undefined) known.delete(checkpoint.continues);
+        known.set(checkpointKey(checkpoint), checkpoint);
+      }
+      await this.requireStillNew(items, before);
+      const bytesOnDisk = await this.commitMerged(items, unit);
+      return this.journal.summary(bytesOnDisk, this.stopped);
+    } catch (error) {
+      await this.abort(unit);
+      this.reportMergedFailure(items, this.failure(error));
+      return this.journal.summary(0, this.stopped);
+    }
+  }
+
+  private async commitMerged(items: readonly Item[], unit: Unit): Promise<number> {
+    const filled = items.filter(({ read }) => read?.outcome === 'new');
+    const bytesOnDisk = filled.length === 0 ? 0 : await this.commit(filled, unit);
+    if (filled.length === 0) await unit.abort();
+    for (const item of items) {
+      const outcome = item.read?.outcome ?? 'empty';
+      this.journal.report(item, outcome === 'new' ? 'loaded' : outcome, null);
+    }
+    return bytesOnDisk;
+  }
+
+  private reportMergedFailure(items: readonly Item[], failure: LogstrataError): void {
+    const atFault =
+      failure instanceof SourceError ? items.findLast(({ path }) => path === failure.path) : items.at(-1);
+    if (!(failure instanceof SourceError)) this.stopped = failure;
+    for (let index = 0; index < this.options.files.length; index++) {
+      const item = items[index] ?? this.start(index);
+      const failed = item === atFault && failure.code !== 'cancelled';
+      this.journal.report(item, failed ? 'failed' : 'not_stored', failed ? failure : null);
+    }
+  }
+
+  private start(index: number): Item {
+    const item = this.journal.item(this.options.files[index]!, index, this.stopped === null);
+    return { ...item, read: null };
+  }
+
+  /** Files that are stored once more are stored as a whole: nothing is looked for that was lost of them. */
+  private async restoreLost(item: Item): Promise<void> {
+    if (this.options.again === true) return;
+    this.options.signal?.throwIfAborted();
+    await this.lost.restore(item.path, item.tally, (tally, phase, fraction) =>
+      this.journal.progress({ ...item, tally }, phase, fraction),
+    );
+  }
+
+  private async read(item: Item, unit: Unit, checkpoints: readonly Checkpoint[]): Promise<void> {
+    this.options.signal?.throwIfAborted();
+    item.read = await readFileInto(this.options, {
+      path: item.path,
+      source: item.index,
+      checkpoints: this.options.again === true ? [] : checkpoints,
+      session: unit.session,
+      tally: item.tally,
+      onProgress: (phase, fraction) => this.journal.progress(item, phase, fraction),
+    });
+  }
+
+  private async commit(items: readonly Item[], unit: Unit): Promise<number> {
+    const session = await unit.session();
+    this.options.signal?.throwIfAborted();
+    const sum = (value: (tally: FileTally) => number): number =>
+      items.reduce((total, { tally }) => total + value(tally), 0);
+    const checkpoints = items.flatMap(({ read }) => read?.checkpoint ?? []);
+    const parts = items.flatMap(({ read }) => read?.part ?? []);
+    const counters = {
+      unreadableValues: sum(({ unreadableValues }) => unreadableValues),
+      replacedBytes: sum(({ replacedBytes }) => replacedBytes),
+      inputBytes: sum(({ contentBytes }) => contentBytes),
+    };
+    const last = items.at(-1)!;
+    try {
+      const onProgress = (fraction: number) => this.journal.progress(last, 'writing', fraction);
+      return (await session.commit({ checkpoints, parts, counters }, onProgress)).bytesOnDisk;
+    } catch (error) {
+      // What can't be stored because of what is in it says nothing about the other files.
+      if (!isLogstrataError(error) || error.code !== 'invalid') throw error;
+      throw new SourceError('invalid', `${last.path}: ${error.message}`, { path: last.path, cause: error });
+    }
+  }
+
+  /** Another process may have stored the same lines while we read them: then ours would be there twice. */
+  private async requireStillNew(items: readonly Item[], before: readonly Checkpoint[]): Promise<void> {
+    if (this.options.again === true) return;
+    const now = await this.options.store.checkpoints();
+    const places = new Set(before.map(checkpointPlace));
+    const added = now.filter((checkpoint) => !places.has(checkpointPlace(checkpoint)));
+    for (const { path, read } of items) {
+      if (read === null || read.checkpoint === null) continue;
+      const { contentHash, offset } = read.checkpoint;
+      // One with another hash of the same length is of another file that begins alike.
+      const conflicting = candidatesOf(added, read.head).some(
+        (other) => other.contentHash === null || other.offset !== offset || other.contentHash === contentHash,
+      );
+      if (!conflicting) continue;
+      const message = `${path} was stored by another process while it was read; nothing of it was stored. Load it again for the rest`;
+      throw new SourceError('conflict', message, { path });
+    }
+  }
+
+  private async abort(unit: Unit): Promise<void> {
+    try {
+      await unit.abort();
+    } catch (error) {
+      // What could not be removed is removed when the store is opened next; the first failure is the one to tell.
+      if (!isLogstrataError(error)) throw error;
+    }
+  }
+
+  private failure(error: unknown): LogstrataError {
+    const failure = asCancellation(error, this.options.signal);
+    if (!isLogstrataError(failure)) throw failure;
+    return failure;
+  }
+}
+
+function checkpointPlace(checkpoint: Checkpoint): string {
+  return `${checkpointKey(checkpoint)}@${checkpoint.offset}`;
+}

@@ -1,0 +1,467 @@
+import { CaptureRows, setsMax, type RowChange, type RowMatch } from './capture-rows.js';
+import { Context, Empty, findInterval, Op, type PatternProgram } from './pattern-program.js';
+
+/** Entries of the transition table; beyond it (4 MiB) the states are forgotten and found again as lines need them. */
+const tableEntriesMax = 1024 * 1024;
+
+/** Numbers kept in all states and steps together (16 MiB); bounds the memory of patterns with large counted repetitions. */
+const numbersMax = 4 * 1024 * 1024;
+
+/**
+ * When the states are forgotten before they have read this many bytes each, the pattern has too many of them for an
+ * automaton: finding a state costs as much as reading some hundred bytes.
+ */
+const bytesPerStateMin = 64;
+
+/**
+ * Steps that one line may take: an instruction that is followed, or some capture positions that are moved. They take about a second. Usual
+ * patterns take less than one step a byte.
+ */
+export const patternStepsMax = 20_000_000;
+
+/** The text ended or no thread is left. */
+const dead = -1;
+
+/** The state before the first character is always made first. */
+const startState = 0;
+
+/** Entry of the transition table for what has not been asked yet; other negative entries are steps. */
+const unknown = -1;
+
+/** A transition that does more than to go to another state. Threads are known by their place in the state's order of priority. */
+interface Step {
+  /** First table entry of the next state, or `dead`. */
+  readonly next: number;
+  /** Null when each thread stays at its place and no capture is set. */
+  readonly rows: RowChange | null;
+  /** A thread has reached the end of the pattern before the character of the transition. */
+  readonly match: RowMatch | null;
+}
+
+interface State {
+  /** Instructions at which threads wait for the next character, by priority; their conditions are not checked yet. */
+  readonly pcs: ArrayLike<number>;
+  readonly context: number;
+  /** A match was found, so that no new thread starts. */
+  readonly matched: boolean;
+  /** Whatever comes next, a match ends here: the transition that leaves the state records it. */
+  readonly alwaysMatches: boolean;
+}
+
+interface CaptureSet {
+  readonly slot: number;
+  readonly next: CaptureSet | null;
+}
+
+/** What one transition comes to. */
+class Transition {
+  readonly pcs: number[] = [];
+  readonly sources: number[] = [];
+  readonly sets: (CaptureSet | null)[] = [];
+  match: { source: number; sets: CaptureSet | null } | null = null;
+}
+
+/** A transition and the state that it leads to. */
+interface Move {
+  readonly transition: Transition;
+  /** Whether more characters can change anything; else the other two say nothing. */
+  readonly goesOn: boolean;
+  readonly context: number;
+  readonly matched: boolean;
+}
+
+/**
+ * Runs a compiled pattern in time linear to the text: a deterministic automaton with captures, built as lines ask for
+ * it. A state is the list of RE2's threads in their order of priority, so matches and captures are those of RE2 (leftmost,
+ * first alternative) by construction. Each thread has a row of capture positions; a transition says which row
+ * each thread goes on with. Most characters of a log line change neither rows nor state.
+ *
+ * Conditions (`^`, `\b`, …) look at the character behind the position, so a state's threads pass them only when that
+ * character is known: on the transition.
+ */
+export class PatternAutomaton {
+  /** Byte positions of the wanted groups after a match: start and end of each, -1 for a group that took no part. */
+  readonly captures: Int32Array;
+  readonly #program: PatternProgram;
+  readonly #slotOf: Int32Array;
+  readonly #slots: number;
+  readonly #stride: number;
+  readonly #states = new Map<string, number>();
+  #stateList: State[] = [];
+  /** Numbers in all states and steps. */
+  #numbers = 0;
+  #table = new Int32Array(0);
+  #steps: Step[] = [];
+  readonly #rows: CaptureRows;
+  #bytesRead = 0;
+  #exhausted = false;
+  /** What the line has taken so far, of `patternStepsMax`. */
+  #lineSteps = 0;
+  /** A match whose captures stand in the rows as yet, and where it ends. */
+  #pending: RowMatch | null = null;
+  #pendingAt = 0;
+  #matched = false;
+  /** The transition (numbered by `#visit`) on which an instruction was met before, and behind, the character. */
+  readonly #visited: Int32Array;
+  readonly #reached: Int32Array;
+  #visit = 0;
+  /** Instructions that the thread being followed still has to go to, and the captures set on the way there; empty between threads. */
+  readonly #waiting: number[] = [];
+  readonly #waitingSets: (CaptureSet | null)[] = [];
+
+  /**
+   * `groups` are the numbers of the groups whose positions are wanted; `captures` has them in this order. `countsInstructions` is for
+   * an automaton of a single line: what following instructions costs depends on the lines before.
+   */
+  constructor(
+    program: PatternProgram,
+    groups: readonly number[],
+    private readonly countsInstructions = false,
+  ) {
+    this.#program = program;
+    this.#slots = groups.length * 2;
+    this.captures = new Int32Array(this.#slots);
+    this.#rows = new CaptureRows(this.#slots);
+    this.#slotOf = slotsOfCaptures(program, groups);
+    this.#stride = program.classes.count + 1;
+    this.#visited = new Int32Array(program.op.length);
+    this.#reached = new Int32Array(program.op.length);
+  }
+
+  /** The pattern has too many states to keep them: each character is followed through the instructions. */
+  get exhausted(): boolean {
+    return this.#exhausted;
+  }
+
+  /**
+   * Finds the first match in bytes[start, end), which must be UTF-8. Undefined where that takes more than `patternStepsMax` steps, which
+   * does not depend on the lines before.
+   */
+  match(bytes: Uint8Array, start: number, end: number): boolean | undefined {
+    for (let attempt = 0; attempt < 2 && !this.#exhausted; attempt++) {
+      this.#begin();
+      if (this.#run(bytes, start, end)) return this.#finish();
+    }
+    this.#exhausted = true;
+    this.#begin();
+    this.#runUncached(bytes, start, end);
+    return this.#finish();
+  }
+
+  #begin(): void {
+    if (!this.countsInstructions) this.#lineSteps = 0;
+    this.#pending = null;
+    this.#matched = false;
+  }
+
+  #finish(): boolean | undefined {
+    this.#keepPending();
+    return this.#gaveUp ? undefined : this.#matched;
+  }
+
+  get #gaveUp(): boolean {
+    return this.#lineSteps > patternStepsMax;
+  }
+
+  /** Runs over the text until nothing can change, or the line is given up. Returns false when the states were forgotten meanwhile. */
+  #run(bytes: Uint8Array, start: number, end: number): boolean {
+    const ofAscii = this.#program.classes.ofAscii;
+    if (this.#stateList.length === 0) this.#stateOf([], Context.text, false);
+    let table = this.#table;
+    let state = startState;
+    let at = start;
+    while (state !== dead) {
+      let width = 1;
+      let runeClass: number;
+      if (at < end) {
+        const lead = bytes[at]!;
+        if (lead < 0x80) {
+          const entry = table[state + ofAscii[lead]!]!;
+          if (entry >= 0) {
+            state = entry;
+            at++;
+            continue;
+          }
+          runeClass = ofAscii[lead]!;
+        } else {
+          width = runeWidth(lead);
+          runeClass = this.#classOf(decodeRune(bytes, at, width));
+        }
+      } else {
+        runeClass = this.#stride - 1;
+      }
+      let entry = table[state + runeClass]!;
+      if (entry === unknown) {
+        entry = this.#findTransition(state, runeClass);
+        if (this.#gaveUp) break;
+        if (entry === unknown) {
+          this.#forget(at - start);
+          return false;
+        }
+        table = this.#table;
+      }
+      if (entry >= 0) {
+        state = entry;
+      } else {
+        const step = this.#steps[-2 - entry]!;
+        this.#take(step, at);
+        if (this.#gaveUp) break;
+        state = step.next;
+      }
+      at += width;
+    }
+    this.#bytesRead += at - start;
+    return true;
+  }
+
+  /** As `#run`, but no state is kept. */
+  #runUncached(bytes: Uint8Array, start: number, end: number): void {
+    const { ofAscii } = this.#program.classes;
+    let from: State = { pcs: [], context: Context.text, matched: false, alwaysMatches: false };
+    for (let at = start; ;) {
+      const lead = at < end ? bytes[at]! : 0;
+      const width = lead < 0x80 ? 1 : runeWidth(lead);
+      let runeClass = this.#stride - 1;
+      if (at < end) runeClass = lead < 0x80 ? ofAscii[lead]! : this.#classOf(decodeRune(bytes, at, width));
+      const { transition, goesOn, context, matched } = this.#moveFrom(from, runeClass);
+      this.#take(this.#compileStep(transition, from.pcs.length, dead), at);
+      if (!goesOn || this.#gaveUp) return;
+      from = { pcs: transition.pcs, context, matched, alwaysMatches: false };
+      at += width;
+    }
+  }
+
+  /** Does what a step says of captures and of a match at `at`. */
+  #take(step: Step, at: number): void {
+    if (step.match !== null) {
+      this.#pending = step.match;
+      this.#pendingAt = at;
+      this.#matched = true;
+    }
+    const { rows } = step;
+    if (rows === null) return;
+    // The rows of a match that was put off are about to change.
+    this.#keepPending();
+    this.#lineSteps += rows.cost;
+    if (!this.#gaveUp) this.#rows.apply(rows, at);
+  }
+
+  #classOf(rune: number): number {
+    const { intervals, ofInterval } = this.#program.classes;
+    return ofInterval[findInterval(intervals, rune)]!;
+  }
+
+  #keepPending(): void {
+    const match = this.#pending;
+    if (match === null) return;
+    this.#pending = null;
+    this.#lineSteps += this.#rows.keep(match, this.#pendingAt, this.captures);
+  }
+
+  /** The table entry of a transition that was not asked before; `unknown` when there is no room for it or its state. */
+  #findTransition(state: number, runeClass: number): number {
+    const from = this.#stateList[state / this.#stride]!;
+    const { transition, goesOn, context, matched } = this.#moveFrom(from, runeClass);
+    let next = dead;
+    if (goesOn) {
+      next = this.#stateOf(transition.pcs, context, matched);
+      if (next === unknown) return unknown;
+    }
+    const step = this.#compileStep(transition, from.pcs.length, next);
+    const isSilent = this.#isSilent(step, state, from);
+    if (!isSilent) {
+      this.#numbers += numbersIn(step);
+      if (this.#numbers > numbersMax && this.#steps.length > 0) return unknown;
+    }
+    const entry = isSilent ? next : -2 - (this.#steps.push(step) - 1);
+    this.#table[state + runeClass] = entry;
+    return entry;
+  }
+
+  #moveFrom(from: State, runeClass: number): Move {
+    const atEnd = runeClass === this.#stride - 1;
+    const context = atEnd ? Context.text : this.#program.classes.contexts[runeClass]!;
+    const transition = this.#step(from, atEnd ? -1 : runeClass, emptyConditions(from.context, context));
+    const matched = from.matched || transition.match !== null;
+    const goesOn = !atEnd && (transition.pcs.length > 0 || !(matched || this.#program.anchored));
+    return { transition, goesOn, context, matched };
+  }
+
+  /** A match need not be recorded on a loop of a state that will record a later one whatever follows. */
+  #isSilent(step: Step, state: number, from: State): boolean {
+    if (step.next === dead || step.rows !== null) return false;
+    return step.match === null || (step.next === state && from.alwaysMatches);
+  }
+
+  #compileStep(transition: Transition, threads: number, next: number): Step {
+    const { pcs, sources, match } = transition;
+    const sets: number[] = [];
+    // Beyond the bound the line is given up.
+    for (let thread = 0; thread < pcs.length && sets.length <= setsMax; thread++) {
+      for (const slot of slotsOf(transition.sets[thread]!)) sets.push(thread, slot);
+    }
+    return {
+      next,
+      rows: this.#slots === 0 ? null : this.#rows.plan(sources, threads, sets),
+      match: match === null ? null : { source: match.source, sets: Int32Array.from(slotsOf(match.sets)) },
+    };
+  }
+
+  /** Follows all threads over a character of class `runeClass`, -1 for the end of the text. */
+  #step(from: State, runeClass: number, conditions: number): Transition {
+    const transition = new Transition();
+    this.#visit++;
+    for (let thread = 0; thread < from.pcs.length && transition.match === null; thread++) {
+      this.#follow(from.pcs[thread]!, thread, runeClass, conditions, transition);
+    }
+    if (!from.matched && transition.match === null) {
+      this.#follow(this.#program.start, -1, runeClass, conditions, transition);
+    }
+    return transition;
+  }
+
+  /** Follows one thread through instructions that take no character, as RE2's machine does, and over the character. */
+  #follow(
+    start: number,
+    source: number,
+    runeClass: number,
+    conditions: number,
+    transition: Transition,
+  ): void {
+    const { op, out, arg, classes, matcher } = this.#program;
+    const waiting = this.#waiting;
+    const waitingSets = this.#waitingSets;
+    waiting.push(start);
+    waitingSets.push(null);
+    while (waiting.length > 0) {
+      const pc = waiting.pop()!;
+      const sets = waitingSets.pop()!;
+      if (this.#visited[pc] === this.#visit) continue;
+      this.#visited[pc] = this.#visit;
+      if (this.countsInstructions) this.#lineSteps++;
+      switch (op[pc]) {
+        case Op.alt:
+        case Op.altMatch:
+          waiting.push(arg[pc]!, out[pc]!);
+          waitingSets.push(sets, sets);
+          break;
+        case Op.capture: {
+          const slot = this.#slotOf[arg[pc]!]!;
+          waiting.push(out[pc]!);
+          waitingSets.push(slot < 0 ? sets : { slot, next: sets });
+          break;
+        }
+        case Op.emptyWidth:
+          if ((arg[pc]! & ~conditions) !== 0) break;
+          waiting.push(out[pc]!);
+          waitingSets.push(sets);
+          break;
+        case Op.nop:
+          waiting.push(out[pc]!);
+          waitingSets.push(sets);
+          break;
+        case Op.fail:
+          break;
+        case Op.match:
+          transition.match = { source, sets };
+          waiting.length = 0;
+          waitingSets.length = 0;
+          return;
+        default:
+          if (runeClass < 0 || classes.matches[matcher[pc]! * classes.count + runeClass] === 0) break;
+          // A thread of lower priority at the same instruction would never get past it.
+          if (this.#reached[out[pc]!] === this.#visit) break;
+          this.#reached[out[pc]!] = this.#visit;
+          transition.pcs.push(out[pc]!);
+          transition.sources.push(source);
+          transition.sets.push(sets);
+      }
+    }
+  }
+
+  /** First table entry of a state, made where it is new; `unknown` when there is no room for it. */
+  #stateOf(pcs: readonly number[], context: number, matched: boolean): number {
+    const key = `${matched ? '+' : '-'}${context}:${pcs.join()}`;
+    const known = this.#states.get(key);
+    if (known !== undefined) return known;
+    const base = this.#stateList.length * this.#stride;
+    const full = base + this.#stride > tableEntriesMax || this.#numbers + pcs.length > numbersMax;
+    if (full && base > 0) return unknown;
+    if (base + this.#stride > this.#table.length) this.#growTable(base + this.#stride);
+    const state: State = { pcs: Int32Array.from(pcs), context, matched, alwaysMatches: false };
+    const alwaysMatches = this.#step(state, -1, 0).match !== null;
+    this.#stateList.push({ ...state, alwaysMatches });
+    this.#states.set(key, base);
+    // The key has as many.
+    this.#numbers += 2 * pcs.length;
+    return base;
+  }
+
+  #growTable(entries: number): void {
+    const table = this.#table;
+    this.#table = new Int32Array(Math.max(entries, Math.min(table.length * 2, tableEntriesMax), 1024)).fill(
+      unknown,
+    );
+    this.#table.set(table);
+  }
+
+  /** Forgets all states, `bytes` into a line. */
+  #forget(bytes: number): void {
+    this.#bytesRead += bytes;
+    if (this.#bytesRead < bytesPerStateMin * this.#stateList.length) this.#exhausted = true;
+    this.#bytesRead = 0;
+    this.#states.clear();
+    this.#stateList = [];
+    this.#numbers = 0;
+    this.#table = new Int32Array(0);
+    this.#steps = [];
+  }
+}
+
+function numbersIn({ rows, match }: Step): number {
+  const ofRows = rows === null ? 0 : (rows.places?.length ?? 0) + rows.copies.length + rows.sets.length;
+  return ofRows + (match?.sets.length ?? 0);
+}
+
+/** For each half of a group (2 g, 2 g + 1) its slot in `captures`, or -1. */
+function slotsOfCaptures(program: PatternProgram, groups: readonly number[]): Int32Array {
+  let halves = 2;
+  program.op.forEach((op, pc) => {
+    if (op === Op.capture) halves = Math.max(halves, program.arg[pc]! + 1);
+  });
+  const slots = new Int32Array(halves + 1).fill(-1);
+  groups.forEach((group, i) => {
+    slots[2 * group] = 2 * i;
+    slots[2 * group + 1] = 2 * i + 1;
+  });
+  return slots;
+}
+
+function slotsOf(sets: CaptureSet | null): number[] {
+  const slots: number[] = [];
+  for (let set = sets; set !== null; set = set.next) slots.push(set.slot);
+  return slots;
+}
+
+/** The conditions that hold between two characters. */
+function emptyConditions(before: number, after: number): number {
+  let conditions = 0;
+  if (before === Context.text) conditions |= Empty.beginText | Empty.beginLine;
+  if (before === Context.newline) conditions |= Empty.beginLine;
+  if (after === Context.text) conditions |= Empty.endText | Empty.endLine;
+  if (after === Context.newline) conditions |= Empty.endLine;
+  const isBoundary = (before === Context.word) !== (after === Context.word);
+  return conditions | (isBoundary ? Empty.wordBoundary : Empty.noWordBoundary);
+}
+
+/** Bytes of a UTF-8 sequence that begins with a byte from 0x80 on. */
+function runeWidth(lead: number): number {
+  return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+}
+
+/** The code point of a UTF-8 sequence of `width` (2 to 4) bytes. */
+function decodeRune(bytes: Uint8Array, at: number, width: number): number {
+  let rune = bytes[at]! & (0xff >> (width + 1));
+  for (let i = 1; i < width; i++) rune = (rune << 6) | (bytes[at + i]! & 0x3f);
+  return rune;
+}

@@ -1,0 +1,26 @@
+import { realpathSync } from 'node:fs';
+import { basename, dirname, join, resolve, sep } from 'node:path';
+import { systemCode } from './source-error.js';
+
+/** Where a path leads, symbolic links followed, as far as it is there. */
+export function realPlace(path: string): string {
+  const place = resolve(path);
+  try {
+    return realpathSync(place);
+  } catch (error) {
+    const folder = dirname(place);
+    // What can't be looked at is told when it is to be read.
+    return systemCode(error) === 'ENOENT' && folder !== place
+      ? join(realPlace(folder), basename(place))
+      : place;
+  }
+}
+
+/** Whether a real path is that of a folder or of something in it. */
+export function isWithin(place: string, folder: string): boolean {
+  return place === folder || place.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+}
+
+/** Why nothing in the data folder is followed. */
+export const ownFilesReason =
+  'what lies there are files of the archive itself: an agent that followed them would store again what it has stored';

@@ -1,0 +1,172 @@
+import type { Checkpoint, LoadedPart } from '../../engine/index.js';
+import { sha256 } from './content-hash.js';
+import { ContentReader } from './content-reader.js';
+import { SourceError } from './source-error.js';
+import { SourceReader } from './source-reader.js';
+
+/** Bytes at the beginning of the content by which a source is looked up; what a longer head would add, the content hash does. */
+export const headBytesMax = 1024;
+
+/** A source that stands where its archived content ends. */
+export interface PositionedSource {
+  readonly reader: SourceReader;
+  readonly content: ContentReader;
+  /** The first bytes of the content, at most `headBytesMax`. */
+  readonly head: Uint8Array;
+  /** What is stored of it already; null for a source that is new. */
+  readonly known: Checkpoint | null;
+  /** Where it is to end, whatever follows there, and when what stands before that was written at the latest; else at its own end. */
+  readonly part?: { readonly offset: number; readonly writtenMs: number };
+}
+
+/** The identity that a checkpoint of a source with this beginning gets. */
+export function headIdentity(head: Uint8Array): Pick<Checkpoint, 'headHash' | 'headBytes'> {
+  return { headHash: sha256(head), headBytes: head.length };
+}
+
+/** The checkpoints that may be of a source which begins with `head`, by ascending offset. */
+export function candidatesOf(checkpoints: readonly Checkpoint[], head: Uint8Array): Checkpoint[] {
+  const hashes = new Map<number, string>();
+  const hashOf = (bytes: number): string => {
+    const known = hashes.get(bytes) ?? sha256(head.subarray(0, bytes));
+    hashes.set(bytes, known);
+    return known;
+  };
+  return checkpoints
+    .filter(
+      ({ headBytes, headHash }) =>
+        headBytes > 0 && headBytes <= head.length && headHash === hashOf(headBytes),
+    )
+    .sort((a, b) => a.offset - b.offset);
+}
+
+/**
+ * Opens a file where its archived content ends. The content is hashed from its beginning on, whatever the file's name and
+ * compression; the longest checkpoint whose content it has wins. One without a content hash (a collector's) is
+ * recognised by its beginning and by what stands before its offset.
+ *
+ * A short file can't be told from the beginning of another: once "a" is stored, a file "a b" is the same file grown.
+ *
+ * @param checkpoints none for a file that is to be stored whatever is known of it
+ * @param onPiece called now and then while known content is passed over
+ */
+export async function openAtKnownEnd(
+  path: string,
+  checkpoints: readonly Checkpoint[],
+  onPiece: (reader: SourceReader, content: ContentReader) => void,
+): Promise<PositionedSource> {
+  const first = await openFromStart(path);
+  try {
+    const candidates = candidatesOf(checkpoints, first.head).filter((one) =>
+      mayReach(first.reader, one.offset),
+    );
+    const found = await matches(first.content, candidates, () => onPiece(first.reader, first.content));
+    const known = found.at(-1) ?? null;
+    if (first.content.offset === (known?.offset ?? 0)) return { ...first, known };
+    // It read on for a longer checkpoint, which turned out to be another file's.
+    const again = await reopenAt(path, known, first.head, onPiece);
+    await first.reader.close();
+    return again;
+  } catch (error) {
+    await first.reader.close();
+    throw error;
+  }
+}
+
+/** A source that nothing has been read of but its head. */
+export type OpenedSource = Omit<PositionedSource, 'known'>;
+
+/** Opens a source and looks at its head. Throws `SourceError`. */
+export async function openFromStart(path: string): Promise<OpenedSource> {
+  const reader = await SourceReader.open(path);
+  try {
+    const content = new ContentReader(reader.content);
+    return { reader, content, head: await content.head(headBytesMax) };
+  } catch (error) {
+    await reader.close();
+    throw error;
+  }
+}
+
+/** Opens a source once more that stood where its archived content ends. Throws `SourceError` where it is another one by now. */
+export async function reopenAt(
+  path: string,
+  known: Checkpoint | null,
+  head: Uint8Array,
+  onPiece: (reader: SourceReader, content: ContentReader) => void,
+): Promise<PositionedSource> {
+  const source = await openFromStart(path);
+  const offset = known?.offset ?? 0;
+  const reached = await source.content.skipTo(offset, () => onPiece(source.reader, source.content));
+  const same = reached === offset && Buffer.compare(source.head, head) === 0;
+  if (same && (known === null || isContentOf(known, source.content))) return { ...source, known };
+  await source.reader.close();
+  throw changed(path);
+}
+
+function changed(path: string): SourceError {
+  const message = `${path} was changed while it was read; load it when nobody writes to it`;
+  return new SourceError('io', message, { path });
+}
+
+/** What is not compressed can't reach further than the file. */
+function mayReach(reader: SourceReader, offset: number): boolean {
+  return reader.compression !== 'none' || offset <= reader.fileBytes;
+}
+
+/** Those of the candidates, which ascend by offset, whose content it has. */
+async function matches(
+  content: ContentReader,
+  candidates: readonly Checkpoint[],
+  onPiece: () => void,
+): Promise<Checkpoint[]> {
+  const found: Checkpoint[] = [];
+  for (const candidate of candidates) {
+    if ((await content.skipTo(candidate.offset, onPiece)) < candidate.offset) break;
+    if (isContentOf(candidate, content)) found.push(candidate);
+  }
+  return found;
+}
+
+/** Those of the checkpoints whose content a file begins with, by ascending offset. */
+export async function knownBeginnings(
+  path: string,
+  checkpoints: readonly Checkpoint[],
+  onPiece: () => void,
+): Promise<Checkpoint[]> {
+  const { reader, content, head } = await openFromStart(path);
+  try {
+    const candidates = candidatesOf(checkpoints, head).filter(({ offset }) => mayReach(reader, offset));
+    return await matches(content, candidates, onPiece);
+  } finally {
+    await reader.close();
+  }
+}
+
+/** Opens a file where a part of it begins that a load has stored, so that it ends with that part. */
+export async function openPart(
+  path: string,
+  { from, until, writtenMs }: LoadedPart,
+  onPiece: () => void,
+): Promise<PositionedSource> {
+  const source = await openFromStart(path);
+  try {
+    await source.content.skipTo(from?.offset ?? 0, onPiece);
+    source.content.endAt(until.offset);
+    return { ...source, known: from, part: { offset: until.offset, writtenMs } };
+  } catch (error) {
+    await source.reader.close();
+    throw error;
+  }
+}
+
+/** Throws `SourceError` unless what was read of a source is the content of a checkpoint. */
+export function requireContentOf(checkpoint: Checkpoint, { content }: PositionedSource): void {
+  if (content.offset === checkpoint.offset && isContentOf(checkpoint, content)) return;
+  throw changed(content.path);
+}
+
+function isContentOf({ contentHash, tailHash }: Checkpoint, content: ContentReader): boolean {
+  if (contentHash !== null) return contentHash === content.digest();
+  return tailHash === sha256(content.tail());
+}

@@ -1,0 +1,152 @@
+import { ZSTDDecoder } from 'zstddec/stream';
+import { assert } from '../../engine/index.js';
+
+/** What we call of libzstd (`zstd.h`), compiled to WebAssembly. Pointers and sizes are 32 bits. */
+interface ZstdExports {
+  readonly memory: { readonly buffer: ArrayBuffer };
+  malloc(bytes: number): number;
+  free(pointer: number): void;
+  ZSTD_createDCtx(): number;
+  ZSTD_freeDCtx(context: number): number;
+  ZSTD_decompressStream(context: number, output: number, input: number): number;
+}
+
+/**
+ * The package's own streaming function takes libzstd's error codes for sizes and goes on, so we take the instance that it
+ * makes and call libzstd ourselves.
+ */
+class ZstdModule extends ZSTDDecoder {
+  /** The package calls this without a `this`, hence the variable of the module; its own is used when memory grows. */
+  override _init(result: { instance: { exports: unknown } }): void {
+    super._init(result);
+    instantiated = result.instance.exports as ZstdExports;
+  }
+}
+
+let instantiated: ZstdExports | undefined;
+
+let loading: Promise<ZstdExports> | undefined;
+
+/** libzstd, instantiated once a process. */
+export function loadZstd(): Promise<ZstdExports> {
+  loading ??= instantiate();
+  return loading;
+}
+
+async function instantiate(): Promise<ZstdExports> {
+  await new ZstdModule().init();
+  assert(instantiated !== undefined, 'the zstd module was instantiated elsewhere');
+  return instantiated;
+}
+
+/** Compressed bytes taken in at once, and content given out at once (one zstd block is at most 128 KiB). */
+const inputBytes = 128 * 1024;
+const outputBytes = 256 * 1024;
+
+/** ZSTD_inBuffer and ZSTD_outBuffer: pointer, size, position. */
+const bufferStructBytes = 12;
+
+/** `zstd_errors.h`: the codes that a damaged or unusual file leads to. */
+const errorTexts = new Map<number, string>([
+  [10, 'no zstd frame begins here'],
+  [12, 'the version of the format is not supported'],
+  [14, 'the frame uses a parameter that is not supported'],
+  [
+    16,
+    'the frame needs a window of more than 128 MiB (made with --long=28 or more); decompress it with zstd -dc --long=31',
+  ],
+  [20, 'the compressed data is corrupt'],
+  [22, 'the checksum does not match the content'],
+  [32, 'the frame was made with a dictionary, which is not there'],
+  [64, 'not enough memory'],
+]);
+
+/** Why libzstd can't go on. */
+export class ZstdError extends Error {
+  constructor(readonly zstdCode: number) {
+    super(errorTexts.get(zstdCode) ?? `zstd error ${zstdCode}`);
+    this.name = 'ZstdError';
+  }
+}
+
+/** One decompression, of any number of frames one after another, in the memory of one window (128 MiB at most). */
+export class ZstdStream {
+  private readonly context: number;
+  private readonly input: number;
+  private readonly output: number;
+  private readonly inputStruct: number;
+  private readonly outputStruct: number;
+  private lastResult = 0;
+  private inputEnd = 0;
+  private inputAt = 0;
+  private outputWasFull = false;
+  private freed = false;
+
+  constructor(private readonly zstd: ZstdExports) {
+    this.context = zstd.ZSTD_createDCtx();
+    this.input = zstd.malloc(inputBytes);
+    this.output = zstd.malloc(outputBytes);
+    this.inputStruct = zstd.malloc(bufferStructBytes);
+    this.outputStruct = zstd.malloc(bufferStructBytes);
+    assert(this.context !== 0 && this.outputStruct !== 0, 'no memory for a zstd decoder');
+  }
+
+  /** Whether every frame so far came to its end. */
+  get betweenFrames(): boolean {
+    return this.lastResult === 0;
+  }
+
+  /** Bytes of the input given last that were not consumed yet. */
+  get inputLeftBytes(): number {
+    return this.inputEnd - this.inputAt;
+  }
+
+  /** Gives compressed bytes; only when the last ones are used up. Returns how many were taken. */
+  give(bytes: Uint8Array): number {
+    assert(!this.freed && this.inputLeftBytes === 0, 'zstd input given too early');
+    const taken = Math.min(bytes.length, inputBytes);
+    new Uint8Array(this.zstd.memory.buffer, this.input, taken).set(bytes.subarray(0, taken));
+    this.inputAt = 0;
+    this.inputEnd = taken;
+    return taken;
+  }
+
+  /** The next content, as a copy; null when more input is needed. Throws `ZstdError`. */
+  take(): Uint8Array | null {
+    while (this.inputLeftBytes > 0 || this.outputWasFull) {
+      const produced = this.step();
+      if (produced > 0) return new Uint8Array(this.zstd.memory.buffer, this.output, produced).slice();
+    }
+    return null;
+  }
+
+  private step(): number {
+    const before = new DataView(this.zstd.memory.buffer);
+    setBuffer(before, this.inputStruct, this.input, this.inputEnd, this.inputAt);
+    setBuffer(before, this.outputStruct, this.output, outputBytes, 0);
+    const result = this.zstd.ZSTD_decompressStream(this.context, this.outputStruct, this.inputStruct) >>> 0;
+    // Error codes are small negative numbers (ZSTD_isError); everything else is a size.
+    if (result > 0xffff_ff00) throw new ZstdError(0x1_0000_0000 - result);
+    // A new view, because the call may have grown the memory, which detaches the old one.
+    const after = new DataView(this.zstd.memory.buffer);
+    const produced = after.getUint32(this.outputStruct + 8, true);
+    this.inputAt = after.getUint32(this.inputStruct + 8, true);
+    this.lastResult = result;
+    this.outputWasFull = produced === outputBytes;
+    return produced;
+  }
+
+  free(): void {
+    if (this.freed) return;
+    this.freed = true;
+    this.zstd.ZSTD_freeDCtx(this.context);
+    for (const pointer of [this.input, this.output, this.inputStruct, this.outputStruct])
+      this.zstd.free(pointer);
+  }
+}
+
+function setBuffer(view: DataView, struct: number, pointer: number, size: number, position: number): void {
+  view.setUint32(struct, pointer, true);
+  view.setUint32(struct + 4, size, true);
+  view.setUint32(struct + 8, position, true);
+}

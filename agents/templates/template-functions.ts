@@ -1,0 +1,88 @@
+import { printf } from './template-printf.js';
+import type { TemplateWork } from './template-work.js';
+import { compareValues, equalValues, isTrue, textOf, type TemplateValue } from './template-value.js';
+
+/**
+ * A function of Go's templates, and how many arguments it takes. The evaluator calls `and` and `or` with no more values than it takes to know,
+ * and counts the characters of values and result; what is longer meanwhile is for the function to count.
+ */
+export interface TemplateFunction {
+  readonly argumentsMin: number;
+  readonly argumentsMax: number;
+  readonly call: (values: readonly TemplateValue[], work: TemplateWork) => TemplateValue;
+}
+
+/** `template-parser.ts` knows one more, `index` with the record as its first argument. */
+export const templateFunctions: ReadonlyMap<string, TemplateFunction> = new Map<string, TemplateFunction>([
+  [
+    'eq',
+    {
+      argumentsMin: 2,
+      argumentsMax: Infinity,
+      call: ([first, ...rest]) => rest.some((value) => equalValues(first, value)),
+    },
+  ],
+  ['ne', { argumentsMin: 2, argumentsMax: 2, call: ([a, b]) => !equalValues(a, b) }],
+  ['lt', comparison((order) => order < 0)],
+  ['le', comparison((order) => order <= 0)],
+  ['gt', comparison((order) => order > 0)],
+  ['ge', comparison((order) => order >= 0)],
+  ['and', { argumentsMin: 1, argumentsMax: Infinity, call: (values) => pick(false, values) }],
+  ['or', { argumentsMin: 1, argumentsMax: Infinity, call: (values) => pick(true, values) }],
+  ['not', { argumentsMin: 1, argumentsMax: 1, call: ([value]) => !isTrue(value) }],
+  ['len', { argumentsMin: 1, argumentsMax: 1, call: ([value]) => BigInt(Buffer.byteLength(textOf(value))) }],
+  ['index', { argumentsMin: 2, argumentsMax: 2, call: ([value, at]) => byteAt(textOf(value), at) }],
+  [
+    'slice',
+    { argumentsMin: 1, argumentsMax: 3, call: ([value, from, to]) => sliceBytes(textOf(value), from, to) },
+  ],
+  ['print', { argumentsMin: 0, argumentsMax: Infinity, call: print }],
+  [
+    'printf',
+    {
+      argumentsMin: 1,
+      argumentsMax: Infinity,
+      call: ([format, ...values], work) => printf(textOf(format), values, work),
+    },
+  ],
+]);
+
+/** The first value that is as true as `stopAt` says, else the last. */
+function pick(stopAt: boolean, values: readonly TemplateValue[]): TemplateValue {
+  return values.find((value, i) => isTrue(value) === stopAt || i === values.length - 1);
+}
+
+/** What can't be compared (`lt .status 400` of a status `-`) is false. */
+function comparison(holds: (order: number) => boolean): TemplateFunction {
+  return {
+    argumentsMin: 2,
+    argumentsMax: 2,
+    call: ([a, b]) => {
+      const order = compareValues(a, b);
+      return order !== undefined && holds(order);
+    },
+  };
+}
+
+/** As Go's `fmt.Sprint`: a blank between two values of which neither is a string. */
+function print(values: readonly TemplateValue[]): string {
+  return values.reduce<string>((text, value, i) => {
+    const before = values[i - 1];
+    const blank = i > 0 && typeof value !== 'string' && typeof before !== 'string' ? ' ' : '';
+    return text + blank + textOf(value);
+  }, '');
+}
+
+/** Go indexes strings by byte and gives its number; outside of the string there is nothing. */
+function byteAt(text: string, at: TemplateValue): TemplateValue {
+  const byte = typeof at === 'bigint' ? Buffer.from(text)[Number(at)] : undefined;
+  return byte === undefined ? undefined : BigInt(byte);
+}
+
+/** Bytes [from, to) of a string, cut to what there is; half characters become U+FFFD. */
+function sliceBytes(text: string, from: TemplateValue, to: TemplateValue): TemplateValue {
+  const bytes = Buffer.from(text);
+  const start = typeof from === 'bigint' && from > 0n ? Number(from) : 0;
+  const end = typeof to === 'bigint' ? Math.max(0, Number(to)) : bytes.length;
+  return bytes.subarray(start, end).toString();
+}

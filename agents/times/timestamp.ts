@@ -1,0 +1,242 @@
+import { LogstrataError } from '../../engine/index.js';
+import { parseGoLayout, Step, type GoLayout } from './go-layout.js';
+import { readByLayout, TimeParts, ZoneSource } from './layout-reader.js';
+import { findZone, type Zone } from './zone.js';
+
+/** Formats that have a name; a format in a configuration is one of these in any case, or a Go layout. */
+export const timestampFormatNames = ['rfc3339', 'rfc3339nano', 'common', 'stamp', 'unix'] as const;
+
+export type TimestampFormatName = (typeof timestampFormatNames)[number];
+
+/**
+ * Reads a text as milliseconds since the epoch (fractions of a millisecond are cut off), or null when it is not in
+ * the format or names a time that does not exist. `writtenMs` is needed for formats without a year or a date: the text was written no
+ * later than that, but for the little that clocks are apart.
+ *
+ * @param year for texts without a year: which one it is, or what finds out how many years before the latest possible one it is,
+ *   from its time in that one (a 29th of February that it does not have is the 1st of March)
+ */
+export type TimestampReader = (text: string, writtenMs: number, year?: YearOfText) => number | null;
+
+/** The year of a text that names none, where more is known of it than when it was written. */
+export type YearOfText = number | ((latestMs: number) => number);
+
+const dayMs = 86_400_000;
+
+/**
+ * How far a time may lie ahead of the clock that it is read by: clocks are apart, and zones are mistaken. Taken for past, a line of
+ * one second ahead would be a year old, and retention would take it. Where the date is missing too, more than an hour would make
+ * this evening of yesterday's.
+ */
+const aheadMsMax = { withoutYear: dayMs, withoutDate: 3_600_000 };
+
+/** A `unix` number from here on can't be seconds (it would be the year 5138), so it does not read: most likely it is milliseconds. */
+const unixSecondsMax = 1e11;
+
+/** In this many years there is a 29th of February, also around 1900 and 2100. */
+const leapYearsApartMax = 8;
+
+/** Whether `name`, in lower case, is a named format; anything else is a Go layout. */
+export function isTimestampFormatName(name: string): name is TimestampFormatName {
+  return (timestampFormatNames as readonly string[]).includes(name);
+}
+
+/**
+ * Compiles a format. Texts without an offset are wall times of the format's zone, else of `defaultTimezone`; `Zone`
+ * says what happens when clocks change. An abbreviation other than UTC and GMT is ambiguous (`CST` is three zones), so
+ * it is believed to be the format's own zone, and without one the text does not read. Throws `invalid` for an unknown format or zone.
+ */
+export function compileTimestamp(format: TimestampFormat, defaultTimezone: string): TimestampReader {
+  const zone = findZone(format.timezone ?? defaultTimezone);
+  const name = format.format.toLowerCase();
+  if (!isTimestampFormatName(name))
+    return layoutReader(parseGoLayout(format.format), zone, format.timezone !== undefined);
+  switch (name) {
+    case 'rfc3339':
+    case 'rfc3339nano':
+      return layoutReader(rfc3339Layout(), zone, true);
+    case 'common':
+      return layoutReader(parseGoLayout('02/Jan/2006:15:04:05 -0700'), zone, true);
+    case 'stamp':
+      return layoutReader(parseGoLayout('Jan _2 15:04:05'), zone, true);
+    case 'unix':
+      return readUnixSeconds;
+  }
+}
+
+/** The message of what is wrong with a format or its zone, or undefined. */
+export function timestampProblem(format: TimestampFormat): string | undefined {
+  try {
+    compileTimestamp(format, 'UTC');
+    return undefined;
+  } catch (error) {
+    if (error instanceof LogstrataError) return error.message;
+    throw error;
+  }
+}
+
+/** As Go's `time.RFC3339`, with the blank and the small letters that RFC 3339 (5.6) allows; any number of digits behind the seconds. */
+function rfc3339Layout(): GoLayout {
+  const layout = parseGoLayout('2006-01-02T15:04:05Z07:00');
+  const steps = layout.steps.map((step) => (step === Step.literal + 84 ? Step.dateTimeSeparator : step));
+  return { ...layout, steps };
+}
+
+/** Whether texts of a format say their year. */
+function hasYear({ format }: TimestampFormat): boolean {
+  const name = format.toLowerCase();
+  return isTimestampFormatName(name) ? name !== 'stamp' : parseGoLayout(format).parts.has('year');
+}
+
+/** Whether texts of a format have a date without its year. */
+export function lacksYear(format: TimestampFormat): boolean {
+  const name = format.format.toLowerCase();
+  return !hasYear(format) && (isTimestampFormatName(name) || hasDate(parseGoLayout(format.format).parts));
+}
+
+/** Whether a field's texts lack their year, or their date. */
+export function isUndated(format: TimestampFormat | undefined): boolean {
+  return format !== undefined && !hasYear(format);
+}
+
+function hasDate(parts: GoLayout['parts']): boolean {
+  return parts.has('month') || parts.has('day of the year');
+}
+
+function layoutReader(layout: GoLayout, zone: Zone, zoneIsGiven: boolean): TimestampReader {
+  const parts = new TimeParts();
+  const isDated = hasDate(layout.parts);
+  return (text, writtenMs, year) => {
+    if (!readByLayout(layout, text, parts)) return null;
+    if (parts.zoneSource === ZoneSource.abbreviation && !zoneIsGiven) return null;
+    if (parts.halfDay === 2 && parts.hour < 12) parts.hour += 12;
+    else if (parts.halfDay === 1 && parts.hour === 12) parts.hour = 0;
+    if (parts.year >= 0) return instantInYear(parts, parts.year, zone);
+    if (!isDated) return latestDay(parts, zone, writtenMs);
+    return typeof year === 'number'
+      ? instantInYear(parts, year, zone)
+      : latestYear(parts, zone, writtenMs, year);
+  };
+}
+
+/** The instant of the parts in a year, or null when the year has no such day. */
+function instantInYear(parts: TimeParts, year: number, zone: Zone): number | null {
+  if (parts.dayOfYear > 0) {
+    if (parts.dayOfYear > (isLeapYear(year) ? 366 : 365)) return null;
+    if (parts.month > 0 && !isDayOf(parts, year, daysIn(parts, year))) return null;
+  } else {
+    const month = parts.month < 0 ? 1 : parts.month;
+    const day = parts.day < 0 ? 1 : parts.day;
+    if (day < 1 || day > daysInMonth(year, month)) return null;
+  }
+  return instantOfDay(parts, daysIn(parts, year), zone);
+}
+
+/** Days from the epoch to the day of the parts in a year; a day that the year does not have goes on into the next month. */
+function daysIn({ dayOfYear, month, day }: TimeParts, year: number): number {
+  if (dayOfYear > 0) return daysOf(year, 1, 1) + dayOfYear - 1;
+  return daysOf(year, month < 0 ? 1 : month, day < 0 ? 1 : day);
+}
+
+/** Whether month and day, where both are told beside the day of the year, agree with it. */
+function isDayOf(parts: TimeParts, year: number, days: number): boolean {
+  const first = daysOf(year, parts.month, 1);
+  if (parts.day < 0) return days >= first && days < first + daysInMonth(year, parts.month);
+  return days === first + parts.day - 1 && parts.day <= daysInMonth(year, parts.month);
+}
+
+function instantOfDay(parts: TimeParts, days: number, zone: Zone): number {
+  const ofDayMs = ((parts.hour * 60 + parts.minute) * 60 + parts.second) * 1000 + parts.millisecond;
+  const wallMs = days * dayMs + ofDayMs;
+  return parts.zoneSource === ZoneSource.offset
+    ? wallMs - parts.offsetSeconds * 1000
+    : zone.instantOf(wallMs);
+}
+
+/** In the latest year possible, or so many years before; where that has no such day, in the last year before it that has. */
+function latestYear(
+  parts: TimeParts,
+  zone: Zone,
+  writtenMs: number,
+  yearsBack: (latestMs: number) => number = () => 0,
+): number | null {
+  const limitMs = writtenMs + aheadMsMax.withoutYear;
+  let year = yearOfDays(Math.floor((limitMs + dayMs) / dayMs));
+  if (lastInstant(parts, year, zone) === null) return null;
+  let latestMs = instantOfDay(parts, daysIn(parts, year), zone);
+  for (; latestMs > limitMs; latestMs = instantOfDay(parts, daysIn(parts, year), zone)) year--;
+  return lastInstant(parts, year - yearsBack(latestMs), zone);
+}
+
+/** In `year`, or in the last before it that has such a day. */
+function lastInstant(parts: TimeParts, year: number, zone: Zone): number | null {
+  for (let tries = 0; tries <= leapYearsApartMax; tries++) {
+    const instantMs = instantInYear(parts, year - tries, zone);
+    if (instantMs !== null) return instantMs;
+  }
+  return null;
+}
+
+function latestDay(parts: TimeParts, zone: Zone, writtenMs: number): number | null {
+  const limitMs = writtenMs + aheadMsMax.withoutDate;
+  const latest = Math.floor(limitMs / dayMs) + 1;
+  for (let days = latest; days >= latest - 3; days--) {
+    const instantMs = instantOfDay(parts, days, zone);
+    if (instantMs <= limitMs) return instantMs;
+  }
+  return null;
+}
+
+function isLeapYear(year: number): boolean {
+  return (year & 3) === 0 && (year % 100 !== 0 || year % 400 === 0);
+}
+
+const monthDays = Int32Array.of(0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31);
+
+function daysInMonth(year: number, month: number): number {
+  return month === 2 && isLeapYear(year) ? 29 : monthDays[month]!;
+}
+
+/** Days from the epoch to a day of the proleptic Gregorian calendar; years are counted from March, so that the leap day is the last. */
+function daysOf(year: number, month: number, day: number): number {
+  const marchYear = month > 2 ? year : year - 1;
+  const era = Math.floor(marchYear / 400);
+  const yearOfEra = marchYear - era * 400;
+  const monthFromMarch = month > 2 ? month - 3 : month + 9;
+  const dayOfYear = (((153 * monthFromMarch + 2) / 5) | 0) + day - 1;
+  return era * 146_097 + yearOfEra * 365 + (yearOfEra >> 2) - ((yearOfEra / 100) | 0) + dayOfYear - 719_468;
+}
+
+/** The year that a day lies in; the estimate is off by one at most. */
+function yearOfDays(days: number): number {
+  const year = Math.floor(days / 365.2425) + 1970;
+  if (daysOf(year, 1, 1) > days) return year - 1;
+  return daysOf(year + 1, 1, 1) <= days ? year + 1 : year;
+}
+
+const unixPattern = /^([+-]?)(\d{1,12})(?:\.(\d*))?$/;
+const scientificPattern = /^[+-]?\d+(?:\.\d+)?[eE][+-]?\d{1,3}$/;
+
+/** Seconds since the epoch with an optional fraction; numbers of JSON with an exponent as well. */
+function readUnixSeconds(text: string): number | null {
+  const match = unixPattern.exec(text);
+  if (match === null) {
+    const seconds = scientificPattern.test(text) ? Number(text) : NaN;
+    return Math.abs(seconds) < unixSecondsMax ? Math.floor(seconds * 1000) : null;
+  }
+  const seconds = Number(match[2]);
+  if (seconds >= unixSecondsMax) return null;
+  const fraction = match[3] ?? '';
+  const milliseconds = fraction === '' ? 0 : Number(fraction.slice(0, 3).padEnd(3, '0'));
+  const timeMs = seconds * 1000 + milliseconds;
+  if (match[1] !== '-') return timeMs;
+  const cutOff = fraction.length > 3 && /[1-9]/.test(fraction.slice(3)) ? 1 : 0;
+  return 0 - timeMs - cutOff;
+}
+
+export interface TimestampFormat {
+  /** A name of `timestampFormatNames` in lower case, or a Go layout. */
+  readonly format: string;
+  /** IANA name, `UTC`, `Local` or an offset, for texts that carry none. Absent: the server's. */
+  readonly timezone?: string;
+}

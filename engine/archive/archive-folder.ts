@@ -1,0 +1,484 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { assert } from '../terms/assert.js';
+import type { AgentStore, Archive } from './archive.js';
+import { isLogstrataError, LogstrataError } from '../terms/errors.js';
+import { everyStep } from '../terms/every-step.js';
+import { maintenanceIntervalMs } from '../terms/limits.js';
+import { AgentRetention, type RetentionOutlook } from '../maintenance/agent-retention.js';
+import type { Retention, RetentionEvent } from '../store/manifest/retention-change.js';
+import { repairAgent, type RepairReport } from '../maintenance/repair.js';
+import { verifyOpening, type VerifyOptions, type VerifyReport } from '../maintenance/verify.js';
+import { BackgroundCompaction, type BackgroundAgent } from '../maintenance/background.js';
+import { isAgentName, sameSchema, type Schema } from '../terms/schema.js';
+import { WorkerPool, workersDefault } from '../workers/worker-pool.js';
+import { AgentFolders } from '../store/manifest/agent-folders.js';
+import { AgentState } from '../store/reading/agent-state.js';
+import { AgentWriter } from '../store/writer/agent-writer.js';
+import { arrowModules } from '../store/hot/arrow-modules.js';
+import { BufferPool, poolBytesDefault } from '../store/reading/buffer-pool.js';
+import type { Committer } from '../store/manifest/committer.js';
+import type { Directory } from '../store/disk/directory.js';
+import { Follower } from '../store/reading/follower.js';
+import type { RetentionPolicy } from '../store/manifest/manifest.js';
+import { settingsOf, type OpenOptions, type Settings } from './open-options.js';
+import { openRealDirectory } from '../store/disk/real-directory.js';
+import { cleanUp, readCommitted, readStoredManifest, type Heads } from '../store/reading/recovery.js';
+import { RemoteCommitter } from '../store/writer/remote-committer.js';
+import { Removals } from '../store/reading/removals.js';
+import { Store } from './store.js';
+import type { ChannelOperation } from '../store/writer/writer-channel.js';
+import {
+  connectToWriter,
+  lockForWriting,
+  type WriterLink,
+  type WriterLock,
+} from '../store/writer/writer-link.js';
+import { refused, writerOperations } from '../store/writer/writer-operations.js';
+import type { RepairOptions } from '../maintenance/repair-context.js';
+
+/** How often, and how long, a writer that is stopping is asked again until it has gone. */
+const writerRetryMs = 20;
+const writerAttemptsMax = 250;
+
+interface OpenAgent {
+  readonly store: Store;
+  readonly state: AgentState;
+  readonly follower: Follower;
+  writer: AgentWriter | undefined;
+  removals: Removals | undefined;
+  readonly retention: AgentRetention;
+}
+
+/**
+ * Opens the data folder at `path`. In write mode the folder is created where missing, and this process becomes its one
+ * writer; when another process is, commits go through that one. Throws `locked` when both would be of role `serve`,
+ * and `not_found` in read mode when there is no such folder.
+ */
+export async function openArchive(path: string, options: OpenOptions): Promise<Archive> {
+  const directory = await openRealDirectory(path, { create: options.mode === 'write' });
+  const archive = new ArchiveFolder(directory, options, {
+    lock: () => lockForWriting(directory.location, options.role),
+    connect: () => connectToWriter(directory.location),
+  });
+  await archive.start();
+  return archive;
+}
+
+/** How an archive finds the other processes on its folder. A folder in memory has none. */
+export interface Neighbours {
+  /** The lock, or undefined when another process holds it. */
+  lock(): Promise<WriterLock | undefined>;
+  /** A link to the process that holds the lock, or undefined when there is none. */
+  connect(): Promise<WriterLink | undefined>;
+}
+
+/** An archive on any directory: `openArchive` for a real one, tests for those in memory. */
+export class ArchiveFolder implements Archive {
+  private readonly settings: Settings;
+  private readonly pool: BufferPool;
+  private readonly workers: WorkerPool;
+  private readonly ownWorkers: WorkerPool | undefined;
+  private readonly background: BackgroundCompaction | undefined;
+  private readonly opened = new Map<string, Promise<OpenAgent>>();
+  private lock: WriterLock | undefined;
+  /** The lock is being tried for. */
+  private locking: Promise<void> | undefined;
+  private readStatus: () => unknown = () => undefined;
+  /** Other processes can commit through this one. */
+  private serving = false;
+  private takingOver: Promise<void> | undefined;
+  private link: WriterLink | undefined;
+  private connecting: Promise<WriterLink | undefined> | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private maintaining: Promise<void> | undefined;
+  private lastWarning: string | undefined;
+  private readonly folders: AgentFolders;
+  private closed = false;
+
+  constructor(
+    private readonly directory: Directory,
+    options: OpenOptions,
+    private readonly neighbours: Neighbours,
+  ) {
+    this.settings = settingsOf(options);
+    this.folders = new AgentFolders(directory, this.settings.onWarning);
+    if (options.background !== undefined)
+      this.background = new BackgroundCompaction({ directory, ...this.settings, ...options.background });
+    this.ownWorkers = options.workers === undefined ? new WorkerPool(workersDefault()) : undefined;
+    this.workers = options.workers ?? this.ownWorkers!;
+    this.pool = new BufferPool(options.cacheBytes ?? poolBytesDefault());
+  }
+
+  get location(): string {
+    return this.directory.location;
+  }
+
+  async start(): Promise<void> {
+    if (this.settings.mode === 'write') await this.becomeWriterOrFollow();
+    // A server does not wait for it in the middle of what it answers.
+    if (this.settings.role === 'serve') arrowModules();
+    this.timer = setInterval(() => void this.maintain(), maintenanceIntervalMs);
+    this.timer.unref();
+  }
+
+  private async becomeWriterOrFollow(): Promise<void> {
+    try {
+      this.lock = await this.neighbours.lock();
+    } catch (error) {
+      // A server answers what is stored all the same, and takes the lock once there is room for it.
+      if (this.settings.role !== 'serve' || !isLogstrataError(error) || error.code !== 'disk_full')
+        throw error;
+      return this.warn(error.message);
+    }
+    if (this.lock !== undefined) {
+      this.serve(this.lock);
+      return;
+    }
+    const link = await this.writerLink();
+    if (link === undefined) return this.becomeWriterOrFollow();
+    if (link.holder.role === 'serve' && this.settings.role === 'serve') {
+      await link.close();
+      throw new LogstrataError(
+        'locked',
+        `${this.location} is served already, by process ${link.holder.pid}: stop that one, or give this one another --data folder`,
+        { path: this.location },
+      );
+    }
+  }
+
+  /** The link to the writer of another process, made anew where it has gone; undefined when there is no writer. */
+  private async writerLink(): Promise<WriterLink | undefined> {
+    if (this.link?.alive) return this.link;
+    this.connecting ??= this.neighbours.connect().finally(() => {
+      this.connecting = undefined;
+    });
+    this.link = await this.connecting;
+    return this.link;
+  }
+
+  /**
+   * Asks the writer of another process; undefined when there is none, or it is this one. One that is stopping refuses, and
+   * has gone soon after: only then it is known who comes after it.
+   */
+  private async askWriter<T>(ask: (link: WriterLink) => Promise<T>): Promise<T | undefined> {
+    for (let attempt = 1; ; attempt++) {
+      const link = this.lock === undefined ? await this.writerLink() : undefined;
+      // The link may be to the lock that this very process has taken meanwhile, which nobody answers for yet.
+      await this.locking?.catch(() => undefined);
+      if (link === undefined || this.lock !== undefined) return undefined;
+      try {
+        return await ask(link);
+      } catch (error) {
+        if (!isLogstrataError(error) || error.code !== 'closed' || attempt === writerAttemptsMax) throw error;
+      }
+      await delay(writerRetryMs);
+    }
+  }
+
+  agents(): Promise<string[]> {
+    return this.folders.agents();
+  }
+
+  async agent(name: string, schema?: Schema, retention?: Retention): Promise<AgentStore> {
+    if (this.closed) throw new LogstrataError('closed', `the archive ${this.location} is closed`);
+    if (!isAgentName(name)) {
+      throw new LogstrataError(
+        'invalid',
+        `${JSON.stringify(name)} is no agent name: letters, digits, ".", "_" and "-"`,
+      );
+    }
+    let opening = this.opened.get(name);
+    if (opening === undefined) {
+      opening = this.openAgent(name, schema);
+      this.opened.set(name, opening);
+      opening.catch(() => this.opened.delete(name));
+    }
+    const { store, writer } = await opening;
+    if (retention !== undefined) {
+      store.context.retention = retention;
+      await writer?.keepNew(retention);
+    }
+    return store;
+  }
+
+  async redefine(name: string, schema: Schema, retention: Retention | undefined): Promise<AgentStore> {
+    const store = await this.agent(name, schema, retention);
+    const agent = await this.opened.get(name)!;
+    if (!sameSchema(agent.state.schema, schema)) {
+      if (agent.writer === undefined) agent.state.show(schema);
+      else await agent.writer.takeSchema(schema);
+    }
+    agent.store.context.retention = retention;
+    agent.retention.hasten();
+    return store;
+  }
+
+  async repair(name: string, options: RepairOptions): Promise<RepairReport> {
+    assert(!this.opened.has(name), 'an agent is repaired before it is opened');
+    const { directory, workers } = this;
+    if (this.lock === undefined) {
+      const holder = this.link?.holder;
+      const who = holder === undefined ? 'another process' : `process ${holder.pid} (${holder.role})`;
+      throw new LogstrataError('locked', `${who} writes to ${this.location}: stop it, and repair then`, {
+        path: this.location,
+      });
+    }
+    const { now, codec } = this.settings;
+    const id = randomBytes(6).toString('hex');
+    return repairAgent({ directory, agent: name, id, now, codec, workers }, options);
+  }
+
+  verify(name: string, options: VerifyOptions = {}): Promise<VerifyReport> {
+    return verifyOpening(this.directory, name, () => this.agent(name), options);
+  }
+
+  private async openAgent(name: string, schema: Schema | undefined): Promise<OpenAgent> {
+    const shown = schema ?? (await this.storedSchema(name));
+    const state = new AgentState(this.directory, name, shown, this.pool);
+    const { now, codec, zstdAfterMs, onRetention } = this.settings;
+    const { workers } = this;
+    const follower = new Follower(this.directory, state, () =>
+      this.askWriter(async (link) => (await link.request('heads', { agent: name })) as Heads),
+    );
+    const access = {
+      follows: true,
+      refresh: () => follower.refresh(),
+      committer: () => this.committer(name, state.schema),
+    };
+    const store = new Store({
+      directory: this.directory,
+      state,
+      access,
+      now,
+      codec,
+      zstdAfterMs,
+      workers,
+      retention: undefined,
+    });
+    const agent: OpenAgent = {
+      store,
+      state,
+      follower,
+      writer: undefined,
+      removals: undefined,
+      retention: new AgentRetention(state, now, onRetention),
+    };
+    if (this.lock !== undefined) await this.takeOver(agent);
+    else await follower.refresh();
+    if (state.damage !== undefined) this.settings.onWarning(`agent ${name}: ${state.damage.message}`);
+    return agent;
+  }
+
+  private async storedSchema(name: string): Promise<Schema> {
+    const manifest = await readStoredManifest(this.directory, name);
+    const schema = manifest?.schemas.at(-1)?.schema;
+    if (schema === undefined) {
+      throw new LogstrataError('not_found', `agent "${name}" has no records in ${this.location}`, {
+        path: name,
+      });
+    }
+    return schema;
+  }
+
+  /** Reads what is committed, removes what crashes have left, and commits from now on. */
+  private async takeOver(agent: OpenAgent): Promise<void> {
+    const { state, store } = agent;
+    const { now, graceMs, codec, removalDelayMs } = this.settings;
+    const { workers } = this;
+    await agent.follower.end(async () => {
+      await readCommitted(this.directory, state, () => Promise.resolve(undefined), 'writer');
+      const removals = new Removals(this.directory, state, removalDelayMs, now);
+      const writer = new AgentWriter(this.directory, state, removals, { now, graceMs, codec, workers });
+      if (state.damage === undefined) {
+        await cleanUp(this.directory, state);
+        await writer.takeSchema();
+      }
+      agent.writer = writer;
+      agent.removals = removals;
+      store.context.access = {
+        follows: false,
+        refresh: () => undefined,
+        committer: () => Promise.resolve(writer),
+      };
+    });
+  }
+
+  /** The writer of another process, or this one where the other has gone. */
+  private async committer(name: string, schema: Schema): Promise<Committer> {
+    if (this.settings.mode === 'read') throw new LogstrataError('invalid', 'this archive was opened to read');
+    return this.asWriter<Committer>(
+      async (link) => {
+        const opened = (await link.request('open', { agent: name, schema })) as { schemaVersion: number };
+        return new RemoteCommitter(link, name, schema, opened.schemaVersion);
+      },
+      () => this.writerOf(name, schema),
+    );
+  }
+
+  /** Has something done by the writer of another process, or by this one where the other has gone. */
+  private async asWriter<T>(ask: (link: WriterLink) => Promise<T>, here: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; attempt <= writerAttemptsMax; attempt++) {
+      const answer = await this.askWriter(ask);
+      if (answer !== undefined) return answer;
+      await this.tryToBecomeWriter();
+      if (this.lock !== undefined) return here();
+    }
+    throw new LogstrataError('locked', `other processes go on taking the lock on ${this.location}`, {
+      path: this.location,
+    });
+  }
+
+  /** For the requests of other processes. */
+  private async writerOf(name: string, schema?: Schema): Promise<AgentWriter> {
+    await this.agent(name, schema);
+    const { writer } = await this.opened.get(name)!;
+    if (writer === undefined) throw new LogstrataError('closed', 'this process does not write any more');
+    return writer;
+  }
+
+  private maintain(): Promise<void> {
+    this.maintaining ??= this.maintainOnce().finally(() => {
+      this.maintaining = undefined;
+    });
+    return this.maintaining;
+  }
+
+  private async maintainOnce(): Promise<void> {
+    try {
+      // A server that began while a load was the writer becomes it once that has ended; a load when it has to commit.
+      if (this.settings.mode === 'write' && this.settings.role === 'serve') await this.tryToBecomeWriter();
+      if (this.lock === undefined) return;
+      for (const opening of this.opened.values()) {
+        const agent = await opening;
+        await agent.writer?.maintain();
+        if (this.background?.isAlone === true && agent.retention.isDue) await this.retire(agent);
+      }
+      if (this.background?.isAlone === true) this.background.tick(await this.backgroundAgents());
+      this.lastWarning = undefined;
+    } catch (error) {
+      this.warn(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  /** Tells what upkeep has met, once until it is over. */
+  private warn(message: string): void {
+    if (message !== this.lastWarning) this.settings.onWarning(message);
+    this.lastWarning = message;
+  }
+
+  private async retire({ retention, writer, store }: OpenAgent): Promise<void> {
+    await retention.look(writer, store.context.retention);
+  }
+
+  async applyRetention(name: string, policy: RetentionPolicy): Promise<readonly RetentionEvent[]> {
+    const { periodMs, bytesMax } = policy;
+    const args = { agent: name, policy: { periodMs, bytesMax } };
+    return this.asWriter(
+      async (link) => (await link.request('apply_retention', args)) as readonly RetentionEvent[],
+      () => this.applyHere(name, policy),
+    );
+  }
+
+  private async applyHere(name: string, policy: RetentionPolicy): Promise<readonly RetentionEvent[]> {
+    const writer = await this.writerOf(name);
+    const { retention, store } = await this.opened.get(name)!;
+    return retention.apply(writer, policy, store.context.retention);
+  }
+
+  async retentionOutlook(name: string, policy?: RetentionPolicy): Promise<RetentionOutlook> {
+    await this.agent(name);
+    const { store, retention } = await this.opened.get(name)!;
+    await store.context.access.refresh();
+    return retention.outlook(policy);
+  }
+
+  /** Looks at once for records that retention has an end for, in every agent. */
+  async retireNow(): Promise<void> {
+    for (const opening of this.opened.values()) await this.retire(await opening);
+  }
+
+  private async backgroundAgents(): Promise<BackgroundAgent[]> {
+    const agents: BackgroundAgent[] = [];
+    for (const opening of this.opened.values()) {
+      const { state, writer } = await opening;
+      if (writer !== undefined) agents.push({ state, committer: writer });
+    }
+    return agents;
+  }
+
+  /** Does the next piece of compaction at once, and says whether there was any to do. */
+  async compactNext(): Promise<boolean> {
+    return (await this.background?.runOnce(await this.backgroundAgents())) ?? false;
+  }
+
+  /** Takes the lock if no other process has it. What fails behind that is tried again the next time. */
+  private tryToBecomeWriter(): Promise<void> {
+    this.takingOver ??= this.becomeWriter().finally(() => {
+      this.takingOver = undefined;
+    });
+    return this.takingOver;
+  }
+
+  private async becomeWriter(): Promise<void> {
+    if (this.serving || this.link?.alive) return;
+    if (this.lock === undefined) {
+      this.locking = this.takeLock();
+      await this.locking.finally(() => {
+        this.locking = undefined;
+      });
+    }
+    if (this.lock === undefined) return;
+    for (const opening of this.opened.values()) await this.takeOver(await opening);
+    this.serve(this.lock);
+  }
+
+  private async takeLock(): Promise<void> {
+    this.lock = await this.neighbours.lock();
+  }
+
+  private serve(lock: WriterLock): void {
+    this.serving = true;
+    const operations = writerOperations((agent, schema) => this.writerOf(agent, schema));
+    const status = (): Promise<unknown> => Promise.resolve(this.readStatus() ?? null);
+    const applyRetention: ChannelOperation = (args) => {
+      const { agent, policy } = args as { agent: string; policy: RetentionPolicy };
+      return this.applyHere(agent, policy);
+    };
+    const all = { ...operations, status, apply_retention: applyRetention };
+    const refusal = `process ${process.pid} (${this.settings.role}) works alone on ${this.location}: wait until it has ended`;
+    lock.serve(this.settings.alone ? refused(all, refusal) : all);
+  }
+
+  provideStatus(read: () => unknown): void {
+    this.readStatus = read;
+  }
+
+  async writerStatus(): Promise<unknown> {
+    if (this.lock !== undefined) return this.readStatus();
+    return (await this.askWriter((link) => link.request('status', {}))) ?? undefined;
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    clearInterval(this.timer);
+    await everyStep([
+      () => this.maintaining,
+      () => this.background?.stop(),
+      () => this.lock?.stopServing(),
+      () => everyStep([...this.opened.values()].map((opening) => () => this.closeAgent(opening))),
+      () => this.pool.close(),
+      () => this.link?.close(),
+      () => this.lock?.release(),
+      () => this.ownWorkers?.close(),
+    ]);
+  }
+
+  private async closeAgent(opening: Promise<OpenAgent>): Promise<void> {
+    const agent = await opening.catch(() => undefined);
+    if (agent === undefined) return;
+    const { writer, removals, state } = agent;
+    await everyStep([() => writer?.close(), () => removals?.run('now'), () => state.close()]);
+  }
+}

@@ -1,0 +1,106 @@
+import type { RecordBatch } from '../columns/column.js';
+import type { Query } from '../scan/plan/query.js';
+import type { SelectedRows } from '../scan/selected-rows.js';
+import type { Schema } from '../terms/schema.js';
+import type { Snapshot } from '../store/reading/snapshot.js';
+import type {
+  AppendResult,
+  CommitExtras,
+  LoadOptions,
+  LoadSession,
+  RejectedLine,
+} from '../store/manifest/commit.js';
+import type { LostLoad } from '../store/manifest/lost-loads.js';
+import type { RepairReport } from '../maintenance/repair.js';
+import type { Retention, RetentionEvent } from '../store/manifest/retention-change.js';
+import type { Checkpoint, RejectedEntry, RetentionPolicy } from '../store/manifest/manifest.js';
+import type { Scan, ScanOptions } from '../scan/plan/scan.js';
+import type { CompactOptions, CompactResult } from '../maintenance/compaction.js';
+import type { VerifyOptions, VerifyReport } from '../maintenance/verify.js';
+import type { StoreStats } from '../maintenance/stats.js';
+import type { RetentionOutlook } from '../maintenance/agent-retention.js';
+import type { RepairOptions } from '../maintenance/repair-context.js';
+
+/**
+ * A data folder. Opened to write, this process holds the folder's lock, or, when another process does, commits
+ * through that one. Opened to read, it follows whatever the writer publishes.
+ */
+export interface Archive {
+  /** Absolute path of the data folder, for messages. */
+  readonly location: string;
+  /** Agents that have a folder with anything of theirs in it, also where their manifest is lost. Sorted. */
+  agents(): Promise<string[]>;
+  /**
+   * The store of one agent. With `schema` the store takes it as its current one (creating the store, or adding a schema
+   * version, in write mode); without, the store must be there (`not_found`). Without `retention` its records are kept for
+   * ever, or as long as an earlier call has said.
+   */
+  agent(name: string, schema?: Schema, retention?: Retention): Promise<AgentStore>;
+  /**
+   * Gives an agent other fields and another retention, or none, while it is open; records that are stored stay as they are. Nothing of
+   * this process may be appending to it meanwhile. After a failure all is as before.
+   */
+  redefine(name: string, schema: Schema, retention: Retention | undefined): Promise<AgentStore>;
+  /**
+   * Puts a policy in force at once, in the process that writes, and has it take what is over; `retention` is what the agent's file says.
+   * Tells what has happened. Throws `conflict` where that process has another policy of the agent, `not_found` for one without records.
+   */
+  applyRetention(name: string, policy: RetentionPolicy): Promise<readonly RetentionEvent[]>;
+  /** What a policy means for an agent's records; without one, that which waits or is in force. Throws `not_found` for an agent without any. */
+  retentionOutlook(name: string, policy?: RetentionPolicy): Promise<RetentionOutlook>;
+  /** What this process answers others that ask for the writer's status, while it is the writer: plain data. */
+  provideStatus(read: () => unknown): void;
+  /** What the writer of the folder says of itself; undefined when there is none, or it says nothing. */
+  writerStatus(): Promise<unknown>;
+  /**
+   * Mends an agent's folder (`repairAgent`), which must not have been opened, here or through this process: the archive is open
+   * `alone`. Throws `locked` when another process writes here: what it knows would no longer be so.
+   */
+  repair(name: string, options: RepairOptions): Promise<RepairReport>;
+  /** Verifies an agent (`AgentStore.verify`), also one whose newest manifest can't be read, and which therefore can't be opened. */
+  verify(name: string, options?: VerifyOptions): Promise<VerifyReport>;
+  /** Finishes commits under way, records the committed length of hot files, releases the lock. */
+  close(): Promise<void>;
+}
+
+export interface AgentStore {
+  readonly name: string;
+  readonly schema: Schema;
+  /** The newest committed state. In read mode this looks for a newer one first. */
+  snapshot(): Promise<Snapshot>;
+  /** Starts a query on the newest state. Its errors come from `lines`. No promise where the newest state is known: in the writer. */
+  scan(query: Query, options?: ScanOptions): Scan | Promise<Scan>;
+  /** The same answer as columns, in pieces of at most a row group. */
+  selectRows(
+    query: Query,
+    options?: { readonly signal?: AbortSignal | undefined },
+  ): AsyncIterable<SelectedRows>;
+  /** Every source's last checkpoint, that of hot batches included. */
+  checkpoints(): Promise<readonly Checkpoint[]>;
+  /** The same, with the state that they are of: for `CommitExtras.asOf`. */
+  sources(): Promise<KnownSources>;
+  /** Commits rows to the hot segment, durably, in one batch. `live` and `load` differ in where a record is placed. */
+  append(batch: RecordBatch, extras: CommitExtras, placement: 'live' | 'load'): Promise<AppendResult>;
+  /** Opens a unit of loading. */
+  beginLoad(options?: LoadOptions): Promise<LoadSession>;
+  /** What is lost of the records that loads gave: `LoadOptions.restores` brings it back. */
+  lostLoads(): Promise<readonly LostLoad[]>;
+  /**
+   * The files of rejected lines that a load can take over (`LoadOptions.takes`). What is hot is sealed for that where it names one, so
+   * that no such file still grows.
+   */
+  rejectedFiles(): Promise<readonly RejectedEntry[]>;
+  /** The lines of one of them, in groups, in its order. Throws `damaged`, and `not_found` for one that has gone. */
+  rejectedLines(entry: RejectedEntry): AsyncIterable<readonly RejectedLine[]>;
+  /** Seals what is hot and merges small segments. Cursors and answers stay the same. */
+  compact(options?: CompactOptions): Promise<CompactResult>;
+  /** Reads every byte that the manifest names and compares it with its checksums. */
+  verify(options?: VerifyOptions): Promise<VerifyReport>;
+  stats(): Promise<StoreStats>;
+}
+
+export interface KnownSources {
+  readonly checkpoints: readonly Checkpoint[];
+  /** The state that they are of. */
+  readonly asOf: number;
+}

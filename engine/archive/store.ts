@@ -1,0 +1,195 @@
+import type { AgentStore, KnownSources } from './archive.js';
+import type { RecordBatch } from '../columns/column.js';
+import { LogstrataError } from '../terms/errors.js';
+import { compactAgent, type CompactOptions, type CompactResult } from '../maintenance/compaction.js';
+import { lostLoads, type LostLoad } from '../store/manifest/lost-loads.js';
+import { agentStats, type StoreStats } from '../maintenance/stats.js';
+import { verifyAgent, type VerifyOptions, type VerifyReport } from '../maintenance/verify.js';
+import { executeScan } from '../scan/execute.js';
+import type { Query } from '../scan/plan/query.js';
+import { resumeScan } from '../scan/resume.js';
+import { selectRows, type SelectedRows } from '../scan/selected-rows.js';
+import type { Snapshot } from '../store/reading/snapshot.js';
+import type { Schema } from '../terms/schema.js';
+import type { WorkerPool } from '../workers/worker-pool.js';
+import type { AgentState } from '../store/reading/agent-state.js';
+import type {
+  AppendResult,
+  CommitExtras,
+  LoadOptions,
+  LoadSession,
+  RejectedLine,
+} from '../store/manifest/commit.js';
+import type { Committer } from '../store/manifest/committer.js';
+import type { Directory } from '../store/disk/directory.js';
+import { LoadUnit } from '../store/load/load-session.js';
+import { placementTimes } from '../store/manifest/placement.js';
+import { partitionOfTime } from '../terms/cursor.js';
+import { extendRetention } from '../store/manifest/retention-policy.js';
+import type { Checkpoint, RejectedEntry } from '../store/manifest/manifest.js';
+import { RestoreUnit } from '../store/load/restore-session.js';
+import { readRejectedLines } from '../store/manifest/rejected-file.js';
+import type { Codec } from '../parquet/compression.js';
+import type { Scan, ScanOptions } from '../scan/plan/scan.js';
+import type { Retention } from '../store/manifest/retention-change.js';
+
+/** How a store comes by its agent's newest state, and by commits: as the writer, through it, or not at all. */
+export interface StoreAccess {
+  /** Looks for a newer state where another process may have committed one; undefined where none can. */
+  refresh(): Promise<void> | undefined;
+  /** Throws when the archive was opened to read. */
+  committer(): Promise<Committer>;
+  /** Another process may remove files that a snapshot of this one still needs. */
+  readonly follows: boolean;
+}
+
+export interface StoreContext {
+  readonly directory: Directory;
+  readonly state: AgentState;
+  /** Replaced when this process becomes the writer. */
+  access: StoreAccess;
+  readonly now: () => number;
+  readonly codec: Codec;
+  /** How long records are kept; undefined for ever. */
+  retention: Retention | undefined;
+  /** Age of a day at which its segments get ZSTD; null for never. */
+  readonly zstdAfterMs: number | null;
+  readonly workers: WorkerPool;
+}
+
+/** The engine's side of `AgentStore`: ties state, commits, scans and maintenance together. */
+export class Store implements AgentStore {
+  constructor(readonly context: StoreContext) {}
+
+  get name(): string {
+    return this.context.state.agent;
+  }
+
+  get schema(): Schema {
+    return this.context.state.schema;
+  }
+
+  async snapshot(): Promise<Snapshot> {
+    await this.context.access.refresh();
+    return this.context.state.snapshot();
+  }
+
+  scan(query: Query, options: ScanOptions = {}): Scan | Promise<Scan> {
+    const { access, workers } = this.context;
+    // Copied by name: an object that is spread is a new one of a kind to everything that reads it, which takes longer than a short answer.
+    const { signal, pieceBytes, lends, joins, onTurn } = options;
+    const settings = { signal, pieceBytes, lends, joins, onTurn, workers };
+    const { schema } = this;
+    const newest = async (): Promise<Snapshot> => {
+      await access.refresh();
+      return this.snapshotOf(schema);
+    };
+    if (access.follows) return resumeScan(newest, query, settings);
+    const refreshing = access.refresh();
+    if (refreshing === undefined) return executeScan(this.snapshotOf(schema), query, settings);
+    return refreshing.then(() => executeScan(this.snapshotOf(schema), query, settings));
+  }
+
+  selectRows(
+    query: Query,
+    options: { readonly signal?: AbortSignal | undefined } = {},
+  ): AsyncIterable<SelectedRows> {
+    return selectRows(() => this.snapshot(), query, { ...options, workers: this.context.workers });
+  }
+
+  /** The newest state, under the fields that a query was written for: it names them by their places. */
+  private snapshotOf(schema: Schema): Snapshot {
+    const snapshot = this.context.state.snapshot();
+    if (snapshot.schema === schema) return snapshot;
+    snapshot.release();
+    throw new LogstrataError('conflict', `the fields of agent ${this.name} have just changed: ask again`);
+  }
+
+  async checkpoints(): Promise<readonly Checkpoint[]> {
+    return (await this.sources()).checkpoints;
+  }
+
+  async sources(): Promise<KnownSources> {
+    await this.context.access.refresh();
+    const { state } = this.context;
+    if (state.damage !== undefined) throw state.damage;
+    return { checkpoints: state.values.checkpoints(), asOf: state.manifest?.number ?? 0 };
+  }
+
+  async append(batch: RecordBatch, extras: CommitExtras, placement: 'live' | 'load'): Promise<AppendResult> {
+    const committer = await this.context.access.committer();
+    const periodMs = this.context.retention?.periodMs ?? null;
+    if (placement === 'load' && periodMs !== null) this.refuseOver(batch, extras, periodMs);
+    return committer.append(batch, extras, placement);
+  }
+
+  /** Rows of a stream have no segment of their own that could be kept longer than others. */
+  private refuseOver(batch: RecordBatch, extras: CommitExtras, periodMs: number): void {
+    const { state, now } = this.context;
+    const nowMs = now();
+    const part = { rows: batch.length, previousTimeMs: extras.previousTimeMs ?? null };
+    const timesMs = placementTimes(this.schema, batch, nowMs, [part]);
+    const counts = [...timesMs].map((timeMs) => [partitionOfTime(timeMs), 1] as const);
+    const { highestPartition } = state.values;
+    extendRetention({ agent: this.name, counts, highestPartition, nowMs, beyondRetention: false }, periodMs);
+  }
+
+  async beginLoad(options: LoadOptions = {}): Promise<LoadSession> {
+    const { directory, now, codec, workers } = this.context;
+    const committer = await this.context.access.committer();
+    const periodMs = this.context.retention?.periodMs ?? null;
+    const highestPartition = () => this.context.state.values.highestPartition;
+    const rejectedBytes = () => this.context.state.rejectedBytes;
+    const context = {
+      directory,
+      agent: this.name,
+      committer,
+      now,
+      codec: options.codec ?? codec,
+      workers,
+      periodMs,
+      highestPartition,
+      rejectedBytes,
+    };
+    const { restores } = options;
+    return restores === undefined ? LoadUnit.begin(context, options) : RestoreUnit.begin(context, restores);
+  }
+
+  async lostLoads(): Promise<readonly LostLoad[]> {
+    await this.context.access.refresh();
+    const { state } = this.context;
+    if (state.damage !== undefined) throw state.damage;
+    return state.manifest === undefined ? [] : lostLoads(state.manifest);
+  }
+
+  async rejectedFiles(): Promise<readonly RejectedEntry[]> {
+    const { state, access } = this.context;
+    await access.refresh();
+    if (state.hotRejected().length > 0) {
+      await (await access.committer()).seal();
+      await this.context.access.refresh();
+    }
+    if (state.damage !== undefined) throw state.damage;
+    return state.settledRejected();
+  }
+
+  rejectedLines(entry: RejectedEntry): AsyncIterable<readonly RejectedLine[]> {
+    return readRejectedLines(this.context.directory, `${this.name}/${entry.file}`, entry);
+  }
+
+  async compact(options: CompactOptions = {}): Promise<CompactResult> {
+    const committer = await this.context.access.committer();
+    const refresh = async () => this.context.access.refresh();
+    return compactAgent({ ...this.context, committer, refresh }, options);
+  }
+
+  async verify(options: VerifyOptions = {}): Promise<VerifyReport> {
+    await this.context.access.refresh();
+    return verifyAgent(this.context.directory, this.context.state, options);
+  }
+
+  async stats(): Promise<StoreStats> {
+    await this.context.access.refresh();
+    return agentStats(this.context.state);
+  }
+}

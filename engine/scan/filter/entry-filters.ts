@@ -1,0 +1,33 @@
+import type { BytesColumn } from '../../columns/column.js';
+import { entryFilterBytes, entryFilterShift, entryHash, mayHaveEntry } from '../../kernels/entry-filter.js';
+import { addEntries } from '../../kernels/simd/entry-filter.js';
+import { filteredEntriesMin, searchesBeforeFilter } from '../../terms/limits.js';
+
+/** What is known of the entries of a dictionary, for as long as the column is in memory. */
+interface EntryFilter {
+  searches: number;
+  shift: number;
+  bitmap: Uint8Array | null;
+}
+
+const known = new WeakMap<BytesColumn, EntryFilter>();
+
+/**
+ * Whether a dictionary may have an entry that is these bytes: false only when it has not. Most dictionaries of an archive lack what a
+ * query asks for, and reading all of their entries to see that is what such a query takes its time for. So one that is asked again and
+ * again gets a filter, after as many searches as making it costs.
+ */
+export function mayHaveExact(entries: BytesColumn, wanted: Uint8Array): boolean {
+  if (entries.length < filteredEntriesMin) return true;
+  let filter = known.get(entries);
+  if (filter === undefined) {
+    filter = { searches: 0, shift: entryFilterShift(entries.length), bitmap: null };
+    known.set(entries, filter);
+  }
+  if (filter.bitmap === null) {
+    if (++filter.searches <= searchesBeforeFilter) return true;
+    filter.bitmap = new Uint8Array(entryFilterBytes(filter.shift));
+    addEntries(entries.offsets, entries.bytes, entries.length, filter.shift, filter.bitmap);
+  }
+  return mayHaveEntry(entryHash(wanted, 0, wanted.length), filter.shift, filter.bitmap);
+}

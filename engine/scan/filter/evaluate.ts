@@ -1,0 +1,145 @@
+import { assert } from '../../terms/assert.js';
+import { isValid } from '../../columns/column.js';
+import type {
+  BytesColumn,
+  Column,
+  DictionaryColumn,
+  Int64Column,
+  PlainColumn,
+} from '../../columns/column.js';
+import { flipRange, orRange } from '../../kernels/bitmap.js';
+import { andRange, countRange, spreadBits } from '../../kernels/simd/bitmap.js';
+import { selectFloat64, selectInt64 } from '../../kernels/simd/compare.js';
+import { selectCodes } from '../../kernels/simd/dictionary-select.js';
+import { mayHaveExact } from './entry-filters.js';
+import { needlesOf } from './predicate.js';
+import type { PreparedCompare, PreparedInt, PreparedPredicate } from './predicate.js';
+import { matchString, selectStrings } from './string-search.js';
+
+/**
+ * Overwrites the bits of `out` for the rows [from, to) of a plain column with whether they match the predicate; `from` is
+ * a multiple of 8. A null never matches.
+ */
+export function evaluatePlain(
+  predicate: PreparedPredicate,
+  column: PlainColumn,
+  from: number,
+  to: number,
+  out: Uint8Array,
+): void {
+  if (predicate.kind === 'set') {
+    const [first, ...others] = predicate.members;
+    compare(first!, column, from, to, out);
+    const matches = others.length === 0 ? out : new Uint8Array(out.length);
+    for (const member of others) {
+      compare(member, column, from, to, matches);
+      orRange(out, matches, from, to);
+    }
+  } else {
+    compare(predicate, column, from, to, out);
+  }
+  if (column.validity !== null) andRange(out, column.validity, from, to);
+}
+
+/** As `evaluatePlain`; what it says of nulls is the caller's affair. */
+function compare(
+  predicate: PreparedCompare,
+  column: PlainColumn,
+  from: number,
+  to: number,
+  out: Uint8Array,
+): void {
+  if (predicate.kind === 'int') {
+    assert(column.kind === 'int64', `a column of ${column.kind} can't be compared with an integer`);
+    evaluateInt(predicate, column, from, to, out);
+  } else if (predicate.kind === 'float') {
+    assert(column.kind === 'float64', `a column of ${column.kind} can't be compared with a float`);
+    const flip = predicate.outside ? 0xff : 0;
+    selectFloat64(column.values, from, to, predicate.low, predicate.high, flip, out);
+  } else {
+    assert(column.kind === 'bytes', `a column of ${column.kind} can't be searched for a string`);
+    selectStrings(column, predicate.needle, from, to, out);
+    if (predicate.outside) flipRange(out, from, to);
+  }
+}
+
+function evaluateInt(
+  predicate: PreparedInt,
+  column: Int64Column,
+  from: number,
+  to: number,
+  out: Uint8Array,
+): void {
+  const { low, high } = predicate;
+  if (low > high) {
+    // The neighbour of the last integer is none.
+    out.fill(0, from >> 3, (to + 7) >> 3);
+    return;
+  }
+  selectInt64(column.values, from, to, low, high, predicate.outside ? 0xff : 0, out);
+}
+
+/**
+ * The entries of a dictionary that match, one byte each, or null when there are none. A dictionary is small beside its rows,
+ * so this settles most row groups.
+ */
+export function wantedEntries(predicate: PreparedPredicate, column: DictionaryColumn): Uint8Array | null {
+  const entries = column.values.length;
+  if (column.values.kind === 'bytes' && !mayHaveEntries(predicate, column.values)) return null;
+  const bits = new Uint8Array((entries + 7) >> 3);
+  evaluatePlain(predicate, column.values, 0, entries, bits);
+  if (countRange(bits, 0, entries) === 0) return null;
+  const wanted = new Uint8Array(entries);
+  spreadBits(bits, entries, wanted);
+  return wanted;
+}
+
+/** Whether entries may match, as far as a filter of all entries tells. */
+function mayHaveEntries(predicate: PreparedPredicate, entries: BytesColumn): boolean {
+  const needles = needlesOf(predicate);
+  return (
+    needles.length === 0 ||
+    needles.some((needle) => needle.op !== 'exact' || mayHaveExact(entries, needle.raw))
+  );
+}
+
+/** As `evaluatePlain`, for a dictionary column whose matching entries are known. */
+export function evaluateDictionary(
+  column: DictionaryColumn,
+  wanted: Uint8Array,
+  from: number,
+  to: number,
+  out: Uint8Array,
+): void {
+  selectCodes(column.codes, wanted, from, to, out);
+  if (column.validity !== null) andRange(out, column.validity, from, to);
+}
+
+/** Whether a row matches: for string columns of which earlier predicates have left few rows. */
+export function matchRow(predicate: PreparedPredicate, column: BytesColumn, row: number): boolean {
+  if (!isValid(column.validity, row)) return false;
+  const members = predicate.kind === 'set' ? predicate.members : [predicate];
+  return members.some((member) => {
+    assert(member.kind === 'string', "a column of strings can't be compared with a number");
+    return matchString(column, member.needle, row) !== member.outside;
+  });
+}
+
+/** Bytes of strings searched in one step, so that a step lasts a few milliseconds. */
+const stepBytesMax = 4 * 1024 * 1024;
+
+/** Where a step that begins at row `from` (a multiple of 8) ends: at `to`, or at a multiple of 8 before it. */
+export function stepEnd(column: Column, from: number, to: number): number {
+  if (column.kind !== 'bytes') return to;
+  const { offsets } = column;
+  const bytesEnd = offsets[from]! + stepBytesMax;
+  if (offsets[to]! <= bytesEnd) return to;
+  let low = from >> 3;
+  let high = to >> 3;
+  while (high - low > 1) {
+    const middle = (low + high) >>> 1;
+    if (offsets[middle << 3]! <= bytesEnd) low = middle;
+    else high = middle;
+  }
+  return Math.min(to, Math.max(low, (from >> 3) + 1) << 3);
+}

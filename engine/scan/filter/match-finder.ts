@@ -1,0 +1,120 @@
+import { assert } from '../../terms/assert.js';
+import { rowGroupRowsMax, rowGroupsAheadMax } from '../../terms/limits.js';
+import { throwIfAborted } from '../../store/reading/pace.js';
+import { scanUnits, shareOf } from '../plan/plan.js';
+import type { ScanPlan, ScanUnit } from '../plan/plan.js';
+import type { PendingSelection, RowGroupFilter, ScanWork } from './row-group-filter.js';
+import { compactSelection, countSelected, type Matches } from './selection.js';
+import type { Selection } from './selection.js';
+import type { RowGroup } from '../../store/reading/snapshot.js';
+import type { Steps } from '../../store/reading/steps.js';
+
+/**
+ * Walks the units of a plan for their matches. With threads it looks at units ahead of the one whose matches it takes: one
+ * more with each that it has taken, so that a scan which ends early has looked at no more than twice what it needed.
+ */
+export class MatchFinder {
+  readonly #plan: ScanPlan;
+  readonly #filter: RowGroupFilter;
+  readonly #work: ScanWork;
+  /** Row groups that are being looked at, or have further units, and how many of these are left. */
+  readonly #pending = new Map<RowGroup, { readonly selection: PendingSelection; unitsLeft: number }>();
+  readonly #units: Iterator<ScanUnit, void>;
+  /** Units that are being looked at, the next one first. */
+  readonly #begun: ScanUnit[] = [];
+  #unitsTaken = 0;
+
+  constructor(plan: ScanPlan, filter: RowGroupFilter, work: ScanWork) {
+    this.#plan = plan;
+    this.#filter = filter;
+    this.#work = work;
+    this.#units = scanUnits(plan);
+  }
+
+  /** The matches of an answer of `limit` rows, in its order. */
+  *matches(limit: number): Steps<Matches> {
+    if (this.#plan.direction === 'forward') {
+      yield* this.#first(limit);
+      return;
+    }
+    const newest = yield* this.#last(limit);
+    // Each is let go once it is written, so that a long answer gives memory back as it proceeds.
+    for (let matches = newest.pop(); matches !== undefined; matches = newest.pop()) yield matches;
+  }
+
+  /** The first `limit` matches, as they are found. */
+  *#first(limit: number): Steps<Matches> {
+    let left = limit;
+    while (left > 0) {
+      const unit = this.#next();
+      if (unit === undefined) return;
+      const selection = yield* this.#take(unit);
+      const take = Math.min(left, countSelected(selection, unit.ranges));
+      if (take === 0) continue;
+      yield { unit, selection, skip: 0, take };
+      left -= take;
+    }
+  }
+
+  /** The last `limit` matches, newest unit first. */
+  *#last(limit: number): Steps<never, Matches[]> {
+    const found: Matches[] = [];
+    let left = limit;
+    while (left > 0) {
+      const unit = this.#next();
+      if (unit === undefined) break;
+      const selection = yield* this.#take(unit);
+      const count = countSelected(selection, unit.ranges);
+      if (count === 0) continue;
+      const take = Math.min(left, count);
+      found.push({
+        unit,
+        selection: compactSelection(selection, unit.ranges, count),
+        skip: count - take,
+        take,
+      });
+      left -= take;
+    }
+    return found;
+  }
+
+  /** The unit to be taken next. It, and what may follow it, is being looked at. */
+  #next(): ScanUnit | undefined {
+    const { threads, pace } = this.#work;
+    const aheadMax = threads === null ? 1 : rowGroupsAheadMax;
+    while (this.#begun.length <= Math.min(this.#unitsTaken, aheadMax - 1)) {
+      const next = this.#units.next();
+      if (next.done === true) break;
+      // The caller may have left while the one before was waited for.
+      throwIfAborted(pace.signal);
+      this.#begin(next.value);
+      this.#begun.push(next.value);
+    }
+    this.#unitsTaken++;
+    return this.#begun.shift();
+  }
+
+  #begin({ rowGroup }: ScanUnit): void {
+    if (this.#pending.has(rowGroup)) return;
+    assert(rowGroup.rows <= rowGroupRowsMax, `${rowGroup.file} has a row group of ${rowGroup.rows} rows`);
+    const share = shareOf(this.#plan, rowGroup);
+    this.#pending.set(rowGroup, {
+      selection: this.#filter.look(rowGroup, share),
+      unitsLeft: share.units,
+    });
+  }
+
+  *#take({ rowGroup }: ScanUnit): Steps<never, Selection> {
+    const { pace, stats } = this.#work;
+    const pause = pace.pause();
+    if (pause !== undefined) yield pause;
+    const startMs = performance.now();
+    const begun = this.#pending.get(rowGroup);
+    assert(begun !== undefined, 'a unit is taken after it was begun');
+    const selection = yield* begun.selection.selection();
+    begun.unitsLeft--;
+    if (begun.unitsLeft === 0) this.#pending.delete(rowGroup);
+    stats.selectMs += performance.now() - startMs;
+    return selection;
+  }
+}

@@ -1,0 +1,92 @@
+import { countRange, listRange } from '../../kernels/simd/bitmap.js';
+import type { RowRange, ScanUnit } from '../plan/plan.js';
+
+/** The rows of a row group that match. */
+export type Selection =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'all' }
+  /** One bit a row of the row group, least significant first. */
+  | { readonly kind: 'bits'; readonly bits: Uint8Array }
+  /** Ascending rows of the row group, where that takes less memory: a row group has at most 64 Ki rows. */
+  | { readonly kind: 'rows'; readonly rows: Uint16Array };
+
+/** How many rows of the ranges match. */
+export function countSelected(selection: Selection, ranges: readonly RowRange[]): number {
+  let count = 0;
+  for (const range of ranges) count += countInRange(selection, range);
+  return count;
+}
+
+/** How many rows of a range match. */
+export function countInRange(selection: Selection, range: RowRange): number {
+  const end = range.firstRow + range.rows;
+  switch (selection.kind) {
+    case 'none':
+      return 0;
+    case 'all':
+      return range.rows;
+    case 'bits':
+      return countRange(selection.bits, range.firstRow, end);
+    case 'rows':
+      return lowerBound(selection.rows, end) - lowerBound(selection.rows, range.firstRow);
+  }
+}
+
+/**
+ * The same rows within the ranges in as little memory as it takes: a selection is kept until the newest matches have all
+ * been found, which can be many row groups later.
+ */
+export function compactSelection(
+  selection: Selection,
+  ranges: readonly RowRange[],
+  count: number,
+): Selection {
+  if (selection.kind !== 'bits' || count * 2 >= selection.bits.byteLength) return selection;
+  const rows = new Uint16Array(count);
+  let at = 0;
+  for (const range of ranges) {
+    at = listRange(selection.bits, range.firstRow, range.firstRow + range.rows, rows, at);
+  }
+  // The ranges ascend by position; in a hot row group their rows need not.
+  return { kind: 'rows', rows: rows.sort() };
+}
+
+/** Writes the matching rows of a range to `rows`, ascending, and returns their number; there must be room for all. */
+export function listSelected(selection: Selection, range: RowRange, rows: Uint32Array): number {
+  const end = range.firstRow + range.rows;
+  switch (selection.kind) {
+    case 'none':
+      return 0;
+    case 'all':
+      for (let i = 0; i < range.rows; i++) rows[i] = range.firstRow + i;
+      return range.rows;
+    case 'bits':
+      return listRange(selection.bits, range.firstRow, end, rows, 0);
+    case 'rows': {
+      const from = lowerBound(selection.rows, range.firstRow);
+      const to = lowerBound(selection.rows, end);
+      for (let i = from; i < to; i++) rows[i - from] = selection.rows[i]!;
+      return to - from;
+    }
+  }
+}
+
+/** Index of the first of the ascending `rows` that is at least `row`. */
+export function lowerBound(rows: Uint16Array | Uint32Array, row: number): number {
+  let low = 0;
+  let high = rows.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (rows[middle]! < row) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Matches of one unit that the answer has: `take` of them, after the first `skip`. */
+export interface Matches {
+  readonly unit: ScanUnit;
+  readonly selection: Selection;
+  readonly skip: number;
+  readonly take: number;
+}

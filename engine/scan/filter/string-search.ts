@@ -1,0 +1,189 @@
+import { assertNever } from '../../terms/assert.js';
+import type { BytesColumn } from '../../columns/column.js';
+import { setRange } from '../../kernels/bitmap.js';
+import { countRange, listRange } from '../../kernels/simd/bitmap.js';
+import { kernelNeedle } from '../../kernels/simd/needle.js';
+import { selectContaining, selectEqual, selectPrefix, selectSuffix } from '../../kernels/simd/substring.js';
+import { buildSearchTables, equalAt, findFolded, foldedEqualAt, rowAt } from '../../kernels/substring.js';
+import {
+  foldCodePoint,
+  foldedBytesMax,
+  foldRange,
+  hasFoldingToAscii,
+  pointAt,
+  pointLength,
+} from '../../terms/fold.js';
+import type { Needle } from './needle.js';
+
+/**
+ * Overwrites the bits of `out` for the rows [from, to) with whether they match; `from` is a multiple of 8. Nulls (empty
+ * strings in the column) are the caller's affair. Bytes are compared where that gives the answer of `/…/iu`, and code
+ * points elsewhere.
+ */
+export function selectStrings(
+  column: BytesColumn,
+  needle: Needle,
+  from: number,
+  to: number,
+  out: Uint8Array,
+): void {
+  const { offsets, bytes } = column;
+  if (needle.op === 'exact') {
+    selectEqual(offsets, bytes, needle.raw, needle.kernel, from, to, out);
+  } else if (needle.folded.length === 0) {
+    out.fill(0, from >> 3, (to + 7) >> 3);
+    setRange(out, from, to);
+  } else if (needle.asciiFolding) {
+    selectByBytes(column, needle, from, to, out);
+    if (needle.meetsFoldingToAscii) addRowsFoldingToAscii(column, needle, from, to, out);
+  } else {
+    out.fill(0, from >> 3, (to + 7) >> 3);
+    // Every character of the needle with case variants beyond ASCII needs a byte beyond ASCII in the row.
+    const text = bytes.subarray(offsets[from]!, offsets[to]!);
+    for (let row = rowBeyondAscii(text, offsets, from, to, from); row < to;) {
+      if (matchByPoints(bytes, offsets[row]!, offsets[row + 1]!, needle)) out[row >> 3]! |= 1 << (row & 7);
+      row = rowBeyondAscii(text, offsets, from, to, row + 1);
+    }
+  }
+}
+
+/** Whether one row matches: for the few rows that earlier predicates have left. */
+export function matchString(column: BytesColumn, needle: Needle, row: number): boolean {
+  const { bytes } = column;
+  const start = column.offsets[row]!;
+  const end = column.offsets[row + 1]!;
+  if (needle.op === 'exact') {
+    return end - start === needle.raw.length && equalAt(bytes, start, needle.raw);
+  }
+  if (needle.folded.length === 0) return true;
+  if (!needle.asciiFolding) return matchByPoints(bytes, start, end, needle);
+  if (matchByBytes(bytes, start, end, needle)) return true;
+  return (
+    needle.meetsFoldingToAscii &&
+    hasFoldingToAscii(bytes.subarray(start, end)) &&
+    matchByPoints(bytes, start, end, needle)
+  );
+}
+
+function selectByBytes(column: BytesColumn, needle: Needle, from: number, to: number, out: Uint8Array): void {
+  const { offsets, bytes } = column;
+  switch (needle.op) {
+    case 'exact':
+      return selectEqual(offsets, bytes, needle.raw, needle.kernel, from, to, out);
+    case 'prefix':
+      return selectPrefix(offsets, bytes, needle.folded, needle.kernel, from, to, out);
+    case 'suffix':
+      return selectSuffix(offsets, bytes, needle.folded, needle.kernel, from, to, out);
+    case 'like':
+      return selectContaining(offsets, bytes, needle.tables!, needle.kernel, from, to, out);
+    default:
+      return assertNever(needle.op);
+  }
+}
+
+function matchByBytes(bytes: Uint8Array, start: number, end: number, needle: Needle): boolean {
+  const length = needle.folded.length;
+  if (end - start < length) return false;
+  switch (needle.op) {
+    case 'exact':
+      return end - start === needle.raw.length && equalAt(bytes, start, needle.raw);
+    case 'prefix':
+      return foldedEqualAt(bytes, start, needle.folded);
+    case 'suffix':
+      return foldedEqualAt(bytes, end - length, needle.folded);
+    case 'like':
+      return findFolded(bytes, start, end, needle.tables!) >= 0;
+    default:
+      return assertNever(needle.op);
+  }
+}
+
+const foldingToAscii = ['\u017f', '\u212a'].map((letter) => {
+  const bytes = new TextEncoder().encode(letter);
+  return { tables: buildSearchTables(bytes), needle: kernelNeedle(bytes, false) };
+});
+
+/** In every row that matches a needle of ASCII letters without holding their bytes. */
+export const lettersFoldingToAscii = foldingToAscii.map(({ needle }) => needle);
+
+/** Adds the rows that match only because U+017F or U+212A folds to an ASCII letter of the needle. */
+function addRowsFoldingToAscii(
+  column: BytesColumn,
+  needle: Needle,
+  from: number,
+  to: number,
+  out: Uint8Array,
+): void {
+  const { offsets, bytes } = column;
+  const holding = new Uint8Array((to + 7) >> 3);
+  for (const { tables, needle: letter } of foldingToAscii) {
+    selectContaining(offsets, bytes, tables, letter, from, to, holding);
+    const rows = new Uint32Array(countRange(holding, from, to));
+    listRange(holding, from, to, rows, 0);
+    for (const row of rows) {
+      if (matchByPoints(bytes, offsets[row]!, offsets[row + 1]!, needle)) out[row >> 3]! |= 1 << (row & 7);
+    }
+  }
+}
+
+/** The first row of [row, to) with a byte beyond ASCII, or `to`. `text` is the bytes of the rows [from, to). */
+function rowBeyondAscii(
+  text: Uint8Array,
+  offsets: Uint32Array,
+  from: number,
+  to: number,
+  row: number,
+): number {
+  if (row >= to) return to;
+  const base = offsets[from]!;
+  let at = offsets[row]! - base;
+  while (at < text.length && text[at]! < 0x80) at++;
+  return at === text.length ? to : rowAt(offsets, row, to, at + base);
+}
+
+/** Compares code points, folded one by one. */
+function matchByPoints(bytes: Uint8Array, start: number, end: number, needle: Needle): boolean {
+  switch (needle.op) {
+    case 'exact':
+      return end - start === needle.raw.length && equalAt(bytes, start, needle.raw);
+    case 'prefix':
+      return hasPrefix(bytes, start, end, needle.points);
+    case 'suffix':
+      return hasSuffix(bytes, start, end, needle.points);
+    case 'like':
+      return foldedContains(bytes, start, end, needle.folded);
+    default:
+      return assertNever(needle.op);
+  }
+}
+
+function hasPrefix(bytes: Uint8Array, start: number, end: number, points: Uint32Array): boolean {
+  let at = start;
+  for (let i = 0; i < points.length; i++) {
+    if (at >= end) return false;
+    if (foldCodePoint(pointAt(bytes, at)) !== points[i]) return false;
+    at += pointLength(bytes[at]!);
+  }
+  return true;
+}
+
+function hasSuffix(bytes: Uint8Array, start: number, end: number, points: Uint32Array): boolean {
+  let at = end;
+  for (let i = points.length - 1; i >= 0; i--) {
+    if (at <= start) return false;
+    at--;
+    while (at > start && (bytes[at]! & 0xc0) === 0x80) at--;
+    if (foldCodePoint(pointAt(bytes, at)) !== points[i]) return false;
+  }
+  return true;
+}
+
+/** Folded rows go here; it grows to the longest row met, which `valueBytesMax` bounds. */
+let scratch: Buffer = Buffer.alloc(4096);
+
+function foldedContains(bytes: Uint8Array, start: number, end: number, folded: Uint8Array): boolean {
+  const bound = foldedBytesMax(end - start);
+  if (scratch.length < bound) scratch = Buffer.allocUnsafeSlow(bound);
+  const length = foldRange(bytes, start, end, scratch, 0);
+  return scratch.subarray(0, length).indexOf(folded) >= 0;
+}

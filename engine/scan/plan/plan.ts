@@ -1,0 +1,159 @@
+import type { Position } from '../../terms/cursor.js';
+import type { Query } from './query.js';
+import { runIndexOf } from './run-index.js';
+import type { RowGroup, SnapshotRun } from '../../store/reading/snapshot.js';
+
+/** Rows of one row group whose positions are consecutive, clipped to the cursor bounds. */
+export interface RowRange {
+  readonly firstRow: number;
+  readonly rows: number;
+  readonly partition: number;
+  /** Ordinal of `firstRow`. */
+  readonly firstOrdinal: number;
+}
+
+/** Ranges of one row group with nothing of another between them in the order of positions. Ascending. */
+export interface ScanUnit {
+  readonly rowGroup: RowGroup;
+  readonly ranges: readonly RowRange[];
+}
+
+/** The part of a row group that lies within the cursor bounds, over all of its units. */
+export interface RowGroupShare {
+  readonly firstRow: number;
+  readonly endRow: number;
+  readonly units: number;
+}
+
+/** What a query has to look at, and in which direction. Plain data; nothing has been read for it. */
+export interface ScanPlan {
+  readonly runs: readonly SnapshotRun[];
+  /** The runs [first, end) lie within the cursor bounds, at least in part. */
+  readonly first: number;
+  readonly end: number;
+  /** Ends of the cursor bounds, which clip the first and the last of these runs. */
+  readonly after: Position | undefined;
+  readonly before: Position | undefined;
+  /** Rows within the bounds. */
+  readonly rows: number;
+  /** Row groups that reach into the bounds. */
+  readonly rowGroups: number;
+  /** Forward: the first matches are wanted, and are written as they are found. Backward: the last ones, newest first. */
+  readonly direction: 'forward' | 'backward';
+}
+
+/**
+ * Clips the runs to the open interval of the cursors, by binary search. Without `after` the newest matches are wanted;
+ * but where the limit can't cut anything off, forward finds the same and needs to keep nothing. The time that this takes does
+ * not grow with the runs, once they are indexed.
+ */
+export function planScan(runs: readonly SnapshotRun[], query: Query): ScanPlan {
+  const { after, before } = query;
+  const index = runIndexOf(runs);
+  const first = after === undefined ? 0 : countWhile(runs, (run) => endsAtOrBefore(run, after));
+  const bound = before === undefined ? runs.length : countWhile(runs, (run) => startsBefore(run, before));
+  const end = Math.max(first, bound);
+  let rows = 0;
+  if (first < end) {
+    const skipped = rowsUpTo(runs[first]!, after);
+    const last = runs[end - 1]!;
+    rows = Math.max(0, index.rows(first, end) - skipped - (last.rows - rowsBefore(last, before)));
+  }
+  // A cursor can stand in the gap between two bounds of one run, which then has no row to give.
+  const rowGroups = rows === 0 ? 0 : index.rowGroups(first, end);
+  const direction = after === undefined && query.limit < rows ? 'backward' : 'forward';
+  return { runs, first, end, after, before, rows, rowGroups, direction };
+}
+
+/** The part of a row group that lies within the bounds of a plan, and how many units it has there. */
+export function shareOf(plan: ScanPlan, rowGroup: RowGroup): RowGroupShare {
+  const { runs, first, end } = plan;
+  let firstRow = Infinity;
+  let endRow = 0;
+  let units = 0;
+  let previous = -2;
+  for (const i of runIndexOf(runs).runsOf(rowGroup, first, end)) {
+    const run = runs[i]!;
+    const skip = i === first ? rowsUpTo(run, plan.after) : 0;
+    const keep = i === end - 1 ? rowsBefore(run, plan.before) : run.rows;
+    if (keep <= skip) continue;
+    if (i !== previous + 1) units++;
+    previous = i;
+    firstRow = Math.min(firstRow, run.firstRow + skip);
+    endRow = Math.max(endRow, run.firstRow + keep);
+  }
+  return { firstRow, endRow, units };
+}
+
+/** The units of a plan in its direction, made one at a time: a query that stops early pays for what it saw. */
+export function* scanUnits(plan: ScanPlan): Generator<ScanUnit> {
+  const { runs, first, end } = plan;
+  if (plan.direction === 'forward') {
+    for (let i = first; i < end;) {
+      const { rowGroup } = runs[i]!;
+      const ranges: RowRange[] = [];
+      for (; i < end && runs[i]!.rowGroup === rowGroup; i++) pushRange(plan, i, ranges);
+      if (ranges.length > 0) yield { rowGroup, ranges };
+    }
+    return;
+  }
+  for (let i = end - 1; i >= first;) {
+    const { rowGroup } = runs[i]!;
+    const ranges: RowRange[] = [];
+    for (; i >= first && runs[i]!.rowGroup === rowGroup; i--) pushRange(plan, i, ranges);
+    if (ranges.length > 0) yield { rowGroup, ranges: ranges.reverse() };
+  }
+}
+
+function pushRange(plan: ScanPlan, index: number, ranges: RowRange[]): void {
+  const range = rangeOf(plan, index);
+  if (range !== null) ranges.push(range);
+}
+
+/** The rows of run number `index` of a plan that lie within its bounds; null where none do. */
+export function rangeOf(plan: ScanPlan, index: number): RowRange | null {
+  const run = plan.runs[index]!;
+  const skip = index === plan.first ? rowsUpTo(run, plan.after) : 0;
+  const keep = index === plan.end - 1 ? rowsBefore(run, plan.before) : run.rows;
+  if (keep <= skip) return null;
+  return {
+    firstRow: run.firstRow + skip,
+    rows: keep - skip,
+    partition: run.partition,
+    firstOrdinal: run.firstOrdinal + skip,
+  };
+}
+
+/** How many runs `isLeft` holds for: by binary search, since it holds for the first runs and for none behind them. */
+function countWhile(runs: readonly SnapshotRun[], isLeft: (run: SnapshotRun) => boolean): number {
+  let low = 0;
+  let high = runs.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (isLeft(runs[middle]!)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function endsAtOrBefore(run: SnapshotRun, position: Position): boolean {
+  if (run.partition !== position.partition) return run.partition < position.partition;
+  return run.firstOrdinal + run.rows - 1 <= position.ordinal;
+}
+
+function startsBefore(run: SnapshotRun, position: Position): boolean {
+  if (run.partition !== position.partition) return run.partition < position.partition;
+  return run.firstOrdinal < position.ordinal;
+}
+
+/** How many of the run's first rows stand at or before `after`. */
+function rowsUpTo(run: SnapshotRun, after: Position | undefined): number {
+  if (after === undefined || run.partition !== after.partition) return 0;
+  return Math.min(run.rows, Math.max(0, after.ordinal - run.firstOrdinal + 1));
+}
+
+/** How many of the run's first rows stand before `before`. */
+function rowsBefore(run: SnapshotRun, before: Position | undefined): number {
+  if (before === undefined || run.partition !== before.partition) return run.rows;
+  return Math.min(run.rows, Math.max(0, before.ordinal - run.firstOrdinal));
+}

@@ -1,0 +1,51 @@
+import type { Position } from '../../terms/cursor.js';
+
+export type CompareOp = 'eq' | 'ne' | 'gt' | 'gte' | 'lt' | 'lte';
+/** How a string is compared with what is looked for; all but `exact` by folded case. */
+export type NeedleOp = 'exact' | 'like' | 'prefix' | 'suffix';
+/** `ne` is not `exact`, and the others are not the operator that they name. */
+export type StringOp = NeedleOp | 'ne' | 'not_like' | 'not_prefix' | 'not_suffix';
+
+/**
+ * One filter, already typed. `field` is a position in the schema. `int` serves `int`, `time` and `bool` fields
+ * (`since` is `gte`, `until` is `lt`, both in milliseconds; false is 0, true 1). A `set` matches where one of its members does, which are filters `eq` or
+ * `exact` on its field. Null matches none of them.
+ */
+export type Predicate =
+  | { readonly kind: 'int'; readonly field: number; readonly op: CompareOp; readonly value: bigint }
+  | { readonly kind: 'float'; readonly field: number; readonly op: CompareOp; readonly value: number }
+  | { readonly kind: 'string'; readonly field: number; readonly op: StringOp; readonly value: string }
+  | { readonly kind: 'set'; readonly field: number; readonly members: readonly Predicate[] };
+
+/**
+ * The answer is ascending by position, always. With `after`: the first `limit` matches beyond it (and before
+ * `before`, if given). Without: the last `limit` matches (before `before`, if given).
+ */
+export interface Query {
+  readonly limit: number;
+  readonly after?: Position | undefined;
+  readonly before?: Position | undefined;
+  readonly predicates: readonly Predicate[];
+}
+
+/** What a query cost. Filled while the answer is read; final once it has ended. */
+export interface ScanStats {
+  /** Runs within the cursor bounds. */
+  runs: number;
+  /** Row groups within the cursor bounds, and what became of them. */
+  rowGroups: number;
+  rowGroupsPrunedByTime: number;
+  rowGroupsPrunedByZone: number;
+  rowGroupsPrunedByGram: number;
+  rowGroupsPrunedByDictionary: number;
+  rowGroupsScanned: number;
+  rowsScanned: number;
+  rowsReturned: number;
+  bytesRead: number;
+  columnsDecoded: number;
+  columnsCached: number;
+  gramPiecesRead: number;
+  /** Time to find the rows, and time to write them out (without waiting for the client). */
+  selectMs: number;
+  writeMs: number;
+}

@@ -1,0 +1,73 @@
+import type { RowGroup, SnapshotRun } from '../../store/reading/snapshot.js';
+
+const indexes = new WeakMap<readonly SnapshotRun[], RunIndex>();
+
+/** What planning needs to know of a snapshot's runs, found once for all queries that see the same state. */
+export function runIndexOf(runs: readonly SnapshotRun[]): RunIndex {
+  let index = indexes.get(runs);
+  if (index === undefined) {
+    index = new RunIndex(runs);
+    indexes.set(runs, index);
+  }
+  return index;
+}
+
+const noRuns: readonly number[] = [];
+
+/** Sums and places over all runs, so that a plan costs the same however many there are. Runs are named by their index. */
+export class RunIndex {
+  /** Rows of the runs before each run; one more than there are runs. */
+  readonly #rowsBefore: Float64Array;
+  /** Row groups whose first run stands before each run; one more than there are runs. */
+  readonly #begunBefore: Uint32Array;
+  /** Row groups whose last run stands before each run; one more than there are runs. */
+  readonly #endedBefore: Uint32Array;
+  /** Ascending. */
+  readonly #runsOf = new Map<RowGroup, number[]>();
+
+  constructor(runs: readonly SnapshotRun[]) {
+    this.#rowsBefore = new Float64Array(runs.length + 1);
+    this.#begunBefore = new Uint32Array(runs.length + 1);
+    this.#endedBefore = new Uint32Array(runs.length + 1);
+    for (let i = 0; i < runs.length; i++) {
+      const { rowGroup, rows } = runs[i]!;
+      this.#rowsBefore[i + 1] = this.#rowsBefore[i]! + rows;
+      const known = this.#runsOf.get(rowGroup);
+      this.#begunBefore[i + 1] = this.#begunBefore[i]! + (known === undefined ? 1 : 0);
+      if (known === undefined) this.#runsOf.set(rowGroup, [i]);
+      else known.push(i);
+    }
+    for (const places of this.#runsOf.values()) this.#endedBefore[places.at(-1)! + 1]! += 1;
+    for (let i = 0; i < runs.length; i++) this.#endedBefore[i + 1]! += this.#endedBefore[i]!;
+  }
+
+  /** Rows of the runs [first, end). */
+  rows(first: number, end: number): number {
+    return this.#rowsBefore[end]! - this.#rowsBefore[first]!;
+  }
+
+  /** Row groups whose runs reach into [first, end): all that have one there, and those that have some on either side. */
+  rowGroups(first: number, end: number): number {
+    return end <= first ? 0 : this.#begunBefore[end]! - this.#endedBefore[first]!;
+  }
+
+  /** The row group's runs within [first, end), ascending. */
+  runsOf(rowGroup: RowGroup, first: number, end: number): readonly number[] {
+    const runs = this.#runsOf.get(rowGroup) ?? noRuns;
+    const from = lowerBound(runs, first);
+    const to = lowerBound(runs, end);
+    return from === 0 && to === runs.length ? runs : runs.slice(from, to);
+  }
+}
+
+/** Index of the first of the ascending values that is not below `value`. */
+function lowerBound(values: readonly number[], value: number): number {
+  let low = 0;
+  let high = values.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (values[middle]! < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,319 @@
+import { sharedMemory, type MemoryRange } from '../../memory/shared-memory.js';
+import type { KernelBlock } from '../../kernels/simd/json-rows.js';
+import { answerBytesMax, cellsOfBlock, lineArgumentBytes, lineJobRowGroupsMax } from '../../terms/limits.js';
+import type { Schema } from '../../terms/schema.js';
+import { answerCells } from './answer-cells.js';
+import { jobsOfTurn, type AnswerTurns, type Turn } from './answer-turns.js';
+import { BulkSource, type BulkFields, type HeldColumns } from './bulk-source.js';
+import { jsonColumns, jsonKeys } from './json-columns.js';
+import { makeLineTable, type Piece } from './json-lines.js';
+import { packParts, rowsOfParts, writeParts, type LinePart } from './line-parts.js';
+import { OwnSpace, type LentSpace } from './piece-space.js';
+import { linesTask } from './lines-task.js';
+import type { QueryThreads } from '../../store/reading/query-threads.js';
+import type { ScanWork } from '../filter/row-group-filter.js';
+import { settled, type Steps } from '../../store/reading/steps.js';
+import type { Matches } from '../filter/selection.js';
+
+/** A piece, and what gives back its memory. */
+interface HeldPiece extends Piece {
+  free(): void;
+}
+
+/** What a job writes of one row group. */
+interface JobShare {
+  readonly source: BulkSource;
+  readonly held: HeldColumns;
+  readonly parts: readonly LinePart[];
+}
+
+/** What many lines are written with. */
+export interface BulkWork extends ScanWork {
+  readonly threads: QueryThreads;
+  readonly turns: AnswerTurns;
+  readonly onTurn?: ((waits: boolean) => void) | undefined;
+}
+
+/**
+ * Writes the matches of row groups on several threads at once, when it is this answer's turn. Jobs of a few pieces are begun ahead of the
+ * one whose lines are taken, over row groups: those that have few matches go along with others in one job. So that a client who takes
+ * them slowly holds no more memory than theirs, the columns are let go as soon as no thread reads them.
+ */
+export class BulkLines {
+  readonly #fields: BulkFields;
+  readonly #pieceBytes: number;
+  /** What a job is to write, about. */
+  readonly #jobBytes: number;
+  readonly #space: LentSpace;
+  readonly #work: BulkWork;
+  readonly #jobsMax: number;
+  /** Matches with rows to be handed over, and the jobs under way or done: both in the order of the answer. */
+  readonly #sources: BulkSource[] = [];
+  readonly #jobs: Promise<readonly HeldPiece[]>[] = [];
+  /** The lines of a job are being taken. */
+  #isGiving = false;
+  #turn: Turn | null = null;
+  /** About how long a line is, by the columns that were held last. */
+  #lineBytes: number;
+  #isClosed = false;
+
+  /** @param space decides whether pieces are lent to the reader, or are its own */
+  constructor(schema: Schema, pieceBytes: number, space: LentSpace, work: BulkWork) {
+    this.#fields = { fields: schema.fields.map((_, field) => field), keys: jsonKeys(schema), schema };
+    this.#lineBytes = this.#fields.keys.fixedBytes;
+    this.#pieceBytes = pieceBytes;
+    this.#jobBytes = cellsOfBlock * pieceBytes;
+    this.#space = space;
+    this.#work = work;
+    this.#jobsMax = jobsOfTurn(work.threads.count);
+  }
+
+  /** Kept while any line that was written has not been taken. */
+  get turn(): Turn | null {
+    return this.#turn;
+  }
+
+  /** Adds matches behind those that are there, and gives the pieces that have to be taken before more can be begun. */
+  *write(matches: Matches): Steps<Uint8Array> {
+    this.#sources.push(new BulkSource(matches, this.#fields, this.#work, this.#work.threads));
+    yield* this.#begin(1);
+    while (!this.#hasRoom()) yield* this.#takeOne(1);
+  }
+
+  /** The pieces of all that is left. */
+  *finish(): Steps<Uint8Array> {
+    yield* this.#begin(0);
+    while (this.#jobs.length > 0) yield* this.#takeOne(0);
+    this.#passTurn();
+  }
+
+  /** Gives back what is held; what threads still use, and the turn, when they have done with it. */
+  close(): void {
+    this.#isClosed = true;
+    const ended = this.#jobs.splice(0).map((job) => job.then(freeAll, () => undefined));
+    if (ended.length === 0) this.#passTurn();
+    else this.#work.threads.track(Promise.all(ended).then(() => this.#passTurn()));
+  }
+
+  /** Whether more matches may be added before others are handed over: one row group is read ahead; of those in memory, what fills a job. */
+  #hasRoom(): boolean {
+    const { length } = this.#sources;
+    if (length <= 1) return true;
+    return length < lineJobRowGroupsMax && this.#sources.at(-1)!.isAtHand && !this.#fillJob();
+  }
+
+  /** Whether there are rows enough for a whole job. */
+  #fillJob(): boolean {
+    const rows = this.#sources.reduce((sum, { rowsLeft }) => sum + rowsLeft, 0);
+    return rows * this.#lineBytes >= this.#jobBytes;
+  }
+
+  /** Gives the pieces of the job that comes next. All but `left` matches that have to be waited for are begun. */
+  *#takeOne(left: number): Steps<Uint8Array> {
+    const { pace, stats } = this.#work;
+    const startMs = performance.now();
+    const pieces = yield* settled(this.#jobs[0]!);
+    void this.#jobs.shift();
+    stats.writeMs += performance.now() - startMs;
+    let given = 0;
+    this.#isGiving = true;
+    try {
+      for (const { bytes, rows, free } of pieces) {
+        yield* this.#begin(left);
+        stats.rowsReturned += rows;
+        given++;
+        yield this.#space.lend(bytes, free);
+        const pause = pace.pause();
+        if (pause !== undefined) yield pause;
+      }
+    } finally {
+      this.#isGiving = false;
+      freeAll(pieces.slice(given));
+    }
+    yield* this.#begin(left);
+  }
+
+  /** Hands over rows of the matches as far as jobs may be begun; the last `left` matches only once their columns have been read. */
+  *#begin(left: number): Steps<never> {
+    while (this.#jobs.length < this.#jobsMax) {
+      const source = this.#sources[0];
+      if (source === undefined || (left > 0 && this.#mayWait(source, left))) return;
+      if (!(yield* this.#takeTurn())) return;
+      this.#beginJob(yield* this.#gather(source));
+    }
+  }
+
+  /** Whether it is this answer's turn. Waited for once nothing is held that others wait for; before that it is not when it is over. */
+  *#takeTurn(): Steps<never, boolean> {
+    if (this.#turn?.isOver === true) {
+      if (this.#jobs.length > 0 || this.#isGiving) return false;
+      this.#passTurn();
+    }
+    if (this.#turn !== null) return true;
+    const { turns, stats, pace, onTurn } = this.#work;
+    const taking = turns.take(stats.rowsReturned === 0 ? 'first' : 'next', pace.signal);
+    if (!(taking instanceof Promise)) {
+      this.#turn = taking;
+      return true;
+    }
+    onTurn?.(true);
+    try {
+      this.#turn = yield* settled(taking);
+    } finally {
+      onTurn?.(false);
+      // One that comes after the end is somebody else's.
+      if (this.#turn === null)
+        taking.then(
+          (turn) => turn.release(),
+          () => undefined,
+        );
+    }
+    return true;
+  }
+
+  #passTurn(): void {
+    this.#turn?.release();
+    this.#turn = null;
+  }
+
+  /** Whether the rows that come first are to be handed over later, while others come. */
+  #mayWait(source: BulkSource, left: number): boolean {
+    if (!source.isRead) return this.#sources.length <= left;
+    // A thread that has nothing else to do gets as many as there are; otherwise further row groups can go along with few rows.
+    return (
+      this.#jobs.length >= this.#work.threads.count &&
+      this.#sources.length < lineJobRowGroupsMax &&
+      !this.#fillJob()
+    );
+  }
+
+  /** The rows of the next job: those of `first`, and while they don't fill it those of the next that need not be waited for. */
+  *#gather(first: BulkSource): Steps<never, JobShare[]> {
+    const shares = [this.#takeShare(first, yield* first.hold(), this.#jobBytes)];
+    let bytesLeft = this.#jobBytes - bytesOfShare(shares[0]!);
+    while (shares.length < lineJobRowGroupsMax && bytesLeft > 0 && shares[0]!.held.block !== null) {
+      const next = this.#sources[0];
+      // Nothing is waited for from here on, because columns are held.
+      const held = next === undefined || next === first ? null : next.holdAtHand();
+      if (held === null) break;
+      if (held.block === null) {
+        next!.letGo();
+        break;
+      }
+      shares.push(this.#takeShare(next!, held, bytesLeft));
+      bytesLeft -= bytesOfShare(shares.at(-1)!);
+    }
+    return shares;
+  }
+
+  #takeShare(source: BulkSource, held: HeldColumns, sizeBytes: number): JobShare {
+    this.#lineBytes = held.lineBytes;
+    const parts = source.take(Math.max(1, Math.floor(sizeBytes / held.lineBytes)));
+    if (source.rowsLeft === 0) this.#sources.shift();
+    return { source, held, parts };
+  }
+
+  #beginJob(shares: readonly JobShare[]): void {
+    const job = this.#writeShares(shares).finally(() => {
+      for (const { source } of shares) source.ended();
+    });
+    job.catch(() => undefined);
+    this.#work.threads.track(job);
+    this.#jobs.push(job);
+  }
+
+  async #writeShares(shares: readonly JobShare[]): Promise<readonly HeldPiece[]> {
+    const blocks = shares.map(({ held }) => held.block).filter((block) => block !== null);
+    // Elsewhere, each job would have to take a copy of the columns along.
+    const address = blocks.length < shares.length ? null : sharedMemory().allocate(lineArgumentBytes);
+    if (address === null) return this.#writeHere(shares);
+    try {
+      return await this.#writeThere(shares, blocks, sharedMemory().rangeAt(address, lineArgumentBytes));
+    } finally {
+      sharedMemory().free(address);
+    }
+  }
+
+  async #writeHere(shares: readonly JobShare[]): Promise<HeldPiece[]> {
+    // So that it is not done before the lines that come first are taken.
+    await this.#jobs.at(-1)?.catch(() => undefined);
+    await this.#work.pace.pause();
+    if (this.#isClosed) return [];
+    const { keys, schema } = this.#fields;
+    const written = shares.flatMap(({ held, parts }) => {
+      const rows = rowsOfParts(parts);
+      const table = makeLineTable(keys, jsonColumns(held.columns, schema, rows));
+      return parts.map((part) => ({ table, part }));
+    });
+    const space = new OwnSpace();
+    try {
+      return writeParts(written, this.#pieceBytes, space).map((piece) => ({ ...piece, free: nothingToFree }));
+    } finally {
+      space.close();
+    }
+  }
+
+  async #writeThere(
+    shares: readonly JobShare[],
+    blocks: readonly KernelBlock[],
+    scratch: MemoryRange,
+  ): Promise<HeldPiece[]> {
+    const memory = sharedMemory();
+    const cells = this.#takeCells(shares);
+    let filled = 0;
+    try {
+      const pieces = await this.#work.threads.run(linesTask, {
+        blocks: blocksTogether(blocks),
+        tables: blocks.length,
+        columnCount: this.#fields.fields.length,
+        fixedBytes: this.#fields.keys.fixedBytes,
+        memoryBytes: memory.buffer.byteLength,
+        scratch,
+        cells,
+        parts: packParts(shares.map(({ parts }) => parts)),
+        pieceBytes: this.#pieceBytes,
+      });
+      return pieces.map(({ piece, rows }) => {
+        if (piece instanceof Uint8Array) return { bytes: piece, rows, free: nothingToFree };
+        const address = cells[filled++]!;
+        const bytes = memory.bytesAt({ address, sizeBytes: piece });
+        return { bytes, rows, free: () => answerCells().give(address) };
+      });
+    } finally {
+      for (const address of cells.slice(filled)) answerCells().give(address);
+    }
+  }
+
+  /** Cells for the lines of the shares, with some to spare; what they don't suffice for goes on the heap. */
+  #takeCells(shares: readonly JobShare[]): number[] {
+    if (this.#pieceBytes > answerBytesMax) return [];
+    const sharesBytes = shares.reduce((sum, share) => sum + bytesOfShare(share), 0);
+    const wanted = Math.min(2 * cellsOfBlock, Math.ceil((1.25 * sharesBytes) / this.#pieceBytes) + 1);
+    const cells: number[] = [];
+    while (cells.length < wanted) {
+      const cell = answerCells().take();
+      if (cell === null) break;
+      cells.push(cell);
+    }
+    return cells;
+  }
+}
+
+const nothingToFree = (): void => undefined;
+
+function freeAll(pieces: readonly HeldPiece[]): void {
+  for (const { free } of pieces) free();
+}
+
+/** About how long the lines of a share are. */
+function bytesOfShare({ held, parts }: JobShare): number {
+  return rowsOfParts(parts) * held.lineBytes;
+}
+
+/** Blocks of one length, one behind the other. */
+function blocksTogether(blocks: readonly KernelBlock[]): KernelBlock {
+  const { length } = blocks[0]!;
+  const together = new Uint32Array(blocks.length * length);
+  for (const [i, block] of blocks.entries()) together.set(block, i * length);
+  return together;
+}

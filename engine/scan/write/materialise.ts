@@ -1,0 +1,139 @@
+import { columnBytes, type Column } from '../../columns/column.js';
+import { bulkRowsMin, rowGroupBytesMax } from '../../terms/limits.js';
+import type { Schema } from '../../terms/schema.js';
+import { ColumnLease } from '../../store/reading/column-lease.js';
+import type { JsonKeys } from '../../kernels/json-rows.js';
+import { jsonColumns, jsonKeys } from './json-columns.js';
+import { makeLineTable } from './json-lines.js';
+import type { JsonLines, LineTable } from './json-lines.js';
+import { partsOf } from './line-parts.js';
+import type { Pace } from '../../store/reading/pace.js';
+import type { ScanStats } from '../plan/query.js';
+import type { QueryThreads } from '../../store/reading/query-threads.js';
+import type { ScanWork } from '../filter/row-group-filter.js';
+import type { Matches } from '../filter/selection.js';
+import type { ColumnUse, RowGroup } from '../../store/reading/snapshot.js';
+import { settled, type Steps } from '../../store/reading/steps.js';
+
+interface Material {
+  readonly table: LineTable;
+  readonly bytes: number;
+  readonly lease: ColumnLease;
+}
+
+/**
+ * Writes matches as lines. Columns are only read here, and only of row groups that have a match. The last few row groups are kept
+ * pinned, because the runs of two segments can alternate row by row. They are let go before each piece that is handed out: a slow
+ * reader must not keep memory from other queries. The owner calls `close`.
+ */
+export class Materialiser {
+  readonly #schema: Schema;
+  readonly #keys: JsonKeys;
+  readonly #fields: readonly number[];
+  readonly #lines: JsonLines;
+  readonly #stats: ScanStats;
+  readonly #threads: QueryThreads | null;
+  readonly #pace: Pace;
+  /** In the order of their last use. */
+  readonly #held = new Map<RowGroup, Material>();
+  #heldBytes = 0;
+  /** Row groups whose columns the statistics have. */
+  readonly #counted = new WeakSet<RowGroup>();
+
+  constructor(schema: Schema, lines: JsonLines, { stats, pace, threads }: ScanWork) {
+    this.#fields = schema.fields.map((_, field) => field);
+    this.#schema = schema;
+    this.#keys = jsonKeys(schema);
+    this.#lines = lines;
+    this.#threads = threads;
+    this.#stats = stats;
+    this.#pace = pace;
+  }
+
+  /** The pieces that the matches fill; what they leave begun stays in the lines. */
+  *write(matches: Matches): Steps<Uint8Array> {
+    const stats = this.#stats;
+    let startMs = performance.now();
+    const { rowGroup } = matches.unit;
+    let table = yield* this.#tableOf(rowGroup, matches.take);
+    for (const part of partsOf(matches)) {
+      for (let next = part.first; next < part.end;) {
+        next = this.#lines.write(table, part, next, part.end);
+        if (next === part.end) break;
+        stats.writeMs += performance.now() - startMs;
+        yield* this.finish();
+        const pause = this.#pace.pause();
+        if (pause !== undefined) yield pause;
+        startMs = performance.now();
+        table = yield* this.#tableOf(rowGroup, matches.take);
+      }
+    }
+    stats.writeMs += performance.now() - startMs;
+  }
+
+  /** The lines that are left, as a piece, where there are any. */
+  *finish(): Steps<Uint8Array> {
+    const piece = this.#lines.take();
+    // A caller that takes its time keeps no memory from others.
+    this.close();
+    if (piece === null) return;
+    this.#stats.rowsReturned += piece.rows;
+    yield piece.bytes;
+  }
+
+  *#tableOf(rowGroup: RowGroup, rowsToWrite: number): Steps<never, LineTable> {
+    const known = this.#held.get(rowGroup);
+    if (known !== undefined) {
+      this.#held.delete(rowGroup);
+      this.#held.set(rowGroup, known);
+      return known.table;
+    }
+    const use = rowsToWrite < bulkRowsMin ? 'again' : 'once';
+    const lease = new ColumnLease({ signal: this.#pace.signal, onWait: () => this.close() });
+    try {
+      const columns = yield* this.#read(rowGroup, lease, use);
+      const bytes = columns.reduce((sum, column) => sum + columnBytes(column), 0);
+      this.#makeRoomFor(bytes);
+      const written = jsonColumns(columns, this.#schema, rowsToWrite);
+      const material = { table: makeLineTable(this.#keys, written), bytes, lease };
+      this.#held.set(rowGroup, material);
+      this.#heldBytes += bytes;
+      return material.table;
+    } catch (error) {
+      lease.release();
+      throw error;
+    }
+  }
+
+  /** What was let go between two pieces and is still there is not counted a second time. */
+  *#read(rowGroup: RowGroup, lease: ColumnLease, use: ColumnUse): Steps<never, readonly Column[]> {
+    const opening = rowGroup.open(this.#threads, this.#stats);
+    const open = opening instanceof Promise ? yield* settled(opening) : opening;
+    const stats = this.#stats;
+    const { columnsCached } = stats;
+    const reading = open.columns(this.#fields, stats, lease, use);
+    const columns = reading instanceof Promise ? yield* settled(reading) : reading;
+    if (this.#counted.has(rowGroup)) stats.columnsCached = columnsCached;
+    this.#counted.add(rowGroup);
+    return columns;
+  }
+
+  #makeRoomFor(bytes: number): void {
+    for (const rowGroup of this.#held.keys()) {
+      if (this.#heldBytes + bytes <= rowGroupBytesMax) break;
+      this.#forget(rowGroup);
+    }
+  }
+
+  /** Gives back what takes memory from others; what is written after that is read again. */
+  close(): void {
+    for (const [rowGroup, { lease }] of this.#held) if (!lease.isEmpty) this.#forget(rowGroup);
+  }
+
+  #forget(rowGroup: RowGroup): void {
+    const material = this.#held.get(rowGroup)!;
+    this.#held.delete(rowGroup);
+    this.#heldBytes -= material.bytes;
+    material.lease.release();
+  }
+}

@@ -1,0 +1,128 @@
+import { assert } from '../../terms/assert.js';
+import type { Column } from '../../columns/column.js';
+import { answerBytesMax, pageRowsMax } from '../../terms/limits.js';
+import type { Schema } from '../../terms/schema.js';
+import { jsonColumns, jsonKeys } from './json-columns.js';
+import { JsonLines, makeLineTable, type LineTable } from './json-lines.js';
+import type { PieceSpace } from './piece-space.js';
+import { planScan, rangeOf, type RowRange, type ScanPlan } from '../plan/plan.js';
+import type { Query, ScanStats } from '../plan/query.js';
+import type { RowGroup, Snapshot } from '../../store/reading/snapshot.js';
+
+/** Rows of a row group that follow one another, and its columns. */
+interface PagePart {
+  readonly rowGroup: RowGroup;
+  readonly range: RowRange;
+  readonly page: PageTable;
+}
+
+/** A row group as pages are written from it. */
+interface PageTable {
+  readonly table: LineTable;
+  /** Rows that are known to be too many for one piece. */
+  rowsTooMany: number;
+}
+
+const tables = new WeakMap<readonly Column[], PageTable>();
+
+const noLines = new Uint8Array(0);
+
+/** Whether a query may be answered by a page: it asks for a few rows, whatever they are. */
+export function isForPage({ limit, predicates }: Query): boolean {
+  return predicates.length === 0 && Number.isInteger(limit) && limit > 0 && limit <= pageRowsMax;
+}
+
+/**
+ * The whole answer to a query that `isForPage`, where its rows are in memory, in one go: who looks at the end of a log, or
+ * turns its pages, mostly asks for that. Nothing is looked for, held or waited for, so that what goes with it needs not be made.
+ * Empty where there are no rows; null where some are not in memory, or they don't fit one piece. Statistics are only then untouched.
+ */
+export function writePage(
+  { runs, schema }: Pick<Snapshot, 'runs' | 'schema'>,
+  query: Query,
+  stats: ScanStats,
+  space: PieceSpace,
+): Uint8Array | null {
+  const { limit } = query;
+  assert(isForPage(query), 'a page has a few rows, whatever they are');
+  const startMs = performance.now();
+  const plan = planScan(runs, query);
+  const parts = pageParts(plan, Math.min(limit, plan.rows), schema);
+  if (parts === null) return null;
+  const selectedMs = performance.now();
+  const piece = parts.length === 0 ? noLines : writeParts(parts, space);
+  if (piece === null) return null;
+  stats.runs = plan.end - plan.first;
+  stats.rowGroups = plan.rowGroups;
+  stats.rowGroupsScanned = countRowGroups(parts);
+  stats.columnsCached = stats.rowGroupsScanned * schema.fields.length;
+  stats.rowsReturned = Math.min(limit, plan.rows);
+  stats.selectMs = selectedMs - startMs;
+  stats.writeMs = performance.now() - selectedMs;
+  return piece;
+}
+
+/** The first `rows` rows of a plan, or the last ones, in the order of the answer; null where some are not in memory. */
+function pageParts(plan: ScanPlan, rows: number, schema: Schema): PagePart[] | null {
+  const parts: PagePart[] = [];
+  const isForward = plan.direction === 'forward';
+  const step = isForward ? 1 : -1;
+  let left = rows;
+  for (let i = isForward ? plan.first : plan.end - 1; left > 0; i += step) {
+    const range = rangeOf(plan, i);
+    if (range === null) continue;
+    const { rowGroup } = plan.runs[i]!;
+    const page = tableOf(rowGroup, schema);
+    if (page === null || rows >= page.rowsTooMany) return null;
+    const taken = Math.min(left, range.rows);
+    left -= taken;
+    parts.push({ rowGroup, page, range: isForward ? firstOf(range, taken) : lastOf(range, taken) });
+  }
+  return isForward ? parts : parts.reverse();
+}
+
+function firstOf(range: RowRange, rows: number): RowRange {
+  const { firstRow, partition, firstOrdinal } = range;
+  return { firstRow, rows, partition, firstOrdinal };
+}
+
+function lastOf(range: RowRange, rows: number): RowRange {
+  const skipped = range.rows - rows;
+  const { firstRow, partition, firstOrdinal } = range;
+  return { firstRow: firstRow + skipped, rows, partition, firstOrdinal: firstOrdinal + skipped };
+}
+
+function tableOf(rowGroup: RowGroup, schema: Schema): PageTable | null {
+  const columns = rowGroup.columnsNow();
+  if (columns === null) return null;
+  let page = tables.get(columns);
+  if (page === undefined) {
+    // Nothing is rendered for so few rows.
+    const written = jsonColumns(columns, schema, 0);
+    page = { table: makeLineTable(jsonKeys(schema), written), rowsTooMany: Infinity };
+    tables.set(columns, page);
+  }
+  return page;
+}
+
+/** The lines as one piece; null where they need more. */
+function writeParts(parts: readonly PagePart[], space: PieceSpace): Uint8Array | null {
+  const lines = new JsonLines(answerBytesMax, space);
+  let rowsBefore = 0;
+  for (const { page, range } of parts) {
+    const { firstRow, rows, partition, firstOrdinal } = range;
+    const placed = { rows: null, partition, ordinalOfRow0: firstOrdinal - firstRow };
+    const end = firstRow + rows;
+    const written = lines.write(page.table, placed, firstRow, end);
+    if (written < end) {
+      page.rowsTooMany = Math.min(page.rowsTooMany, rowsBefore + written - firstRow + 1);
+      return null;
+    }
+    rowsBefore += rows;
+  }
+  return lines.take()?.bytes ?? null;
+}
+
+function countRowGroups(parts: readonly PagePart[]): number {
+  return parts.length <= 1 ? parts.length : new Set(parts.map(({ rowGroup }) => rowGroup)).size;
+}

@@ -1,0 +1,84 @@
+import type { Stats } from 'node:fs';
+import { userInfo } from 'node:os';
+import { LogstrataError, type ErrorCode } from '../../terms/errors.js';
+
+interface SystemError extends Error {
+  readonly code: string;
+}
+
+function isSystemError(error: unknown): error is SystemError {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string';
+}
+
+/** Whether `error` is the operating system's failure `code` (`ENOENT`, …). */
+export function hasSystemCode(error: unknown, ...codes: readonly string[]): boolean {
+  return isSystemError(error) && codes.includes(error.code);
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return process.getuid === undefined ? 'this user' : `user ${process.getuid()}`;
+  }
+}
+
+function describe(code: string, action: string, path: string): [ErrorCode, string] {
+  switch (code) {
+    case 'ENOSPC':
+      return ['disk_full', `cannot ${action} ${path}: the disk is full; free some space and try again`];
+    case 'EDQUOT':
+      return ['disk_full', `cannot ${action} ${path}: ${userName()} is over the disk quota`];
+    case 'EEXIST':
+    case 'ENOTEMPTY':
+      return ['exists', `cannot ${action} ${path}: it is there already`];
+    case 'ENOENT':
+      return ['not_found', `cannot ${action} ${path}: no such file or folder`];
+    case 'EMFILE':
+    case 'ENFILE':
+      return ['io', `cannot ${action} ${path}: too many open files; raise the limit (ulimit -n)`];
+    case 'EACCES':
+    case 'EPERM':
+      return ['io', `cannot ${action} ${path}: ${userName()} is not permitted to; check its owner and mode`];
+    case 'EROFS':
+      return ['io', `cannot ${action} ${path}: the file system is mounted read-only`];
+    case 'EIO':
+      return ['io', `cannot ${action} ${path}: the disk reported an error; look at the system log (dmesg)`];
+    case 'EISDIR':
+      return ['io', `cannot ${action} ${path}: it is a folder, a file was expected`];
+    case 'ENOTDIR':
+      return ['io', `cannot ${action} ${path}: a part of the path is no folder`];
+    case 'EFBIG':
+      return ['io', `cannot ${action} ${path}: the file system does not take a file of this size`];
+    case 'ENOTSUP':
+    case 'EOPNOTSUPP':
+    case 'ENOSYS':
+      return [
+        'io',
+        `cannot ${action} ${path}: the file system does not support this (hard links are needed)`,
+      ];
+    default:
+      return ['io', `cannot ${action} ${path}: ${code}`];
+  }
+}
+
+/** What is wrong with something that should be a regular file; undefined for one. */
+export function problemOfKind(stats: Stats): string | undefined {
+  if (stats.isFile()) return undefined;
+  const kind = stats.isDirectory() ? 'a folder' : stats.isFIFO() ? 'a named pipe' : 'no regular file';
+  return `it is ${kind}, a file was expected`;
+}
+
+/**
+ * The `LogstrataError` for a failed call of the file system, with a message that a person can act on.
+ * Errors that are ours already, and those that are no system errors, come back as they are.
+ */
+export function fileSystemError(error: unknown, action: string, path: string, offset?: number): unknown {
+  if (!isSystemError(error) || error instanceof LogstrataError) return error;
+  const [code, message] = describe(error.code, action, path);
+  return new LogstrataError(code, message, {
+    path,
+    cause: error,
+    ...(offset === undefined ? {} : { offset }),
+  });
+}

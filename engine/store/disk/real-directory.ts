@@ -1,0 +1,297 @@
+import { constants, existsSync, promises as fs } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { assert } from '../../terms/assert.js';
+import { LogstrataError } from '../../terms/errors.js';
+import type { Directory, ReadableFile, WritableFile } from './directory.js';
+import { fileSystemError, hasSystemCode, problemOfKind } from './file-system-error.js';
+import { ownerFor, type Owner } from './folder-owner.js';
+import { pathParts } from './relative-path.js';
+
+/** Reads beyond this length are first clamped to the file's size, so that a wrong length can't take the memory. */
+const readUnclampedBytesMax = 1024 * 1024;
+
+class RealFile implements ReadableFile, WritableFile {
+  readonly path: string;
+  readonly #absolute: string;
+  #handle: FileHandle | null;
+
+  constructor(path: string, absolute: string, handle: FileHandle) {
+    this.path = path;
+    this.#absolute = absolute;
+    this.#handle = handle;
+  }
+
+  async size(): Promise<number> {
+    const handle = this.#open();
+    return this.#run('read the size of', async () => (await handle.stat()).size);
+  }
+
+  async read(position: number, length: number): Promise<Uint8Array> {
+    const handle = this.#open();
+    return this.#run('read', async () => {
+      const wanted =
+        length <= readUnclampedBytesMax
+          ? length
+          : Math.min(length, Math.max(0, (await handle.stat()).size - position));
+      const bytes = new Uint8Array(wanted);
+      const done = await readAll(handle, position, bytes);
+      return done === wanted ? bytes : bytes.subarray(0, done);
+    });
+  }
+
+  async readInto(position: number, target: Uint8Array): Promise<number> {
+    const handle = this.#open();
+    return this.#run('read', () => readAll(handle, position, target));
+  }
+
+  async write(position: number, bytes: Uint8Array): Promise<void> {
+    const handle = this.#open();
+    await this.#run(
+      'write',
+      async () => {
+        let done = 0;
+        while (done < bytes.length) {
+          const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, position + done);
+          done += bytesWritten;
+        }
+      },
+      position,
+    );
+  }
+
+  async truncate(length: number): Promise<void> {
+    const handle = this.#open();
+    await this.#run('truncate', () => handle.truncate(length), length);
+  }
+
+  async sync(): Promise<void> {
+    const handle = this.#open();
+    await this.#run('sync', () => handle.datasync());
+  }
+
+  async close(): Promise<void> {
+    const handle = this.#handle;
+    if (handle === null) return;
+    this.#handle = null;
+    await this.#run('close', () => handle.close());
+  }
+
+  #open(): FileHandle {
+    if (this.#handle === null) {
+      throw new LogstrataError('closed', `${this.#absolute} is closed already`, { path: this.#absolute });
+    }
+    return this.#handle;
+  }
+
+  async #run<T>(action: string, work: () => Promise<T>, offset?: number): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw fileSystemError(error, action, this.#absolute, offset);
+    }
+  }
+}
+
+/** Reads until `target` is full or the file ends. */
+async function readAll(handle: FileHandle, position: number, target: Uint8Array): Promise<number> {
+  let done = 0;
+  while (done < target.length) {
+    const { bytesRead } = await handle.read(target, done, target.length - done, position + done);
+    if (bytesRead === 0) break;
+    done += bytesRead;
+  }
+  return done;
+}
+
+/**
+ * Makes a folder with those above it that are not there yet, and gives what was made, the innermost first. Node's own way never ends
+ * where the system says of a folder that is there that nothing can be made in it by that name, as below `/proc`.
+ */
+async function makeFolders(absolute: string): Promise<string[]> {
+  const missing: string[] = [];
+  for (let folder = absolute; !(await isFolder(folder)); folder = dirname(folder)) missing.push(folder);
+  const made: string[] = [];
+  for (const folder of missing.reverse()) {
+    try {
+      await fs.mkdir(folder);
+      made.unshift(folder);
+    } catch (error) {
+      // Another process may have been faster.
+      if (!hasSystemCode(error, 'EEXIST') || !(await isFolder(folder))) throw error;
+    }
+  }
+  return made;
+}
+
+/** Throws where the path leads through something that is no folder. */
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await fs.stat(path)).isDirectory();
+  } catch (error) {
+    if (hasSystemCode(error, 'ENOENT')) return false;
+    throw error;
+  }
+}
+
+class RealDirectory implements Directory {
+  readonly location: string;
+  readonly #owner: Owner | undefined;
+
+  constructor(location: string, owner?: Owner) {
+    this.location = location;
+    this.#owner = owner;
+  }
+
+  async list(path: string): Promise<string[]> {
+    return this.#run('list', path, async (absolute) => {
+      try {
+        return (await fs.readdir(absolute)).sort();
+      } catch (error) {
+        if (hasSystemCode(error, 'ENOENT')) return [];
+        throw error;
+      }
+    });
+  }
+
+  async isFolder(path: string): Promise<boolean> {
+    return this.#run('look at', path, isFolder);
+  }
+
+  async makeDirectory(path: string): Promise<void> {
+    await this.#run('create the folder', path, async (absolute) => {
+      for (const made of await makeFolders(absolute)) {
+        if (this.#owner !== undefined) await fs.chown(made, this.#owner.uid, this.#owner.gid);
+        // Or a crash could take the new name away.
+        await syncFolder(dirname(made));
+      }
+    });
+  }
+
+  async openRead(path: string): Promise<ReadableFile> {
+    return this.#openFile('open', path, constants.O_RDONLY);
+  }
+
+  async create(path: string): Promise<WritableFile> {
+    return this.#openFile(
+      'create',
+      path,
+      constants.O_RDWR | constants.O_CREAT | constants.O_EXCL,
+      this.#owner,
+    );
+  }
+
+  async openWrite(path: string): Promise<WritableFile> {
+    return this.#openFile('open', path, constants.O_RDWR);
+  }
+
+  async link(from: string, to: string): Promise<void> {
+    await this.#run('link', to, (absolute) => fs.link(this.absolutePath(from), absolute));
+  }
+
+  async rename(from: string, to: string): Promise<void> {
+    await this.#run('rename', from, (absolute) => fs.rename(absolute, this.absolutePath(to)));
+  }
+
+  async remove(path: string): Promise<void> {
+    await this.#run('remove', path, async (absolute) => {
+      try {
+        await fs.unlink(absolute);
+      } catch (error) {
+        if (!hasSystemCode(error, 'ENOENT')) throw error;
+      }
+    });
+  }
+
+  async removeDirectory(path: string): Promise<void> {
+    assert(pathParts(path).length > 0, 'the archive itself is never removed');
+    await this.#run('remove', path, (absolute) => fs.rm(absolute, { recursive: true, force: true }));
+  }
+
+  async syncDirectory(path: string): Promise<void> {
+    await this.#run('sync', path, syncFolder);
+  }
+
+  async freeShare(): Promise<number | null> {
+    try {
+      const { blocks, bavail } = await fs.statfs(this.location);
+      // Some file systems, as those over a network, have no size.
+      return blocks > 0 ? bavail / blocks : null;
+    } catch {
+      return null;
+    }
+  }
+
+  async size(path: string): Promise<number> {
+    return this.#run('read the size of', path, async (absolute) => (await fs.stat(absolute)).size);
+  }
+
+  absolutePath(path: string): string {
+    return join(this.location, ...pathParts(path));
+  }
+
+  async #openFile(action: string, path: string, flags: number, owner?: Owner): Promise<RealFile> {
+    return this.#run(action, path, async (absolute) => {
+      // Without O_NONBLOCK, opening a named pipe waits for a writer.
+      const handle = await fs.open(absolute, flags | constants.O_NONBLOCK, 0o644);
+      const stats = await handle.stat();
+      const problem = problemOfKind(stats);
+      // What is written to may be a device; nothing is read of one.
+      if (problem !== undefined && (flags === constants.O_RDONLY || stats.isDirectory())) {
+        await handle.close();
+        throw new LogstrataError('io', `cannot ${action} ${absolute}: ${problem}`, { path: absolute });
+      }
+      try {
+        if (owner !== undefined) await handle.chown(owner.uid, owner.gid);
+      } catch (error) {
+        await handle.close();
+        await fs.unlink(absolute);
+        throw error;
+      }
+      return new RealFile(path, absolute, handle);
+    });
+  }
+
+  async #run<T>(action: string, path: string, work: (absolute: string) => Promise<T>): Promise<T> {
+    const absolute = this.absolutePath(path);
+    try {
+      return await work(absolute);
+    } catch (error) {
+      throw fileSystemError(error, action, absolute);
+    }
+  }
+}
+
+async function syncFolder(absolute: string): Promise<void> {
+  const handle = await fs.open(absolute, constants.O_RDONLY);
+  try {
+    await handle.sync();
+  } catch (error) {
+    // Some systems have no fsync of a folder; there the names are as durable as the file system makes them.
+    if (!hasSystemCode(error, 'EINVAL', 'ENOTSUP', 'EOPNOTSUPP')) throw error;
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
+ * The folder `absolutePath` of the real file system as a file port. A missing one is created with its parents, durably, or
+ * is `not_found`. What root makes in a folder of another user belongs to that user and the folder's group. Throws `invalid` when the path is not absolute or names something else than a folder.
+ */
+export async function openRealDirectory(
+  absolutePath: string,
+  options: { readonly create: boolean } = { create: false },
+): Promise<Directory> {
+  if (!isAbsolute(absolutePath)) {
+    throw new LogstrataError('invalid', `the data folder must be an absolute path, not "${absolutePath}"`);
+  }
+  // Two spellings of one folder must give one location: messages and the writer lock name it.
+  const location = resolve(absolutePath);
+  try {
+    if (options.create && !existsSync(location)) await new RealDirectory(location).makeDirectory('');
+    if ((await fs.stat(location)).isDirectory()) return new RealDirectory(location, await ownerFor(location));
+  } catch (error) {
+    throw fileSystemError(error, 'open', location);
+  }
+  throw new LogstrataError('invalid', `${location} is a file, a folder was expected`, { path: location });
+}

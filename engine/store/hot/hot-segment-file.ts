@@ -1,0 +1,388 @@
+import { assert } from '../../terms/assert.js';
+import type { RecordBatch } from '../../columns/column.js';
+import { formatCursor, positionFromInt64, type Position } from '../../terms/cursor.js';
+import { DamageError, LogstrataError, isLogstrataError } from '../../terms/errors.js';
+import { hotFileBytesMax, ordinalMax, partitionMax } from '../../terms/limits.js';
+import type { Schema } from '../../terms/schema.js';
+import {
+  checkSchemaMessage,
+  decodeBatchMessage,
+  encodeBatchMessage,
+  encodeSchemaMessage,
+} from './arrow-batch.js';
+import { asObject, countsField, objectsField, parseJsonObject } from '../disk/checked-json.js';
+import type { Directory, WritableFile } from '../disk/directory.js';
+import { readCheckpoint, readCounters, readRejected } from '../manifest/manifest-format.js';
+import type { Checkpoint, Counters, HotEntry, OrdinalRun, RejectedEntry } from '../manifest/manifest.js';
+import { MessageSpace } from './message-space.js';
+import { findSealedMessage, sealedMessageBytes } from './sealed-message.js';
+
+/** What a batch commits together with its records. */
+export interface HotBatchMeta {
+  readonly checkpoints: readonly Checkpoint[];
+  /** The file of rejected lines, as long as it is with this batch's lines; null when there is none. */
+  readonly rejected: RejectedEntry | null;
+  /** What this batch adds. */
+  readonly counters: Counters;
+}
+
+export interface HotBatch {
+  readonly batch: RecordBatch;
+  readonly runs: readonly OrdinalRun[];
+  readonly meta: HotBatchMeta;
+  /** Where its message begins in the file, and how long it is. */
+  readonly offset: number;
+  readonly bytes: number;
+}
+
+/** Bytes of a hot file that are not what was written. */
+export interface HotDamage {
+  readonly offset: number;
+  readonly bytes: number;
+  readonly reason: string;
+  /** The last record before the damage and the first one behind it, in the order of the file; null for none. */
+  readonly after: Position | null;
+  readonly before: Position | null;
+}
+
+export interface HotSegmentContent {
+  readonly batches: readonly HotBatch[];
+  /** Where the next batch goes: the end of the last good one. */
+  readonly endBytes: number;
+  /** Bytes behind it, of a batch that was never committed. */
+  readonly tornBytes: number;
+}
+
+/** The `_cursor` column of a batch. Bigints in a loop are slow, so the halves are written as 32-bit numbers. */
+function cursorsOf(runs: readonly OrdinalRun[], rows: number): BigInt64Array {
+  const cursors = new BigInt64Array(rows);
+  const halves = new Uint32Array(cursors.buffer);
+  let row = 0;
+  for (const run of runs) {
+    for (let i = 0; i < run.rows; i++, row++) {
+      const ordinal = run.firstOrdinal + i;
+      halves[2 * row] = ordinal;
+      halves[2 * row + 1] = run.partition * 256 + Math.floor(ordinal / 2 ** 32);
+    }
+  }
+  assert(row === rows, `the runs of a batch have ${row} rows of ${rows}`);
+  return cursors;
+}
+
+function metaJson(runs: readonly OrdinalRun[], meta: HotBatchMeta): string {
+  return JSON.stringify({
+    runs: runs.flatMap((run) => [run.partition, run.firstOrdinal, run.rows]),
+    checkpoints: meta.checkpoints,
+    rejected: meta.rejected === null ? [] : [meta.rejected],
+    counters: meta.counters,
+  });
+}
+
+function readMeta(json: string): { runs: OrdinalRun[]; meta: HotBatchMeta } {
+  const object = parseJsonObject(json, 'the metadata of a batch');
+  const flat = countsField(object, 'runs');
+  const runs: OrdinalRun[] = [];
+  for (let i = 0; i + 2 < flat.length; i += 3) {
+    const run = { partition: flat[i]!, firstOrdinal: flat[i + 1]!, rows: flat[i + 2]! };
+    if (
+      run.partition > partitionMax ||
+      run.firstOrdinal < 1 ||
+      run.firstOrdinal + run.rows - 1 > ordinalMax
+    ) {
+      throw new DamageError(
+        `it has the impossible run ${run.partition}, ${run.firstOrdinal}, ${run.rows}`,
+        {},
+      );
+    }
+    runs.push(run);
+  }
+  const meta = {
+    checkpoints: objectsField(object, 'checkpoints', readCheckpoint),
+    rejected: objectsField(object, 'rejected', readRejected)[0] ?? null,
+    counters: readCounters(asObject(object['counters'], 'counters')),
+  };
+  return { runs, meta };
+}
+
+/** Of all writers of the process: agents take turns, and few commit in the same moment. */
+const messages = new MessageSpace();
+
+/**
+ * Appends batches to a hot file: an Arrow IPC stream that is never ended, so that any Arrow reader opens it. Format:
+ * `docs/format.md`, "Hot segment".
+ */
+export class HotSegmentWriter {
+  readonly path: string;
+  readonly #schema: Schema;
+  readonly #file: WritableFile;
+  #bytes: number;
+  #failure: unknown;
+  #busy = false;
+
+  private constructor(path: string, schema: Schema, file: WritableFile, bytes: number) {
+    this.path = path;
+    this.#schema = schema;
+    this.#file = file;
+    this.#bytes = bytes;
+  }
+
+  /**
+   * Begins a new file with its schema. Its content is durable then; its name is once the caller has synced the folder. A
+   * failure leaves no file, as far as it can be removed.
+   */
+  static async create(directory: Directory, path: string, schema: Schema): Promise<HotSegmentWriter> {
+    const message = encodeSchemaMessage(schema);
+    const file = await directory.create(path);
+    try {
+      await file.write(0, message);
+      await file.sync();
+    } catch (error) {
+      await file.close().catch(() => {});
+      await directory.remove(path).catch(() => {});
+      throw error;
+    }
+    return new HotSegmentWriter(path, schema, file, message.length);
+  }
+
+  /** Goes on at `endBytes`, the end of the last good batch, and durably cuts what is behind it. Throws `damaged` when the file is shorter. */
+  static async reopen(
+    directory: Directory,
+    path: string,
+    schema: Schema,
+    endBytes: number,
+  ): Promise<HotSegmentWriter> {
+    const lengths = { committedBytes: endBytes, foldedBytes: 0 };
+    const content = await scanHotSegment(directory, path, schema, lengths);
+    if (content.damages.length > 0) throw damageError(directory, path, content.damages[0]!);
+    const file = await directory.openWrite(path);
+    try {
+      if (content.tornBytes > 0) {
+        await file.truncate(endBytes);
+        await file.sync();
+      }
+    } catch (error) {
+      await file.close().catch(() => {});
+      throw error;
+    }
+    return new HotSegmentWriter(path, schema, file, endBytes);
+  }
+
+  /** Length of the file up to its last durable batch. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /**
+   * Writes a batch and makes it durable. Throws `limit` for one that is too large, and is as before then; after any other
+   * failure the file holds what it held up to `bytes`, and nothing more can be appended.
+   */
+  async append(batch: RecordBatch, runs: readonly OrdinalRun[], meta: HotBatchMeta): Promise<void> {
+    assert(!this.#busy, 'batches are appended one at a time');
+    if (this.#failure !== undefined) {
+      throw new LogstrataError(
+        'closed',
+        `an earlier write to ${this.path} failed; it is good up to ${this.#bytes}`,
+        {
+          path: this.path,
+          offset: this.#bytes,
+          cause: this.#failure,
+        },
+      );
+    }
+    await messages.use((allocate) => {
+      const cursors = cursorsOf(runs, batch.length);
+      const json = metaJson(runs, meta);
+      return this.#write(encodeBatchMessage(this.#schema, batch, cursors, json, this.#bytes, allocate));
+    });
+  }
+
+  async #write(message: Uint8Array): Promise<void> {
+    if (this.#bytes + message.length > hotFileBytesMax) {
+      throw new LogstrataError('limit', `${this.path} would grow past ${hotFileBytesMax} bytes`, {
+        path: this.path,
+      });
+    }
+    this.#busy = true;
+    try {
+      await this.#file.write(this.#bytes, message);
+      await this.#file.sync();
+      this.#bytes += message.length;
+    } catch (error) {
+      this.#failure = error;
+      throw error;
+    } finally {
+      this.#busy = false;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#file.close();
+  }
+}
+
+/**
+ * Reads a hot file from `fromBytes` on, which is 0 or the `endBytes` of an earlier reading.
+ *
+ * `committedBytes` is what the manifest or the writer says is durable: all of it must be whole, and what is behind it was
+ * never committed. When it is null, as after a crash, a bad last batch behind `foldedBytes` was torn and is left out; a bad batch
+ * before that, or with a good one behind it, is damage. Throws `damaged` with the offset, `unsupported` for a newer format, `not_found`.
+ */
+export async function readHotSegment(
+  directory: Directory,
+  path: string,
+  schema: Schema,
+  committedBytes: number | null,
+  fromBytes = 0,
+  foldedBytes = 0,
+): Promise<HotSegmentContent> {
+  const lengths = { committedBytes, foldedBytes };
+  const { damages, ...content } = await scanHotSegment(directory, path, schema, lengths, fromBytes);
+  if (damages.length > 0) throw damageError(directory, path, damages[0]!);
+  return content;
+}
+
+function damageError(directory: Directory, path: string, damage: HotDamage): DamageError {
+  const after = damage.after === null ? 'the beginning' : `record ${formatCursor(damage.after)}`;
+  const before = damage.before === null ? 'the end' : `record ${formatCursor(damage.before)}`;
+  return new DamageError(
+    `hot file ${directory.location}/${path} is damaged at byte ${damage.offset} (${damage.bytes} bytes): ${damage.reason}; ` +
+      `what was committed between ${after} and ${before} can't be read`,
+    { path: `${directory.location}/${path}`, offset: damage.offset },
+  );
+}
+
+/** Like `readHotSegment`, but goes on behind damage and lists it: for verification and for saving what is left. */
+export async function scanHotSegment(
+  directory: Directory,
+  path: string,
+  schema: Schema,
+  { committedBytes, foldedBytes }: Pick<HotEntry, 'committedBytes' | 'foldedBytes'>,
+  fromBytes = 0,
+): Promise<HotSegmentContent & { readonly damages: HotDamage[] }> {
+  const bytes = await readFrom(directory, path, fromBytes);
+  const sizeBytes = fromBytes + bytes.length;
+  const limit = committedBytes ?? sizeBytes;
+  const wholeBytes = committedBytes ?? foldedBytes;
+  const scan = new MessageScan(bytes.subarray(0, Math.max(0, limit - fromBytes)), fromBytes, schema);
+  scan.run(wholeBytes);
+  if (wholeBytes > sizeBytes)
+    scan.damage(sizeBytes, wholeBytes - sizeBytes, 'the file is shorter than what was committed');
+  return {
+    batches: scan.batches,
+    endBytes: scan.endBytes,
+    tornBytes: Math.max(0, sizeBytes - (committedBytes ?? scan.endBytes)),
+    damages: scan.damages,
+  };
+}
+
+async function readFrom(directory: Directory, path: string, fromBytes: number): Promise<Uint8Array> {
+  const file = await directory.openRead(path);
+  try {
+    const length = (await file.size()) - fromBytes;
+    if (length > hotFileBytesMax) {
+      throw new LogstrataError('limit', `${path} has ${length} bytes, more than ${hotFileBytesMax}`, {
+        path,
+      });
+    }
+    return length <= 0 ? new Uint8Array(0) : await file.read(fromBytes, length);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Goes through the messages of a hot file. `base` is the position in the file of the first byte. */
+class MessageScan {
+  readonly batches: HotBatch[] = [];
+  readonly damages: HotDamage[] = [];
+  endBytes: number;
+  readonly #bytes: Uint8Array;
+  readonly #base: number;
+  readonly #schema: Schema;
+  /** Batches in front of the last damage. */
+  #batchesBefore = 0;
+
+  constructor(bytes: Uint8Array, base: number, schema: Schema) {
+    this.#bytes = bytes;
+    this.#base = base;
+    this.#schema = schema;
+    this.endBytes = base;
+  }
+
+  /** @param wholeBytes up to here everything was committed; behind it a bad last batch is none */
+  run(wholeBytes: number): void {
+    let at = 0;
+    if (this.#base === 0 && this.#bytes.length === 0) this.damage(0, 0, 'it has no schema');
+    while (at < this.#bytes.length) {
+      const messageBytes = sealedMessageBytes(this.#bytes, at, this.#base + at);
+      if (messageBytes > 0) {
+        this.#take(at, messageBytes);
+        at += messageBytes;
+        continue;
+      }
+      const next = findSealedMessage(this.#bytes, at + 8 - (at % 8), this.#base);
+      const isSchema = this.#base + at === 0;
+      // Only a batch can be torn: the manifest names a file once its schema is durable.
+      if (next < 0 && this.#base + at >= wholeBytes && !isSchema) return;
+      const end = next < 0 ? this.#bytes.length : next;
+      this.damage(this.#base + at, end - at, isSchema ? 'its schema is not whole' : 'a batch is not whole');
+      at = end;
+    }
+  }
+
+  /** Notes a damage; one that follows another, with nothing whole between them, makes that longer. */
+  damage(offset: number, bytes: number, reason: string): void {
+    const last = this.damages.at(-1);
+    if (last !== undefined && this.#batchesBefore === this.batches.length) {
+      this.damages[this.damages.length - 1] = { ...last, bytes: offset + bytes - last.offset };
+      return;
+    }
+    this.#batchesBefore = this.batches.length;
+    const after = lastPosition(this.batches.findLast(({ runs }) => runs.length > 0));
+    this.damages.push({ offset, bytes, reason, after, before: null });
+  }
+
+  #take(at: number, messageBytes: number): void {
+    const offset = this.#base + at;
+    const message = this.#bytes.subarray(at, at + messageBytes);
+    this.endBytes = offset + messageBytes;
+    try {
+      if (offset === 0) checkSchemaMessage(message, this.#schema);
+      else this.#takeBatch(message, offset);
+    } catch (error) {
+      if (!isLogstrataError(error) || error.code !== 'damaged') throw error;
+      this.damage(offset, messageBytes, error.message);
+    }
+  }
+
+  #takeBatch(message: Uint8Array, offset: number): void {
+    const { batch, cursors, metaJson: json } = decodeBatchMessage(message, this.#schema, true);
+    const { runs, meta } = readMeta(json);
+    assert(cursors !== null, 'hot batches have cursors');
+    if (!runsMatch(runs, cursors)) throw new DamageError('its runs and its cursors differ', {});
+    const [first] = runs;
+    if (first !== undefined) {
+      const before = { partition: first.partition, ordinal: first.firstOrdinal };
+      for (let i = this.damages.length - 1; i >= 0 && this.damages[i]!.before === null; i--)
+        this.damages[i] = { ...this.damages[i]!, before };
+    }
+    this.batches.push({ batch, runs, meta, offset, bytes: message.length });
+  }
+}
+
+function lastPosition(batch: HotBatch | undefined): Position | null {
+  const run = batch?.runs.at(-1);
+  return run === undefined ? null : { partition: run.partition, ordinal: run.firstOrdinal + run.rows - 1 };
+}
+
+function runsMatch(runs: readonly OrdinalRun[], cursors: BigInt64Array): boolean {
+  let row = 0;
+  for (const run of runs) {
+    if (run.rows === 0 || row + run.rows > cursors.length) return false;
+    const first = positionFromInt64(cursors[row]!);
+    const last = positionFromInt64(cursors[row + run.rows - 1]!);
+    if (first.partition !== run.partition || first.ordinal !== run.firstOrdinal) return false;
+    if (last.partition !== run.partition || last.ordinal !== run.firstOrdinal + run.rows - 1) return false;
+    row += run.rows;
+  }
+  return row === cursors.length;
+}

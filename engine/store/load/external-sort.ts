@@ -1,0 +1,84 @@
+import { rowGroupBytesMax, rowGroupRowsMax, sortMemoryBytesMax } from '../../terms/limits.js';
+import type { Schema } from '../../terms/schema.js';
+import type { Directory } from '../disk/directory.js';
+import { mergedPages } from './gathered-rows.js';
+import { mergeRuns, reduceRuns, type PageSlice } from './merge-runs.js';
+import { ascendAll, joinPages, sortPage } from './sorted-page.js';
+import { memoryRun, SpillFile, type SortedPage, type SortedRun } from '../disk/spill.js';
+
+/**
+ * Sorts any number of rows by time in bounded memory: pages gather into sorted runs of a row group's size, runs beyond
+ * `sortMemoryBytesMax` go to a file, and all of them are merged.
+ */
+export class ExternalSort {
+  private pending: SortedPage[] = [];
+  private pendingRows = 0;
+  private pendingBytes = 0;
+  private runs: SortedRun[] = [];
+  private memoryBytes = 0;
+  private spillFile: SpillFile | undefined;
+
+  /** @param path of the file for what does not fit in memory; created when there is some */
+  constructor(
+    private readonly directory: Directory,
+    private readonly path: string,
+    private readonly schema: Schema,
+  ) {}
+
+  get isEmpty(): boolean {
+    return this.runs.length === 0 && this.pendingRows === 0;
+  }
+
+  /** Takes rows in any order; of equal times those that are taken first come first. */
+  async add(page: SortedPage): Promise<void> {
+    const { batch, bytes } = page;
+    if (this.pendingRows + batch.length > rowGroupRowsMax || this.pendingBytes + bytes > rowGroupBytesMax) {
+      await this.endRun();
+    }
+    this.pending.push(page);
+    this.pendingRows += batch.length;
+    this.pendingBytes += bytes;
+  }
+
+  private async endRun(): Promise<void> {
+    if (this.pendingRows === 0) return;
+    const pages = ascendAll(this.pending) ? this.pending : [sortPage(joinPages(this.schema, this.pending))];
+    const order = this.runs.length;
+    if (this.memoryBytes + this.pendingBytes <= sortMemoryBytesMax) {
+      this.memoryBytes += this.pendingBytes;
+      this.runs.push(memoryRun(pages, order));
+    } else {
+      const spill = await this.spill();
+      this.runs.push(await spill.writeRun(pages, order));
+    }
+    this.pending = [];
+    this.pendingRows = 0;
+    this.pendingBytes = 0;
+  }
+
+  /** The file for what does not fit in memory. */
+  async spill(): Promise<SpillFile> {
+    this.spillFile ??= await SpillFile.create(this.directory, this.path);
+    return this.spillFile;
+  }
+
+  /**
+   * All rows in order of time, in slices that come some at a time; nothing can be added afterwards.
+   *
+   * @param before a run whose rows came before all of these, of equal times too
+   */
+  async *sorted(before?: SortedRun): AsyncGenerator<readonly PageSlice[]> {
+    await this.endRun();
+    const all = before === undefined ? this.runs : [before, ...this.runs];
+    this.runs = [];
+    const runs = await reduceRuns(all, async (slices, order) => {
+      const spill = await this.spill();
+      return spill.writeRun(mergedPages(this.schema, slices, rowGroupRowsMax), order);
+    });
+    yield* mergeRuns(runs);
+  }
+
+  async close(): Promise<void> {
+    await this.spillFile?.close();
+  }
+}

@@ -1,0 +1,147 @@
+import type { RecordBatch } from '../../columns/column.js';
+import { sortMemoryBytesMax } from '../../terms/limits.js';
+import type { MemoryRange } from '../../memory/shared-memory.js';
+import type { Schema } from '../../terms/schema.js';
+import type { PageSlice } from './merge-runs.js';
+import { gatherBatch, type RowSlices } from '../../columns/row-slices.js';
+import type { SortedPage } from '../disk/spill.js';
+
+/** Slices of pages, in order, that become one batch. Kept as numbers: runs that interleave row by row give very many. */
+export class GatheredRows {
+  private readonly pages: SortedPage[] = [];
+  private readonly pageOf: number[] = [];
+  private readonly fromOf: number[] = [];
+  private readonly toOf: number[] = [];
+  private readonly indexOf = new Map<SortedPage, number>();
+  private rowCount = 0;
+  private byteCount = 0;
+
+  get rows(): number {
+    return this.rowCount;
+  }
+
+  /** Memory of the rows, from the pages' averages. */
+  get bytes(): number {
+    return this.byteCount;
+  }
+
+  add(page: SortedPage, from: number, to: number): void {
+    let index = this.indexOf.get(page);
+    if (index === undefined) {
+      index = this.pages.push(page) - 1;
+      this.indexOf.set(page, index);
+    }
+    this.pageOf.push(index);
+    this.fromOf.push(from);
+    this.toOf.push(to);
+    this.rowCount += to - from;
+    this.byteCount += (page.bytes * (to - from)) / page.batch.length;
+  }
+
+  /** The placement times of the rows. */
+  timesMs(): Float64Array {
+    const times = new Float64Array(this.rowCount);
+    let at = 0;
+    for (let i = 0; i < this.pageOf.length; i++) {
+      const source = this.pages[this.pageOf[i]!]!.timesMs;
+      for (let row = this.fromOf[i]!; row < this.toOf[i]!; row++) times[at++] = source[row]!;
+    }
+    return times;
+  }
+
+  /** The rows where they lie. */
+  slices(): RowSlices {
+    return {
+      rows: this.rowCount,
+      pages: this.pages.map(({ batch }) => batch),
+      pageOf: Uint32Array.from(this.pageOf),
+      fromOf: Uint32Array.from(this.fromOf),
+      toOf: Uint32Array.from(this.toOf),
+    };
+  }
+
+  /** For each page where another thread finds it; null for those of the heap. */
+  lentRanges(): (MemoryRange | null)[] {
+    return this.pages.map(({ memory }) => memory?.range ?? null);
+  }
+
+  /** Says that the rows are needed no longer where they lay. */
+  done(): void {
+    for (let i = 0; i < this.pageOf.length; i++) {
+      this.pages[this.pageOf[i]!]!.memory?.done(this.toOf[i]! - this.fromOf[i]!);
+    }
+  }
+
+  /** The rows in memory that is lent, or that nobody else needs: other pages that have other rows too are copied. */
+  ownSlices(schema: Schema): RowSlices {
+    const slices = this.slices();
+    const { pages, pageOf, fromOf, toOf } = slices;
+    const slicesOf: number[][] = pages.map(() => []);
+    for (let i = 0; i < pageOf.length; i++) slicesOf[pageOf[i]!]!.push(i);
+    const own = pages.map((page, index) => {
+      const mine = slicesOf[index]!;
+      const rows = mine.reduce((sum, i) => sum + toOf[i]! - fromOf[i]!, 0);
+      if (rows === page.length || this.pages[index]!.memory !== undefined) return page;
+      const copied = gatherBatch(slicesOfPage(page, rows, mine, fromOf, toOf), schema);
+      let at = 0;
+      for (const i of mine) {
+        const end = at + toOf[i]! - fromOf[i]!;
+        fromOf[i] = at;
+        toOf[i] = end;
+        at = end;
+      }
+      return copied;
+    });
+    return { ...slices, pages: own };
+  }
+
+  page(schema: Schema): SortedPage {
+    const page = {
+      batch: gatherBatch(this.slices(), schema),
+      timesMs: this.timesMs(),
+      bytes: this.byteCount,
+    };
+    this.done();
+    return page;
+  }
+}
+
+function slicesOfPage(
+  page: RecordBatch,
+  rows: number,
+  indices: readonly number[],
+  fromOf: Uint32Array,
+  toOf: Uint32Array,
+): RowSlices {
+  return {
+    rows,
+    pages: [page],
+    pageOf: new Uint32Array(indices.length),
+    fromOf: Uint32Array.from(indices, (i) => fromOf[i]!),
+    toOf: Uint32Array.from(indices, (i) => toOf[i]!),
+  };
+}
+
+/** Puts merged slices together as pages of at most `rowsMax` rows. A page that stays whole is handed on as it is. */
+export async function* mergedPages(
+  schema: Schema,
+  merged: AsyncIterable<readonly PageSlice[]>,
+  rowsMax: number,
+): AsyncGenerator<SortedPage> {
+  let gathered = new GatheredRows();
+  for await (const slices of merged) {
+    for (const { page, from, to } of slices) {
+      if (gathered.rows > 0 && isFull(gathered, to - from, rowsMax)) {
+        yield gathered.page(schema);
+        gathered = new GatheredRows();
+      }
+      if (gathered.rows === 0 && to - from === page.batch.length) yield page;
+      else gathered.add(page, from, to);
+    }
+  }
+  if (gathered.rows > 0) yield gathered.page(schema);
+}
+
+function isFull(gathered: GatheredRows, rowsMore: number, rowsMax: number): boolean {
+  return gathered.rows + rowsMore > rowsMax || gathered.bytes >= sortMemoryBytesMax;
+}

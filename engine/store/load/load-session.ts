@@ -1,0 +1,333 @@
+import { LogstrataError } from '../../terms/errors.js';
+import { everyStep } from '../../terms/every-step.js';
+import {
+  lateRowsMax,
+  mergingDepthMax,
+  rejectedBytesMaxDefault,
+  rowGroupRowsMax,
+} from '../../terms/limits.js';
+import type { Schema } from '../../terms/schema.js';
+import type { WorkerPool } from '../../workers/worker-pool.js';
+import type {
+  LoadBatch,
+  LoadExtras,
+  LoadOptions,
+  LoadResult,
+  LoadSession,
+  RejectedLine,
+} from '../manifest/commit.js';
+import { extendRetention, type Extension } from '../manifest/retention-policy.js';
+import {
+  buildingFolder,
+  type Committer,
+  type PartitionCount,
+  type PartitionStart,
+} from '../manifest/committer.js';
+import type { Directory } from '../disk/directory.js';
+import { ExternalSort } from './external-sort.js';
+import { LoadedRows } from '../manifest/loaded-rows.js';
+import type { LoadEntry, RejectedEntry, SegmentEntry } from '../manifest/manifest.js';
+import { placementTimes } from '../manifest/placement.js';
+import { runOfSegments } from './read-back.js';
+import { encodeRejectedLine, RejectedFile } from '../manifest/rejected-file.js';
+import { SegmentAssembly, type AssemblyContext } from './segment-assembly.js';
+import { PageMemory } from '../disk/page-memory.js';
+import { moveIntoPlace } from '../manifest/segment-place.js';
+import { SortWindow } from './sort-window.js';
+import { copyOfRows, onHeap, rowsBefore, slicePage, sortPage } from './sorted-page.js';
+import { batchBytes, type SortedPage, type SortedRun } from '../disk/spill.js';
+import { StreamedTimes } from './streamed-times.js';
+import type { Codec } from '../../parquet/compression.js';
+
+export interface LoadContext {
+  readonly directory: Directory;
+  readonly agent: string;
+  readonly committer: Committer;
+  readonly now: () => number;
+  readonly codec: Codec;
+  readonly workers: WorkerPool;
+  /** The agent's retention period; null for ever. */
+  readonly periodMs: number | null;
+  /** Highest partition that holds a record of the agent, as far as this process knows; 0 for none. */
+  readonly highestPartition: () => number;
+  /** What the agent's rejected lines take, as far as this process knows. */
+  readonly rejectedBytes: () => number;
+}
+
+/**
+ * A sort that ends in sealed segments. As long as rows come nearly in order of time, as those of logs do, a window puts them
+ * in order and row groups are written while the rest is still being read. Rows that belong before what was written go
+ * through an external sort: few of them get segments of their own, and once there are many everything is sorted
+ * externally, with what was written read back. `commit` publishes the segments in one manifest.
+ */
+export class LoadUnit implements LoadSession {
+  readonly schema: Schema;
+  /** That of the beginning: the agent's fields may change meanwhile. */
+  private readonly schemaVersion: number;
+  /** The clock of all of it: what is read again later is placed the same by it. */
+  private readonly nowMs: number;
+  private readonly rows = new LoadedRows();
+  private readonly folder: string;
+  private readonly previousMs = new Map<number, number>();
+  private readonly assemblyContext: AssemblyContext;
+  private readonly sort: ExternalSort;
+  private readonly times: StreamedTimes;
+  private readonly assemblies: SegmentAssembly[] = [];
+  /** Null once too many rows came late. */
+  private window: SortWindow | null;
+  /** Memory that batches brought with them and that is still needed. */
+  private readonly lent = new Set<PageMemory>();
+  private lateCount = 0;
+  private rejectedFile: RejectedFile | undefined;
+  private rejectedCount = 0;
+  /** What rejected lines may still take. */
+  private rejectedRoomBytes: number;
+  private recordCount = 0;
+  private state: 'open' | 'committing' | 'ended' = 'open';
+
+  private constructor(
+    private readonly context: LoadContext,
+    private readonly id: string,
+    private readonly options: LoadOptions,
+  ) {
+    const { directory, agent, committer, workers } = context;
+    const { schema } = committer;
+    this.nowMs = context.now();
+    this.schema = schema;
+    this.schemaVersion = committer.schemaVersion;
+    this.folder = buildingFolder(agent, id);
+    this.assemblyContext = { directory, agent, unit: id, schema, codec: context.codec, workers };
+    this.sort = new ExternalSort(directory, `${this.folder}/runs`, schema);
+    this.times = new StreamedTimes(() => this.sort.spill());
+    this.window = new SortWindow(schema);
+    const { takes, rejectedBytesMax = rejectedBytesMaxDefault } = options;
+    // Those of a file that the unit takes the place of are there already.
+    this.rejectedRoomBytes = takes === undefined ? rejectedBytesMax - context.rejectedBytes() : Infinity;
+  }
+
+  static async begin(context: LoadContext, options: LoadOptions = {}): Promise<LoadUnit> {
+    const id = await context.committer.begin();
+    return new LoadUnit(context, id, options);
+  }
+
+  get records(): number {
+    return this.recordCount;
+  }
+
+  get rejected(): number {
+    return this.rejectedCount;
+  }
+
+  async append(
+    batch: LoadBatch,
+    source: number,
+    previousTimeMs: number | null = null,
+  ): Promise<number | null> {
+    if (this.state !== 'open') batch.lease?.free();
+    this.assertOpen();
+    const memory = this.memoryOf(batch);
+    const previous = this.previousMs.get(source) ?? previousTimeMs;
+    if (batch.length === 0) return previous;
+    const timesMs = placementTimes(this.schema, batch, this.nowMs, [
+      { rows: batch.length, previousTimeMs: previous },
+    ]);
+    const lastTimeMs = timesMs[batch.length - 1]!;
+    this.previousMs.set(source, lastTimeMs);
+    this.recordCount += batch.length;
+    this.rows.add(timesMs);
+    const page = { batch, timesMs, bytes: batchBytes(batch) };
+    await this.take(sortPage(memory === null ? page : { ...page, memory }));
+    return lastTimeMs;
+  }
+
+  /** The memory that a batch brings with it, until it is free. */
+  private memoryOf({ lease, length }: LoadBatch): PageMemory | null {
+    if (lease === undefined) return null;
+    const memory = new PageMemory(lease, length, (freed) => this.lent.delete(freed));
+    this.lent.add(memory);
+    return memory;
+  }
+
+  private async take(taken: SortedPage): Promise<void> {
+    const { window } = this;
+    if (window === null) return this.sort.add(onHeap(this.schema, taken));
+    const late = rowsBefore(taken.timesMs, window.releasedMs);
+    const page = late === 0 ? taken : onHeap(this.schema, taken);
+    const rows = page.batch.length;
+    if (late > 0) await this.sort.add(copyOfRows(this.schema, page, 0, late));
+    if (late < rows) window.add(late === 0 ? page : slicePage(page, late, rows));
+    this.lateCount += late;
+    if (this.lateCount > lateRowsMax) {
+      // What is in the window came before all that is to come, and has no time in common with what came late.
+      for (const waiting of await window.releaseAll()) await this.sort.add(onHeap(this.schema, waiting));
+      this.window = null;
+    } else if (window.isFull) {
+      await this.write(await window.release());
+    }
+  }
+
+  /** Writes pages that come next in order of time. */
+  private async write(pages: readonly SortedPage[]): Promise<void> {
+    for (const page of pages) {
+      await this.assembly().add([{ page, from: 0, to: page.batch.length }]);
+    }
+  }
+
+  private assembly(): SegmentAssembly {
+    if (this.assemblies.length === 0) {
+      this.assemblies.push(new SegmentAssembly(this.assemblyContext, 0, this.times));
+    }
+    return this.assemblies.at(-1)!;
+  }
+
+  async reject(line: RejectedLine, roomBytes = Infinity): Promise<number> {
+    this.assertOpen();
+    this.rejectedCount++;
+    if (Math.min(roomBytes, this.rejectedRoomBytes) <= 0) return 0;
+    const text = encodeRejectedLine(line);
+    if (text.length > roomBytes) return 0;
+    this.rejectedRoomBytes -= text.length;
+    if (this.rejectedRoomBytes < 0) return 0;
+    this.rejectedFile ??= await RejectedFile.create(this.context.directory, `${this.folder}/rejected.jsonl`);
+    await this.rejectedFile.add(text);
+    return text.length;
+  }
+
+  private assertOpen(): void {
+    if (this.state !== 'open') throw new LogstrataError('closed', 'this load has ended');
+  }
+
+  async commit(extras: LoadExtras, onProgress: (fraction: number) => void = () => {}): Promise<LoadResult> {
+    this.assertOpen();
+    this.state = 'committing';
+    const { committer, directory, agent } = this.context;
+    const { takes } = this.options;
+    const assembly = await this.assemble(onProgress);
+    await this.rejectedFile?.sync();
+    const counts = this.rows.counts();
+    const extension = this.extension(counts);
+    const starts = await committer.reserve(this.id, counts);
+    const finished = await assembly.finish(starts, this.schemaVersion);
+    const segments: SegmentEntry[] = [];
+    for (const { entry, path } of finished) {
+      await moveIntoPlace(directory, agent, path, entry.file);
+      const isOver = extension !== undefined && entry.runs[0]!.partition < extension.below;
+      segments.push(isOver ? { ...entry, keepUntilMs: extension.keepUntilMs } : entry);
+    }
+    const rejected = await this.placeRejected();
+    const load = this.entry(extras, starts, extension);
+    await committer.publish(this.id, {
+      segments,
+      removes: [],
+      checkpoints: extras.checkpoints,
+      ...(load === undefined ? {} : { load }),
+      rejected,
+      takes,
+      // A line that was counted as rejected before is counted as a record now, or stays counted.
+      counters: {
+        ...extras.counters,
+        records: this.recordCount,
+        rejected: this.rejected - (takes?.lines ?? 0),
+      },
+    });
+    const result: LoadResult = {
+      records: this.recordCount,
+      rejected: this.rejected,
+      bytesOnDisk: segments.reduce((sum, segment) => sum + segment.bytes, 0),
+      segments: segments.length,
+    };
+    await this.end();
+    return result;
+  }
+
+  /** What it has given, where it came from something that can be read again. */
+  private entry(
+    { parts = [] }: LoadExtras,
+    starts: readonly PartitionStart[],
+    beyond: Extension | undefined,
+  ): LoadEntry | undefined {
+    if (parts.length === 0 || starts.length === 0) return undefined;
+    const load = { nowMs: this.nowMs, parts, runs: this.rows.runs(starts) };
+    return beyond === undefined ? load : { ...load, beyond };
+  }
+
+  private extension(counts: readonly PartitionCount[]): Extension | undefined {
+    const { agent, now, periodMs, highestPartition } = this.context;
+    const beyondRetention = this.options.beyondRetention === true;
+    const loaded = { agent, counts, highestPartition: highestPartition(), nowMs: now(), beyondRetention };
+    return extendRetention(loaded, periodMs);
+  }
+
+  /** Writes what is still to be written: all but the ordinals. */
+  private async assemble(onProgress: (fraction: number) => void): Promise<SegmentAssembly> {
+    if (this.window !== null) {
+      if (this.sort.isEmpty) this.times.end();
+      await this.write(await this.window.releaseAll());
+      if (!this.sort.isEmpty) {
+        await this.assembly().beginLate();
+        await this.mergeInto(this.assembly(), undefined, onProgress);
+      }
+    } else {
+      const written = await this.readBack();
+      const { files } = this.assembly();
+      const depth = Math.min(mergingDepthMax, this.context.workers.depth);
+      const assembly = new SegmentAssembly(this.assemblyContext, files, null, depth);
+      this.assemblies.push(assembly);
+      await this.mergeInto(assembly, written, onProgress);
+    }
+    await this.assembly().flush();
+    onProgress(1);
+    return this.assembly();
+  }
+
+  /** What was written, as a run of the sort. */
+  private async readBack(): Promise<SortedRun> {
+    const segments = await this.assembly().finishAside(this.schemaVersion);
+    return runOfSegments(this.assemblyContext, segments, this.times);
+  }
+
+  private async mergeInto(
+    assembly: SegmentAssembly,
+    written: SortedRun | undefined,
+    onProgress: (fraction: number) => void,
+  ): Promise<void> {
+    let rows = 0;
+    let told = 0;
+    for await (const slices of this.sort.sorted(written)) {
+      await assembly.add(slices);
+      for (const { from, to } of slices) rows += to - from;
+      if (rows - told >= rowGroupRowsMax) {
+        told = rows;
+        onProgress(rows / this.recordCount);
+      }
+    }
+  }
+
+  private async placeRejected(): Promise<RejectedEntry[]> {
+    if (this.rejectedFile === undefined) return [];
+    const { directory, agent } = this.context;
+    await this.rejectedFile.close();
+    const file = `rejected/${this.id}.jsonl`;
+    await moveIntoPlace(directory, agent, `${this.folder}/rejected.jsonl`, file);
+    // What is rejected once more is no younger for it.
+    const { partition } = this.options.takes ?? {};
+    const entry = this.rejectedFile.entry(file);
+    return [partition === undefined ? entry : { ...entry, partition }];
+  }
+
+  async abort(): Promise<void> {
+    if (this.state === 'ended') return;
+    await everyStep([
+      ...this.assemblies.map((assembly) => () => assembly.abort()),
+      () => this.rejectedFile?.close(),
+      () => this.end(),
+    ]);
+  }
+
+  private async end(): Promise<void> {
+    this.state = 'ended';
+    for (const memory of this.lent) memory.free();
+    // The unit may hold back every other commit: it ends whatever can't be closed.
+    await everyStep([() => this.sort.close(), () => this.context.committer.end(this.id)]);
+  }
+}

@@ -1,0 +1,149 @@
+import { sortRunsMergedMax } from '../../terms/limits.js';
+import type { SortedPage, SortedRun } from '../disk/spill.js';
+
+/** Slices that a merge hands on together: each step between two asynchronous functions costs as much as many rows. */
+const slicesMax = 1024;
+
+/** Rows `from` to `to` of a page: the unit in which a merge hands rows on without copying them. */
+export interface PageSlice {
+  readonly page: SortedPage;
+  readonly from: number;
+  readonly to: number;
+}
+
+interface Head {
+  readonly run: SortedRun;
+  page: SortedPage;
+  pageIndex: number;
+  row: number;
+}
+
+/**
+ * All rows of `runs` in ascending order of time, equal times in the order of the runs, in slices that come some at a time.
+ * A run is opened when its first row is near, so that the runs of a log that is already in order are read one after another.
+ */
+export async function* mergeRuns(runs: readonly SortedRun[]): AsyncGenerator<readonly PageSlice[]> {
+  const waiting = [...runs].sort((a, b) => a.minMs - b.minMs || a.order - b.order);
+  const heads: Head[] = [];
+  let nextWaiting = 0;
+  let slices: PageSlice[] = [];
+  for (;;) {
+    let first = firstHead(heads, null);
+    while (nextWaiting < waiting.length) {
+      const run = waiting[nextWaiting]!;
+      if (first !== undefined && run.minMs > first.page.timesMs[first.row]!) break;
+      nextWaiting++;
+      heads.push({ run, page: await run.readPage(0), pageIndex: 0, row: 0 });
+      first = firstHead(heads, null);
+    }
+    if (first === undefined) break;
+    const to = endOfSlice(heads, first, waiting[nextWaiting]);
+    slices.push({ page: first.page, from: first.row, to });
+    first.row = to;
+    const ended = to === first.page.batch.length;
+    // A page is not held on to once its rows have been handed over.
+    if (ended || slices.length === slicesMax) {
+      yield slices;
+      slices = [];
+    }
+    if (ended) await nextPage(heads, first);
+  }
+  if (slices.length > 0) yield slices;
+}
+
+/** End of the rows of `first` that come before any row of the other heads and of the run that waits. */
+function endOfSlice(heads: readonly Head[], first: Head, waiting: SortedRun | undefined): number {
+  let to = first.page.batch.length;
+  const second = firstHead(heads, first);
+  if (second !== undefined) to = rowsBefore(first, to, second.page.timesMs[second.row]!, second.run.order);
+  if (waiting !== undefined) to = rowsBefore(first, to, waiting.minMs, waiting.order);
+  return to;
+}
+
+async function nextPage(heads: Head[], head: Head): Promise<void> {
+  head.pageIndex++;
+  if (head.pageIndex === head.run.pages) {
+    heads.splice(heads.indexOf(head), 1);
+    return;
+  }
+  head.page = await head.run.readPage(head.pageIndex);
+  head.row = 0;
+}
+
+/** The head whose row comes first, other than `except`. Few runs are open at once, so a scan beats a heap. */
+function firstHead(heads: readonly Head[], except: Head | null): Head | undefined {
+  let best: Head | undefined;
+  let bestMs = 0;
+  for (const head of heads) {
+    if (head === except) continue;
+    const timeMs = head.page.timesMs[head.row]!;
+    if (best === undefined || timeMs < bestMs || (timeMs === bestMs && head.run.order < best.run.order)) {
+      best = head;
+      bestMs = timeMs;
+    }
+  }
+  return best;
+}
+
+/** End of the rows of `head`, from its current one up to `end`, that come before a row of another run at `timeMs`. */
+function rowsBefore(head: Head, end: number, timeMs: number, order: number): number {
+  const times = head.page.timesMs;
+  const tiesFirst = head.run.order < order;
+  let low = head.row;
+  let high = end;
+  // Interleaved runs mostly go on by a row or two, so look there before halving the rest.
+  let step = 1;
+  while (low + step < high && before(times[low + step]!, timeMs, tiesFirst)) {
+    low += step;
+    step <<= 1;
+  }
+  high = Math.min(high, low + step);
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (before(times[middle]!, timeMs, tiesFirst)) low = middle + 1;
+    else high = middle;
+  }
+  return Math.max(low, head.row + 1);
+}
+
+function before(a: number, b: number, tiesFirst: boolean): boolean {
+  return a < b || (a === b && tiesFirst);
+}
+
+/** The most runs whose time ranges share a moment: so many a merge has open at once. */
+export function overlap(runs: readonly SortedRun[]): number {
+  const starts = runs.map((run) => run.minMs).sort((a, b) => a - b);
+  const ends = runs.map((run) => run.maxMs).sort((a, b) => a - b);
+  let open = 0;
+  let most = 0;
+  let ended = 0;
+  for (const start of starts) {
+    while (ends[ended]! < start) {
+      ended++;
+      open--;
+    }
+    open++;
+    most = Math.max(most, open);
+  }
+  return most;
+}
+
+/**
+ * Merges runs into fewer until at most `sortRunsMergedMax` share a moment. Neighbours in order are merged together, which
+ * keeps equal times in the order of their source.
+ */
+export async function reduceRuns(
+  runs: readonly SortedRun[],
+  write: (slices: AsyncIterable<readonly PageSlice[]>, order: number) => Promise<SortedRun>,
+): Promise<readonly SortedRun[]> {
+  let current = [...runs].sort((a, b) => a.order - b.order);
+  while (overlap(current) > sortRunsMergedMax) {
+    const merged: SortedRun[] = [];
+    for (let i = 0; i < current.length; i += sortRunsMergedMax) {
+      const group = current.slice(i, i + sortRunsMergedMax);
+      merged.push(group.length === 1 ? group[0]! : await write(mergeRuns(group), group[0]!.order));
+    }
+    current = merged;
+  }
+  return current;
+}

@@ -1,0 +1,126 @@
+import { concatBatches, sliceBatch } from '../../columns/batch.js';
+import type { RecordBatch } from '../../columns/column.js';
+import { rowGroupBytesMax, rowGroupRowsMax, segmentRowGroupsMax } from '../../terms/limits.js';
+import type { Schema } from '../../terms/schema.js';
+import type { Directory } from '../disk/directory.js';
+import { encodeInTurn, encodeOnPool } from '../sealed/encode-task.js';
+import { addRun, type Run, type SegmentEntry } from '../manifest/manifest.js';
+import { SegmentWriter } from '../sealed/sealed-segment-writer.js';
+import { buildingPath, moveIntoPlace, segmentFile } from '../manifest/segment-place.js';
+import { wholeBatch, wholeBatches } from '../../columns/row-slices.js';
+import { batchBytes } from '../disk/spill.js';
+import { InOrder } from '../../workers/in-order.js';
+import type { WorkerPool } from '../../workers/worker-pool.js';
+import type { Codec } from '../../parquet/compression.js';
+
+export interface MergeTarget {
+  readonly directory: Directory;
+  readonly workers: WorkerPool;
+  readonly agent: string;
+  /** The unit of work that the segments are built in. */
+  readonly id: string;
+  /** Files that the new segments take the place of. */
+  readonly replaces: readonly string[];
+  readonly keepUntilMs: number | undefined;
+  readonly schema: Schema;
+  readonly schemaVersion: number;
+  readonly codec: Codec;
+}
+
+/** Writes rows that come in the order of their positions as new segments of one day. */
+export class MergedSegments {
+  private readonly entries: SegmentEntry[] = [];
+  private pending: RecordBatch[] = [];
+  private pendingRows = 0;
+  private pendingBytes = 0;
+  private runs: Run[] = [];
+  private segmentRows = 0;
+  private rowGroups = 0;
+  private writer: SegmentWriter | undefined;
+  private path = '';
+  private readonly encoding: InOrder;
+
+  constructor(private readonly target: MergeTarget) {
+    this.encoding = new InOrder(target.workers.depth);
+  }
+
+  /** Whether rows were taken that are not encoded yet. */
+  get hasPending(): boolean {
+    return this.pendingRows > 0;
+  }
+
+  /** Takes rows whose ordinals follow one another. Returns whether a row group was full and has been encoded. */
+  async add(batch: RecordBatch, partition: number, firstOrdinal: number): Promise<boolean> {
+    let ended = false;
+    for (let from = 0; from < batch.length;) {
+      const to = Math.min(batch.length, from + rowGroupRowsMax - this.pendingRows);
+      const rows = to - from;
+      addRun(this.runs, { partition, firstOrdinal: firstOrdinal + from, firstRow: this.segmentRows, rows });
+      this.pending.push(sliceBatch(batch, from, to));
+      this.pendingRows += rows;
+      this.segmentRows += rows;
+      this.pendingBytes += (batchBytes(batch) * rows) / batch.length;
+      from = to;
+      if (this.pendingRows < rowGroupRowsMax && this.pendingBytes < rowGroupBytesMax) continue;
+      await this.endRowGroup();
+      ended = true;
+    }
+    return ended;
+  }
+
+  private async endRowGroup(): Promise<void> {
+    if (this.pendingRows === 0) return;
+    const { pending } = this;
+    const { directory, agent, id, codec, schema, workers } = this.target;
+    if (this.writer === undefined) {
+      this.path = buildingPath(agent, id, this.entries.length);
+      this.writer = await SegmentWriter.create(directory, this.path, schema, { codec });
+    }
+    const { writer } = this;
+    await encodeInTurn(
+      this.encoding,
+      // What moves to a thread must be nobody else's; where this thread encodes, the rows can stay where they lie.
+      () =>
+        encodeOnPool(
+          workers,
+          schema,
+          codec,
+          workers.threads === 0 ? wholeBatches(pending) : wholeBatch(concatBatches(schema, pending)),
+        ),
+      (encoded) => writer.writeRowGroup(encoded),
+    );
+    this.rowGroups++;
+    this.pending = [];
+    this.pendingRows = 0;
+    this.pendingBytes = 0;
+    if (this.rowGroups === segmentRowGroupsMax) await this.endSegment();
+  }
+
+  private async endSegment(): Promise<void> {
+    if (this.writer === undefined) return;
+    await this.encoding.drain();
+    const { directory, agent, id, schemaVersion, replaces, keepUntilMs } = this.target;
+    const kept = keepUntilMs === undefined ? {} : { keepUntilMs };
+    const written = await this.writer.finish(this.runs, schemaVersion);
+    this.writer = undefined;
+    const file = segmentFile(id, this.entries.length, this.runs[0]!.partition);
+    await moveIntoPlace(directory, agent, this.path, file);
+    this.entries.push({ ...written, file, schemaVersion, replaces, ...kept });
+    this.runs = [];
+    this.segmentRows = 0;
+    this.rowGroups = 0;
+  }
+
+  /** Writes what is left, and says what the segments are. */
+  async finish(): Promise<readonly SegmentEntry[]> {
+    await this.endRowGroup();
+    await this.endSegment();
+    return this.entries;
+  }
+
+  /** Gives up the segment under way, if there is one. */
+  async abort(): Promise<void> {
+    await this.encoding.drop();
+    await this.writer?.abort();
+  }
+}

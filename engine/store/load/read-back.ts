@@ -1,0 +1,112 @@
+import type { Column } from '../../columns/column.js';
+import { sortedPageRowsMax } from '../../terms/limits.js';
+import type { Schema } from '../../terms/schema.js';
+import type { WorkerPool } from '../../workers/worker-pool.js';
+import { chunkTask } from '../reading/chunk-task.js';
+import type { Directory } from '../disk/directory.js';
+import type { WrittenSegment } from '../sealed/sealed-segment-writer.js';
+import {
+  decodeStoredChunk,
+  readBytes,
+  readSegmentFooter,
+  storedChunk,
+  withFile,
+} from '../sealed/segment-file.js';
+import { copyOfRows } from './sorted-page.js';
+import type { SortedPage, SortedRun } from '../disk/spill.js';
+import type { StreamedTimes } from './streamed-times.js';
+
+/** A segment of a load that was finished only to be read again. */
+export interface BuiltSegment {
+  readonly written: WrittenSegment;
+  readonly path: string;
+}
+
+/** What reading segments back takes. */
+export interface ReadBackContext {
+  readonly directory: Directory;
+  readonly schema: Schema;
+  readonly workers: WorkerPool;
+}
+
+/** Rows of a row group, which counts over all segments. */
+interface PagePlace {
+  readonly index: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * The rows of finished segments as a run that comes before all others: what a load takes when too many rows belong before
+ * those that it has written. Its pages must be read in order. A row group is decoded when its turn comes and stays as it is
+ * stored, with its dictionaries; its rows are copied out a page at a time, so that what a merge gathers of them holds on to
+ * those rows alone.
+ */
+export function runOfSegments(
+  context: ReadBackContext,
+  segments: readonly BuiltSegment[],
+  times: StreamedTimes,
+): SortedRun {
+  const groups = segments.flatMap((segment) =>
+    segment.written.rowGroupRows.map((rows, rowGroup) => ({ segment, rows, rowGroup })),
+  );
+  const pages = groups.flatMap(({ rows }, index) => pagesOf(index, rows));
+  let open: (Omit<SortedPage, 'bytes'> & { readonly index: number }) | null = null;
+  const readPage = async (page: number): Promise<SortedPage> => {
+    const { index, from, to } = pages[page]!;
+    const { segment, rowGroup, rows } = groups[index]!;
+    if (open?.index !== index) {
+      const columns = await readColumns(context, segment, rowGroup);
+      open = { index, batch: { length: rows, columns }, timesMs: await times.read(index) };
+    }
+    const copy = copyOfRows(context.schema, open, from, to);
+    // Nothing of it is needed while the next one is read.
+    if (to === rows) open = null;
+    return copy;
+  };
+  return {
+    order: -1,
+    rows: groups.reduce((sum, { rows }) => sum + rows, 0),
+    minMs: times.minMs,
+    maxMs: times.maxMs,
+    pages: pages.length,
+    readPage,
+  };
+}
+
+function pagesOf(index: number, rows: number): PagePlace[] {
+  const pages: PagePlace[] = [];
+  for (let from = 0; from < rows; from += sortedPageRowsMax) {
+    pages.push({ index, from, to: Math.min(rows, from + sortedPageRowsMax) });
+  }
+  return pages;
+}
+
+/**
+ * The columns of a row group. Where they can, threads decode them: they have the memory for that already, which the kernels
+ * of this thread would take once more and keep.
+ */
+function readColumns(
+  { directory, schema, workers }: ReadBackContext,
+  { written, path }: BuiltSegment,
+  rowGroup: number,
+): Promise<Column[]> {
+  return withFile(directory, path, async (file) => {
+    const entry = { ...written, file: path, schemaVersion: 0, replaces: [] };
+    const footer = await readSegmentFooter(file, entry, schema);
+    const absolutePath = workers.threads === 0 ? undefined : directory.absolutePath?.(path);
+    const read = async (field: number): Promise<Column> => {
+      const chunk = storedChunk(footer, { rowGroup, column: field + 1 }, path);
+      if (absolutePath === undefined) {
+        const bytes = await readBytes(file, chunk.offset, chunk.bytes);
+        return decodeStoredChunk(bytes, chunk, footer.decompress);
+      }
+      const { type } = schema.fields[field]!;
+      return workers.run(chunkTask, { file: absolutePath, chunk, conversion: 'none', type });
+    };
+    if (absolutePath !== undefined) return Promise.all(schema.fields.map((_, field) => read(field)));
+    const columns: Column[] = [];
+    for (let field = 0; field < schema.fields.length; field++) columns.push(await read(field));
+    return columns;
+  });
+}

@@ -1,0 +1,210 @@
+import { sliceBatch, takeRows } from '../../columns/batch.js';
+import { dayNumber, hourMs, partitionOfTime } from '../../terms/cursor.js';
+import { LogstrataError } from '../../terms/errors.js';
+import { everyStep } from '../../terms/every-step.js';
+import { Coverage } from '../manifest/coverage.js';
+import type { LostLoad } from '../manifest/lost-loads.js';
+import { MergedSegments } from './merged-segments.js';
+import type { Schema } from '../../terms/schema.js';
+import type { LoadBatch, LoadExtras, LoadResult, LoadSession } from '../manifest/commit.js';
+import { buildingFolder } from '../manifest/committer.js';
+import { ExternalSort } from './external-sort.js';
+import type { LoadContext } from './load-session.js';
+import { LoadedRows } from '../manifest/loaded-rows.js';
+import { noCounters, type SegmentEntry } from '../manifest/manifest.js';
+import type { PageSlice } from './merge-runs.js';
+import { placementTimes } from '../manifest/placement.js';
+import { rowsUpTo, sortPage } from './sorted-page.js';
+import { batchBytes } from '../disk/spill.js';
+
+/**
+ * A load that brings back what is lost of an earlier one: it takes the same rows in the same order, finds the position that each
+ * of them had, and publishes those that are lost under these positions. Throws `invalid` at its commit where the rows are not the same
+ * in an hour of which some are lost, and `conflict` where they are not lost any more by then; nothing is kept then.
+ */
+export class RestoreUnit implements LoadSession {
+  readonly schema: Schema;
+  /** Rejected lines are kept since the earlier load: none is taken here. */
+  readonly rejected = 0;
+  private readonly schemaVersion: number;
+  private readonly sort: ExternalSort;
+  private readonly rows = new LoadedRows();
+  private readonly previousMs = new Map<number, number>();
+  private readonly wanted: ReadonlySet<number>;
+  private isOpen = true;
+
+  private constructor(
+    private readonly context: LoadContext,
+    private readonly id: string,
+    private readonly lost: LostLoad,
+  ) {
+    const { directory, agent, committer } = context;
+    this.schema = committer.schema;
+    this.schemaVersion = committer.schemaVersion;
+    this.sort = new ExternalSort(directory, `${buildingFolder(agent, id)}/runs`, this.schema);
+    this.wanted = new Set(lost.runs.map(({ partition }) => partition));
+  }
+
+  static async begin(context: LoadContext, lost: LostLoad): Promise<RestoreUnit> {
+    return new RestoreUnit(context, await context.committer.begin(), lost);
+  }
+
+  get records(): number {
+    return this.lost.runs.reduce((sum, { rows }) => sum + rows, 0);
+  }
+
+  async append(
+    batch: LoadBatch,
+    source: number,
+    previousTimeMs: number | null = null,
+  ): Promise<number | null> {
+    try {
+      if (!this.isOpen) throw new LogstrataError('closed', 'this load has ended');
+      const previous = this.previousMs.get(source) ?? previousTimeMs;
+      if (batch.length === 0) return previous;
+      const part = { rows: batch.length, previousTimeMs: previous };
+      const timesMs = placementTimes(this.schema, batch, this.lost.load.nowMs, [part]);
+      this.rows.add(timesMs);
+      this.previousMs.set(source, timesMs.at(-1)!);
+      await this.take(batch, timesMs);
+      return timesMs.at(-1)!;
+    } finally {
+      batch.lease?.free();
+    }
+  }
+
+  /** Takes the rows of hours of which some are lost, into memory of their own. */
+  private async take(batch: LoadBatch, timesMs: Float64Array): Promise<void> {
+    const rows: number[] = [];
+    timesMs.forEach((timeMs, row) => {
+      if (this.wanted.has(partitionOfTime(timeMs))) rows.push(row);
+    });
+    if (rows.length === 0) return;
+    const taken = takeRows(batch, Uint32Array.from(rows));
+    const times = Float64Array.from(rows, (row) => timesMs[row]!);
+    await this.sort.add(sortPage({ batch: taken, timesMs: times, bytes: batchBytes(taken) }));
+  }
+
+  reject(): Promise<number> {
+    return Promise.resolve(0);
+  }
+
+  async commit(_extras: LoadExtras, onProgress: (fraction: number) => void = () => {}): Promise<LoadResult> {
+    this.isOpen = false;
+    this.requireSameRows();
+    const segments = await this.write();
+    onProgress(1);
+    await this.context.committer.publish(this.id, {
+      segments,
+      removes: [],
+      restores: true,
+      checkpoints: [],
+      rejected: [],
+      counters: noCounters,
+    });
+    await this.abort();
+    const bytesOnDisk = segments.reduce((sum, { bytes }) => sum + bytes, 0);
+    return { records: this.records, rejected: 0, bytesOnDisk, segments: segments.length };
+  }
+
+  /** Positions were given in order of time: who has which can only be told where all rows of the hour are the same. */
+  private requireSameRows(): void {
+    const other = this.lost.load.runs.find((run) => this.wanted.has(run.partition) && !this.rows.isSame(run));
+    if (other === undefined) return;
+    const rows = this.rows.rowsOf(other.partition);
+    const hour = new Date(other.partition * hourMs).toISOString();
+    const now = rows === other.rows ? 'as many, but of other times' : `${rows}`;
+    throw new LogstrataError(
+      'invalid',
+      `it gave ${other.rows} records of the hour from ${hour} when it was stored, and gives ${now} today: which of them are lost can't ` +
+        `be told, and nothing was restored. Has the file of agent ${this.context.agent} changed since then, or the time zone? ` +
+        `Load it once more with those of that time`,
+    );
+  }
+
+  /** Writes the rows that are lost, as segments of a day each. */
+  private async write(): Promise<SegmentEntry[]> {
+    const lost = new Coverage();
+    for (const run of this.lost.runs) lost.add(run);
+    const left = new Coverage();
+    const next = new Map<number, number>();
+    for (const run of this.lost.load.runs) {
+      next.set(run.partition, run.firstOrdinal);
+      for (const kept of lost.missing({ ...run, firstRow: 0 })) left.add(kept);
+    }
+    const days = new Days((partition) => this.segmentsOf(partition));
+    try {
+      for await (const slices of this.sort.sorted()) {
+        for (const slice of slices) await placeSlice(slice, next, left, days);
+      }
+      return await days.finish();
+    } finally {
+      await days.abort();
+    }
+  }
+
+  private segmentsOf(partition: number): MergedSegments {
+    const { directory, workers, agent, codec } = this.context;
+    const { id, schema, schemaVersion } = this;
+    const { beyond } = this.lost.load;
+    const keepUntilMs = beyond !== undefined && partition < beyond.below ? beyond.keepUntilMs : undefined;
+    const target = { directory, workers, agent, id, schema, schemaVersion, codec };
+    return new MergedSegments({ ...target, replaces: [], keepUntilMs });
+  }
+
+  async abort(): Promise<void> {
+    this.isOpen = false;
+    await everyStep([() => this.sort.close(), () => this.context.committer.end(this.id)]);
+  }
+}
+
+/** Gives on those rows of a slice that are lost, each under the position that it had. */
+async function placeSlice(
+  { page: { batch, timesMs }, from, to }: PageSlice,
+  next: Map<number, number>,
+  left: Coverage,
+  days: Days,
+): Promise<void> {
+  for (let row = from; row < to;) {
+    const partition = partitionOfTime(timesMs[row]!);
+    // The last partition has times behind its hour too.
+    const end = Math.min(to, Math.max(row + 1, rowsUpTo(timesMs, (partition + 1) * hourMs - 1)));
+    const firstOrdinal = next.get(partition)!;
+    next.set(partition, firstOrdinal + end - row);
+    for (const run of left.missing({ partition, firstOrdinal, firstRow: row, rows: end - row })) {
+      const segments = await days.of(partition);
+      const rows = sliceBatch(batch, run.firstRow, run.firstRow + run.rows);
+      await segments.add(rows, partition, run.firstOrdinal);
+    }
+    row = end;
+  }
+}
+
+/** Segments that are written one day after another. */
+class Days {
+  private readonly entries: SegmentEntry[] = [];
+  private segments: MergedSegments | undefined;
+  private day = -1;
+
+  constructor(private readonly begin: (partition: number) => MergedSegments) {}
+
+  async of(partition: number): Promise<MergedSegments> {
+    const day = dayNumber(partition);
+    if (this.segments === undefined || day !== this.day) {
+      await this.finish();
+      this.day = day;
+      this.segments = this.begin(partition);
+    }
+    return this.segments;
+  }
+
+  async finish(): Promise<SegmentEntry[]> {
+    this.entries.push(...((await this.segments?.finish()) ?? []));
+    this.segments = undefined;
+    return this.entries;
+  }
+
+  async abort(): Promise<void> {
+    await this.segments?.abort();
+  }
+}

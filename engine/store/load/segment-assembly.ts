@@ -1,0 +1,253 @@
+import { assert } from '../../terms/assert.js';
+import { dayNumber, hourMs, partitionOfTime } from '../../terms/cursor.js';
+import { everyStep } from '../../terms/every-step.js';
+import { rowGroupBytesMax, rowGroupRowsMax, segmentRowGroupsMax } from '../../terms/limits.js';
+import type { Schema } from '../../terms/schema.js';
+import { InOrder } from '../../workers/in-order.js';
+import type { WorkerPool } from '../../workers/worker-pool.js';
+import type { PartitionStart } from '../manifest/committer.js';
+import type { Directory } from '../disk/directory.js';
+import { encodeInTurn, encodeOnPool } from '../sealed/encode-task.js';
+import { placeRuns } from './late-rows.js';
+import type { Run, SegmentEntry } from '../manifest/manifest.js';
+import type { PageSlice } from './merge-runs.js';
+import type { EncodedRowGroup } from '../sealed/row-group-encoder.js';
+import { SegmentWriter, type WrittenSegment } from '../sealed/sealed-segment-writer.js';
+import { buildingPath, segmentFile } from '../manifest/segment-place.js';
+import { GatheredRows } from './gathered-rows.js';
+import type { SortedPage } from '../disk/spill.js';
+import type { StreamedTimes } from './streamed-times.js';
+import type { Codec } from '../../parquet/compression.js';
+
+export interface AssemblyContext {
+  readonly directory: Directory;
+  readonly agent: string;
+  /** The unit of work that the segments are built in. */
+  readonly unit: string;
+  readonly schema: Schema;
+  readonly codec: Codec;
+  readonly workers: WorkerPool;
+}
+
+/** A segment whose rows are encoded or written but have no ordinals yet. */
+interface UnfinishedSegment {
+  /** Undefined until the first row group is written. */
+  writer: SegmentWriter | undefined;
+  readonly path: string;
+  readonly day: number;
+  /** Rows of each partition, ascending. */
+  readonly counts: [partition: number, rows: number][];
+  rowGroups: number;
+}
+
+/**
+ * Cuts rows that ascend by time into row groups and segments: a row group ends at its bounds and with its day, a segment
+ * with its day and at `segmentRowGroupsMax`. Segments stay without their `_cursor` columns and footers until the
+ * ordinals are known. Row groups are encoded on the threads of the pool and written in order.
+ */
+export class SegmentAssembly {
+  private readonly segments: UnfinishedSegment[] = [];
+  private gathered = new GatheredRows();
+  private day = -1;
+  private readonly encoding: InOrder;
+  private written: UnfinishedSegment | undefined;
+  /** Segments from here on hold late rows; −1 while there are none. */
+  private lateFrom = -1;
+  private readonly after: number[] = [];
+
+  /**
+   * @param firstFile number of the first file in the unit's folder
+   * @param times where the placement times of the rows are put aside; null when nobody will ask for them
+   * @param depth row groups encoded while the next one is taken
+   */
+  constructor(
+    private readonly context: AssemblyContext,
+    private readonly firstFile = 0,
+    private times: StreamedTimes | null = null,
+    depth = context.workers.depth,
+  ) {
+    this.encoding = new InOrder(depth);
+  }
+
+  /** Files that were begun. */
+  get files(): number {
+    return this.segments.length;
+  }
+
+  /** Takes the next rows. They must not come before those already taken. */
+  async add(slices: readonly PageSlice[]): Promise<void> {
+    for (const { page, from, to } of slices) {
+      for (let row = from; row < to;) {
+        const end = this.take(page, row, to);
+        if (end < 0) await this.endRowGroup();
+        else row = end;
+      }
+    }
+  }
+
+  /** Takes rows as far as the row group goes, and returns where that is; −1 when the row group has to end first. */
+  private take(page: SortedPage, from: number, to: number): number {
+    const { gathered } = this;
+    const day = dayNumber(partitionOfTime(page.timesMs[from]!));
+    if (gathered.rows === 0) this.day = day;
+    const rowBytes = page.bytes / page.batch.length;
+    const room = Math.min(
+      rowGroupRowsMax - gathered.rows,
+      Math.max(gathered.rows === 0 ? 1 : 0, Math.floor((rowGroupBytesMax - gathered.bytes) / rowBytes)),
+    );
+    if (day !== this.day || room === 0) return -1;
+    const end = endOfDay(page.timesMs, from, Math.min(to, from + room), day);
+    gathered.add(page, from, end);
+    return end;
+  }
+
+  private async endRowGroup(): Promise<void> {
+    const { gathered } = this;
+    const { schema, codec, workers } = this.context;
+    if (gathered.rows === 0) return;
+    this.gathered = new GatheredRows();
+    const segment = this.segmentOfDay();
+    segment.rowGroups++;
+    const timesMs = gathered.timesMs();
+    countPartitions(segment.counts, timesMs);
+    if (this.lateFrom >= 0) await this.placeLate(timesMs);
+    else await this.times?.add(timesMs);
+    // The rows are put together only once there is room, so that no more of them are in memory than are worked on.
+    await encodeInTurn(
+      this.encoding,
+      async () => {
+        const slices = workers.threads === 0 ? gathered.slices() : gathered.ownSlices(schema);
+        const rowGroup = await encodeOnPool(workers, schema, codec, slices, gathered.lentRanges());
+        gathered.done();
+        return rowGroup;
+      },
+      (encoded) => this.write(segment, encoded),
+    );
+  }
+
+  private async placeLate(timesMs: Float64Array): Promise<void> {
+    assert(this.times !== null, 'late rows are placed among rows whose times were put aside');
+    for (const count of await this.times.countBefore(timesMs)) this.after.push(count);
+  }
+
+  private segmentOfDay(): UnfinishedSegment {
+    const last = this.segments.length === this.lateFrom ? undefined : this.segments.at(-1);
+    if (last !== undefined && last.day === this.day && last.rowGroups < segmentRowGroupsMax) return last;
+    const { agent, unit } = this.context;
+    const path = buildingPath(agent, unit, this.firstFile + this.segments.length);
+    const segment: UnfinishedSegment = { writer: undefined, path, day: this.day, counts: [], rowGroups: 0 };
+    this.segments.push(segment);
+    return segment;
+  }
+
+  private async write(segment: UnfinishedSegment, encoded: EncodedRowGroup): Promise<void> {
+    if (segment.writer === undefined) {
+      // Only the segment being written keeps its file open: a sparse agent's file may hold years of days.
+      await this.written?.writer?.pause();
+      const { directory, schema, codec } = this.context;
+      segment.writer = await SegmentWriter.create(directory, segment.path, schema, { codec });
+      this.written = segment;
+    }
+    await segment.writer.writeRowGroup(encoded);
+  }
+
+  /**
+   * Writes the rest of the rows. What is added from now on are late rows: they ascend among themselves, each comes behind
+   * those of the others that have the same time, and they get segments of their own.
+   */
+  async beginLate(): Promise<void> {
+    await this.endRowGroup();
+    this.lateFrom = this.segments.length;
+  }
+
+  /** Writes the rest of the rows. No more can be added. */
+  async flush(): Promise<void> {
+    await this.endRowGroup();
+    await this.encoding.drain();
+    await this.written?.writer?.pause();
+  }
+
+  /**
+   * Gives the records their ordinals, writes what was missing and makes the files durable. The entries name the files as
+   * they will be called under the agent's folder; `path` is where they are now.
+   */
+  async finish(
+    starts: readonly PartitionStart[],
+    schemaVersion: number,
+  ): Promise<{ entry: SegmentEntry; path: string }[]> {
+    const { segments, lateFrom, after } = this;
+    const counts = segments.map((segment) => segment.counts);
+    const split = lateFrom < 0 ? counts.length : lateFrom;
+    const placed = placeRuns(counts.slice(0, split), counts.slice(split), after, starts);
+    const runs = [...placed.inTime, ...placed.late];
+    const finished: { entry: SegmentEntry; path: string }[] = [];
+    for (const [i, segment] of segments.entries()) {
+      const written = await segment.writer!.finish(runs[i]!, schemaVersion);
+      const file = segmentFile(this.context.unit, i, segment.counts[0]![0]);
+      finished.push({ entry: { ...written, file, schemaVersion, replaces: [] }, path: segment.path });
+    }
+    return finished;
+  }
+
+  /**
+   * Ends the segments under ordinals that mean nothing, so that they can be read and their rows be put into others. They are
+   * never published.
+   */
+  async finishAside(schemaVersion: number): Promise<{ written: WrittenSegment; path: string }[]> {
+    await this.flush();
+    const finished: { written: WrittenSegment; path: string }[] = [];
+    for (const { writer, path, counts } of this.segments) {
+      const runs: Run[] = [];
+      let firstRow = 0;
+      for (const [partition, rows] of counts) {
+        runs.push({ partition, firstOrdinal: 1, firstRow, rows });
+        firstRow += rows;
+      }
+      finished.push({ written: await writer!.finish(runs, schemaVersion), path });
+    }
+    return finished;
+  }
+
+  /** Closes what is open. The files stay for the folder's removal. */
+  async abort(): Promise<void> {
+    await this.encoding.drop();
+    await everyStep(
+      this.segments.map(
+        ({ writer }) =>
+          () =>
+            writer?.abort(),
+      ),
+    );
+  }
+}
+
+/** First row from `from` to `to` that is of a later day than `day`; `to` when there is none. */
+function endOfDay(timesMs: Float64Array, from: number, to: number, day: number): number {
+  const endMs = (day + 1) * 24 * hourMs;
+  if (timesMs[to - 1]! < endMs) return to;
+  let low = from;
+  let high = to;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (timesMs[middle]! < endMs) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function countPartitions(counts: [number, number][], timesMs: Float64Array): void {
+  for (let row = 0; row < timesMs.length;) {
+    const partition = partitionOfTime(timesMs[row]!);
+    const endMs = (partition + 1) * hourMs;
+    let end = row + 1;
+    while (end < timesMs.length && timesMs[end]! < endMs) end++;
+    addCount(counts, partition, end - row);
+    row = end;
+  }
+}
+
+function addCount(counts: [number, number][], partition: number, rows: number): void {
+  const last = counts.at(-1);
+  if (last !== undefined && last[0] === partition) last[1] += rows;
+  else counts.push([partition, rows]);
+}

@@ -1,0 +1,73 @@
+import { rowsUpTo } from './sorted-page.js';
+import type { SpillFile } from '../disk/spill.js';
+
+/** The placement times of a row group that was handed on, put aside. */
+interface TimesPlace {
+  readonly firstRow: number;
+  readonly rows: number;
+  readonly minMs: number;
+  readonly maxMs: number;
+  readonly offset: number;
+}
+
+/**
+ * The placement times of the rows that a load has handed on to be encoded. They lie in the load's temporary file: they are
+ * needed only when rows come that belong before some of these.
+ */
+export class StreamedTimes {
+  private readonly places: TimesPlace[] = [];
+  private rows = 0;
+  private ended = false;
+
+  constructor(private readonly spill: () => Promise<SpillFile>) {}
+
+  get minMs(): number {
+    return this.places[0]!.minMs;
+  }
+
+  get maxMs(): number {
+    return this.places.at(-1)!.maxMs;
+  }
+
+  /** Nobody will ask for the times of rows from here on, as when the last rows of a load are all in order. */
+  end(): void {
+    this.ended = true;
+  }
+
+  /** Takes the times of the next row group, which ascend. */
+  async add(timesMs: Float64Array): Promise<void> {
+    if (this.ended) return;
+    const spill = await this.spill();
+    const offset = await spill.writeTimes(timesMs);
+    const { rows } = this;
+    const bounds = { minMs: timesMs[0]!, maxMs: timesMs.at(-1)! };
+    this.places.push({ firstRow: rows, rows: timesMs.length, ...bounds, offset });
+    this.rows += timesMs.length;
+  }
+
+  /** The times of a row group. */
+  async read(rowGroup: number): Promise<Float64Array> {
+    const { offset, rows } = this.places[rowGroup]!;
+    return (await this.spill()).readTimes(offset, rows);
+  }
+
+  /** For each of `timesMs`, which ascend, the number of rows that come before it: all up to its own time. */
+  async countBefore(timesMs: Float64Array): Promise<number[]> {
+    const counts: number[] = [];
+    let rowGroup = 0;
+    let times: Float64Array | undefined;
+    for (const timeMs of timesMs) {
+      while (rowGroup < this.places.length && this.places[rowGroup]!.maxMs <= timeMs) {
+        rowGroup++;
+        times = undefined;
+      }
+      if (rowGroup === this.places.length) {
+        counts.push(this.rows);
+        continue;
+      }
+      times ??= await this.read(rowGroup);
+      counts.push(this.places[rowGroup]!.firstRow + rowsUpTo(times, timeMs));
+    }
+    return counts;
+  }
+}

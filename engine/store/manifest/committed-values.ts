@@ -1,0 +1,107 @@
+import {
+  addCounters,
+  noCounters,
+  type Checkpoint,
+  type Counters,
+  type Manifest,
+  type OrdinalRun,
+  type SegmentEntry,
+} from './manifest.js';
+
+/**
+ * The values of a manifest with those of the hot batches since laid over them: what the next manifest will say. A batch
+ * or a publication is applied once it is durable, never before.
+ */
+export class CommittedValues {
+  private readonly next: Map<number, number>;
+  private readonly sources: Map<string, Checkpoint>;
+  private readonly ordinalsFrom: number;
+  private highest: number;
+  private totals: Counters;
+
+  constructor(manifest: Manifest | undefined, ordinalsFrom = manifest?.ordinalsFrom ?? 1) {
+    this.next = new Map(manifest?.nextOrdinals ?? []);
+    this.sources = new Map(
+      (manifest?.checkpoints ?? []).map((checkpoint) => [checkpointKey(checkpoint), checkpoint]),
+    );
+    this.ordinalsFrom = ordinalsFrom;
+    this.highest = manifest?.highestPartition ?? 0;
+    this.totals = manifest?.counters ?? noCounters;
+  }
+
+  copy(): CommittedValues {
+    const copy = new CommittedValues(undefined, this.ordinalsFrom);
+    for (const [partition, ordinal] of this.next) copy.next.set(partition, ordinal);
+    for (const [key, checkpoint] of this.sources) copy.sources.set(key, checkpoint);
+    copy.highest = this.highest;
+    copy.totals = this.totals;
+    return copy;
+  }
+
+  /** The ordinal that the next record of `countWhile` gets. */
+  nextOrdinal(partition: number): number {
+    return Math.max(this.next.get(partition) ?? 1, this.ordinalsFrom);
+  }
+
+  get highestPartition(): number {
+    return this.highest;
+  }
+
+  get counters(): Counters {
+    return this.totals;
+  }
+
+  checkpoints(): Checkpoint[] {
+    return [...this.sources.values()];
+  }
+
+  checkpoint(key: string): Checkpoint | undefined {
+    return this.sources.get(key);
+  }
+
+  nextOrdinals(): [number, number][] {
+    return [...this.next].sort((a, b) => a[0] - b[0]);
+  }
+
+  applyRuns(runs: readonly OrdinalRun[]): void {
+    for (const { partition, firstOrdinal, rows } of runs) {
+      this.next.set(partition, Math.max(this.next.get(partition) ?? 1, firstOrdinal + rows));
+      this.highest = Math.max(this.highest, partition);
+    }
+  }
+
+  applySegments(segments: readonly SegmentEntry[]): void {
+    for (const segment of segments) this.applyRuns(segment.runs);
+  }
+
+  applyCheckpoints(checkpoints: readonly Checkpoint[]): void {
+    for (const { continues, ...checkpoint } of checkpoints) {
+      if (continues !== undefined) this.sources.delete(continues);
+      this.sources.set(checkpointKey(checkpoint), checkpoint);
+    }
+  }
+
+  applyCounters(counters: Counters): void {
+    const totals = addCounters(this.totals, counters);
+    // A manifest that was rebuilt may count fewer lines than there are in the files that a load takes over.
+    this.totals = { ...totals, rejected: Math.max(0, totals.rejected) };
+  }
+}
+
+/**
+ * What a source is known by: its beginning and, where the stored content was hashed, all of it, since different files
+ * may well begin alike (a banner, a licence, column headings). One that is followed is not hashed as a whole: it is known
+ * by its file and by what stands before its offset.
+ */
+export function checkpointKey(
+  checkpoint: Pick<Checkpoint, 'headHash' | 'headBytes' | 'contentHash' | 'offset' | 'inode' | 'tailHash'>,
+): string {
+  const { headBytes, headHash, contentHash, inode } = checkpoint;
+  if (contentHash !== null || inode === undefined) return `${headBytes}:${headHash}:${contentHash ?? ''}`;
+  return `${headBytes}:${headHash}::${inode}:${checkpoint.offset}:${checkpoint.tailHash ?? ''}`;
+}
+
+/** Ascending by position; the runs of live files never share one. */
+export function compareRuns(a: OrdinalRun, b: OrdinalRun): number {
+  return a.partition - b.partition || a.firstOrdinal - b.firstOrdinal;
+}

@@ -1,0 +1,226 @@
+import { randomBytes } from 'node:crypto';
+import { DamageError, LogstrataError, isLogstrataError } from '../../terms/errors.js';
+import { manifestBytesMax } from '../../terms/limits.js';
+import { isSameData } from '../disk/checked-json.js';
+import type { Directory } from '../disk/directory.js';
+import { decodeManifest, encodeManifest } from './manifest-format.js';
+import type { Manifest } from './manifest.js';
+import { isUnsupported, writtenByAnother } from '../disk/format-version.js';
+import { joinPath } from '../disk/relative-path.js';
+
+/** Sixteen digits, of which the first is 0: no agent publishes 10¹⁵ times, and the number after it is still exact. */
+const manifestPattern = /^manifest-(0\d{15})$/;
+const impossiblePattern = /^manifest-[1-9]\d{15}$/;
+const temporaryPattern = /^manifest-\d{16}\.[0-9a-f]+\.tmp$/;
+
+/** A reader whose file is removed while it opens it looks again; a writer would have to publish this often meanwhile. */
+const readAttemptsMax = 100;
+
+/** The published manifests: the newest, and the one before it for the readers that are still opening it. */
+const manifestsKept = 2;
+
+/** Name of the manifest with this number. */
+export function manifestName(number: number): string {
+  return `manifest-${String(number).padStart(16, '0')}`;
+}
+
+/** The manifests that are there: their numbers, ascending, and the names of files that no manifest can have. */
+export async function listManifests(
+  directory: Directory,
+  agentFolder: string,
+): Promise<{ numbers: number[]; impossible: string[] }> {
+  const names = await directory.list(agentFolder);
+  const numbers = names.flatMap((name) => manifestPattern.exec(name)?.[1] ?? []).map(Number);
+  return {
+    numbers: numbers.sort((a, b) => a - b),
+    impossible: names.filter((name) => impossiblePattern.test(name)),
+  };
+}
+
+/** The number of the newest manifest, without reading it; undefined when there is none. */
+export async function newestManifestNumber(
+  directory: Directory,
+  agentFolder: string,
+): Promise<number | undefined> {
+  return (await listManifests(directory, agentFolder)).numbers.at(-1);
+}
+
+/**
+ * The newest manifest of an agent, or undefined when none was ever published. Throws `damaged` when it is not what was
+ * written: the one before it would answer short, so it is never taken instead. Throws `unsupported` for a newer format.
+ */
+export async function readNewestManifest(
+  directory: Directory,
+  agentFolder: string,
+): Promise<Manifest | undefined> {
+  for (let attempt = 0; attempt < readAttemptsMax; attempt++) {
+    const { numbers, impossible } = await listManifests(directory, agentFolder);
+    if (impossible.length > 0) throw impossibleNumber(directory, joinPath(agentFolder, impossible[0]!));
+    const number = numbers.at(-1);
+    if (number === undefined) return undefined;
+    try {
+      const manifest = await readManifestFile(directory, agentFolder, number);
+      // Its name is seen before it is durable; what is answered from it must not be gone after a crash.
+      await directory.syncDirectory(agentFolder);
+      return manifest;
+    } catch (error) {
+      if (!isLogstrataError(error) || error.code !== 'not_found') throw error;
+    }
+  }
+  throw new LogstrataError(
+    'io',
+    `the manifests in ${place(directory, agentFolder)} change too fast to read`,
+    {
+      path: place(directory, agentFolder),
+    },
+  );
+}
+
+/** A file that may be the newest manifest, under a name that it never had: to go on without it could answer short. */
+export function impossibleNumber(directory: Directory, path: string): DamageError {
+  const where = place(directory, path);
+  return new DamageError(
+    `${where} has a number that no manifest gets: run \`logstrata verify --repair\` to put it aside`,
+    { path: where },
+  );
+}
+
+/** One manifest by its number. Throws like `readNewestManifest`, and `not_found` when it is gone. */
+export async function readManifestFile(
+  directory: Directory,
+  agentFolder: string,
+  number: number,
+): Promise<Manifest> {
+  const path = joinPath(agentFolder, manifestName(number));
+  const where = place(directory, path);
+  const bytes = await readWhole(directory, path);
+  try {
+    const manifest = decodeManifest(bytes);
+    if (manifest.number !== number) throw new DamageError(`it says that it is number ${manifest.number}`, {});
+    return manifest;
+  } catch (error) {
+    if (!isLogstrataError(error)) throw error;
+    if (isUnsupported(error)) throw writtenByAnother(`manifest ${where}`, where, error);
+    throw new DamageError(
+      `manifest ${where} is damaged: ${error.message}; run \`logstrata verify --repair\` to keep what can be saved`,
+      { path: where, offset: error.offset ?? 0, cause: error },
+    );
+  }
+}
+
+async function readWhole(directory: Directory, path: string): Promise<Uint8Array> {
+  const file = await directory.openRead(path);
+  try {
+    const sizeBytes = await file.size();
+    if (sizeBytes > manifestBytesMax) {
+      throw new LogstrataError('limit', `${place(directory, path)} has more than ${manifestBytesMax} bytes`, {
+        path: place(directory, path),
+      });
+    }
+    return await file.read(0, sizeBytes);
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * Publishes the agent's next state durably: it is written aside, synced, and linked to the next number, which only one
+ * writer can do. Throws `conflict` when another process has published in between; `invalid` for a state that could not be read
+ * again; `disk_full`, `io` when it could not be written (the old one stays). When the folder's sync fails, readers may have seen the new state already, and a
+ * crash may take it back: `io`, and nothing more can be published until the agent is opened again.
+ */
+export async function publishManifest(
+  directory: Directory,
+  agentFolder: string,
+  manifest: Manifest,
+): Promise<void> {
+  const bytes = encodeManifest(manifest);
+  if (bytes.length > manifestBytesMax) {
+    throw new LogstrataError('limit', `the manifest of ${manifest.agent} would have ${bytes.length} bytes`);
+  }
+  assertReadsBack(manifest, bytes);
+  await assertNext(directory, agentFolder, manifest.number);
+  const path = joinPath(agentFolder, manifestName(manifest.number));
+  const temporary = `${path}.${randomBytes(4).toString('hex')}.tmp`;
+  try {
+    await writeWhole(directory, temporary, bytes);
+    await linkNext(directory, temporary, path);
+  } catch (error) {
+    await directory.remove(temporary).catch(() => {});
+    throw error;
+  }
+  if ((await newestManifestNumber(directory, agentFolder)) !== manifest.number) {
+    // The number was free only because another writer is past it already and has removed it.
+    await directory.remove(path);
+    throw conflict(directory, path);
+  }
+  await directory.syncDirectory(agentFolder);
+  await removeOld(directory, agentFolder, manifest.number);
+}
+
+/** What can't be read again would take all records with it once it is the newest: it is read before it is published. */
+function assertReadsBack(manifest: Manifest, bytes: Uint8Array): void {
+  let problem = 'something of it would be lost';
+  try {
+    if (isSameData(decodeManifest(bytes), manifest)) return;
+  } catch (error) {
+    if (!isLogstrataError(error)) throw error;
+    problem = error.message;
+  }
+  throw new LogstrataError(
+    'invalid',
+    `the next manifest of ${manifest.agent} could not be read again, and was not published: ${problem}`,
+  );
+}
+
+async function assertNext(directory: Directory, agentFolder: string, number: number): Promise<void> {
+  const newest = (await newestManifestNumber(directory, agentFolder)) ?? 0;
+  if (newest !== number - 1) throw conflict(directory, joinPath(agentFolder, manifestName(newest)));
+}
+
+async function writeWhole(directory: Directory, path: string, bytes: Uint8Array): Promise<void> {
+  const file = await directory.create(path);
+  try {
+    await file.write(0, bytes);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function linkNext(directory: Directory, from: string, to: string): Promise<void> {
+  try {
+    await directory.link(from, to);
+  } catch (error) {
+    if (isLogstrataError(error) && (error.code === 'exists' || error.code === 'not_found')) {
+      throw conflict(directory, to);
+    }
+    throw error;
+  }
+}
+
+function conflict(directory: Directory, path: string): LogstrataError {
+  const where = place(directory, path);
+  return new LogstrataError(
+    'conflict',
+    `another process writes here, or this one failed while it published: ${where} is there; stop the other and start again`,
+    { path: where },
+  );
+}
+
+/** Old manifests and what interrupted publications left. A failure is not the publication's: the next one tries again. */
+async function removeOld(directory: Directory, agentFolder: string, number: number): Promise<void> {
+  try {
+    for (const name of await directory.list(agentFolder)) {
+      const match = manifestPattern.exec(name);
+      const isOld = match !== null && Number(match[1]) <= number - manifestsKept;
+      if (isOld || temporaryPattern.test(name)) await directory.remove(joinPath(agentFolder, name));
+    }
+  } catch (error) {
+    if (!isLogstrataError(error)) throw error;
+  }
+}
+
+function place(directory: Directory, path: string): string {
+  return `${directory.location}/${path}`;
+}

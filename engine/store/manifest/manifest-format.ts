@@ -1,0 +1,328 @@
+import { crc32 } from 'node:zlib';
+import { assert } from '../../terms/assert.js';
+import { DamageError } from '../../terms/errors.js';
+import { ordinalMax, partitionMax } from '../../terms/limits.js';
+import { fieldTypes, makeSchema, type Field, type Schema } from '../../terms/schema.js';
+import {
+  asObject,
+  choiceField,
+  countField,
+  countOrNullField,
+  countsField,
+  flagField,
+  listField,
+  objectsField,
+  parseJsonObject,
+  textField,
+  textOrNullField,
+  timeField,
+  timeOrNullField,
+  type JsonObject,
+} from '../disk/checked-json.js';
+import { otherFormat } from '../disk/format-version.js';
+import {
+  type Checkpoint,
+  type Counters,
+  type HotEntry,
+  type LoadEntry,
+  type LoadedRun,
+  type Manifest,
+  type OrdinalRun,
+  type RejectedEntry,
+  type KeptPolicy,
+  type PendingPolicy,
+  type RetentionPolicy,
+  type Retired,
+  type Run,
+  type SegmentEntry,
+  type SegmentFacts,
+} from './manifest.js';
+
+/**
+ * A manifest as bytes: one line `logstrata-manifest <version> <bytes> <crc32>`, then as many bytes of JSON. The checksum
+ * (8 hexadecimal digits) covers the line up to itself and the JSON, so every flipped bit shows. A change of the JSON that
+ * an older program would misread counts the version up; the line stays as it is.
+ */
+const manifestMagic = 'logstrata-manifest';
+export const manifestVersion = 5;
+const headerPattern = /^logstrata-manifest (\d{1,9}) (\d{1,15}) ([0-9a-f]{8})\n/;
+const headerBytesMax = 64;
+
+function headerLine(version: number, json: Uint8Array): string {
+  const start = `${manifestMagic} ${version} ${json.length} `;
+  const checksum = crc32(json, crc32(start));
+  return `${start}${checksum.toString(16).padStart(8, '0')}\n`;
+}
+
+/** The bytes of a manifest file. */
+export function encodeManifest(manifest: Manifest): Uint8Array {
+  const json = Buffer.from(manifestJson(manifest));
+  return Buffer.concat([Buffer.from(headerLine(manifestVersion, json)), json]);
+}
+
+/** Reads the bytes of a manifest file. Throws `damaged` for what was not written so, `unsupported` for another version. */
+export function decodeManifest(bytes: Uint8Array): Manifest {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const header = headerPattern.exec(buffer.toString('latin1', 0, headerBytesMax));
+  if (header === null) throw new DamageError(`it does not begin with "${manifestMagic}"`, { offset: 0 });
+  const json = buffer.subarray(header[0].length);
+  const version = Number(header[1]);
+  if (header[0] !== headerLine(version, json)) {
+    throw new DamageError(`its length or its checksum is wrong`, { offset: 0 });
+  }
+  if (version !== manifestVersion) throw otherFormat('format version', version, manifestVersion);
+  return readManifest(parseJsonObject(buffer.toString('utf8', header[0].length), 'the manifest'));
+}
+
+/** JSON with a line for each entry, which people and `diff` can read. */
+function manifestJson(manifest: Manifest): string {
+  const lines = (items: readonly unknown[]): string =>
+    items.length === 0 ? '[]' : `[\n${items.map((item) => JSON.stringify(item)).join(',\n')}\n]`;
+  return (
+    `{"number":${manifest.number},"agent":${JSON.stringify(manifest.agent)},` +
+    `"highestPartition":${manifest.highestPartition},\n"counters":${JSON.stringify(manifest.counters)},\n` +
+    `"ordinalsFrom":${manifest.ordinalsFrom},"retired":${JSON.stringify(manifest.retired)},\n` +
+    (manifest.retention === undefined ? '' : `"retention":${JSON.stringify(manifest.retention)},\n`) +
+    `"schemas":${lines(manifest.schemas)},\n` +
+    `"segments":${lines(manifest.segments.map((entry) => ({ ...entry, runs: flattenRuns(entry) })))},\n` +
+    `"hot":${lines(manifest.hot.map(({ runs, ...hot }) => ({ ...hot, runs: flatRuns(runs) })))},\n` +
+    `"rejected":${lines(manifest.rejected)},\n` +
+    `"checkpoints":${lines(manifest.checkpoints)},\n` +
+    `"loads":${lines(manifest.loads.map((load) => ({ ...load, runs: load.runs.flatMap(flatLoadedRun) })))},\n` +
+    `"nextOrdinals":${JSON.stringify(manifest.nextOrdinals.flat())}}\n`
+  );
+}
+
+/** Runs as one list of partition, first ordinal, rows: a segment's runs follow one another, so the first rows are sums. */
+export function flatRuns(runs: readonly Run[]): number[] {
+  return runs.flatMap(({ partition, firstOrdinal, rows }) => [partition, firstOrdinal, rows]);
+}
+
+function flatLoadedRun({ partition, firstOrdinal, rows, timesSum }: LoadedRun): number[] {
+  return [partition, firstOrdinal, rows, timesSum];
+}
+
+/** As `flatRuns`, of all rows of a segment. */
+function flattenRuns(entry: SegmentEntry): number[] {
+  let row = 0;
+  for (const run of entry.runs) {
+    assert(run.firstRow === row, `the runs of ${entry.file} leave a gap at row ${row}`);
+    row += run.rows;
+  }
+  assert(row === entry.rows, `the runs of ${entry.file} have ${row} rows of ${entry.rows}`);
+  return flatRuns(entry.runs);
+}
+
+function readRuns(object: JsonObject): Run[] {
+  const flat = countsField(object, 'runs');
+  if (flat.length % 3 !== 0) throw new DamageError(`"runs" should have three numbers for each run`, {});
+  const runs: Run[] = [];
+  let row = 0;
+  for (let i = 0; i < flat.length; i += 3) {
+    const partition = flat[i]!;
+    const firstOrdinal = flat[i + 1]!;
+    const rows = flat[i + 2]!;
+    requirePossible({ partition, firstOrdinal, rows });
+    runs.push({ partition, firstOrdinal, firstRow: row, rows });
+    row += rows;
+  }
+  return runs;
+}
+
+function requirePossible({ partition, firstOrdinal, rows }: OrdinalRun): void {
+  if (partition > partitionMax || firstOrdinal < 1 || rows < 1 || firstOrdinal + rows - 1 > ordinalMax) {
+    throw new DamageError(`"runs" has the impossible run ${partition}, ${firstOrdinal}, ${rows}`, {});
+  }
+}
+
+function readLoad(item: JsonObject): LoadEntry {
+  const flat = countsField(item, 'runs');
+  if (flat.length % 4 !== 0) throw new DamageError(`"runs" of a load should have four numbers for each`, {});
+  const runs: LoadedRun[] = [];
+  for (let i = 0; i < flat.length; i += 4) {
+    const [partition, firstOrdinal, rows, timesSum] = flat.slice(i, i + 4) as [
+      number,
+      number,
+      number,
+      number,
+    ];
+    runs.push({ partition, firstOrdinal, rows, timesSum });
+    requirePossible(runs.at(-1)!);
+  }
+  const parts = objectsField(item, 'parts', (part) => ({
+    from: part['from'] === null ? null : readCheckpoint(asObject(part['from'], 'from')),
+    until: readCheckpoint(asObject(part['until'], 'until')),
+    writtenMs: timeField(part, 'writtenMs'),
+  }));
+  const load = { nowMs: timeField(item, 'nowMs'), parts, runs };
+  if (item['beyond'] === undefined) return load;
+  const beyond = asObject(item['beyond'], 'beyond');
+  const below = countField(beyond, 'below', partitionMax);
+  return { ...load, beyond: { below, keepUntilMs: countField(beyond, 'keepUntilMs') } };
+}
+
+function readManifest(object: JsonObject): Manifest {
+  return {
+    number: countField(object, 'number'),
+    agent: textField(object, 'agent'),
+    schemas: readSchemas(object),
+    segments: objectsField(object, 'segments', readSegment),
+    hot: objectsField(object, 'hot', readHot),
+    nextOrdinals: readNextOrdinals(object),
+    highestPartition: countField(object, 'highestPartition', partitionMax),
+    checkpoints: objectsField(object, 'checkpoints', readCheckpoint),
+    loads: object['loads'] === undefined ? [] : objectsField(object, 'loads', readLoad),
+    rejected: objectsField(object, 'rejected', readRejected),
+    counters: readCounters(asObject(object['counters'], 'counters')),
+    ordinalsFrom: countField(object, 'ordinalsFrom', ordinalMax),
+    retired: readRetired(object['retired']),
+    ...(object['retention'] === undefined ? {} : { retention: readKept(object['retention']) }),
+  };
+}
+
+function readKept(value: unknown): KeptPolicy {
+  const item = asObject(value, 'retention');
+  const pending = item['pending'];
+  return {
+    ...readPolicy(item),
+    ...(pending === undefined ? {} : { pending: readPending(asObject(pending, 'pending')) }),
+  };
+}
+
+function readPending(item: JsonObject): PendingPolicy {
+  return {
+    ...readPolicy(item),
+    ...(item['leapt'] === undefined || !flagField(item, 'leapt') ? {} : { leapt: true }),
+    sinceMs: timeField(item, 'sinceMs'),
+    graceMs: countField(item, 'graceMs'),
+  };
+}
+
+function readPolicy(item: JsonObject): RetentionPolicy {
+  return { periodMs: countOrNullField(item, 'periodMs'), bytesMax: countOrNullField(item, 'bytesMax') };
+}
+
+function readRetired(value: unknown): Retired {
+  const item = asObject(value, 'retired');
+  return {
+    records: countField(item, 'records'),
+    bytes: countField(item, 'bytes'),
+    segments: countField(item, 'segments'),
+    below: countField(item, 'below', partitionMax),
+  };
+}
+
+function readSchemas(object: JsonObject): Manifest['schemas'] {
+  return objectsField(object, 'schemas', (item) => ({
+    version: countField(item, 'version'),
+    schema: readSchema(asObject(item['schema'], 'schema')),
+  }));
+}
+
+/** Fields from JSON; throws `damaged`. */
+export function readSchema(object: JsonObject): Schema {
+  const fields = objectsField(object, 'fields', (item): Field => {
+    const field = { name: textField(item, 'name'), type: choiceField(item, 'type', fieldTypes) };
+    return item['index'] === undefined ? field : { ...field, index: flagField(item, 'index') };
+  });
+  try {
+    return makeSchema(fields);
+  } catch (error) {
+    throw new DamageError(error instanceof Error ? error.message : 'impossible fields', { cause: error });
+  }
+}
+
+/** What a segment's header and a manifest say alike, from JSON; throws `damaged`. */
+export function readSegmentFacts(item: JsonObject): SegmentFacts {
+  return {
+    bytes: countField(item, 'bytes'),
+    rows: countField(item, 'rows'),
+    rowGroupRows: countsField(item, 'rowGroupRows'),
+    runs: readRuns(item),
+    timeMinMs: timeOrNullField(item, 'timeMinMs'),
+    timeMaxMs: timeOrNullField(item, 'timeMaxMs'),
+    footerOffset: countField(item, 'footerOffset'),
+    footerBytes: countField(item, 'footerBytes'),
+    footerChecksum: countField(item, 'footerChecksum', 2 ** 32 - 1),
+    schemaVersion: countField(item, 'schemaVersion'),
+    codec: choiceField(item, 'codec', ['lz4', 'zstd']),
+    gramFilterBytes: countField(item, 'gramFilterBytes'),
+    headerBytes: countField(item, 'headerBytes'),
+  };
+}
+
+function readSegment(item: JsonObject): SegmentEntry {
+  const entry: SegmentEntry = {
+    file: textField(item, 'file'),
+    ...readSegmentFacts(item),
+    replaces: listField(item, 'replaces').map((file) => textField({ replaces: file }, 'replaces')),
+    ...(item['liveFrom'] === undefined ? {} : { liveFrom: countField(item, 'liveFrom', partitionMax) }),
+    ...(item['keepUntilMs'] === undefined ? {} : { keepUntilMs: timeField(item, 'keepUntilMs') }),
+  };
+  const last = entry.runs.at(-1);
+  const groupRows = entry.rowGroupRows.reduce((sum, rows) => sum + rows, 0);
+  if (groupRows !== entry.rows || (last?.firstRow ?? 0) + (last?.rows ?? 0) !== entry.rows) {
+    throw new DamageError(`segment ${entry.file} has rows that its row groups or its runs do not have`, {});
+  }
+  return entry;
+}
+
+function readHot(item: JsonObject): HotEntry {
+  return {
+    file: textField(item, 'file'),
+    schemaVersion: countField(item, 'schemaVersion'),
+    committedBytes: countOrNullField(item, 'committedBytes'),
+    foldedBytes: countField(item, 'foldedBytes'),
+    runs: readRuns(item),
+    createdMs: timeField(item, 'createdMs'),
+  };
+}
+
+function readNextOrdinals(object: JsonObject): [number, number][] {
+  const flat = countsField(object, 'nextOrdinals');
+  const pairs: [number, number][] = [];
+  for (let i = 0; i + 1 < flat.length; i += 2) pairs.push([flat[i]!, flat[i + 1]!]);
+  if (flat.length % 2 !== 0) throw new DamageError('"nextOrdinals" should have two numbers a partition', {});
+  return pairs;
+}
+
+/** A checkpoint from JSON; throws `damaged`. Hot batches carry them too. */
+export function readCheckpoint(item: JsonObject): Checkpoint {
+  return {
+    ...(item['continues'] === undefined ? {} : { continues: textField(item, 'continues') }),
+    headHash: textField(item, 'headHash'),
+    headBytes: countField(item, 'headBytes'),
+    offset: countField(item, 'offset'),
+    contentHash: textOrNullField(item, 'contentHash'),
+    ...(item['tailHash'] === undefined ? {} : { tailHash: textField(item, 'tailHash') }),
+    ...(item['inode'] === undefined ? {} : { inode: textField(item, 'inode') }),
+    ...(item['packedBytes'] === undefined ? {} : { packedBytes: countField(item, 'packedBytes') }),
+    endsInLine: flagField(item, 'endsInLine'),
+    path: textField(item, 'path'),
+    lastTimeMs: timeOrNullField(item, 'lastTimeMs'),
+    records: countField(item, 'records'),
+    rejected: countField(item, 'rejected'),
+  };
+}
+
+/** What is kept of rejected lines, from JSON; throws `damaged`. */
+export function readRejected(item: JsonObject): RejectedEntry {
+  return {
+    file: textField(item, 'file'),
+    bytes: countField(item, 'bytes'),
+    lines: countField(item, 'lines'),
+    checksum: countField(item, 'checksum', 0xffff_ffff),
+    ...(item['partition'] === undefined ? {} : { partition: countField(item, 'partition', partitionMax) }),
+  };
+}
+
+/** Counters from JSON; throws `damaged`. */
+export function readCounters(item: JsonObject): Counters {
+  return {
+    records: countField(item, 'records'),
+    rejected: countField(item, 'rejected'),
+    unreadableValues: countField(item, 'unreadableValues'),
+    replacedBytes: countField(item, 'replacedBytes'),
+    inputBytes: countField(item, 'inputBytes'),
+  };
+}

@@ -1,0 +1,185 @@
+import { crc32 } from 'node:zlib';
+import { DamageError } from '../../terms/errors.js';
+import { rejectedBufferBytesMax, rejectedEntryBytesMax, verifyPieceBytes } from '../../terms/limits.js';
+import { countField, parseJsonObject, textField, timeField } from '../disk/checked-json.js';
+import type { RejectedLine } from './commit.js';
+import type { Directory, WritableFile } from '../disk/directory.js';
+import type { RejectedEntry } from './manifest.js';
+
+/**
+ * Lines that became no record, kept as JSON Lines with `reason`, `file`, `offset`, perhaps `writtenMs`, and `line` (or `line_base64` where the
+ * bytes are not UTF-8), so that they can be looked at, and loaded again once the pattern is mended.
+ */
+export class RejectedFile {
+  private pending: Uint8Array[] = [];
+  private pendingBytes = 0;
+  private writtenBytes = 0;
+  private lineCount = 0;
+  private checksum = 0;
+
+  private constructor(private readonly file: WritableFile) {}
+
+  static async create(directory: Directory, path: string): Promise<RejectedFile> {
+    return new RejectedFile(await directory.create(path));
+  }
+
+  get lines(): number {
+    return this.lineCount;
+  }
+
+  /** What a manifest says of the file, once `sync` has returned. */
+  entry(file: string): RejectedEntry {
+    return { file, bytes: this.writtenBytes, lines: this.lineCount, checksum: this.checksum };
+  }
+
+  /** Adds what `encodeRejectedLine` has made of a line. */
+  async add(text: Uint8Array): Promise<void> {
+    this.pending.push(text);
+    this.pendingBytes += text.length;
+    this.lineCount++;
+    if (this.pendingBytes >= rejectedBufferBytesMax) await this.flush();
+  }
+
+  async flush(): Promise<void> {
+    if (this.pendingBytes === 0) return;
+    const bytes = Buffer.concat(this.pending);
+    await this.file.write(this.writtenBytes, bytes);
+    this.checksum = crc32(bytes, this.checksum);
+    this.writtenBytes += this.pendingBytes;
+    this.pending = [];
+    this.pendingBytes = 0;
+  }
+
+  async sync(): Promise<void> {
+    await this.flush();
+    await this.file.sync();
+  }
+
+  async close(): Promise<void> {
+    await this.file.close();
+  }
+}
+
+const lineFeed = 10;
+
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** A line as its file has it. */
+export function encodeRejectedLine({ reason, file, offset, line, writtenMs }: RejectedLine): Uint8Array {
+  let content: { line: string } | { line_base64: string };
+  try {
+    content = { line: strictUtf8.decode(line) };
+  } catch {
+    content = { line_base64: Buffer.from(line.buffer, line.byteOffset, line.length).toString('base64') };
+  }
+  return Buffer.from(JSON.stringify({ reason, file, offset, writtenMs, ...content }) + '\n');
+}
+
+function decodeRejectedLine(text: string): RejectedLine {
+  const object = parseJsonObject(text, 'the line');
+  const line =
+    object['line'] === undefined
+      ? Buffer.from(textField(object, 'line_base64'), 'base64')
+      : Buffer.from(textField(object, 'line'));
+  return {
+    reason: textField(object, 'reason'),
+    file: textField(object, 'file'),
+    offset: countField(object, 'offset'),
+    line,
+    ...(object['writtenMs'] === undefined ? {} : { writtenMs: timeField(object, 'writtenMs') }),
+  };
+}
+
+/**
+ * The bytes of a file that count, in pieces of at most `verifyPieceBytes`. Throws `damaged` where there are fewer, and behind the last
+ * piece where the checksum differs.
+ */
+export async function* rejectedPieces(
+  directory: Directory,
+  path: string,
+  entry: RejectedEntry,
+): AsyncGenerator<Uint8Array> {
+  const file = await directory.openRead(path);
+  try {
+    let checksum = 0;
+    for (let at = 0; at < entry.bytes;) {
+      const piece = await file.read(at, Math.min(verifyPieceBytes, entry.bytes - at));
+      if (piece.length === 0) {
+        throw new DamageError(`${path} ends at byte ${at}, ${entry.bytes} bytes were written`, {
+          path,
+          offset: at,
+        });
+      }
+      checksum = crc32(piece, checksum);
+      at += piece.length;
+      yield piece;
+    }
+    if (checksum !== entry.checksum) {
+      throw new DamageError(`${path} is not what was written: its checksum differs`, { path });
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+/** What a file holds in whole lines, where nothing tells how long it was when it was committed. */
+export async function wholeLines(
+  directory: Directory,
+  path: string,
+): Promise<Pick<RejectedEntry, 'bytes' | 'lines' | 'checksum'>> {
+  const file = await directory.openRead(path);
+  try {
+    let whole = { bytes: 0, lines: 0, checksum: 0 };
+    let { lines, checksum } = whole;
+    const sizeBytes = await file.size();
+    for (let at = 0; at < sizeBytes;) {
+      const piece = await file.read(at, Math.min(verifyPieceBytes, sizeBytes - at));
+      for (const byte of piece) if (byte === lineFeed) lines++;
+      const end = piece.lastIndexOf(lineFeed) + 1;
+      const atEnd = crc32(piece.subarray(0, end), checksum);
+      if (end > 0) whole = { bytes: at + end, lines, checksum: atEnd };
+      checksum = crc32(piece.subarray(end), atEnd);
+      at += piece.length;
+    }
+    return whole;
+  } finally {
+    await file.close();
+  }
+}
+
+/** The lines of a file, in groups, in its order. Throws `damaged`, with the offset of the entry, for what was not written so. */
+export async function* readRejectedLines(
+  directory: Directory,
+  path: string,
+  entry: RejectedEntry,
+): AsyncGenerator<RejectedLine[]> {
+  let rest = Buffer.alloc(0);
+  let offset = 0;
+  for await (const piece of rejectedPieces(directory, path, entry)) {
+    const bytes = rest.length === 0 ? Buffer.from(piece) : Buffer.concat([rest, piece]);
+    const lines: RejectedLine[] = [];
+    let start = 0;
+    for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, start)) {
+      lines.push(lineAt(bytes.toString('utf8', start, end), path, offset + start));
+      start = end + 1;
+    }
+    offset += start;
+    rest = bytes.subarray(start);
+    if (rest.length > rejectedEntryBytesMax) throw unendedLine(path, offset);
+    yield lines;
+  }
+  if (rest.length > 0) throw unendedLine(path, offset);
+}
+
+function unendedLine(path: string, offset: number): DamageError {
+  return new DamageError(`${path} has a line without an end at byte ${offset}`, { path, offset });
+}
+
+function lineAt(text: string, path: string, offset: number): RejectedLine {
+  try {
+    return decodeRejectedLine(text);
+  } catch (error) {
+    if (!(error instanceof DamageError)) throw error;
+    throw new DamageError(`${path}: ${error.message}`, { path, offset, cause: error });
+  }
+}

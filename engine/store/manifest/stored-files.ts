@@ -1,0 +1,40 @@
+import type { Directory } from '../disk/directory.js';
+import type { Manifest, RejectedEntry } from './manifest.js';
+
+/**
+ * Every file of a committed state, under the agent's folder: those that the manifest names, and those of rejected lines that
+ * hot batches have come with since.
+ */
+export function namedFiles(manifest: Manifest, hotRejected: readonly RejectedEntry[]): Set<string> {
+  const files = new Set<string>();
+  for (const { file } of manifest.segments) files.add(file);
+  for (const { file } of manifest.hot) files.add(file);
+  for (const { file } of [...manifest.rejected, ...hotRejected]) files.add(file);
+  return files;
+}
+
+const ownFolders = /^(dt=\d{4,}-\d\d-\d\d|hot|rejected)$/;
+
+const ownNames = /^[0-9a-f]{12}(-\d{5,})?\.(parquet|arrows|jsonl)$/;
+
+/** Files of our own making in an agent's folder that its newest state does not name: what crashes have left. */
+export async function unnamedFiles(
+  directory: Directory,
+  agent: string,
+  named: ReadonlySet<string>,
+): Promise<string[]> {
+  return (await ownFiles(directory, agent)).filter((file) => !named.has(file));
+}
+
+/** Files of our own making in an agent's folder, named by a manifest or not. */
+export async function ownFiles(directory: Directory, agent: string): Promise<string[]> {
+  const files: string[] = [];
+  for (const folder of await directory.list(agent)) {
+    if (!ownFolders.test(folder)) continue;
+    for (const name of await directory.list(`${agent}/${folder}`)) {
+      const file = `${folder}/${name}`;
+      if (ownNames.test(name)) files.push(file);
+    }
+  }
+  return files;
+}

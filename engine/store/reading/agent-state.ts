@@ -1,0 +1,327 @@
+import type { DamageError } from '../../terms/errors.js';
+import type { Schema } from '../../terms/schema.js';
+import { sameSchema } from '../../terms/schema.js';
+import type { RowGroup, Snapshot, SnapshotRun } from './snapshot.js';
+import { assert } from '../../terms/assert.js';
+import type { BufferPool } from './buffer-pool.js';
+import { CommittedValues, compareRuns } from '../manifest/committed-values.js';
+import type { Directory } from '../disk/directory.js';
+import type { HotBatch } from '../hot/hot-segment-file.js';
+import { HotRows } from './hot-rows.js';
+import {
+  type HotEntry,
+  liveRows,
+  liveRuns,
+  type Manifest,
+  mergeRejected,
+  nothingRetired,
+  type RejectedEntry,
+  type SegmentEntry,
+} from '../manifest/manifest.js';
+import { SealedSegment } from './sealed-segment.js';
+import { namedFiles } from '../manifest/stored-files.js';
+import type { Retirable } from '../manifest/retention-policy.js';
+
+/** A hot file and its rows in memory. */
+export interface HotFile {
+  entry: HotEntry;
+  readonly schema: Schema;
+  readonly rows: HotRows;
+  /** End of the last batch that is in `rows`. */
+  endBytes: number;
+  /** Rejected lines that came with its batches, as the last of them says. */
+  rejected: RejectedEntry | null;
+}
+
+/** Hot rows that were sealed while a long query reads them: more than the next ones could use need not be held. */
+const retiredHotMax = 2;
+
+interface OpenSegment {
+  readonly entry: SegmentEntry;
+  readonly segment: SealedSegment;
+  readonly rowGroups: RowGroup[];
+}
+
+/**
+ * One agent's committed records as this process knows them: the newest manifest and the hot rows. Snapshots are cut from
+ * here and keep what they saw, whatever is committed later.
+ */
+export class AgentState {
+  /** The values of the manifest and of the hot batches since. */
+  values: CommittedValues;
+  /** What keeps this agent's records from being read as a whole; every query and commit fails with it. */
+  damage: DamageError | undefined;
+  private sealed = new Map<string, OpenSegment>();
+  private hotFiles: HotFile[] = [];
+  private sealedRuns: SnapshotRun[] = [];
+  private currentRuns: readonly SnapshotRun[] | undefined;
+  private readonly pins = new Map<number, number>();
+  private retired: OpenSegment[] = [];
+  /** Rows that are sealed, while snapshots may still read them. */
+  private retiredHot: { readonly rows: HotRows; readonly since: number }[] = [];
+  private newest: Manifest | undefined;
+
+  constructor(
+    private readonly directory: Directory,
+    readonly agent: string,
+    /** What snapshots show: the current schema, whatever the files were written with. */
+    private shown: Schema,
+    private readonly pool: BufferPool,
+  ) {
+    this.values = new CommittedValues(undefined);
+  }
+
+  get schema(): Schema {
+    return this.shown;
+  }
+
+  /** Shows everything under another schema from now on. Snapshots that were cut keep theirs. */
+  show(schema: Schema): void {
+    this.shown = schema;
+    for (const [file, { entry, segment }] of this.sealed)
+      this.sealed.set(file, { entry, segment, rowGroups: segment.rowGroups(schema) });
+    this.mergeSealed();
+  }
+
+  get manifest(): Manifest | undefined {
+    return this.newest;
+  }
+
+  get hot(): readonly HotFile[] {
+    return this.hotFiles;
+  }
+
+  /** Takes a newer manifest. Hot files that it still names keep their rows; `values` start anew from it. */
+  async takeManifest(manifest: Manifest): Promise<void> {
+    const sealed = new Map<string, OpenSegment>();
+    for (const entry of manifest.segments) {
+      const before = this.sealed.get(entry.file);
+      // The file is the same; what of it is live may have changed.
+      sealed.set(
+        entry.file,
+        before === undefined ? await this.openSegment(manifest, entry) : { ...before, entry },
+      );
+    }
+    const previousHot = new Map(this.hotFiles.map((hot) => [hot.entry.file, hot]));
+    this.hotFiles = manifest.hot.map((entry) => {
+      const before = previousHot.get(entry.file);
+      if (before !== undefined) {
+        before.entry = entry;
+        return before;
+      }
+      const schema = schemaOf(manifest, entry.schemaVersion);
+      return { entry, schema, rows: new HotRows(schema, entry.file), endBytes: 0, rejected: null };
+    });
+    for (const { entry } of this.hotFiles) previousHot.delete(entry.file);
+    const gone = [...this.sealed].filter(([file]) => !sealed.has(file)).map(([, open]) => open);
+    this.sealed = sealed;
+    this.newest = manifest;
+    this.values = new CommittedValues(manifest);
+    this.mergeSealed();
+    for (const open of gone) this.closeWhenUnpinned(open);
+    for (const { rows } of previousHot.values()) this.retiredHot.push({ rows, since: manifest.number });
+    this.giveBackHot();
+  }
+
+  /** Gives back the memory of sealed rows that no snapshot has. That of others is left to the garbage collector, beyond a few. */
+  private giveBackHot(): void {
+    this.retiredHot = this.retiredHot.filter(({ rows, since }) => {
+      if (this.pinnedBefore(since)) return true;
+      rows.giveBack();
+      return false;
+    });
+    this.retiredHot.splice(0, Math.max(0, this.retiredHot.length - retiredHotMax));
+  }
+
+  private mergeSealed(): void {
+    this.sealedRuns = [...this.sealed.values()]
+      .flatMap(({ entry, rowGroups }) => runsOfSegment(entry, rowGroups))
+      .sort(compareRuns);
+    this.currentRuns = undefined;
+  }
+
+  private async openSegment(manifest: Manifest, entry: SegmentEntry): Promise<OpenSegment> {
+    const schema = schemaOf(manifest, entry.schemaVersion);
+    const path = `${this.agent}/${entry.file}`;
+    const segment = await SealedSegment.open(this.directory, path, entry, schema, this.pool);
+    return { entry, segment, rowGroups: segment.rowGroups(this.schema) };
+  }
+
+  private closeWhenUnpinned(open: OpenSegment): void {
+    if (this.pins.size === 0) void open.segment.close();
+    else this.retired.push(open);
+  }
+
+  /** Adds a hot batch that is durable. `folded` says that the manifest counts it already. */
+  takeBatch(hot: HotFile, batch: HotBatch, folded: boolean): void {
+    hot.rows.append(batch.batch, batch.runs);
+    hot.endBytes = batch.offset + batch.bytes;
+    hot.rejected = batch.meta.rejected ?? hot.rejected;
+    this.currentRuns = undefined;
+    if (folded) return;
+    this.values.applyRuns(batch.runs);
+    this.values.applyCheckpoints(batch.meta.checkpoints);
+    this.values.applyCounters(batch.meta.counters);
+  }
+
+  /** Rows that are not sealed yet. */
+  get hotRowCount(): number {
+    return this.hotFiles.reduce((sum, hot) => sum + hot.rows.rowCount, 0);
+  }
+
+  /** All records. */
+  get rowCount(): number {
+    const sealed = this.newest?.segments ?? [];
+    return sealed.reduce((sum, entry) => sum + liveRows(entry), this.hotRowCount);
+  }
+
+  /** Bytes of the hot files. */
+  get hotBytes(): number {
+    return this.hotFiles.reduce((sum, hot) => sum + hot.endBytes, 0);
+  }
+
+  hotRejected(): RejectedEntry[] {
+    return this.hotFiles.flatMap((hot) => hot.rejected ?? []);
+  }
+
+  /** What the rejected lines that are kept take. */
+  get rejectedBytes(): number {
+    return this.rejected().reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  /** The files of rejected lines, as long as they are now. */
+  rejected(): RejectedEntry[] {
+    return mergeRejected(this.newest?.rejected ?? [], this.hotRejected());
+  }
+
+  /** Those that nothing is written to any more. */
+  settledRejected(): RejectedEntry[] {
+    const growing = new Set(this.hotRejected().map(({ file }) => file));
+    return this.rejected().filter(({ file }) => !growing.has(file));
+  }
+
+  /** Every file of the newest state, under the agent's folder. */
+  namedFiles(): Set<string> {
+    return this.newest === undefined ? new Set() : namedFiles(this.newest, this.hotRejected());
+  }
+
+  segments(): { entry: SegmentEntry; segment: SealedSegment; rowGroups: readonly RowGroup[] }[] {
+    return [...this.sealed.values()];
+  }
+
+  /** The newest state. Files that leave the manifest stay readable until every snapshot that saw them is released. */
+  snapshot(): Snapshot {
+    if (this.damage !== undefined) throw this.damage;
+    this.currentRuns ??= this.mergeRuns();
+    const generation = this.newest?.number ?? 0;
+    this.pins.set(generation, (this.pins.get(generation) ?? 0) + 1);
+    let released = false;
+    return {
+      schema: this.schema,
+      runs: this.currentRuns,
+      release: () => {
+        if (released) return;
+        released = true;
+        this.unpin(generation);
+      },
+    };
+  }
+
+  private unpin(generation: number): void {
+    const count = this.pins.get(generation)! - 1;
+    assert(count >= 0, 'a snapshot was released more often than it was taken');
+    if (count > 0) this.pins.set(generation, count);
+    else this.pins.delete(generation);
+    if (this.pins.size === 0) {
+      for (const open of this.retired) void open.segment.close();
+      this.retired = [];
+    }
+    if (this.retiredHot.length > 0) this.giveBackHot();
+  }
+
+  /** Whether a snapshot of a manifest below `number` is still in use. */
+  pinnedBefore(number: number): boolean {
+    for (const generation of this.pins.keys()) if (generation < number) return true;
+    return false;
+  }
+
+  private mergeRuns(): readonly SnapshotRun[] {
+    const hotRuns: SnapshotRun[] = [];
+    for (const hot of this.hotFiles) {
+      if (hot.rows.rowCount === 0) continue;
+      const rowGroup = hot.rows.rowGroup(this.schema, hot.rows.rowCount);
+      for (const run of hot.rows.runs()) hotRuns.push({ ...run, rowGroup });
+    }
+    if (hotRuns.length === 0) return this.sealedRuns;
+    hotRuns.sort(compareRuns);
+    return mergeSorted(this.sealedRuns, hotRuns);
+  }
+
+  async close(): Promise<void> {
+    for (const open of [...this.sealed.values(), ...this.retired]) await open.segment.close();
+    this.sealed.clear();
+    this.retired = [];
+  }
+}
+
+/** The schema that a file of `version` was written with. */
+export function schemaOf(manifest: Manifest, version: number): Schema {
+  const found = manifest.schemas.find((known) => known.version === version);
+  assert(found !== undefined, `schema version ${version} of agent ${manifest.agent} is unknown`);
+  return found.schema;
+}
+
+/** The version under which `schema` is known, or undefined. The current schema is the last. */
+export function currentVersion(manifest: Manifest | undefined, schema: Schema): number | undefined {
+  const last = manifest?.schemas.at(-1);
+  return last !== undefined && sameSchema(last.schema, schema) ? last.version : undefined;
+}
+
+/** A segment's live runs, cut where its row groups are. */
+export function runsOfSegment(entry: SegmentEntry, rowGroups: readonly RowGroup[]): SnapshotRun[] {
+  const result: SnapshotRun[] = [];
+  let group = 0;
+  let groupStart = 0;
+  for (const run of liveRuns(entry)) {
+    let done = 0;
+    while (done < run.rows) {
+      const row = run.firstRow + done;
+      while (row >= groupStart + entry.rowGroupRows[group]!) groupStart += entry.rowGroupRows[group++]!;
+      const rows = Math.min(run.rows - done, groupStart + entry.rowGroupRows[group]! - row);
+      result.push({
+        rowGroup: rowGroups[group]!,
+        firstRow: row - groupStart,
+        rows,
+        partition: run.partition,
+        firstOrdinal: run.firstOrdinal + done,
+      });
+      done += rows;
+    }
+  }
+  return result;
+}
+
+function mergeSorted(a: readonly SnapshotRun[], b: readonly SnapshotRun[]): SnapshotRun[] {
+  const result: SnapshotRun[] = [];
+  let i = 0;
+  for (const run of b) {
+    while (i < a.length && compareRuns(a[i]!, run) < 0) result.push(a[i++]!);
+    result.push(run);
+  }
+  while (i < a.length) result.push(a[i++]!);
+  return result;
+}
+
+/** What is retirable of an agent. */
+export function retirable(state: AgentState): Retirable {
+  const { segments = [], loads = [], retired = nothingRetired } = state.manifest ?? {};
+  return {
+    segments,
+    loads,
+    rejected: state.settledRejected(),
+    retired,
+    highestPartition: state.values.highestPartition,
+    hotRuns: state.hot.flatMap((hot) => hot.rows.runs()),
+    hotBytes: state.hotRejected().reduce((sum, { bytes }) => sum + bytes, state.hotBytes),
+  };
+}

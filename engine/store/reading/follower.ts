@@ -1,0 +1,41 @@
+import type { AgentState } from './agent-state.js';
+import type { Directory } from '../disk/directory.js';
+import { Mutex } from '../../workers/mutex.js';
+import { readCommitted, type Heads } from './recovery.js';
+
+/** Follows what the writer of another process commits of one agent, until this process becomes the writer itself. */
+export class Follower {
+  private readonly reading = new Mutex();
+  private refreshing: Promise<void> | undefined;
+  private ended = false;
+
+  constructor(
+    private readonly directory: Directory,
+    private readonly state: AgentState,
+    private readonly heads: () => Promise<Heads | undefined>,
+  ) {}
+
+  /** Brings the state to the newest committed one. Those who ask at the same time share one reading. */
+  refresh(): Promise<void> {
+    this.refreshing ??= this.reading
+      .run(async () => {
+        if (!this.ended) await readCommitted(this.directory, this.state, this.heads);
+      })
+      .finally(() => {
+        this.refreshing = undefined;
+      });
+    return this.refreshing;
+  }
+
+  /**
+   * Runs `takeOver` when no reading is under way, and reads nothing any more once it has succeeded: two readings of one
+   * state at once would each add the hot batches that they found, and one behind a commit would undo it.
+   */
+  async end(takeOver: () => Promise<void>): Promise<void> {
+    await this.reading.run(async () => {
+      if (this.ended) return;
+      await takeOver();
+      this.ended = true;
+    });
+  }
+}

@@ -1,0 +1,165 @@
+import { DamageError, isLogstrataError } from '../../terms/errors.js';
+import type { AgentState, HotFile } from './agent-state.js';
+import { verifyPieceBytes } from '../../terms/limits.js';
+import type { Directory, ReadableFile, WritableFile } from '../disk/directory.js';
+import { readHotSegment } from '../hot/hot-segment-file.js';
+import { newestManifestNumber, readNewestManifest } from '../manifest/manifest-file.js';
+import type { HotEntry, Manifest } from '../manifest/manifest.js';
+import { withFile } from '../sealed/segment-file.js';
+import { ownFiles, unnamedFiles } from '../manifest/stored-files.js';
+
+/** What the writer says of its newest state: readers in other processes go by it. */
+export interface Heads {
+  readonly manifest: number;
+  /** Committed length of each hot file. */
+  readonly hot: Readonly<Record<string, number>>;
+}
+
+/** Attempts to catch a manifest and the heads of the same moment while the writer goes on publishing. */
+const headsAttemptsMax = 100;
+
+/** Who reads: one that may write to the files, since no other process does, or one that must not. */
+export type RecoveryRole = 'writer' | 'reader';
+
+/**
+ * Brings `state` to the newest committed state on disk. `heads` asks the writer; its answer is undefined when there is
+ * no writer, and then hot data is made durable before it is read, so that nothing is answered that a crash could undo.
+ * Damage is kept in `state.damage`: it fails the queries of this agent, not the process.
+ */
+export async function readCommitted(
+  directory: Directory,
+  state: AgentState,
+  heads: () => Promise<Heads | undefined>,
+  role: RecoveryRole = 'reader',
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const known = await heads();
+    try {
+      if (known !== undefined && known.manifest === state.manifest?.number) {
+        await readHotFiles(directory, state, known, role);
+        return;
+      }
+      const manifest = await readStoredManifest(directory, state.agent);
+      if (manifest === undefined) return;
+      if (known !== undefined && known.manifest !== manifest.number && attempt < headsAttemptsMax) continue;
+      if (manifest.number !== state.manifest?.number) await state.takeManifest(manifest);
+      await readHotFiles(directory, state, known, role);
+      state.damage = undefined;
+      return;
+    } catch (error) {
+      if (await hasGone(directory, state, error, attempt)) continue;
+      state.damage = asDamage(error);
+      return;
+    }
+  }
+}
+
+/** Whether a file was not there because a newer manifest does without it: then there is another state to read. */
+async function hasGone(
+  directory: Directory,
+  state: AgentState,
+  error: unknown,
+  attempt: number,
+): Promise<boolean> {
+  if (!isLogstrataError(error) || error.code !== 'not_found' || attempt >= headsAttemptsMax) return false;
+  return (await newestManifestNumber(directory, state.agent)) !== state.manifest?.number;
+}
+
+/** A file that is named and not there is damage; anything else that fails is not about the data. */
+export function asDamage(error: unknown): DamageError {
+  if (error instanceof DamageError) return error;
+  if (!isLogstrataError(error) || error.code !== 'not_found') throw error;
+  return new DamageError(error.message, {
+    ...(error.path === undefined ? {} : { path: error.path }),
+    cause: error,
+  });
+}
+
+/**
+ * The newest manifest of an agent, or undefined when none was ever published. Throws like `readNewestManifest`, and `damaged` where
+ * files of records are all that is left: they are told from what a crash leaves, which a new manifest would have removed.
+ */
+export async function readStoredManifest(directory: Directory, agent: string): Promise<Manifest | undefined> {
+  const manifest = await readNewestManifest(directory, agent);
+  if (manifest !== undefined) return manifest;
+  const files = (await ownFiles(directory, agent)).length;
+  if (files === 0) return undefined;
+  // The first manifest comes before any file: it was published since it was looked for, or it is lost.
+  const since = await readNewestManifest(directory, agent);
+  if (since !== undefined) return since;
+  const path = `${directory.location}/${agent}`;
+  throw new DamageError(
+    `${path} has no manifest any more, only ${files} ${files === 1 ? 'file' : 'files'} of records: ` +
+      `run \`logstrata verify ${agent} --repair\` to take them in`,
+    { path },
+  );
+}
+
+async function readHotFiles(
+  directory: Directory,
+  state: AgentState,
+  heads: Heads | undefined,
+  role: RecoveryRole,
+): Promise<void> {
+  for (const hot of state.hot) {
+    const committed = hot.entry.committedBytes ?? heads?.hot[hot.entry.file] ?? null;
+    if (committed !== null && committed <= hot.endBytes) continue;
+    const path = `${state.agent}/${hot.entry.file}`;
+    if (committed === null && heads === undefined) await makeDurable(directory, path, hot.entry, role);
+    await readHotFile(directory, state, hot, committed);
+  }
+}
+
+async function readHotFile(
+  directory: Directory,
+  state: AgentState,
+  hot: HotFile,
+  committed: number | null,
+): Promise<void> {
+  const path = `${state.agent}/${hot.entry.file}`;
+  const { foldedBytes } = hot.entry;
+  const read = await readHotSegment(directory, path, hot.schema, committed, hot.endBytes, foldedBytes);
+  const { batches, endBytes } = read;
+  for (const batch of batches) state.takeBatch(hot, batch, batch.offset < foldedBytes);
+  hot.endBytes = Math.max(hot.endBytes, endBytes);
+}
+
+/**
+ * Makes durable what a hot file holds, before it is shown: what was written and not synced may vanish in a power cut. A sync that failed in
+ * an earlier process is not reported again, and the system may keep the unwritten bytes in memory as if they were on the disk. So a
+ * process that may write writes all bytes again that no manifest counts.
+ */
+async function makeDurable(
+  directory: Directory,
+  path: string,
+  { foldedBytes }: HotEntry,
+  role: RecoveryRole,
+): Promise<void> {
+  try {
+    const file = await directory.openWrite(path);
+    try {
+      if (role === 'writer') await withFile(directory, path, (source) => copyFrom(source, file, foldedBytes));
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    // A reader without write permission reads what there is.
+    if (!isLogstrataError(error) || error.code !== 'io') throw error;
+  }
+}
+
+async function copyFrom(source: ReadableFile, target: WritableFile, from: number): Promise<void> {
+  const end = await source.size();
+  for (let at = from; at < end; at += verifyPieceBytes)
+    await target.write(at, await source.read(at, Math.min(verifyPieceBytes, end - at)));
+}
+
+/** Removes what crashes have left behind: unfinished units, files that nothing committed names, rejected lines of failed commits. */
+export async function cleanUp(directory: Directory, state: AgentState): Promise<void> {
+  const { agent } = state;
+  if (state.manifest === undefined) return;
+  await directory.removeDirectory(`${agent}/building`);
+  for (const file of await unnamedFiles(directory, agent, state.namedFiles()))
+    await directory.remove(`${agent}/${file}`);
+}

@@ -1,0 +1,68 @@
+import type { AgentState } from './agent-state.js';
+import type { Directory } from '../disk/directory.js';
+
+interface Removal {
+  readonly file: string;
+  /** Number of the first manifest without the file. */
+  readonly manifest: number;
+  readonly atMs: number;
+}
+
+/**
+ * Files that have left the manifest. One is removed when no snapshot of this process can still read it and the longest
+ * query time has passed, for the readers of other processes; those that come too late find it gone and read the
+ * newest manifest.
+ */
+export class Removals {
+  private waiting: Removal[] = [];
+  private doubtful: string[] = [];
+
+  constructor(
+    private readonly directory: Directory,
+    private readonly state: AgentState,
+    private readonly delayMs: number,
+    private readonly clock: () => number,
+  ) {}
+
+  /** Files under the agent's folder that the newest manifest no longer names. */
+  add(files: readonly string[]): void {
+    const manifest = this.state.manifest?.number ?? 0;
+    for (const file of files) this.waiting.push({ file, manifest, atMs: this.clock() + this.delayMs });
+  }
+
+  /** Removes what nobody can need any more. `now`: without waiting for readers of other processes. */
+  async run(when: 'due' | 'now'): Promise<void> {
+    const keep: Removal[] = [];
+    const due: Removal[] = [];
+    for (const removal of this.waiting) {
+      const passed = when === 'now' || removal.atMs <= this.clock();
+      (passed && !this.state.pinnedBefore(removal.manifest) ? due : keep).push(removal);
+    }
+    this.waiting = keep;
+    for (const { file } of due) await this.directory.remove(`${this.state.agent}/${file}`);
+  }
+
+  /** A file that was begun for a commit which failed. */
+  doubt(file: string): void {
+    this.doubtful.push(file);
+  }
+
+  /** Removes what failed commits have begun, unless the newest state names it. */
+  async removeDoubtful(): Promise<void> {
+    const named = this.state.namedFiles();
+    for (const file of this.doubtful.splice(0))
+      if (!named.has(file)) await this.directory.remove(`${this.state.agent}/${file}`);
+  }
+
+  /** Removes files that a unit of work had moved into place before it failed. */
+  async removeUnit(id: string, live: ReadonlySet<string>): Promise<void> {
+    const { agent } = this.state;
+    for (const folder of await this.directory.list(agent)) {
+      if (!folder.startsWith('dt=') && folder !== 'rejected') continue;
+      for (const name of await this.directory.list(`${agent}/${folder}`)) {
+        const unnamed = name.startsWith(id) && !live.has(`${folder}/${name}`);
+        if (unnamed) await this.directory.remove(`${agent}/${folder}/${name}`);
+      }
+    }
+  }
+}

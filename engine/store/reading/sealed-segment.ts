@@ -1,0 +1,432 @@
+import type { Column } from '../../columns/column.js';
+import type { KernelNeedle } from '../../kernels/block-search.js';
+import { streamedBytesMin } from '../../terms/limits.js';
+import type { ColumnLease } from './column-lease.js';
+import { placementField, type FieldType, type Schema } from '../../terms/schema.js';
+import type { QueryThreads } from './query-threads.js';
+import type { ColumnUse, OpenRowGroup, RowGroup } from './snapshot.js';
+import type { ZoneMap } from '../../columns/zone-map.js';
+import { decodingBytesMax, readingBytesMax } from '../../parquet/chunk-decoder.js';
+import type { ColumnSpace } from '../../parquet/column-space.js';
+import type { Bounds } from '../../parquet/statistics.js';
+import type { BufferPool, ColumnRequest } from './buffer-pool.js';
+import {
+  conversionBytesMax,
+  conversionOf,
+  convertZone,
+  nullColumn,
+  type Conversion,
+} from '../../columns/convert-column.js';
+import { copyColumn } from '../sealed/copy-column.js';
+import type { Directory, ReadableFile } from '../disk/directory.js';
+import { GramProbing } from '../sealed/gram-probing.js';
+import type { SegmentEntry } from '../manifest/manifest.js';
+import type { GramFilterPlace } from '../sealed/segment-metadata.js';
+import {
+  decodeConverted,
+  readBytesInto,
+  readSegmentFooter,
+  storedChunk,
+  withFile,
+  type SegmentFooter,
+} from '../sealed/segment-file.js';
+import type { ReadCounters } from './read-counters.js';
+
+/** How a field of the current schema is read from a segment. */
+interface FieldSource {
+  /** Position in the segment's schema, or -1 where the segment has no such field. */
+  readonly field: number;
+  readonly conversion: Conversion;
+}
+
+/**
+ * A sealed segment, opened for reading. Its file is opened for each read and not kept open, because an archive can have
+ * more segments than a process may have files.
+ */
+export class SealedSegment {
+  readonly #directory: Directory;
+  readonly #path: string;
+  #absolutePath: string | undefined;
+  readonly #entry: SegmentEntry;
+  readonly #schema: Schema;
+  readonly #pool: BufferPool;
+  #footer: Promise<SegmentFooter> | undefined;
+  /** The same, once it has been read. */
+  #footerRead: SegmentFooter | undefined;
+
+  private constructor(
+    directory: Directory,
+    path: string,
+    entry: SegmentEntry,
+    schema: Schema,
+    pool: BufferPool,
+  ) {
+    this.#directory = directory;
+    this.#path = path;
+    this.#entry = entry;
+    this.#schema = schema;
+    this.#pool = pool;
+  }
+
+  /**
+   * `schema` is the one that the segment was written with. Nothing is read yet, so damage shows when it is needed.
+   *
+   * @param footer what the file's own would say, where that can't be read
+   */
+  static open(
+    directory: Directory,
+    path: string,
+    entry: SegmentEntry,
+    schema: Schema,
+    pool: BufferPool,
+    footer?: SegmentFooter,
+  ): Promise<SealedSegment> {
+    const segment = new SealedSegment(directory, path, entry, schema, pool);
+    if (footer !== undefined) segment.#footer = Promise.resolve(footer);
+    segment.#footerRead = footer;
+    return Promise.resolve(segment);
+  }
+
+  get path(): string {
+    return this.#path;
+  }
+
+  /** The row groups in the order of the file, with the fields of `target`. */
+  rowGroups(target: Schema): RowGroup[] {
+    const sources = target.fields.map((field): FieldSource => {
+      const position = this.#schema.fields.findIndex((own) => own.name === field.name);
+      if (position < 0) return { field: -1, conversion: 'toNull' };
+      return { field: position, conversion: conversionOf(this.#schema.fields[position]!.type, field.type) };
+    });
+    const placement = placementField(target);
+    // The entry's bounds are those of the field that placed the segment's records, whatever places new ones.
+    const hasTimes =
+      placement >= 0 &&
+      sources[placement]!.field === placementField(this.#schema) &&
+      sources[placement]!.conversion === 'none';
+    return this.#entry.rowGroupRows.map((rows, index) => {
+      const source: RowGroupSource = { segment: this, index, target, sources, keys: null, zones: [] };
+      return {
+        rows,
+        file: this.#entry.file,
+        index,
+        hot: false,
+        timeMinMs: hasTimes ? this.#entry.timeMinMs : null,
+        timeMaxMs: hasTimes ? this.#entry.timeMaxMs : null,
+        open: (threads = null, counters) =>
+          this.#footerRead === undefined
+            ? this.footer(counters).then((footer) => new SealedRowGroup(source, footer, threads))
+            : new SealedRowGroup(source, this.#footerRead, threads),
+        columnsNow: () => this.#pool.decodedNow(poolKeys(source)),
+      };
+    });
+  }
+
+  /** The names of a row group's columns in the pool. */
+  poolKeys(rowGroup: number, target: Schema, sources: readonly FieldSource[]): string[] {
+    const prefix = `${this.#poolPrefix()}${rowGroup}/`;
+    return sources.map(({ field, conversion }, i) => {
+      const { type } = target.fields[i]!;
+      // They tell apart what the chunk of a field is converted to.
+      return prefix + (conversion === 'toNull' ? `null-${type}` : `${field}-${type}`);
+    });
+  }
+
+  /** The footer, read and checked once, which counts for the caller that has it read. Throws `DamageError`; a failure is not kept. */
+  footer(counters?: ReadCounters): Promise<SegmentFooter> {
+    if (this.#footer !== undefined) return this.#footer;
+    if (counters !== undefined) counters.bytesRead += this.#entry.footerBytes;
+    this.#footer = this.withFile((file) => readSegmentFooter(file, this.#entry, this.#schema)).then(
+      (footer) => (this.#footerRead = footer),
+      (error: unknown) => {
+        this.#footer = undefined;
+        throw error;
+      },
+    );
+    return this.#footer;
+  }
+
+  /** Columns through the pool, where all of them are in memory already; else null. */
+  pinDecoded(
+    keys: readonly string[],
+    counters: ReadCounters,
+    lease: ColumnLease,
+    use: ColumnUse,
+  ): Column[] | null {
+    const columns = this.#pool.pinDecoded(keys, use, lease);
+    if (columns !== null) counters.columnsCached += columns.length;
+    return columns;
+  }
+
+  /** Columns through the pool. */
+  async pin(
+    requests: readonly ColumnRequest[],
+    counters: ReadCounters,
+    lease: ColumnLease,
+    use: ColumnUse,
+  ): Promise<Column[]> {
+    const pinned = await this.#pool.pin(requests, use, lease);
+    for (const { cached } of pinned) {
+      if (cached) counters.columnsCached++;
+      else counters.columnsDecoded++;
+    }
+    return pinned.map(({ column }) => column);
+  }
+
+  /** Whether a column is to be streamed, and not kept. */
+  isToStream(key: string, sizeBytes: number): boolean {
+    return this.#pool.isToStream(key, sizeBytes);
+  }
+
+  openFile(): Promise<ReadableFile> {
+    return this.#directory.openRead(this.#path);
+  }
+
+  /** Whether the column of a key is in the pool. */
+  isPooled(key: string): boolean {
+    return this.#pool.hasDecoded(key);
+  }
+
+  /** Absolute, where other threads can read the file. */
+  get absolutePath(): string | undefined {
+    return (this.#absolutePath ??= this.#directory.absolutePath?.(this.#path));
+  }
+
+  withFile<T>(use: (file: ReadableFile) => Promise<T>): Promise<T> {
+    return withFile(this.#directory, this.#path, use);
+  }
+
+  /** Gives back what the segment holds in memory. The file stays. */
+  close(): Promise<void> {
+    this.#footer = undefined;
+    this.#footerRead = undefined;
+    this.#pool.evict(this.#poolPrefix());
+    return Promise.resolve();
+  }
+
+  #poolPrefix(): string {
+    return `${this.#directory.location}/${this.#path}/`;
+  }
+}
+
+/** What opening a row group takes, kept with it. */
+interface RowGroupSource {
+  readonly segment: SealedSegment;
+  readonly index: number;
+  readonly target: Schema;
+  readonly sources: readonly FieldSource[];
+  /** Of the pool, for each field; made once (`poolKeys`). */
+  keys: readonly string[] | null;
+  /** Of the fields that were asked for: reading numbers out of the footer's bytes takes longer than comparing them. */
+  readonly zones: (ZoneMap | null)[];
+}
+
+/** Names that are made anew are dear to look up. */
+function poolKeys(source: RowGroupSource): readonly string[] {
+  return (source.keys ??= source.segment.poolKeys(source.index, source.target, source.sources));
+}
+
+class SealedRowGroup implements OpenRowGroup {
+  readonly #source: RowGroupSource;
+  readonly #segment: SealedSegment;
+  readonly #footer: SegmentFooter;
+  readonly #index: number;
+  readonly #target: Schema;
+  readonly #sources: readonly FieldSource[];
+  readonly #threads: QueryThreads | null;
+
+  constructor(source: RowGroupSource, footer: SegmentFooter, threads: QueryThreads | null) {
+    this.#source = source;
+    this.#segment = source.segment;
+    this.#footer = footer;
+    this.#index = source.index;
+    this.#target = source.target;
+    this.#sources = source.sources;
+    this.#threads = threads;
+  }
+
+  zone(field: number): ZoneMap | null {
+    return (this.#source.zones[field] ??= this.#readZone(field));
+  }
+
+  #readZone(field: number): ZoneMap | null {
+    const source = this.#sources[field]!;
+    const { rows, chunks } = this.#footer.footer.rowGroups[this.#index]!;
+    if (source.field < 0) return { nullCount: rows, rows, min: null, max: null };
+    const { nullCount, bounds } = chunks[source.field + 1]!;
+    const type = this.#footer.metadata.schema.fields[source.field]!.type;
+    const stored = { nullCount, rows, ...boundValues(bounds, type) };
+    return convertZone(stored, source.conversion);
+  }
+
+  mayContain(field: number, folded: Uint8Array, counters: ReadCounters): boolean | Promise<boolean> {
+    const source = this.#sources[field]!;
+    if (source.conversion === 'toNull') return false;
+    const place = this.#gramFilter(source.field);
+    // Numbers that are read as text have no filter, nor has what a dictionary answers exactly.
+    if (place === undefined || source.conversion !== 'none') return true;
+    const probing = new GramProbing(place, folded, 0);
+    if (probing.wanted() === null) return true;
+    const path = this.#segment.absolutePath;
+    if (this.#threads !== null && path !== undefined) {
+      const { offset, gramBytes, gramBits, trigramBits } = place;
+      return this.#threads.mayContain({ path, offset, gramBytes, gramBits, trigramBits }, folded, counters);
+    }
+    return this.#segment.withFile((file) => probe(file, place.offset, probing, counters));
+  }
+
+  #gramFilter(stored: number): GramFilterPlace | undefined {
+    return this.#footer.metadata.gramFilters.find(
+      (filter) => filter.rowGroup === this.#index && filter.field === stored,
+    );
+  }
+
+  columns(
+    fields: readonly number[],
+    counters: ReadCounters,
+    lease: ColumnLease,
+    use: ColumnUse = 'again',
+  ): Column[] | Promise<Column[]> {
+    const keys = fields.map((field) => this.#key(field));
+    const decoded = this.#segment.pinDecoded(keys, counters, lease, use);
+    return decoded ?? this.#read(fields, counters, lease, use);
+  }
+
+  async #read(
+    fields: readonly number[],
+    counters: ReadCounters,
+    lease: ColumnLease,
+    use: ColumnUse,
+  ): Promise<Column[]> {
+    // One opened file serves all columns that have to be read.
+    const reading = new SharedFile(this.#segment);
+    try {
+      const requests = fields.map((field) => this.#request(field, counters, reading));
+      return await this.#segment.pin(requests, counters, lease, use);
+    } finally {
+      await reading.close();
+    }
+  }
+
+  #request(field: number, counters: ReadCounters, reading: SharedFile): ColumnRequest {
+    const source = this.#sources[field]!;
+    const { type } = this.#target.fields[field]!;
+    const { rows } = this.#footer.footer.rowGroups[this.#index]!;
+    if (source.conversion === 'toNull') {
+      return {
+        key: this.#key(field),
+        sizeBytes: conversionBytesMax(rows),
+        load: (space) => Promise.resolve(copyColumn(nullColumn(type, rows), space)),
+      };
+    }
+    const { conversion } = source;
+    const address = { rowGroup: this.#index, column: source.field + 1 };
+    const chunk = storedChunk(this.#footer, address, this.#segment.path);
+    const load = async (space: ColumnSpace): Promise<Column> => {
+      counters.bytesRead += chunk.bytes;
+      const file = this.#segment.absolutePath;
+      if (this.#threads !== null && file !== undefined)
+        return this.#threads.readColumn({ file, chunk, conversion, type }, space);
+      const bytes = space.working(chunk.bytes);
+      await reading.use((open) => readBytesInto(open, chunk.offset, bytes));
+      return decodeConverted(bytes, chunk, { conversion, type }, this.#footer.decompress, space);
+    };
+    return { key: this.#key(field), sizeBytes: this.#sizeBytesMax(field), load };
+  }
+
+  /** The most bytes of memory that reading a field takes. */
+  #sizeBytesMax(field: number): number {
+    const source = this.#sources[field]!;
+    const { rows, chunks } = this.#footer.footer.rowGroups[this.#index]!;
+    const chunk = chunks[source.field + 1]!;
+    const { content } = this.#footer.footer.columns[source.field + 1]!;
+    if (source.conversion === 'none') return decodingBytesMax(chunk, content);
+    return conversionBytesMax(rows) + readingBytesMax(chunk);
+  }
+
+  searchStreamed(
+    field: number,
+    needles: readonly KernelNeedle[],
+    counters: ReadCounters,
+  ): Promise<boolean> | null {
+    const { field: stored, conversion } = this.#sources[field]!;
+    if (this.#threads === null || conversion !== 'none') return null;
+    const { uncompressedBytes, dictionaryPageBytes } =
+      this.#footer.footer.rowGroups[this.#index]!.chunks[stored + 1]!;
+    const isLong = dictionaryPageBytes === 0 && uncompressedBytes >= streamedBytesMin;
+    if (!isLong || this.#footer.footer.codec !== 'lz4') return null;
+    const file = this.#segment.absolutePath;
+    if (file === undefined) return null;
+    // What a gram filter has not ruled out is likely there.
+    if (this.#gramFilter(stored) !== undefined) return null;
+    if (!this.#segment.isToStream(this.#key(field), uncompressedBytes)) return null;
+    const address = { rowGroup: this.#index, column: stored + 1 };
+    const chunk = storedChunk(this.#footer, address, this.#segment.path);
+    return this.#threads.searchStreamed({ file, chunk, needles }, counters);
+  }
+
+  isAtHand(field: number): boolean {
+    return this.#segment.isPooled(this.#key(field));
+  }
+
+  #key(field: number): string {
+    return poolKeys(this.#source)[field]!;
+  }
+}
+
+/** A segment's file, opened when it is first read and closed when all that read it have done so. */
+class SharedFile {
+  readonly #segment: SealedSegment;
+  #opening: Promise<ReadableFile> | undefined;
+
+  constructor(segment: SealedSegment) {
+    this.#segment = segment;
+  }
+
+  async use<T>(read: (file: ReadableFile) => Promise<T>): Promise<T> {
+    this.#opening ??= this.#segment.openFile();
+    return read(await this.#opening);
+  }
+
+  async close(): Promise<void> {
+    const file = await this.#opening?.catch(() => undefined);
+    await file?.close();
+  }
+}
+
+/** Reads the pieces of the filter at `offset` that are wanted; returns whether it allows for the needle. */
+async function probe(
+  file: ReadableFile,
+  offset: number,
+  probing: GramProbing,
+  counters: ReadCounters,
+): Promise<boolean> {
+  for (let piece = probing.wanted(); piece !== null; piece = probing.wanted()) {
+    const stored = await file.read(offset + piece.offset, piece.storedBytes);
+    counters.gramPiecesRead++;
+    counters.bytesRead += stored.length;
+    probing.take(piece, stored);
+  }
+  return probing.mayContain;
+}
+
+/** Bounds as the scan compares them. */
+function boundValues(bounds: Bounds | null, type: FieldType): Pick<ZoneMap, 'min' | 'max'> {
+  if (bounds === null) return { min: null, max: null };
+  const { min, max } = bounds;
+  if (type === 'string') return { min, max };
+  if (type === 'bool') return { min: BigInt(min[0] ?? 0), max: BigInt(max[0] ?? 1) };
+  // A bound of another length can't be read, and a missing bound rules nothing out.
+  if (min.length !== 8 || max.length !== 8) return { min: null, max: null };
+  return type === 'float'
+    ? { min: float64Of(min), max: float64Of(max) }
+    : { min: int64Of(min), max: int64Of(max) };
+}
+
+function int64Of(bytes: Uint8Array): bigint {
+  return new DataView(bytes.buffer, bytes.byteOffset, 8).getBigInt64(0, true);
+}
+
+function float64Of(bytes: Uint8Array): number {
+  return new DataView(bytes.buffer, bytes.byteOffset, 8).getFloat64(0, true);
+}

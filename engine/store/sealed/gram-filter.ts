@@ -1,0 +1,344 @@
+import { crc32 } from 'node:zlib';
+import type { BytesColumn } from '../../columns/column.js';
+import { needleBits, trigramBits } from '../../kernels/grams.js';
+import { countRange } from '../../kernels/simd/bitmap.js';
+import { addGrams, halveBitmap, isAscii } from '../../kernels/simd/grams.js';
+import { foldedBeyondAscii, foldedBytesMax, foldRange } from '../../terms/fold.js';
+
+/**
+ * Which grams the strings of a column chunk have, as hashed bitmaps: one of grams of 4 to 6 bytes, and a small one of
+ * trigrams for needles that are shorter. On disk both are cut into pieces of `pieceBytes`, each followed by its crc32.
+ */
+export interface GramFilterShape {
+  /** Bytes of a gram: 4 to 6. */
+  readonly gramBytes: number;
+  /** The bitmaps have 2^bits bits; 0 for no trigrams. */
+  readonly gramBits: number;
+  readonly trigramBits: number;
+}
+
+/** A filter as it is written: the pieces of the grams, then those of the trigrams. */
+export interface GramFilter extends GramFilterShape {
+  readonly bytes: Uint8Array;
+}
+
+/** What a probe reads at once: a page of memory, so that few bytes are read and checked for a bit. */
+export const pieceBytes = 4096;
+const checksumBytes = 4;
+/** Bytes of a piece on disk, at most. */
+export const pieceStoredBytesMax = pieceBytes + checksumBytes;
+
+/** 512 KiB: more would be a tenth of the largest columns, and no longer lie in the processor's cache while it is built. */
+const gramBitsMax = 22;
+const bitsMin = 10;
+
+/** Where random needles of 8 to 12 characters still miss nearly all row groups. */
+const fillWanted = 0.62;
+/** A filter over its share of the column's size may be halved up to here. */
+const fillHalved = 0.7;
+/** A short needle has few trigrams to be missed, so that each must miss often. */
+const trigramFillWanted = 0.25;
+/** Beyond this a filter answers "may contain" to nearly everything. */
+const fillMax = 0.9;
+/** Without a wish from the configuration, a filter may cost this share of the column's bytes. */
+const costShareMax = 1 / 20;
+/** A bitmap has 2^n bits: where the half would be too full, one that is so much over its share still beats having none. */
+const costOverMax = 1.5;
+/** Gram lengths whose possible values are taken to more than this share tell random ids apart no more. */
+const occupancyMax = 0.5;
+/** Rows that choose the length of the grams, in strides over the row group. */
+const sampleRows = 2048;
+const sampleStrides = 16;
+const sampleBits = 20;
+
+/** An estimate of the distinct grams may be this many times what there are. */
+const overestimateMax = 1.5;
+/** Room for what an estimate may lack: a bitmap that turns out to be too full is built once more. */
+const underestimateMax = 1.1;
+
+/** Grams of a needle that are looked up: each reads a piece, and this many decide. */
+const probesMax = 32;
+
+/**
+ * Builds the filter of a column chunk without a dictionary. `wanted` is the field's `index`: true keeps a filter even if
+ * it is large, undefined only if it pays. Null when there is to be none.
+ */
+export function buildGramFilter(column: BytesColumn, wanted: boolean | undefined): GramFilter | null {
+  if (wanted === false) return null;
+  const { bytes, offsets } = foldedStrings(column);
+  const contentBytes = offsets[column.length]! - offsets[0]!;
+  const bits = Math.min(gramBitsMax, Math.max(bitsMin, Math.ceil(Math.log2(contentBytes + 1))));
+  // The smallest useful bitmap of short values can cost more than it may: then nothing needs to be built.
+  if (wanted === undefined && contentBytes * costShareMax < 2 ** bitsMin / 8) return null;
+  const { gramBytes, distinct, expected } = chooseGramBytes(bytes, offsets, column.length);
+  if (
+    wanted === undefined &&
+    distinct > overestimateMax * distinctWithin(contentBytes * costShareMax * costOverMax)
+  ) {
+    return null;
+  }
+  let trigrams: Int32Array = new Int32Array(2 ** (trigramBits - 5));
+  const bitsExpected = Math.ceil(Math.log2((expected * underestimateMax) / distinctPerBit(fillWanted)));
+  let grams: Int32Array = new Int32Array(0);
+  for (const tried of [Math.min(bits, Math.max(bitsMin, bitsExpected)), bits]) {
+    grams = new Int32Array(2 ** (tried - 5));
+    addGrams(bytes, offsets, 0, column.length, gramBytes, tried, grams, trigrams);
+    if (tried === bits || fillOf(grams) <= fillWanted) break;
+  }
+  grams = shrink(grams, fillWanted, 0);
+  trigrams = shrink(trigrams, trigramFillWanted, 0);
+  if (fillOf(trigrams) > fillMax) trigrams = new Int32Array(0);
+  if (wanted === undefined) {
+    const budgetBytes = contentBytes * costShareMax - trigrams.byteLength;
+    grams = shrink(grams, fillHalved, budgetBytes);
+    if (grams.byteLength > budgetBytes * costOverMax || fillOf(grams) > fillMax) return null;
+  }
+  return {
+    gramBytes,
+    gramBits: bitsOf(grams),
+    trigramBits: bitsOf(trigrams),
+    bytes: joinPieces([grams, trigrams]),
+  };
+}
+
+function bitsOf(bitmap: Int32Array): number {
+  return bitmap.length === 0 ? 0 : Math.log2(bitmap.length) + 5;
+}
+
+/** Share of the bits that are set. */
+function fillOf(bitmap: Int32Array): number {
+  if (bitmap.length === 0) return 0;
+  const bits = bitmap.length * 32;
+  return countRange(new Uint8Array(bitmap.buffer, bitmap.byteOffset, bitmap.byteLength), 0, bits) / bits;
+}
+
+/** Halves a bitmap while it is larger than `bytesWanted` and its fill stays at most `fillAllowed`. */
+function shrink(bitmap: Int32Array, fillAllowed: number, bytesWanted: number): Int32Array {
+  while (bitmap.byteLength > bytesWanted && bitsOf(bitmap) > bitsMin) {
+    const half = new Int32Array(bitmap.length >> 1);
+    if (halveBitmap(bitmap, half) > fillAllowed * half.length * 32) break;
+    bitmap = half;
+  }
+  return bitmap;
+}
+
+/** The strings with their case folded, but for ASCII letters, which the hot loop folds as it reads them. */
+function foldedStrings(column: BytesColumn): { bytes: Uint8Array; offsets: Uint32Array } {
+  const { bytes, offsets, length } = column;
+  const contentBytes = offsets[length]! - offsets[0]!;
+  const content = bytes.subarray(offsets[0], offsets[length]);
+  if (isAscii(content)) return { bytes, offsets };
+  const alike = foldedBeyondAscii(content);
+  if (alike !== null) {
+    const first = offsets[0]!;
+    const ends = offsets.subarray(0, length + 1);
+    return { bytes: alike, offsets: first === 0 ? ends : ends.map((end) => end - first) };
+  }
+  const folded = new Uint8Array(foldedBytesMax(contentBytes));
+  const foldedOffsets = new Uint32Array(length + 1);
+  let at = 0;
+  for (let row = 0; row < length; row++) {
+    at = foldRange(bytes, offsets[row]!, offsets[row + 1]!, folded, at);
+    foldedOffsets[row + 1] = at;
+  }
+  return { bytes: folded, offsets: foldedOffsets };
+}
+
+/** Distinct grams for each bit of a bitmap that is filled to `fill`. */
+function distinctPerBit(fill: number): number {
+  return -Math.log(1 - fill);
+}
+
+/** Distinct grams that a filter of at most `sizeBytes` can tell apart. */
+function distinctWithin(sizeBytes: number): number {
+  return 2 ** Math.floor(Math.log2(Math.max(1, sizeBytes * 8))) * distinctPerBit(fillHalved);
+}
+
+interface GramChoice {
+  readonly gramBytes: number;
+  /** About how many distinct grams there are, rather too many than too few. */
+  readonly distinct: number;
+  /** As many or fewer: what is left of them where the possible ones are so few that they repeat by chance. */
+  readonly expected: number;
+}
+
+/**
+ * The shortest grams that are not all there anyway. How many distinct grams a sample has, beside those of 6 bytes, which
+ * hardly ever repeat by chance, tells how many possible grams of that length there are, and so which share of them the
+ * whole row group takes.
+ */
+function chooseGramBytes(bytes: Uint8Array, offsets: Uint32Array, rows: number): GramChoice {
+  const sample = sampleOf(bytes, offsets, rows);
+  const longest = distinctGrams(sample, 6);
+  const scale = Math.max(1, rows / sampleRows);
+  let gramBytes = 6;
+  let found = longest;
+  let draws = 0;
+  for (const shorter of [4, 5]) {
+    const these = distinctGrams(sample, shorter);
+    const drawsOfThese = drawsPerGram(these.whole / longest.whole) * scale;
+    if (1 - Math.exp(-drawsOfThese) > occupancyMax) continue;
+    gramBytes = shorter;
+    found = these;
+    draws = drawsOfThese;
+    break;
+  }
+  // As new grams came from the first half of the sample to the whole, they go on: ever fewer, so that this is an upper bound.
+  const growth = Math.min(1, Math.log2(Math.max(1, found.whole / Math.max(1, found.half))));
+  const distinct = found.whole * (rows / Math.max(1, sample.rows)) ** growth;
+  const repeating = draws === 0 ? Infinity : (longest.whole * scale * (1 - Math.exp(-draws))) / draws;
+  return { gramBytes, distinct, expected: Math.min(distinct, repeating) };
+}
+
+interface Sample {
+  readonly bytes: Uint8Array;
+  readonly offsets: Uint32Array;
+  readonly rows: number;
+}
+
+/** Rows in strides over the whole, one behind another. */
+function sampleOf(bytes: Uint8Array, offsets: Uint32Array, rows: number): Sample {
+  const stride = Math.ceil(rows / sampleStrides);
+  const strideRows = Math.min(stride, sampleRows / sampleStrides);
+  const pieces: Uint8Array[] = [];
+  const ends: number[] = [0];
+  for (let from = 0; from < rows; from += stride) {
+    const to = Math.min(rows, from + strideRows);
+    const shift = ends.at(-1)! - offsets[from]!;
+    pieces.push(bytes.subarray(offsets[from], offsets[to]));
+    for (let row = from; row < to; row++) ends.push(offsets[row + 1]! + shift);
+  }
+  const content = new Uint8Array(ends.at(-1)!);
+  let at = 0;
+  for (const piece of pieces) {
+    content.set(piece, at);
+    at += piece.length;
+  }
+  return { bytes: content, offsets: Uint32Array.from(ends), rows: ends.length - 1 };
+}
+
+/** Distinct grams in the first half of the rows, and in all of them. */
+interface DistinctGrams {
+  readonly half: number;
+  readonly whole: number;
+}
+
+function distinctGrams({ bytes, offsets, rows }: Sample, gramBytes: number): DistinctGrams {
+  const grams = new Int32Array(2 ** (sampleBits - 5));
+  const trigrams = new Int32Array(2 ** (trigramBits - 5));
+  const distinctTo = (from: number, to: number): number => {
+    addGrams(bytes, offsets, from, to, gramBytes, sampleBits, grams, trigrams);
+    // Linear counting: the number of distinct values behind the fill of a hashed bitmap.
+    return 2 ** sampleBits * distinctPerBit(Math.min(0.999, fillOf(grams)));
+  };
+  const middle = rows >> 1;
+  const half = distinctTo(0, middle);
+  return { half, whole: distinctTo(middle, rows) };
+}
+
+/** x for which (1 − e^−x) / x, the distinct share of x draws from each possible value, is `share`. */
+function drawsPerGram(share: number): number {
+  let low = 0;
+  let high = 1000;
+  for (let i = 0; i < 40; i++) {
+    const middle = (low + high) / 2;
+    if ((1 - Math.exp(-middle)) / middle > share) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+function joinPieces(bitmaps: readonly Int32Array[]): Uint8Array {
+  const out = new Uint8Array(bitmaps.reduce((sum, bitmap) => sum + storedBytes(bitsOf(bitmap)), 0));
+  const view = new DataView(out.buffer);
+  let at = 0;
+  for (const bitmap of bitmaps) {
+    const bytes = new Uint8Array(bitmap.buffer, bitmap.byteOffset, bitmap.byteLength);
+    for (let from = 0; from < bytes.length; from += pieceBytes) {
+      const piece = bytes.subarray(from, from + pieceBytes);
+      out.set(piece, at);
+      view.setUint32(at + piece.length, crc32(piece), true);
+      at += piece.length + checksumBytes;
+    }
+  }
+  return out;
+}
+
+/** Bytes on disk of a bitmap of 2^bits bits, with the checksums of its pieces. */
+function storedBytes(bits: number): number {
+  if (bits === 0) return 0;
+  const bytes = 2 ** (bits - 3);
+  return bytes + Math.ceil(bytes / pieceBytes) * checksumBytes;
+}
+
+/** Bytes on disk of a filter. */
+export function gramFilterBytes(shape: GramFilterShape): number {
+  return storedBytes(shape.gramBits) + storedBytes(shape.trigramBits);
+}
+
+/** A piece of a filter: where it begins in the filter, and its bytes without and with the checksum. */
+export interface GramPiece {
+  readonly offset: number;
+  readonly bitmapBytes: number;
+  readonly storedBytes: number;
+}
+
+/** Every piece of a filter, in order. */
+export function gramPieces(shape: GramFilterShape): GramPiece[] {
+  return [...piecesOf(shape.gramBits, 0), ...piecesOf(shape.trigramBits, storedBytes(shape.gramBits))];
+}
+
+function piecesOf(bits: number, offset: number): GramPiece[] {
+  if (bits === 0) return [];
+  const bitmapBytes = Math.min(pieceBytes, 2 ** (bits - 3));
+  const count = 2 ** (bits - 3) / bitmapBytes;
+  return Array.from({ length: count }, (_, i) => pieceAt(offset, bitmapBytes, i));
+}
+
+function pieceAt(offset: number, bitmapBytes: number, index: number): GramPiece {
+  const stored = bitmapBytes + checksumBytes;
+  return { offset: offset + index * stored, bitmapBytes, storedBytes: stored };
+}
+
+/** A bit that a needle asks for: the piece it lies in, and its place there. */
+export interface GramProbe {
+  readonly piece: GramPiece;
+  readonly bit: number;
+}
+
+/**
+ * The bits that are set if the folded needle is in the column; empty when the filter can't tell. A needle that is there
+ * has every one of them.
+ */
+export function planProbes(shape: GramFilterShape, folded: Uint8Array): GramProbe[] {
+  const long = folded.length >= shape.gramBytes;
+  const bits = long ? shape.gramBits : shape.trigramBits;
+  const length = long ? shape.gramBytes : 3;
+  if (bits === 0 || folded.length < length) return [];
+  const offset = long ? 0 : storedBytes(shape.gramBits);
+  const bitmapBytes = Math.min(pieceBytes, 2 ** (bits - 3));
+  const distinct = [...new Set(needleBits(folded, length, bits))];
+  // What tells a long needle apart may stand anywhere in it, so that all of its length is sampled.
+  const step = Math.max(1, distinct.length / probesMax);
+  const chosen = Array.from(
+    { length: Math.min(probesMax, distinct.length) },
+    (_, i) => distinct[Math.floor(i * step)]!,
+  );
+  return chosen.map((bit) => ({
+    piece: pieceAt(offset, bitmapBytes, Math.floor(bit / (bitmapBytes * 8))),
+    bit: bit % (bitmapBytes * 8),
+  }));
+}
+
+/** The bitmap of a piece as it was read, or null when its checksum does not match. */
+export function checkedPiece(stored: Uint8Array, piece: GramPiece): Uint8Array | null {
+  if (stored.length !== piece.storedBytes) return null;
+  const bitmap = stored.subarray(0, piece.bitmapBytes);
+  const view = new DataView(stored.buffer, stored.byteOffset, stored.byteLength);
+  return view.getUint32(piece.bitmapBytes, true) === crc32(bitmap) ? bitmap : null;
+}
+
+/** Whether a bit of a piece is set. The bitmaps are little-endian words, so bytes serve as well. */
+export function isBitSet(bitmap: Uint8Array, bit: number): boolean {
+  return (bitmap[bit >> 3]! & (1 << (bit & 7))) !== 0;
+}

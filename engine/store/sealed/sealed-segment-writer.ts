@@ -1,0 +1,305 @@
+import { crc32 } from 'node:zlib';
+import { assert } from '../../terms/assert.js';
+import type { Column } from '../../columns/column.js';
+import { rowGroupRowsMax, segmentRowGroupsMax } from '../../terms/limits.js';
+import { ChunkEncoder, type EncodedChunk } from '../../parquet/chunk-encoder.js';
+import { type Codec, openCompressor } from '../../parquet/compression.js';
+import { cursorColumn, type ChunkPlace, type FileColumn } from '../../parquet/footer.js';
+import { writeFooter } from '../../parquet/footer-writer.js';
+import { magic, tailBytes } from '../../parquet/format.js';
+import type { Bounds } from '../../parquet/statistics.js';
+import { placementField, type Schema } from '../../terms/schema.js';
+import { fillCursors } from './cursor-column.js';
+import type { Directory, WritableFile } from '../disk/directory.js';
+import type { GramFilter } from './gram-filter.js';
+import type { Run, SegmentFacts } from '../manifest/manifest.js';
+import { encodeRowGroup, type EncodedRowGroup } from './row-group-encoder.js';
+import { encodeHeader, headerBytesOf, rowGroupChecksum } from './segment-header.js';
+import { writeMetadata, type GramFilterPlace } from './segment-metadata.js';
+
+export interface SegmentWriterOptions {
+  readonly codec: Codec;
+  /** ZSTD level; 1 by default. */
+  readonly level?: number;
+}
+
+/** What the manifest says of a segment, but for what only its publisher knows. */
+export type WrittenSegment = Omit<SegmentFacts, 'schemaVersion'>;
+
+interface StoredChunk {
+  readonly place: ChunkPlace;
+  readonly checksum: number;
+}
+
+interface StoredRowGroup {
+  readonly rows: number;
+  /** One for each field. */
+  readonly chunks: readonly StoredChunk[];
+}
+
+/**
+ * Writes a sealed segment: a Parquet file whose `_cursor` chunks come last, so that everything else can be written before
+ * the ordinals are known. Layout: magic; the header, which is filled in last; for each row group the chunks of the fields, then their
+ * gram filters; the `_cursor` chunks; the footer. Rows must come in the order of their positions.
+ */
+export class SegmentWriter {
+  readonly #directory: Directory;
+  readonly #path: string;
+  readonly #schema: Schema;
+  readonly #options: SegmentWriterOptions;
+  /** Null until it is needed: its buffers are as large as the largest column. */
+  #encoder: ChunkEncoder | null = null;
+  /** Null while paused and once finished or aborted. */
+  #file: WritableFile | null;
+  #state: 'writing' | 'ended' = 'writing';
+  #position = 0;
+  readonly #headerBytes: number;
+  readonly #rowGroups: StoredRowGroup[] = [];
+  readonly #gramFilters: GramFilterPlace[] = [];
+  #gramFilterBytes = 0;
+
+  private constructor(
+    directory: Directory,
+    path: string,
+    schema: Schema,
+    options: SegmentWriterOptions,
+    file: WritableFile,
+  ) {
+    this.#directory = directory;
+    this.#path = path;
+    this.#schema = schema;
+    this.#options = options;
+    this.#file = file;
+    this.#headerBytes = headerBytesOf(schema);
+  }
+
+  /** Creates the file; its folder must be there. Throws `exists` when there is one. */
+  static async create(
+    directory: Directory,
+    path: string,
+    schema: Schema,
+    options: SegmentWriterOptions,
+  ): Promise<SegmentWriter> {
+    const file = await directory.create(path);
+    const writer = new SegmentWriter(directory, path, schema, options, file);
+    try {
+      await writer.#write(magic);
+      writer.#position += writer.#headerBytes;
+    } catch (error) {
+      await writer.abort();
+      throw error;
+    }
+    return writer;
+  }
+
+  /** Row groups so far; at most `segmentRowGroupsMax` fit. */
+  get rowGroups(): number {
+    return this.#rowGroups.length;
+  }
+
+  /** Writes 1 to `rowGroupRowsMax` rows, without their positions. The columns are those of the schema, in its order. */
+  async appendRowGroup(columns: readonly Column[], rows: number): Promise<void> {
+    await this.writeRowGroup(encodeRowGroup(await this.#openEncoder(), this.#schema, columns, rows));
+  }
+
+  /** Writes a row group that was encoded for this segment's schema and codec. */
+  async writeRowGroup({ rows, chunks, gramFilters }: EncodedRowGroup): Promise<void> {
+    assert(this.#state === 'writing', 'a finished segment takes no more rows');
+    assert(
+      this.#rowGroups.length < segmentRowGroupsMax,
+      `a segment has at most ${segmentRowGroupsMax} row groups`,
+    );
+    const stored: StoredChunk[] = [];
+    for (const chunk of chunks) stored.push(await this.#writeChunk(chunk));
+    for (const { field, filter } of gramFilters) await this.#writeGramFilter(field, filter);
+    this.#rowGroups.push({ rows, chunks: stored });
+  }
+
+  async #writeChunk(chunk: EncodedChunk): Promise<StoredChunk> {
+    const { bytes, dictionaryPageBytes, uncompressedBytes, dataEncoding, rows, nullCount, bounds, checksum } =
+      chunk;
+    const place = {
+      offset: this.#position,
+      bytes: bytes.length,
+      dictionaryPageBytes,
+      uncompressedBytes,
+      dataEncoding,
+      rows,
+      nullCount,
+      bounds,
+    };
+    await this.#write(bytes);
+    return { place, checksum };
+  }
+
+  async #writeGramFilter(field: number, filter: GramFilter): Promise<void> {
+    const { gramBytes, gramBits, trigramBits, bytes } = filter;
+    const rowGroup = this.#rowGroups.length;
+    this.#gramFilters.push({ rowGroup, field, offset: this.#position, gramBytes, gramBits, trigramBits });
+    this.#gramFilterBytes += bytes.length;
+    await this.#write(bytes);
+  }
+
+  /** Closes the file and frees the buffers until the next call, so that many unfinished segments take little. */
+  async pause(): Promise<void> {
+    await this.#file?.close();
+    this.#file = null;
+    this.#encoder = null;
+  }
+
+  /**
+   * Writes the positions, the footer and the header, and makes the content durable (its name is the caller's to sync). `runs` ascend by
+   * position and by row and cover every row.
+   */
+  async finish(runs: readonly Run[], schemaVersion: number): Promise<WrittenSegment> {
+    assert(this.#state === 'writing', 'a segment is finished once');
+    const rows = this.#rowGroups.reduce((sum, group) => sum + group.rows, 0);
+    const encoder = await this.#openEncoder();
+    const cursors = new BigInt64Array(rowGroupRowsMax);
+    const cursorChunks: StoredChunk[] = [];
+    let firstRow = 0;
+    for (const group of this.#rowGroups) {
+      const values = cursors.subarray(0, group.rows);
+      fillCursors(runs, firstRow, values);
+      const column: Column = { kind: 'int64', length: group.rows, values, validity: null };
+      cursorChunks.push(await this.#writeChunk(encoder.encode(column, 'ascending', false)));
+      firstRow += group.rows;
+    }
+    const footer = this.#footer(runs, schemaVersion, rows, cursorChunks);
+    const footerOffset = this.#position;
+    await this.#write(footer);
+    const written = {
+      bytes: this.#position,
+      rows,
+      rowGroupRows: this.#rowGroups.map((group) => group.rows),
+      runs,
+      ...this.#timeBounds(),
+      footerOffset,
+      footerBytes: footer.length,
+      footerChecksum: crc32(footer),
+      codec: this.#options.codec,
+      gramFilterBytes: this.#gramFilterBytes,
+      headerBytes: this.#headerBytes,
+    };
+    await this.#writeHeader({ ...written, schemaVersion });
+    const file = await this.#open();
+    await file.sync();
+    await this.pause();
+    this.#state = 'ended';
+    return written;
+  }
+
+  /** Fills the room behind the first magic number. */
+  async #writeHeader(facts: SegmentFacts): Promise<void> {
+    const header = {
+      facts,
+      schema: this.#schema,
+      rowGroupOffsets: this.#rowGroups.map(({ chunks }) => chunks[0]!.place.offset),
+      rowGroupChecksums: this.#rowGroups.map(({ chunks }) =>
+        rowGroupChecksum(chunks.map(({ checksum }) => checksum)),
+      ),
+    };
+    const file = await this.#open();
+    await file.write(magic.length, encodeHeader(header, this.#headerBytes));
+  }
+
+  /** The footer's structure, its length and the magic number. */
+  #footer(
+    runs: readonly Run[],
+    schemaVersion: number,
+    rows: number,
+    cursorChunks: readonly StoredChunk[],
+  ): Uint8Array {
+    const chunksOf = (group: StoredRowGroup, i: number): StoredChunk[] => [cursorChunks[i]!, ...group.chunks];
+    const columns: FileColumn[] = [
+      { name: cursorColumn, content: 'cursor' },
+      ...this.#schema.fields.map((field) => ({ name: field.name, content: field.type })),
+    ];
+    const structure = writeFooter({
+      columns,
+      rows,
+      codec: this.#options.codec,
+      rowGroups: this.#rowGroups.map((group, i) => ({
+        rows: group.rows,
+        chunks: chunksOf(group, i).map((chunk) => chunk.place),
+      })),
+      keyValues: writeMetadata({
+        schema: this.#schema,
+        schemaVersion,
+        runs,
+        checksums: this.#rowGroups.map((group, i) => chunksOf(group, i).map((chunk) => chunk.checksum)),
+        gramFilters: this.#gramFilters,
+        headerBytes: this.#headerBytes,
+      }),
+    });
+    const footer = new Uint8Array(structure.length + tailBytes);
+    footer.set(structure);
+    new DataView(footer.buffer).setUint32(structure.length, structure.length, true);
+    footer.set(magic, footer.length - magic.length);
+    return footer;
+  }
+
+  #timeBounds(): { timeMinMs: number | null; timeMaxMs: number | null } {
+    const field = placementField(this.#schema);
+    return timeBoundsOf(field < 0 ? [] : this.#rowGroups.map(({ chunks }) => chunks[field]!.place.bounds));
+  }
+
+  /** Gives the segment up: closes the file and removes it. Does nothing after `finish`. */
+  async abort(): Promise<void> {
+    if (this.#state === 'ended') return;
+    this.#state = 'ended';
+    try {
+      await this.pause();
+    } finally {
+      await this.#directory.remove(this.#path);
+    }
+  }
+
+  async #write(bytes: Uint8Array): Promise<void> {
+    const file = await this.#open();
+    await file.write(this.#position, bytes);
+    this.#position += bytes.length;
+  }
+
+  async #openEncoder(): Promise<ChunkEncoder> {
+    const { codec, level } = this.#options;
+    this.#encoder ??= new ChunkEncoder(await openCompressor(codec, level));
+    return this.#encoder;
+  }
+
+  async #open(): Promise<WritableFile> {
+    this.#file ??= await this.#directory.openWrite(this.#path);
+    return this.#file;
+  }
+}
+
+/** What a manifest says of a segment's times, given the bounds of the placement field in each row group. */
+export function timeBoundsOf(rowGroups: readonly (Bounds | null)[]): {
+  timeMinMs: number | null;
+  timeMaxMs: number | null;
+} {
+  let min: bigint | null = null;
+  let max: bigint | null = null;
+  for (const bounds of rowGroups) {
+    if (bounds === null) continue;
+    const low = int64Of(bounds.min);
+    const high = int64Of(bounds.max);
+    if (min === null || low < min) min = low;
+    if (max === null || high > max) max = high;
+  }
+  return {
+    timeMinMs: min === null ? null : atMost(min),
+    timeMaxMs: max === null ? null : 0 - atMost(-max),
+  };
+}
+
+function int64Of(bytes: Uint8Array): bigint {
+  return new DataView(bytes.buffer, bytes.byteOffset, 8).getBigInt64(0, true);
+}
+
+/** The largest double that is not above `value`: times beyond 2^53 still get bounds that hold. */
+function atMost(value: bigint): number {
+  const nearest = Number(value);
+  if (BigInt(nearest) <= value) return nearest;
+  return nearest - Math.abs(nearest) * Number.EPSILON;
+}

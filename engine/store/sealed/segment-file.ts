@@ -1,0 +1,207 @@
+import type { Column } from '../../columns/column.js';
+import { DamageError, LogstrataError } from '../../terms/errors.js';
+import { crc32 } from '../../kernels/simd/crc32.js';
+import { decodeChunk } from '../../parquet/chunk-decoder.js';
+import { heapSpace, type ColumnSpace } from '../../parquet/column-space.js';
+import { type Codec, type Decompress, openDecompressor } from '../../parquet/compression.js';
+import { cursorColumn, type ColumnContent, type Footer } from '../../parquet/footer.js';
+import { readFooter } from '../../parquet/footer-reader.js';
+import { FormatError, magic, tailBytes } from '../../parquet/format.js';
+import type { FieldType, Schema } from '../../terms/schema.js';
+import { convertColumn, type Conversion } from '../../columns/convert-column.js';
+import { copyColumn } from './copy-column.js';
+import type { Directory, ReadableFile } from '../disk/directory.js';
+import { gramFilterBytes } from './gram-filter.js';
+import type { SegmentEntry } from '../manifest/manifest.js';
+import { isUnsupported, writtenByAnother } from '../disk/format-version.js';
+import { readMetadata, type SegmentMetadata } from './segment-metadata.js';
+
+/** What the footer of a segment says, checked against the manifest. */
+export interface SegmentFooter {
+  readonly footer: Footer;
+  readonly metadata: SegmentMetadata;
+  readonly decompress: Decompress;
+}
+
+/** Opens the file for as long as `use` takes. */
+export async function withFile<T>(
+  directory: Directory,
+  path: string,
+  use: (file: ReadableFile) => Promise<T>,
+): Promise<T> {
+  const file = await directory.openRead(path);
+  try {
+    return await use(file);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Reads `length` bytes at `position`. Throws `DamageError` when the file ends before. */
+export async function readBytes(file: ReadableFile, position: number, length: number): Promise<Uint8Array> {
+  const bytes = await file.read(position, length);
+  if (bytes.length === length) return bytes;
+  throw cutOff(file.path, position + bytes.length, position + length);
+}
+
+/** Reads as many bytes at `position` as `target` has. Throws `DamageError` when the file ends before. */
+export async function readBytesInto(file: ReadableFile, position: number, target: Uint8Array): Promise<void> {
+  const done = await file.readInto(position, target);
+  if (done < target.length) throw cutOff(file.path, position + done, position + target.length);
+}
+
+/**
+ * Reads the footer and compares it with what the manifest says. Throws `DamageError`: the whole segment is lost; `unsupported` where a
+ * newer program wrote it.
+ */
+export async function readSegmentFooter(
+  file: ReadableFile,
+  entry: SegmentEntry,
+  schema: Schema,
+): Promise<SegmentFooter> {
+  const { path } = file;
+  const bytes = await readBytes(file, entry.footerOffset, entry.footerBytes);
+  if (crc32(bytes) !== entry.footerChecksum) {
+    throw new DamageError('the footer does not match its checksum', { path, offset: entry.footerOffset });
+  }
+  try {
+    const footer = readFooter(bytes.subarray(0, bytes.length - tailBytes));
+    const metadata = readMetadata(footer.keyValues);
+    checkFooter(footer, metadata, entry, schema);
+    return { footer, metadata, decompress: await openDecompressor(footer.codec) };
+  } catch (error) {
+    const isFormat = error instanceof FormatError || error instanceof LogstrataError;
+    if (!isFormat) throw error;
+    if (isUnsupported(error)) throw writtenByAnother(path, path, error);
+    throw new DamageError(`the footer is malformed: ${error.message}`, {
+      path,
+      offset: entry.footerOffset + (error.offset ?? 0),
+      cause: error,
+    });
+  }
+}
+
+/** Makes sure that everything the reader will rely on is consistent. Throws `DamageError` without a place. */
+function checkFooter(footer: Footer, metadata: SegmentMetadata, entry: SegmentEntry, schema: Schema): void {
+  const names = [cursorColumn, ...schema.fields.map((field) => field.name)];
+  const contents: ColumnContent[] = ['cursor', ...schema.fields.map((field) => field.type)];
+  const sameColumns =
+    footer.columns.length === names.length &&
+    footer.columns.every((column, i) => column.name === names[i] && column.content === contents[i]);
+  if (!sameColumns)
+    throw new DamageError('its columns are not those of the schema that the manifest names', {});
+  const rows = footer.rowGroups.map((group) => group.rows);
+  if (rows.length !== entry.rowGroupRows.length || rows.some((count, i) => count !== entry.rowGroupRows[i])) {
+    throw new DamageError('its row groups are not those that the manifest names', {});
+  }
+  const { checksums, gramFilters } = metadata;
+  if (checksums.length !== rows.length || checksums.some((group) => group.length !== names.length)) {
+    throw new DamageError('it lacks checksums of column chunks', {});
+  }
+  const isOutside = (offset: number, bytes: number): boolean => offset + bytes > entry.footerOffset;
+  for (const group of footer.rowGroups) {
+    if (group.chunks.some((chunk) => isOutside(chunk.offset, chunk.bytes))) {
+      throw new DamageError('a column chunk reaches into the footer', {});
+    }
+  }
+  for (const place of gramFilters) {
+    const isOdd =
+      place.rowGroup >= rows.length ||
+      schema.fields[place.field]?.type !== 'string' ||
+      place.gramBytes < 4 ||
+      place.gramBytes > 6 ||
+      [place.gramBits, place.trigramBits].some((bits) => bits !== 0 && (bits < 5 || bits > 30)) ||
+      isOutside(place.offset, gramFilterBytes(place));
+    if (isOdd) throw new DamageError('a gram filter that can not be', {});
+  }
+}
+
+/** A column chunk, by row group and column of the file (0 is `_cursor`). */
+export interface ChunkAddress {
+  readonly rowGroup: number;
+  readonly column: number;
+}
+
+/** A column chunk in its file, and all that decoding it takes: plain data, which another thread can be given. */
+export interface StoredChunk {
+  /** The file, in messages. */
+  readonly path: string;
+  readonly rowGroup: number;
+  /** Name of the column. */
+  readonly name: string;
+  readonly content: ColumnContent;
+  readonly rows: number;
+  readonly codec: Codec;
+  readonly offset: number;
+  readonly bytes: number;
+  /** crc32 of its bytes. */
+  readonly checksum: number;
+}
+
+/** What the footer says of a column chunk. */
+export function storedChunk(
+  { footer, metadata }: SegmentFooter,
+  { rowGroup, column }: ChunkAddress,
+  path: string,
+): StoredChunk {
+  const { name, content } = footer.columns[column]!;
+  const { offset, bytes, rows } = footer.rowGroups[rowGroup]!.chunks[column]!;
+  const checksum = metadata.checksums[rowGroup]![column]!;
+  return { path, rowGroup, name, content, rows, codec: footer.codec, offset, bytes, checksum };
+}
+
+/** Checks the bytes of a column chunk and decodes them into `space`. Throws `DamageError` with its row group and column. */
+export function decodeStoredChunk(
+  bytes: Uint8Array,
+  chunk: StoredChunk,
+  decompress: Decompress,
+  space: ColumnSpace = heapSpace,
+): Column {
+  const { path, rowGroup, name, content, rows, offset, checksum } = chunk;
+  const place = { path, offset, rowGroup, column: name };
+  if (crc32(bytes) !== checksum) {
+    throw new DamageError(`column "${name}" of row group ${rowGroup} does not match its checksum`, place);
+  }
+  try {
+    return decodeChunk(bytes, content, rows, decompress, space);
+  } catch (error) {
+    if (!(error instanceof FormatError)) throw error;
+    throw new DamageError(`column "${name}" of row group ${rowGroup} is malformed: ${error.message}`, {
+      ...place,
+      offset: offset + error.offset,
+      cause: error,
+    });
+  }
+}
+
+/** As `decodeStoredChunk`, converted to what the field is now. */
+export function decodeConverted(
+  bytes: Uint8Array,
+  chunk: StoredChunk,
+  { conversion, type }: { readonly conversion: Conversion; readonly type: FieldType },
+  decompress: Decompress,
+  space: ColumnSpace,
+): Column {
+  if (conversion === 'none') return decodeStoredChunk(bytes, chunk, decompress, space);
+  return copyColumn(convertColumn(decodeStoredChunk(bytes, chunk, decompress), conversion, type), space);
+}
+
+/** As `decodeStoredChunk`, for a chunk of an open segment. */
+export function decodeCheckedChunk(
+  bytes: Uint8Array,
+  segment: SegmentFooter,
+  address: ChunkAddress,
+  path: string,
+): Column {
+  return decodeStoredChunk(bytes, storedChunk(segment, address, path), segment.decompress);
+}
+
+/** What is wrong with a file that ends at `end`, before what was to be read there. */
+export function cutOff(path: string, end: number, expectedEnd: number): DamageError {
+  return new DamageError(`the file ends after ${end} bytes, expected ${expectedEnd}`, { path, offset: end });
+}
+
+/** Whether the file begins with Parquet's magic number; our readers do without it, others don't. */
+export function hasMagic(bytes: Uint8Array): boolean {
+  return bytes.length === magic.length && bytes.every((byte, i) => byte === magic[i]);
+}

@@ -1,0 +1,138 @@
+import { crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
+import { assert } from '../../terms/assert.js';
+import { DamageError } from '../../terms/errors.js';
+import { segmentHeaderBytesMax, segmentHeaderRunsMax } from '../../terms/limits.js';
+import { magic } from '../../parquet/format.js';
+import type { Schema } from '../../terms/schema.js';
+import { asObject, countField, countsField, parseJsonObject } from '../disk/checked-json.js';
+import type { ReadableFile } from '../disk/directory.js';
+import { flatRuns, readSchema, readSegmentFacts } from '../manifest/manifest-format.js';
+import type { SegmentFacts } from '../manifest/manifest.js';
+import { segmentFormat } from './segment-metadata.js';
+
+/**
+ * The header of a sealed segment: behind the first magic number, where no Parquet reader looks, what the manifest says of the segment, its
+ * schema, and where its row groups begin. It stands as far from the footer as can be, so that damage at either end leaves one of them.
+ *
+ * Layout: `LSEG`; the header's length and that of its record (uint32, little-endian); the record, deflated JSON; zeros; the
+ * crc32 of all that. Its length is fixed when the file is begun, its content known when the file is finished.
+ */
+export interface SegmentHeader {
+  /** As in the manifest; but `runs` may end early: those of the last rows are left out where there are too many of them. */
+  readonly facts: SegmentFacts;
+  readonly schema: Schema;
+  /** Where the first chunk of each row group begins in the file. */
+  readonly rowGroupOffsets: readonly number[];
+  /** `rowGroupChecksum` of each row group. */
+  readonly rowGroupChecksums: readonly number[];
+}
+
+const headerMagic = Uint8Array.of(0x4c, 0x53, 0x45, 0x47);
+const fixedBytes = 12;
+const checksumBytes = 4;
+
+/** What the record takes beside the schema: some 400 bytes for one row group and a day's hours, 900 for 64; a late row adds 2 to 8. */
+const roomBytes = 1536;
+
+/** The first row group begins at a multiple of this. */
+const alignmentBytes = 512;
+
+/** Length of the header of a segment with this schema. */
+export function headerBytesOf(schema: Schema): number {
+  const wanted = magic.length + fixedBytes + deflate({ schema }).length + roomBytes + checksumBytes;
+  return Math.ceil(wanted / alignmentBytes) * alignmentBytes - magic.length;
+}
+
+/** The crc32 of the crc32 of each chunk of a row group's fields, little-endian, in the order of the schema. */
+export function rowGroupChecksum(chunkChecksums: readonly number[]): number {
+  const bytes = new DataView(new ArrayBuffer(4 * chunkChecksums.length));
+  for (const [i, checksum] of chunkChecksums.entries()) bytes.setUint32(4 * i, checksum, true);
+  return crc32(new Uint8Array(bytes.buffer));
+}
+
+function deflate(record: object): Uint8Array {
+  return deflateRawSync(JSON.stringify(record), { level: 9 });
+}
+
+/** The header's `headerBytes` bytes, as `headerBytesOf` has them for its schema. Leaves out the last runs where not all fit. */
+export function encodeHeader(header: SegmentHeader, headerBytes: number): Uint8Array {
+  const bytes = new Uint8Array(headerBytes);
+  const record = fittingRecord(header, bytes.length - fixedBytes - checksumBytes);
+  const view = new DataView(bytes.buffer);
+  bytes.set(headerMagic);
+  view.setUint32(4, bytes.length, true);
+  view.setUint32(8, record.length, true);
+  bytes.set(record, fixedBytes);
+  const end = bytes.length - checksumBytes;
+  view.setUint32(end, crc32(bytes.subarray(0, end)), true);
+  return bytes;
+}
+
+/** The record with as many runs as fit into `bytesMax`. */
+function fittingRecord({ facts, ...rest }: SegmentHeader, bytesMax: number): Uint8Array {
+  const withRuns = (count: number): Uint8Array => {
+    const runs = flatRuns(facts.runs.slice(0, count));
+    return deflate({ format: segmentFormat, ...rest, ...facts, runs });
+  };
+  let high = Math.min(facts.runs.length, segmentHeaderRunsMax);
+  let best = withRuns(high);
+  if (best.length <= bytesMax) return best;
+  // One run always fits: `roomBytes` is more than the rest of the record takes with all row groups.
+  let low = 1;
+  best = withRuns(low);
+  assert(best.length <= bytesMax, 'a header has room for a run');
+  while (high - low > 1) {
+    const middle = (low + high) >>> 1;
+    const record = withRuns(middle);
+    if (record.length > bytesMax) high = middle;
+    else {
+      low = middle;
+      best = record;
+    }
+  }
+  return best;
+}
+
+/** The header of a segment's file; null where there is none, or none that is whole. */
+export async function readHeader(file: ReadableFile): Promise<SegmentHeader | null> {
+  const head = await file.read(magic.length, fixedBytes);
+  if (head.length < fixedBytes || headerMagic.some((byte, i) => byte !== head[i])) return null;
+  const bytes = uint32At(head, 4);
+  const recordEnd = fixedBytes + uint32At(head, 8);
+  const end = bytes - checksumBytes;
+  if (bytes > segmentHeaderBytesMax || recordEnd > end) return null;
+  const stored = await file.read(magic.length, bytes);
+  if (stored.length < bytes || crc32(stored.subarray(0, end)) !== uint32At(stored, end)) return null;
+  try {
+    const header = readRecord(inflateRawSync(stored.subarray(fixedBytes, recordEnd)).toString());
+    return header.facts.headerBytes === bytes ? header : null;
+  } catch (error) {
+    // What matches its checksum and can't be read is of a format to come, which the footer tells.
+    if (error instanceof DamageError) return null;
+    throw error;
+  }
+}
+
+/** Whether a header is that of the segment. */
+export function describesSegment({ facts }: SegmentHeader, entry: SegmentFacts): boolean {
+  return facts.footerOffset === entry.footerOffset && facts.footerChecksum === entry.footerChecksum;
+}
+
+function uint32At(bytes: Uint8Array, at: number): number {
+  return new DataView(bytes.buffer, bytes.byteOffset).getUint32(at, true);
+}
+
+function readRecord(text: string): SegmentHeader {
+  const record = parseJsonObject(text, 'the header');
+  const format = countField(record, 'format');
+  if (format !== segmentFormat)
+    throw new DamageError(`the segment's format is ${format}, expected ${segmentFormat}`, {});
+  const facts = readSegmentFacts(record);
+  const schema = readSchema(asObject(record['schema'], 'schema'));
+  const rowGroupOffsets = countsField(record, 'rowGroupOffsets');
+  const rowGroupChecksums = countsField(record, 'rowGroupChecksums');
+  const groups = facts.rowGroupRows.length;
+  if (rowGroupOffsets.length !== groups || rowGroupChecksums.length !== groups)
+    throw new DamageError('the header does not tell all row groups', {});
+  return { facts, schema, rowGroupOffsets, rowGroupChecksums };
+}

@@ -1,0 +1,114 @@
+import { DamageError } from '../../terms/errors.js';
+import { fieldTypes, makeSchema, type Field, type Schema } from '../../terms/schema.js';
+import {
+  asObject,
+  countField,
+  countsField,
+  listField,
+  objectsField,
+  parseJsonObject,
+  textField,
+} from '../disk/checked-json.js';
+import type { JsonObject } from '../disk/checked-json.js';
+import { otherFormat } from '../disk/format-version.js';
+import type { GramFilterShape } from './gram-filter.js';
+import type { Run } from '../manifest/manifest.js';
+
+/** What our own readers find in a segment's key-value metadata, and other tools pass over. */
+export interface SegmentMetadata {
+  readonly schema: Schema;
+  readonly schemaVersion: number;
+  readonly runs: readonly Run[];
+  /** crc32 of each column chunk, by row group and then column of the file. */
+  readonly checksums: readonly (readonly number[])[];
+  readonly gramFilters: readonly GramFilterPlace[];
+  /** Length of the segment's header. */
+  readonly headerBytes: number;
+}
+
+export interface GramFilterPlace extends GramFilterShape {
+  readonly rowGroup: number;
+  /** Position in the segment's schema. */
+  readonly field: number;
+  /** Offset in the file. */
+  readonly offset: number;
+}
+
+/** Goes up with each change that an older reader would misread. */
+export const segmentFormat = 2;
+
+const keys = { format: 'logstrata.format', segment: 'logstrata.segment' } as const;
+
+/** The key-value pairs for the footer. */
+export function writeMetadata(metadata: SegmentMetadata): Map<string, string> {
+  const { schema, schemaVersion, runs, checksums, gramFilters, headerBytes } = metadata;
+  const segment = {
+    schema: schema.fields,
+    schemaVersion,
+    runs: runs.map((run) => [run.partition, run.firstOrdinal, run.firstRow, run.rows]),
+    checksums,
+    gramFilters: gramFilters.map((place) => [
+      place.rowGroup,
+      place.field,
+      place.offset,
+      place.gramBytes,
+      place.gramBits,
+      place.trigramBits,
+    ]),
+    headerBytes,
+  };
+  return new Map([
+    [keys.format, String(segmentFormat)],
+    [keys.segment, JSON.stringify(segment)],
+  ]);
+}
+
+/** Reads what `writeMetadata` wrote. Throws (without a place) `unsupported` for another format, `DamageError` for anything else. */
+export function readMetadata(keyValues: ReadonlyMap<string, string>): SegmentMetadata {
+  const format = keyValues.get(keys.format);
+  if (format !== String(segmentFormat)) {
+    if (/^[1-9]\d{0,8}$/.test(format ?? ''))
+      throw otherFormat('segment format', Number(format), segmentFormat);
+    throw new DamageError(`the segment's format is ${format ?? 'missing'}, expected ${segmentFormat}`, {});
+  }
+  const segment = parseJsonObject(keyValues.get(keys.segment) ?? '', `the metadata "${keys.segment}"`);
+  return {
+    schema: makeSchema(objectsField(segment, 'schema', readField)),
+    schemaVersion: countField(segment, 'schemaVersion'),
+    runs: rowsOf(segment, 'runs', 4).map(([partition, firstOrdinal, firstRow, rows]) => {
+      return { partition: partition!, firstOrdinal: firstOrdinal!, firstRow: firstRow!, rows: rows! };
+    }),
+    checksums: rowsOf(segment, 'checksums', null),
+    gramFilters: rowsOf(segment, 'gramFilters', 6).map((row) => {
+      const [rowGroup, field, offset, gramBytes, gramBits, trigramBits] = row;
+      return {
+        rowGroup: rowGroup!,
+        field: field!,
+        offset: offset!,
+        gramBytes: gramBytes!,
+        gramBits: gramBits!,
+        trigramBits: trigramBits!,
+      };
+    }),
+    headerBytes: countField(segment, 'headerBytes'),
+  };
+}
+
+/** A list of lists of whole numbers, each of `length` numbers if that is given. */
+function rowsOf(object: JsonObject, key: string, length: number | null): number[][] {
+  return listField(object, key).map((row) => {
+    const numbers = countsField({ [key]: row }, key);
+    if (length !== null && numbers.length !== length) {
+      throw new DamageError(`"${key}" has a row of ${numbers.length} numbers, expected ${length}`, {});
+    }
+    return numbers;
+  });
+}
+
+function readField(object: JsonObject): Field {
+  const type = fieldTypes.find((known) => known === textField(object, 'type'));
+  if (type === undefined)
+    throw new DamageError(`a field of the unknown type ${textField(object, 'type')}`, {});
+  const { index } = asObject(object, 'field');
+  return { name: textField(object, 'name'), type, ...(typeof index === 'boolean' ? { index } : {}) };
+}

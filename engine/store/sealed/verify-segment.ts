@@ -1,0 +1,182 @@
+import { DamageError, isLogstrataError } from '../../terms/errors.js';
+import type { Column } from '../../columns/column.js';
+import { rowGroupRowsMax } from '../../terms/limits.js';
+import { magic } from '../../parquet/format.js';
+import type { Schema } from '../../terms/schema.js';
+import { fillCursors } from './cursor-column.js';
+import type { Directory, ReadableFile } from '../disk/directory.js';
+import { checkedPiece, gramFilterBytes, gramPieces } from './gram-filter.js';
+import type { SegmentEntry } from '../manifest/manifest.js';
+import { decodeCheckedChunk, hasMagic, readSegmentFooter, type SegmentFooter } from './segment-file.js';
+import { describesSegment, readHeader } from './segment-header.js';
+import type { GramFilterPlace } from './segment-metadata.js';
+
+/** One damaged place of a segment, and what it costs. */
+export interface SegmentDamage {
+  readonly offset: number;
+  /** Null when it is not one row group's. */
+  readonly rowGroup: number | null;
+  readonly column: string | null;
+  readonly reason: string;
+  /**
+   * Rows that can't be answered any more: those of the whole segment, those of the row group, or none (a gram filter, the
+   * first bytes, the header or the column of positions, which no answer depends on).
+   */
+  readonly costs: 'segment' | 'rowGroup' | 'nothing';
+}
+
+/**
+ * Reads every byte of a segment and compares it with its checksums, decodes every page, and compares the positions in the
+ * file with the manifest's runs. Yields each damage it finds, in bounded memory. Throws only what is no damage: a failure
+ * of the file system.
+ */
+export async function* verifySegment(
+  directory: Directory,
+  path: string,
+  entry: SegmentEntry,
+  schema: Schema,
+): AsyncGenerator<SegmentDamage> {
+  let file: ReadableFile;
+  try {
+    file = await directory.openRead(path);
+  } catch (error) {
+    if (!isLogstrataError(error) || error.code !== 'not_found') throw error;
+    yield segmentDamage(0, 'the file is not there');
+    return;
+  }
+  try {
+    yield* verifyOpenFile(file, entry, schema);
+  } finally {
+    await file.close();
+  }
+}
+
+function segmentDamage(offset: number, reason: string): SegmentDamage {
+  return { offset, rowGroup: null, column: null, reason, costs: 'segment' };
+}
+
+async function* verifyOpenFile(
+  file: ReadableFile,
+  entry: SegmentEntry,
+  schema: Schema,
+): AsyncGenerator<SegmentDamage> {
+  const bytes = await file.size();
+  if (bytes > entry.bytes) {
+    const reason = `the file has ${bytes} bytes, expected ${entry.bytes}`;
+    yield { offset: entry.bytes, rowGroup: null, column: null, reason, costs: 'nothing' };
+  }
+  if (!hasMagic(await file.read(0, magic.length))) {
+    const reason = 'the file does not begin with "PAR1", so that other tools can not open it';
+    yield { offset: 0, rowGroup: null, column: null, reason, costs: 'nothing' };
+  }
+  yield* verifyHeader(file, entry);
+  let segment: SegmentFooter;
+  try {
+    segment = await readSegmentFooter(file, entry, schema);
+  } catch (error) {
+    if (!(error instanceof DamageError)) throw error;
+    yield segmentDamage(error.offset ?? entry.footerOffset, error.message);
+    return;
+  }
+  yield* verifyTiling(segment, entry);
+  let firstRow = 0;
+  for (const [rowGroup, { rows, chunks }] of segment.footer.rowGroups.entries()) {
+    for (let column = 0; column < chunks.length; column++) {
+      yield* verifyChunk(file, segment, entry, rowGroup, column, firstRow);
+    }
+    for (const place of segment.metadata.gramFilters) {
+      if (place.rowGroup === rowGroup) yield* verifyGramFilter(file, place, schema);
+    }
+    firstRow += rows;
+  }
+}
+
+async function* verifyHeader(file: ReadableFile, entry: SegmentEntry): AsyncGenerator<SegmentDamage> {
+  const header = await readHeader(file);
+  if (header !== null && describesSegment(header, entry)) return;
+  const reason =
+    header === null
+      ? 'the header does not match its checksum: only the footer is left to tell what the segment is'
+      : 'the header is that of another segment';
+  yield { offset: magic.length, rowGroup: null, column: null, reason, costs: 'nothing' };
+}
+
+/** Every byte of the file must belong to something that has a checksum: nothing overlaps, and nothing lies between. */
+function* verifyTiling(segment: SegmentFooter, entry: SegmentEntry): Generator<SegmentDamage> {
+  const places = segment.footer.rowGroups.flatMap((group) =>
+    group.chunks.map(({ offset, bytes }) => ({ offset, bytes })),
+  );
+  for (const place of segment.metadata.gramFilters) {
+    places.push({ offset: place.offset, bytes: gramFilterBytes(place) });
+  }
+  places.sort((a, b) => a.offset - b.offset);
+  places.push({ offset: entry.footerOffset, bytes: entry.footerBytes });
+  let end = magic.length + entry.headerBytes;
+  for (const place of places) {
+    if (place.offset !== end) {
+      yield segmentDamage(
+        end,
+        `the file's parts do not join: one ends at ${end}, the next begins at ${place.offset}`,
+      );
+      return;
+    }
+    end += place.bytes;
+  }
+  if (end !== entry.bytes)
+    yield segmentDamage(end, `the file's parts end at ${end}, expected ${entry.bytes}`);
+}
+
+async function* verifyChunk(
+  file: ReadableFile,
+  segment: SegmentFooter,
+  entry: SegmentEntry,
+  rowGroup: number,
+  column: number,
+  firstRow: number,
+): AsyncGenerator<SegmentDamage> {
+  const { offset, bytes: length } = segment.footer.rowGroups[rowGroup]!.chunks[column]!;
+  const { name } = segment.footer.columns[column]!;
+  // Positions are what the runs say; other tools read them here.
+  const costs = column === 0 ? 'nothing' : 'rowGroup';
+  const found = (reason: string, at = offset): SegmentDamage => {
+    return { offset: at, rowGroup, column: name, reason, costs };
+  };
+  const bytes = await file.read(offset, length);
+  if (bytes.length !== length) {
+    yield found(`the file ends within column "${name}" of row group ${rowGroup}`, offset + bytes.length);
+    return;
+  }
+  let decoded: Column;
+  try {
+    decoded = decodeCheckedChunk(bytes, segment, { rowGroup, column }, file.path);
+  } catch (error) {
+    if (!(error instanceof DamageError)) throw error;
+    yield found(error.message, error.offset);
+    return;
+  }
+  if (column === 0 && !hasPositions(decoded, entry, firstRow)) {
+    const reason = `the positions of row group ${rowGroup} are not those of the manifest's runs`;
+    yield { ...found(reason), costs: 'rowGroup' };
+  }
+}
+
+function hasPositions(column: Column, entry: SegmentEntry, firstRow: number): boolean {
+  if (column.kind !== 'int64' || column.length > rowGroupRowsMax) return false;
+  const expected = new BigInt64Array(column.length);
+  fillCursors(entry.runs, firstRow, expected);
+  return Buffer.compare(new Uint8Array(expected.buffer), new Uint8Array(column.values.buffer)) === 0;
+}
+
+async function* verifyGramFilter(
+  file: ReadableFile,
+  place: GramFilterPlace,
+  schema: Schema,
+): AsyncGenerator<SegmentDamage> {
+  const column = schema.fields[place.field]!.name;
+  for (const piece of gramPieces(place)) {
+    const offset = place.offset + piece.offset;
+    if (checkedPiece(await file.read(offset, piece.storedBytes), piece) !== null) continue;
+    const reason = `the gram filter of column "${column}" does not match its checksum: searches can't skip the row group`;
+    yield { offset, rowGroup: place.rowGroup, column, reason, costs: 'nothing' };
+  }
+}

@@ -1,0 +1,498 @@
+import { randomBytes } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import type { RecordBatch } from '../../columns/column.js';
+import { assertOrdinalsLeft } from '../../terms/cursor.js';
+import { LogstrataError } from '../../terms/errors.js';
+import { everyStep } from '../../terms/every-step.js';
+import { hotBytesMax, hotRowsMax, rejectedBytesMaxDefault, reservationMsMax } from '../../terms/limits.js';
+import type { Schema } from '../../terms/schema.js';
+import type { WorkerPool } from '../../workers/worker-pool.js';
+import {
+  keptForEver,
+  PolicyInForce,
+  samePolicy,
+  takingPolicy,
+  type PolicyDecision,
+  type WantedPolicy,
+} from '../manifest/retention-change.js';
+import { assertStillLost } from '../manifest/lost-loads.js';
+import { hasLeapt, proposeRetirement, retentionBounds, type Taken } from '../manifest/retention-policy.js';
+import { type AgentState, currentVersion, retirable } from '../reading/agent-state.js';
+import type { AppendResult, CommitExtras } from '../manifest/commit.js';
+import {
+  buildingFolder,
+  type Committer,
+  type PartitionCount,
+  type PartitionStart,
+  type Publication,
+} from '../manifest/committer.js';
+import type { Directory } from '../disk/directory.js';
+import { newestLoads } from '../manifest/loaded-rows.js';
+import { hotEntriesForManifest, sealHotFiles } from './seal.js';
+import { publishManifest, readNewestManifest } from '../manifest/manifest-file.js';
+import {
+  datedRejected,
+  type Manifest,
+  mergeRejected,
+  nothingRetired,
+  type OrdinalRun,
+  type RejectedEntry,
+  type RetentionPolicy,
+} from '../manifest/manifest.js';
+import { Mutex } from '../../workers/mutex.js';
+import { OpenHotFile } from './open-hot-file.js';
+import { placeLive, placeLoaded } from './placed-rows.js';
+import { partTimes, partsOf, placementTimes } from '../manifest/placement.js';
+import type { Heads } from '../reading/recovery.js';
+import type { Removals } from '../reading/removals.js';
+import { SourceClaims } from '../manifest/source-claims.js';
+import type { Codec } from '../../parquet/compression.js';
+
+export interface WriterOptions {
+  readonly now: () => number;
+  readonly graceMs: number;
+  readonly codec: Codec;
+  readonly workers: WorkerPool;
+}
+
+/** What one look of retention has done. */
+export interface RetentionLook extends PolicyDecision {
+  readonly taken: Taken | null;
+}
+
+interface Unit {
+  /** Commits of sources before the unit began. */
+  readonly since: number;
+  release: (() => void) | undefined;
+  timer: NodeJS.Timeout | undefined;
+  expired: boolean;
+  published: boolean;
+}
+
+const dayMs = 86_400_000;
+
+/**
+ * The one writer of an agent's records. Commits happen one at a time, and each is durable before the state shows it, so
+ * what a client has seen is there after any crash.
+ */
+export class AgentWriter implements Committer {
+  private readonly commits = new Mutex();
+  private readonly units = new Map<string, Unit>();
+  private open: OpenHotFile | undefined;
+  /** A manifest failed to be published, or was and could not be made durable: only the disk knows. */
+  private uncertain = false;
+  private readonly policy: PolicyInForce;
+  private readonly claims: SourceClaims;
+
+  constructor(
+    private readonly directory: Directory,
+    private readonly state: AgentState,
+    private readonly removals: Removals,
+    private readonly options: WriterOptions,
+  ) {
+    this.policy = new PolicyInForce(() => directory.freeShare());
+    this.claims = new SourceClaims(state.manifest?.number ?? 0);
+  }
+
+  get schema(): Schema {
+    return this.state.schema;
+  }
+
+  get schemaVersion(): number {
+    const version = currentVersion(this.state.manifest, this.state.schema);
+    if (version === undefined)
+      throw new LogstrataError('closed', `agent ${this.state.agent} has not been opened for writing`);
+    return version;
+  }
+
+  /** Before every commit: fails where records can't be read as a whole, since ordinals could then be given twice. */
+  private async settle(): Promise<void> {
+    if (this.uncertain) {
+      const newest = await readNewestManifest(this.directory, this.state.agent);
+      if (newest !== undefined && newest.number !== this.state.manifest?.number)
+        await this.state.takeManifest(newest);
+      this.uncertain = false;
+      await this.removals.removeDoubtful();
+    }
+    if (this.state.damage !== undefined) throw this.state.damage;
+  }
+
+  /** A file was begun that perhaps nothing committed names. */
+  private doubt(file: string): void {
+    this.removals.doubt(file);
+    this.uncertain = true;
+  }
+
+  /** What is committed, for readers in other processes. */
+  heads(): Heads {
+    const hot: Record<string, number> = {};
+    for (const { entry, endBytes } of this.state.hot) hot[entry.file] = endBytes;
+    return { manifest: this.state.manifest?.number ?? 0, hot };
+  }
+
+  /** Makes a schema the current one. Records that are hot under another are sealed first. After a failure all is as before. */
+  async takeSchema(schema: Schema = this.schema): Promise<void> {
+    await this.commits.run(async () => {
+      await this.settle();
+      const before = this.schema;
+      if (currentVersion(this.state.manifest, schema) === undefined) {
+        await this.sealAll();
+        await this.directory.makeDirectory(this.state.agent);
+        const schemas = this.state.manifest?.schemas ?? [];
+        const version = (schemas.at(-1)?.version ?? 0) + 1;
+        await this.publishNext({ schemas: [...schemas, { version, schema }] });
+      }
+      if (schema !== before) this.state.show(schema);
+    });
+  }
+
+  async begin(): Promise<string> {
+    const id = randomBytes(6).toString('hex');
+    const since = this.claims.count;
+    await this.directory.makeDirectory(buildingFolder(this.state.agent, id));
+    this.units.set(id, { since, release: undefined, timer: undefined, expired: false, published: false });
+    return id;
+  }
+
+  async reserve(id: string, counts: readonly PartitionCount[]): Promise<readonly PartitionStart[]> {
+    const unit = this.unit(id);
+    const release = await this.commits.acquire();
+    try {
+      await this.settle();
+      this.unit(id);
+    } catch (error) {
+      release();
+      throw error;
+    }
+    unit.release = release;
+    // Keeps the process alive, which may have nothing else to do than to wait for another one's unit: sockets do not.
+    unit.timer = setTimeout(() => {
+      unit.expired = true;
+      this.releaseUnit(unit);
+    }, reservationMsMax);
+    return counts.map(([partition, records]) => {
+      const next = this.state.values.nextOrdinal(partition);
+      assertOrdinalsLeft(partition, next, records);
+      return [partition, next] as const;
+    });
+  }
+
+  private releaseUnit(unit: Unit): void {
+    clearTimeout(unit.timer);
+    unit.release?.();
+    unit.release = undefined;
+  }
+
+  private unit(id: string): Unit {
+    const unit = this.units.get(id);
+    if (unit === undefined) throw new LogstrataError('closed', `there is no unit of work "${id}"`);
+    return unit;
+  }
+
+  async publish(id: string, publication: Publication): Promise<void> {
+    const unit = this.unit(id);
+    if (unit.expired) {
+      throw new LogstrataError(
+        'timeout',
+        `the ordinals of this load were held for more than ${reservationMsMax / 1000} s`,
+      );
+    }
+    unit.release ??= await this.commits.acquire();
+    try {
+      await this.settle();
+      this.assertStillTrue(unit, publication);
+      const removed = new Set(publication.removes);
+      const values = this.state.values.copy();
+      values.applySegments(publication.segments);
+      values.applyCheckpoints(publication.checkpoints);
+      values.applyCounters(publication.counters);
+      const { manifest } = this.state;
+      const { takes, load } = publication;
+      await this.publishNext(
+        {
+          segments: [
+            ...(manifest?.segments ?? []).filter(({ file }) => !removed.has(file)),
+            ...publication.segments,
+          ],
+          rejected: [
+            ...(manifest?.rejected ?? []).filter(({ file }) => file !== takes?.file),
+            ...publication.rejected,
+          ],
+          loads: newestLoads([...(manifest?.loads ?? []), ...(load === undefined ? [] : [load])]),
+        },
+        values,
+      );
+      unit.published = true;
+      this.claims.published(publication.checkpoints, this.state.manifest!.number);
+      this.removals.add(takes === undefined ? publication.removes : [...publication.removes, takes.file]);
+    } finally {
+      this.releaseUnit(unit);
+    }
+  }
+
+  /** A unit was built on what it knew; that must still hold when it is published. */
+  private assertStillTrue(unit: Unit, publication: Publication): void {
+    const live = new Map(this.state.manifest?.segments.map((entry) => [entry.file, entry.liveFrom ?? null]));
+    publication.removes.forEach((file, i) => {
+      const liveFrom = publication.removesLiveFrom?.[i] ?? null;
+      // What retention has taken since must not come back.
+      if (live.get(file) === liveFrom) return;
+      const what = live.has(file) ? 'lost records to retention' : 'was replaced';
+      throw new LogstrataError('conflict', `segment ${file} ${what} meanwhile`, { path: file });
+    });
+    if (publication.restores === true) assertStillLost(this.state.manifest!, publication.segments);
+    this.assertRejectedStill(publication.takes);
+    this.claims.checkUnit(unit.since, publication.checkpoints, this.state.values);
+  }
+
+  private assertRejectedStill(takes: RejectedEntry | undefined): void {
+    if (takes === undefined) return;
+    const { file, bytes, checksum } = takes;
+    const isSame = (known: RejectedEntry) =>
+      known.file === file && known.bytes === bytes && known.checksum === checksum;
+    if (this.state.settledRejected().some(isSame)) return;
+    throw new LogstrataError('conflict', `${file} was replaced or retired meanwhile`, {
+      path: file,
+    });
+  }
+
+  async end(id: string): Promise<void> {
+    const unit = this.units.get(id);
+    if (unit === undefined) return;
+    this.units.delete(id);
+    this.releaseUnit(unit);
+    await this.directory.removeDirectory(buildingFolder(this.state.agent, id));
+    // Where only the disk knows whether a manifest names the files, they stay: the next opening removes what none names.
+    if (unit.published || this.uncertain) return;
+    await this.removals.removeUnit(id, this.state.namedFiles());
+  }
+
+  async append(batch: RecordBatch, extras: CommitExtras, placement: 'live' | 'load'): Promise<AppendResult> {
+    return this.commits.run(async () => {
+      await this.settle();
+      this.assertVersion(extras.schemaVersion);
+      this.claims.checkAppend(extras.asOf, extras.checkpoints, this.state.values);
+      const nowMs = this.options.now();
+      const parts = partsOf(batch, extras);
+      const timesMs = placementTimes(this.schema, batch, nowMs, parts);
+      const lastTimeMs = partTimes(timesMs, parts).at(-1)!;
+      const { values } = this.state;
+      const { graceMs } = this.options;
+      const placed =
+        placement === 'load'
+          ? placeLoaded(values, batch, timesMs)
+          : placeLive(values, batch, timesMs, parts, { nowMs, graceMs });
+      if (batch.length + extras.rejected.length + extras.checkpoints.length === 0) {
+        return { records: 0, rejected: 0, rejectedKept: 0, lastTimeMs };
+      }
+      if (batch.length > hotRowsMax) {
+        throw new LogstrataError(
+          'limit',
+          `a commit has ${batch.length} records, at most ${hotRowsMax} are possible`,
+        );
+      }
+      const full = (this.open?.hot.rows.rowCount ?? 0) + batch.length > hotRowsMax;
+      if (full || this.dayHasEnded(nowMs)) await this.sealAll();
+      const open = this.open ?? (await this.openHot(nowMs));
+      const linesBefore = open.hot.rejected?.lines ?? 0;
+      await this.commitBatch(open, placed.batch, placed.runs, extras);
+      const rejectedKept = (open.hot.rejected?.lines ?? 0) - linesBefore;
+      this.claims.appended(extras.checkpoints);
+      if (this.state.hotRowCount >= hotRowsMax || open.bytes >= hotBytesMax) await this.sealAll();
+      return { records: batch.length, rejected: extras.rejected.length, rejectedKept, lastTimeMs };
+    });
+  }
+
+  /** Throws `conflict` for rows of another version of the fields than the current one. */
+  assertVersion(version: number | undefined): void {
+    if (version === undefined || version === this.schemaVersion) return;
+    const message = `the fields of agent ${this.state.agent} have changed meanwhile: start again`;
+    throw new LogstrataError('conflict', message);
+  }
+
+  /** Seals hot records whose day has ended, and removes files that nobody can need any more. For a timer. */
+  async maintain(): Promise<void> {
+    await this.commits.run(async () => {
+      if (this.dayHasEnded(this.options.now())) await this.sealAll();
+      await this.removals.run('due');
+    });
+  }
+
+  /** Has records kept by a policy from the first one on; one that is told when there are records already waits for a look. */
+  async keepNew({ periodMs, bytesMax }: RetentionPolicy): Promise<void> {
+    const wanted = { periodMs, bytesMax };
+    await this.commits.run(async () => {
+      const { manifest, values, damage } = this.state;
+      if (manifest === undefined || values.highestPartition > 0 || damage !== undefined) return;
+      if (!samePolicy(manifest.retention ?? keptForEver, wanted))
+        await this.publishNext({ retention: wanted });
+    });
+  }
+
+  /**
+   * Takes the records that are over out of the manifest, in one publication. Queries that have begun keep them. A policy that takes
+   * more than the one in force waits for `graceMs`, and so does any once time has leapt, unless it is to be applied at once or the disk is
+   * nearly full.
+   */
+  async retire(wanted: WantedPolicy, applies = false): Promise<RetentionLook | undefined> {
+    return this.commits.run(async () => {
+      await this.settle();
+      const { manifest } = this.state;
+      if (manifest === undefined) return undefined;
+      const nowMs = this.options.now();
+      const before = manifest.retention ?? keptForEver;
+      const newest = () => retirable(this.state);
+      const leaps = (policy: RetentionPolicy) => hasLeapt(newest(), policy, nowMs);
+      const decision = await this.policy.decide(before, wanted, applies, nowMs, leaps);
+      const { kept } = decision;
+      const taking = takingPolicy(kept);
+      const { byAge, bySize } = retentionBounds(newest(), taking, nowMs);
+      const isOver = (run: OrdinalRun) => run.partition < Math.max(byAge, bySize);
+      if (this.state.hot.some((hot) => hot.rows.runs().some(isOver))) await this.sealAll();
+      const retirement = proposeRetirement(newest(), taking, nowMs);
+      if (retirement === undefined) {
+        if (!isDeepStrictEqual(before, kept)) await this.publishNext({ retention: kept });
+        return { ...decision, taken: null };
+      }
+      const { removes, taken, ...left } = retirement;
+      await this.publishNext({ ...left, retention: kept });
+      this.removals.add(removes);
+      return { ...decision, taken: taken.records + taken.rejectedLines === 0 ? null : taken };
+    });
+  }
+
+  private dayHasEnded(nowMs: number): boolean {
+    const today = Math.floor(nowMs / dayMs);
+    return this.state.hot.some((hot) => Math.floor(hot.entry.createdMs / dayMs) !== today);
+  }
+
+  /** Begins a hot file. The manifest names it before anything in it counts. */
+  private async openHot(createdMs: number): Promise<OpenHotFile> {
+    const { agent } = this.state;
+    const { directory, schema, schemaVersion } = this;
+    const open = await OpenHotFile.create(directory, agent, schema, { schemaVersion, createdMs });
+    try {
+      await directory.syncDirectory(`${agent}/hot`);
+      // Those before it are closed: what is in them now is all that they hold.
+      const closed = hotEntriesForManifest(this.state.hot, undefined);
+      await this.publishNext({ hot: [...closed, open.entry] });
+    } catch (error) {
+      await open.abandon();
+      this.doubt(open.entry.file);
+      throw error;
+    }
+    open.hot = this.state.hot.at(-1)!;
+    open.hot.endBytes = open.bytes;
+    this.open = open;
+    return open;
+  }
+
+  private async commitBatch(
+    open: OpenHotFile,
+    batch: RecordBatch,
+    runs: readonly OrdinalRun[],
+    extras: CommitExtras,
+  ): Promise<void> {
+    const { rejected, rejectedBytesMax = rejectedBytesMaxDefault } = extras;
+    const roomBytes = rejected.length === 0 ? 0 : rejectedBytesMax - this.state.rejectedBytes;
+    try {
+      this.state.takeBatch(open.hot, await open.append(batch, runs, extras, roomBytes), false);
+    } catch (error) {
+      await this.leaveHot(open);
+      throw error;
+    }
+  }
+
+  /**
+   * After a failed write or sync nothing may be appended to the file any more: it is recorded up to its last good batch, and
+   * the next commit begins a new one. Where even that record fails, as on a full disk, the next commit tries again first.
+   */
+  private async leaveHot(open: OpenHotFile): Promise<void> {
+    this.open = undefined;
+    await open.abandon();
+    await this.publishNext({}).catch(() => {});
+    this.doubt(open.rejectedName);
+  }
+
+  /** Ends the hot file that is appended to, so that the manifest can say how long it is. */
+  private async closeHot(): Promise<void> {
+    const open = this.open;
+    this.open = undefined;
+    await open?.close();
+  }
+
+  async seal(): Promise<void> {
+    await this.commits.run(() => this.sealAll());
+  }
+
+  private async sealAll(): Promise<void> {
+    await this.settle();
+    await this.closeHot();
+    const files = this.state.hot.filter((hot) => hot.rows.rowCount > 0);
+    if (files.length === 0) return this.dropRowless();
+    const id = await this.begin();
+    try {
+      const { agent } = this.state;
+      const { codec, workers } = this.options;
+      const segments = await sealHotFiles({ directory: this.directory, agent, id, codec, workers }, files);
+      const manifest = this.state.manifest!;
+      await this.publishNext({ segments: [...manifest.segments, ...segments], hot: [] });
+      this.unit(id).published = true;
+    } finally {
+      await this.end(id);
+    }
+  }
+
+  /** Hot files that only rejected lines came with have nothing to seal: the manifest keeps what they say of those. */
+  private async dropRowless(): Promise<void> {
+    if (this.state.hotRejected().length > 0) await this.publishNext({ hot: [] });
+  }
+
+  /** Publishes the current manifest with `changes`, and takes it as the state once it is durable. */
+  private async publishNext(changes: Partial<Manifest>, values = this.state.values): Promise<void> {
+    const { manifest, agent } = this.state;
+    const hot = changes.hot ?? hotEntriesForManifest(this.state.hot, this.open?.hot);
+    const rejected = mergeRejected(changes.rejected ?? manifest?.rejected ?? [], this.state.hotRejected());
+    const next: Manifest = {
+      agent,
+      schemas: [],
+      segments: [],
+      loads: [],
+      ordinalsFrom: 1,
+      retired: nothingRetired,
+      ...manifest,
+      ...changes,
+      rejected: datedRejected(rejected, values.highestPartition),
+      hot,
+      number: (manifest?.number ?? 0) + 1,
+      nextOrdinals: values.nextOrdinals(),
+      highestPartition: values.highestPartition,
+      checkpoints: values.checkpoints(),
+      counters: values.counters,
+    };
+    try {
+      await publishManifest(this.directory, agent, next);
+    } catch (error) {
+      this.uncertain = true;
+      throw error;
+    }
+    await this.state.takeManifest(next);
+    const named = new Set(hot.map(({ file }) => file));
+    this.removals.add((manifest?.hot ?? []).flatMap(({ file }) => (named.has(file) ? [] : [file])));
+  }
+
+  /** Records how long the hot files are, so that any damage in them is told from a torn tail. */
+  async close(): Promise<void> {
+    await this.commits.run(async () => {
+      await everyStep([...this.units.keys()].map((id) => () => this.end(id)));
+      if (this.open === undefined) return;
+      await this.closeHot();
+      await this.publishNext({});
+    });
+  }
+
+  /** Commits that are under way have ended. */
+  async idle(): Promise<void> {
+    await this.commits.run(() => Promise.resolve());
+  }
+}

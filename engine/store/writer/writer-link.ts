@@ -1,0 +1,152 @@
+import { promises as fs } from 'node:fs';
+import type { Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { orDeadline } from '../../terms/deadline.js';
+import { isLogstrataError, LogstrataError } from '../../terms/errors.js';
+import { fileSystemError, hasSystemCode } from '../disk/file-system-error.js';
+import { LockFolder, type LockMember } from './lock-folder.js';
+import { connectTo } from './unix-socket.js';
+import {
+  ChannelServer,
+  WriterChannel,
+  type ChannelClient,
+  type ChannelOperations,
+} from './writer-channel.js';
+import { takeLock } from './writer-lock.js';
+
+/** The process that holds the lock. */
+export interface LockHolder {
+  /** What it does: `serve`, `load`, … */
+  readonly role: string;
+  readonly pid: number;
+}
+
+/** The lock on a data folder, held by this process until it is released or the process ends. */
+export interface WriterLock {
+  /** Answers the requests of other processes. Those that came before wait for this. */
+  serve(operations: ChannelOperations): void;
+  /** Refuses new requests, and ends every connection once its requests are answered. */
+  stopServing(): Promise<void>;
+  release(): Promise<void>;
+}
+
+/** A connection to the process that holds the lock. */
+export interface WriterLink extends ChannelClient {
+  readonly holder: LockHolder;
+  /** Whether that process is still there, as far as this one has noticed. */
+  readonly alive: boolean;
+  close(): Promise<void>;
+}
+
+/** What the two sides say to each other; another version is not understood. */
+const protocolVersion = 4;
+
+/** One that is stopping takes connections no longer than this. */
+const helloAttemptsMax = 100;
+const helloRetryMs = 50;
+const helloTimeoutMs = 10_000;
+
+/**
+ * Takes the lock on the data folder at `location`, for one writer among all processes of the machine; undefined when
+ * another process holds it. It vanishes with this process, however that ends. Throws as `takeLock`.
+ */
+export async function lockForWriting(
+  location: string,
+  role: string,
+  platform: NodeJS.Platform = process.platform,
+): Promise<WriterLock | undefined> {
+  const channel = new ChannelServer((args) => answerHello(role, args));
+  const lock = await takeLock(location, role, (socket) => channel.accept(socket), platform);
+  if (lock === undefined) return undefined;
+  return {
+    serve: (operations) => channel.serve(operations),
+    stopServing: () => channel.stop(),
+    release: async () => {
+      await channel.stop();
+      await lock.release();
+    },
+  };
+}
+
+function answerHello(role: string, args: unknown): Promise<unknown> {
+  const hello = (args ?? {}) as { version?: unknown };
+  if (hello.version !== protocolVersion) {
+    throw new LogstrataError(
+      'unsupported',
+      `process ${process.pid} (${role}) runs another version of logstrata`,
+    );
+  }
+  return Promise.resolve(null);
+}
+
+/**
+ * Connects to the process that holds the lock on the data folder; undefined when there is none. Throws `unsupported` when
+ * that runs another version, `locked` when it does not answer or this user may not ask it, `not_found` without a data folder, `io`.
+ */
+export async function connectToWriter(
+  location: string,
+  platform: NodeJS.Platform = process.platform,
+): Promise<WriterLink | undefined> {
+  const folder = await LockFolder.find(location, platform);
+  if (folder === undefined) return undefined;
+  try {
+    for (let attempt = 0; attempt < helloAttemptsMax; attempt++) {
+      const member = await folder.holder();
+      const socket = member === undefined ? undefined : await connectToMember(folder, member);
+      if (member === undefined || socket === undefined) return undefined;
+      const link = socket === 'busy' ? undefined : await greet(new WriterChannel(socket), location, member);
+      if (link !== undefined) return link;
+      await delay(helloRetryMs);
+    }
+    throw new LogstrataError('locked', `the process that holds the lock on ${location} takes no connection`);
+  } finally {
+    await folder.close();
+  }
+}
+
+async function connectToMember(
+  folder: LockFolder,
+  { name, pid, role }: LockMember,
+): Promise<Socket | 'busy' | undefined> {
+  const { location } = folder;
+  try {
+    return await connectTo(folder.addressOf(name));
+  } catch (error) {
+    if (!hasSystemCode(error, 'EACCES', 'EPERM')) throw fileSystemError(error, 'connect to', location);
+    const { uid } = await fs.stat(location);
+    throw new LogstrataError(
+      'locked',
+      `process ${pid} (${role}) writes to ${location}, or was killed while it did, and only user ${uid} and root may ask it: ` +
+        'run the command as one of them, or ask the server over HTTP',
+      { path: location, cause: error },
+    );
+  }
+}
+
+/** Says hello; undefined when the process has gone meanwhile. */
+async function greet(
+  channel: WriterChannel,
+  location: string,
+  { pid, role }: LockMember,
+): Promise<WriterLink | undefined> {
+  try {
+    const answer = await orDeadline(channel.request('hello', { version: protocolVersion }), helloTimeoutMs);
+    if (answer === 'deadline')
+      throw new LogstrataError(
+        'locked',
+        `process ${pid} (${role}), which writes to ${location}, does not answer`,
+      );
+  } catch (error) {
+    await channel.close();
+    if (isLogstrataError(error) && error.code === 'closed') return undefined;
+    throw error;
+  }
+  return {
+    holder: { role, pid },
+    get alive() {
+      return channel.alive;
+    },
+    request: (operation, args, payload) => channel.request(operation, args, payload),
+    close: () => channel.close(),
+  };
+}

@@ -1,0 +1,104 @@
+import { LogstrataError, isLogstrataError } from '../../terms/errors.js';
+import { makeSchema, sameSchema, type Field, type Schema } from '../../terms/schema.js';
+import type { AgentWriter } from './agent-writer.js';
+import { decodeBatch } from '../hot/batch-codec.js';
+import type { CommitExtras } from '../manifest/commit.js';
+import type { PartitionCount, Publication } from '../manifest/committer.js';
+import type { Heads } from '../reading/recovery.js';
+import type { ChannelOperations } from './writer-channel.js';
+
+/** What is committed of an agent that the archive does not have. */
+const noHeads: Heads = { manifest: 0, hot: {} };
+
+/**
+ * What other processes may ask of the writer. A connection stands for its process: when it ends, however it ends, the units of
+ * work that it began end too.
+ */
+export function writerOperations(
+  writerOf: (agent: string, schema?: Schema) => Promise<AgentWriter>,
+): ChannelOperations {
+  const writer = (args: unknown) => writerOf((args as { agent: string }).agent);
+  return {
+    heads: async (args) => {
+      try {
+        return (await writer(args)).heads();
+      } catch (error) {
+        // The agent's first records may be about to come from the process that asks.
+        if (isLogstrataError(error) && error.code === 'not_found') return noHeads;
+        throw error;
+      }
+    },
+    open: async (args) => {
+      const { agent, schema } = args as { agent: string; schema: { fields: Field[] } };
+      const wanted = makeSchema(schema.fields);
+      const target = await writerOf(agent, wanted);
+      assertSameFields(agent, target.schema, wanted);
+      return { schemaVersion: target.schemaVersion };
+    },
+    begin: async (args, _payload, connection) => {
+      const target = await writer(args);
+      const id = await target.begin();
+      connection.onClose(() => target.end(id));
+      return id;
+    },
+    reserve: async (args) => {
+      const { id, counts } = args as { id: string; counts: PartitionCount[] };
+      return (await writer(args)).reserve(id, counts);
+    },
+    publish: async (args) => {
+      const { id, publication } = args as { id: string; publication: Publication };
+      await (await writer(args)).publish(id, publication);
+      return null;
+    },
+    end: async (args) => {
+      await (await writer(args)).end((args as { id: string }).id);
+      return null;
+    },
+    append: async (args, payload) => {
+      const { extras, placement } = args as { extras: EncodedExtras; placement: 'live' | 'load' };
+      const target = await writer(args);
+      target.assertVersion(extras.schemaVersion);
+      return target.append(decodeBatch(target.schema, payload), decodeExtras(extras), placement);
+    },
+    seal: async (args) => {
+      await (await writer(args)).seal();
+      return null;
+    },
+  };
+}
+
+/** The same operations, each of which throws `locked`. */
+export function refused(operations: ChannelOperations, message: string): ChannelOperations {
+  const refuse = () => Promise.reject(new LogstrataError('locked', message));
+  return Object.fromEntries(Object.keys(operations).map((name) => [name, refuse]));
+}
+
+function assertSameFields(agent: string, current: Schema, wanted: Schema): void {
+  if (sameSchema(current, wanted)) return;
+  const text = (schema: Schema) => schema.fields.map((field) => `${field.name} ${field.type}`).join(', ');
+  throw new LogstrataError(
+    'conflict',
+    `the process that writes to this folder has agent "${agent}" with other fields (${text(current)}) than this one ` +
+      `(${text(wanted)}): have it read the changed file too (SIGHUP, or a restart)`,
+  );
+}
+
+type EncodedExtras = Omit<CommitExtras, 'rejected'> & {
+  readonly rejected: readonly { reason: string; file: string; offset: number; line: string }[];
+};
+
+/** Extras as JSON can carry them: the bytes of rejected lines in base64. */
+export function encodeExtras(extras: CommitExtras): EncodedExtras {
+  const rejected = extras.rejected.map((rejectedLine) => {
+    const { buffer, byteOffset, length } = rejectedLine.line;
+    return { ...rejectedLine, line: Buffer.from(buffer, byteOffset, length).toString('base64') };
+  });
+  return { ...extras, rejected };
+}
+
+function decodeExtras(extras: EncodedExtras): CommitExtras {
+  return {
+    ...extras,
+    rejected: extras.rejected.map((line) => ({ ...line, line: Buffer.from(line.line, 'base64') })),
+  };
+}

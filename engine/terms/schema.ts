@@ -1,0 +1,90 @@
+import { LogstrataError } from './errors.js';
+import { fieldsMax } from './limits.js';
+
+/**
+ * - `int`: 64-bit signed integer, exact.
+ * - `float`: IEEE 754 double; NaN and infinities are stored as null.
+ * - `string`: valid UTF-8.
+ * - `time`: milliseconds since the epoch, UTC, as a 64-bit integer.
+ * - `bool`: true or false.
+ */
+export type FieldType = 'int' | 'float' | 'string' | 'time' | 'bool';
+
+/** How the values of each type lie in memory: a `bool` is the integer 0 or 1. */
+export const valueKinds = {
+  int: 'int64',
+  float: 'float64',
+  string: 'bytes',
+  time: 'int64',
+  bool: 'int64',
+} as const satisfies Record<FieldType, string>;
+
+/** Every type. */
+export const fieldTypes = Object.keys(valueKinds) as readonly FieldType[];
+
+export interface Field {
+  readonly name: string;
+  readonly type: FieldType;
+  /** String fields: keep a gram filter (true), never (false), or let the data decide (undefined). */
+  readonly index?: boolean | undefined;
+}
+
+/** The fields of an agent's records, in the order of the response. Every field may be null. */
+export interface Schema {
+  readonly fields: readonly Field[];
+}
+
+const fieldNamePattern = /^[a-z][a-z0-9_]*$/;
+
+/** What is wrong with `name` as a field name, or undefined when nothing is. The operator of a filter follows the last `__`. */
+export function fieldNameProblem(name: string): string | undefined {
+  if (!fieldNamePattern.test(name)) {
+    return `field name ${JSON.stringify(name)} must be lowercase letters, digits and underscores, and begin with a letter`;
+  }
+  if (name.includes('__'))
+    return `field name "${name}" must not contain "__", which separates a filter's operator`;
+  return undefined;
+}
+
+const agentNamePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+
+/** Whether `name` may name an agent, and so a folder of the archive. */
+export function isAgentName(name: string): boolean {
+  return agentNamePattern.test(name);
+}
+
+/** A schema of these fields, without what else the objects may hold. Checks names and count; throws `invalid`. */
+export function makeSchema(fields: readonly Field[]): Schema {
+  if (fields.length === 0) throw new LogstrataError('invalid', 'an agent needs at least one field');
+  if (fields.length > fieldsMax) {
+    throw new LogstrataError('invalid', `${fields.length} fields, but at most ${fieldsMax} are possible`);
+  }
+  const seen = new Set<string>();
+  for (const field of fields) {
+    const problem = fieldNameProblem(field.name);
+    if (problem !== undefined) throw new LogstrataError('invalid', problem);
+    if (seen.has(field.name)) throw new LogstrataError('invalid', `field "${field.name}" is defined twice`);
+    seen.add(field.name);
+  }
+  return {
+    fields: fields.map(({ name, type, index }) =>
+      index === undefined ? { name, type } : { name, type, index },
+    ),
+  };
+}
+
+/** Position of the field that decides placement (the first of type `time`), or -1. */
+export function placementField(schema: Schema): number {
+  return schema.fields.findIndex((field) => field.type === 'time');
+}
+
+/** Whether two schemas store the same columns in the same order. */
+export function sameSchema(a: Schema, b: Schema): boolean {
+  return (
+    a.fields.length === b.fields.length &&
+    a.fields.every((field, i) => {
+      const other = b.fields[i]!;
+      return field.name === other.name && field.type === other.type && field.index === other.index;
+    })
+  );
+}

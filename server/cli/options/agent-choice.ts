@@ -1,0 +1,54 @@
+import { LogstrataError } from '../../../engine/index.js';
+import type { AgentsFolder } from '../../../agents/definition/agent-file.js';
+import { ConfigError } from '../../../agents/definition/config-error.js';
+import type { AgentDefinition } from '../../../agents/definition/definition.js';
+import { didYouMean, listNames } from '../../route/suggestion.js';
+import type { Settings } from './settings.js';
+
+/** What to say when a name is not among those there are: the nearest of them, and all of them. */
+function unknownAgent(name: string, known: readonly string[], where: string): LogstrataError {
+  const there =
+    known.length === 0 ? `There are no agents in ${where}.` : `Agents in ${where}: ${listNames(known)}.`;
+  return new LogstrataError(
+    'not_found',
+    `there is no agent ${JSON.stringify(name)}${didYouMean(name, known)}. ${there}`,
+  );
+}
+
+/** What the agents' folder holds. Throws `not_found` or `io` when it can't be read. */
+export async function readAgentsFolder(settings: Settings): Promise<AgentsFolder> {
+  const { readAgents } = await import('../../../agents/definition/agent-file.js');
+  return readAgents(settings.agentsFolder, settings.dataFolder);
+}
+
+/** All agents of the folder. Throws `invalid` with every problem of every file when one of them can't be used. */
+export async function allAgents(settings: Settings): Promise<readonly AgentDefinition[]> {
+  const { agents, problems } = await readAgentsFolder(settings);
+  if (problems.length > 0) throw new ConfigError(problems);
+  if (agents.length === 0) throw new LogstrataError('not_found', noAgents(settings.agentsFolder));
+  return agents;
+}
+
+/** The agent `name`. Files of other agents may be broken: that is no reason to refuse work on this one. */
+export async function chooseAgent(settings: Settings, name: string): Promise<AgentDefinition> {
+  const { agents, problems } = await readAgentsFolder(settings);
+  const found = agents.find((agent) => agent.name === name);
+  if (found !== undefined) return found;
+  const own = problems.filter((problem) => agentOfFile(problem.file) === name);
+  if (own.length > 0) throw new ConfigError(own);
+  throw unknownAgent(
+    name,
+    agents.map((agent) => agent.name),
+    settings.agentsFolder,
+  );
+}
+
+/** The agent that a file of the folder is about. */
+export function agentOfFile(path: string): string {
+  return path.replace(/^.*[\\/]/, '').replace(/\.ya?ml$/, '');
+}
+
+/** What to do about a folder without agents. */
+export function noAgents(folder: string): string {
+  return `there are no agents in ${folder}: an agent is a file <name>.yaml that describes one kind of log`;
+}

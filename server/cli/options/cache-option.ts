@@ -1,0 +1,15 @@
+import { InvalidArgumentError, Option } from 'commander';
+import { byteSizeShape, parseByteSize } from '../../../agents/definition/byte-size.js';
+
+/** `--cache`, for the commands that answer queries. */
+export function cacheOption(): Option {
+  const what =
+    'decoded columns kept in memory, such as 512mb or 2gb (default: a quarter of it, at most 3.5gb)';
+  return new Option('--cache <size>', what).argParser(readSize);
+}
+
+function readSize(text: string): number {
+  const sizeBytes = parseByteSize(text);
+  if (sizeBytes === undefined) throw new InvalidArgumentError(`Expected ${byteSizeShape}.`);
+  return sizeBytes;
+}

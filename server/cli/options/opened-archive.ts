@@ -1,0 +1,103 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { CollectLog } from '../../../agents/collect/logs/collect-log.js';
+import { type AgentStore, type Archive, LogstrataError, type WorkerPool } from '../../../engine/index.js';
+import { didYouMean, listNames } from '../../route/suggestion.js';
+import { logRetention } from './retention.js';
+import type { Settings } from './settings.js';
+import { tell } from '../output/terminal.js';
+
+export interface OpenedWith {
+  readonly workers?: WorkerPool;
+  /** It is open until somebody ends it: small segments are merged and retention works meanwhile. Other commands must not wait for that. */
+  readonly lasts?: boolean;
+  /** Told what the archive has to say while it is open; by default standard error. */
+  readonly log?: Pick<CollectLog, 'info' | 'warn'>;
+}
+
+const toldLog: Pick<CollectLog, 'info' | 'warn'> = {
+  info: (_facts, message) => tell(`logstrata: ${message}`),
+  warn: (_facts, message) => tell(`logstrata: warning: ${message}`),
+};
+
+/** Opens the data folder, runs `run`, and closes it again whatever happens. `role` is what other processes are told; `workers` stay open. */
+export async function withArchive<T>(
+  settings: Settings,
+  mode: 'read' | 'write',
+  role: string,
+  run: (archive: Archive) => Promise<T>,
+  { workers, lasts = false, log = toldLog }: OpenedWith = {},
+): Promise<T> {
+  // The engine takes longer to load than anything else: help, and refusing what makes no sense, need not wait for it.
+  const { openArchive } = await import('../../../engine/index.js');
+  const location = resolve(settings.dataFolder);
+  if (mode === 'read') requireData(location);
+  const archive = await openArchive(location, {
+    mode,
+    role,
+    ...(workers === undefined ? {} : { workers }),
+    ...(settings.cacheBytes === null ? {} : { cacheBytes: settings.cacheBytes }),
+    graceMs: settings.config.fileInput.graceMs,
+    removalDelayMs: settings.config.server.queryTimeoutMs,
+    zstdAfterMs: settings.config.storage.zstdAfterMs,
+    ...(lasts ? { background: { threads: 1 } as const } : {}),
+    alone: role === 'repair',
+    onWarning: (message) => log.warn({}, message),
+    // A command that applies a policy says itself what has come of it.
+    ...(lasts ? { onRetention: (event) => logRetention(log, event) } : {}),
+  });
+  try {
+    return await run(archive);
+  } finally {
+    await archive.close();
+  }
+}
+
+/** As `withArchive`, with `threads` worker threads that end with it; by default as many as there are cores. */
+export async function withWorkers<T>(
+  settings: Settings,
+  mode: 'read' | 'write',
+  role: string,
+  threads: number | undefined,
+  run: (archive: Archive, workers: WorkerPool) => Promise<T>,
+  opened: Omit<OpenedWith, 'workers'> = {},
+): Promise<T> {
+  const { WorkerPool, workersDefault } = await import('../../../engine/index.js');
+  const workers = new WorkerPool(threads ?? workersDefault());
+  try {
+    return await withArchive(settings, mode, role, (archive) => run(archive, workers), {
+      ...opened,
+      workers,
+    });
+  } finally {
+    await workers.close();
+  }
+}
+
+/** Throws `not_found` where there is no data folder: what only looks after records must not make one of a mistyped name. */
+export function requireData(location: string): void {
+  if (existsSync(location)) return;
+  const message = `the data folder ${location} is not there: load something first, or name another one with --data`;
+  throw new LogstrataError('not_found', message, { path: location });
+}
+
+/** The agents that a command is about: the named one, or all that the archive has. Throws `not_found` for one without records. */
+export async function agentsOf(archive: Archive, name: string | undefined): Promise<string[]> {
+  const known = await archive.agents();
+  if (name !== undefined && !known.includes(name)) throw noRecords(name, known, archive.location);
+  return name === undefined ? known : [name];
+}
+
+/** The stores of these agents. */
+export async function storesOf(archive: Archive, name: string | undefined): Promise<AgentStore[]> {
+  const stores: AgentStore[] = [];
+  for (const each of await agentsOf(archive, name)) stores.push(await archive.agent(each));
+  return stores;
+}
+
+/** Whether there is an agent's file of that name is another matter: nothing was loaded for it. */
+export function noRecords(name: string, known: readonly string[], where: string): LogstrataError {
+  const there = known.length === 0 ? 'It is empty' : `There are records of ${listNames(known)}`;
+  const message = `there are no records of an agent ${JSON.stringify(name)} in ${where}${didYouMean(name, known)}. ${there}`;
+  return new LogstrataError('not_found', message);
+}

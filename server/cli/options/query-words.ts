@@ -1,0 +1,48 @@
+import { UsageError } from '../output/failure.js';
+
+/** The bounds of a query that have options of their own on the command line, each as often as it was given. */
+export interface QueryBounds {
+  readonly limit?: readonly string[];
+  readonly after?: readonly string[];
+  readonly before?: readonly string[];
+}
+
+/** Collects an option that is given again, where Commander would let the last one win: the route refuses both. */
+export function collectBound(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}
+
+/**
+ * The query string that stands for the words of a command line, `field__op=value` each, with the value as it is (not
+ * URL-encoded). So the command line and the route read a query with the same code, and refuse the same ones.
+ */
+export function rawQueryOf(words: readonly string[], { limit, after, before }: QueryBounds): string {
+  const pieces = words.map((word) => {
+    const equals = word.indexOf('=');
+    if (equals <= 0) {
+      throw new UsageError(
+        `a filter is field__operator=value, not ${JSON.stringify(word)}`,
+        'For example: status__gte=500, message__like=timeout, time__since=2h',
+      );
+    }
+    return encodePair(word.slice(0, equals), word.slice(equals + 1));
+  });
+  for (const [name, values = []] of Object.entries({ limit, after, before })) {
+    for (const value of values) pieces.push(encodePair(name, value));
+  }
+  return pieces.join('&');
+}
+
+function encodePair(name: string, value: string): string {
+  return `${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
+}
+
+/** What `--help` of the commands that take filters says about them. */
+export const filterHelp = `
+Filters are words field__operator=value; all of them must hold. Quote what the shell would change.
+  int, float, time   eq ne gt gte lt lte in
+  string             exact like prefix suffix (the last three ignore case),
+                     ne not_like not_prefix not_suffix, in
+  bool               eq ne in, with true or false
+  time               since until: "2026-11-18 10:00:00", 2026-11-18, or a span back from now: 15m, 2h, 7d
+Repeated, in is one set: level__in=error level__in=warn`;

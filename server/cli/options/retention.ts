@@ -1,0 +1,156 @@
+import type { CollectLog, LogFacts } from '../../../agents/collect/logs/collect-log.js';
+import type { AgentDefinition, Retention } from '../../../agents/definition/definition.js';
+import {
+  assertNever,
+  type OverCount,
+  type PolicyCause,
+  type RetentionEvent,
+  type RetentionOutlook,
+  type RetentionPolicy,
+  type Taken,
+} from '../../../engine/index.js';
+import { formatBytes, formatCount, formatCounted, formatPeriod, formatTime } from '../output/figures.js';
+
+const hourMs = 3_600_000;
+
+/** What an agent without `retention` says: its records are kept for ever. */
+const forEver: Retention = { periodMs: null, bytesMax: null, intervalMs: hourMs, graceMs: 24 * hourMs };
+
+/** Why records wait that are over. */
+const leap = 'some records should have gone more than a week ago, and so retention waits';
+
+/** How long an agent's file wants its records kept. */
+export function retentionOf({ retention }: AgentDefinition): Retention {
+  return retention ?? forEver;
+}
+
+/** How long, and how much, is kept by a policy. */
+function describePolicy({ periodMs, bytesMax }: RetentionPolicy): string {
+  if (periodMs === null && bytesMax === null) return 'every record for ever';
+  const period = periodMs === null ? 'records of any age' : `records for ${formatPeriod(periodMs)}`;
+  return bytesMax === null ? period : `${period}, at most ${formatBytes(bytesMax)}`;
+}
+
+/** What an agent's file says of how long its records are kept. */
+export function describeRetention(retention: Retention | undefined): string {
+  const { periodMs, bytesMax, intervalMs } = retention ?? forEver;
+  if (periodMs === null && bytesMax === null) return 'every record for ever (there is no retention.period)';
+  const period =
+    periodMs === null
+      ? 'records of any age (there is no retention.period)'
+      : `records for ${formatPeriod(periodMs)}`;
+  const size = bytesMax === null ? [] : [`at most ${formatBytes(bytesMax)}`];
+  return [period, ...size, `looks every ${formatPeriod(intervalMs)}`].join(', ');
+}
+
+/** `199 of 200 records of 2026-05-07 06:00:00 to 2026-11-22 07:00:00 UTC` */
+function describeOver(over: OverCount, all: number): string {
+  return `${formatCount(over.records)} of ${formatCounted(all, 'record')}${describeSpan(over)}`;
+}
+
+function describeSpan({ fromMs, toMs }: Pick<OverCount, 'fromMs' | 'toMs'>): string {
+  return fromMs === null ? '' : ` of ${formatTime(fromMs)} to ${formatTime(toMs)} UTC`;
+}
+
+/** What an agent's file changes of how long the records are kept that are there; nothing where it changes nothing. */
+export function describeChange(agent: string, wanted: Retention, outlook: RetentionOutlook): string[] {
+  const { kept, over, records } = outlook;
+  const { pending } = kept;
+  const isWanted = ({ periodMs, bytesMax }: RetentionPolicy): boolean =>
+    periodMs === wanted.periodMs && bytesMax === wanted.bytesMax;
+  if (isWanted(kept) && pending === undefined) return [];
+  const due =
+    pending !== undefined && isWanted(pending)
+      ? `${formatTime(pending.sinceMs + pending.graceMs)} UTC`
+      : `${formatPeriod(wanted.graceMs)} after a server has read the file`;
+  const what = isWanted(kept)
+    ? `${leap}: it takes`
+    : `so far it has kept ${describePolicy(kept)}; the change takes`;
+  return [
+    `${what} ${describeOver(over, records)},`,
+    `and nothing before ${due}, or at once with "logstrata retention apply ${agent}"`,
+  ];
+}
+
+/** What is in force, and what is to come. */
+export function describeKept({ kept, over, records }: RetentionOutlook): [string, string][] {
+  const { pending } = kept;
+  const now: [string, string] = ['keeps', describePolicy(kept)];
+  if (pending === undefined) return [now];
+  const due = formatTime(pending.sinceMs + pending.graceMs);
+  const what = `${describePolicy(pending)}: takes ${describeOver(over, records)}`;
+  return [now, [`  from ${due} UTC`, pending.leapt === true ? `${what}; ${leap}` : what]];
+}
+
+const causes: Readonly<Record<PolicyCause, string>> = {
+  back: 'no record has to wait any more',
+  looser: 'that takes no record which was kept before',
+  grace: 'retention.grace has passed',
+  applied: 'as "logstrata retention apply" has asked',
+  disk_low: 'less than a tenth of the disk is free, and so retention.grace is not waited for',
+};
+
+/** One line of a log about retention. */
+export interface RetentionEntry {
+  readonly level: 'info' | 'warn';
+  readonly facts: LogFacts;
+  readonly message: string;
+}
+
+/** What a log says of an event of retention. */
+export function retentionEntry(event: RetentionEvent): RetentionEntry {
+  const { agent, policy } = event;
+  switch (event.kind) {
+    case 'taken': {
+      const { taken } = event;
+      const lines =
+        taken.rejectedLines === 0 ? '' : ` and ${formatCounted(taken.rejectedLines, 'rejected line')}`;
+      const what = `${formatCounted(taken.records, 'record')}${describeSpan(taken)}${lines}`;
+      return {
+        level: 'info',
+        facts: { agent, ...takenFacts(taken) },
+        message: `retention has taken ${what}; the agent keeps ${describePolicy(policy)}`,
+      };
+    }
+    case 'in_force':
+      return {
+        level: event.cause === 'disk_low' ? 'warn' : 'info',
+        facts: { agent },
+        message: `from now on the agent keeps ${describePolicy(policy)}: ${causes[event.cause]}`,
+      };
+    case 'pending': {
+      const { over, records, inForce, dueMs, leapt } = event;
+      const why = leapt
+        ? `${leap}: the clock was set ahead, nothing came for a long time, or what came is old. It takes`
+        : `the agent's file keeps ${describePolicy(policy)} now, and has kept ${describePolicy(inForce)} so far. The change takes`;
+      const undo = leapt ? 'the clock can be set right' : 'it can be taken back';
+      return {
+        level: 'warn',
+        facts: { agent, records: over.records, of: records, ...spanFacts(over), due: isoTime(dueMs) },
+        message:
+          `${why} ${describeOver(over, records)}, and nothing before ${formatTime(dueMs)} UTC: until then ${undo}, ` +
+          `and "logstrata retention apply ${agent}" does it at once`,
+      };
+    }
+    default:
+      return assertNever(event);
+  }
+}
+
+/** Says what has happened to an agent's retention. */
+export function logRetention(log: Pick<CollectLog, 'info' | 'warn'>, event: RetentionEvent): void {
+  const { level, facts, message } = retentionEntry(event);
+  log[level](facts, message);
+}
+
+function takenFacts({ records, rejectedLines, segments, bytes, ...span }: Taken): LogFacts {
+  return { records, rejectedLines, files: segments, bytes, ...spanFacts(span) };
+}
+
+function spanFacts({ fromMs, toMs }: Pick<OverCount, 'fromMs' | 'toMs'>): LogFacts {
+  return { from: isoTime(fromMs), to: isoTime(toMs) };
+}
+
+function isoTime(timeMs: number | null): string | null {
+  return timeMs === null ? null : `${formatTime(timeMs).replace(' ', 'T')}Z`;
+}

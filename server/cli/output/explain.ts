@@ -1,0 +1,70 @@
+import {
+  assertNever,
+  formatCursor,
+  type Predicate,
+  type Query,
+  type ScanStats,
+  type Schema,
+} from '../../../engine/index.js';
+import { formatBytes, formatCount, formatSpan, formatTime } from './figures.js';
+import { formatPairs } from './table.js';
+
+const signs = { eq: '=', ne: '≠', gt: '>', gte: '≥', lt: '<', lte: '≤' } as const;
+
+/** A filter as it was understood: field, comparison and typed value. */
+function describePredicate(predicate: Predicate, schema: Schema): string {
+  const field = schema.fields[predicate.field]!;
+  switch (predicate.kind) {
+    case 'int': {
+      const value = field.type === 'bool' ? String(predicate.value !== 0n) : predicate.value.toString();
+      const time = field.type === 'time' ? ` (${formatTime(Number(predicate.value))} UTC)` : '';
+      return `${field.name} ${signs[predicate.op]} ${value}${time}`;
+    }
+    case 'float':
+      return `${field.name} ${signs[predicate.op]} ${predicate.value}`;
+    case 'string':
+      return `${field.name} ${predicate.op} ${JSON.stringify(predicate.value)}`;
+    case 'set':
+      return predicate.members.map((member) => describePredicate(member, schema)).join(' or ');
+    default:
+      return assertNever(predicate);
+  }
+}
+
+/** The query as the engine understood it: bounds, order of reading, typed filters. */
+export function describeQuery(query: Query, schema: Schema): string[] {
+  const order = query.after === undefined ? 'newest first, answered oldest first' : 'oldest first';
+  const pairs: [string, string][] = [
+    ['reads', order],
+    ['limit', Number.isSafeInteger(query.limit) ? formatCount(query.limit) : 'none'],
+  ];
+  if (query.after !== undefined) pairs.push(['after', formatCursor(query.after)]);
+  if (query.before !== undefined) pairs.push(['before', formatCursor(query.before)]);
+  query.predicates.forEach((predicate, i) => {
+    pairs.push([i === 0 ? 'filters' : '', describePredicate(predicate, schema)]);
+  });
+  return formatPairs(pairs);
+}
+
+/** What a query cost, for `--explain`. */
+export function describeStats(stats: ScanStats): string[] {
+  const left = (count: number, by: string): [string, string][] =>
+    count === 0 ? [] : [[`  ruled out by ${by}`, formatCount(count)]];
+  return formatPairs([
+    ['runs within the bounds', formatCount(stats.runs)],
+    ['row groups', formatCount(stats.rowGroups)],
+    ...left(stats.rowGroupsPrunedByTime, 'time'),
+    ...left(stats.rowGroupsPrunedByZone, 'bounds'),
+    ...left(stats.rowGroupsPrunedByGram, 'grams'),
+    ...left(stats.rowGroupsPrunedByDictionary, 'dictionary'),
+    ['  scanned', formatCount(stats.rowGroupsScanned)],
+    ['rows scanned', formatCount(stats.rowsScanned)],
+    ['rows returned', formatCount(stats.rowsReturned)],
+    ['bytes read', formatBytes(stats.bytesRead)],
+    ['columns decoded', formatCount(stats.columnsDecoded)],
+    ['columns from the cache', formatCount(stats.columnsCached)],
+    ['pieces of gram filters', formatCount(stats.gramPiecesRead)],
+    ['time to find the rows', formatSpan(stats.selectMs)],
+    ['time to write them out', formatSpan(stats.writeMs)],
+  ]);
+}

@@ -1,0 +1,182 @@
+import type { FileReport, LoadEvent, LoadProgress, LoadSummary } from '../../../agents/load/load-report.js';
+import { assertNever } from '../../../engine/index.js';
+import { messageWithPlace } from './failure.js';
+import { formatBytes, formatCount, formatCounted, formatRate, formatSpan } from './figures.js';
+import { startProgress } from './progress.js';
+import type { Progress } from './progress.js';
+import { tell } from './terminal.js';
+
+/** Work shorter than this says too little about its speed to foretell an end. */
+const foretellAfterMs = 500;
+
+/** Shows a load on standard error while it lasts: a bar or lines for the file under way, a line for each that is done. */
+export class LoadDisplay {
+  #progress: Progress | undefined;
+  #phase: LoadProgress['phase'] | undefined;
+  #phaseStartMs = 0;
+  #phaseStartFraction = 0;
+
+  /** Takes one event of a load. */
+  show(event: LoadEvent): void {
+    switch (event.kind) {
+      case 'start': {
+        const place = event.files === 1 ? '' : ` (${event.index + 1} of ${event.files})`;
+        this.#progress = startProgress(`${event.path}${place}`);
+        this.#phase = undefined;
+        break;
+      }
+      case 'progress':
+        this.#update(event);
+        break;
+      case 'end':
+        this.stop();
+        describeFile(event.report).forEach(tell);
+        break;
+      default:
+        assertNever(event);
+    }
+  }
+
+  /** Clears what is shown of a file under way. */
+  stop(): void {
+    this.#progress?.stop();
+    this.#progress = undefined;
+  }
+
+  #update(event: LoadProgress): void {
+    const nowMs = performance.now();
+    if (event.phase !== this.#phase) {
+      this.#phase = event.phase;
+      this.#phaseStartMs = nowMs;
+      this.#phaseStartFraction = event.fraction;
+    }
+    const elapsedMs = nowMs - this.#phaseStartMs;
+    this.#progress?.update(event.fraction, this.#describe(event, elapsedMs));
+  }
+
+  #describe(event: LoadProgress, elapsedMs: number): string {
+    const left = this.#timeLeft(event.fraction, elapsedMs);
+    switch (event.phase) {
+      case 'checking':
+        return `looking for what is known already${left}`;
+      case 'reading': {
+        const size = `${formatBytes(event.fileBytesRead)} of ${formatBytes(event.fileBytes)}`;
+        const rate = elapsedMs < foretellAfterMs ? '' : `, ${formatRate(event.records, elapsedMs)}`;
+        return `${size}, ${formatCounted(event.records, 'record')}${rate}${left}`;
+      }
+      case 'writing':
+        return `writing ${formatCounted(event.records, 'record')}${left}`;
+      default:
+        return assertNever(event.phase);
+    }
+  }
+
+  #timeLeft(fraction: number, elapsedMs: number): string {
+    const done = fraction - this.#phaseStartFraction;
+    if (elapsedMs < foretellAfterMs || done <= 0) return '';
+    return `, ${formatSpan((elapsedMs * (1 - fraction)) / done)} left`;
+  }
+}
+
+/** What became of one file, in a line, and what came back of earlier loads in another. */
+export function describeFile(file: FileReport): string[] {
+  const { path, restored } = file;
+  if (restored === 0) return describeOutcome(file);
+  const back = formatCounted(restored, 'record');
+  const line = `restored ${path}: ${back} that ${restored === 1 ? 'was' : 'were'} lost, at the places they had`;
+  return [line, ...describeOutcome(file)];
+}
+
+function describeOutcome(file: FileReport): string[] {
+  switch (file.outcome) {
+    case 'loaded': {
+      const continued =
+        file.continuedAt === null ? '' : ` from byte ${formatCount(file.continuedAt)} on, where it has grown`;
+      const notKept = file.notKept === 0 ? '' : `, ${formatCount(file.notKept)} of them NOT KEPT`;
+      const rejected =
+        file.rejected === 0 ? '' : `, ${formatCounted(file.rejected, 'line')} rejected${notKept}`;
+      return [`loaded   ${file.path}${continued}: ${formatCounted(file.records, 'record')}${rejected}`];
+    }
+    case 'known':
+      return [`known    ${file.path}: all of it is in the archive already (--again stores it once more)`];
+    case 'restored':
+      return [];
+    case 'still_rejected':
+      return [
+        `kept     ${file.path}: of ${formatCounted(file.rejected, 'rejected line')} none became a record`,
+      ];
+    case 'empty':
+      return [`empty    ${file.path}`];
+    case 'failed': {
+      const { error } = file;
+      const why =
+        error === null ? 'unknown reason' : messageWithPlace(error.message, error.path, error.offset);
+      return [`failed   ${why}`, `         nothing of ${file.path} was stored`];
+    }
+    case 'not_stored':
+      // The reason is told once, at the end: it is the load's, and not this file's.
+      return [`left out ${file.path}: nothing of it was stored`];
+    default:
+      return assertNever(file.outcome);
+  }
+}
+
+/** The sums of a load, for people. `rejectedFolder` is where rejected lines are kept. */
+export function describeSummary(summary: LoadSummary, rejectedFolder: string): string[] {
+  const lines: string[] = [];
+  if (summary.loaded > 0) {
+    lines.push(
+      `${formatCounted(summary.records, 'record')} of ${formatCounted(summary.loaded, 'file')} stored in ` +
+        `${formatSpan(summary.seconds * 1000)}: ${formatBytes(summary.contentBytes)} of log, ` +
+        `${formatRate(summary.records, summary.seconds * 1000)}, ${formatBytes(summary.bytesOnDisk)} on disk`,
+    );
+  }
+  if (summary.restored > 0)
+    lines.push(`${formatCounted(summary.restored, 'record')} of earlier loads restored`);
+  lines.push(...describeLosses(summary, rejectedFolder));
+  if (
+    summary.loaded + summary.restored === 0 &&
+    summary.known > 0 &&
+    summary.failed === 0 &&
+    summary.stopped === null
+  ) {
+    lines.push('nothing to do: everything is in the archive already');
+  }
+  if (summary.failed > 0)
+    lines.push(
+      `${formatCounted(summary.failed, 'file')} failed; nothing of ${summary.failed === 1 ? 'it' : 'them'} was stored`,
+    );
+  return lines;
+}
+
+/** What of the input is not in a record as it stood there. */
+export function describeLosses(
+  counts: Pick<LoadSummary, 'rejected' | 'notKept' | 'unreadableValues' | 'replacedBytes'>,
+  rejectedFolder: string,
+): string[] {
+  const lines: string[] = [];
+  if (counts.rejected > 0) {
+    const kept = counts.rejected - counts.notKept;
+    const keptOf = counts.notKept === 0 ? 'kept' : `the first ${formatCount(kept)} kept`;
+    lines.push(
+      `${formatCounted(counts.rejected, 'line')} became no record, ${keptOf} in ${rejectedFolder}, with the reasons`,
+    );
+  }
+  if (counts.notKept > 0) {
+    lines.push(
+      `WARNING  ${formatCounted(counts.notKept, 'rejected line')} were counted and NOT KEPT: there is no room for them. They are only where ` +
+        "they were read from. rejected.max_bytes in the agent's file says how much is kept",
+    );
+  }
+  if (counts.unreadableValues > 0) {
+    lines.push(
+      `${formatCounted(counts.unreadableValues, 'value')} did not read as the type of the field and became null`,
+    );
+  }
+  if (counts.replacedBytes > 0) {
+    lines.push(
+      `${formatCounted(counts.replacedBytes, 'byte sequence')} that ${counts.replacedBytes === 1 ? 'was' : 'were'} no UTF-8 became U+FFFD`,
+    );
+  }
+  return lines;
+}

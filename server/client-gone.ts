@@ -1,6 +1,0 @@
-import { LogstrataError } from '../engine/errors.js';
-
-/** Why work for a client ends whose connection is closed. */
-export function clientGone(): LogstrataError {
-  return new LogstrataError('cancelled', 'the client has gone away');
-}

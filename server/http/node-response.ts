@@ -1,0 +1,144 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { assert } from '../../engine/index.js';
+import { clientGone } from './client-gone.js';
+import { lingerBytesMax, lingerTimeoutMs } from './http-limits.js';
+import type { NodeConnection } from './node-connection.js';
+import type { ResponseHead, TransportResponse } from './transport.js';
+
+const ignore = (): void => undefined;
+
+/** One answer on node:http. Bodies are handed to the kernel from where they lie. */
+export class NodeResponse implements TransportResponse {
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #connection: NodeConnection;
+  #isWatched = false;
+  #whenGone: (() => void) | undefined;
+  /** Pieces that Node has not said yet to be with the kernel. */
+  #unconfirmed = 0;
+  /** Waits until there are none. */
+  #waiter: { readonly resolve: () => void; readonly reject: (error: Error) => void } | undefined;
+
+  constructor(request: IncomingMessage, response: ServerResponse, connection: NodeConnection) {
+    this.#request = request;
+    this.#response = response;
+    this.#connection = connection;
+    // Without a listener a failed write would end the process; `close` follows in any case.
+    response.on('error', ignore);
+  }
+
+  get isGone(): boolean {
+    return this.#request.socket.destroyed && !this.#response.writableFinished;
+  }
+
+  whenGone(call: () => void): void {
+    this.#whenGone = call;
+    if (this.isGone) call();
+    else this.#watch();
+  }
+
+  send(head: ResponseHead, body: Uint8Array | null): Promise<void> | undefined {
+    if (this.isGone) return undefined;
+    const response = this.#response;
+    assert(!response.headersSent, 'a response is sent once');
+    this.#writeHead(head, body?.length);
+    const sent = this.#request.method === 'HEAD' ? null : body;
+    if (head.closes === true && !this.#request.complete) this.#endBehindRequest(sent);
+    else if (sent === null) response.end();
+    else response.end(sent);
+    if (response.writableFinished) return undefined;
+    this.#limitWait();
+    return new Promise((resolve) => response.on('close', resolve));
+  }
+
+  write(head: ResponseHead, piece: Uint8Array): Promise<void> | undefined {
+    if (this.isGone) return Promise.reject(clientGone());
+    const { socket } = this.#request;
+    socket.cork();
+    if (!this.#response.headersSent) this.#writeHead(head, undefined);
+    this.#unconfirmed++;
+    this.#response.write(piece, () => this.#confirm());
+    socket.uncork();
+    // The kernel had room for all of it.
+    if (socket.writableLength === 0) return undefined;
+    this.#watch();
+    this.#limitWait();
+    return new Promise((resolve, reject) => (this.#waiter = { resolve, reject }));
+  }
+
+  end(): void {
+    if (this.isGone) return;
+    this.#response.end();
+    if (!this.#response.writableFinished) this.#limitWait();
+  }
+
+  break(): void {
+    const { socket } = this.#request;
+    if (!socket.destroyed) socket.resetAndDestroy();
+  }
+
+  #confirm(): void {
+    this.#unconfirmed--;
+    if (this.#unconfirmed > 0 || this.#waiter === undefined) return;
+    // The client may now wait for the scan.
+    this.#request.socket.setTimeout(0);
+    this.#waiter.resolve();
+    this.#waiter = undefined;
+  }
+
+  /** Node ends a connection whose client has taken nothing for that time. Behind the answer its own limits hold again. */
+  #limitWait(): void {
+    this.#request.socket.setTimeout(this.#connection.door.clientTimeoutMs);
+  }
+
+  #watch(): void {
+    if (this.#isWatched) return;
+    this.#isWatched = true;
+    this.#response.on('close', () => {
+      if (!this.isGone) return;
+      this.#waiter?.reject(clientGone());
+      this.#whenGone?.();
+    });
+  }
+
+  #writeHead(head: ResponseHead, length: number | undefined): void {
+    const lines = [...linesOf(head.headers)];
+    if (head.timing !== undefined) lines.push('Server-Timing', head.timing);
+    if (length !== undefined) lines.push('Content-Length', String(length));
+    if (head.closes === true || this.#connection.door.isStopping) {
+      this.#connection.isClosing = true;
+      lines.push('Connection', 'close');
+    }
+    this.#response.writeHead(head.status, lines);
+  }
+
+  /** Node closes the socket when the response ends; bytes of a body that are not read by then would reset it. */
+  #endBehindRequest(body: Uint8Array | null): void {
+    const request = this.#request;
+    if (body !== null) this.#response.write(body);
+    let dropped = 0;
+    const end = (): void => {
+      clearTimeout(timer);
+      this.#response.end();
+    };
+    const timer = setTimeout(end, lingerTimeoutMs);
+    request.on('data', (chunk: Buffer) => {
+      dropped += chunk.length;
+      if (dropped > lingerBytesMax) end();
+    });
+    request.on('end', end);
+    request.on('close', end);
+  }
+}
+
+/** Header lines as Node takes them with the least work, by the object that they were made of. */
+const knownLines = new WeakMap<ResponseHead['headers'], readonly string[]>();
+
+function linesOf(headers: ResponseHead['headers']): readonly string[] {
+  let lines = knownLines.get(headers);
+  if (lines === undefined) {
+    lines = Object.entries(headers).flat();
+    knownLines.set(headers, lines);
+  }
+  return lines;
+}

@@ -1,0 +1,124 @@
+import { type ErrorCode, isLogstrataError, LogstrataError } from '../../engine/index.js';
+
+/** Every status other than 200 and 204 that the route answers with. */
+export type ProblemStatus = 400 | 404 | 405 | 414 | 421 | 429 | 431 | 500 | 503 | 504 | 505;
+
+const titles: Readonly<Record<ProblemStatus, string>> = {
+  400: 'Bad Request',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  414: 'URI Too Long',
+  421: 'Misdirected Request',
+  429: 'Too Many Requests',
+  431: 'Request Header Fields Too Large',
+  500: 'Internal Server Error',
+  503: 'Service Unavailable',
+  504: 'Gateway Timeout',
+  505: 'HTTP Version Not Supported',
+};
+
+const codes: Readonly<Record<ProblemStatus, ErrorCode>> = {
+  400: 'invalid',
+  404: 'not_found',
+  405: 'invalid',
+  414: 'limit',
+  421: 'invalid',
+  429: 'limit',
+  431: 'limit',
+  500: 'io',
+  503: 'closed',
+  504: 'timeout',
+  505: 'unsupported',
+};
+
+export interface ProblemExtras {
+  /** The query parameter at fault, as the client wrote it (decoded). */
+  readonly parameter?: string | undefined;
+  /** Headers that belong to the status: `Allow`, `Retry-After`. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** The connection must not be used for another request. */
+  readonly closes?: boolean | undefined;
+  readonly cause?: unknown;
+}
+
+/**
+ * An answer that is not the records: an HTTP status with an RFC 9457 body. The message is its `detail`; the
+ * command line prints it as it is.
+ */
+export class ProblemError extends LogstrataError {
+  readonly status: ProblemStatus;
+  readonly title: string;
+  readonly detail: string;
+  readonly parameter: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly closes: boolean;
+
+  constructor(status: ProblemStatus, detail: string, extras: ProblemExtras = {}) {
+    super(codes[status], detail, { cause: extras.cause });
+    this.name = 'ProblemError';
+    this.status = status;
+    this.title = titles[status];
+    this.detail = detail;
+    this.parameter = extras.parameter;
+    this.headers = extras.headers ?? {};
+    this.closes = extras.closes ?? false;
+  }
+}
+
+/** The reason phrase that goes with a status line. */
+export function reasonPhrase(status: number): string {
+  switch (status) {
+    case 200:
+      return 'OK';
+    case 204:
+      return 'No Content';
+    default:
+      return titles[status as ProblemStatus] ?? 'Unknown';
+  }
+}
+
+/**
+ * The body of `application/problem+json` (RFC 9457). `type` is `about:blank`: the status says what kind of problem it
+ * is, and nothing that a program needs is told by the type alone. `parameter` is an extension member.
+ */
+export function problemBody(problem: ProblemError): string {
+  const { title, status, detail, parameter } = problem;
+  const members = { type: 'about:blank', title, status, detail };
+  return `${JSON.stringify(parameter === undefined ? members : { ...members, parameter })}\n`;
+}
+
+/** What a failure of a query, before its first byte, is to the client. Never shows a stack trace. */
+export function problemOf(error: unknown): ProblemError {
+  if (error instanceof ProblemError) return error;
+  if (!isLogstrataError(error)) {
+    return new ProblemError(500, 'the server failed; its log says how', { cause: error });
+  }
+  const place = error.path === undefined || error.message.includes(error.path) ? '' : ` (${error.path})`;
+  const detail = `${error.message}${place}`;
+  switch (error.code) {
+    case 'invalid':
+      return new ProblemError(400, detail, { cause: error });
+    case 'damaged':
+      return new ProblemError(
+        500,
+        `the archive is damaged: ${detail}; "logstrata verify" lists what is lost`,
+        {
+          cause: error,
+        },
+      );
+    case 'timeout':
+      return new ProblemError(504, detail, { cause: error });
+    case 'limit':
+    case 'closed':
+    case 'cancelled':
+    case 'locked':
+    case 'conflict':
+      return new ProblemError(503, detail, { headers: { 'Retry-After': '1' }, cause: error });
+    case 'not_found':
+    case 'exists':
+    case 'disk_full':
+    case 'io':
+    case 'unsupported':
+      return new ProblemError(500, detail, { cause: error });
+  }
+}

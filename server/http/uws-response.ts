@@ -1,0 +1,179 @@
+import { assert } from '../../engine/index.js';
+import { clientGone } from './client-gone.js';
+import { uwsBehindWriteBytesMax, uwsWriteBytesMax } from './http-limits.js';
+import { reasonPhrase } from './problem.js';
+import type { UwsHttpResponse } from './uws-binary.js';
+import type { ResponseHead, TransportRequest, TransportResponse } from './transport.js';
+
+/** What an answer needs of its transport. */
+export interface UwsDoor {
+  readonly isStopping: boolean;
+  /** The answer has ended, or its client has gone. `isKept`: uWebSockets.js has kept bytes of it that the kernel did not take. */
+  finished(isKept: boolean): void;
+}
+
+/** One answer on uWebSockets.js, which copies what the kernel does not take at once. */
+export class UwsResponse implements TransportResponse {
+  readonly #response: UwsHttpResponse;
+  readonly #door: UwsDoor;
+  readonly #isHead: boolean;
+  /** The client asks for it, in the one form that uWebSockets.js knows, and which it goes by itself. */
+  readonly #isClosedBehind: boolean;
+  #isBegun = false;
+  #isEnded = false;
+  #isGone = false;
+  #isWatched = false;
+  /** The kernel has not taken all that was written. */
+  #isBehind = false;
+  #whenGone: (() => void) | undefined;
+  /** Goes on with what waits for room in the kernel; given how many bytes of the body it has, or undefined when the client is gone. */
+  #goOn: ((offset: number | undefined) => void) | undefined;
+
+  constructor(response: UwsHttpResponse, request: TransportRequest, door: UwsDoor) {
+    this.#response = response;
+    this.#door = door;
+    this.#isHead = request.method === 'HEAD';
+    this.#isClosedBehind = request.header('connection')?.length === 'close'.length;
+    response.onAborted(() => this.#leave());
+  }
+
+  get isGone(): boolean {
+    return this.#isGone;
+  }
+
+  whenGone(call: () => void): void {
+    this.#whenGone = call;
+    if (this.#isGone) call();
+  }
+
+  send(head: ResponseHead, body: Uint8Array | null): Promise<void> | undefined {
+    if (this.#isEnded) return undefined;
+    assert(!this.#isBegun, 'a response is sent once');
+    if (head.closes === true) return this.#refuse(head, body!);
+    let isDone = true;
+    this.#response.cork(() => {
+      this.#writeHead(head);
+      if (body === null) this.#response.endWithoutBody();
+      else if (this.#isHead) this.#response.endWithoutBody(body.length);
+      else [, isDone] = this.#response.tryEnd(body, body.length);
+    });
+    if (isDone) {
+      this.#finish(false);
+      return undefined;
+    }
+    return this.#sendRest(body!);
+  }
+
+  /**
+   * Answers, and closes the connection. Where it is told to while it reads, uWebSockets.js answers what it has read behind this request
+   * all the same; told later, it has closed the connection instead.
+   */
+  #refuse(head: ResponseHead, body: Uint8Array): Promise<void> {
+    return new Promise((resolve) => {
+      setImmediate(() => {
+        resolve();
+        if (this.#isEnded) return;
+        this.#response.cork(() => {
+          this.#writeHead(head);
+          if (this.#isHead) this.#response.endWithoutBody(body.length, true);
+          else this.#response.end(body, true);
+        });
+        this.#finish(false);
+      });
+    });
+  }
+
+  /** What is left of a body goes to the kernel as it takes it, and nothing of it is copied. */
+  #sendRest(body: Uint8Array): Promise<void> {
+    return new Promise((resolve) => {
+      this.#goOn = (offset) => {
+        if (offset === undefined) {
+          resolve();
+          return;
+        }
+        const [, isDone] = this.#response.tryEnd(body.subarray(offset), body.length);
+        if (!isDone) return;
+        this.#goOn = undefined;
+        this.#finish(false);
+        resolve();
+      };
+      this.#watch();
+    });
+  }
+
+  write(head: ResponseHead, piece: Uint8Array): Promise<void> | undefined {
+    if (this.#isEnded) return Promise.reject(clientGone());
+    const offset = this.#writeWhile(head, piece, 0);
+    return offset === undefined ? undefined : this.#writeRest(head, piece, offset);
+  }
+
+  /** Writes a piece from `offset` on while the kernel takes it all. Returns how far it came where it did not. */
+  #writeWhile(head: ResponseHead, piece: Uint8Array, offset: number): number | undefined {
+    for (let at = offset; at < piece.length;) {
+      const end = at + (this.#isBehind ? uwsBehindWriteBytesMax : uwsWriteBytesMax);
+      this.#response.cork(() => {
+        if (!this.#isBegun) this.#writeHead(head);
+        this.#isBehind = !this.#response.write(piece.subarray(at, end));
+      });
+      at = end;
+      if (this.#isBehind) return at;
+    }
+    return undefined;
+  }
+
+  async #writeRest(head: ResponseHead, piece: Uint8Array, from: number): Promise<void> {
+    for (let offset: number | undefined = from; offset !== undefined;) {
+      await new Promise<void>((resolve) => {
+        this.#goOn = () => resolve();
+        this.#watch();
+      });
+      this.#goOn = undefined;
+      if (this.#isEnded) throw clientGone();
+      offset = this.#writeWhile(head, piece, offset);
+    }
+  }
+
+  end(): void {
+    if (this.#isEnded) return;
+    this.#response.cork(() => this.#response.end());
+    this.#finish(this.#isBehind);
+  }
+
+  break(): void {
+    if (!this.#isEnded) this.#response.close();
+  }
+
+  #writeHead(head: ResponseHead): void {
+    this.#isBegun = true;
+    const response = this.#response;
+    response.writeStatus(`${head.status} ${reasonPhrase(head.status)}`);
+    const { headers } = head;
+    for (const name in headers) response.writeHeader(name, headers[name]!);
+    // It writes this by itself where it is told to close, and the client has not asked for it.
+    if (this.#isClosedBehind || (this.#door.isStopping && head.closes !== true))
+      response.writeHeader('Connection', 'close');
+    if (head.timing !== undefined) response.writeHeader('Server-Timing', head.timing);
+  }
+
+  #watch(): void {
+    if (this.#isWatched) return;
+    this.#isWatched = true;
+    this.#response.onWritable((offset) => {
+      this.#goOn?.(offset);
+      return true;
+    });
+  }
+
+  #leave(): void {
+    this.#isGone = true;
+    this.#finish(false);
+    this.#goOn?.(undefined);
+    this.#whenGone?.();
+  }
+
+  #finish(isKept: boolean): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#door.finished(isKept);
+  }
+}

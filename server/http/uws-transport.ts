@@ -1,0 +1,105 @@
+import { createServer } from 'node:net';
+import { LogstrataError } from '../../engine/index.js';
+import { formatAddress, listenOn } from './listen.js';
+import type { RequestHandler, Transport } from './transport.js';
+import type { Uws, UwsApp, UwsHttpRequest, UwsHttpResponse } from './uws-binary.js';
+import { UwsRequest } from './uws-request.js';
+import { UwsResponse } from './uws-response.js';
+import type { UwsDoor } from './uws-response.js';
+
+/** The route on uWebSockets.js. */
+export class UwsTransport implements Transport, UwsDoor {
+  readonly name = 'uws';
+  isStopping = false;
+  readonly #uws: Uws;
+  readonly #handler: RequestHandler;
+  #app: UwsApp | undefined;
+  #listening: object | undefined;
+  /** Open connections, and those of them that are being answered. */
+  #connections = 0;
+  #answering = 0;
+  /** An answer has ended whose last bytes uWebSockets.js had to keep. */
+  #isKeeping = false;
+  #whenQuiet: (() => void) | undefined;
+
+  constructor(uws: Uws, handler: RequestHandler) {
+    this.#uws = uws;
+    this.#handler = handler;
+  }
+
+  async listen(host: string | undefined, port: number): Promise<number> {
+    // Without this it would name itself in every answer.
+    this.#uws._cfg('silent');
+    const app = this.#uws.App();
+    app.filter((_response, change) => {
+      this.#connections += change;
+      this.#checkQuiet();
+    });
+    app.any('/*', (response, request) => this.#take(response, request));
+    const listening = await new Promise<object | false>((resolve) => {
+      const { LIBUS_LISTEN_EXCLUSIVE_PORT } = this.#uws;
+      if (host === undefined || host === '') app.listen(port, LIBUS_LISTEN_EXCLUSIVE_PORT, resolve);
+      else app.listen(host, port, LIBUS_LISTEN_EXCLUSIVE_PORT, resolve);
+    });
+    if (listening === false) throw await this.#refusal(host, port);
+    this.#app = app;
+    this.#listening = listening;
+    return this.#uws.us_socket_local_port(listening);
+  }
+
+  async stop(): Promise<void> {
+    this.isStopping = true;
+    if (this.#listening !== undefined) this.#uws.us_listen_socket_close(this.#listening);
+    this.#listening = undefined;
+    const quiet = new Promise<void>((resolve) => (this.#whenQuiet = resolve));
+    this.#checkQuiet();
+    await quiet;
+    this.#close();
+  }
+
+  destroy(): Promise<void> {
+    this.isStopping = true;
+    this.#close();
+    return Promise.resolve();
+  }
+
+  finished(isKept: boolean): void {
+    this.#answering--;
+    if (isKept) this.#isKeeping = true;
+    this.#checkQuiet();
+  }
+
+  #take(response: UwsHttpResponse, request: UwsHttpRequest): void {
+    this.#answering++;
+    const taken = new UwsRequest(response, request);
+    this.#handler(taken, new UwsResponse(response, taken, this));
+  }
+
+  /** uWebSockets.js tells of a connection that waits for a request only when it closes, so all are closed when no answer is under way. */
+  #checkQuiet(): void {
+    if (!this.isStopping) return;
+    if (this.#isKeeping ? this.#connections === 0 : this.#answering === 0) this.#whenQuiet?.();
+  }
+
+  #close(): void {
+    this.#app?.close();
+    this.#app = undefined;
+    this.#listening = undefined;
+  }
+
+  /** uWebSockets.js does not say why it can't listen; Node, asked for the same, does. */
+  async #refusal(host: string | undefined, port: number): Promise<LogstrataError> {
+    const server = createServer();
+    try {
+      await listenOn(server, host, port);
+    } catch (error) {
+      if (error instanceof LogstrataError) return error;
+      throw error;
+    }
+    await new Promise((resolve) => server.close(resolve));
+    return new LogstrataError(
+      'invalid',
+      `uWebSockets.js can't listen on ${formatAddress(host, port)}; use the transport "node"`,
+    );
+  }
+}

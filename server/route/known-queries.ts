@@ -1,0 +1,32 @@
+import type { AgentStore, Query, Schema } from '../../engine/index.js';
+import { knownQueriesMax, knownQueryCharactersMax } from '../http/http-limits.js';
+
+/** What a target asks for, and of which store. */
+export interface UnderstoodQuery {
+  readonly agent: string;
+  readonly store: AgentStore;
+  /** The fields that it was read against. */
+  readonly schema: Schema;
+  readonly query: Query;
+}
+
+/** The targets of the last requests as they were understood: who polls asks the same again and again. */
+export class KnownQueries {
+  /** By path and query string as they were sent, the oldest first. */
+  readonly #known = new Map<string, UnderstoodQuery>();
+
+  get(target: string): UnderstoodQuery | undefined {
+    return this.#known.get(target);
+  }
+
+  keep(target: string, understood: UnderstoodQuery): void {
+    if (target.length > knownQueryCharactersMax) return;
+    this.#known.delete(target);
+    this.#known.set(target, understood);
+    if (this.#known.size <= knownQueriesMax) return;
+    for (const oldest of this.#known.keys()) {
+      this.#known.delete(oldest);
+      return;
+    }
+  }
+}

@@ -1,0 +1,44 @@
+import type { Slot } from './admission.js';
+import type { WatchedAnswer } from './answer-watch.js';
+import type { ResponseHead, TransportResponse } from '../http/transport.js';
+
+/** A streamed answer whose scan gives its slot to others while the client takes its time. */
+export class PacedResponse {
+  readonly watched: WatchedAnswer;
+  readonly #response: TransportResponse;
+  readonly #slot: Slot;
+
+  constructor(response: TransportResponse, slot: Slot, watched: WatchedAnswer) {
+    this.#response = response;
+    this.#slot = slot;
+    this.watched = watched;
+  }
+
+  get isGone(): boolean {
+    return this.#response.isGone;
+  }
+
+  /** As `TransportResponse.write`. What is returned resolves when the client keeps pace and the scan has a slot again. */
+  write(head: ResponseHead, piece: Uint8Array): Promise<void> | undefined {
+    const writing = this.#response.write(head, piece);
+    if (writing !== undefined) return this.#wait(writing, piece.length);
+    this.watched.took(piece.length, performance.now());
+    return undefined;
+  }
+
+  async #wait(writing: Promise<void>, bytes: number): Promise<void> {
+    this.watched.waits(bytes, performance.now());
+    this.#slot.leave();
+    await writing;
+    this.watched.took(bytes, performance.now());
+    await this.#slot.enter();
+  }
+
+  end(): void {
+    this.#response.end();
+  }
+
+  break(): void {
+    this.#response.break();
+  }
+}

@@ -1,0 +1,371 @@
+import {
+  type AgentStore,
+  isLogstrataError,
+  type LogstrataError,
+  type Query,
+  type Scan,
+} from '../../engine/index.js';
+import { acceptsGzip } from './accept-encoding.js';
+import type { Admission, Slot } from './admission.js';
+import { AnswerWatch, type AnswerLimits } from './answer-watch.js';
+import type { TrustedProxies } from './client-address.js';
+import { clientGone } from '../http/client-gone.js';
+import { corsHeaders, preflightHeaders, withVary } from './cors.js';
+import type { CorsOrigin } from './cors.js';
+import { gzipped, gzippedAtOnce } from './gzip.js';
+import { packedAtOnceBytesMax, wholeAnswerBytesMax } from '../http/http-limits.js';
+import { KnownQueries, type UnderstoodQuery } from './known-queries.js';
+import { ProblemError, problemOf } from '../http/problem.js';
+import { PacedResponse } from './paced-response.js';
+import { noSniffing, sendProblem } from './problem-response.js';
+import { checkRequest, type CheckRules, type RequestTarget } from './request-check.js';
+import { parseAgentPath, parseQueryRequest } from './request.js';
+import { serverTiming } from './server-timing.js';
+import { TimedPieces } from './timed-pieces.js';
+import type { ResponseHead, TransportRequest, TransportResponse } from '../http/transport.js';
+
+/** By the interface. */
+const limitDefault = 100;
+
+export interface RouteOptions extends AnswerLimits {
+  /** The store of an agent, or undefined when there is no such agent. */
+  readonly lookup: (agent: string) => AgentStore | undefined;
+  readonly corsOrigin: CorsOrigin;
+  readonly timezone: string;
+  readonly limitMax: number;
+  readonly queryTimeoutMs: number;
+  /** Tells whom a request is counted for. */
+  readonly proxies: TrustedProxies;
+  /** Names besides `localhost`, in lowercase, that the server is asked by; null: any. */
+  readonly hosts: readonly string[] | null;
+  readonly now: () => number;
+  readonly log: (message: string) => void;
+}
+
+/** The methods that the route answers. A preflight is asked only where CORS is on. */
+function routeMethods(corsOrigin: CorsOrigin): readonly string[] {
+  return Object.keys(corsHeaders(corsOrigin, undefined)).length === 0
+    ? ['GET', 'HEAD']
+    : ['GET', 'HEAD', 'OPTIONS'];
+}
+
+/** `GET /api/query/{agent_name}`: the one route. */
+export class QueryRoute {
+  readonly #options: RouteOptions;
+  readonly #admission: Admission;
+  readonly #watch: AnswerWatch;
+  readonly #rules: CheckRules;
+  readonly #heads: AnswerHeads;
+  readonly #known = new KnownQueries();
+
+  constructor(options: RouteOptions, admission: Admission) {
+    this.#options = options;
+    this.#admission = admission;
+    this.#watch = new AnswerWatch(options);
+    this.#rules = { methods: routeMethods(options.corsOrigin), hosts: options.hosts };
+    this.#heads = new AnswerHeads(options.corsOrigin);
+  }
+
+  /**
+   * Answers one request; what is returned resolves when that has ended, and is undefined where it has already. Never throws or rejects:
+   * what fails is answered, or breaks the connection, and is logged when it is ours.
+   */
+  answer(request: TransportRequest, response: TransportResponse): Promise<void> | undefined {
+    try {
+      return this.#answer(request, response)?.catch((error: unknown) => this.#fail(request, response, error));
+    } catch (error) {
+      this.#fail(request, response, error);
+      return undefined;
+    }
+  }
+
+  #answer(request: TransportRequest, response: TransportResponse): Promise<void> | undefined {
+    this.#admission.assertOpen();
+    const target = checkRequest(request, this.#rules);
+    if (request.method === 'OPTIONS')
+      return response.send({ status: 204, headers: this.#preflight(request) }, null);
+    const { store, query } = this.#read(target);
+    const isWhole = request.version === '1.0';
+    const packs = !isWhole && acceptsGzip(request.header('accept-encoding'));
+    const head = this.#heads.of(request.header('origin'));
+    if (request.method === 'HEAD') return response.send(packs ? packed(head) : head, null);
+    const client = this.#options.proxies.clientOf(request.remoteAddress, () =>
+      request.header('x-forwarded-for'),
+    );
+    return this.#run({ store, query, head, packs, isWhole, response, slot: this.#admission.begin(client) });
+  }
+
+  #fail(request: TransportRequest, response: TransportResponse, error: unknown): void {
+    if (response.isGone) return;
+    const problem = problemOf(error);
+    this.#logOurs(problem, error);
+    sendProblem(response, problem, withVary(this.#cors(request), 'Accept-Encoding'));
+  }
+
+  #cors(request: TransportRequest): Record<string, string> {
+    return corsHeaders(this.#options.corsOrigin, request.header('origin'));
+  }
+
+  #preflight(request: TransportRequest): Record<string, string> {
+    return { ...this.#cors(request), ...noSniffing, ...preflightHeaders(this.#rules.methods) };
+  }
+
+  #read({ rawPath, rawQuery }: RequestTarget): UnderstoodQuery {
+    const target = `${rawPath}?${rawQuery}`;
+    const known = this.#known.get(target);
+    if (known !== undefined) {
+      // The agent may have been given other fields, or have gone, in the meantime.
+      const { agent, store, schema } = known;
+      if (this.#options.lookup(agent) === store && store.schema === schema) return known;
+    }
+    const agent = parseAgentPath(rawPath);
+    const store = this.#options.lookup(agent);
+    if (store === undefined) throw new ProblemError(404, `there is no agent "${agent}"`);
+    const { schema } = store;
+    const { timezone, limitMax, now } = this.#options;
+    let isOfNow = false;
+    const query = parseQueryRequest(rawQuery, {
+      schema,
+      get now() {
+        isOfNow = true;
+        return now();
+      },
+      timezone,
+      limitMax,
+      limitDefault: Math.min(limitDefault, limitMax),
+    });
+    const understood = { agent, store, schema, query };
+    // A relative time means another one each time that it is read.
+    if (!isOfNow) this.#known.keep(target, understood);
+    return understood;
+  }
+
+  /** Throws, or rejects, before the first byte of the answer only. Undefined where it has been given whole. */
+  #run(wanted: WantedAnswer): Promise<void> | undefined {
+    const entering = wanted.slot.enterFirst();
+    if (entering === undefined) return this.#runInSlot(wanted);
+    wanted.response.whenGone(() => wanted.slot.end());
+    return entering.then(() => this.#runInSlot(wanted));
+  }
+
+  #runInSlot(wanted: WantedAnswer): Promise<void> | undefined {
+    const pieces = new TimedPieces(this.#options.queryTimeoutMs);
+    let waiting: Promise<void> | undefined;
+    try {
+      waiting = this.#runNow(wanted, pieces);
+    } finally {
+      if (waiting === undefined) end(pieces, wanted.slot);
+    }
+    return waiting?.finally(() => end(pieces, wanted.slot));
+  }
+
+  /** Does what can be done without waiting. */
+  #runNow(wanted: WantedAnswer, pieces: TimedPieces): Promise<void> | undefined {
+    const { store, query, slot } = wanted;
+    const startMs = performance.now();
+    // A scan that waits for the memory of other answers lets others run, and is not at fault.
+    const onTurn = (waits: boolean): void => {
+      if (waits) {
+        pieces.hold();
+        slot.leave();
+      } else {
+        slot.enterAnyway();
+        pieces.goOn();
+      }
+    };
+    const scan = pieces.start((signal) => store.scan(query, { signal, lends: true, joins: true, onTurn }));
+    if (scan instanceof Promise) return this.#runLater(wanted, pieces, scan, startMs);
+    const first = pieces.now();
+    if (first === null) return this.#runLater(wanted, pieces, scan, startMs);
+    return this.#give(wanted, pieces, scan, first, startMs);
+  }
+
+  async #runLater(
+    wanted: WantedAnswer,
+    pieces: TimedPieces,
+    begun: Scan | Promise<Scan>,
+    startMs: number,
+  ): Promise<void> {
+    wanted.response.whenGone(() => pieces.interrupt(clientGone()));
+    const scan = begun instanceof Promise ? await begun : begun;
+    const atHand = pieces.now();
+    const first = atHand === null ? await pieces.next() : atHand;
+    await this.#give(wanted, pieces, scan, first, startMs);
+  }
+
+  /** Answers with the first piece, which is undefined where there is none, and those that follow. */
+  #give(
+    { head, packs, isWhole, response, slot }: WantedAnswer,
+    pieces: TimedPieces,
+    scan: Scan,
+    first: Uint8Array | undefined,
+    startMs: number,
+  ): Promise<void> | undefined {
+    const ownHead = timed(head, scan, startMs);
+    if (packs && first !== undefined && pieces.isAtEnd && first.length <= packedAtOnceBytesMax) {
+      const body = gzippedAtOnce(first);
+      pieces.now();
+      return response.send(packed(ownHead), body);
+    }
+    if (first !== undefined && (packs || !pieces.isAtEnd)) {
+      if (isWhole) return sendWhole(pieces, first, ownHead, response, slot);
+      response.whenGone(() => pieces.interrupt(clientGone()));
+      const watched = this.#watch.begin((reason) => this.#cutOff(reason, pieces, response));
+      return this.#stream(pieces, first, ownHead, packs, new PacedResponse(response, slot, watched));
+    }
+    const sending = response.send(ownHead, first ?? nothing);
+    // Behind the last piece there is nothing but the end, which gives back what the scan held.
+    slot.leave();
+    if (sending !== undefined) return sending.then(() => void pieces.now());
+    pieces.now();
+    return undefined;
+  }
+
+  /** Ends an answer whose client is too slow. A write that waits for the client ends with the connection. */
+  #cutOff(reason: LogstrataError, pieces: TimedPieces, response: TransportResponse): void {
+    this.#options.log(`an answer was broken off: ${reason.message}`);
+    pieces.interrupt(reason);
+    response.break();
+  }
+
+  /** Whatever fails from here on breaks the connection: a problem can't be told any more. */
+  async #stream(
+    pieces: TimedPieces,
+    first: Uint8Array,
+    head: ResponseHead,
+    packs: boolean,
+    response: PacedResponse,
+  ): Promise<void> {
+    try {
+      if (packs) await streamPacked(pieces, first, packed(head), response);
+      else await streamPlain(pieces, first, head, response);
+    } catch (error) {
+      if (!response.isGone) this.#options.log(`an answer was broken off: ${describeFailure(error)}`);
+      response.break();
+    } finally {
+      response.watched.end();
+    }
+  }
+
+  #logOurs(problem: ProblemError, error: unknown): void {
+    if (problem.status === 500) this.#options.log(`a query failed: ${describeFailure(error)}`);
+  }
+}
+
+/** For the log: what users can cause as a sentence, our own bugs with the place in the code. */
+function describeFailure(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return isLogstrataError(error) ? error.message : (error.stack ?? error.message);
+}
+
+/** A query, and how it is to be answered. */
+interface WantedAnswer {
+  readonly store: AgentStore;
+  readonly query: Query;
+  readonly head: ResponseHead;
+  readonly packs: boolean;
+  /** It goes out with its length or not at all, as HTTP/1.0 needs it. */
+  readonly isWhole: boolean;
+  readonly response: TransportResponse;
+  readonly slot: Slot;
+}
+
+const nothing = new Uint8Array(0);
+
+/** A scan that does not stop at once keeps its slot, but nobody waits for it. */
+function end(pieces: TimedPieces, slot: Slot): void {
+  if (pieces.isDone) slot.end();
+  else void pieces.close().then(() => slot.end());
+}
+
+function timed({ status, headers }: ResponseHead, { stats }: Scan, startMs: number): ResponseHead {
+  return { status, headers, timing: serverTiming(stats, performance.now() - startMs) };
+}
+
+const answerHeaders = { 'Content-Type': 'application/x-ndjson', 'Cache-Control': 'no-store', ...noSniffing };
+
+/** The heads of answers, of which there is one for all where CORS is off. */
+class AnswerHeads {
+  readonly #corsOrigin: CorsOrigin;
+  readonly #common: ResponseHead | undefined;
+
+  constructor(corsOrigin: CorsOrigin) {
+    this.#corsOrigin = corsOrigin;
+    if (Object.keys(corsHeaders(corsOrigin, undefined)).length === 0) this.#common = this.#make(undefined);
+  }
+
+  of(origin: string | undefined): ResponseHead {
+    return this.#common ?? this.#make(origin);
+  }
+
+  #make(origin: string | undefined): ResponseHead {
+    const cors = withVary(corsHeaders(this.#corsOrigin, origin), 'Accept-Encoding');
+    return { status: 200, headers: { ...cors, ...answerHeaders } };
+  }
+}
+
+const packedHeaders = new WeakMap<ResponseHead['headers'], ResponseHead['headers']>();
+
+function packed({ status, headers, timing }: ResponseHead): ResponseHead {
+  let ours = packedHeaders.get(headers);
+  if (ours === undefined) {
+    ours = { ...headers, 'Content-Encoding': 'gzip' };
+    packedHeaders.set(headers, ours);
+  }
+  return { status, headers: ours, timing };
+}
+
+async function streamPacked(
+  pieces: TimedPieces,
+  first: Uint8Array,
+  head: ResponseHead,
+  response: PacedResponse,
+): Promise<void> {
+  for await (const piece of gzipped(following(first, pieces))) await response.write(head, piece);
+  response.end();
+}
+
+async function* following(first: Uint8Array, pieces: TimedPieces): AsyncGenerator<Uint8Array> {
+  for (let piece: Uint8Array | undefined = first; piece !== undefined; piece = await pieces.next())
+    yield piece;
+}
+
+async function streamPlain(
+  pieces: TimedPieces,
+  first: Uint8Array,
+  head: ResponseHead,
+  response: PacedResponse,
+): Promise<void> {
+  for (let piece: Uint8Array | undefined = first; piece !== undefined;) {
+    await response.write(head, piece);
+    const atHand = pieces.now();
+    piece = atHand === null ? await pieces.next() : atHand;
+  }
+  response.end();
+}
+
+/** Gathers an answer until it is complete. Pieces are lent, so they are copied. */
+async function sendWhole(
+  pieces: TimedPieces,
+  first: Uint8Array,
+  head: ResponseHead,
+  response: TransportResponse,
+  slot: Slot,
+): Promise<void> {
+  response.whenGone(() => pieces.interrupt(clientGone()));
+  const kept: Buffer[] = [];
+  let bytes = 0;
+  for (let piece: Uint8Array | undefined = first; piece !== undefined; piece = await pieces.next()) {
+    bytes += piece.length;
+    if (bytes > wholeAnswerBytesMax)
+      throw new ProblemError(
+        505,
+        `over HTTP/1.0 an answer of more than ${wholeAnswerBytesMax} bytes is not given, because a broken one can't be told from a whole ` +
+          'one: use HTTP/1.1 (in nginx: "proxy_http_version 1.1;"), or a smaller limit',
+        { closes: true },
+      );
+    kept.push(Buffer.from(piece));
+  }
+  slot.leave();
+  await response.send(head, Buffer.concat(kept));
+}

@@ -1,0 +1,197 @@
+import { randomBytes } from 'node:crypto';
+import {
+  appendFileSync,
+  closeSync,
+  copyFileSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  unlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { closeAtEnd } from '../agents/load/temporary.js';
+import { faultyFiles } from './faulty-files.js';
+import { follow, type FollowedFolder, lineOf, lines, range } from './followed-folder.js';
+
+const hourMs = 3_600_000;
+
+/** The hour of the positions of each record, by its number. */
+async function hoursOf(followed: FollowedFolder): Promise<Map<number, number>> {
+  const records = await followed.records();
+  return new Map(records.map(({ n, _cursor }) => [n, parseInt(_cursor.slice(0, 6), 16)]));
+}
+
+describe('a log that comes after one that was removed', () => {
+  /** A log of `count` records that was removed and let go of, before `content` came under the name `name`. */
+  async function madeAgain(count: number, content: string, name = 'web.log'): Promise<FollowedFolder> {
+    const followed = await follow();
+    const path = followed.path('web.log');
+    writeFileSync(path, lines(0, count));
+    // It is there before the other one goes, so that it can't get that one's number.
+    writeFileSync(followed.path('next'), content);
+    await followed.collect();
+    unlinkSync(path);
+    await followed.settle();
+    expect(followed.collector.status().files).toEqual([]);
+    renameSync(followed.path('next'), followed.path(name));
+    await followed.settle();
+    return followed;
+  }
+
+  it('is new though it begins with the same few lines', async () => {
+    const followed = await madeAgain(1, lines(0, 2));
+    expect(await followed.numbers()).toEqual([0, 0, 1]);
+  });
+
+  it('goes on with it where it has the same long beginning', async () => {
+    const followed = await madeAgain(100, lines(0, 110));
+    expect(await followed.numbers()).toEqual(range(0, 110));
+  });
+
+  it('is no other one where it stands as its older generation', async () => {
+    const followed = await madeAgain(1, lines(0, 2), 'web.log.1');
+    expect(await followed.numbers()).toEqual([0, 1]);
+  });
+});
+
+describe('a log that appears while the service is down', () => {
+  it('is new where it begins with all that its older generation has', async () => {
+    const followed = await follow();
+    const path = followed.path('web.log');
+    writeFileSync(path, lines(0, 1));
+    await followed.collect();
+    await followed.stop();
+    renameSync(path, `${path}.1`);
+    writeFileSync(path, lines(0, 2));
+    await followed.start();
+    await followed.settle();
+    expect(await followed.numbers()).toEqual([0, 0, 1]);
+  });
+
+  it('is placed among the newest as an older generation, and by its times as a log that is written', async () => {
+    const followed = await follow();
+    const nowMs = followed.now();
+    const lineAt = (timeMs: number, n: number): string => `${new Date(timeMs).toISOString()} ${n} text\n`;
+    writeFileSync(followed.path('web.log'), lineAt(nowMs, 0));
+    await followed.collect();
+    await followed.stop();
+    const lateMs = nowMs - 10 * hourMs;
+    writeFileSync(followed.path('web.log.1'), lineAt(lateMs, 1));
+    writeFileSync(followed.path('db.log'), lineAt(lateMs, 2));
+    await followed.start();
+    await followed.collect();
+    const hours = await hoursOf(followed);
+    expect(hours.get(1)).toBe(hours.get(0));
+    expect(hours.get(2)).toBe(Math.floor(lateMs / hourMs));
+  });
+});
+
+it.each(['db.log.1', 'db.log.1.gz'])(
+  '%s of a log that nobody has followed begins like another log and takes nothing from it',
+  async (name) => {
+    const followed = await follow();
+    const web = followed.path('web.log');
+    writeFileSync(web, lines(0, 1));
+    await followed.collect();
+    const content = lines(0, 2);
+    writeFileSync(followed.path(name), name.endsWith('.gz') ? gzipSync(content) : content);
+    await followed.settle();
+    expect(await followed.numbers()).toEqual([0, 0, 1]);
+    appendFileSync(web, lines(2, 4));
+    await followed.settle();
+    expect(await followed.numbers()).toEqual([0, 0, 1, 2, 3]);
+  },
+);
+
+it.each(['web.log.1.gz', 'web.log.2'])(
+  '%s waits until the generation can be read of which it may be a copy',
+  async (name) => {
+    let isForbidden = false;
+    const files = faultyFiles(({ operation, path }) =>
+      isForbidden && operation === 'open' && path.endsWith('web.log.1') ? 'EACCES' : null,
+    );
+    const followed = await follow({ files });
+    const first = followed.path('web.log.1');
+    writeFileSync(first, lines(0, 5));
+    await followed.settle();
+    await followed.stop();
+    const content = readFileSync(first);
+    writeFileSync(followed.path(name), name.endsWith('.gz') ? gzipSync(content) : content);
+    isForbidden = true;
+    await followed.start();
+    await followed.settle();
+    expect(await followed.numbers()).toEqual(range(0, 5));
+    isForbidden = false;
+    await followed.settle();
+    unlinkSync(first);
+    await followed.settle();
+    expect(await followed.numbers()).toEqual(range(0, 5));
+  },
+);
+
+describe('a compressed generation', () => {
+  it('is left alone while it is being written', async () => {
+    const followed = await follow();
+    writeFileSync(followed.path('web.log'), lines(900, 901));
+    await followed.collect();
+    const content = range(0, 100).map((n) => `${lineOf(n)} ${randomBytes(4000).toString('hex')}\n`);
+    const bytes = gzipSync(content.join(''));
+    const path = followed.path('web.log.1.gz');
+    const pieceBytes = 200_000;
+    expect(bytes.length).toBeGreaterThan(pieceBytes);
+    for (let from = 0; from < bytes.length; from += pieceBytes) {
+      appendFileSync(path, bytes.subarray(from, from + pieceBytes));
+      await followed.collect();
+      followed.pass(1900);
+      await followed.collect();
+    }
+    await followed.settle();
+    expect(followed.log.filter(({ level }) => level !== 'info')).toEqual([]);
+    expect(await followed.numbers()).toEqual([...range(0, 100), 900]);
+  });
+
+  it('gives nothing again that stands beside it once more, compressed or not', async () => {
+    const followed = await follow();
+    writeFileSync(followed.path('web.log'), lines(900, 901));
+    const packed = followed.path('web.log.1.gz');
+    writeFileSync(packed, gzipSync(lines(0, 100)));
+    await followed.settle();
+    copyFileSync(packed, followed.path('web.log.2.gz'));
+    writeFileSync(followed.path('web.log.3'), gunzipSync(readFileSync(packed)));
+    await followed.settle();
+    expect(await followed.numbers()).toEqual([...range(0, 100), 900]);
+  });
+});
+
+it('a file without a name gives nothing again once a copy has gone on with what it had', async () => {
+  const followed = await follow();
+  const web = followed.path('web.log');
+  const away = followed.path('away');
+  /** Has a commit fail: then everything is looked at anew, first the logs that are written. */
+  const failOnce = async (): Promise<void> => {
+    appendFileSync(followed.path('db.log'), lines(900, 901));
+    followed.disk.setFaults({ failAtOperation: followed.disk.mutations + 1 });
+    await expect(followed.collect()).rejects.toMatchObject({ code: 'io' });
+  };
+  writeFileSync(web, lines(0, 40));
+  const writer = openSync(web, 'a');
+  closeAtEnd(() => Promise.resolve(closeSync(writer)));
+  await followed.collect();
+  renameSync(web, `${web}.1`);
+  await followed.collect();
+  renameSync(`${web}.1`, away);
+  await followed.collect();
+  writeSync(writer, lines(40, 42));
+  await followed.collect();
+  expect(await followed.numbers()).toEqual(range(0, 42));
+  await failOnce();
+  writeFileSync(followed.path('copy.log'), `${readFileSync(away, 'utf8')}${lines(42, 44)}`);
+  await followed.collect();
+  expect(await followed.numbers()).toEqual([...range(0, 44), 900]);
+  await failOnce();
+  await followed.collect();
+  expect(await followed.numbers()).toEqual([...range(0, 44), 900, 900]);
+});

@@ -1,0 +1,35 @@
+import { appendFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { follow, lineOf, lines, range } from './followed-folder.js';
+
+describe('loading', () => {
+  it('and following store no line twice, in either order', async () => {
+    const followed = await follow();
+    const path = followed.path('web.log');
+    writeFileSync(path, lines(0, 50));
+    expect((await followed.load('web.log')).records).toBe(50);
+    appendFileSync(path, lines(50, 60));
+    await followed.collect();
+    expect(await followed.numbers()).toEqual(range(0, 60));
+    appendFileSync(path, lines(60, 70));
+    expect((await followed.load('web.log')).records).toBe(10);
+    appendFileSync(path, lines(70, 80));
+    await followed.collect();
+    expect(await followed.numbers()).toEqual(range(0, 80));
+    const again = await followed.load('web.log');
+    expect(again.files[0]).toMatchObject({ outcome: 'known' });
+  });
+
+  it('a line that was being written is stored once, though another log is found in the meantime', async () => {
+    const followed = await follow();
+    const path = followed.path('web.log');
+    writeFileSync(path, lineOf(0));
+    await followed.collect();
+    appendFileSync(path, '\n');
+    expect((await followed.load('web.log')).records).toBe(1);
+    // What is known of this one is newer than what is known of the other: the commit of both goes by the older.
+    writeFileSync(followed.path('db.log'), lines(1, 2));
+    await followed.collect();
+    expect(await followed.numbers()).toEqual([0, 1]);
+  });
+});

@@ -1,0 +1,99 @@
+import { readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import ts from 'typescript';
+import { describe, expect, it } from 'vitest';
+import { parse, placeOf, root, sourceFiles, visit } from './source-files.js';
+
+/** Files in a folder, so that all of them can be looked at together. */
+const filesMax = 25;
+
+/** A row of the table "Folders" in ARCHITECTURE.md. */
+interface Folder {
+  readonly name: string;
+  readonly imports: readonly string[];
+}
+
+/** The table, from the ground up. */
+const folders: readonly Folder[] = [
+  ...readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8').matchAll(
+    /^\| `([a-z/]+)` \| [^|]+ \| ([^|]*) \|$/gm,
+  ),
+].map(([, name, imports]) => ({
+  name: name!,
+  imports: [...imports!.matchAll(/`([^`]+)`/g)].map(([, to]) => to!),
+}));
+
+const product = sourceFiles(['engine', 'agents', 'server']).filter(
+  ({ path }) => !path.includes('/assembly/'),
+);
+
+interface Import {
+  readonly from: string;
+  readonly to: string;
+  readonly place: string;
+}
+
+/** Every import of one file of the product by another, for its types alone included. */
+const imports: readonly Import[] = product.flatMap((file) => {
+  const source = parse(file);
+  const found: Import[] = [];
+  const add = (node: ts.Node | undefined): void => {
+    if (node === undefined || !ts.isStringLiteral(node) || !node.text.startsWith('.')) return;
+    const to = posix.join(posix.dirname(file.path), node.text).replace(/\.js$/, '.ts');
+    found.push({ from: file.path, to, place: placeOf(source, node) });
+  };
+  visit(source, (node) => {
+    if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) add(node.moduleSpecifier);
+    if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword)
+      add(node.arguments[0]);
+    if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) add(node.argument.literal);
+  });
+  return found;
+});
+
+const folderOf = (path: string): string => posix.dirname(path);
+const floorOf = new Map(folders.map(({ name }, floor) => [name, floor]));
+
+describe('the folders of the product', () => {
+  it('are those of the table in ARCHITECTURE.md, none with too many files', () => {
+    const files = new Map<string, number>();
+    for (const { path } of product) files.set(folderOf(path), (files.get(folderOf(path)) ?? 0) + 1);
+    expect([...floorOf.keys()].sort()).toEqual([...files.keys()].sort());
+    expect([...files].filter(([, count]) => count > filesMax)).toEqual([]);
+  });
+
+  it('import downwards only', () => {
+    const up = imports.filter(({ from, to }) => floorOf.get(folderOf(to))! > floorOf.get(folderOf(from))!);
+    expect(up.map(({ place, to }) => `${place} imports ${to}`)).toEqual([]);
+  });
+
+  it.each(folders)('$name imports what the table says', ({ name, imports: said }) => {
+    const found = new Set(
+      imports.filter(({ from }) => folderOf(from) === name).map(({ to }) => folderOf(to)),
+    );
+    found.delete(name);
+    expect([...found].sort()).toEqual([...said].sort());
+  });
+});
+
+it('agents and server use the engine through its door', () => {
+  const round = imports.filter(
+    ({ from, to }) => !from.startsWith('engine/') && to.startsWith('engine/') && to !== 'engine/index.ts',
+  );
+  expect(round.map(({ place, to }) => `${place} imports ${to}`)).toEqual([]);
+});
+
+it('no files import each other in a circle', () => {
+  const targets = new Map<string, string[]>();
+  for (const { from, to } of imports) targets.set(from, [...(targets.get(from) ?? []), to]);
+  const done = new Set<string>();
+  const circles: string[] = [];
+  const follow = (file: string, path: readonly string[]): void => {
+    if (path.includes(file)) circles.push([...path.slice(path.indexOf(file)), file].join(' -> '));
+    if (path.includes(file) || done.has(file)) return;
+    for (const next of targets.get(file) ?? []) follow(next, [...path, file]);
+    done.add(file);
+  };
+  for (const { path } of product) follow(path, []);
+  expect(circles).toEqual([]);
+});
