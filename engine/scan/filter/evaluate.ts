@@ -12,8 +12,7 @@ import { andRange, countRange, spreadBits } from '../../kernels/simd/bitmap.js';
 import { selectFloat64, selectInt64 } from '../../kernels/simd/compare.js';
 import { selectCodes } from '../../kernels/simd/dictionary-select.js';
 import { mayHaveExact } from './entry-filters.js';
-import { needlesOf } from './predicate.js';
-import type { PreparedCompare, PreparedInt, PreparedPredicate } from './predicate.js';
+import type { Comparison, IntComparison, PreparedPredicate } from './predicate.js';
 import { matchString, selectStrings } from './string-search.js';
 
 /**
@@ -27,56 +26,52 @@ export function evaluatePlain(
   to: number,
   out: Uint8Array,
 ): void {
-  if (predicate.kind === 'set') {
-    const [first, ...others] = predicate.members;
-    compare(first!, column, from, to, out);
-    const matches = others.length === 0 ? out : new Uint8Array(out.length);
-    for (const member of others) {
-      compare(member, column, from, to, matches);
-      orRange(out, matches, from, to);
-    }
-  } else {
-    compare(predicate, column, from, to, out);
+  const [first, ...others] = predicate.anyOf;
+  compare(first!, column, from, to, out);
+  const matches = others.length === 0 ? out : new Uint8Array(out.length);
+  for (const comparison of others) {
+    compare(comparison, column, from, to, matches);
+    orRange(out, matches, from, to);
   }
   if (column.validity !== null) andRange(out, column.validity, from, to);
 }
 
-/** As `evaluatePlain`; what it says of nulls is the caller's affair. */
+/** As `evaluatePlain`, but the bits of nulls are of any value. */
 function compare(
-  predicate: PreparedCompare,
+  comparison: Comparison,
   column: PlainColumn,
   from: number,
   to: number,
   out: Uint8Array,
 ): void {
-  if (predicate.kind === 'int') {
+  if (comparison.kind === 'int') {
     assert(column.kind === 'int64', `a column of ${column.kind} can't be compared with an integer`);
-    evaluateInt(predicate, column, from, to, out);
-  } else if (predicate.kind === 'float') {
+    evaluateInt(comparison, column, from, to, out);
+  } else if (comparison.kind === 'float') {
     assert(column.kind === 'float64', `a column of ${column.kind} can't be compared with a float`);
-    const flip = predicate.outside ? 0xff : 0;
-    selectFloat64(column.values, from, to, predicate.low, predicate.high, flip, out);
+    const flip = comparison.outside ? 0xff : 0;
+    selectFloat64(column.values, from, to, comparison.low, comparison.high, flip, out);
   } else {
     assert(column.kind === 'bytes', `a column of ${column.kind} can't be searched for a string`);
-    selectStrings(column, predicate.needle, from, to, out);
-    if (predicate.outside) flipRange(out, from, to);
+    selectStrings(column, comparison.needle, from, to, out);
+    if (comparison.outside) flipRange(out, from, to);
   }
 }
 
 function evaluateInt(
-  predicate: PreparedInt,
+  comparison: IntComparison,
   column: Int64Column,
   from: number,
   to: number,
   out: Uint8Array,
 ): void {
-  const { low, high } = predicate;
+  const { low, high } = comparison;
   if (low > high) {
     // The neighbour of the last integer is none.
     out.fill(0, from >> 3, (to + 7) >> 3);
     return;
   }
-  selectInt64(column.values, from, to, low, high, predicate.outside ? 0xff : 0, out);
+  selectInt64(column.values, from, to, low, high, comparison.outside ? 0xff : 0, out);
 }
 
 /**
@@ -95,8 +90,7 @@ export function wantedEntries(predicate: PreparedPredicate, column: DictionaryCo
 }
 
 /** Whether entries may match, as far as a filter of all entries tells. */
-function mayHaveEntries(predicate: PreparedPredicate, entries: BytesColumn): boolean {
-  const needles = needlesOf(predicate);
+function mayHaveEntries({ needles }: PreparedPredicate, entries: BytesColumn): boolean {
   return (
     needles.length === 0 ||
     needles.some((needle) => needle.op !== 'exact' || mayHaveExact(entries, needle.raw))
@@ -118,10 +112,9 @@ export function evaluateDictionary(
 /** Whether a row matches: for string columns of which earlier predicates have left few rows. */
 export function matchRow(predicate: PreparedPredicate, column: BytesColumn, row: number): boolean {
   if (!isValid(column.validity, row)) return false;
-  const members = predicate.kind === 'set' ? predicate.members : [predicate];
-  return members.some((member) => {
-    assert(member.kind === 'string', "a column of strings can't be compared with a number");
-    return matchString(column, member.needle, row) !== member.outside;
+  return predicate.anyOf.some((comparison) => {
+    assert(comparison.kind === 'string', "a column of strings can't be compared with a number");
+    return matchString(column, comparison.needle, row) !== comparison.outside;
   });
 }
 

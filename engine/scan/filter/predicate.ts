@@ -6,40 +6,34 @@ import { prepareNeedle } from './needle.js';
 import type { Needle } from './needle.js';
 import type { CompareOp, NeedleOp, Predicate, Query, StringOp } from '../plan/query.js';
 
-/** A comparison as the kernels take it. Ranges are inclusive. With `outside`, rows match that lie outside the range, or don't match the needle. */
-export type PreparedCompare = PreparedInt | PreparedFloat | PreparedString;
-
-/** A predicate: one comparison, or several of which one must hold. */
-export type PreparedPredicate = PreparedCompare | PreparedSet;
-
-export interface PreparedInt {
-  readonly kind: 'int';
+/**
+ * A filter as it is evaluated, prepared once a query: a row matches where one of the comparisons holds. Only filters on a set of values have
+ * several.
+ */
+export interface PreparedPredicate {
   readonly field: number;
-  readonly low: bigint;
-  readonly high: bigint;
+  readonly anyOf: readonly Comparison[];
+  /** Every value that matches holds one of these texts. Empty where values can match that hold none. */
+  readonly needles: readonly Needle[];
+}
+
+/** A comparison as the kernels take it. With `outside`, the values match that lie outside the range, or don't match the needle. */
+export type Comparison = IntComparison | FloatComparison | StringComparison;
+
+/** Both ends belong to the range. */
+export interface Range<T> {
+  readonly low: T;
+  readonly high: T;
   readonly outside: boolean;
 }
 
-export interface PreparedFloat {
-  readonly kind: 'float';
-  readonly field: number;
-  readonly low: number;
-  readonly high: number;
-  readonly outside: boolean;
-}
+export type IntComparison = { readonly kind: 'int' } & Range<bigint>;
+export type FloatComparison = { readonly kind: 'float' } & Range<number>;
 
-export interface PreparedString {
+export interface StringComparison {
   readonly kind: 'string';
-  readonly field: number;
   readonly needle: Needle;
   readonly outside: boolean;
-}
-
-export interface PreparedSet {
-  readonly kind: 'set';
-  readonly field: number;
-  /** Each selects the rows that equal one value. */
-  readonly members: readonly PreparedCompare[];
 }
 
 export const int64Min = -(2n ** 63n);
@@ -62,22 +56,23 @@ export function preparePredicates(query: Query, schema: Schema): PreparedPredica
 function preparePredicate(predicate: Predicate, schema: Schema): PreparedPredicate {
   const field = schema.fields[predicate.field];
   if (field === undefined) throw new LogstrataError('invalid', `there is no field number ${predicate.field}`);
-  if (predicate.kind === 'set') return prepareSet(predicate, schema);
-  return prepareCompare(predicate, field);
+  const members = predicate.kind === 'set' ? membersOf(predicate) : [predicate];
+  const anyOf = members.map((member) => comparisonOf(member, field));
+  return { field: predicate.field, anyOf, needles: needlesOf(anyOf) };
 }
 
-function prepareSet(set: Predicate & { kind: 'set' }, schema: Schema): PreparedSet {
-  const members = set.members.map((member) => {
-    const isEqual = member.kind !== 'set' && (member.op === 'eq' || member.op === 'exact');
-    if (!isEqual || member.field !== set.field)
-      throw new LogstrataError('invalid', 'a set has filters for equal values of its one field');
-    return prepareCompare(member, schema.fields[set.field]!);
-  });
+type SinglePredicate = Exclude<Predicate, { kind: 'set' }>;
+
+function membersOf({ field, members }: Predicate & { kind: 'set' }): SinglePredicate[] {
   if (members.length === 0) throw new LogstrataError('invalid', 'a set has at least one value');
-  return { kind: 'set', field: set.field, members };
+  return members.map((member) => {
+    if (member.kind !== 'set' && member.field === field && (member.op === 'eq' || member.op === 'exact'))
+      return member;
+    throw new LogstrataError('invalid', 'a set has filters for equal values of its one field');
+  });
 }
 
-function prepareCompare(predicate: Exclude<Predicate, { kind: 'set' }>, field: Field): PreparedCompare {
+function comparisonOf(predicate: SinglePredicate, field: Field): Comparison {
   if (predicate.kind !== predicateKind(field.type)) {
     throw new LogstrataError(
       'invalid',
@@ -86,18 +81,14 @@ function prepareCompare(predicate: Exclude<Predicate, { kind: 'set' }>, field: F
   }
   switch (predicate.kind) {
     case 'int':
-      return { kind: 'int', field: predicate.field, ...intRange(predicate.op, predicate.value) };
+      return { kind: 'int', ...intRange(predicate.op, predicate.value) };
     case 'float':
       if (Number.isNaN(predicate.value)) {
         throw new LogstrataError('invalid', `field "${field.name}" can't be compared with NaN`);
       }
-      return { kind: 'float', field: predicate.field, ...floatRange(predicate.op, predicate.value) };
+      return { kind: 'float', ...floatRange(predicate.op, predicate.value) };
     case 'string':
-      return {
-        kind: 'string',
-        field: predicate.field,
-        ...prepareString(predicate.op, predicate.value),
-      };
+      return stringComparison(predicate.op, predicate.value);
     default:
       return assertNever(predicate);
   }
@@ -110,26 +101,19 @@ const negated: Partial<Record<StringOp, NeedleOp>> = {
   not_suffix: 'suffix',
 };
 
-function prepareString(op: StringOp, value: string): Pick<PreparedString, 'needle' | 'outside'> {
+function stringComparison(op: StringOp, value: string): StringComparison {
   const opposite = negated[op];
-  return { needle: prepareNeedle(opposite ?? (op as NeedleOp), value), outside: opposite !== undefined };
+  const needle = prepareNeedle(opposite ?? (op as NeedleOp), value);
+  return { kind: 'string', needle, outside: opposite !== undefined };
 }
 
-/** Needles of which every value that matches holds one; none where nothing certain can be said of what matches. */
-export function needlesOf(predicate: PreparedPredicate): readonly Needle[] {
-  switch (predicate.kind) {
-    case 'int':
-    case 'float':
-      return [];
-    case 'string':
-      return predicate.outside || predicate.needle.folded.length === 0 ? [] : [predicate.needle];
-    case 'set': {
-      const needles = predicate.members.map(needlesOf);
-      return needles.every(({ length }) => length > 0) ? needles.flat() : [];
-    }
-    default:
-      return assertNever(predicate);
-  }
+function needlesOf(anyOf: readonly Comparison[]): Needle[] {
+  const needles = anyOf.flatMap((comparison) =>
+    comparison.kind === 'string' && !comparison.outside && comparison.needle.folded.length > 0
+      ? [comparison.needle]
+      : [],
+  );
+  return needles.length === anyOf.length ? needles : [];
 }
 
 function predicateKind(type: FieldType): Predicate['kind'] {
@@ -145,12 +129,6 @@ function predicateKind(type: FieldType): Predicate['kind'] {
     default:
       return assertNever(type);
   }
-}
-
-interface Range<T> {
-  readonly low: T;
-  readonly high: T;
-  readonly outside: boolean;
 }
 
 function intRange(op: CompareOp, value: bigint): Range<bigint> {

@@ -1,5 +1,5 @@
 import type { Column } from '../../columns/column.js';
-import type { PreparedPredicate } from './predicate.js';
+import type { Comparison, PreparedPredicate } from './predicate.js';
 import type { OpenRowGroup } from '../../store/reading/snapshot.js';
 
 /** A predicate, and what the row groups so far have shown of it. */
@@ -30,19 +30,16 @@ export function rank(ranked: RankedPredicate): number {
 }
 
 /** Before any column has been seen. */
-export function initialCost(predicate: PreparedPredicate): number {
-  return compareCost(predicate);
+export function initialCost({ anyOf }: PreparedPredicate): number {
+  return anyOf.reduce((sum, comparison) => sum + compareCost(comparison), 0);
 }
 
 /** Once its column has been seen. */
 export function costOf(predicate: PreparedPredicate, column: Column): number {
-  if (column.kind === 'dictionary') return dictionaryCost;
-  return compareCost(predicate);
+  return column.kind === 'dictionary' ? dictionaryCost : initialCost(predicate);
 }
 
-function compareCost(predicate: PreparedPredicate): number {
-  if (predicate.kind === 'set')
-    return predicate.members.reduce((sum, member) => sum + compareCost(member), 0);
-  if (predicate.kind !== 'string') return numericCost;
-  return predicate.needle.op === 'like' ? 40 : 5;
+function compareCost(comparison: Comparison): number {
+  if (comparison.kind !== 'string') return numericCost;
+  return comparison.needle.op === 'like' ? 40 : 5;
 }

@@ -25,7 +25,7 @@ import { StreamedSearch } from './streamed-search.js';
 import type { Pace } from '../../store/reading/pace.js';
 import type { RowGroupShare } from '../plan/plan.js';
 import type { Needle } from './needle.js';
-import { needlesOf, type PreparedPredicate } from './predicate.js';
+import type { PreparedPredicate } from './predicate.js';
 import type { ScanStats } from '../plan/query.js';
 import type { QueryThreads } from '../../store/reading/query-threads.js';
 import { selectTask } from './select-task.js';
@@ -120,7 +120,7 @@ export class RowGroupFilter {
       rowsPassed: 0,
     }));
     this.#searched = this.#ranked
-      .map((ranked) => ({ ranked, needles: needlesOf(ranked.predicate) }))
+      .map((ranked) => ({ ranked, needles: ranked.predicate.needles }))
       .filter(({ needles }) => needles.length > 0)
       .sort((a, b) => shortest(b.needles) - shortest(a.needles));
     this.#stats = stats;

@@ -1,6 +1,6 @@
 import type { KernelNeedle } from '../../kernels/block-search.js';
 import { searchedNeedleBytesMax } from '../../kernels/simd/block-search.js';
-import { needlesOf, type PreparedPredicate } from './predicate.js';
+import type { PreparedPredicate } from './predicate.js';
 import type { OpenRowGroup } from '../../store/reading/snapshot.js';
 import { lettersFoldingToAscii } from './string-search.js';
 import type { ReadCounters } from '../../store/reading/read-counters.js';
@@ -51,8 +51,7 @@ export class StreamedSearch {
 }
 
 /** The needles of a predicate; none where a row can match that holds none of a few known byte sequences. */
-function kernelNeedlesOf(predicate: PreparedPredicate): KernelNeedle[] {
-  const needles = needlesOf(predicate);
+function kernelNeedlesOf({ needles }: PreparedPredicate): KernelNeedle[] {
   if (needles.length > streamedNeedlesMax) return [];
   const isSearchable = needles.every(
     ({ op, kernel, asciiFolding }) =>
