@@ -7,7 +7,7 @@ import {
   type JsonColumn,
   type JsonTable,
 } from '../engine/kernels/json-rows.js';
-import { kernelBlock, writeJsonRows } from '../engine/kernels/simd/json-rows.js';
+import { kernelBlock, writeJsonRows } from '../engine/kernels/json-kernel.js';
 import type { KernelCase } from './kernel-case.js';
 import type { Strings, WebColumns } from './kernel-columns.js';
 import type { KernelMemory } from './kernel-memory.js';

@@ -1,15 +1,15 @@
-import * as plainPacking from '../engine/kernels/bit-packing.js';
-import * as plainDelta from '../engine/kernels/delta.js';
-import * as plainDictionary from '../engine/kernels/dictionary.js';
-import * as plainGrams from '../engine/kernels/grams.js';
-import * as plainLz4 from '../engine/kernels/lz4.js';
-import * as plainStrings from '../engine/kernels/plain-strings.js';
-import * as simdPacking from '../engine/kernels/simd/bit-packing.js';
-import * as simdDelta from '../engine/kernels/simd/delta.js';
-import * as simdDictionary from '../engine/kernels/simd/dictionary.js';
-import * as simdGrams from '../engine/kernels/simd/grams.js';
-import * as simdLz4 from '../engine/kernels/simd/lz4.js';
-import * as simdStrings from '../engine/kernels/simd/plain-strings.js';
+import * as plainPacking from '../test/kernels/plain/bit-packing.js';
+import * as plainDelta from '../test/kernels/plain/delta.js';
+import * as plainDictionary from '../test/kernels/plain/dictionary.js';
+import * as plainGrams from '../test/kernels/plain/grams.js';
+import * as plainLz4 from '../test/kernels/plain/lz4.js';
+import * as plainStrings from '../test/kernels/plain/plain-strings.js';
+import * as simdPacking from '../engine/kernels/bit-packing.js';
+import * as simdDelta from '../engine/kernels/delta.js';
+import * as simdDictionary from '../engine/kernels/dictionary.js';
+import * as simdGrams from '../engine/kernels/grams.js';
+import * as simdLz4 from '../engine/kernels/lz4.js';
+import * as simdStrings from '../engine/kernels/plain-strings.js';
 import type { KernelCase } from './kernel-case.js';
 import type { Strings, WebColumns } from './kernel-columns.js';
 
@@ -31,13 +31,12 @@ function bytesOf(array: Uint16Array | Uint32Array | Int32Array | BigInt64Array):
 }
 
 function lz4Cases(name: string, source: Uint8Array): KernelCase[] {
-  const target = new Uint8Array(plainLz4.lz4BytesMax(source.length));
-  const table = new Int32Array(plainLz4.lz4TableEntries);
+  const target = new Uint8Array(simdLz4.lz4BytesMax(source.length));
   const back = new Uint8Array(source.length);
-  const packed = target.slice(0, plainLz4.lz4Compress(source, target, table));
+  const packed = target.slice(0, plainLz4.lz4Compress(source, target));
   // Compressors may choose other matches; what they have in common is what comes back.
   const compressed = (compress: typeof plainLz4.lz4Compress): Uint8Array =>
-    target.subarray(0, compress(source, target, table));
+    target.subarray(0, compress(source, target));
   let checked = 0;
   return [
     sides(`LZ4 compress, ${name}`, source.length, plainLz4, simdLz4, (lz4) => {
@@ -94,7 +93,7 @@ function gramCases(name: string, strings: Strings, gramBytes: number): KernelCas
 
 function wordCases(name: string, values: BigInt64Array): KernelCase[] {
   const rows = values.length;
-  const encoded = new Uint8Array(plainDelta.deltaBytesMax(rows));
+  const encoded = new Uint8Array(simdDelta.deltaBytesMax(rows));
   const length = plainDelta.encodeDelta(values, rows, encoded, 0);
   const target = encoded.slice();
   const back = values.slice();

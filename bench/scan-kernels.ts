@@ -1,14 +1,13 @@
-import { countRange, listRange } from '../engine/kernels/bitmap.js';
-import { selectFloat64, selectInt64 } from '../engine/kernels/compare.js';
-import { selectCodes } from '../engine/kernels/dictionary-select.js';
-import { affixEnd, affixStart, kernelNeedle } from '../engine/kernels/simd/needle.js';
+import { affixEnd, affixStart, kernelNeedle } from '../engine/kernels/needle.js';
+import { countRange, listRange } from '../test/kernels/plain/bitmap.js';
+import { selectFloat64, selectInt64 } from '../test/kernels/plain/compare.js';
+import { selectCodes } from '../test/kernels/plain/dictionary-select.js';
 import {
-  buildSearchTables,
   selectContaining,
   selectEqual,
   selectPrefix,
   selectSuffix,
-} from '../engine/kernels/substring.js';
+} from '../test/kernels/plain/substring.js';
 import type { KernelCase } from './kernel-case.js';
 import type { Strings, WebColumns } from './kernel-columns.js';
 import type { KernelMemory } from './kernel-memory.js';
@@ -89,7 +88,6 @@ function stringCases(
   const offsetsAt = memory.place(offsets);
   return texts.flatMap((text): KernelCase[] => {
     const needle = Buffer.from(text);
-    const tables = buildSearchTables(needle);
     const { planes, length, first, second } = kernelNeedle(needle, true);
     const needleAt = memory.place(planes);
     const exactAt = memory.place(kernelNeedle(needle, false).planes);
@@ -102,7 +100,7 @@ function stringCases(
         name: `like "${text}", ${name}`,
         bytes: bytes.length,
         plain: () => {
-          selectContaining(offsets, bytes, tables, 0, rows, bits);
+          selectContaining(offsets, bytes, needle, 0, rows, bits);
           return bits;
         },
         kernel: () => {
@@ -162,7 +160,7 @@ function bitmapCases(rows: number, memory: KernelMemory): KernelCase[] {
       name: 'list a selection',
       bytes: bits.length,
       plain: () => new Uint8Array(listed.buffer, 0, 4 * listRange(bits, 0, rows & ~7, listed, 0)),
-      kernel: () => memory.view(rowsAt, 4 * kernels.listFirst(at, 0, rows & ~7, rows, rowsAt)),
+      kernel: () => memory.view(rowsAt, 4 * kernels.listRange32(at, 0, rows & ~7, rows, rowsAt)),
     },
   ];
 }

@@ -65,12 +65,11 @@ export { columnValue, type RecordBatch } from './columns/column.js';
 export { headerBytes, unpackBatch } from './columns/packed-batch.js';
 
 // Memory that kernels and threads share, and threads.
-export { copyBytes } from './kernels/simd/copy.js';
-export { addStripes } from './kernels/simd/xxh64.js';
-export { finishXxh64, newLanes, stripeBytes } from './kernels/xxh64.js';
+export { copyBytes } from './kernels/copy.js';
+export { addStripes, finishXxh64, newLanes, stripeBytes } from './kernels/xxh64.js';
 export { RangeArrays } from './memory/array-space.js';
 export { leaseMemory, type MemoryLease } from './memory/memory-lease.js';
-export { openScratch, type Scratch } from './memory/scratch.js';
+export { openScratchWithin, type Scratch } from './memory/scratch.js';
 export { foreignMemory, workingOn, type MemoryRange } from './memory/shared-memory.js';
 export { KernelModule, requireSimd, type KernelMemory } from './memory/wasm.js';
 export { InOrder } from './workers/in-order.js';

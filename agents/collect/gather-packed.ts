@@ -1,4 +1,5 @@
-import { rejectedLongLine } from '../frames/rejected-lines.js';
+import type { Frame } from '../lines/line-framing.js';
+import { continuationReason, frameEndsInLine, longLineReason } from '../frames/frame-decoder.js';
 import type { FollowedFile } from './logs/followed-file.js';
 import type { LineFrame } from './line-frame.js';
 
@@ -15,13 +16,15 @@ export async function gatherPacked(file: FollowedFile, frame: LineFrame): Promis
       file.role = 'done';
       return 'end';
     }
-    if (next.end > frame.room) return 'full';
+    const content = contentOf(next, offset);
+    if (content.length > frame.room) return 'full';
     const isLong = next.kind === 'long';
-    const contentBytes = isLong ? next.lengthBytes + (next.endsInLine ? 0 : 1) : next.end;
-    const reason = isLong ? rejectedLongLine(next, endsInLine).reasons[0]! : null;
+    const contentBytes = isLong ? next.lengthBytes + (next.ended ? 1 : 0) : content.length;
+    const longReason = isLong ? longLineReason(next.lengthBytes) : null;
+    const reason = isLong && endsInLine ? continuationReason : longReason;
     const continuesLine = endsInLine;
-    ({ endsInLine } = next);
-    frame.add(next.bytes.subarray(0, next.end), {
+    endsInLine = frameEndsInLine(next);
+    frame.add(content, {
       file,
       offset,
       contentBytes,
@@ -32,6 +35,12 @@ export async function gatherPacked(file: FollowedFile, frame: LineFrame): Promis
     });
     offset += contentBytes;
   }
+}
+
+/** The bytes of a frame from `offset` on: a byte order mark stands before the lines. */
+function contentOf(frame: Frame, offset: number): Uint8Array {
+  if (frame.kind === 'long') return frame.bytes;
+  return frame.bytes.subarray(frame.start - (frame.offset - offset), frame.end);
 }
 
 /** No lines, and with them that the content has no more. */

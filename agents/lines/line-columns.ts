@@ -1,4 +1,4 @@
-import { assert, openScratch, type Scratch, valueBytesMax } from '../../engine/index.js';
+import { assert, openScratchWithin, type Scratch, valueBytesMax } from '../../engine/index.js';
 import { lineKernelsOver } from './line-kernels.js';
 import { bufferOverheadBytes, type LineSplitter } from './line-splitter.js';
 
@@ -59,7 +59,7 @@ interface ColumnPlace {
 
 /**
  * Takes lines apart by kernels and makes columns of their fields, a window of text and a batch of lines at a time. A line that
- * the kernels don't take is said to be odd; its twin is the decoder of single lines in `agents/`, which takes every line.
+ * the kernels don't take is said to be odd; the decoder of single lines takes every line.
  *
  * Between `open` and the last look at a batch no other kernel may be called, since all share one memory.
  */
@@ -143,7 +143,7 @@ export class LineColumns {
         windowEnd = start + head.lastIndexOf(lineFeed) + 1;
       }
       if (windowEnd === start) return { scratch: null, windowEnd };
-      const scratch = openScratch(this.#sizeBytes(windowEnd - start));
+      const scratch = openScratchWithin(this.#sizeBytes(windowEnd - start));
       if (scratch !== null || sizeMax <= windowBytesMin) return { scratch, windowEnd };
     }
   }

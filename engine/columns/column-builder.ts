@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { heapArrays, type ArraySpace } from '../memory/array-space.js';
 import type { BytesColumn, Float64Column, Int64Column, Validity } from './column.js';
-import { copyBytes as copyArray, copyShifted } from '../kernels/simd/copy.js';
+import { copyBytes as copyArray, copyShifted } from '../kernels/copy.js';
 import { copyBytes, repairUtf8 } from '../terms/utf8.js';
 import { bitmapBytes } from '../kernels/bitmap.js';
 

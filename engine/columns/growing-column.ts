@@ -2,7 +2,7 @@ import { assert } from '../terms/assert.js';
 import { isValid, type PlainColumn, type Validity } from './column.js';
 import { LogstrataError } from '../terms/errors.js';
 import { hotBytesMax, hotRowsMax } from '../terms/limits.js';
-import { copyFromShared, copyShifted } from '../kernels/simd/copy.js';
+import { copyFromShared, copyShifted } from '../kernels/copy.js';
 import type { ZoneMap } from './zone-map.js';
 import { valueKinds, type FieldType } from '../terms/schema.js';
 import { bitmapBytes } from '../kernels/bitmap.js';

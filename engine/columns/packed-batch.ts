@@ -1,6 +1,6 @@
 import { assert } from '../terms/assert.js';
 import type { RangeArrays } from '../memory/array-space.js';
-import { copyBytes, copyShifted } from '../kernels/simd/copy.js';
+import { copyBytes, copyShifted } from '../kernels/copy.js';
 import type { Column, PlainColumn, RecordBatch, Validity } from './column.js';
 
 /**

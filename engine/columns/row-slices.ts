@@ -4,7 +4,7 @@ import { LogstrataError } from '../terms/errors.js';
 import { heapRoom, type Room } from '../memory/room.js';
 import { valueKinds, type FieldType, type Schema } from '../terms/schema.js';
 import { sharedMemory } from '../memory/shared-memory.js';
-import { copyBytes as copyArray, copyShifted } from '../kernels/simd/copy.js';
+import { copyBytes as copyArray, copyShifted } from '../kernels/copy.js';
 import { copyBytes } from '../terms/utf8.js';
 import { bitmapBytes } from '../kernels/bitmap.js';
 

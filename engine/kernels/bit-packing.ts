@@ -2,6 +2,9 @@
  * Dictionary codes as bits: the bit-packed runs of Parquet's RLE/bit-packing hybrid
  * (https://parquet.apache.org/docs/file-format/data-pages/encodings/#RLE), least significant bit first.
  */
+import { assert } from '../terms/assert.js';
+import { openScratch, scratchBytes } from '../memory/scratch.js';
+import { kernelsOver } from './kernels.js';
 
 /** Bits that the codes of `entries` dictionary entries need: 0 for one entry, at most 16. */
 export function codeBits(entries: number): number {
@@ -19,28 +22,21 @@ export function packCodes(
   target: Uint8Array,
   at: number,
 ): number {
-  let pending = 0;
-  let bits = 0;
-  for (let i = 0; i < count; i++) {
-    pending |= codes[i]! << bits;
-    bits += width;
-    while (bits >= 8) {
-      target[at++] = pending & 255;
-      pending >>>= 8;
-      bits -= 8;
-    }
-  }
-  const end = at + Math.ceil(((((count + 7) & ~7) - count) * width + bits) / 8);
-  while (at < end) {
-    target[at++] = pending & 255;
-    pending >>>= 8;
-  }
-  return at;
+  const bytes = Math.ceil(count / 8) * width;
+  const scratch = openScratch(scratchBytes(codes, count) + bytes);
+  const targetAt = scratch.target(target, at, bytes);
+  const codesAt = scratch.place(codes, 0, count);
+  kernelsOver(scratch).packCodes(codesAt, codes.BYTES_PER_ELEMENT, count, width, targetAt);
+  scratch.take(targetAt, target, at, bytes);
+  return at + bytes;
 }
 
+/** What `unpackCodes` keeps for a vector of codes: the bytes that each lies in, and its shift. */
+const windowsBytes = 64;
+
 /**
- * Unpacks `count` codes of `width` bits (1 to 16) from `source` at `at` into target[to, to + count). The caller has
- * checked that `source` holds them.
+ * Unpacks `count` codes of `width` bits (1 to 16, for codes of one byte 1 to 8) from `source` at `at` into target[to, to + count).
+ * The caller has checked that `source` holds them.
  */
 export function unpackCodes(
   source: Uint8Array,
@@ -50,24 +46,21 @@ export function unpackCodes(
   target: Uint8Array | Uint16Array,
   to: number,
 ): void {
-  const mask = (1 << width) - 1;
-  const end = to + count;
-  let pending = 0;
-  let bits = 0;
-  while (to < end) {
-    while (bits < width) {
-      pending |= source[at++]! << bits;
-      bits += 8;
-    }
-    target[to++] = pending & mask;
-    pending >>>= width;
-    bits -= width;
-  }
+  assert(width <= 8 * target.BYTES_PER_ELEMENT, 'codes fit their array');
+  const bytes = Math.ceil((count * width) / 8);
+  const scratch = openScratch(scratchBytes(source, bytes) + scratchBytes(target, count) + windowsBytes);
+  const sourceAt = scratch.place(source, at, at + bytes);
+  const targetAt = scratch.target(target, to, count);
+  const windows = scratch.room(windowsBytes);
+  const kernels = kernelsOver(scratch);
+  if (target instanceof Uint8Array) kernels.unpackCodes8(sourceAt, count, width, targetAt, windows);
+  else kernels.unpackCodes16(sourceAt, count, width, targetAt, windows);
+  scratch.take(targetAt, target, to, count);
 }
 
 /** The largest of codes[0, count), or -1 when there is none. */
 export function largestCode(codes: Uint8Array | Uint16Array, count: number): number {
-  let largest = -1;
-  for (let i = 0; i < count; i++) if (codes[i]! > largest) largest = codes[i]!;
-  return largest;
+  if (count === 0) return -1;
+  const scratch = openScratch(scratchBytes(codes, count));
+  return kernelsOver(scratch).largestCode(scratch.place(codes, 0, count), codes.BYTES_PER_ELEMENT, count);
 }

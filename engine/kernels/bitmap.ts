@@ -1,14 +1,13 @@
 /**
- * Selections as bitmaps: one bit a row, least significant first. Plain TypeScript twins of the SIMD kernels.
- * Bits past the rows are 0 in every bitmap given and in every bitmap returned.
+ * Selections as bitmaps: one bit a row, least significant first. Bits past the rows are 0 in every bitmap given and in every bitmap
+ * returned.
  */
+import { openScratch, scratchBytes } from '../memory/scratch.js';
+import { kernelsOver } from './kernels.js';
 
-const onesOfByte = buildOnes();
-
-function buildOnes(): Uint8Array {
-  const ones = new Uint8Array(256);
-  for (let i = 1; i < 256; i++) ones[i] = ones[i >> 1]! + (i & 1);
-  return ones;
+/** Bytes of the bitmap of `rows` rows, rounded up to whole 64-byte vectors. */
+export function bitmapBytes(rows: number): number {
+  return ((rows + 511) >> 9) << 6;
 }
 
 /** Sets the bits of the rows [from, to). */
@@ -36,33 +35,42 @@ export function flipRange(bits: Uint8Array, from: number, to: number): void {
 
 /** Keeps in `bits` the rows of [from, to) that are set in `other` too; `from` is a multiple of 8. */
 export function andRange(bits: Uint8Array, other: Uint8Array, from: number, to: number): void {
-  const end = (to + 7) >> 3;
-  for (let i = from >> 3; i < end; i++) bits[i]! &= other[i]!;
+  combine('andRange', bits, other, from, to);
 }
 
 /** Adds to `bits` the rows of [from, to) that are set in `other`; `from` is a multiple of 8. */
 export function orRange(bits: Uint8Array, other: Uint8Array, from: number, to: number): void {
-  const end = (to + 7) >> 3;
-  for (let i = from >> 3; i < end; i++) bits[i]! |= other[i]!;
+  combine('orRange', bits, other, from, to);
 }
 
-/** Removes from `bits` the rows of [from, to) that are set in `other`; `from` is a multiple of 8. */
-export function andNotRange(bits: Uint8Array, other: Uint8Array, from: number, to: number): void {
+function combine(
+  operation: 'andRange' | 'orRange',
+  bits: Uint8Array,
+  other: Uint8Array,
+  from: number,
+  to: number,
+): void {
+  const first = from >> 3;
   const end = (to + 7) >> 3;
-  for (let i = from >> 3; i < end; i++) bits[i]! &= ~other[i]!;
+  const scratch = openScratch(scratchBytes(bits, end - first) + scratchBytes(other, end - first));
+  // The bits are read as well as written: where they don't lie in the memory, a copy goes in and comes back.
+  const bitsAt = scratch.place(bits, first, end);
+  const otherAt = scratch.place(other, first, end);
+  kernelsOver(scratch)[operation](bitsAt - first, otherAt - first, from, to);
+  scratch.take(bitsAt, bits, first, end - first);
+}
+
+/** The first byte of the words of eight bytes that have the rows [from, to), and the byte behind the last. */
+function bytesOfRows(bits: Uint8Array, from: number, to: number): [first: number, end: number] {
+  return [(from >> 6) << 3, Math.min(bits.length, (to + 7) >> 3)];
 }
 
 /** How many rows of [from, to) are set. */
 export function countRange(bits: Uint8Array, from: number, to: number): number {
   if (from >= to) return 0;
-  const first = from >> 3;
-  const last = (to - 1) >> 3;
-  const head = (0xff << (from & 7)) & 0xff;
-  const tail = 0xff >> (7 - ((to - 1) & 7));
-  if (first === last) return onesOfByte[bits[first]! & head & tail]!;
-  let count = onesOfByte[bits[first]! & head]! + onesOfByte[bits[last]! & tail]!;
-  for (let i = first + 1; i < last; i++) count += onesOfByte[bits[i]!]!;
-  return count;
+  const [first, end] = bytesOfRows(bits, from, to);
+  const scratch = openScratch(scratchBytes(bits, end - first));
+  return kernelsOver(scratch).countRange(scratch.place(bits, first, end) - first, from, to);
 }
 
 /** Writes the set rows of [from, to), ascending, to `rows` from `at` on, which must have room; returns where it ended. */
@@ -73,25 +81,26 @@ export function listRange(
   rows: Uint16Array | Uint32Array,
   at: number,
 ): number {
-  let o = at;
-  const end = (to + 7) >> 3;
-  for (let i = from >> 3; i < end; i++) {
-    let byte = bits[i]!;
-    while (byte !== 0) {
-      const row = (i << 3) + (31 - Math.clz32(byte & -byte));
-      byte &= byte - 1;
-      if (row >= from && row < to) rows[o++] = row;
-    }
-  }
-  return o;
+  if (from >= to) return at;
+  const [first, end] = bytesOfRows(bits, from, to);
+  const room = Math.min(rows.length - at, to - from);
+  const scratch = openScratch(scratchBytes(bits, end - first) + scratchBytes(rows, room));
+  const rowsAt = scratch.target(rows, at, room);
+  const bitsAt = scratch.place(bits, first, end) - first;
+  const kernels = kernelsOver(scratch);
+  const listed =
+    rows instanceof Uint16Array
+      ? kernels.listRange16(bitsAt, from, to, room, rowsAt)
+      : kernels.listRange32(bitsAt, from, to, room, rowsAt);
+  scratch.take(rowsAt, rows, at, listed);
+  return at + listed;
 }
 
 /** Writes a byte for each of the first `count` bits: 1 where it is set, else 0. */
 export function spreadBits(bits: Uint8Array, count: number, bytes: Uint8Array): void {
-  for (let i = 0; i < count; i++) bytes[i] = (bits[i >> 3]! >> (i & 7)) & 1;
-}
-
-/** Bytes of the bitmap of `rows` rows, rounded up to whole 64-byte vectors. */
-export function bitmapBytes(rows: number): number {
-  return ((rows + 511) >> 9) << 6;
+  const bitsBytes = (count + 7) >> 3;
+  const scratch = openScratch(scratchBytes(bits, bitsBytes) + count);
+  const bytesAt = scratch.room(count);
+  kernelsOver(scratch).spreadBits(scratch.place(bits, 0, bitsBytes), count, bytesAt);
+  scratch.take(bytesAt, bytes, 0, count);
 }

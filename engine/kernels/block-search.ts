@@ -1,40 +1,92 @@
-/**
- * Needles looked for in a page as a whole, wherever its values begin and end. Plain TypeScript twin of the SIMD kernels.
- */
-import { lz4Decompress } from './lz4.js';
-
-/** A needle as the string kernels read it. */
-export interface KernelNeedle {
-  /** Three planes of equal size: the bytes; 0x20 where an ASCII letter counts in either case; 0xff for each byte. */
-  readonly planes: Uint8Array;
-  readonly length: number;
-  /** The places of the bytes that are looked for first. */
-  readonly first: number;
-  readonly second: number;
-}
+import { assert } from '../terms/assert.js';
+import { bufferBytes } from '../memory/allocator.js';
+import { sharedMemory } from '../memory/shared-memory.js';
+import { kernelsOver, type Kernels } from './kernels.js';
+import type { KernelNeedle } from './needle.js';
 
 /** `may`: one of the needles stands there, or it would take long to say that none does. */
 export type BlockVerdict = 'may' | 'none' | 'malformed';
 
-/** Whether one of the needles stands anywhere in `text`. */
-export function searchText(text: Uint8Array, needles: readonly KernelNeedle[]): BlockVerdict {
-  return needles.some((needle) => stands(text, needle)) ? 'may' : 'none';
+/** What is decompressed passes through so many bytes: of these, what matches reach back to stays, which is 64 KiB. */
+const windowBytes = 256 * 1024;
+/** Longer needles would not fit beside that. */
+export const searchedNeedleBytesMax = 4096;
+/** Address, length, and the two places of each. */
+const needleWords = 4;
+
+/** The room that a search for these needles takes beside what it goes through. */
+export function searchRoomBytes(needles: readonly KernelNeedle[]): number {
+  return needles.reduce(
+    (sum, { planes }) => sum + bufferBytes(planes.length),
+    bufferBytes(windowBytes) + bufferBytes(needles.length * needleWords * 4),
+  );
 }
 
-/** As `searchText`, for what the LZ4 block makes: `length` bytes, or it is malformed. */
-export function searchLz4(block: Uint8Array, length: number, needles: readonly KernelNeedle[]): BlockVerdict {
-  const text = new Uint8Array(length);
-  return lz4Decompress(block, text, length) === length ? searchText(text, needles) : 'malformed';
-}
+/**
+ * Looks for needles in a page that comes piece by piece, the one it has while that is in the nearest caches. What an LZ4 block makes is
+ * kept nowhere. One at a time in a thread.
+ */
+export class BlockSearch {
+  readonly #block: Uint8Array;
+  readonly #length: number | null;
+  readonly #needles: readonly KernelNeedle[];
+  readonly #kernels: Kernels;
+  readonly #needlesAt: number;
 
-function stands(text: Uint8Array, { planes, length, first, second }: KernelNeedle): boolean {
-  const folds = planes.length / 3;
-  const matches = (at: number, k: number): boolean => (text[at + k]! | planes[folds + k]!) === planes[k];
-  for (let at = 0; at + length <= text.length; at++) {
-    if (!matches(at, first) || !matches(at, second)) continue;
-    let k = 0;
-    while (k < length && matches(at, k)) k++;
-    if (k === length) return true;
+  /**
+   * @param block the page, whose bytes may be read later
+   * @param length what it makes when it is an LZ4 block; null when it is a text by itself
+   * @param room `searchRoomBytes`, followed by slack; lies in the kernels' memory, as the block does
+   */
+  constructor(block: Uint8Array, length: number | null, needles: readonly KernelNeedle[], room: Uint8Array) {
+    assert(
+      needles.every((needle) => needle.length > 0 && needle.length <= searchedNeedleBytesMax),
+      'needles that fit the window',
+    );
+    this.#block = block;
+    this.#length = length;
+    this.#needles = needles;
+    const memory = sharedMemory();
+    assert(memory.holds(block) && memory.holds(room), "a page in the kernels' memory");
+    this.#kernels = kernelsOver(memory);
+    const windowAt = room.byteOffset;
+    this.#needlesAt = windowAt + bufferBytes(windowBytes);
+    this.#layOut(room.subarray(bufferBytes(windowBytes)));
+    if (length === null) return;
+    this.#kernels.beginSearch(
+      block.byteOffset,
+      length,
+      windowAt,
+      windowBytes,
+      this.#needlesAt,
+      needles.length,
+    );
   }
-  return false;
+
+  /**
+   * Goes on: the first `upTo` bytes of the page have been read. `none` before all of them have been only says that there is nothing
+   * so far; nothing more may be asked after another answer.
+   */
+  take(upTo: number): BlockVerdict {
+    const isLast = upTo === this.#block.length;
+    const kernels = this.#kernels;
+    const at = this.#block.byteOffset;
+    if (this.#length !== null) return verdictOf(kernels.searchPiece(at + upTo, isLast ? 1 : 0));
+    return isLast ? verdictOf(kernels.searchText(at, upTo, this.#needlesAt, this.#needles.length)) : 'none';
+  }
+
+  /** Writes the descriptions of the needles, and behind them their planes. */
+  #layOut(room: Uint8Array): void {
+    const words = new Uint32Array(room.buffer, room.byteOffset, this.#needles.length * needleWords);
+    let at = bufferBytes(words.byteLength);
+    this.#needles.forEach(({ planes, length, first, second }, i) => {
+      words.set([room.byteOffset + at, length, first, second], i * needleWords);
+      room.set(planes, at);
+      at += bufferBytes(planes.length);
+    });
+  }
+}
+
+function verdictOf(result: number): BlockVerdict {
+  return result === 0 ? 'none' : result > 0 ? 'may' : 'malformed';
 }

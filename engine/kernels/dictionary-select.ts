@@ -1,5 +1,11 @@
+import { openScratch, scratchBytes } from '../memory/scratch.js';
+import { kernelsOver } from './kernels.js';
+
+/** The kernel for 8-bit codes reads a byte for each code that there can be. */
+const wantedBytes8 = 256;
+
 /**
- * Dictionary codes through a set of entries, into a bitmap. Plain TypeScript twin of the SIMD kernel.
+ * Dictionary codes through a set of entries, into a bitmap.
  *
  * `wanted` has one byte an entry: 1 to select its rows, else 0. `from` is a multiple of 8. The bytes of `out` for the
  * rows [from, to) are overwritten, bits past `to` with 0.
@@ -11,22 +17,20 @@ export function selectCodes(
   to: number,
   out: Uint8Array,
 ): void {
-  const whole = from + ((to - from) & ~7);
-  let row = from;
-  for (; row < whole; row += 8) {
-    out[row >> 3] =
-      wanted[codes[row]!]! |
-      (wanted[codes[row + 1]!]! << 1) |
-      (wanted[codes[row + 2]!]! << 2) |
-      (wanted[codes[row + 3]!]! << 3) |
-      (wanted[codes[row + 4]!]! << 4) |
-      (wanted[codes[row + 5]!]! << 5) |
-      (wanted[codes[row + 6]!]! << 6) |
-      (wanted[codes[row + 7]!]! << 7);
+  const first = from >> 3;
+  const outBytes = ((to + 7) >> 3) - first;
+  const scratch = openScratch(
+    scratchBytes(codes, to - from) + scratchBytes(out, outBytes) + Math.max(wantedBytes8, wanted.length),
+  );
+  const outAt = scratch.target(out, first, outBytes);
+  const codesAt = scratch.place(codes, from, to) - from * codes.BYTES_PER_ELEMENT;
+  if (codes instanceof Uint8Array) {
+    const wantedAt = scratch.clear(wantedBytes8);
+    scratch.view(wantedAt, wantedBytes8).set(wanted.subarray(0, wantedBytes8));
+    kernelsOver(scratch).selectCodes8(codesAt, wantedAt, from, to, outAt - first);
+  } else {
+    const wantedAt = scratch.place(wanted, 0, wanted.length);
+    kernelsOver(scratch).selectCodes16(codesAt, wantedAt, from, to, outAt - first);
   }
-  if (row < to) {
-    let byte = 0;
-    for (let bit = 0; row + bit < to; bit++) byte |= wanted[codes[row + bit]!]! << bit;
-    out[row >> 3] = byte;
-  }
+  scratch.take(outAt, out, first, outBytes);
 }

@@ -1,16 +1,13 @@
 /**
  * Dictionaries of the distinct values of a column, in the order of their first row. Open addressing over a table that
- * is never more than half full.
+ * is never more than half full. A column that has not repeated a single value in its first 16384 rows is one of ids or of
+ * messages, and is given up before the limit: a third of the pass is saved.
  */
-
-/**
- * A column that has not repeated a single value in its first rows is one of ids or of messages, and is given up before
- * the limit: a third of the pass is saved. Values drawn at random from as many as the limit allows repeat long before.
- */
-const rowsWithoutRepeatMax = 16384;
+import { openScratch } from '../memory/scratch.js';
+import { kernelsOver } from './kernels.js';
 
 /** Bits of the number of a table's slots: at least twice as many as entries. */
-export function tableBits(entriesMax: number): number {
+function tableBits(entriesMax: number): number {
   return Math.max(4, 33 - Math.clz32(entriesMax));
 }
 
@@ -27,64 +24,30 @@ export function numberBytes(
   codes: Uint16Array,
   firstRows: Uint32Array,
 ): number {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const start = offsets[0]!;
+  const end = offsets[count]!;
   const bits = tableBits(entriesMax);
-  const mask = (1 << bits) - 1;
-  const table = new Int32Array(1 << bits);
-  const hashes = new Int32Array(1 << bits);
-  let distinct = 0;
-  for (let row = 0; row < count; row++) {
-    const start = offsets[row]!;
-    const end = offsets[row + 1]!;
-    const hash = hashBytes(view, bytes, start, end);
-    let slot = (hash ^ (hash >>> 15)) & mask;
-    let code = -1;
-    while (code < 0) {
-      const entry = table[slot]!;
-      if (entry === 0) {
-        if (distinct === entriesMax || (distinct === row && row === rowsWithoutRepeatMax)) return -1;
-        firstRows[distinct] = row;
-        code = distinct++;
-        table[slot] = distinct;
-        hashes[slot] = hash;
-      } else if (hashes[slot] === hash) {
-        const first = firstRows[entry - 1]!;
-        const from = offsets[first]!;
-        if (offsets[first + 1]! - from === end - start && sameBytes(view, bytes, from, start, end - start))
-          code = entry - 1;
-      }
-      slot = (slot + 1) & mask;
-    }
-    codes[row] = code;
-  }
+  const scratch = openScratch(end - start + count * 6 + 4 + entriesMax * 4 + 2 ** bits * 8);
+  const codesAt = scratch.room(count * 2);
+  const firstRowsAt = scratch.room(entriesMax * 4);
+  const tableAt = scratch.room(2 ** bits * 8);
+  const offsetsAt = scratch.place(offsets, 0, count + 1);
+  const bytesAt = scratch.place(bytes, start, end) - start;
+  const kernels = kernelsOver(scratch);
+  const distinct = kernels.numberBytes(
+    bytesAt,
+    offsetsAt,
+    count,
+    entriesMax,
+    codesAt,
+    firstRowsAt,
+    tableAt,
+    bits,
+  );
+  if (distinct < 0) return -1;
+  scratch.take(codesAt, codes, 0, count);
+  scratch.take(firstRowsAt, firstRows, 0, distinct);
   return distinct;
-}
-
-function hashBytes(view: DataView, bytes: Uint8Array, start: number, end: number): number {
-  let hash = end - start;
-  if (hash >= 4) {
-    for (; start + 4 < end; start += 4) hash = mix(hash, view.getInt32(start, true));
-    return finish(mix(hash, view.getInt32(end - 4, true)));
-  }
-  for (; start < end; start++) hash = mix(hash, bytes[start]!);
-  return finish(hash);
-}
-
-function mix(hash: number, word: number): number {
-  const mixed = Math.imul(hash ^ word, 0x9e3779b1);
-  return mixed ^ (mixed >>> 15);
-}
-
-function finish(hash: number): number {
-  const mixed = Math.imul(hash, 0x85ebca6b);
-  return mixed ^ (mixed >>> 13);
-}
-
-function sameBytes(view: DataView, bytes: Uint8Array, a: number, b: number, length: number): boolean {
-  let k = 0;
-  for (; k + 4 <= length; k += 4) if (view.getInt32(a + k, true) !== view.getInt32(b + k, true)) return false;
-  for (; k < length; k++) if (bytes[a + k] !== bytes[b + k]) return false;
-  return true;
 }
 
 /** Like `numberBytes`, for 64-bit values as pairs of halves (low, high): integers, or doubles by their bits. */
@@ -96,30 +59,23 @@ export function numberWords(
   firstRows: Uint32Array,
 ): number {
   const bits = tableBits(entriesMax);
-  const mask = (1 << bits) - 1;
-  const table = new Int32Array(1 << bits);
-  let distinct = 0;
-  for (let row = 0; row < count; row++) {
-    const low = halves[2 * row]!;
-    const high = halves[2 * row + 1]!;
-    const hash = finish(mix(low, high));
-    let slot = (hash ^ (hash >>> 15)) & mask;
-    let code = -1;
-    while (code < 0) {
-      const entry = table[slot]!;
-      if (entry === 0) {
-        if (distinct === entriesMax || (distinct === row && row === rowsWithoutRepeatMax)) return -1;
-        firstRows[distinct] = row;
-        code = distinct++;
-        table[slot] = distinct;
-      } else {
-        const first = firstRows[entry - 1]!;
-        if (halves[2 * first] === low && halves[2 * first + 1] === high) code = entry - 1;
-      }
-      slot = (slot + 1) & mask;
-    }
-    codes[row] = code;
-  }
+  const scratch = openScratch(count * 10 + entriesMax * 4 + 2 ** bits * 4);
+  const valuesAt = scratch.place(halves, 0, count * 2);
+  const codesAt = scratch.room(count * 2);
+  const firstRowsAt = scratch.room(entriesMax * 4);
+  const tableAt = scratch.room(2 ** bits * 4);
+  const distinct = kernelsOver(scratch).numberWords(
+    valuesAt,
+    count,
+    entriesMax,
+    codesAt,
+    firstRowsAt,
+    tableAt,
+    bits,
+  );
+  if (distinct < 0) return -1;
+  scratch.take(codesAt, codes, 0, count);
+  scratch.take(firstRowsAt, firstRows, 0, distinct);
   return distinct;
 }
 

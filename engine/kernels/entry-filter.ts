@@ -1,7 +1,9 @@
 /**
  * Which strings a dictionary may have: a bitmap in which each sets two bits (a Bloom filter: Bloom 1970, "Space/time trade-offs in hash
- * coding with allowable errors"). Plain TypeScript twin of the kernel.
+ * coding with allowable errors").
  */
+import { openScratch, scratchBytes } from '../memory/scratch.js';
+import { kernelsOver } from './kernels.js';
 
 /** Bits for each entry, at least; of a bitmap that has no more, one string in twenty that is not there passes. */
 const bitsOfEntry = 8;
@@ -49,13 +51,19 @@ export function addEntries(
   shift: number,
   bitmap: Uint8Array,
 ): void {
-  for (let entry = 0; entry < entries; entry++) {
-    const hash = entryHash(bytes, offsets[entry]!, offsets[entry + 1]!);
-    const first = hash >>> shift;
-    const second = secondHash(hash) >>> shift;
-    bitmap[first >>> 3]! |= 1 << (first & 7);
-    bitmap[second >>> 3]! |= 1 << (second & 7);
-  }
+  const start = offsets[0]!;
+  const end = offsets[entries]!;
+  const scratch = openScratch(
+    scratchBytes(bytes, end - start) +
+      scratchBytes(offsets, entries + 1) +
+      scratchBytes(bitmap, bitmap.length),
+  );
+  const bytesAt = scratch.place(bytes, start, end) - start;
+  const offsetsAt = scratch.place(offsets, 0, entries + 1);
+  // The bits are read as well as written: where they don't lie in the memory, a copy goes in and comes back.
+  const bitmapAt = scratch.place(bitmap, 0, bitmap.length);
+  kernelsOver(scratch).addEntries(bytesAt, offsetsAt, entries, shift, bitmapAt);
+  scratch.take(bitmapAt, bitmap, 0, bitmap.length);
 }
 
 /** Whether a string of this hash may be among those that were added: false only when it is not. */

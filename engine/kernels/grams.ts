@@ -2,6 +2,8 @@
  * Hashed bitmaps of the grams (runs of 4 to 6 bytes) and trigrams in strings whose case is folded. The high bits of a
  * hash choose the bit, so that a bitmap of half the size is the union of each two neighbouring bits.
  */
+import { openScratch, scratchBytes } from '../memory/scratch.js';
+import { kernelsOver } from './kernels.js';
 
 const lastPrime = 0x9e3779b1 | 0;
 const olderPrime = 0x85ebca6b | 0;
@@ -39,30 +41,26 @@ export function addGrams(
   grams: Int32Array,
   trigrams: Int32Array,
 ): void {
-  const olderShift = (6 - gramBytes) * 8;
-  for (let row = from; row < to; row++) {
-    const start = offsets[row]!;
-    const end = offsets[row + 1]!;
-    let last = 0;
-    let older = 0;
-    let i = start;
-    for (const warmUpEnd = Math.min(end, start + gramBytes - 1); i < warmUpEnd; i++) {
-      older = (older >>> 8) | ((last & 255) << 8);
-      last = (last >>> 8) | (asciiFolds[bytes[i]!]! << 24);
-      if (i >= start + 2) {
-        const trigram = trigramBit(last, trigramBits);
-        trigrams[trigram >>> 5]! |= 1 << (trigram & 31);
-      }
-    }
-    for (; i < end; i++) {
-      older = (older >>> 8) | ((last & 255) << 8);
-      last = (last >>> 8) | (asciiFolds[bytes[i]!]! << 24);
-      const trigram = trigramBit(last, trigramBits);
-      trigrams[trigram >>> 5]! |= 1 << (trigram & 31);
-      const gram = gramBit(last, older >>> olderShift, gramBits);
-      grams[gram >>> 5]! |= 1 << (gram & 31);
-    }
-  }
+  const start = offsets[from]!;
+  const length = offsets[to]! - start;
+  const scratch = openScratch(length + (to - from + 1) * 4 + grams.byteLength + trigrams.byteLength * 9);
+  const kernels = kernelsOver(scratch);
+  // What lies in the kernels' memory stays as it is; a copy is folded where it lies.
+  const isHeld = scratchBytes(bytes, length) === 0;
+  const sourceAt = isHeld
+    ? scratch.place(bytes, start, start + length)
+    : scratch.copy(bytes, start, start + length);
+  const bytesAt = isHeld ? scratch.room(length) : sourceAt;
+  const offsetsAt = scratch.place(offsets, from, to + 1);
+  const gramsAt = scratch.copy(grams, 0, grams.length);
+  const trigramsAt = scratch.copy(trigrams, 0, trigrams.length);
+  const mapAt = scratch.clear(2 ** trigramBits);
+  kernels.foldAscii(sourceAt, length, bytesAt);
+  // Offsets stay as they are: the address that they count from is that of the text they belong to.
+  kernels.addGrams(bytesAt - start, offsetsAt, to - from, gramBytes, 32 - gramBits, gramsAt, mapAt);
+  kernels.addMap(mapAt, trigramBits, trigramsAt);
+  scratch.take(gramsAt, grams, 0, grams.length);
+  scratch.take(trigramsAt, trigrams, 0, trigrams.length);
 }
 
 /** Bits of the grams of `gramBytes` bytes (3 for trigrams) in a folded needle, in their order. */
@@ -81,45 +79,22 @@ export function needleBits(needle: Uint8Array, gramBytes: number, bits: number):
   return found;
 }
 
-/** Makes `half` the bitmap of half the size: each of its bits is set when one of two neighbours is. Returns how many are. */
-export function halveBitmap(bitmap: Int32Array, half: Int32Array): number {
-  for (let i = 0; i < half.length; i++) half[i] = pairs(bitmap[2 * i]!) | (pairs(bitmap[2 * i + 1]!) << 16);
-  return countBits(half);
-}
-
-/** The union of each two neighbouring bits, in the low 16 bits. */
-function pairs(word: number): number {
-  let bits = (word | (word >>> 1)) & 0x55555555;
-  bits = (bits | (bits >>> 1)) & 0x33333333;
-  bits = (bits | (bits >>> 2)) & 0x0f0f0f0f;
-  bits = (bits | (bits >>> 4)) & 0x00ff00ff;
-  return (bits | (bits >>> 8)) & 0xffff;
-}
-
-/** How many bits are set. */
-export function countBits(bitmap: Int32Array): number {
-  let ones = 0;
-  for (let i = 0; i < bitmap.length; i++) {
-    let word = bitmap[i]!;
-    word -= (word >>> 1) & 0x55555555;
-    word = (word & 0x33333333) + ((word >>> 2) & 0x33333333);
-    ones += Math.imul((word + (word >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
-  }
-  return ones;
-}
-
 /** Whether no byte is beyond ASCII. */
 export function isAscii(bytes: Uint8Array): boolean {
-  let seen = 0;
-  // The few bytes of a short view may hold no aligned word at all.
-  if (bytes.length < 8) {
-    for (let i = 0; i < bytes.length; i++) seen |= bytes[i]!;
-    return seen < 0x80;
-  }
-  const wordsAt = -bytes.byteOffset & 3;
-  const words = new Int32Array(bytes.buffer, bytes.byteOffset + wordsAt, (bytes.length - wordsAt) >> 2);
-  for (let i = 0; i < words.length; i++) seen |= words[i]!;
-  for (let i = 0; i < wordsAt; i++) seen |= bytes[i]!;
-  for (let i = wordsAt + words.length * 4; i < bytes.length; i++) seen |= bytes[i]!;
-  return (seen & 0x80808080) === 0;
+  const { length } = bytes;
+  const scratch = openScratch(scratchBytes(bytes, length));
+  return kernelsOver(scratch).isAscii(scratch.place(bytes, 0, length), length) !== 0;
+}
+
+/**
+ * Makes `half` the bitmap of half the size: each of its bits is set when one of two neighbours is. `bitmap` has a multiple of four words.
+ * Returns how many bits of the half are set.
+ */
+export function halveBitmap(bitmap: Int32Array, half: Int32Array): number {
+  const scratch = openScratch(scratchBytes(bitmap, bitmap.length) + scratchBytes(half, half.length));
+  const bitmapAt = scratch.place(bitmap, 0, bitmap.length);
+  const halfAt = scratch.target(half, 0, half.length);
+  const ones = kernelsOver(scratch).halveBitmap(bitmapAt, bitmap.byteLength, halfAt);
+  scratch.take(halfAt, half, 0, half.length);
+  return ones;
 }

@@ -5,10 +5,8 @@ import { KernelModule, type KernelMemory } from '../memory/wasm.js';
  * made with; counts are unsigned, results signed 32-bit integers.
  */
 export interface Kernels {
-  scratchBase(): number;
   copyBytes(target: number, source: number, length: number): void;
   copyShifted(target: number, source: number, count: number, shift: number): void;
-  lz4TableBytes(): number;
   lz4Compress(source: number, length: number, target: number, table: number): number;
   lz4Decompress(source: number, sourceBytes: number, target: number, length: number): number;
   beginSearch(
@@ -84,11 +82,9 @@ export interface Kernels {
   ): void;
   andRange(bits: number, other: number, from: number, to: number): void;
   orRange(bits: number, other: number, from: number, to: number): void;
-  andNotRange(bits: number, other: number, from: number, to: number): void;
   countRange(bits: number, from: number, to: number): number;
-  listFirst(bits: number, from: number, to: number, most: number, rows: number): number;
-  listFirst16(bits: number, from: number, to: number, most: number, rows: number): number;
-  listLast(bits: number, from: number, to: number, most: number, rows: number): number;
+  listRange32(bits: number, from: number, to: number, most: number, rows: number): number;
+  listRange16(bits: number, from: number, to: number, most: number, rows: number): number;
   spreadBits(bits: number, count: number, bytes: number): void;
   selectCodes8(codes: number, wanted: number, from: number, to: number, out: number): void;
   selectCodes16(codes: number, wanted: number, from: number, to: number, out: number): void;

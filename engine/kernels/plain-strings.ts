@@ -2,7 +2,8 @@
  * Strings in Parquet's PLAIN encoding (https://parquet.apache.org/docs/file-format/data-pages/encodings/#PLAIN): each
  * behind its length, 4 bytes little-endian. Row r is bytes[offsets[r], offsets[r + 1]).
  */
-import { copyBytes } from '../terms/utf8.js';
+import { openScratch, scratchBytes } from '../memory/scratch.js';
+import { kernelsOver } from './kernels.js';
 
 /** Writes the first `rows` strings to `target`, which has room. Returns the bytes written. */
 export function encodePlainStrings(
@@ -11,23 +12,19 @@ export function encodePlainStrings(
   rows: number,
   target: Uint8Array,
 ): number {
-  let at = 0;
-  for (let row = 0; row < rows; row++) {
-    const start = offsets[row]!;
-    const end = offsets[row + 1]!;
-    const length = end - start;
-    target[at] = length & 255;
-    target[at + 1] = (length >>> 8) & 255;
-    target[at + 2] = (length >>> 16) & 255;
-    target[at + 3] = length >>> 24;
-    copyBytes(bytes, start, end, target, at + 4);
-    at += 4 + length;
-  }
-  return at;
+  const start = offsets[0]!;
+  const end = offsets[rows]!;
+  const writtenBytes = end - start + rows * 4;
+  const scratch = openScratch(
+    scratchBytes(bytes, end - start) + scratchBytes(offsets, rows + 1) + scratchBytes(target, writtenBytes),
+  );
+  const offsetsAt = scratch.place(offsets, 0, rows + 1);
+  const bytesAt = scratch.place(bytes, start, end) - start;
+  const targetAt = scratch.target(target, 0, writtenBytes);
+  const written = kernelsOver(scratch).encodePlain(bytesAt, offsetsAt, rows, targetAt);
+  scratch.take(targetAt, target, 0, written);
+  return written;
 }
-
-/** Bytes that a loop copies faster than a call of `set` on a fresh view. */
-const copyLoopBytesMax = 64;
 
 /**
  * Reads the `count` strings that `source` consists of to `bytes`, which has room for `source.length - 4 * count`, and
@@ -39,22 +36,16 @@ export function decodePlainStrings(
   bytes: Uint8Array,
   offsets: Uint32Array,
 ): number {
-  const end = source.length;
-  const view = new DataView(source.buffer, source.byteOffset, end);
-  const bytesMax = end - 4 * count;
-  let from = 0;
-  let at = 0;
-  offsets[0] = 0;
-  for (let row = 0; row < count; row++) {
-    if (end - from < 4) return -1;
-    const length = view.getUint32(from, true);
-    from += 4;
-    if (length > end - from || length > bytesMax - at) return -1;
-    if (length > copyLoopBytesMax) bytes.set(source.subarray(from, from + length), at);
-    else for (let k = 0; k < length; k++) bytes[at + k] = source[from + k]!;
-    from += length;
-    at += length;
-    offsets[row + 1] = at;
-  }
-  return from === end ? at : -1;
+  const bytesMax = Math.max(0, source.length - count * 4);
+  const scratch = openScratch(
+    scratchBytes(source, source.length) + scratchBytes(bytes, bytesMax) + scratchBytes(offsets, count + 1),
+  );
+  const sourceAt = scratch.place(source, 0, source.length);
+  const bytesAt = scratch.target(bytes, 0, bytesMax);
+  const offsetsAt = scratch.target(offsets, 0, count + 1);
+  const written = kernelsOver(scratch).decodePlain(sourceAt, source.length, count, bytesAt, offsetsAt);
+  if (written < 0) return -1;
+  scratch.take(bytesAt, bytes, 0, written);
+  scratch.take(offsetsAt, offsets, 0, count + 1);
+  return written;
 }

@@ -1,3 +1,6 @@
+import { openScratch, scratchBytes } from '../memory/scratch.js';
+import { kernelsOver } from './kernels.js';
+
 /** The rows of the least and the greatest string. */
 export interface BoundRows {
   readonly minRow: number;
@@ -9,25 +12,14 @@ export interface BoundRows {
  * bytes[offsets[r], offsets[r + 1]).
  */
 export function boundRows(bytes: Uint8Array, offsets: Uint32Array, rows: number): BoundRows {
-  let minRow = 0;
-  let maxRow = 0;
-  for (let row = 1; row < rows; row++) {
-    if (compareRows(bytes, offsets, row, minRow) < 0) minRow = row;
-    else if (compareRows(bytes, offsets, row, maxRow) > 0) maxRow = row;
-  }
-  return { minRow, maxRow };
-}
-
-/** Negative, zero or positive in the order of unsigned bytes. */
-function compareRows(bytes: Uint8Array, offsets: Uint32Array, a: number, b: number): number {
-  const startA = offsets[a]!;
-  const startB = offsets[b]!;
-  const lengthA = offsets[a + 1]! - startA;
-  const lengthB = offsets[b + 1]! - startB;
-  const shared = Math.min(lengthA, lengthB);
-  for (let k = 0; k < shared; k++) {
-    const difference = bytes[startA + k]! - bytes[startB + k]!;
-    if (difference !== 0) return difference;
-  }
-  return lengthA - lengthB;
+  const start = offsets[0]!;
+  const end = offsets[rows]!;
+  const scratch = openScratch(scratchBytes(bytes, end - start) + scratchBytes(offsets, rows + 1) + 8);
+  const bytesAt = scratch.place(bytes, start, end) - start;
+  const offsetsAt = scratch.place(offsets, 0, rows + 1);
+  const foundAt = scratch.room(8);
+  kernelsOver(scratch).boundRows(bytesAt, offsetsAt, rows, foundAt);
+  const { buffer, byteOffset } = scratch.view(foundAt, 8);
+  const [minRow, maxRow] = new Uint32Array(buffer, byteOffset, 2);
+  return { minRow: minRow!, maxRow: maxRow! };
 }

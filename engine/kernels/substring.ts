@@ -1,10 +1,13 @@
 /**
- * Strings of a column's bytes compared with a needle, ASCII letters without regard to case, into a bitmap.
- * Plain TypeScript twins of the SIMD kernels. What ASCII folding can't tell is the caller's affair.
+ * Strings of a column's bytes compared with a needle, ASCII letters without regard to case unless said otherwise. What ASCII folding
+ * can't tell is the caller's affair.
  *
- * Row r is bytes[offsets[r], offsets[r + 1]). `from` is a multiple of 8; the bytes of `out` for the rows [from, to) are
- * overwritten, bits past `to` with 0. Needles are folded (no upper-case ASCII letter) unless said otherwise.
+ * Row r is bytes[offsets[r], offsets[r + 1]). Kernels look at the rows [from, to), of which `from` is a multiple of 8; the bytes of
+ * `out` for these rows are overwritten, bits past `to` with 0.
  */
+import { openScratch, scratchBytes, type Scratch } from '../memory/scratch.js';
+import { kernelsOver } from './kernels.js';
+import { affixEnd, affixStart, type KernelNeedle } from './needle.js';
 
 /** Byte → the byte with an ASCII letter in lower case. */
 export const asciiFold = buildAsciiFold();
@@ -31,69 +34,6 @@ export function equalAt(bytes: Uint8Array, at: number, needle: Uint8Array): bool
   return true;
 }
 
-/** Rows that are the needle, byte for byte (which is not folded). */
-export function selectEqual(
-  offsets: Uint32Array,
-  bytes: Uint8Array,
-  needle: Uint8Array,
-  from: number,
-  to: number,
-  out: Uint8Array,
-): void {
-  const length = needle.length;
-  for (let row = from; row < to; row += 8) {
-    const end = row + 8 < to ? row + 8 : to;
-    let byte = 0;
-    for (let r = row, bit = 1; r < end; r++, bit <<= 1) {
-      const start = offsets[r]!;
-      if (offsets[r + 1]! - start === length && equalAt(bytes, start, needle)) byte |= bit;
-    }
-    out[row >> 3] = byte;
-  }
-}
-
-/** Rows that begin with the needle. */
-export function selectPrefix(
-  offsets: Uint32Array,
-  bytes: Uint8Array,
-  needle: Uint8Array,
-  from: number,
-  to: number,
-  out: Uint8Array,
-): void {
-  const length = needle.length;
-  for (let row = from; row < to; row += 8) {
-    const end = row + 8 < to ? row + 8 : to;
-    let byte = 0;
-    for (let r = row, bit = 1; r < end; r++, bit <<= 1) {
-      const start = offsets[r]!;
-      if (offsets[r + 1]! - start >= length && foldedEqualAt(bytes, start, needle)) byte |= bit;
-    }
-    out[row >> 3] = byte;
-  }
-}
-
-/** Rows that end with the needle. */
-export function selectSuffix(
-  offsets: Uint32Array,
-  bytes: Uint8Array,
-  needle: Uint8Array,
-  from: number,
-  to: number,
-  out: Uint8Array,
-): void {
-  const length = needle.length;
-  for (let row = from; row < to; row += 8) {
-    const end = row + 8 < to ? row + 8 : to;
-    let byte = 0;
-    for (let r = row, bit = 1; r < end; r++, bit <<= 1) {
-      const stop = offsets[r + 1]!;
-      if (stop - offsets[r]! >= length && foldedEqualAt(bytes, stop - length, needle)) byte |= bit;
-    }
-    out[row >> 3] = byte;
-  }
-}
-
 /** What a search needs to know of its needle, computed once a query. */
 export interface SearchTables {
   /** Folded; not empty. */
@@ -102,19 +42,15 @@ export interface SearchTables {
   readonly skips: Int32Array;
   /** Length of the longest border of the needle's first i + 1 bytes (Knuth, Morris, Pratt). */
   readonly borders: Int32Array;
-  /** No byte of the needle is an ASCII letter: the machine's own search finds it. */
-  readonly letterless: boolean;
 }
 
 /** Prepares a search for `needle`, which is folded and not empty. */
 export function buildSearchTables(needle: Uint8Array): SearchTables {
   const last = needle.length - 1;
   const skips = new Int32Array(256).fill(needle.length);
-  let letterless = true;
   for (let i = 0; i <= last; i++) {
     const byte = needle[i]!;
     const isLetter = byte >= 0x61 && byte <= 0x7a;
-    if (isLetter) letterless = false;
     if (i === last) break;
     skips[byte] = last - i;
     if (isLetter) skips[byte & 0xdf] = last - i;
@@ -125,7 +61,7 @@ export function buildSearchTables(needle: Uint8Array): SearchTables {
     if (needle[i] === needle[border]) border++;
     borders[i] = border;
   }
-  return { needle, skips, borders, letterless };
+  return { needle, skips, borders };
 }
 
 /** A search that has compared this many bytes more than it has passed changes to the linear one. */
@@ -184,35 +120,122 @@ export function rowAt(offsets: Uint32Array, row: number, to: number, at: number)
   return low;
 }
 
+/** The column and the needle where the kernel finds them. */
+interface Placed {
+  readonly scratch: Scratch;
+  readonly bytesAt: number;
+  readonly offsetsAt: number;
+  readonly needleAt: number;
+  /** Where the bits of row 0 would be. */
+  readonly outAt: number;
+}
+
+/** Has `search` write the bits of the rows [from, to) to `out`. */
+function select(
+  offsets: Uint32Array,
+  bytes: Uint8Array,
+  needle: KernelNeedle,
+  from: number,
+  to: number,
+  out: Uint8Array,
+  search: (placed: Placed) => void,
+): void {
+  const start = offsets[from]!;
+  const length = offsets[to]! - start;
+  const first = from >> 3;
+  const outBytes = ((to + 7) >> 3) - first;
+  const scratch = openScratch(
+    scratchBytes(bytes, length) +
+      scratchBytes(offsets, to - from + 1) +
+      scratchBytes(out, outBytes) +
+      needle.planes.length,
+  );
+  const outAt = scratch.target(out, first, outBytes);
+  search({
+    scratch,
+    outAt: outAt - first,
+    // Offsets stay as they are: the address that they count from is that of the text they belong to.
+    bytesAt: scratch.place(bytes, start, start + length) - start,
+    offsetsAt: scratch.place(offsets, from, to + 1) - from * 4,
+    needleAt: scratch.place(needle.planes, 0, needle.planes.length),
+  });
+  scratch.take(outAt, out, first, outBytes);
+}
+
 /**
- * Rows that contain the needle. The bytes of all rows are searched as one text; a hit that crosses the end of its row
- * is none, and then no later place in that row can be one either.
+ * Rows that contain the needle, which `tables` is for. The kernel gives text up that is so periodic that it compares far more bytes than
+ * it passes: then rows are searched one by one, in linear time.
  */
 export function selectContaining(
   offsets: Uint32Array,
   bytes: Uint8Array,
   tables: SearchTables,
+  needle: KernelNeedle,
   from: number,
   to: number,
   out: Uint8Array,
 ): void {
+  const { length, first, second } = needle;
+  let found = 0;
+  select(offsets, bytes, needle, from, to, out, ({ scratch, bytesAt, offsetsAt, needleAt, outAt }) => {
+    const kernels = kernelsOver(scratch);
+    found = kernels.selectContaining(bytesAt, offsetsAt, from, to, needleAt, length, first, second, outAt);
+  });
+  if (found >= 0) return;
   out.fill(0, from >> 3, (to + 7) >> 3);
-  const length = tables.needle.length;
-  const end = offsets[to]!;
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, end);
-  let row = from;
-  while (row < to) {
-    // A row shorter than the needle can't hold it; passing over such rows keeps the whole search linear.
-    if (offsets[row + 1]! - offsets[row]! < length) {
-      row++;
-      continue;
-    }
-    const at = tables.letterless
-      ? text.indexOf(tables.needle, offsets[row])
-      : findFolded(bytes, offsets[row]!, end, tables);
-    if (at < 0) return;
-    row = rowAt(offsets, row, to, at);
-    if (at + length <= offsets[row + 1]!) out[row >> 3]! |= 1 << (row & 7);
-    row++;
+  for (let row = from; row < to; row++) {
+    if (findFolded(bytes, offsets[row]!, offsets[row + 1]!, tables) >= 0) out[row >> 3]! |= 1 << (row & 7);
   }
+}
+
+/** Rows that are the needle, byte for byte, case and all. */
+export function selectEqual(
+  offsets: Uint32Array,
+  bytes: Uint8Array,
+  needle: KernelNeedle,
+  from: number,
+  to: number,
+  out: Uint8Array,
+): void {
+  select(offsets, bytes, needle, from, to, out, ({ scratch, bytesAt, offsetsAt, needleAt, outAt }) =>
+    kernelsOver(scratch).selectEqual(bytesAt, offsetsAt, from, to, needleAt, needle.length, outAt),
+  );
+}
+
+/** Rows that begin with the needle. */
+export function selectPrefix(
+  offsets: Uint32Array,
+  bytes: Uint8Array,
+  needle: KernelNeedle,
+  from: number,
+  to: number,
+  out: Uint8Array,
+): void {
+  selectAffix(offsets, bytes, needle, affixStart, from, to, out);
+}
+
+/** Rows that end with the needle. */
+export function selectSuffix(
+  offsets: Uint32Array,
+  bytes: Uint8Array,
+  needle: KernelNeedle,
+  from: number,
+  to: number,
+  out: Uint8Array,
+): void {
+  selectAffix(offsets, bytes, needle, affixEnd, from, to, out);
+}
+
+function selectAffix(
+  offsets: Uint32Array,
+  bytes: Uint8Array,
+  needle: KernelNeedle,
+  kind: number,
+  from: number,
+  to: number,
+  out: Uint8Array,
+): void {
+  select(offsets, bytes, needle, from, to, out, ({ scratch, bytesAt, offsetsAt, needleAt, outAt }) =>
+    kernelsOver(scratch).selectAffix(bytesAt, offsetsAt, from, to, needleAt, needle.length, kind, outAt),
+  );
 }

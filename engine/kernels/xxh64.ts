@@ -2,6 +2,8 @@
  * XXH64 with seed 0 (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md): a hash that tells contents apart some
  * five times as fast as SHA-256. It withstands chance, and nobody who wants two contents to be taken for one.
  */
+import { openScratch, scratchBytes } from '../memory/scratch.js';
+import { kernelsOver } from './kernels.js';
 
 /** What is hashed at once: eight bytes for each of four lanes. */
 export const stripeBytes = 32;
@@ -18,50 +20,20 @@ export function newLanes(): Uint32Array {
   return new Uint32Array(lanes.buffer);
 }
 
-const [prime1Low, prime1High] = halvesOf(prime1);
-const [prime2Low, prime2High] = halvesOf(prime2);
-
-function halvesOf(value: bigint): [low: number, high: number] {
-  return [Number(value & 0xffffffffn), Number(value >> 32n)];
-}
-
-/**
- * The high half of the product of two unsigned 32-bit numbers. As a double the product is wrong by some thousands at most, and without
- * its low half it is a multiple of 2^32: so the nearest one is right.
- */
-function highProduct(a: number, b: number, low: number): number {
-  return ((a * b - low) * 2 ** -32 + 0.5) >>> 0;
-}
+/** What does not lie in the kernels' memory is copied there in pieces that stay in the processor's cache. */
+const copiedBytesMax = 64 * 1024;
 
 /** Takes the whole stripes of `bytes` into the lanes; what is behind the last one is left. */
 export function addStripes(lanes: Uint32Array, bytes: Uint8Array): void {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  const end = bytes.length - stripeBytes;
-  for (let lane = 0; lane < 4; lane++) {
-    let low = lanes[2 * lane]!;
-    let high = lanes[2 * lane + 1]!;
-    for (let at = 0; at <= end; at += stripeBytes) {
-      const inputLow = view.getUint32(at + 8 * lane, true);
-      const inputHigh = view.getUint32(at + 8 * lane + 4, true);
-      const addedLow = Math.imul(inputLow, prime2Low) >>> 0;
-      const sumLow = low + addedLow;
-      const sumHigh =
-        high +
-        highProduct(inputLow, prime2Low, addedLow) +
-        Math.imul(inputLow, prime2High) +
-        Math.imul(inputHigh, prime2Low) +
-        (sumLow >= 2 ** 32 ? 1 : 0);
-      const turnedLow = ((sumLow << 31) | (sumHigh >>> 1)) >>> 0;
-      const turnedHigh = (sumHigh << 31) | ((sumLow | 0) >>> 1);
-      low = Math.imul(turnedLow, prime1Low) >>> 0;
-      high =
-        (highProduct(turnedLow, prime1Low, low) +
-          Math.imul(turnedLow, prime1High) +
-          Math.imul(turnedHigh, prime1Low)) >>>
-        0;
-    }
-    lanes[2 * lane] = low;
-    lanes[2 * lane + 1] = high;
+  const isHeld = scratchBytes(bytes, 1) === 0;
+  const pieceBytes = isHeld ? bytes.length : copiedBytesMax;
+  for (let from = 0; from + stripeBytes <= bytes.length; from += pieceBytes) {
+    const to = Math.min(bytes.length, from + pieceBytes);
+    const scratch = openScratch(lanes.byteLength + (isHeld ? 0 : to - from));
+    const lanesAt = scratch.copy(lanes, 0, lanes.length);
+    const pieceAt = scratch.place(bytes, from, to);
+    kernelsOver(scratch).xxh64Stripes(lanesAt, pieceAt, Math.floor((to - from) / stripeBytes));
+    scratch.take(lanesAt, lanes, 0, lanes.length);
   }
 }
 

@@ -154,7 +154,7 @@ export function foreignMemory({ memory, memoryId }: MemoryRange): SharedMemory {
 
 /**
  * Calls `use` while the kernels of this thread work on a foreign memory, with the scratch that its owner has lent. What does
- * not fit there runs without kernels.
+ * not fit there is copied to a spare memory of this thread.
  */
 export function workingOn<T>(memory: SharedMemory, scratch: ScratchPlace, use: () => T): T {
   const before = own;

@@ -1,9 +1,8 @@
 import type { BytesColumn, Column, DictionaryColumn, PlainColumn, Validity } from '../columns/column.js';
 import { bufferBytes } from '../memory/allocator.js';
-import { codeBits } from '../kernels/bit-packing.js';
-import { largestCode, unpackCodes } from '../kernels/simd/bit-packing.js';
-import { decodeDelta, decodeLengths } from '../kernels/simd/delta.js';
-import { decodePlainStrings } from '../kernels/simd/plain-strings.js';
+import { codeBits, largestCode, unpackCodes } from '../kernels/bit-packing.js';
+import { decodeDelta, decodeLengths } from '../kernels/delta.js';
+import { decodePlainStrings } from '../kernels/plain-strings.js';
 import { spreadCodes, spreadOffsets, spreadWords } from '../kernels/spread.js';
 import { decodeLevels } from '../kernels/validity.js';
 import { dictionaryEntriesMax, pageBytesMax } from '../terms/limits.js';

@@ -1,9 +1,9 @@
 import { assert } from '../terms/assert.js';
 import { plainColumn } from '../columns/batch.js';
 import type { BytesColumn, Column, PlainColumn } from '../columns/column.js';
-import { copyBytes } from '../kernels/simd/copy.js';
-import { crc32 } from '../kernels/simd/crc32.js';
-import { encodeDelta } from '../kernels/simd/delta.js';
+import { copyBytes } from '../kernels/copy.js';
+import { crc32 } from '../kernels/crc32.js';
+import { encodeDelta } from '../kernels/delta.js';
 import { encodeLevels, levelBytesMax } from '../kernels/validity.js';
 import type { Compress } from './compression.js';
 import { heapRoom, type Room } from '../memory/room.js';

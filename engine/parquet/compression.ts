@@ -1,7 +1,6 @@
 import * as zlib from 'node:zlib';
 import * as zstdWasm from '@bokuweb/zstd-wasm';
-import { lz4BytesMax, lz4TableEntries } from '../kernels/lz4.js';
-import { lz4Compress, lz4Decompress } from '../kernels/simd/lz4.js';
+import { lz4BytesMax, lz4Compress, lz4Decompress } from '../kernels/lz4.js';
 
 /** Compresses pages. The result is valid until the next call; it may lie in `room`, where one is given. */
 export type Compress = (bytes: Uint8Array, room?: Uint8Array) => Uint8Array;
@@ -53,14 +52,12 @@ export async function openCompressor(codec: Codec, level: number = zstdLevelDefa
 }
 
 function lz4Compressor(): Compress {
-  const table = new Int32Array(lz4TableEntries);
   let target = new Uint8Array(0);
   return (bytes, room) => {
     const bytesMax = lz4BytesMax(bytes.length);
-    if (room !== undefined && room.length >= bytesMax)
-      return room.subarray(0, lz4Compress(bytes, room, table));
+    if (room !== undefined && room.length >= bytesMax) return room.subarray(0, lz4Compress(bytes, room));
     if (target.length < bytesMax) target = new Uint8Array(bytesMax);
-    return target.subarray(0, lz4Compress(bytes, target, table));
+    return target.subarray(0, lz4Compress(bytes, target));
   };
 }
 

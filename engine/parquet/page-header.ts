@@ -1,4 +1,4 @@
-import { crc32 } from '../kernels/simd/crc32.js';
+import { crc32 } from '../kernels/crc32.js';
 import { encoding, FormatError, pageType } from './format.js';
 import { ThriftReader } from './thrift-reader.js';
 import { ThriftWriter } from './thrift-writer.js';

@@ -1,5 +1,5 @@
 import type { BytesColumn, PlainColumn } from '../columns/column.js';
-import { boundRows } from '../kernels/simd/string-bounds.js';
+import { boundRows } from '../kernels/string-bounds.js';
 import { statisticsBytesMax } from '../terms/limits.js';
 
 /** Bounds of a column chunk as the footer keeps them: the values' bytes in PLAIN encoding, strings without their length. */

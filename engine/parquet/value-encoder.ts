@@ -1,14 +1,11 @@
 import { assert } from '../terms/assert.js';
 import type { BytesColumn, DictionaryColumn, Int64Column, PlainColumn } from '../columns/column.js';
 import { dictionaryEntriesMax, rowGroupRowsMax } from '../terms/limits.js';
-import { codeBits } from '../kernels/bit-packing.js';
-import { deltaBytesMax } from '../kernels/delta.js';
-import { renumberCodes } from '../kernels/dictionary.js';
-import { packCodes } from '../kernels/simd/bit-packing.js';
-import { copyBytes as copyArray } from '../kernels/simd/copy.js';
-import { encodeDelta } from '../kernels/simd/delta.js';
-import { numberBytes, numberWords } from '../kernels/simd/dictionary.js';
-import { encodePlainStrings } from '../kernels/simd/plain-strings.js';
+import { codeBits, packCodes } from '../kernels/bit-packing.js';
+import { copyBytes as copyArray } from '../kernels/copy.js';
+import { deltaBytesMax, encodeDelta } from '../kernels/delta.js';
+import { numberBytes, numberWords, renumberCodes } from '../kernels/dictionary.js';
+import { encodePlainStrings } from '../kernels/plain-strings.js';
 import { copyBytes } from '../terms/utf8.js';
 import { halvesOf } from './present-values.js';
 

@@ -164,7 +164,7 @@ export const pageBytesMax = rowGroupBytesMax + 2 * valueBytesMax + 16 * rowGroup
 
 /**
  * The memory that a thread's kernels copy their arguments to. Two pages of the largest size fit, compressed and not;
- * a call that wants more runs without kernels.
+ * a call that wants more fails.
  */
 export const kernelScratchBytesMax = 256 * 1024 * 1024;
 

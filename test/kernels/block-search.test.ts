@@ -1,17 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import * as plain from '../../engine/kernels/block-search.js';
-import type { KernelNeedle } from '../../engine/kernels/block-search.js';
-import { lz4BytesMax, lz4Compress, lz4TableEntries } from '../../engine/kernels/lz4.js';
-import { BlockSearch, searchRoomBytes } from '../../engine/kernels/simd/block-search.js';
-import { kernelNeedle } from '../../engine/kernels/simd/needle.js';
-import { both } from './lay.js';
+import { BlockSearch, searchRoomBytes, type BlockVerdict } from '../../engine/kernels/block-search.js';
+import { lz4BytesMax } from '../../engine/kernels/lz4.js';
+import { kernelNeedle, type KernelNeedle } from '../../engine/kernels/needle.js';
+import { inShared } from './lay.js';
+import * as plain from './plain/block-search.js';
+import { lz4Compress } from './plain/lz4.js';
 
 const numRuns = process.env.LOGSTRATA_LONG === '1' ? 5000 : 150;
 
 function compressed(text: Uint8Array): Uint8Array {
   const target = new Uint8Array(lz4BytesMax(text.length));
-  return target.slice(0, lz4Compress(text, target, new Int32Array(lz4TableEntries)));
+  return target.slice(0, lz4Compress(text, target));
 }
 
 /** The verdict on a block that comes in pieces of these sizes, of which the last is repeated. */
@@ -21,7 +21,7 @@ function verdictOf(
   needles: readonly KernelNeedle[],
   room: Uint8Array,
   pieces: readonly number[],
-): plain.BlockVerdict {
+): BlockVerdict {
   const search = new BlockSearch(block, length, needles, room);
   let upTo = 0;
   for (let i = 0; ; i++) {
@@ -36,9 +36,9 @@ function verdicts(
   length: number | null,
   needles: readonly KernelNeedle[],
   pieces: readonly number[],
-): Set<plain.BlockVerdict> {
-  const seen = new Set<plain.BlockVerdict>();
-  both((lay) => {
+): Set<BlockVerdict> {
+  const seen = new Set<BlockVerdict>();
+  inShared((lay) => {
     const room = lay(new Uint8Array(searchRoomBytes(needles)));
     seen.add(verdictOf(lay(block), length, needles, room, pieces));
   });

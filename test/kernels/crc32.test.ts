@@ -1,7 +1,7 @@
 import { crc32 as twin } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { crc32 } from '../../engine/kernels/simd/crc32.js';
+import { crc32 } from '../../engine/kernels/crc32.js';
 import { both } from './lay.js';
 
 const numRuns = process.env.LOGSTRATA_LONG === '1' ? 5000 : 200;

@@ -22,7 +22,7 @@ import {
   tableOfBlock,
   writeJsonRows,
   writeRowsByKernel,
-} from '../../engine/kernels/simd/json-rows.js';
+} from '../../engine/kernels/json-kernel.js';
 import { both, type Lay } from './lay.js';
 import { TestMemory } from './memory.js';
 import { stringsOf } from './strings.js';

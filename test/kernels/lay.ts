@@ -19,6 +19,11 @@ interface Laid {
 /** Runs `use` with arrays as they are, and with copies in the kernels' memory, around which nothing may be written. */
 export function both(use: (lay: Lay) => void): void {
   use((array) => array);
+  inShared(use);
+}
+
+/** Runs `use` with copies of arrays in the kernels' memory, around which nothing may be written. */
+export function inShared(use: (lay: Lay) => void): void {
   const memory = sharedMemory();
   const laid: Laid[] = [];
   try {

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { countRange, listRange, setRange, andRange } from '../../engine/kernels/bitmap.js';
 import { writeDouble, writeInt64, writeString } from '../../engine/kernels/json-rows.js';
+import { kernelNeedle } from '../../engine/kernels/needle.js';
 import { buildSearchTables, findFolded, selectContaining } from '../../engine/kernels/substring.js';
 import { prepareNeedle } from '../../engine/scan/filter/needle.js';
 import type { NeedleOp } from '../../engine/scan/plan/query.js';
@@ -85,7 +86,7 @@ describe('string search', () => {
     const bytes = new Uint8Array(rows * rowBytes).fill(0x61);
     const offsets = Uint32Array.from({ length: rows + 1 }, (_, i) => i * rowBytes);
     const out = new Uint8Array(8);
-    selectContaining(offsets, bytes, buildSearchTables(needle), 0, rows, out);
+    selectContaining(offsets, bytes, buildSearchTables(needle), kernelNeedle(needle, true), 0, rows, out);
     expect(out.every((byte) => byte === 0)).toBe(true);
   });
 });

@@ -1,4 +1,4 @@
-// Dictionary codes as bits: see ../bit-packing.ts, the twin.
+// Dictionary codes as bits: see ../bit-packing.ts.
 
 /**
  * Packs `count` codes of `codeBytes` bytes each (1 or 2) with `width` bits each (1 to 16), filled up with zeros to a

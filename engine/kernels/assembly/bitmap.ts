@@ -1,4 +1,4 @@
-// Selections as bitmaps, one bit a row: see ../bitmap.ts, the twin. Bits past the rows are 0, given and returned.
+// Selections as bitmaps, one bit a row: see ../bitmap.ts. Bits past the rows are 0, given and returned.
 
 /** Keeps in `bits` the rows of [from, to) that are set in `other` too; `from` is a multiple of 8. */
 export function andRange(bits: usize, other: usize, from: u32, to: u32): void {
@@ -20,16 +20,6 @@ export function orRange(bits: usize, other: usize, from: u32, to: u32): void {
   for (; bits < end; bits++, other++) store<u8>(bits, load<u8>(bits) | load<u8>(other));
 }
 
-/** Removes from `bits` the rows of [from, to) that are set in `other`; `from` is a multiple of 8. */
-export function andNotRange(bits: usize, other: usize, from: u32, to: u32): void {
-  const end = bits + ((to + 7) >>> 3);
-  bits += from >>> 3;
-  other += from >>> 3;
-  for (; bits + 16 <= end; bits += 16, other += 16)
-    v128.store(bits, v128.andnot(v128.load(bits), v128.load(other)));
-  for (; bits < end; bits++, other++) store<u8>(bits, load<u8>(bits) & ~load<u8>(other));
-}
-
 /** The 64 bits from the byte at `row` >> 3 on, without those outside [from, to). `row` is a multiple of 64. */
 function wordOf(bits: usize, row: u32, from: u32, to: u32): u64 {
   const at = bits + (row >>> 3);
@@ -47,7 +37,7 @@ export function countRange(bits: usize, from: u32, to: u32): u32 {
 }
 
 /** Writes the first `most` set rows of [from, to), ascending, to `rows` (u32). Returns how many there are. */
-export function listFirst(bits: usize, from: u32, to: u32, most: u32, rows: usize): u32 {
+export function listRange32(bits: usize, from: u32, to: u32, most: u32, rows: usize): u32 {
   let listed: u32 = 0;
   for (let row = from & ~63; row < to; row += 64) {
     for (let word = wordOf(bits, row, from, to); word != 0; word &= word - 1) {
@@ -59,8 +49,8 @@ export function listFirst(bits: usize, from: u32, to: u32, most: u32, rows: usiz
   return listed;
 }
 
-/** As `listFirst`, for rows below 2^16 (u16). */
-export function listFirst16(bits: usize, from: u32, to: u32, most: u32, rows: usize): u32 {
+/** As `listRange32`, for rows below 2^16 (u16). */
+export function listRange16(bits: usize, from: u32, to: u32, most: u32, rows: usize): u32 {
   let listed: u32 = 0;
   for (let row = from & ~63; row < to; row += 64) {
     for (let word = wordOf(bits, row, from, to); word != 0; word &= word - 1) {
@@ -80,24 +70,5 @@ export function spreadBits(bits: usize, count: u32, bytes: usize): void {
     const sixteen = i8x16.swizzle(i16x8.splat(load<i16>(bits + (i >>> 3))), byteOfLane);
     const isSet = i8x16.ne(v128.and(sixteen, bitOfLane), i8x16.splat(0));
     v128.store(bytes + i, v128.and(isSet, i8x16.splat(1)));
-  }
-}
-
-/** Writes the last `most` set rows of [from, to), descending, to `rows` (u32). Returns how many there are. */
-export function listLast(bits: usize, from: u32, to: u32, most: u32, rows: usize): u32 {
-  let listed: u32 = 0;
-  if (from >= to) return 0;
-  let row = (to - 1) & ~63;
-  while (true) {
-    let word = wordOf(bits, row, from, to);
-    while (word != 0) {
-      if (listed == most) return listed;
-      const bit = 63 - <u32>clz(word);
-      store<u32>(rows + ((<usize>listed) << 2), row + bit);
-      listed++;
-      word ^= (<u64>1) << bit;
-    }
-    if (row <= from) return listed;
-    row -= 64;
   }
 }

@@ -1,4 +1,4 @@
-// Numeric columns compared with an inclusive range, into a bitmap: see ../compare.ts, the twin.
+// Numeric columns compared with an inclusive range, into a bitmap: see ../compare.ts.
 
 /** The low halves of four 64-bit lanes: all that a comparison's result needs. */
 function lowHalves(a: v128, b: v128): v128 {

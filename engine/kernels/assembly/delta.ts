@@ -1,4 +1,4 @@
-// DELTA_BINARY_PACKED for 64-bit integers: see ../delta.ts, the twin, which writes the same bytes.
+// DELTA_BINARY_PACKED for 64-bit integers: see ../delta.ts.
 
 const blockValues: u32 = 128;
 const miniblocks: u32 = 4;

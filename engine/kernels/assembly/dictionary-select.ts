@@ -1,4 +1,4 @@
-// Dictionary codes through a set of entries, into a bitmap: see ../dictionary-select.ts, the twin.
+// Dictionary codes through a set of entries, into a bitmap: see ../dictionary-select.ts.
 
 function sixteenOf(wanted: usize): u16 {
   return <u16>i8x16.bitmask(i8x16.ne(v128.load(wanted), i8x16.splat(0)));

@@ -1,4 +1,4 @@
-// Dictionaries of distinct values, in the order of their first row: see ../dictionary.ts, the twin.
+// Dictionaries of distinct values, in the order of their first row: see ../dictionary.ts.
 
 const goldenRatio: u64 = 0x9e3779b97f4a7c15;
 const rowsWithoutRepeatMax: u32 = 16384;

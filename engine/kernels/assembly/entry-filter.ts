@@ -1,4 +1,4 @@
-// Which strings a dictionary may have, as a bitmap of their hashes: see ../entry-filter.ts, the twin.
+// Which strings a dictionary may have, as a bitmap of their hashes: see ../entry-filter.ts.
 
 /** The eight bytes of a string of fewer than eight; eight are read. */
 function shortWord(at: usize, length: u32): u64 {

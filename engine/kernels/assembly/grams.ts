@@ -1,4 +1,4 @@
-// Hashed bitmaps of the grams of strings: see ../grams.ts, the twin, whose hashes these are bit for bit.
+// Hashed bitmaps of the grams of strings: see ../grams.ts.
 
 const lastPrime: u32 = 0x9e3779b1;
 const olderPrime: u32 = 0x85ebca6b;

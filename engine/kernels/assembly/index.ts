@@ -1,6 +1,6 @@
 // The exports of kernels.wasm. Each kernel works on addresses of the memory that it was given; memory/wasm.ts loads them.
 export { copyBytes, copyShifted } from './copy';
-export { lz4Compress, lz4Decompress, lz4TableBytes } from './lz4';
+export { lz4Compress, lz4Decompress } from './lz4';
 export { beginSearch, searchPiece, searchText } from './lz4-search';
 export { reduceCrc32 } from './crc32';
 export { addGrams, addMap, foldAscii, halveBitmap, isAscii } from './grams';
@@ -10,16 +10,7 @@ export { largestCode, packCodes, unpackCodes8, unpackCodes16 } from './bit-packi
 export { addLengths, encodeDelta, decodeDelta } from './delta';
 export { encodePlain, decodePlain } from './plain-strings';
 export { selectInt64, selectFloat64 } from './compare';
-export {
-  andRange,
-  orRange,
-  andNotRange,
-  countRange,
-  listFirst,
-  listFirst16,
-  listLast,
-  spreadBits,
-} from './bitmap';
+export { andRange, orRange, countRange, listRange16, listRange32, spreadBits } from './bitmap';
 export { selectCodes8, selectCodes16 } from './dictionary-select';
 export { addEntries } from './entry-filter';
 export { selectContaining, selectAffix, selectEqual } from './substring';

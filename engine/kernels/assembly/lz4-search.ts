@@ -1,5 +1,5 @@
 // Needles looked for in an LZ4 block as it is decompressed, a piece at a time: what it makes passes through a window that stays in
-// the nearest caches, and none of it is kept. See ../block-search.ts, the twin.
+// the nearest caches, and none of it is kept. See ../block-search.ts.
 import {
   copyMatch,
   decompressShort,

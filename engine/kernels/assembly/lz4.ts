@@ -1,4 +1,4 @@
-// The LZ4 block format (https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md): see ../lz4.ts, the twin.
+// The LZ4 block format (https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md): see ../lz4.ts.
 import { copyLoose } from './copy';
 
 const hashBits: u32 = 14;
@@ -11,9 +11,7 @@ const lastMatchDistance: u32 = 12;
 const overrunBytes: usize = 64;
 
 /** Bytes of the hash table that `lz4Compress` works on. */
-export function lz4TableBytes(): u32 {
-  return 2 << hashBits;
-}
+const tableBytes: usize = 2 << hashBits;
 
 function slotOf(table: usize, sequence: u32): usize {
   return table + ((<usize>((sequence * hashPrime) >>> (32 - hashBits))) << 1);
@@ -54,10 +52,10 @@ function writeLiterals(target: usize, source: usize, literals: u32, matchNibble:
 
 /**
  * Compresses source[0, length) to `target`, which has room for `lz4BytesMax(length)` bytes; both are followed by 64
- * bytes of slack. `table` has `lz4TableBytes()`. Returns the number of bytes written.
+ * bytes of slack. `table` has 2^15. Returns the number of bytes written.
  */
 export function lz4Compress(source: usize, length: u32, target: usize, table: usize): u32 {
-  memory.fill(table, 0, <usize>lz4TableBytes());
+  memory.fill(table, 0, tableBytes);
   const startEnd = length > lastMatchDistance ? length - lastMatchDistance : 0;
   const matchEnd = length - lastLiteralBytes;
   let at = target;

@@ -1,4 +1,4 @@
-// The least and the greatest of some strings, as unsigned bytes order them: see ../string-bounds.ts, the twin.
+// The least and the greatest of some strings, as unsigned bytes order them: see ../string-bounds.ts.
 
 /** Whether the bytes at `a` come before those at `b`. Eight bytes behind both are read. */
 function comesBefore(a: usize, lengthA: u32, b: usize, lengthB: u32): bool {

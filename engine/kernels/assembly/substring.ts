@@ -1,4 +1,4 @@
-// Strings of a column's bytes compared with a needle: see ../substring.ts, the twin, and ../simd/needle.ts, which lays the
+// Strings of a column's bytes compared with a needle: see ../substring.ts, and ../needle.ts, which lays the
 // needle out: its bytes in lower case; for each a byte that is 0x20 where it is an ASCII letter whose case does not count,
 // else 0; for each 0xff; each of the three filled up with zeros to a stride, a multiple of 16, at least 16.
 
@@ -8,7 +8,7 @@ function strideOf(length: u32): u32 {
 
 /** Bytes of candidates that `selectContaining` has compared. */
 let comparedBytes: u32 = 0;
-/** A search that has compared this much more than it has passed is better done by the twin, whose time is linear. */
+/** A search that has compared this much more than it has passed is better done row by row, in linear time. */
 const comparedBytesSlack: u32 = 65536;
 const comparedBytesPerByte: u32 = 4;
 
@@ -50,7 +50,7 @@ function bytesLike(at: usize, byte: v128, fold: v128): v128 {
 
 /**
  * Selects the rows of [from, to) that contain the needle, of `length` bytes. `first` and `second` are the places in it of
- * the two bytes that are rarest. Returns the number of rows, or -1 when the text is so periodic that the twin is faster.
+ * the two bytes that are rarest. Returns the number of rows, or -1 when the text is so periodic that rows are better searched one by one.
  * Offsets are relative to `bytes`; slack follows. `from` is a multiple of 8; bits at `out` are overwritten.
  */
 export function selectContaining(

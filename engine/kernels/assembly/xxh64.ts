@@ -1,4 +1,4 @@
-// The stripes of XXH64 (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md): see ../xxh64.ts, the twin.
+// The stripes of XXH64 (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md): see ../xxh64.ts.
 
 const prime1: u64 = 0x9e3779b185ebca87;
 const prime2: u64 = 0xc2b2ae3d27d4eb4f;

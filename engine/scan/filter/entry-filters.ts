@@ -1,6 +1,11 @@
 import type { BytesColumn } from '../../columns/column.js';
-import { entryFilterBytes, entryFilterShift, entryHash, mayHaveEntry } from '../../kernels/entry-filter.js';
-import { addEntries } from '../../kernels/simd/entry-filter.js';
+import {
+  addEntries,
+  entryFilterBytes,
+  entryFilterShift,
+  entryHash,
+  mayHaveEntry,
+} from '../../kernels/entry-filter.js';
 import { filteredEntriesMin, searchesBeforeFilter } from '../../terms/limits.js';
 
 /** What is known of the entries of a dictionary, for as long as the column is in memory. */

@@ -7,10 +7,9 @@ import type {
   Int64Column,
   PlainColumn,
 } from '../../columns/column.js';
-import { flipRange, orRange } from '../../kernels/bitmap.js';
-import { andRange, countRange, spreadBits } from '../../kernels/simd/bitmap.js';
-import { selectFloat64, selectInt64 } from '../../kernels/simd/compare.js';
-import { selectCodes } from '../../kernels/simd/dictionary-select.js';
+import { andRange, countRange, flipRange, orRange, spreadBits } from '../../kernels/bitmap.js';
+import { selectFloat64, selectInt64 } from '../../kernels/compare.js';
+import { selectCodes } from '../../kernels/dictionary-select.js';
 import { mayHaveExact } from './entry-filters.js';
 import type { Comparison, IntComparison, PreparedPredicate } from './predicate.js';
 import { matchString, selectStrings } from './string-search.js';

@@ -3,18 +3,11 @@ import { rowGroupRowsMax, rowGroupsAheadMax } from '../../terms/limits.js';
 import { throwIfAborted } from '../../store/reading/pace.js';
 import { scanUnits, shareOf } from '../plan/plan.js';
 import type { ScanPlan, ScanUnit } from '../plan/plan.js';
-import type { RowGroupFilter, ScanWork } from './row-group-filter.js';
+import type { PendingSelection, RowGroupFilter, ScanWork } from './row-group-filter.js';
 import { compactSelection, countSelected, type Matches } from './selection.js';
 import type { Selection } from './selection.js';
 import type { RowGroup } from '../../store/reading/snapshot.js';
-import { settled, type Steps } from '../../store/reading/steps.js';
-
-interface BegunRowGroup {
-  readonly looking: Steps<never, Selection>;
-  /** What that has given; a row group may have several units. */
-  selection: Selection | undefined;
-  unitsLeft: number;
-}
+import type { Steps } from '../../store/reading/steps.js';
 
 /**
  * Walks the units of a plan for their matches. With threads it looks at units ahead of the one whose matches it takes: one
@@ -24,8 +17,8 @@ export class MatchFinder {
   readonly #plan: ScanPlan;
   readonly #filter: RowGroupFilter;
   readonly #work: ScanWork;
-  /** Row groups that are being looked at, or have further units. */
-  readonly #begunRowGroups = new Map<RowGroup, BegunRowGroup>();
+  /** Row groups that are being looked at, or have further units, and how many of these are left. */
+  readonly #pending = new Map<RowGroup, { readonly selection: PendingSelection; unitsLeft: number }>();
   readonly #units: Iterator<ScanUnit, void>;
   /** Units that are being looked at, the next one first. */
   readonly #begun: ScanUnit[] = [];
@@ -102,26 +95,26 @@ export class MatchFinder {
   }
 
   #begin({ rowGroup }: ScanUnit): void {
-    if (this.#begunRowGroups.has(rowGroup)) return;
+    if (this.#pending.has(rowGroup)) return;
     assert(rowGroup.rows <= rowGroupRowsMax, `${rowGroup.file} has a row group of ${rowGroup.rows} rows`);
     const share = shareOf(this.#plan, rowGroup);
-    this.#begunRowGroups.set(rowGroup, {
-      looking: this.#filter.look(rowGroup, share),
-      selection: undefined,
+    this.#pending.set(rowGroup, {
+      selection: this.#filter.look(rowGroup, share),
       unitsLeft: share.units,
     });
   }
 
   *#take({ rowGroup }: ScanUnit): Steps<never, Selection> {
     const { pace, stats } = this.#work;
-    yield* settled(pace.pause());
+    const pause = pace.pause();
+    if (pause !== undefined) yield pause;
     const startMs = performance.now();
-    const begun = this.#begunRowGroups.get(rowGroup);
+    const begun = this.#pending.get(rowGroup);
     assert(begun !== undefined, 'a unit is taken after it was begun');
-    begun.selection ??= yield* begun.looking;
+    const selection = yield* begun.selection.selection();
     begun.unitsLeft--;
-    if (begun.unitsLeft === 0) this.#begunRowGroups.delete(rowGroup);
+    if (begun.unitsLeft === 0) this.#pending.delete(rowGroup);
     stats.selectMs += performance.now() - startMs;
-    return begun.selection;
+    return selection;
   }
 }

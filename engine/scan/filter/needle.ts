@@ -1,8 +1,6 @@
 import { LogstrataError } from '../../terms/errors.js';
-import { kernelNeedle } from '../../kernels/simd/needle.js';
-import type { KernelNeedle } from '../../kernels/simd/needle.js';
-import { buildSearchTables } from '../../kernels/substring.js';
-import type { SearchTables } from '../../kernels/substring.js';
+import { kernelNeedle, type KernelNeedle } from '../../kernels/needle.js';
+import { buildSearchTables, type SearchTables } from '../../kernels/substring.js';
 import { foldCodePoint, foldNeedle, hasCaseVariants } from '../../terms/fold.js';
 import type { NeedleOp } from '../plan/query.js';
 

@@ -1,5 +1,4 @@
-import { bitmapBytes, setRange } from '../../kernels/bitmap.js';
-import { andRange, countRange, listRange } from '../../kernels/simd/bitmap.js';
+import { andRange, bitmapBytes, countRange, listRange, setRange } from '../../kernels/bitmap.js';
 import type { RowGroupShare } from '../plan/plan.js';
 import type { Selection } from './selection.js';
 

@@ -1,4 +1,4 @@
-import { countRange, listRange } from '../../kernels/simd/bitmap.js';
+import { countRange, listRange } from '../../kernels/bitmap.js';
 import type { RowRange, ScanUnit } from '../plan/plan.js';
 
 /** The rows of a row group that match. */

@@ -1,10 +1,18 @@
 import { assertNever } from '../../terms/assert.js';
 import type { BytesColumn } from '../../columns/column.js';
-import { setRange } from '../../kernels/bitmap.js';
-import { countRange, listRange } from '../../kernels/simd/bitmap.js';
-import { kernelNeedle } from '../../kernels/simd/needle.js';
-import { selectContaining, selectEqual, selectPrefix, selectSuffix } from '../../kernels/simd/substring.js';
-import { buildSearchTables, equalAt, findFolded, foldedEqualAt, rowAt } from '../../kernels/substring.js';
+import { countRange, listRange, setRange } from '../../kernels/bitmap.js';
+import { kernelNeedle } from '../../kernels/needle.js';
+import {
+  buildSearchTables,
+  equalAt,
+  findFolded,
+  foldedEqualAt,
+  rowAt,
+  selectContaining,
+  selectEqual,
+  selectPrefix,
+  selectSuffix,
+} from '../../kernels/substring.js';
 import {
   foldCodePoint,
   foldedBytesMax,
@@ -29,7 +37,7 @@ export function selectStrings(
 ): void {
   const { offsets, bytes } = column;
   if (needle.op === 'exact') {
-    selectEqual(offsets, bytes, needle.raw, needle.kernel, from, to, out);
+    selectEqual(offsets, bytes, needle.kernel, from, to, out);
   } else if (needle.folded.length === 0) {
     out.fill(0, from >> 3, (to + 7) >> 3);
     setRange(out, from, to);
@@ -69,11 +77,11 @@ function selectByBytes(column: BytesColumn, needle: Needle, from: number, to: nu
   const { offsets, bytes } = column;
   switch (needle.op) {
     case 'exact':
-      return selectEqual(offsets, bytes, needle.raw, needle.kernel, from, to, out);
+      return selectEqual(offsets, bytes, needle.kernel, from, to, out);
     case 'prefix':
-      return selectPrefix(offsets, bytes, needle.folded, needle.kernel, from, to, out);
+      return selectPrefix(offsets, bytes, needle.kernel, from, to, out);
     case 'suffix':
-      return selectSuffix(offsets, bytes, needle.folded, needle.kernel, from, to, out);
+      return selectSuffix(offsets, bytes, needle.kernel, from, to, out);
     case 'like':
       return selectContaining(offsets, bytes, needle.tables!, needle.kernel, from, to, out);
     default:

@@ -1,5 +1,5 @@
 import { sharedMemory, type MemoryRange } from '../../memory/shared-memory.js';
-import type { KernelBlock } from '../../kernels/simd/json-rows.js';
+import type { KernelBlock } from '../../kernels/json-kernel.js';
 import { answerBytesMax, cellsOfBlock, lineArgumentBytes, lineJobRowGroupsMax } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
 import { answerCells } from './answer-cells.js';

@@ -1,7 +1,7 @@
 import { assert } from '../../terms/assert.js';
 import type { Column } from '../../columns/column.js';
 import type { JsonKeys } from '../../kernels/json-rows.js';
-import { placedBlock, type KernelBlock } from '../../kernels/simd/json-rows.js';
+import { placedBlock, type KernelBlock } from '../../kernels/json-kernel.js';
 import { bulkRowsMin } from '../../terms/limits.js';
 import { ColumnLease } from '../../store/reading/column-lease.js';
 import { jsonColumns } from './json-columns.js';

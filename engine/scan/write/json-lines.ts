@@ -1,6 +1,6 @@
 import { lineRoomBytes, writeJsonRows } from '../../kernels/json-rows.js';
 import type { JsonColumn, JsonKeys, JsonOutput, JsonTable } from '../../kernels/json-rows.js';
-import { reachableTable, writeRowsByKernel, type ReachableTable } from '../../kernels/simd/json-rows.js';
+import { reachableTable, writeRowsByKernel, type ReachableTable } from '../../kernels/json-kernel.js';
 import type { PieceSpace } from './piece-space.js';
 
 /** The columns of one row group, ready to be written, and as a kernel takes them where one can. */

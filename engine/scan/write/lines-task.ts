@@ -1,4 +1,4 @@
-import { tableOfBlock, type KernelBlock } from '../../kernels/simd/json-rows.js';
+import { tableOfBlock, type KernelBlock } from '../../kernels/json-kernel.js';
 import { foreignMemory, workingOn, type MemoryRange } from '../../memory/shared-memory.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
 import { unpackParts, writeParts, type PackedParts } from './line-parts.js';

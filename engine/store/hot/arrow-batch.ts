@@ -11,7 +11,7 @@ import { assert } from '../../terms/assert.js';
 import { plainColumn } from '../../columns/batch.js';
 import type { Column, PlainColumn, RecordBatch, Validity } from '../../columns/column.js';
 import { DamageError, LogstrataError } from '../../terms/errors.js';
-import { copyBytes, copyShifted } from '../../kernels/simd/copy.js';
+import { copyBytes, copyShifted } from '../../kernels/copy.js';
 import { hotBatchBytesMax } from '../../terms/limits.js';
 import type { Field, FieldType, Schema } from '../../terms/schema.js';
 import { arrowModules } from './arrow-modules.js';

@@ -1,5 +1,5 @@
 import { assert } from '../../terms/assert.js';
-import { crc32 } from '../../kernels/simd/crc32.js';
+import { crc32 } from '../../kernels/crc32.js';
 
 /**
  * One message of an Arrow IPC stream (`0xffffffff`, length of the metadata, metadata, body), sealed: its metadata holds

@@ -1,5 +1,5 @@
 import type { Column } from '../../columns/column.js';
-import type { KernelNeedle } from '../../kernels/block-search.js';
+import type { KernelNeedle } from '../../kernels/needle.js';
 import { streamedBytesMin } from '../../terms/limits.js';
 import type { ColumnLease } from './column-lease.js';
 import { placementField, type FieldType, type Schema } from '../../terms/schema.js';

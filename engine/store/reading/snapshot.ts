@@ -1,7 +1,7 @@
 import type { ZoneMap } from '../../columns/zone-map.js';
 import type { Column } from '../../columns/column.js';
 import type { Position } from '../../terms/cursor.js';
-import type { KernelNeedle } from '../../kernels/block-search.js';
+import type { KernelNeedle } from '../../kernels/needle.js';
 import type { Schema } from '../../terms/schema.js';
 import type { ColumnLease } from './column-lease.js';
 import type { QueryThreads } from './query-threads.js';

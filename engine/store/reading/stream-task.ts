@@ -1,7 +1,7 @@
-import type { KernelNeedle } from '../../kernels/block-search.js';
+import type { KernelNeedle } from '../../kernels/needle.js';
 import { withKeptScratch } from '../../memory/scratch.js';
-import { BlockSearch, searchRoomBytes } from '../../kernels/simd/block-search.js';
-import { crc32, crc32RoomBytes } from '../../kernels/simd/crc32.js';
+import { BlockSearch, searchRoomBytes } from '../../kernels/block-search.js';
+import { crc32, crc32RoomBytes } from '../../kernels/crc32.js';
 import { bufferBytes } from '../../memory/allocator.js';
 import { pageBytesMax, streamedPieceBytes } from '../../terms/limits.js';
 import { FormatError } from '../../parquet/format.js';
@@ -20,7 +20,10 @@ export interface StreamJob {
 
 /** What the search of a chunk has shown. */
 export interface Streamed {
-  /** Whether the chunk may hold such a value. True also for a damaged chunk: decoding it says what is wrong. */
+  /**
+   * Whether the chunk may hold such a value. True also where there is no memory to go through it, and for a damaged chunk: decoding
+   * it says what is wrong.
+   */
   readonly mayHold: boolean;
   readonly bytesRead: number;
 }
@@ -34,17 +37,13 @@ export function work(job: StreamJob): Finished<Streamed> {
   const { chunk, needles } = job;
   const chunkBytes = bufferBytes(chunk.bytes);
   const result = withKeptScratch(chunkBytes + searchRoomBytes(needles), crc32RoomBytes, (kept) => {
-    if (kept === null) return goThrough(job, new Uint8Array(chunk.bytes), null);
+    if (kept === null) return { mayHold: true, bytesRead: 0 };
     return goThrough(job, kept.subarray(0, chunk.bytes), kept.subarray(chunkBytes));
   });
   return { result, transfer: [] };
 }
 
-function goThrough(
-  { file, chunk, needles }: StreamJob,
-  bytes: Uint8Array,
-  room: Uint8Array | null,
-): Streamed {
+function goThrough({ file, chunk, needles }: StreamJob, bytes: Uint8Array, room: Uint8Array): Streamed {
   let search: BlockSearch | null = null;
   let bodyAt = 0;
   let checksum = 0;

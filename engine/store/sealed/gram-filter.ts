@@ -1,8 +1,7 @@
 import { crc32 } from 'node:zlib';
 import type { BytesColumn } from '../../columns/column.js';
-import { needleBits, trigramBits } from '../../kernels/grams.js';
-import { countRange } from '../../kernels/simd/bitmap.js';
-import { addGrams, halveBitmap, isAscii } from '../../kernels/simd/grams.js';
+import { countRange } from '../../kernels/bitmap.js';
+import { addGrams, halveBitmap, isAscii, needleBits, trigramBits } from '../../kernels/grams.js';
 import { foldedBeyondAscii, foldedBytesMax, foldRange } from '../../terms/fold.js';
 
 /**

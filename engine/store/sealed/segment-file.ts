@@ -1,6 +1,6 @@
 import type { Column } from '../../columns/column.js';
 import { DamageError, LogstrataError } from '../../terms/errors.js';
-import { crc32 } from '../../kernels/simd/crc32.js';
+import { crc32 } from '../../kernels/crc32.js';
 import { decodeChunk } from '../../parquet/chunk-decoder.js';
 import { heapSpace, type ColumnSpace } from '../../parquet/column-space.js';
 import { type Codec, type Decompress, openDecompressor } from '../../parquet/compression.js';

@@ -1,6 +1,12 @@
-import type { KernelNeedle } from '../block-search.js';
-
-export type { KernelNeedle };
+/** A needle as the string kernels read it. */
+export interface KernelNeedle {
+  /** Three planes of equal size: the bytes; 0x20 where an ASCII letter counts in either case; 0xff for each byte. */
+  readonly planes: Uint8Array;
+  readonly length: number;
+  /** The places of the bytes that are looked for first. */
+  readonly first: number;
+  readonly second: number;
+}
 
 /** `kind` of the kernel `selectAffix`. */
 export const affixStart = 0;

@@ -1,10 +1,10 @@
-import { jsonBool, jsonFloat64, jsonInt64, jsonNull, writeJsonRows as writePlainRows } from '../json-rows.js';
-import type { JsonColumn, JsonKeys, JsonOutput, JsonTable } from '../json-rows.js';
-import { bufferBytes } from '../../memory/allocator.js';
-import { openScratch, scratchBytes } from '../../memory/scratch.js';
-import { sharedMemory } from '../../memory/shared-memory.js';
-import { kernelsOver, type Kernels } from '../kernels.js';
-import { bitmapBytes } from '../bitmap.js';
+import { jsonBool, jsonFloat64, jsonInt64, jsonNull, writeJsonRows as writePlainRows } from './json-rows.js';
+import type { JsonColumn, JsonKeys, JsonOutput, JsonTable } from './json-rows.js';
+import { bufferBytes } from '../memory/allocator.js';
+import { openScratchWithin, scratchBytes } from '../memory/scratch.js';
+import { sharedMemory } from '../memory/shared-memory.js';
+import { kernelsOver, type Kernels } from './kernels.js';
+import { bitmapBytes } from './bitmap.js';
 
 /** Puts an array into the kernels' memory and gives its address. */
 export type Place = (array: Uint8Array | Uint16Array | Int32Array | Uint32Array | Float64Array) => number;
@@ -314,7 +314,7 @@ export function writeRowsByKernel(
     const end = Math.min(to, next + rowsAtOnce);
     const room = isOutputThere ? 0 : output.bytes.length - output.at;
     const listBytes = rows === null ? 0 : (end - next) * 4;
-    const scratch = openScratch(table.copiedBytes + listBytes + room);
+    const scratch = openScratchWithin(table.copiedBytes + listBytes + room);
     if (scratch === null) {
       return writePlainRows(table, rows, next, to, partition, ordinalOfRow0, output);
     }

@@ -1,6 +1,6 @@
-import { crc32 as plainCrc32 } from 'node:zlib';
-import { openScratch, scratchBytes } from '../../memory/scratch.js';
-import { kernelsOver } from '../kernels.js';
+import { crc32 as nodeCrc32 } from 'node:zlib';
+import { openScratchWithin, scratchBytes } from '../memory/scratch.js';
+import { kernelsOver } from './kernels.js';
 
 /** Below this, what is done for each call takes longer than the rest. */
 const kernelBytesMin = 32 * 1024;
@@ -11,14 +11,14 @@ const remainderBytes = 4800;
 export const crc32RoomBytes = 3 * remainderBytes + blockBytes;
 
 /**
- * The crc32 of `bytes`, or of what has the crc32 `before` and them. The same as Node's, which here takes about four times as long: it is
- * the twin, and ends what the kernel begins.
+ * The crc32 of `bytes`, or of what has the crc32 `before` and them. Node's takes about four times as long as the kernel, which leaves it
+ * the last bytes, and all of what is short or lies elsewhere.
  */
 export function crc32(bytes: Uint8Array, before = 0): number {
   // Bytes of another memory would have to be copied, which is most of what there is to be gained.
   const isForKernel = bytes.length >= kernelBytesMin && scratchBytes(bytes, bytes.length) === 0;
-  const scratch = isForKernel ? openScratch(crc32RoomBytes) : null;
-  if (scratch === null) return plainCrc32(bytes, before);
+  const scratch = isForKernel ? openScratchWithin(crc32RoomBytes) : null;
+  if (scratch === null) return nodeCrc32(bytes, before);
   const blocks = Math.floor(bytes.length / blockBytes);
   const rest = bytes.subarray(blocks * blockBytes);
   const roomAt = scratch.room(crc32RoomBytes);
@@ -26,5 +26,5 @@ export function crc32(bytes: Uint8Array, before = 0): number {
   kernelsOver(scratch).reduceCrc32(scratch.place(bytes, 0, bytes.length), blocks, ~before, roomAt);
   const reduced = scratch.view(roomAt + 2 * remainderBytes, remainderBytes + rest.length);
   reduced.set(rest, remainderBytes);
-  return plainCrc32(reduced, 0xffffffff);
+  return nodeCrc32(reduced, 0xffffffff);
 }

@@ -1,0 +1,62 @@
+/**
+ * Selections as bitmaps: one bit a row, least significant first. Bits past the rows are 0 in every bitmap given and in every bitmap returned.
+ */
+
+const onesOfByte = buildOnes();
+
+function buildOnes(): Uint8Array {
+  const ones = new Uint8Array(256);
+  for (let i = 1; i < 256; i++) ones[i] = ones[i >> 1]! + (i & 1);
+  return ones;
+}
+
+/** Keeps in `bits` the rows of [from, to) that are set in `other` too; `from` is a multiple of 8. */
+export function andRange(bits: Uint8Array, other: Uint8Array, from: number, to: number): void {
+  const end = (to + 7) >> 3;
+  for (let i = from >> 3; i < end; i++) bits[i]! &= other[i]!;
+}
+
+/** Adds to `bits` the rows of [from, to) that are set in `other`; `from` is a multiple of 8. */
+export function orRange(bits: Uint8Array, other: Uint8Array, from: number, to: number): void {
+  const end = (to + 7) >> 3;
+  for (let i = from >> 3; i < end; i++) bits[i]! |= other[i]!;
+}
+
+/** How many rows of [from, to) are set. */
+export function countRange(bits: Uint8Array, from: number, to: number): number {
+  if (from >= to) return 0;
+  const first = from >> 3;
+  const last = (to - 1) >> 3;
+  const head = (0xff << (from & 7)) & 0xff;
+  const tail = 0xff >> (7 - ((to - 1) & 7));
+  if (first === last) return onesOfByte[bits[first]! & head & tail]!;
+  let count = onesOfByte[bits[first]! & head]! + onesOfByte[bits[last]! & tail]!;
+  for (let i = first + 1; i < last; i++) count += onesOfByte[bits[i]!]!;
+  return count;
+}
+
+/** Writes the set rows of [from, to), ascending, to `rows` from `at` on, which must have room; returns where it ended. */
+export function listRange(
+  bits: Uint8Array,
+  from: number,
+  to: number,
+  rows: Uint16Array | Uint32Array,
+  at: number,
+): number {
+  let o = at;
+  const end = (to + 7) >> 3;
+  for (let i = from >> 3; i < end; i++) {
+    let byte = bits[i]!;
+    while (byte !== 0) {
+      const row = (i << 3) + (31 - Math.clz32(byte & -byte));
+      byte &= byte - 1;
+      if (row >= from && row < to) rows[o++] = row;
+    }
+  }
+  return o;
+}
+
+/** Writes a byte for each of the first `count` bits: 1 where it is set, else 0. */
+export function spreadBits(bits: Uint8Array, count: number, bytes: Uint8Array): void {
+  for (let i = 0; i < count; i++) bytes[i] = (bits[i >> 3]! >> (i & 7)) & 1;
+}
