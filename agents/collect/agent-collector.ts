@@ -11,7 +11,8 @@ import { findStart, markStart } from './logs/follow-start.js';
 import { identify, type Identity } from './logs/file-identity.js';
 import { FileAttempts } from './logs/file-attempts.js';
 import type { FollowedFile } from './logs/followed-file.js';
-import { collectOnPool, collectSettings } from '../frames/collect-task.js';
+import { decodeSettings } from '../frames/decode-task.js';
+import { decodeLines } from '../frames/lent-decoding.js';
 import type { CutBack } from './logs/cut-back.js';
 import { commitFrame, type CommitTarget } from './frame-commit.js';
 import { NotKeptReport } from './not-kept-report.js';
@@ -102,7 +103,7 @@ export class AgentCollector {
     const { directory, namePattern } = definition.file;
     this.folder = new AgentFiles(files, directory, new LogNames(namePattern), options.dataFolder);
     if (definition.rotate !== undefined) this.rotation = this.createRotation(definition, definition.rotate);
-    const settings = collectSettings(definition, timezone, this.stop);
+    const settings = decodeSettings(definition, timezone, this.stop);
     const notKept = new NotKeptReport(this.name, log);
     this.target = { store, settings, workers, now, tally: this.tally, notKept };
   }
@@ -193,10 +194,9 @@ export class AgentCollector {
 
   /** Has a thread ready for the first lines: until one has begun, they would wait for it. Nothing is thrown. */
   async warmUp(): Promise<void> {
-    const nothing = { lines: { bytes: new Uint8Array(0) }, ranges: [] };
     const { settings, workers } = this.target;
     // A definition that makes no sense is told with the first lines.
-    await collectOnPool(workers, { ...nothing, settings }).catch(() => {});
+    await decodeLines(workers, { settings, ranges: [] }, new Uint8Array(0), null).catch(() => {});
   }
 
   /** Takes what is there into one commit. Throws what the storage throws; then everything is looked at anew. */

@@ -8,26 +8,26 @@ import {
   type WorkerPool,
 } from '../../engine/index.js';
 import type { CollectTally } from './logs/collect-counts.js';
-import { decodeIn, type WithBatch } from '../frames/lent-decoding.js';
-import { collectOnPool, type CollectedLines, type CollectSettings } from '../frames/collect-task.js';
+import type { AgentDefinition } from '../definition/definition.js';
+import type { DecodeSettings } from '../frames/decode-task.js';
+import { decodeLines, type DecodedBatch } from '../frames/lent-decoding.js';
+import { rangesLeft, type LineRange } from '../frames/line-range.js';
+import { toRejectedLines } from '../frames/rejected-lines.js';
 import type { FollowedFile } from './logs/followed-file.js';
 import type { GatheredLines, LineFrame } from './line-frame.js';
 import { checkpointAt, positionBehind, type SourcePosition } from './logs/source-position.js';
 import type { NotKeptReport } from './not-kept-report.js';
-import { hasUndatedTimes } from '../definition/definition.js';
+import type { Written } from '../times/written.js';
 
 /** What stores the lines of a collector. */
 export interface CommitTarget {
   readonly store: AgentStore;
-  readonly settings: CollectSettings;
+  readonly settings: DecodeSettings;
   readonly workers: WorkerPool;
   readonly now: () => number;
   readonly tally: CollectTally;
   readonly notKept: NotKeptReport;
 }
-
-/** What became of a frame's lines, with their records. */
-type CollectedFrame = WithBatch<CollectedLines>;
 
 /** What one file gives to a commit. */
 interface FilePart {
@@ -43,39 +43,27 @@ interface FilePart {
  * After a failure nothing is known of what was stored: the store has to be asked.
  */
 export async function commitFrame(target: CommitTarget, frame: LineFrame): Promise<void> {
-  const { settings, workers, now } = target;
-  let left = inOrderOfFiles(frame.lines);
-  let from = 0;
-  while (left.length > 0) {
-    const writtenMs = now();
-    const ranges = left
-      .filter(({ reason }) => reason === null)
-      .map((lines, i) => ({
-        start: i === 0 && from > 0 ? from : lines.start,
-        end: lines.end,
-        captures: lines.file.name.captures,
-        atBeginning: lines.offset === 0 && !(i === 0 && from > 0),
-        continuesLine: lines.continuesLine && !(i === 0 && from > 0),
-        writtenMs,
-      }));
-    const start = ranges[0]?.start ?? 0;
-    const end = ranges.at(-1)?.end ?? 0;
-    const { bytes, lent } = frame;
-    const memory = { bytes, lent, start, end, fields: settings.definition.schema.fields.length };
-    const job = { settings, ranges };
-    const collected = await decodeIn(memory, (lines) => collectOnPool(workers, { ...job, lines }));
-    frame.bytes = collected.bytes;
+  const { settings, workers } = target;
+  const written = { byMs: target.now() };
+  let lines = inOrderOfFiles(frame.lines);
+  let left = lines.filter(({ reason }) => reason === null).map((each) => rangeOf(each, written));
+  while (lines.length > 0) {
+    const decoded = await decodeLines(workers, { settings, ranges: left }, frame.bytes, frame.lent);
+    frame.bytes = decoded.bytes;
     try {
-      const written = hasUndatedTimes(settings.definition) ? { writtenMs } : {};
-      const { parts, taken, reached } = takeLines(left, collected, from, written);
-      await store(target, [...parts.values()], collected);
-      left = left.slice(taken);
-      from = reached;
+      const { parts, taken } = takeLines(lines, left, decoded, settings.definition);
+      await store(target, [...parts.values()], decoded);
+      lines = lines.slice(taken);
+      left = rangesLeft(left, decoded.ranges, decoded.years);
     } finally {
       // Nobody reads the records any more once they are stored.
-      collected.batch?.lease?.free();
+      decoded.batch?.lease?.free();
     }
   }
+}
+
+function rangeOf({ file, start, end, offset, continuesLine }: GatheredLines, written: Written): LineRange {
+  return { start, end, captures: file.name.captures, written, atBeginning: offset === 0, continuesLine };
 }
 
 /** Lines of one file stand together, in the order in which they were read. */
@@ -91,58 +79,45 @@ function inOrderOfFiles(lines: readonly GatheredLines[]): GatheredLines[] {
 
 interface Taken {
   readonly parts: ReadonlyMap<FollowedFile, FilePart>;
-  /** Lines that are done with, from the first on. */
+  /** How many of the lines are done with, from the first on. */
   readonly taken: number;
-  /** Of the next ones, where to go on; 0 for their beginning. */
-  readonly reached: number;
 }
 
+/** Says for each file what it gives to the commit: `ranges` are those of the lines to decode, in their order. */
 function takeLines(
   left: readonly GatheredLines[],
-  collected: CollectedFrame,
-  from: number,
-  written: Pick<RejectedLine, 'writtenMs'>,
+  ranges: readonly LineRange[],
+  { bytes, ranges: decoded }: DecodedBatch,
+  definition: AgentDefinition,
 ): Taken {
   const parts = new Map<FollowedFile, FilePart>();
   let taken = 0;
   let next = 0;
   for (const lines of left) {
-    if (lines.reason !== null) {
-      takeRejected(partOf(parts, lines.file), lines, collected.bytes);
+    const done = decoded[next];
+    if (lines.reason === null && done === undefined) break;
+    const part = partOf(parts, lines.file);
+    if (lines.reason !== null || done === undefined) {
+      takeRejected(part, lines, bytes);
       taken++;
       continue;
     }
-    const done = collected.ranges[next];
-    if (done === undefined) return { parts, taken, reached: taken === 0 ? from : 0 };
-    const start = next === 0 && from > 0 ? from : lines.start;
-    next++;
-    const part = partOf(parts, lines.file);
+    const { start, written } = ranges[next++]!;
     part.rows += done.rows;
-    const { bytes } = collected;
-    const base = lines.offset - lines.start;
-    const { reasons, starts, ends } = done.rejected;
-    reasons.forEach((reason, i) =>
-      part.rejected.push({
-        reason,
-        file: part.path,
-        offset: base + starts[i]!,
-        line: bytes.slice(starts[i], ends[i]),
-        ...written,
-      }),
-    );
-    const whole = done.reached === lines.end;
-    const tail = whole ? lines.tail : null;
+    const origin = { file: part.path, base: lines.offset - lines.start, writtenMs: () => written.byMs };
+    for (const rejected of toRejectedLines(done.rejected, bytes, { ...origin, definition }))
+      part.rejected.push({ ...rejected, line: rejected.line.slice() });
+    const isWhole = done.reached === lines.end;
     const content = bytes.subarray(start, done.reached);
-    const position = positionBehind(part.position, content, content.length, tail);
     part.position = {
-      ...position,
-      endsInLine: whole && lines.endsInLine,
+      ...positionBehind(part.position, content, content.length, isWhole ? lines.tail : null),
+      endsInLine: isWhole && lines.endsInLine,
       packedBytes: lines.packedBytes ?? null,
     };
-    if (!whole) return { parts, taken, reached: done.reached };
+    if (!isWhole) break;
     taken++;
   }
-  return { parts, taken, reached: 0 };
+  return { parts, taken };
 }
 
 function partOf(parts: Map<FollowedFile, FilePart>, file: FollowedFile): FilePart {
@@ -164,10 +139,10 @@ function takeRejected(part: FilePart, lines: GatheredLines, bytes: Uint8Array): 
 async function store(
   { store: agentStore, settings, now, tally, notKept }: CommitTarget,
   parts: readonly FilePart[],
-  collected: CollectedFrame,
+  decoded: DecodedBatch,
 ): Promise<void> {
   const { schema } = agentStore;
-  const batch = collected.batch ?? new BatchBuilder(schema).finish();
+  const batch = decoded.batch ?? new BatchBuilder(schema).finish();
   const sources: SourcePart[] = parts.map(({ file, rows }) => ({
     rows,
     previousTimeMs: file.position!.lastTimeMs,
@@ -185,7 +160,7 @@ async function store(
     (sum, { file, position }) => sum + position.offset - file.position!.offset,
     0,
   );
-  const { unreadableValues, replacedBytes } = collected;
+  const { unreadableValues, replacedBytes } = decoded;
   const result = await agentStore.append(
     batch,
     {

@@ -1,5 +1,4 @@
-import type { Frame } from '../lines/line-framing.js';
-import { continuationReason, frameEndsInLine, longLineReason } from '../frames/frame-decoder.js';
+import { rejectedLongLine } from '../frames/rejected-lines.js';
 import type { FollowedFile } from './logs/followed-file.js';
 import type { LineFrame } from './line-frame.js';
 
@@ -16,15 +15,13 @@ export async function gatherPacked(file: FollowedFile, frame: LineFrame): Promis
       file.role = 'done';
       return 'end';
     }
-    const content = contentOf(next, offset);
-    if (content.length > frame.room) return 'full';
+    if (next.end > frame.room) return 'full';
     const isLong = next.kind === 'long';
-    const contentBytes = isLong ? next.lengthBytes + (next.ended ? 1 : 0) : content.length;
-    const longReason = isLong ? longLineReason(next.lengthBytes) : null;
-    const reason = isLong && endsInLine ? continuationReason : longReason;
+    const contentBytes = isLong ? next.lengthBytes + (next.endsInLine ? 0 : 1) : next.end;
+    const reason = isLong ? rejectedLongLine(next, endsInLine).reasons[0]! : null;
     const continuesLine = endsInLine;
-    endsInLine = frameEndsInLine(next);
-    frame.add(content, {
+    ({ endsInLine } = next);
+    frame.add(next.bytes.subarray(0, next.end), {
       file,
       offset,
       contentBytes,
@@ -35,12 +32,6 @@ export async function gatherPacked(file: FollowedFile, frame: LineFrame): Promis
     });
     offset += contentBytes;
   }
-}
-
-/** The bytes of a frame from `offset` on: a byte order mark stands before the lines. */
-function contentOf(frame: Frame, offset: number): Uint8Array {
-  if (frame.kind === 'long') return frame.bytes;
-  return frame.bytes.subarray(frame.start - (frame.offset - offset), frame.end);
 }
 
 /** No lines, and with them that the content has no more. */

@@ -1,7 +1,7 @@
 import { lineBytesMax } from '../../engine/index.js';
 import { contentTail, tailBytesMax } from '../sources/content-reader.js';
 import { wideEncoding } from '../lines/line-framing.js';
-import { continuationReason, longLineReason } from '../frames/frame-decoder.js';
+import { continuationReason, longLineReason } from '../frames/rejected-lines.js';
 import type { RecordEnds } from '../lines/record-ends.js';
 import { SourceError } from '../sources/source-error.js';
 import type { FollowedFile } from './logs/followed-file.js';

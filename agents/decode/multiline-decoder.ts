@@ -3,7 +3,7 @@ import type { BatchBuilder } from '../../engine/index.js';
 import { joinLines, type MultilineRecords, type TextRange } from '../lines/record-ends.js';
 import type { ValueCounters } from './value-writer.js';
 import type { Written } from '../times/written.js';
-import type { RecordDecoder, RejectLine } from './line-decoder.js';
+import type { LinesOrigin, RecordDecoder, RejectLine } from './line-decoder.js';
 
 /** Decodes lines, and texts that have line feeds in them. */
 export interface TextDecoder extends RecordDecoder {
@@ -28,12 +28,8 @@ export class MultilineDecoder implements RecordDecoder {
     return this.lines.counters;
   }
 
-  useCaptures(captures: ReadonlyMap<string, string>): void {
-    this.lines.useCaptures(captures);
-  }
-
-  useWritten(written: Written): void {
-    this.lines.useWritten(written);
+  use(origin: LinesOrigin): void {
+    this.lines.use(origin);
   }
 
   get years(): NonNullable<Written['years']> {

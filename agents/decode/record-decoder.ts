@@ -18,17 +18,12 @@ import { MultilineRecords, type TextRange } from '../lines/record-ends.js';
 import { requireGoing, type StopFlag } from './stop-flag.js';
 import type { FieldWriter, UndatedTimes, ValueCounters } from './value-writer.js';
 import type { Written } from '../times/written.js';
-import type { RecordDecoder, RejectLine } from './line-decoder.js';
+import type { LinesOrigin, RecordDecoder, RejectLine } from './line-decoder.js';
 
-export interface RecordDecoderOptions {
-  /** Parsed fields that the file's name gives; they win over the line's. */
-  readonly captures: ReadonlyMap<string, string>;
+/** What a decoder is made for, and where its first lines come from. */
+export interface RecordDecoderOptions extends LinesOrigin {
   /** Zone of timestamps that name none. */
   readonly timezone: string;
-  /** When the first lines were written. */
-  readonly written: Written;
-  /** Once it is set, decoding throws `cancelled` before the next line. */
-  readonly stop?: StopFlag | undefined;
   /** After so long `decode` returns behind the line that it was at, for a caller whose thread has other things to do. */
   readonly turnMs?: number | undefined;
   /** Whether many lines are decoded at once where they can be, with the same results; true if omitted. */
@@ -85,7 +80,7 @@ class LineDecoder implements TextDecoder {
   readonly #writers: readonly FieldWriter[];
   readonly #undated: readonly UndatedTimes[];
   readonly #texts: FieldTexts;
-  readonly #stop: StopFlag | undefined;
+  #stop: StopFlag | undefined;
   readonly #turnMs: number;
   #turnEndMs = Infinity;
   readonly #fields: number;
@@ -114,7 +109,7 @@ class LineDecoder implements TextDecoder {
     const placeOf = (name: string): number => names.indexOf(name);
     this.#writers = definition.fields.map((field) => createFieldWriter(field, placeOf, writerOptions));
     this.#undated = this.#writers.flatMap(({ undated }) => undated ?? []);
-    this.useWritten(options.written);
+    this.#useWritten(options.written);
     this.#captures = captures;
     this.#texts = new FieldTexts(definition.fields, placeOf);
     this.#columnarFor =
@@ -153,7 +148,13 @@ class LineDecoder implements TextDecoder {
     });
   }
 
-  useCaptures(captures: ReadonlyMap<string, string>): void {
+  use({ captures, written, stop }: LinesOrigin): void {
+    this.#useCaptures(captures);
+    this.#useWritten(written);
+    this.#stop = stop;
+  }
+
+  #useCaptures(captures: ReadonlyMap<string, string>): void {
     if (this.#fromName.every((name) => captures.get(name) === this.#captures.get(name))) return;
     this.#setCaptures(captures);
     this.#captures = captures;
@@ -162,7 +163,7 @@ class LineDecoder implements TextDecoder {
     this.#columnarIsStale = true;
   }
 
-  useWritten({ byMs, years }: Written): void {
+  #useWritten({ byMs, years }: Written): void {
     this.#undated.forEach((times, i) => times.begin(byMs, years?.[i]));
   }
 

@@ -12,42 +12,43 @@ import {
   workingOn,
 } from '../../engine/index.js';
 import type { AgentDefinition } from '../definition/definition.js';
-import { RejectedLines } from './frame-decoder.js';
+import type { RecordDecoder } from '../decode/line-decoder.js';
 import { createRecordDecoder } from '../decode/record-decoder.js';
 import type { StopFlag } from '../decode/stop-flag.js';
 import type { ValueCounters } from '../decode/value-writer.js';
 import type { Written } from '../times/written.js';
-import type { RecordDecoder } from '../decode/line-decoder.js';
+import { decodeRange, type DecodedRange, type LineRange } from './line-range.js';
 
-/** What the lines of one source are decoded with. */
+/** How the lines of one agent are decoded. */
 export interface DecodeSettings {
-  /** Tells the sources of this process apart. */
-  readonly key: number;
+  /** Names the definition and the zone in this process: a thread keeps the decoders that it made for them. */
+  readonly key: string;
   readonly definition: AgentDefinition;
-  readonly captures: ReadonlyMap<string, string>;
+  /** Zone of times that carry none. */
   readonly timezone: string;
   /** Once it is set, jobs end with `cancelled`. */
   readonly stop?: StopFlag | undefined;
 }
 
-let settingsMade = 0;
+const definitionNumbers = new WeakMap<AgentDefinition, number>();
+let definitionsSeen = 0;
 
-/** Settings with a key of their own. */
+/** Settings for the lines of an agent. */
 export function decodeSettings(
   definition: AgentDefinition,
-  captures: ReadonlyMap<string, string>,
   timezone: string,
+  stop?: StopFlag,
 ): DecodeSettings {
-  return { key: settingsMade++, definition, captures, timezone };
+  const number = definitionNumbers.get(definition) ?? definitionsSeen++;
+  definitionNumbers.set(definition, number);
+  return { key: `${number} ${timezone}`, definition, timezone, stop };
 }
 
 export interface DecodeJob {
   readonly settings: DecodeSettings;
-  readonly written: Written;
   readonly lines: LinesPlace;
-  /** Whole lines at bytes[start, end) of them; the last may lack its end. */
-  readonly start: number;
-  readonly end: number;
+  /** Ranges of those bytes, decoded in this order. */
+  readonly ranges: readonly LineRange[];
 }
 
 /** Bytes that move to the thread, or that both threads see. */
@@ -61,93 +62,111 @@ export interface SharedLines {
   readonly records: MemoryRange;
 }
 
-/** What became of the lines: at most a row group of them. */
+/** What became of the lines: at most a row group of records. */
 export interface DecodedLines extends ValueCounters {
-  /** Those that moved to the thread, which come back. */
+  /** The bytes that moved to the thread, which come back; null where none did. */
   readonly bytes: Uint8Array | null;
-  /** Position behind the last line taken; the lines from there on need another job. */
-  readonly reached: number;
-  /** Records, packed: so many bytes of what was lent for them, or bytes of their own; null for none. */
+  /** The records, packed: their length in the memory lent for them, or bytes of their own; null for no records. */
   readonly packed: number | Uint8Array | null;
-  readonly rejected: Pick<RejectedLines, 'reasons' | 'starts' | 'ends'>;
+  /** Of each range that was begun before the batch was full. */
+  readonly ranges: readonly DecodedRange[];
   /** Where the years stand behind the last line, for what is `Written` next. */
-  readonly years: NonNullable<Written['years']>;
+  readonly years: Written['years'];
 }
 
-/** A decoder with its pattern compiled, kept for the next lines of its source. */
-interface OpenDecoder {
-  readonly decoder: RecordDecoder;
+/** The decoders of one definition, which build the same batch. */
+interface AgentDecoders {
   readonly builder: BatchBuilder;
-  /** Records of the batch before. */
+  /** Records of the job before. */
   rows: number;
+  /** By the names of the captures of the file names: hardly more than one. */
+  readonly byNames: Map<string, RecordDecoder>;
 }
 
-/** Sources are read one after another, so that few decoders are in use at once. */
-const decodersMax = 4;
-const decoders = new Map<number, OpenDecoder>();
+/** Definitions whose decoders a thread keeps, with their patterns compiled; the one longest unused goes. */
+const agentsMax = 64;
+const agents = new Map<string, AgentDecoders>();
 
-function decoderOf({ settings, written }: DecodeJob): OpenDecoder {
-  const { key, definition, captures, timezone, stop } = settings;
-  const known = decoders.get(key);
-  if (known !== undefined) return known;
-  const decoder = createRecordDecoder(definition, { captures, timezone, written, stop });
-  const opened: OpenDecoder = { decoder, builder: new BatchBuilder(definition.schema), rows: 0 };
-  decoders.set(key, opened);
-  const oldest = decoders.keys().next().value!;
-  if (decoders.size > decodersMax) decoders.delete(oldest);
-  return opened;
+function decodersOf({ key, definition }: DecodeSettings): AgentDecoders {
+  const known = agents.get(key) ?? {
+    builder: new BatchBuilder(definition.schema),
+    rows: 0,
+    byNames: new Map<string, RecordDecoder>(),
+  };
+  agents.delete(key);
+  agents.set(key, known);
+  if (agents.size > agentsMax) agents.delete(agents.keys().next().value!);
+  return known;
+}
+
+function decoderFor(
+  { byNames }: AgentDecoders,
+  { definition, timezone, stop }: DecodeSettings,
+  { captures, written }: LineRange,
+): RecordDecoder {
+  const names = [...captures.keys()].join(' ');
+  const origin = { captures, written, stop };
+  let decoder = byNames.get(names);
+  if (decoder === undefined) {
+    decoder = createRecordDecoder(definition, { timezone, ...origin });
+    byNames.set(names, decoder);
+  }
+  decoder.use(origin);
+  return decoder;
 }
 
 /** Decodes lines into one batch. Throws `invalid` for a definition that makes no sense. */
 export function work(job: DecodeJob): Finished<DecodedLines> {
-  const { lines } = job;
-  if ('bytes' in lines) {
-    const result = decode(job, lines.bytes);
-    const { packed } = result;
-    const transfer = buffersOf(packed instanceof Uint8Array ? [lines.bytes, packed] : [lines.bytes]);
-    return { result: { ...result, bytes: lines.bytes }, transfer };
+  const decoders = decodersOf(job.settings);
+  try {
+    const result = decodeInPlace(job, decoders);
+    const moved = [result.bytes, result.packed].filter((bytes) => bytes instanceof Uint8Array);
+    return { result, transfer: buffersOf(moved) };
+  } catch (error) {
+    // The builder holds a part of this job's records.
+    agents.delete(job.settings.key);
+    throw error;
   }
+}
+
+/** Decodes the lines where they are, into memory that was lent with them or into new one. */
+function decodeInPlace(job: DecodeJob, decoders: AgentDecoders): DecodedLines {
+  const { lines } = job;
+  if ('bytes' in lines) return { ...decode(job, lines.bytes, decoders), bytes: lines.bytes };
   const { text, scratch, records } = lines;
   const memory = foreignMemory(text);
   const bytes = memory.bytesAt(text);
-  const opened = decoderOf(job);
   const place = { address: scratch.address, bytes: scratch.sizeBytes };
   const space = new RangeArrays(memory.bytesAt(records));
-  space.bytes(headerBytes(opened.builder.schema.fields.length));
-  const result = workingOn(memory, place, () =>
-    opened.builder.within(space, opened.rows, () => decode(job, bytes, space)),
+  const { builder, rows } = decoders;
+  space.bytes(headerBytes(builder.schema.fields.length));
+  return workingOn(memory, place, () =>
+    builder.within(space, rows, () => decode(job, bytes, decoders, space)),
   );
-  return { result, transfer: buffersOf(result.packed instanceof Uint8Array ? [result.packed] : []) };
 }
 
 /** Decodes the job's lines, which are in `bytes`; within `space`, where the builder builds in it. */
-function decode(job: DecodeJob, bytes: Uint8Array, space?: RangeArrays): DecodedLines {
-  const { written, start, end } = job;
-  const opened = decoderOf(job);
-  const { decoder, builder } = opened;
-  decoder.useWritten(written);
-  const before = { ...decoder.counters };
-  const rejected = new RejectedLines();
-  let reached: number;
-  try {
-    reached = decoder.decode(bytes, start, end, builder, rejected.add);
-  } catch (error) {
-    // What the builder holds by now belongs to no other job.
-    decoders.delete(job.settings.key);
-    throw error;
+function decode(
+  { settings, ranges }: DecodeJob,
+  bytes: Uint8Array,
+  decoders: AgentDecoders,
+  space?: RangeArrays,
+): DecodedLines {
+  const { builder } = decoders;
+  const done: DecodedRange[] = [];
+  const counters = { unreadableValues: 0, replacedBytes: 0 };
+  let years: Written['years'];
+  for (const range of ranges) {
+    if (builder.full) break;
+    const decoder = decoderFor(decoders, settings, range);
+    const before = { ...decoder.counters };
+    done.push(decodeRange(decoder, bytes, range, builder));
+    ({ years } = decoder);
+    counters.unreadableValues += decoder.counters.unreadableValues - before.unreadableValues;
+    counters.replacedBytes += decoder.counters.replacedBytes - before.replacedBytes;
   }
-  opened.rows = builder.rows;
-  const packed = builder.finishPacked(space);
-  const { reasons, starts, ends } = rejected;
-  return {
-    bytes: null,
-    reached,
-    packed,
-    rejected: { reasons, starts, ends },
-    years: decoder.years,
-    unreadableValues: decoder.counters.unreadableValues - before.unreadableValues,
-    replacedBytes: decoder.counters.replacedBytes - before.replacedBytes,
-  };
+  decoders.rows = builder.rows;
+  return { bytes: null, packed: builder.finishPacked(space), ranges: done, years, ...counters };
 }
 
 const decodeTask: Task<DecodeJob, DecodedLines> = { module: builtModule(import.meta.url), work };

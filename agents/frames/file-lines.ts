@@ -5,10 +5,11 @@ import {
   workerFileBytesMin,
   type WorkerPool,
 } from '../../engine/index.js';
-import type { DecodedLines, DecodeSettings } from './decode-task.js';
+import type { DecodeSettings } from './decode-task.js';
 import { FrameBuffers } from './frame-buffers.js';
-import { frameEnd, frameEndsInLine, frameStart, RejectedLines } from './frame-decoder.js';
-import { decodeLines, type LinesResult } from './lent-decoding.js';
+import { decodeLines, type DecodedBatch } from './lent-decoding.js';
+import { rangesLeft, type LineRange } from './line-range.js';
+import { rejectedLongLine, type RejectedPlaces } from './rejected-lines.js';
 import { frameBytesDefault, framerBufferBytes, LineFramer, type Frame } from '../lines/line-framing.js';
 import { compilePattern } from '../patterns/line-pattern.js';
 import { recordEndsOf } from '../lines/record-ends.js';
@@ -17,29 +18,30 @@ import type { PositionedSource } from '../sources/source-identity.js';
 import { stopFlagOf, type SignalFlag } from '../decode/stop-flag.js';
 import type { Written } from '../times/written.js';
 
-/** Lines on their way to a decoder, and where they came from. */
+/** A frame of a file on its way to a decoder. */
 export interface Lines {
-  /** Where they are; the bytes themselves move to a thread and come back, unless they are lent. */
+  /** The lines are bytes[0, end). The bytes move to a thread and come back, unless they are lent. */
   readonly bytes: Uint8Array;
   readonly lent: MemoryLease | null;
-  readonly start: number;
   readonly end: number;
   /** Content offset of `bytes[0]`. */
   readonly base: number;
 }
 
-/** Who gets what became of a file's lines, in their order. */
+/** Takes what becomes of a file's lines, in their order. */
 export interface LinesConsumer {
-  /** Takes lines that became no record. */
-  reject(lines: Lines, rejected: DecodedLines['rejected']): Promise<void>;
-  /** Takes what became of lines, one batch after another; the memory of the batch is the consumer's. */
-  take(lines: Lines, decoded: LinesResult): Promise<void>;
+  /** Takes lines that became no record; `lines.bytes` holds them. */
+  reject(lines: Lines, rejected: RejectedPlaces): Promise<void>;
+  /** Takes the records of a frame, one batch after another, the last one with `isLast`. The memory of the batch is the consumer's. */
+  take(lines: Lines, decoded: DecodedBatch, isLast: boolean): Promise<void>;
   /** A frame has been read. */
   hasRead(): void;
 }
 
 export interface FileLinesOptions {
   readonly decode: DecodeSettings;
+  /** Fields that the file's name gives. */
+  readonly captures: ReadonlyMap<string, string>;
   /** Threads that decode lines; without, the caller's own does. */
   readonly workers: WorkerPool | undefined;
   readonly signal: AbortSignal | undefined;
@@ -124,7 +126,7 @@ export class FileLines {
       if (frame.kind === 'tail' && part === undefined && (await reader.hasGrown())) break;
       await this.decodeFrame(frame);
       if (frame.kind === 'tail') this.framer.keepTail();
-      this.endsInLine = frameEndsInLine(frame);
+      this.endsInLine = frame.endsInLine;
       this.consumer.hasRead();
       if (frame.kind === 'tail') break;
     }
@@ -133,57 +135,58 @@ export class FileLines {
 
   /** Has a frame decoded and taken; with threads, both while the next frames are read. */
   private async decodeFrame(frame: Frame): Promise<void> {
+    const { captures, writtenAt } = this.options;
+    const { continuesLine } = this;
     const lines = this.linesOf(frame);
-    const rejected = new RejectedLines();
-    let { start } = lines;
-    if (frame.kind === 'long') start = rejected.addLong(frame, this.continuesLine);
-    else if (this.continuesLine) start = rejected.addRest(lines.bytes, lines.start, lines.end);
     this.continuesLine = false;
-    if (rejected.count > 0) {
+    if (frame.kind === 'long') {
       await this.decoding.drain();
-      await this.consumer.reject(lines, rejected);
+      await this.consumer.reject(lines, rejectedLongLine(frame, continuesLine));
+      return;
     }
-    if (start === lines.end) return;
-    const written = this.options.writtenAt(lines.base + start);
+    const { end, base } = lines;
+    const written = writtenAt(base);
+    const ranges = [{ start: 0, end, captures, written, atBeginning: base === 0, continuesLine }];
     await this.decoding.add(
-      () => this.decode({ ...lines, start }, written),
-      (decoded) => this.take(lines, written, decoded),
+      () => this.decode(lines, ranges),
+      (decoded) => this.take(lines, ranges, decoded),
       ({ batch }) => batch?.lease?.free(),
     );
   }
 
-  private linesOf(frame: Frame): Lines {
-    const start = frameStart(frame);
-    const end = frameEnd(frame);
-    const place = { start, end, base: frame.offset - start };
-    if (this.workers === null || frame.kind === 'long') return { bytes: frame.bytes, lent: null, ...place };
+  private linesOf({ kind, bytes, end, offset: base }: Frame): Lines {
+    if (this.workers === null || kind === 'long') return { bytes, lent: null, end, base };
     // What goes to a thread is gone from here; the framer still needs a tail, which it keeps or not.
-    if (frame.kind === 'tail') return { bytes: frame.bytes.slice(0, end), lent: null, ...place };
+    if (kind === 'tail') return { bytes: bytes.slice(0, end), lent: null, end, base };
     this.framer.leaveBuffer();
-    return { bytes: frame.bytes, lent: this.buffers.leaseOf(frame.bytes), ...place };
+    return { bytes, lent: this.buffers.leaseOf(bytes), end, base };
   }
 
-  private decode({ bytes, lent, start, end }: Lines, written: Written): Promise<LinesResult> {
-    return decodeLines(this.workers, { settings: this.settings, written, start, end }, bytes, lent);
+  private decode({ bytes, lent }: Lines, ranges: readonly LineRange[]): Promise<DecodedBatch> {
+    return decodeLines(this.workers, { settings: this.settings, ranges }, bytes, lent);
   }
 
-  /** Gives on what became of lines, and of those that one batch had no room for. */
-  private async take(lines: Lines, written: Written, first: LinesResult): Promise<void> {
+  /** Hands on what became of lines, and decodes those that one batch had no room for. */
+  private async take(lines: Lines, ranges: readonly LineRange[], first: DecodedBatch): Promise<void> {
+    let left = ranges;
     for (let decoded = first; ;) {
-      const { bytes, reached, batch, rejected, years } = decoded;
+      const { bytes, batch, years } = decoded;
+      const now = { ...lines, bytes };
       try {
         this.options.signal?.throwIfAborted();
-        if (rejected.reasons.length > 0) await this.consumer.reject({ ...lines, bytes }, rejected);
+        for (const { rejected } of decoded.ranges)
+          if (rejected.reasons.length > 0) await this.consumer.reject(now, rejected);
       } catch (error) {
         batch?.lease?.free();
         throw error;
       }
-      await this.consumer.take(lines, decoded);
-      if (reached === lines.end) {
+      left = rangesLeft(left, decoded.ranges, years);
+      await this.consumer.take(lines, decoded, left.length === 0);
+      if (left.length === 0) {
         if (this.workers !== null) this.buffers.giveBack(bytes);
         return;
       }
-      decoded = await this.decode({ ...lines, bytes, start: reached }, { ...written, years });
+      decoded = await this.decode(now, left);
     }
   }
 }

@@ -5,35 +5,14 @@ import {
   unpackBatch,
   type WorkerPool,
 } from '../../engine/index.js';
-import {
-  decodeOnPool,
-  type DecodedLines,
-  type DecodeJob,
-  type LinesPlace,
-  type SharedLines,
-} from './decode-task.js';
+import { decodeOnPool, type DecodedLines, type DecodeJob, type SharedLines } from './decode-task.js';
 
-/** What became of lines, with their records as a batch to store. */
-export type LinesResult = WithBatch<DecodedLines>;
-
-/** What a task says of lines that it decoded: `packed` are its records, as `DecodedLines` has them. */
-type Decoded = Pick<DecodedLines, 'bytes' | 'packed'>;
-
-export type WithBatch<D extends Decoded> = Omit<D, 'bytes' | 'packed'> & {
+/** What became of lines. */
+export interface DecodedBatch extends Omit<DecodedLines, 'bytes' | 'packed'> {
+  /** The bytes with the lines, which may be other memory than before. */
   readonly bytes: Uint8Array;
+  /** The records; null for none. */
   readonly batch: LoadBatch | null;
-};
-
-/** Where lines are that a task decodes. */
-export interface LinesMemory {
-  readonly bytes: Uint8Array;
-  /** Where threads see them; null for bytes that have to move there. */
-  readonly lent: MemoryLease | null;
-  /** The lines are bytes[start, end). */
-  readonly start: number;
-  readonly end: number;
-  /** Fields of their records. */
-  readonly fields: number;
 }
 
 /** What kernels want beside the lines: with less they take fewer lines at a time. */
@@ -65,35 +44,33 @@ function lend(text: MemoryLease, textBytes: number, fields: number): JobMemory |
 }
 
 /**
- * Decodes lines of `bytes` on a thread of the pool, without a pool here. Where `lent` says that threads see the bytes, their records
- * stay in such memory too, which the batch then brings with it; else the bytes move to the thread and back.
+ * Decodes lines of `bytes` on a thread of the pool; without a pool here. Where `lent` says that threads see the bytes, the records
+ * stay in such memory too, which the batch then holds a lease of; else the bytes move to the thread and back.
  */
-export function decodeLines(
+export async function decodeLines(
   pool: WorkerPool | null,
   job: Omit<DecodeJob, 'lines'>,
   bytes: Uint8Array,
   lent: MemoryLease | null,
-): Promise<LinesResult> {
-  const { start, end, settings } = job;
-  const fields = settings.definition.schema.fields.length;
-  const memory = { bytes, lent: pool === null ? null : lent, start, end, fields };
-  return decodeIn(memory, (lines) => decodeOnPool(pool, { ...job, lines }));
-}
-
-/** As `decodeLines`, by any task: `decode` has it done for lines at the place that it is told. */
-export async function decodeIn<D extends Decoded>(
-  { bytes, lent, start, end, fields }: LinesMemory,
-  decode: (lines: LinesPlace) => Promise<D>,
-): Promise<WithBatch<D>> {
-  const shared = lent === null ? null : lend(lent, end - start, fields);
+): Promise<DecodedBatch> {
+  const { settings, ranges } = job;
+  const end = ranges.at(-1)?.end ?? 0;
+  const textBytes = end - (ranges[0]?.start ?? 0);
+  const shared =
+    pool === null || lent === null ? null : lend(lent, textBytes, settings.definition.schema.fields.length);
   if (shared === null) {
-    const own = lent === null ? bytes : bytes.slice(0, end);
-    const decoded = await decode({ bytes: own });
-    return { ...decoded, bytes: lent === null ? (decoded.bytes ?? own) : bytes, batch: batchOf(decoded) };
+    // Lent memory can't move, so that a copy does.
+    const own = pool === null || lent === null ? bytes : bytes.slice(0, end);
+    const decoded = await decodeOnPool(pool, { ...job, lines: { bytes: own } });
+    return {
+      ...decoded,
+      bytes: own === bytes ? (decoded.bytes ?? own) : bytes,
+      batch: batchOf(decoded),
+    };
   }
   const { lines, scratch, records } = shared;
   try {
-    const decoded = await decode(lines);
+    const decoded = await decodeOnPool(pool, { ...job, lines });
     return { ...decoded, bytes, batch: batchOf(decoded, records) };
   } catch (error) {
     records.free();
@@ -104,7 +81,7 @@ export async function decodeIn<D extends Decoded>(
 }
 
 /** The records, which hold on to `lent` where they are there. */
-export function batchOf({ packed }: Decoded, lent?: MemoryLease): LoadBatch | null {
+function batchOf({ packed }: Pick<DecodedLines, 'packed'>, lent?: MemoryLease): LoadBatch | null {
   if (typeof packed === 'number' && lent !== undefined) {
     lent.shrink(packed);
     return { ...unpackBatch(lent.bytes, 0), lease: lent };

@@ -13,40 +13,34 @@ export interface FrameSource {
   hashed?(bytes: Uint8Array): void;
 }
 
-/** Lines of whole records: bytes[start, end), each line ended by `\n`. Valid until the next call. */
-export interface LinesFrame {
-  readonly kind: 'lines';
+interface CutContent {
+  /** What was cut out is bytes[0, end). */
   readonly bytes: Uint8Array;
-  readonly start: number;
   readonly end: number;
-  /** Content offset of `start`. */
+  /** Content offset of `bytes[0]`. */
   readonly offset: number;
+  /** The content ends with the frame, inside a line. */
+  readonly endsInLine: boolean;
+}
+
+/** Lines of whole records, each ended by `\n`. Valid until the next call. */
+export interface LinesFrame extends CutContent {
+  readonly kind: 'lines';
 }
 
 /**
  * The last record of the content, which nothing shows to be whole: a line without its end, or lines that more may belong to. It
  * counts as taken only after `keepTail`.
  */
-export interface TailFrame {
+export interface TailFrame extends CutContent {
   readonly kind: 'tail';
-  /** The last line has no end. */
-  readonly endsInLine: boolean;
-  readonly bytes: Uint8Array;
-  readonly start: number;
-  readonly end: number;
-  readonly offset: number;
 }
 
-/** A line of more than `lineBytesMax` bytes, of which only the beginning is kept. */
-export interface LongFrame {
+/** A line of more than `lineBytesMax` bytes, of which only so many at its beginning are kept. */
+export interface LongFrame extends CutContent {
   readonly kind: 'long';
-  /** The first `lineBytesMax` bytes. */
-  readonly bytes: Uint8Array;
   /** Length of the whole line in bytes, without its line end. */
   readonly lengthBytes: number;
-  readonly offset: number;
-  /** Whether the line has an end. */
-  readonly ended: boolean;
 }
 
 export type Frame = LinesFrame | TailFrame | LongFrame;
@@ -65,8 +59,7 @@ const pieceBytesMin = 256 * 1024;
 const lineFeed = 0x0a;
 
 /**
- * Cuts content into frames of whole records, in one buffer of fixed size whatever the content. A byte order mark of
- * UTF-8 at the very beginning is left out; UTF-16 is refused.
+ * Cuts content into frames of whole records, in one buffer of fixed size whatever the content. UTF-16 is refused.
  */
 export class LineFramer {
   private buffer: Uint8Array;
@@ -184,16 +177,14 @@ export class LineFramer {
   }
 
   private lines(end: number): LinesFrame {
-    const start = this.markBytes(end);
-    const offset = this.offset + start;
+    const { buffer: bytes, offset } = this;
     this.take(end);
-    return { kind: 'lines', bytes: this.buffer, start, end, offset };
+    return { kind: 'lines', bytes, end, offset, endsInLine: false };
   }
 
   private tail(): TailFrame {
-    const start = this.markBytes(this.to);
-    const endsInLine = this.buffer[this.to - 1] !== lineFeed;
-    return { kind: 'tail', endsInLine, bytes: this.buffer, start, end: this.to, offset: this.offset + start };
+    const { buffer: bytes, to: end, offset } = this;
+    return { kind: 'tail', bytes, end, offset, endsInLine: bytes[end - 1] !== lineFeed };
   }
 
   private async longLine(): Promise<LongFrame> {
@@ -208,15 +199,8 @@ export class LineFramer {
       this.take(lineEnd < 0 ? this.to : lineEnd + 1);
       if (lineEnd < 0) this.from = this.to = 0;
     }
-    return { kind: 'long', bytes, lengthBytes, offset, ended: lineEnd >= 0 };
-  }
-
-  /** Length of the UTF-8 byte order mark where the content begins here with one. */
-  private markBytes(end: number): number {
-    const { buffer } = this;
-    return this.offset === 0 && end >= 3 && buffer[0] === 0xef && buffer[1] === 0xbb && buffer[2] === 0xbf
-      ? 3
-      : 0;
+    const place = { bytes, end: bytes.length, offset, endsInLine: lineEnd < 0 };
+    return { kind: 'long', ...place, lengthBytes };
   }
 
   private requireEightBitText(): void {

@@ -3,12 +3,14 @@ import { decodeSettings, type DecodeSettings } from '../frames/decode-task.js';
 import type { FieldDefinition } from '../definition/definition.js';
 import { yearSource } from '../decode/field-writer.js';
 import { FileLines, type Lines, type LinesConsumer } from '../frames/file-lines.js';
-import type { LinesResult } from '../frames/lent-decoding.js';
+import type { DecodedBatch } from '../frames/lent-decoding.js';
 import { reopenAt, type PositionedSource } from '../sources/source-identity.js';
 import { isUndated, lacksYear } from '../times/timestamp.js';
 import { placeBehind, yearsBegin, type Written, type YearPlace } from '../times/written.js';
 
 export interface YearsOptions {
+  /** Fields that the file's name gives. */
+  readonly captures: ReadonlyMap<string, string>;
   readonly workers: WorkerPool | undefined;
   readonly signal: AbortSignal | undefined;
   /** Told how much of the file has been read, in bytes as they lie there. */
@@ -35,7 +37,7 @@ export async function fileWritten(
   const isCounted = ({ timestamp, template }: FieldDefinition): boolean =>
     timestamp !== undefined &&
     lacksYear(timestamp) &&
-    (template !== undefined || !decode.captures.has(yearSource));
+    (template !== undefined || !options.captures.has(yearSource));
   if (!decode.definition.fields.some(isCounted)) return () => ({ byMs });
   const again = await reopenAt(source.reader.path, source.known, source.head, (_reader, content) => {
     options.signal?.throwIfAborted();
@@ -68,14 +70,13 @@ class FileYears implements LinesConsumer {
 
   async count(): Promise<(offset: number) => Written> {
     const { source, options, byMs } = this;
-    const { definition, captures, timezone } = this.decode;
+    const { definition, timezone } = this.decode;
     const fields = definition.fields.filter(({ timestamp }) => isUndated(timestamp));
     const schema = makeSchema(fields.map(({ name, type }) => ({ name, type })));
-    const decode = decodeSettings({ ...definition, fields, schema }, captures, timezone);
+    const decode = decodeSettings({ ...definition, fields, schema }, timezone);
     // Frames are decoded beside one another, so that each counts from its own beginning.
     const written = { byMs, years: fields.map(() => yearsBegin) };
-    const { workers, signal } = options;
-    await new FileLines(source, { decode, workers, signal, writtenAt: () => written }, this).run();
+    await new FileLines(source, { ...options, decode, writtenAt: () => written }, this).run();
     this.places.push({ offset: source.content.offset, years: this.running });
     const { places, running: last } = this;
     return (offset) => {
@@ -88,11 +89,11 @@ class FileYears implements LinesConsumer {
     return Promise.resolve();
   }
 
-  take({ base, start, end }: Lines, { batch, reached, years }: LinesResult): Promise<void> {
+  take({ base }: Lines, { batch, years }: DecodedBatch, isLast: boolean): Promise<void> {
     batch?.lease?.free();
-    if (reached < end) return Promise.resolve();
-    this.places.push({ offset: base + start, years: this.running });
-    this.running = this.running.map((place, i) => placeBehind(place, years[i] ?? yearsBegin));
+    if (!isLast) return Promise.resolve();
+    this.places.push({ offset: base, years: this.running });
+    this.running = this.running.map((place, i) => placeBehind(place, years?.[i] ?? yearsBegin));
     return Promise.resolve();
   }
 

@@ -10,12 +10,13 @@ import {
   type WorkerPool,
 } from '../../engine/index.js';
 import { sha256 } from '../sources/content-hash.js';
-import { decodeSettings, type DecodedLines } from '../frames/decode-task.js';
-import { type AgentDefinition, hasUndatedTimes } from '../definition/definition.js';
+import { decodeSettings } from '../frames/decode-task.js';
+import type { AgentDefinition } from '../definition/definition.js';
 import { fileCaptures } from '../patterns/file-captures.js';
 import { FileLines, type Lines, type LinesConsumer } from '../frames/file-lines.js';
 import { fileWritten } from './file-years.js';
-import type { LinesResult } from '../frames/lent-decoding.js';
+import type { DecodedBatch } from '../frames/lent-decoding.js';
+import { toRejectedLines, type RejectedPlaces } from '../frames/rejected-lines.js';
 import { shellWord, shownLine } from '../decode/line-text.js';
 import type { LoadProgress } from './load-report.js';
 import { SourceError } from '../sources/source-error.js';
@@ -182,11 +183,12 @@ class FileReading implements LinesConsumer {
     const captures = definition.file
       ? fileCaptures(definition.file.namePattern, job.namedAs ?? job.path)
       : new Map<string, string>();
-    const decode = decodeSettings(definition, captures, timezone);
+    const decode = decodeSettings(definition, timezone);
+    const options = { captures, workers, signal };
     const onRead = (fileBytesRead: number): void => this.progress('checking', fileBytesRead);
-    const writtenAt = await fileWritten(source, decode, { workers, signal, onRead });
+    const writtenAt = await fileWritten(source, decode, { ...options, onRead });
     this.writtenAt = writtenAt;
-    const lines = new FileLines(source, { decode, workers, signal, writtenAt }, this);
+    const lines = new FileLines(source, { ...options, decode, writtenAt }, this);
     await lines.run();
     this.endsInLine = lines.endsInLine;
   }
@@ -203,25 +205,21 @@ class FileReading implements LinesConsumer {
     this.progress('reading', content.bytesTaken);
   }
 
-  async reject({ bytes, base }: Lines, { reasons, starts, ends }: DecodedLines['rejected']): Promise<void> {
+  async reject({ bytes, base }: Lines, rejected: RejectedPlaces): Promise<void> {
     const { job, settings } = this;
     const session = await job.session();
-    const isDated = !hasUndatedTimes(settings.definition);
-    for (let i = 0; i < reasons.length; i++) {
-      const reason = reasons[i]!;
-      const line = bytes.subarray(starts[i], ends[i]);
-      this.firstRejection ??= { reason, line: line.slice() };
-      const offset = base + starts[i]!;
-      const rejected = { reason, file: job.path, offset, line };
-      const dated = isDated ? rejected : { ...rejected, writtenMs: latestOf(this.writtenAt(offset)) };
-      const keptBytes = await session.reject(dated, this.rejectedRoomBytes);
+    const writtenMs = (offset: number): number => latestOf(this.writtenAt(offset));
+    const origin = { definition: settings.definition, file: job.path, base, writtenMs };
+    for (const line of toRejectedLines(rejected, bytes, origin)) {
+      this.firstRejection ??= { reason: line.reason, line: line.line.slice() };
+      const keptBytes = await session.reject(line, this.rejectedRoomBytes);
       if (keptBytes === 0) job.tally.notKept++;
       this.rejectedRoomBytes = keptBytes === 0 ? 0 : this.rejectedRoomBytes - keptBytes;
     }
-    job.tally.rejected += reasons.length;
+    job.tally.rejected += rejected.reasons.length;
   }
 
-  async take(_lines: Lines, { batch, unreadableValues, replacedBytes }: LinesResult): Promise<void> {
+  async take(_lines: Lines, { batch, unreadableValues, replacedBytes }: DecodedBatch): Promise<void> {
     const { tally } = this.job;
     tally.unreadableValues += unreadableValues;
     tally.replacedBytes += replacedBytes;

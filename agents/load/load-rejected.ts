@@ -7,16 +7,11 @@ import {
   type RejectedLine,
   type WorkerPool,
 } from '../../engine/index.js';
-import {
-  collectOnPool,
-  collectSettings,
-  type CollectedRange,
-  type CollectRange,
-  type CollectSettings,
-} from '../frames/collect-task.js';
+import { decodeSettings, type DecodeSettings } from '../frames/decode-task.js';
+import { decodeLines } from '../frames/lent-decoding.js';
+import { rangesLeft, type DecodedRange, type LineRange } from '../frames/line-range.js';
+import { isPartOfLine } from '../frames/rejected-lines.js';
 import { fileCaptures } from '../patterns/file-captures.js';
-import { isPartOfLine } from '../frames/frame-decoder.js';
-import { decodeIn } from '../frames/lent-decoding.js';
 import { asCancellation, type ReadSettings } from './load-file.js';
 import { LoadJournal, type JournalItem } from './load-journal.js';
 import type { LoadEvent, LoadSummary } from './load-report.js';
@@ -56,7 +51,7 @@ const ownFailures: readonly LogstrataError['code'][] = ['damaged', 'not_found', 
 
 class RejectedLoad {
   private readonly journal: LoadJournal;
-  private readonly settings: CollectSettings;
+  private readonly settings: DecodeSettings;
   private readonly stopping: SignalFlag;
   private stopped: LogstrataError | null = null;
 
@@ -66,7 +61,7 @@ class RejectedLoad {
   ) {
     this.journal = new LoadJournal(files.length, options.onEvent);
     this.stopping = stopFlagOf(options.signal);
-    this.settings = collectSettings(options.definition, options.timezone, this.stopping.stop);
+    this.settings = decodeSettings(options.definition, options.timezone, this.stopping.stop);
   }
 
   async run(): Promise<LoadSummary> {
@@ -128,7 +123,7 @@ class RejectedReading {
 
   constructor(
     private readonly options: LoadRejectedOptions,
-    private readonly settings: CollectSettings,
+    private readonly settings: DecodeSettings,
     private readonly session: LoadSession,
     private readonly tally: JournalItem['tally'],
   ) {}
@@ -170,22 +165,19 @@ class RejectedReading {
     this.tally.contentBytes += bytes.length;
     let end = 0;
     const nowMs = this.options.now();
-    let ranges = whole.map(({ line, writtenMs = nowMs }): CollectRange => {
+    let left = whole.map(({ line, writtenMs = nowMs }): LineRange => {
       bytes.set(line, end);
       const start = end;
       end += line.length;
-      return { start, end, captures, atBeginning: false, continuesLine: false, writtenMs };
+      const written = { byMs: writtenMs };
+      return { start, end, captures, written, atBeginning: false, continuesLine: false };
     });
-    let done = 0;
-    while (ranges.length > 0) {
-      const memory = { bytes, lent: null, start: 0, end, fields: this.session.schema.fields.length };
-      const job = { settings: this.settings, ranges };
-      const decoded = await decodeIn(memory, (place) =>
-        collectOnPool(this.options.workers, { ...job, lines: place }),
-      );
+    while (left.length > 0) {
+      const { settings } = this;
+      const decoded = await decodeLines(this.options.workers, { settings, ranges: left }, bytes, null);
       ({ bytes } = decoded);
       for (const [i, range] of decoded.ranges.entries())
-        await this.keepRejected(whole[done + i]!, ranges[i]!, range, bytes);
+        await this.keepRejected(whole[whole.length - left.length + i]!, left[i]!, range, bytes);
       this.tally.unreadableValues += decoded.unreadableValues;
       this.tally.replacedBytes += decoded.replacedBytes;
       const { batch } = decoded;
@@ -193,20 +185,14 @@ class RejectedReading {
         this.tally.records += batch.length;
         await this.session.append(batch, number);
       }
-      // Where the records of one text fill a batch, the rest of it is left.
-      const last = decoded.ranges.length - 1;
-      const isCut = decoded.ranges[last]!.reached < ranges[last]!.end;
-      const next = isCut ? last : last + 1;
-      ranges = ranges.slice(next);
-      if (isCut) ranges[0] = { ...ranges[0]!, start: decoded.ranges[last]!.reached };
-      done += next;
+      left = rangesLeft(left, decoded.ranges, decoded.years);
     }
   }
 
   private async keepRejected(
     from: RejectedLine,
-    range: CollectRange,
-    { rows, rejected }: CollectedRange,
+    range: LineRange,
+    { rows, rejected }: DecodedRange,
     bytes: Uint8Array,
   ): Promise<void> {
     const { reasons, starts, ends } = rejected;

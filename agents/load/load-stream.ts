@@ -12,7 +12,8 @@ import {
   rowGroupRowsMax,
 } from '../../engine/index.js';
 import { StreamSource, type ByteSource } from '../sources/byte-source.js';
-import { FrameDecoder, frameEnd, frameStart, RejectedLines } from '../frames/frame-decoder.js';
+import { decodeRange } from '../frames/line-range.js';
+import { rejectedLongLine, toRejectedLines, type RejectedPlaces } from '../frames/rejected-lines.js';
 import { LineFramer, type Frame } from '../lines/line-framing.js';
 import { shellWord, shownLine } from '../decode/line-text.js';
 import type { ReadSettings } from './load-file.js';
@@ -21,7 +22,7 @@ import { recordEndsOf } from '../lines/record-ends.js';
 import { SourceError } from '../sources/source-error.js';
 import { contentOf } from '../sources/source-reader.js';
 import type { RecordDecoder } from '../decode/line-decoder.js';
-import { hasUndatedTimes } from '../definition/definition.js';
+import type { Written } from '../times/written.js';
 
 export interface LoadStreamOptions extends ReadSettings {
   /** Standard input. It is destroyed in the end. */
@@ -63,6 +64,8 @@ const turnMs = 50;
 
 /** Rejected lines that wait in memory for their commit. */
 const waitingRejectedBytesMax = 8 * 1024 * 1024;
+
+const noCaptures: ReadonlyMap<string, string> = new Map();
 
 /** What names standard input in messages, and beside rejected lines. */
 export const streamName = '-';
@@ -122,9 +125,7 @@ const nothingRead: StreamProgress = {
 class StreamLoad {
   private readonly framer: LineFramer;
   private readonly builder: BatchBuilder;
-  private readonly records: RecordDecoder;
-  private readonly decoder: FrameDecoder;
-  private readonly rejectedNow = new RejectedLines();
+  private readonly decoder: RecordDecoder;
   private waitingRejected: RejectedLine[] = [];
   private waitingRejectedBytes = 0;
   private waitingSinceMs: number | null = null;
@@ -147,9 +148,8 @@ class StreamLoad {
     const { definition, timezone, now } = options;
     this.framer = new LineFramer(source, 0, true, recordEndsOf(definition.file));
     this.builder = new BatchBuilder(definition.schema);
-    const written = { byMs: now() };
-    this.records = createRecordDecoder(definition, { captures: new Map(), timezone, written, turnMs });
-    this.decoder = new FrameDecoder(this.records, this.builder, false);
+    const origin = { captures: noCaptures, written: { byMs: now() } };
+    this.decoder = createRecordDecoder(definition, { ...origin, timezone, turnMs });
   }
 
   get unreadableValues(): number {
@@ -213,35 +213,37 @@ class StreamLoad {
   }
 
   private async decodeFrame(frame: Frame): Promise<void> {
-    let at = frameStart(frame);
-    const end = frameEnd(frame);
-    while (at < end) {
-      const from = at;
-      const byMs = this.options.now();
-      this.records.useWritten({ byMs });
+    const written = { byMs: this.options.now() };
+    if (frame.kind === 'long') {
+      this.decodedTo += frame.lengthBytes;
+      await this.hold(frame, rejectedLongLine(frame, false), written);
+      return;
+    }
+    const { bytes, end, offset } = frame;
+    for (let start = 0, reached = 0; start < end; start = reached) {
       // Lines that take long must not keep this thread from answering signals.
-      if (at > frameStart(frame)) await setImmediate();
-      at = this.decoder.decode(frame, at, this.rejectedNow);
-      this.decodedTo += frame.kind === 'long' ? frame.lengthBytes : at - from;
-      this.holdRejected(frame, byMs);
-      if (this.builder.rows + this.waitingRejected.length > 0) this.waitingSinceMs ??= performance.now();
-      const many = this.builder.rows + this.waitingRejected.length >= rowGroupRowsMax;
-      if (many || this.builder.full || this.waitingRejectedBytes >= waitingRejectedBytesMax)
-        await this.commit();
+      if (start > 0) await setImmediate();
+      this.decoder.use({ captures: noCaptures, written });
+      const range = { start, end, atBeginning: offset + start === 0, continuesLine: false };
+      const decoded = decodeRange(this.decoder, bytes, range, this.builder);
+      ({ reached } = decoded);
+      this.decodedTo += reached - start;
+      await this.hold(frame, decoded.rejected, written);
     }
   }
 
-  private holdRejected(frame: Frame, writtenMs: number): void {
-    const written = hasUndatedTimes(this.options.definition) ? { writtenMs } : {};
-    const { reasons, starts, ends } = this.rejectedNow;
-    const base = frame.offset - frameStart(frame);
-    for (let i = 0; i < reasons.length; i++) {
-      const line = frame.bytes.slice(starts[i], ends[i]);
-      const offset = base + starts[i]!;
-      this.waitingRejected.push({ reason: reasons[i]!, file: streamName, offset, line, ...written });
-      this.waitingRejectedBytes += line.length;
+  /** Keeps rejected lines of a frame for the next commit, which comes at once when much waits for it. */
+  private async hold({ bytes, offset }: Frame, rejected: RejectedPlaces, { byMs }: Written): Promise<void> {
+    const { definition } = this.options;
+    const origin = { definition, file: streamName, base: offset, writtenMs: () => byMs };
+    for (const each of toRejectedLines(rejected, bytes, origin)) {
+      this.waitingRejected.push({ ...each, line: each.line.slice() });
+      this.waitingRejectedBytes += each.line.length;
     }
-    this.rejectedNow.clear();
+    const waiting = this.builder.rows + this.waitingRejected.length;
+    if (waiting > 0) this.waitingSinceMs ??= performance.now();
+    const isMuch = waiting >= rowGroupRowsMax || this.waitingRejectedBytes >= waitingRejectedBytesMax;
+    if (isMuch || this.builder.full) await this.commit();
   }
 
   private async commit(): Promise<void> {

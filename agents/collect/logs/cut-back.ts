@@ -1,7 +1,7 @@
 import { type Checkpoint, columnValue, placementField } from '../../../engine/index.js';
 import { headBytesMax } from '../../sources/source-identity.js';
-import { batchOf } from '../../frames/lent-decoding.js';
-import { work, type CollectSettings } from '../../frames/collect-task.js';
+import type { DecodeSettings } from '../../frames/decode-task.js';
+import { decodeLines } from '../../frames/lent-decoding.js';
 import type { LogHandle } from './log-files.js';
 import { readAt } from './read-at.js';
 
@@ -27,7 +27,7 @@ interface Line {
 
 /** What lines are read by, to see their times. */
 export interface LineTimes {
-  readonly settings: CollectSettings;
+  readonly settings: DecodeSettings;
   /** Fields that the file's name gives. */
   readonly captures: ReadonlyMap<string, string>;
   readonly nowMs: number;
@@ -77,7 +77,7 @@ async function firstLater(
 ): Promise<number | null | 'undated'> {
   const bytes = await readAt(handle, from, to - from);
   const lines = linesOf(bytes, from > 0);
-  const times = timesOf(bytes, lines, reading);
+  const times = await timesOf(bytes, lines, reading);
   const last = times.findLastIndex((timeMs) => timeMs !== null && timeMs <= lastTimeMs);
   if (last < 0) return times.every((timeMs) => timeMs === null) ? 'undated' : null;
   // Lines of a record behind its first have no time of their own.
@@ -99,11 +99,11 @@ function linesOf(bytes: Uint8Array, beginsInLine: boolean): Line[] {
 }
 
 /** The time of each line; null for one that has none, or is no record. */
-function timesOf(
+async function timesOf(
   bytes: Uint8Array,
   lines: readonly Line[],
   { settings, captures, nowMs }: LineTimes,
-): (number | null)[] {
+): Promise<(number | null)[]> {
   const times: (number | null)[] = [];
   const field = placementField(settings.definition.schema);
   // As many at once as a batch takes.
@@ -113,12 +113,11 @@ function timesOf(
       captures,
       atBeginning: false,
       continuesLine: false,
-      writtenMs: nowMs,
+      written: { byMs: nowMs },
     }));
-    const { result } = work({ settings, lines: { bytes }, ranges });
-    const batch = batchOf(result);
+    const { ranges: done, batch } = await decodeLines(null, { settings, ranges }, bytes, null);
     let row = 0;
-    for (const { rows } of result.ranges) {
+    for (const { rows } of done) {
       const value = rows === 0 ? null : columnValue(batch!.columns[field]!, row);
       times.push(value === null ? null : Number(value));
       row += rows;

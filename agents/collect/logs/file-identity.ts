@@ -4,7 +4,7 @@ import { tailBytesMax } from '../../sources/content-reader.js';
 import type { RecordEnds } from '../../lines/record-ends.js';
 import { candidatesOf, headBytesMax } from '../../sources/source-identity.js';
 import { isCompressed } from '../../sources/source-reader.js';
-import type { CollectSettings } from '../../frames/collect-task.js';
+import type { DecodeSettings } from '../../frames/decode-task.js';
 import { CompressedSource } from './compressed-source.js';
 import { findCutBack, type CutBack } from './cut-back.js';
 import type { FollowedFile } from './followed-file.js';
@@ -29,7 +29,7 @@ export interface IdentityContext {
   /** How the agent's lines make records. */
   readonly ends: RecordEnds;
   /** How they are decoded. */
-  readonly settings: CollectSettings;
+  readonly settings: DecodeSettings;
 }
 
 /** What was known of a source when its content was cut off. */

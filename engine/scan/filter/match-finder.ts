@@ -3,11 +3,18 @@ import { rowGroupRowsMax, rowGroupsAheadMax } from '../../terms/limits.js';
 import { throwIfAborted } from '../../store/reading/pace.js';
 import { scanUnits, shareOf } from '../plan/plan.js';
 import type { ScanPlan, ScanUnit } from '../plan/plan.js';
-import type { PendingSelection, RowGroupFilter, ScanWork } from './row-group-filter.js';
+import type { RowGroupFilter, ScanWork } from './row-group-filter.js';
 import { compactSelection, countSelected, type Matches } from './selection.js';
 import type { Selection } from './selection.js';
 import type { RowGroup } from '../../store/reading/snapshot.js';
-import type { Steps } from '../../store/reading/steps.js';
+import { settled, type Steps } from '../../store/reading/steps.js';
+
+interface BegunRowGroup {
+  readonly looking: Steps<never, Selection>;
+  /** What that has given; a row group may have several units. */
+  selection: Selection | undefined;
+  unitsLeft: number;
+}
 
 /**
  * Walks the units of a plan for their matches. With threads it looks at units ahead of the one whose matches it takes: one
@@ -17,8 +24,8 @@ export class MatchFinder {
   readonly #plan: ScanPlan;
   readonly #filter: RowGroupFilter;
   readonly #work: ScanWork;
-  /** Row groups that are being looked at, or have further units, and how many of these are left. */
-  readonly #pending = new Map<RowGroup, { readonly selection: PendingSelection; unitsLeft: number }>();
+  /** Row groups that are being looked at, or have further units. */
+  readonly #begunRowGroups = new Map<RowGroup, BegunRowGroup>();
   readonly #units: Iterator<ScanUnit, void>;
   /** Units that are being looked at, the next one first. */
   readonly #begun: ScanUnit[] = [];
@@ -95,26 +102,26 @@ export class MatchFinder {
   }
 
   #begin({ rowGroup }: ScanUnit): void {
-    if (this.#pending.has(rowGroup)) return;
+    if (this.#begunRowGroups.has(rowGroup)) return;
     assert(rowGroup.rows <= rowGroupRowsMax, `${rowGroup.file} has a row group of ${rowGroup.rows} rows`);
     const share = shareOf(this.#plan, rowGroup);
-    this.#pending.set(rowGroup, {
-      selection: this.#filter.look(rowGroup, share),
+    this.#begunRowGroups.set(rowGroup, {
+      looking: this.#filter.look(rowGroup, share),
+      selection: undefined,
       unitsLeft: share.units,
     });
   }
 
   *#take({ rowGroup }: ScanUnit): Steps<never, Selection> {
     const { pace, stats } = this.#work;
-    const pause = pace.pause();
-    if (pause !== undefined) yield pause;
+    yield* settled(pace.pause());
     const startMs = performance.now();
-    const begun = this.#pending.get(rowGroup);
+    const begun = this.#begunRowGroups.get(rowGroup);
     assert(begun !== undefined, 'a unit is taken after it was begun');
-    const selection = yield* begun.selection.selection();
+    begun.selection ??= yield* begun.looking;
     begun.unitsLeft--;
-    if (begun.unitsLeft === 0) this.#pending.delete(rowGroup);
+    if (begun.unitsLeft === 0) this.#begunRowGroups.delete(rowGroup);
     stats.selectMs += performance.now() - startMs;
-    return selection;
+    return begun.selection;
   }
 }

@@ -1,7 +1,9 @@
+import type { Column } from '../../columns/column.js';
 import { columnAt, layoutOfWords, wordsPerLayout } from '../../columns/column-layout.js';
 import { foreignMemory, workingOn, type MemoryRange } from '../../memory/shared-memory.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
-import { evaluateDictionary, evaluatePlain, wantedEntries } from './evaluate.js';
+import { resultOf } from '../../store/reading/steps.js';
+import { narrow, narrowByColumn, type AskedPredicate } from './narrowing.js';
 import type { RowGroupShare } from '../plan/plan.js';
 import type { PreparedPredicate } from './predicate.js';
 import { RemainingRows } from './remaining-rows.js';
@@ -58,65 +60,51 @@ function nextRoom(sizeBytes: number): Uint8Array {
   return room;
 }
 
-/** Leaves of a row group's rows those that match, and returns whether a dictionary alone has said that it is none. */
-function narrow(
-  job: NarrowJob,
-  at: number,
-  buffer: ArrayBufferLike,
-  remaining: RemainingRows,
-  seen: Float64Array,
-): boolean {
-  const { from, to } = remaining.range;
-  let byDictionaryOnly = true;
-  for (const [i, predicate] of job.predicates.entries()) {
-    const columnWords = at + wordsPerRowGroup(i);
-    if (job.rowGroups[columnWords] === 0) continue;
-    const before = remaining.count;
-    const column = columnAt(buffer, layoutOfWords(job.rowGroups, columnWords));
-    const wanted = column.kind === 'dictionary' ? wantedEntries(predicate, column) : null;
-    if (column.kind !== 'dictionary') {
-      const matches = remaining.room();
-      evaluatePlain(predicate, column, from, to, matches);
-      remaining.keep(matches);
-    } else if (wanted !== null) {
-      const matches = remaining.room();
-      evaluateDictionary(column, wanted, from, to, matches);
-      remaining.keep(matches);
-    } else {
-      remaining.clear();
-    }
-    if (wanted !== null || column.kind !== 'dictionary') byDictionaryOnly = false;
-    seen[2 * i]! += before;
-    seen[2 * i + 1]! += remaining.count;
-    if (remaining.count === 0) break;
-  }
-  return remaining.count === 0 && byDictionaryOnly;
+/** A predicate, and where the words of its column stand in those of a row group. */
+interface JobPredicate extends AskedPredicate {
+  readonly columnAt: number;
 }
 
 /** The rows of each row group that match: the work of `narrowTask`. */
 export function work(job: NarrowJob): Finished<Narrowed> {
-  const { predicates, rowGroups, memoryBytes, scratch } = job;
+  const { rowGroups, memoryBytes, scratch } = job;
   const memory = foreignMemory(scratch);
   const buffer = memory.bufferUpTo(memoryBytes);
+  const predicates = job.predicates.map((predicate, i): JobPredicate => ({
+    predicate,
+    columnAt: wordsPerRowGroup(i),
+    rowsSeen: 0,
+    rowsPassed: 0,
+  }));
   const each = wordsPerRowGroup(predicates.length);
   const count = rowGroups.length / each;
   const found = new Uint32Array(2 * count);
-  const seen = new Float64Array(2 * predicates.length);
   const lists: Uint16Array[] = [];
   const bitmaps: Uint8Array[] = [];
   workingOn(memory, { address: scratch.address, bytes: scratch.sizeBytes }, () => {
     for (let i = 0; i < count; i++) {
-      const [rows = 0, firstRow = 0, endRow = 0] = rowGroups.subarray(i * each);
-      const remaining = new RemainingRows(rows, { firstRow, endRow, units: 1 }, nextRoom);
-      const byDictionaryOnly = narrow(job, i * each, buffer, remaining, seen);
+      const words = rowGroups.subarray(i * each, (i + 1) * each);
+      const [rows = 0, firstRow = 0, endRow = 0] = words;
+      const share = { firstRow, endRow, units: 1 };
+      const remaining = new RemainingRows(rows, share, nextRoom);
+      const asked = predicates.filter(({ columnAt }) => words[columnAt] !== 0);
+      const narrowing = narrow(asked, remaining, ({ predicate, columnAt }) =>
+        narrowByColumn(predicate, columnOf(buffer, words, columnAt), remaining, noPause),
+      );
+      const narrowedBy = resultOf(narrowing);
+      found[2 * i] = narrowedBy === 'dictionary' ? noEntry : addFound(remaining, share, lists, bitmaps);
       found[2 * i + 1] = remaining.count;
-      found[2 * i] = byDictionaryOnly
-        ? noEntry
-        : addFound(remaining, { firstRow, endRow, units: 1 }, lists, bitmaps);
     }
   });
+  const seen = Float64Array.from(predicates.flatMap(({ rowsSeen, rowsPassed }) => [rowsSeen, rowsPassed]));
   const result = { found, seen, rows: together(lists, Uint16Array), bits: together(bitmaps, Uint8Array) };
   return { result, transfer: buffersOf(Object.values(result)) };
+}
+
+const noPause = (): undefined => undefined;
+
+function columnOf(buffer: ArrayBufferLike, words: Uint32Array, at: number): Column {
+  return columnAt(buffer, layoutOfWords(words, at));
 }
 
 /** Adds the remaining rows to the lists or to the bitmaps; returns which of them it was. */

@@ -10,7 +10,9 @@ import {
 } from '../../terms/limits.js';
 import { ColumnLease } from '../../store/reading/column-lease.js';
 import { narrowTask, noEntry, selectionsOf, wordsPerRowGroup, type NarrowJob } from './narrow-task.js';
-import { rank, type RankedPredicate, type Undecided } from './ranked-predicate.js';
+import { countNarrowed } from './narrowing.js';
+import type { Undecided } from './pruning.js';
+import { rank, type RankedPredicate } from './ranked-predicate.js';
 import type { RowGroupShare } from '../plan/plan.js';
 import type { ScanStats } from '../plan/query.js';
 import type { QueryThreads } from '../../store/reading/query-threads.js';
@@ -68,15 +70,12 @@ export class NarrowingQueue {
     this.#signal = signal;
   }
 
-  /**
-   * Adds a row group. The steps that are returned give its rows, or null where the thread that asks has to look
-   * by itself.
-   */
-  add(undecided: Undecided, rows: number, share: RowGroupShare): () => Steps<never, Selection | null> {
+  /** Adds a row group. The steps give its rows, or null where the thread that asks has to look by itself. */
+  add(undecided: Undecided, rows: number, share: RowGroupShare): Steps<never, Selection | null> {
     const queued: QueuedRowGroup = { ...undecided, rows, share, found: undefined, begun: undefined };
     this.#queued.push(queued);
     if (this.#queued.length === narrowJobRowGroupsMax) this.#begin(this.#queued.splice(0));
-    return () => this.#found(queued);
+    return this.#found(queued);
   }
 
   *#found(queued: QueuedRowGroup): Steps<never, Selection | null> {
@@ -163,18 +162,8 @@ export class NarrowingQueue {
     );
     held.forEach(({ queued }, i) => {
       queued.found = selections[i]!;
-      this.#count(queued.share, narrowed.found[2 * i] === noEntry);
+      countNarrowed(this.#stats, queued.share, narrowed.found[2 * i] === noEntry ? 'dictionary' : 'values');
     });
-  }
-
-  #count({ firstRow, endRow }: RowGroupShare, byDictionaryOnly: boolean): void {
-    const stats = this.#stats;
-    if (byDictionaryOnly) {
-      stats.rowGroupsPrunedByDictionary++;
-    } else {
-      stats.rowGroupsScanned++;
-      stats.rowsScanned += endRow - firstRow;
-    }
   }
 }
 

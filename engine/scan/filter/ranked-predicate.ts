@@ -1,26 +1,24 @@
 import type { Column } from '../../columns/column.js';
-import type { Comparison, PreparedPredicate } from './predicate.js';
-import type { OpenRowGroup } from '../../store/reading/snapshot.js';
+import type { AskedPredicate } from './narrowing.js';
+import type { PreparedPredicate } from './predicate.js';
+import { streamedSearchOf, type StreamedSearch } from './streamed-search.js';
 
-/** A predicate, and what the row groups so far have shown of it. */
-export interface RankedPredicate<Prepared = PreparedPredicate> {
-  readonly predicate: Prepared;
-  /** Cost of a row in about the time that a numeric compare takes. */
+/** A predicate of a query, and what the row groups so far have shown of it. */
+export interface RankedPredicate extends AskedPredicate {
+  /** Of a row, in about the time that comparing a number takes. */
   cost: number;
-  rowsSeen: number;
-  rowsPassed: number;
+  readonly streamed: StreamedSearch;
+}
+
+/** Nothing has been seen yet. */
+export function rankedPredicate(predicate: PreparedPredicate): RankedPredicate {
+  const cost = compareCost(predicate);
+  return { predicate, cost, streamed: streamedSearchOf(predicate), rowsSeen: 0, rowsPassed: 0 };
 }
 
 const dictionaryCost = 1;
 /** That of a plain column of numbers. */
 export const numericCost = 2;
-
-/** A row group whose columns have to be read to know which rows match. */
-export interface Undecided {
-  readonly kind: 'undecided';
-  readonly open: OpenRowGroup;
-  readonly predicates: RankedPredicate[];
-}
 
 /** Lower is asked earlier: cost for each row excluded. */
 export function rank(ranked: RankedPredicate): number {
@@ -29,17 +27,15 @@ export function rank(ranked: RankedPredicate): number {
   return ranked.cost / (1.01 - passed);
 }
 
-/** Before any column has been seen. */
-export function initialCost({ anyOf }: PreparedPredicate): number {
-  return anyOf.reduce((sum, comparison) => sum + compareCost(comparison), 0);
-}
-
-/** Once its column has been seen. */
+/** What a predicate costs for a row, once its column has been seen. */
 export function costOf(predicate: PreparedPredicate, column: Column): number {
-  return column.kind === 'dictionary' ? dictionaryCost : initialCost(predicate);
+  return column.kind === 'dictionary' ? dictionaryCost : compareCost(predicate);
 }
 
-function compareCost(comparison: Comparison): number {
-  if (comparison.kind !== 'string') return numericCost;
-  return comparison.needle.op === 'like' ? 40 : 5;
+/** What it costs where each value is compared. */
+function compareCost({ anyOf }: PreparedPredicate): number {
+  return anyOf.reduce((sum, comparison) => {
+    if (comparison.kind !== 'string') return sum + numericCost;
+    return sum + (comparison.needle.op === 'like' ? 40 : 5);
+  }, 0);
 }

@@ -4,50 +4,44 @@ import type { PreparedPredicate } from './predicate.js';
 import type { OpenRowGroup } from '../../store/reading/snapshot.js';
 import { lettersFoldingToAscii } from './string-search.js';
 import type { ReadCounters } from '../../store/reading/read-counters.js';
+import { settled, type Steps } from '../../store/reading/steps.js';
+import { isRare } from './places.js';
 
 /** Each needle costs a search of its own. With more needles than this, decoding the column takes less time. */
 const streamedNeedlesMax = 4;
 
-/** What the search of one predicate has come to so far. */
-interface SearchSoFar {
-  /** Every value that matches holds one of them. */
+/** The search for what one predicate looks for, over the columns of a query that are not kept in memory. */
+export interface StreamedSearch {
+  /** Every value that matches holds one of them. Empty where columns are to be decoded. */
   readonly needles: readonly KernelNeedle[];
-  streamed: number;
-  /** Row groups among them that could not be ruled out. */
-  undecided: number;
+  searched: number;
+  /** Of the columns searched, those that could not be ruled out. */
+  mayMatch: number;
+}
+
+/** Nothing has been searched yet. */
+export function streamedSearchOf(predicate: PreparedPredicate): StreamedSearch {
+  return { needles: kernelNeedlesOf(predicate), searched: 0, mayMatch: 0 };
 }
 
 /**
- * Rules out row groups by searching a column of strings that is not in memory, without keeping it there. Where a rare string is looked
- * for, most row groups are ruled out so: that takes half the time of decoding them, and drives nothing out of memory. A string that
- * turns out to be frequent is not looked for in this way any more, since its columns have to be decoded after all.
+ * Whether a row of the row group may match. A column of strings that is not in memory is searched without keeping it there, where that
+ * pays: most row groups are ruled out so, which takes half the time of decoding them, and drives nothing out of memory. Of a column that
+ * is better read and decoded, true.
  */
-export class StreamedSearch {
-  readonly #searches = new Map<PreparedPredicate, SearchSoFar>();
-
-  /** Whether a row of the row group may match; null where the column is better read and decoded. */
-  mayMatch(
-    predicate: PreparedPredicate,
-    open: OpenRowGroup,
-    counters: ReadCounters,
-  ): Promise<boolean> | null {
-    let searched = this.#searches.get(predicate);
-    if (searched === undefined) {
-      searched = { needles: kernelNeedlesOf(predicate), streamed: 0, undecided: 0 };
-      this.#searches.set(predicate, searched);
-    }
-    const { needles, streamed, undecided } = searched;
-    if (needles.length === 0 || undecided > 1 + streamed / 8) return null;
-    const answer = open.searchStreamed?.(predicate.field, needles, counters) ?? null;
-    return answer === null ? null : this.#counted(searched, answer);
-  }
-
-  async #counted(searched: SearchSoFar, answer: Promise<boolean>): Promise<boolean> {
-    searched.streamed++;
-    const mayMatch = await answer;
-    if (mayMatch) searched.undecided++;
-    return mayMatch;
-  }
+export function* mayMatchStreamed(
+  search: StreamedSearch,
+  field: number,
+  open: OpenRowGroup,
+  counters: ReadCounters,
+): Steps<never, boolean> {
+  if (search.needles.length === 0 || !isRare(search)) return true;
+  const searching = open.searchStreamed?.(field, search.needles, counters) ?? null;
+  if (searching === null) return true;
+  search.searched++;
+  const mayMatch = yield* settled(searching);
+  if (mayMatch) search.mayMatch++;
+  return mayMatch;
 }
 
 /** The needles of a predicate; none where a row can match that holds none of a few known byte sequences. */

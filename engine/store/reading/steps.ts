@@ -5,27 +5,38 @@
  */
 export type Steps<Made, Result = void> = Generator<Made | Promise<unknown>, Result>;
 
-/** The value of a promise, waited for. Where there may be none, ask before: a step that is not taken costs nothing. */
-export function* settled<T>(promise: Promise<T>): Steps<never, T> {
+/** The value, waited for where it is a promise. */
+export function* settled<T>(value: T | Promise<T>): Steps<never, T> {
+  if (!(value instanceof Promise)) return value;
   const outcome: { value?: T } = {};
-  yield promise.then((value) => {
-    outcome.value = value;
+  yield value.then((settledValue) => {
+    outcome.value = settledValue;
   });
   return outcome.value as T;
 }
 
-/** Runs steps that make nothing to their end, whatever happens, and gives their result as a promise. */
-export async function completed<Result>(steps: Steps<never, Result>): Promise<Result> {
-  let step = steps.next();
-  while (step.done !== true) {
-    let failure: { readonly error: unknown } | undefined;
-    try {
-      await step.value;
-    } catch (error) {
-      failure = { error };
-    }
-    step = failure === undefined ? steps.next() : steps.throw(failure.error);
+/** The step behind one that waits for `promise`: it is told of a failure. */
+async function stepAfter<Made, Result>(
+  steps: Steps<Made, Result>,
+  promise: Promise<unknown>,
+): Promise<IteratorResult<Made | Promise<unknown>, Result>> {
+  try {
+    await promise;
+  } catch (error) {
+    return steps.throw(error);
   }
+  return steps.next();
+}
+
+/** Runs steps that make nothing to their end: their result where nothing has to be waited for, else a promise of it. */
+export function resultOf<Result>(steps: Steps<never, Result>): Result | Promise<Result> {
+  const step = steps.next();
+  return step.done === true ? step.value : resultBehind(steps, step.value);
+}
+
+async function resultBehind<Result>(steps: Steps<never, Result>, promise: Promise<unknown>): Promise<Result> {
+  let step = await stepAfter(steps, promise);
+  while (step.done !== true) step = await stepAfter(steps, step.value);
   return step.value;
 }
 
@@ -35,18 +46,17 @@ export function* eachMade<Made, Other>(source: Steps<Made>, use: (made: Made) =>
     let step = source.next();
     while (step.done !== true) {
       const { value } = step;
-      if (!(value instanceof Promise)) {
+      if (value instanceof Promise) {
+        try {
+          yield value;
+        } catch (error) {
+          step = source.throw(error);
+          continue;
+        }
+      } else {
         yield* use(value);
-        step = source.next();
-        continue;
       }
-      let failure: { readonly error: unknown } | undefined;
-      try {
-        yield value;
-      } catch (error) {
-        failure = { error };
-      }
-      step = failure === undefined ? source.next() : source.throw(failure.error);
+      step = source.next();
     }
   } finally {
     source.return();
@@ -93,14 +103,9 @@ export class Driver<Made> implements AsyncIterableIterator<Made, void> {
   async #wait(): Promise<IteratorResult<Made, void>> {
     let taken = this.#waitsFor === null ? this.#taken(this.#steps.next()) : null;
     while (taken === null) {
-      let failure: { readonly error: unknown } | undefined;
-      try {
-        await this.#waitsFor;
-      } catch (error) {
-        failure = { error };
-      }
+      const promise = this.#waitsFor!;
       this.#waitsFor = null;
-      taken = this.#taken(failure === undefined ? this.#steps.next() : this.#steps.throw(failure.error));
+      taken = this.#taken(await stepAfter(this.#steps, promise));
     }
     return taken;
   }

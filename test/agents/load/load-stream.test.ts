@@ -43,6 +43,12 @@ describe('a stream', () => {
     }
   });
 
+  test('may begin with a byte order mark', async () => {
+    const { store } = await newStore();
+    const summary = await pour(store, { input: Readable.from([Buffer.from(`\ufeff${lines(0, 3)}`)]) });
+    expect(summary).toMatchObject({ records: 3, unreadableValues: 0 });
+  });
+
   test('is committed by row groups', async () => {
     const { store } = await newStore();
     const input = Readable.from(

@@ -35,6 +35,15 @@ const numbers = async (store: AgentStore): Promise<(number | null)[]> =>
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 describe('loading a file', () => {
+  test('leaves out a byte order mark at the very beginning, which counts in the offsets', async () => {
+    const { store, data, write } = await place();
+    const path = await write('app_web.log', `\ufeff${lineOf(0)}nonsense\n\ufeff${lineOf(1)}`);
+    expect(await load(store, [path])).toMatchObject({ records: 2, rejected: 1, unreadableValues: 1 });
+    const times = new Map((await recordsOf(store)).map(({ n, time }) => [n, time]));
+    expect(times.get(0)).toBe(Date.UTC(2026, 10, 20));
+    expect(await rejectedOf(data)).toMatchObject([{ offset: 3 + lineOf(0).length }]);
+  });
+
   test('stores every line, with the fields of the name, and says what it cost', async () => {
     const { store, write } = await place();
     const content = lines(0, 1000);

@@ -1,33 +1,9 @@
 import { assert, assertNever } from '../../terms/assert.js';
-import { placementField } from '../../terms/schema.js';
-import type { Schema } from '../../terms/schema.js';
 import type { Comparison, PreparedPredicate, Range, StringComparison } from './predicate.js';
-import type { RowGroup } from '../../store/reading/snapshot.js';
 import type { ZoneMap } from '../../columns/zone-map.js';
 
 /** What a zone map says of a predicate over its rows: no row matches, every row does, or only the values can tell. */
 export type ZoneVerdict = 'none' | 'all' | 'some';
-
-/** Whether the bounds that the manifest has of the placement field leave no row to match. Needs no file to be opened. */
-export function prunedByTime(
-  rowGroup: RowGroup,
-  predicates: readonly PreparedPredicate[],
-  schema: Schema,
-): boolean {
-  const { timeMinMs, timeMaxMs } = rowGroup;
-  if (timeMinMs === null || timeMaxMs === null) return false;
-  const field = placementField(schema);
-  return predicates.some(
-    (predicate) =>
-      predicate.field === field &&
-      zoneVerdict(predicate, {
-        min: BigInt(timeMinMs),
-        max: BigInt(timeMaxMs),
-        nullCount: 0,
-        rows: rowGroup.rows,
-      }) === 'none',
-  );
-}
 
 /** The verdict of a column chunk's zone map; `some` where it lacks what it takes. Null matches nothing. */
 export function zoneVerdict(predicate: PreparedPredicate, zone: ZoneMap | null): ZoneVerdict {

@@ -1,0 +1,66 @@
+import { assert, type BatchBuilder } from '../../engine/index.js';
+import type { LinesOrigin, RecordDecoder } from '../decode/line-decoder.js';
+import { RejectedLines, type RejectedPlaces } from './rejected-lines.js';
+
+/** Lines at bytes[start, end), all of one file. The last one may lack its line end. */
+export interface LineRange extends LinesOrigin {
+  readonly start: number;
+  readonly end: number;
+  /** The file begins at `start`: a byte order mark may stand there. */
+  readonly atBeginning: boolean;
+  /** The range begins in the middle of a line, whose beginning is stored. */
+  readonly continuesLine: boolean;
+}
+
+/** What became of a range. */
+export interface DecodedRange {
+  /** Records that its lines became. */
+  readonly rows: number;
+  /** Position behind the last line that was decoded; less than the range's end when the batch was full. */
+  readonly reached: number;
+  readonly rejected: RejectedPlaces;
+}
+
+const byteOrderMark = [0xef, 0xbb, 0xbf];
+
+/** Decodes the lines of a range into `builder`, until that is full. */
+export function decodeRange(
+  decoder: RecordDecoder,
+  bytes: Uint8Array,
+  range: Omit<LineRange, keyof LinesOrigin>,
+  builder: BatchBuilder,
+): DecodedRange {
+  const rowsBefore = builder.rows;
+  const rejected = new RejectedLines();
+  let reached = firstLine(bytes, range, rejected);
+  if (reached < range.end) reached = decoder.decode(bytes, reached, range.end, builder, rejected.add);
+  assert(reached > range.start || reached === range.end || builder.full, 'the decoder took no line');
+  return { rows: builder.rows - rowsBefore, reached, rejected: rejected.places };
+}
+
+/** Where the first whole line of a range begins. The rest of a line before it is rejected. */
+function firstLine(
+  bytes: Uint8Array,
+  { start, end, atBeginning, continuesLine }: Omit<LineRange, keyof LinesOrigin>,
+  rejected: RejectedLines,
+): number {
+  if (continuesLine) return rejected.addRest(bytes, start, end);
+  const hasMark =
+    atBeginning && byteOrderMark.every((byte, i) => start + i < end && bytes[start + i] === byte);
+  return hasMark ? start + byteOrderMark.length : start;
+}
+
+/** The ranges that still have to be decoded after a job that did `done`, the first of them from where the batch was full. */
+export function rangesLeft(
+  ranges: readonly LineRange[],
+  done: readonly DecodedRange[],
+  years: LinesOrigin['written']['years'],
+): LineRange[] {
+  const last = ranges[done.length - 1];
+  const left = ranges.slice(done.length);
+  if (last === undefined) return left;
+  const { reached } = done.at(-1)!;
+  if (reached === last.end) return left;
+  const written = { ...last.written, years };
+  return [{ ...last, start: reached, atBeginning: false, continuesLine: false, written }, ...left];
+}

@@ -1,0 +1,81 @@
+import type { Column } from '../../columns/column.js';
+import { settled, type Steps } from '../../store/reading/steps.js';
+import type { RowGroupShare } from '../plan/plan.js';
+import type { ScanStats } from '../plan/query.js';
+import { evaluateDictionary, evaluatePlain, stepEnd, wantedEntries } from './evaluate.js';
+import type { PreparedPredicate } from './predicate.js';
+import type { RemainingRows } from './remaining-rows.js';
+
+/** A predicate, and how many rows it was asked about and has let pass. */
+export interface AskedPredicate {
+  readonly predicate: PreparedPredicate;
+  rowsSeen: number;
+  rowsPassed: number;
+}
+
+/** What has ruled out rows: a dictionary, which has no matching entry, so that no row was looked at; or their values. */
+export type NarrowedBy = 'dictionary' | 'values';
+
+/**
+ * Leaves the rows that match all predicates, asked one after another until no row is left. This is the one loop, on whichever thread:
+ * `ask` gets hold of the column and leaves the rows that match it. Returns what no row is left by; `values` where some are.
+ */
+export function* narrow<Asked extends AskedPredicate>(
+  predicates: readonly Asked[],
+  remaining: RemainingRows,
+  ask: (asked: Asked) => Steps<never, NarrowedBy>,
+): Steps<never, NarrowedBy> {
+  let narrowedBy: NarrowedBy = 'dictionary';
+  for (const asked of predicates) {
+    const before = remaining.count;
+    if ((yield* ask(asked)) === 'values') narrowedBy = 'values';
+    asked.rowsSeen += before;
+    asked.rowsPassed += remaining.count;
+    if (remaining.count === 0) return narrowedBy;
+  }
+  return 'values';
+}
+
+/** Leaves the rows whose value in the column matches. `pause` is called between steps of a few milliseconds. */
+export function* narrowByColumn(
+  predicate: PreparedPredicate,
+  column: Column,
+  remaining: RemainingRows,
+  pause: () => Promise<void> | undefined,
+): Steps<never, NarrowedBy> {
+  const { from, to } = remaining.range;
+  if (column.kind === 'dictionary') {
+    const wanted = wantedEntries(predicate, column);
+    if (wanted === null) {
+      remaining.clear();
+      return 'dictionary';
+    }
+    const matches = remaining.room();
+    evaluateDictionary(column, wanted, from, to, matches);
+    remaining.keep(matches);
+    return 'values';
+  }
+  const matches = remaining.room();
+  for (let at = from; at < to;) {
+    const end = stepEnd(column, at, to);
+    evaluatePlain(predicate, column, at, end, matches);
+    at = end;
+    yield* settled(pause());
+  }
+  remaining.keep(matches);
+  return 'values';
+}
+
+/** Counts a row group that has been narrowed down. */
+export function countNarrowed(
+  stats: ScanStats,
+  { firstRow, endRow }: RowGroupShare,
+  narrowedBy: NarrowedBy,
+): void {
+  if (narrowedBy === 'dictionary') {
+    stats.rowGroupsPrunedByDictionary++;
+  } else {
+    stats.rowGroupsScanned++;
+    stats.rowsScanned += endRow - firstRow;
+  }
+}
