@@ -1,5 +1,7 @@
 import { assert, jsonDepthMax } from '../../engine/index.js';
+import { byteFlags, EscapedTexts, hexValue } from './escaped-texts.js';
 import { KeyTable } from './key-table.js';
+import { expectedAt, skipSpace } from './line-text.js';
 import { type JsonKey, jsonKeys, ofLine } from '../lines/json-keys.js';
 import { Kind, type LineParser, ParsedLine } from './parsed-line.js';
 
@@ -17,12 +19,8 @@ const endsRun = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte < 0x20 || byte === quote || byte === backslash ? 1 : 0,
 );
 
-/** For the letter behind a backslash what it stands for; 0 for those that may not stand there, and for `u`. */
-const escaped = new Uint8Array(256);
-for (const [letter, character] of Object.entries({ b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' })) {
-  escaped[letter.charCodeAt(0)] = character.charCodeAt(0);
-}
-for (const letter of '"\\/') escaped[letter.charCodeAt(0)] = letter.charCodeAt(0);
+/** Letters that may stand behind a backslash, but for `u`. */
+const isEscape = byteFlags('"\\/bfnrt');
 
 const tooDeep = `no more than ${jsonDepthMax} nested values`;
 
@@ -46,9 +44,7 @@ export class JsonLineParser implements LineParser {
   readonly #seenAt: Int32Array;
   /** The values of the keys that paths lead over, at the keys' numbers. */
   readonly #onPaths: ParsedLine;
-  /** Unescaped strings of the line. */
-  #scratch = new Uint8Array(4096);
-  #scratchUsed = 0;
+  readonly #texts = new EscapedTexts();
   /** Whether the string that was scanned last has a backslash. */
   #hasEscape = false;
   /** What was expected where the scan failed. */
@@ -77,7 +73,7 @@ export class JsonLineParser implements LineParser {
   parse(bytes: Uint8Array, start: number, end: number, _isText: boolean, line: ParsedLine): string | null {
     line.kinds.fill(Kind.absent, 0, this.#fields);
     line.hasReplaced = false;
-    this.#scratchUsed = 0;
+    this.#texts.clear();
     if (this.#hasPaths) {
       this.#seenAt.fill(-1);
       this.#onPaths.hasReplaced = false;
@@ -128,7 +124,7 @@ export class JsonLineParser implements LineParser {
       const keyEnd = this.#stringEnd(bytes, at + 1, end);
       if (keyEnd < 0) return -1;
       const key = this.#hasEscape
-        ? this.#findEscapedKey(bytes, at + 1, keyEnd, parent)
+        ? this.#texts.findKey(bytes, at + 1, keyEnd, this.#table, parent)
         : this.#table.find(bytes, at + 1, keyEnd, parent);
       at = skipSpace(bytes, keyEnd + 1, end);
       if (at === end || bytes[at] !== colon) return this.#fail(at, '":"');
@@ -161,7 +157,7 @@ export class JsonLineParser implements LineParser {
       const stringEnd = this.#stringEnd(bytes, start + 1, end);
       if (stringEnd < 0) return -1;
       if (key >= 0) {
-        if (this.#hasEscape) this.#keepEscaped(bytes, start + 1, stringEnd, key, target);
+        if (this.#hasEscape) this.#texts.keep(bytes, start + 1, stringEnd, key, target);
         else target.set(key, Kind.text, bytes, start + 1, stringEnd);
       }
       return stringEnd + 1;
@@ -190,7 +186,7 @@ export class JsonLineParser implements LineParser {
       if (letter === 0x75) {
         if (hexValue(bytes, at + 2, end, 4) < 0) return this.#fail(at + 2, 'four hexadecimal digits');
         at += 6;
-      } else if (escaped[letter] !== 0) {
+      } else if (isEscape[letter] === 1) {
         at += 2;
       } else {
         return this.#fail(at + 1, 'one of "\\/bfnrtu behind a backslash');
@@ -301,65 +297,6 @@ export class JsonLineParser implements LineParser {
     return skipSpace(bytes, at + 1, end);
   }
 
-  #findEscapedKey(bytes: Uint8Array, start: number, end: number, parent: number): number {
-    this.#reserve(end - start);
-    const used = this.#scratchUsed;
-    this.#unescape(bytes, start, end);
-    const key = this.#table.find(this.#scratch, used, this.#scratchUsed, parent);
-    this.#scratchUsed = used;
-    return key;
-  }
-
-  #keepEscaped(bytes: Uint8Array, start: number, end: number, field: number, line: ParsedLine): void {
-    this.#reserve(end - start);
-    const from = this.#scratchUsed;
-    const replaced = this.#unescape(bytes, start, end);
-    line.set(field, Kind.text, this.#scratch, from, this.#scratchUsed);
-    if (replaced > 0) line.countReplaced(field, replaced);
-  }
-
-  /** Appends a valid string's text to the scratch bytes, which have room; returns how many halves of surrogate pairs became U+FFFD. */
-  #unescape(bytes: Uint8Array, start: number, end: number): number {
-    const target = this.#scratch;
-    let used = this.#scratchUsed;
-    let replaced = 0;
-    for (let at = start; at < end;) {
-      const byte = bytes[at]!;
-      if (byte !== backslash) {
-        target[used++] = byte;
-        at++;
-        continue;
-      }
-      const letter = bytes[at + 1]!;
-      if (letter !== 0x75) {
-        target[used++] = escaped[letter]!;
-        at += 2;
-        continue;
-      }
-      let code = hexValue(bytes, at + 2, end, 4);
-      at += 6;
-      if (code >= 0xd800 && code <= 0xdfff) {
-        code = pairedCode(bytes, at, end, code);
-        if (code >= 0) {
-          at += 6;
-        } else {
-          code = 0xfffd;
-          replaced++;
-        }
-      }
-      used = writeCodePoint(target, used, code);
-    }
-    this.#scratchUsed = used;
-    return replaced;
-  }
-
-  /** Makes room behind the used scratch bytes; fields of the line keep the array that they point into. */
-  #reserve(bytes: number): void {
-    if (this.#scratchUsed + bytes <= this.#scratch.length) return;
-    this.#scratch = new Uint8Array(2 * (this.#scratch.length + bytes));
-    this.#scratchUsed = 0;
-  }
-
   #fail(at: number, expected: string): -1 {
     this.#failedAt = at;
     this.#expected = expected;
@@ -373,83 +310,13 @@ export class JsonLineParser implements LineParser {
   }
 }
 
-/** Says what was expected at a place of the line bytes[start, end). Columns are characters, counted from 1. */
-export function expectedAt(
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-  at: number,
-  expected: string,
-): string {
-  let column = 1;
-  // Only the first byte of a character counts.
-  for (let i = start; i < at; i++) if ((bytes[i]! & 0xc0) !== 0x80) column++;
-  return `at column ${column}${at === end ? ', its end,' : ''} expected ${expected}`;
-}
-
 function kindOf(first: number): number {
   if (first === 0x6e) return Kind.absent;
   return first === 0x2d || (first >= 0x30 && first <= 0x39) ? Kind.number : Kind.other;
-}
-
-function skipSpace(bytes: Uint8Array, start: number, end: number): number {
-  let at = start;
-  while (at < end) {
-    const byte = bytes[at]!;
-    if (byte > 0x20 || (byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d)) break;
-    at++;
-  }
-  return at;
 }
 
 function skipDigits(bytes: Uint8Array, start: number, end: number): number {
   let at = start;
   while (at < end && bytes[at]! >= 0x30 && bytes[at]! <= 0x39) at++;
   return at;
-}
-
-/** The value of so many hexadecimal digits, at most eight, or -1. */
-export function hexValue(bytes: Uint8Array, start: number, end: number, digits: number): number {
-  if (start + digits > end) return -1;
-  let value = 0;
-  for (let at = start; at < start + digits; at++) {
-    const byte = bytes[at]!;
-    const letter = byte | 0x20;
-    if (byte >= 0x30 && byte <= 0x39) value = value * 16 + byte - 0x30;
-    else if (letter >= 0x61 && letter <= 0x66) value = value * 16 + letter - 0x57;
-    else return -1;
-  }
-  return value;
-}
-
-/** The character of a surrogate pair whose first half is `high`, and whose second is an escape of six bytes at `at`; -1 where it is none. */
-export function pairedCode(bytes: Uint8Array, at: number, end: number, high: number): number {
-  if (high >= 0xdc00 || bytes[at] !== backslash || bytes[at + 1] !== 0x75) return -1;
-  const low = hexValue(bytes, at + 2, end, 4);
-  if (low < 0xdc00 || low > 0xdfff) return -1;
-  return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
-}
-
-/** Writes a code point as UTF-8; returns the position behind it. */
-export function writeCodePoint(target: Uint8Array, at: number, code: number): number {
-  if (code < 0x80) {
-    target[at] = code;
-    return at + 1;
-  }
-  if (code < 0x800) {
-    target[at] = 0xc0 | (code >> 6);
-    target[at + 1] = 0x80 | (code & 0x3f);
-    return at + 2;
-  }
-  if (code < 0x10000) {
-    target[at] = 0xe0 | (code >> 12);
-    target[at + 1] = 0x80 | ((code >> 6) & 0x3f);
-    target[at + 2] = 0x80 | (code & 0x3f);
-    return at + 3;
-  }
-  target[at] = 0xf0 | (code >> 18);
-  target[at + 1] = 0x80 | ((code >> 12) & 0x3f);
-  target[at + 2] = 0x80 | ((code >> 6) & 0x3f);
-  target[at + 3] = 0x80 | (code & 0x3f);
-  return at + 4;
 }

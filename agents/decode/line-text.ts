@@ -22,3 +22,28 @@ export function shellWord(line: Uint8Array): string | null {
   if (text.search(controlCharacters) >= 0 || text.includes('\ufffd')) return null;
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
+
+/** Says what was expected at a place of the line bytes[start, end). Columns are characters, counted from 1. */
+export function expectedAt(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  at: number,
+  expected: string,
+): string {
+  let column = 1;
+  // Only the first byte of a character counts.
+  for (let i = start; i < at; i++) if ((bytes[i]! & 0xc0) !== 0x80) column++;
+  return `at column ${column}${at === end ? ', its end,' : ''} expected ${expected}`;
+}
+
+/** Position behind the blanks, tabs and line ends at `start`, at most `end`. */
+export function skipSpace(bytes: Uint8Array, start: number, end: number): number {
+  let at = start;
+  while (at < end) {
+    const byte = bytes[at]!;
+    if (byte > 0x20 || (byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d)) break;
+    at++;
+  }
+  return at;
+}

@@ -1,0 +1,147 @@
+import type { KeyTable } from './key-table.js';
+import { Kind, type ParsedLine } from './parsed-line.js';
+
+const backslash = 0x5c;
+
+/** For the letter behind a backslash what it stands for; 0 for those that stand for nothing or for a number. */
+const meanings = new Uint8Array(256);
+for (const [letter, code] of Object.entries({ a: 7, b: 8, f: 12, n: 10, r: 13, t: 9, v: 11 })) {
+  meanings[letter.charCodeAt(0)] = code;
+}
+for (const letter of '"\\/\'') meanings[letter.charCodeAt(0)] = letter.charCodeAt(0);
+
+/** Letters behind which the number of a character stands, and its hexadecimal digits. */
+const digitsBehind = new Uint8Array(256);
+for (const [letter, digits] of Object.entries({ x: 2, u: 4, U: 8 })) {
+  digitsBehind[letter.charCodeAt(0)] = digits;
+}
+
+/**
+ * Texts of a line with their escapes resolved, those of Go and JSON: `\n` and its like, `\xhh`, `\uhhhh`, `\Uhhhhhhhh`, and surrogate pairs
+ * of two `\u`. A backslash before anything else stands for itself. Numbers that are no characters become U+FFFD.
+ */
+export class EscapedTexts {
+  #bytes = new Uint8Array(4096);
+  #used = 0;
+
+  /** Forgets the texts of the line before. */
+  clear(): void {
+    this.#used = 0;
+  }
+
+  /** Sets a field of the line to what bytes[start, end) means. */
+  keep(bytes: Uint8Array, start: number, end: number, field: number, line: ParsedLine): void {
+    this.#reserve(end - start);
+    const from = this.#used;
+    const replaced = this.#append(bytes, start, end);
+    line.set(field, Kind.text, this.#bytes, from, this.#used);
+    if (replaced > 0) line.countReplaced(field, replaced);
+  }
+
+  /** The number of the key that bytes[start, end) means, or -1. */
+  findKey(bytes: Uint8Array, start: number, end: number, table: KeyTable, parent: number): number {
+    this.#reserve(end - start);
+    const used = this.#used;
+    this.#append(bytes, start, end);
+    const key = table.find(this.#bytes, used, this.#used, parent);
+    this.#used = used;
+    return key;
+  }
+
+  /** Makes room for a text, which is no longer than its escaped form. Fields of the line keep the array that they point into. */
+  #reserve(bytes: number): void {
+    if (this.#used + bytes <= this.#bytes.length) return;
+    this.#bytes = new Uint8Array(2 * (this.#bytes.length + bytes));
+    this.#used = 0;
+  }
+
+  /** Appends what a text means; returns how many of its numbers became U+FFFD. */
+  #append(bytes: Uint8Array, start: number, end: number): number {
+    const target = this.#bytes;
+    let used = this.#used;
+    let replaced = 0;
+    for (let at = start; at < end;) {
+      const byte = bytes[at]!;
+      if (byte !== backslash) {
+        target[used++] = byte;
+        at++;
+        continue;
+      }
+      const letter = bytes[at + 1]!;
+      const digits = digitsBehind[letter]!;
+      let code = digits === 0 ? -1 : hexValue(bytes, at + 2, end, digits);
+      if (code < 0) {
+        target[used++] = meanings[letter] === 0 ? byte : meanings[letter]!;
+        at += meanings[letter] === 0 ? 1 : 2;
+        continue;
+      }
+      at += 2 + digits;
+      // Go writes bytes that are no character so.
+      if (digits === 2) {
+        target[used++] = code;
+        continue;
+      }
+      if ((code >= 0xd800 && code <= 0xdfff) || code > 0x10ffff) {
+        code = digits === 4 ? pairedCode(bytes, at, end, code) : -1;
+        if (code < 0) replaced++;
+        else at += 6;
+      }
+      used = writeCodePoint(target, used, code < 0 ? 0xfffd : code);
+    }
+    this.#used = used;
+    return replaced;
+  }
+}
+
+/** For each byte whether it is one of the characters: 1 or 0. */
+export function byteFlags(characters: string): Uint8Array {
+  const flags = new Uint8Array(256);
+  for (const character of characters) flags[character.charCodeAt(0)] = 1;
+  return flags;
+}
+
+/** The value of so many hexadecimal digits, at most eight, or -1. */
+export function hexValue(bytes: Uint8Array, start: number, end: number, digits: number): number {
+  if (start + digits > end) return -1;
+  let value = 0;
+  for (let at = start; at < start + digits; at++) {
+    const byte = bytes[at]!;
+    const letter = byte | 0x20;
+    if (byte >= 0x30 && byte <= 0x39) value = value * 16 + byte - 0x30;
+    else if (letter >= 0x61 && letter <= 0x66) value = value * 16 + letter - 0x57;
+    else return -1;
+  }
+  return value;
+}
+
+/** The character of a surrogate pair whose first half is `high`, and whose second is an escape of six bytes at `at`; -1 where it is none. */
+function pairedCode(bytes: Uint8Array, at: number, end: number, high: number): number {
+  if (high >= 0xdc00 || bytes[at] !== backslash || bytes[at + 1] !== 0x75) return -1;
+  const low = hexValue(bytes, at + 2, end, 4);
+  if (low < 0xdc00 || low > 0xdfff) return -1;
+  return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+}
+
+/** Writes a code point as UTF-8; returns the position behind it. */
+function writeCodePoint(target: Uint8Array, at: number, code: number): number {
+  if (code < 0x80) {
+    target[at] = code;
+    return at + 1;
+  }
+  if (code < 0x800) {
+    target[at] = 0xc0 | (code >> 6);
+    target[at + 1] = 0x80 | (code & 0x3f);
+    return at + 2;
+  }
+  if (code < 0x10000) {
+    target[at] = 0xe0 | (code >> 12);
+    target[at + 1] = 0x80 | ((code >> 6) & 0x3f);
+    target[at + 2] = 0x80 | (code & 0x3f);
+    return at + 3;
+  }
+  target[at] = 0xf0 | (code >> 18);
+  target[at + 1] = 0x80 | ((code >> 12) & 0x3f);
+  target[at + 2] = 0x80 | ((code >> 6) & 0x3f);
+  target[at + 3] = 0x80 | (code & 0x3f);
+  return at + 4;
+}
