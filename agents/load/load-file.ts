@@ -3,6 +3,7 @@ import {
   type AgentStore,
   type Checkpoint,
   checkpointKey,
+  isLogstrataError,
   type LoadBatch,
   type LoadedPart,
   type LoadSession,
@@ -17,9 +18,8 @@ import { FileLines, type Lines, type LinesConsumer } from '../frames/file-lines.
 import { fileWritten } from './file-years.js';
 import type { DecodedBatch } from '../frames/lent-decoding.js';
 import { toRejectedLines, type RejectedPlaces } from '../frames/rejected-lines.js';
-import { shellWord, shownLine } from '../decode/line-text.js';
 import type { LoadProgress } from './load-report.js';
-import { SourceError } from '../sources/source-error.js';
+import { noRecordError } from './no-record-error.js';
 import {
   headIdentity,
   openAtKnownEnd,
@@ -172,7 +172,16 @@ class FileReading implements LinesConsumer {
     if (tally.records + tally.rejected === 0) {
       return { outcome: known === null ? 'empty' : 'known', head, checkpoint: null, part: null };
     }
-    if (known === null && tally.records === 0) throw this.refusal();
+    if (known === null && tally.records === 0) {
+      const firstLineCommand = `${reader.unpackCommand} | head -n 1`;
+      const content = {
+        path: this.job.path,
+        lines: tally.rejected,
+        first: this.firstRejection!,
+        firstLineCommand,
+      };
+      throw noRecordError(this.settings.definition.name, content);
+    }
     const checkpoint = this.checkpoint();
     return { outcome: 'new', head, checkpoint, part: tally.records === 0 ? null : this.part(checkpoint) };
   }
@@ -257,22 +266,6 @@ class FileReading implements LinesConsumer {
     const { known, reader } = this.source;
     return { from: withoutContinues(known), until, writtenMs: Math.floor(reader.modifiedMs) };
   }
-
-  /** A file of which nothing can be used is most likely another agent's: it is not stored as rejected lines. */
-  private refusal(): SourceError {
-    const { path, tally } = this.job;
-    const { name } = this.settings.definition;
-    const { reason, line } = this.firstRejection!;
-    const lines =
-      tally.rejected === 1 ? 'Its one line did not become' : `None of its ${tally.rejected} lines became`;
-    const word = shellWord(line) ?? `"$(${this.source.reader.unpackCommand} | head -n 1)"`;
-    return new SourceError(
-      'invalid',
-      `${path} was not stored. ${lines} a record of agent "${name}"; the first one: ${reason}. ` +
-        `It reads: ${shownLine(line)}\nTry: logstrata check ${name} --line ${word}`,
-      { path },
-    );
-  }
 }
 
 function withoutContinues(checkpoint: Checkpoint | null): Checkpoint | null {
@@ -283,6 +276,16 @@ function withoutContinues(checkpoint: Checkpoint | null): Checkpoint | null {
 
 function fractionRead({ fileBytesRead, fileBytes }: FileTally): number {
   return fileBytes === 0 ? 1 : Math.min(1, fileBytesRead / fileBytes);
+}
+
+/** Drops what a session has not committed. What could not be removed is removed when the store is opened next. */
+export async function abandon(session: LoadSession | undefined): Promise<void> {
+  try {
+    await session?.abort();
+  } catch (error) {
+    // The failure that led here is the one to tell.
+    if (!isLogstrataError(error)) throw error;
+  }
 }
 
 /** An abort of the caller's signal, as the engine's own kind of error. */

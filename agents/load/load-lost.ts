@@ -6,7 +6,7 @@ import {
   type LoadSession,
   type LostLoad,
 } from '../../engine/index.js';
-import { newTally, readPartInto, type FileTally, type ReadSettings } from './load-file.js';
+import { abandon, newTally, readPartInto, type FileTally, type ReadSettings } from './load-file.js';
 import type { LoadProgress } from './load-report.js';
 import { SourceError } from '../sources/source-error.js';
 import { knownBeginnings, openPart } from '../sources/source-identity.js';
@@ -74,10 +74,7 @@ export class Restoring {
       if (error instanceof SourceError) throw error;
       throw new SourceError(error.code, `${path}: ${error.message}`, { path, cause: error });
     } finally {
-      // What could not be removed is removed when the store is opened next; the first failure is the one to tell.
-      await session.abort().catch((error: unknown) => {
-        if (!isLogstrataError(error)) throw error;
-      });
+      await abandon(session);
     }
   }
 

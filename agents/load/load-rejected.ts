@@ -12,7 +12,7 @@ import { decodeLines } from '../frames/lent-decoding.js';
 import { rangesLeft, type DecodedRange, type LineRange } from '../frames/line-range.js';
 import { isPartOfLine } from '../frames/rejected-lines.js';
 import { fileCaptures } from '../patterns/file-captures.js';
-import { asCancellation, type ReadSettings } from './load-file.js';
+import { abandon, asCancellation, type ReadSettings } from './load-file.js';
 import { LoadJournal, type JournalItem } from './load-journal.js';
 import type { LoadEvent, LoadSummary } from './load-report.js';
 import { streamName } from './load-stream.js';
@@ -102,10 +102,7 @@ class RejectedLoad {
       if (!ownFailures.includes(failure.code)) this.stopped = failure;
       this.journal.report(item, failure.code === 'cancelled' ? 'not_stored' : 'failed', failure);
     } finally {
-      // What could not be removed is removed when the store is opened next; the first failure is the one to tell.
-      await session?.abort().catch((error: unknown) => {
-        if (!isLogstrataError(error)) throw error;
-      });
+      await abandon(session);
     }
   }
 }

@@ -15,7 +15,7 @@ import { StreamSource, type ByteSource } from '../sources/byte-source.js';
 import { decodeRange } from '../frames/line-range.js';
 import { rejectedLongLine, toRejectedLines, type RejectedPlaces } from '../frames/rejected-lines.js';
 import { LineFramer, type Frame } from '../lines/line-framing.js';
-import { shellWord, shownLine } from '../decode/line-text.js';
+import { noRecordError } from './no-record-error.js';
 import type { ReadSettings } from './load-file.js';
 import { createRecordDecoder } from '../decode/record-decoder.js';
 import { recordEndsOf } from '../lines/record-ends.js';
@@ -288,21 +288,13 @@ class StreamLoad {
     }
   }
 
-  /** A whole stream without a record is most likely another agent's: it is not stored as rejected lines. */
   private requireRecord(): void {
     const first = this.waitingRejected[0];
     if (this.committed.commits > 0 || this.builder.rows > 0 || first === undefined) return;
-    const { name } = this.options.definition;
-    const count = this.waitingRejected.length;
+    const lines = this.waitingRejected.length;
     this.waitingRejected = [];
-    const lines = count === 1 ? 'Its one line did not become' : `None of its ${count} lines became`;
-    const word = shellWord(first.line);
-    throw new SourceError(
-      'invalid',
-      `standard input was not stored. ${lines} a record of agent "${name}"; the first one: ${first.reason}. ` +
-        `It reads: ${shownLine(first.line)}${word === null ? '' : `\nTry: logstrata check ${name} --line ${word}`}`,
-      { path: streamName },
-    );
+    const content = { path: streamName, title: 'standard input', lines, first };
+    throw noRecordError(this.options.definition.name, content);
   }
 }
 

@@ -7,6 +7,7 @@ import {
   type LogstrataError,
 } from '../../engine/index.js';
 import {
+  abandon,
   asCancellation,
   readFileInto,
   type FileTally,
@@ -61,9 +62,7 @@ class Unit {
   };
 
   async abort(): Promise<void> {
-    if (this.begun === undefined) return;
-    const session = await this.begun.catch(() => undefined);
-    await session?.abort();
+    await abandon(await this.begun?.catch(() => undefined));
   }
 }
 
@@ -106,7 +105,7 @@ class FilesLoad {
       const bytesOnDisk = await this.commit([item], unit);
       this.journal.report(item, 'loaded', null, bytesOnDisk);
     } catch (error) {
-      await this.abort(unit);
+      await unit.abort();
       const failure = this.failure(error);
       if (!(failure instanceof SourceError)) this.stopped = failure;
       this.journal.report(item, failure.code === 'cancelled' ? 'not_stored' : 'failed', failure);
@@ -133,7 +132,7 @@ class FilesLoad {
       const bytesOnDisk = await this.commitMerged(items, unit);
       return this.journal.summary(bytesOnDisk, this.stopped);
     } catch (error) {
-      await this.abort(unit);
+      await unit.abort();
       this.reportMergedFailure(items, this.failure(error));
       return this.journal.summary(0, this.stopped);
     }
@@ -226,15 +225,6 @@ class FilesLoad {
       if (!conflicting) continue;
       const message = `${path} was stored by another process while it was read; nothing of it was stored. Load it again for the rest`;
       throw new SourceError('conflict', message, { path });
-    }
-  }
-
-  private async abort(unit: Unit): Promise<void> {
-    try {
-      await unit.abort();
-    } catch (error) {
-      // What could not be removed is removed when the store is opened next; the first failure is the one to tell.
-      if (!isLogstrataError(error)) throw error;
     }
   }
 
