@@ -99,6 +99,8 @@ export {
   graceMsDefault,
   jsonDepthMax,
   largeFileBytesMin,
+  int64Max,
+  int64Min,
   lineBytesMax,
   predicatesMax,
   queryTimeoutMsDefault,

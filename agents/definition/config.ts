@@ -7,30 +7,34 @@ export interface ListenAddress {
   readonly port: number;
 }
 
+/** How the server answers: `server` in `config.yaml`. */
+export interface ServerSettings {
+  readonly listen: ListenAddress;
+  /** Origins that browsers may ask from; `*` is any, an empty list none. */
+  readonly corsOrigin: readonly string[];
+  /** For times without an offset, in queries and in logs. */
+  readonly timezone: string;
+  /** Highest `limit` of a query. */
+  readonly limitMax: number;
+  /** Queries that run at once; more are answered with 429. */
+  readonly queriesMax: number;
+  /** Longest time that the scan of one query may take, without the time that the client takes. */
+  readonly queryTimeoutMs: number;
+  /** Bytes a second that a client must take of its answer, over a minute of waiting for it; 0 for any. */
+  readonly clientRateMin: number;
+  /** Longest time from a request to the end of its answer. */
+  readonly answerTimeoutMs: number;
+  /** Proxies whose `X-Forwarded-For` names the client: addresses and networks. */
+  readonly trustedProxies: readonly string[];
+  /** A client that takes nothing of its answer for this long is gone. uWebSockets.js has a time of its own. */
+  readonly clientTimeoutMs: number;
+  /** Names besides `localhost`, in lowercase, that the server is asked by. None: any, unless it listens on a loopback address. */
+  readonly hosts: readonly string[];
+}
+
 /** What `config.yaml` says, with every default filled in. */
 export interface Config {
-  readonly server: {
-    readonly listen: ListenAddress;
-    /** Origins that browsers may ask from; `*` is any, an empty list none. */
-    readonly corsOrigin: readonly string[];
-    /** For times without an offset, in queries and in logs. */
-    readonly timezone: string;
-    /** Highest `limit` of a query. */
-    readonly limitMax: number;
-    /** Queries that run at once. */
-    readonly queriesMax: number;
-    readonly queryTimeoutMs: number;
-    /** Bytes a second that a client must take of its answer, over a minute of waiting for it; 0 for any. */
-    readonly clientRateMin: number;
-    /** Longest time from a request to the end of its answer. */
-    readonly answerTimeoutMs: number;
-    /** Proxies whose `X-Forwarded-For` names the client: addresses and networks. */
-    readonly trustedProxies: readonly string[];
-    /** A client that takes nothing of its answer for this long is gone. */
-    readonly clientTimeoutMs: number;
-    /** Names besides `localhost` that the server is asked by. */
-    readonly hosts: readonly string[];
-  };
+  readonly server: ServerSettings;
   readonly storage: {
     /** The data folder: absolute if the file names it, else the default, relative to the working folder. */
     readonly path: string;

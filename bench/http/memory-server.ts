@@ -1,9 +1,11 @@
+import { defaultConfig } from '../../agents/definition/config.js';
 import { readFileSync } from 'node:fs';
 import type { AgentStore } from '../../engine/archive/archive.js';
 import { newScanStats } from '../../engine/scan/execute.js';
 import { answerBytesMax } from '../../engine/terms/limits.js';
 import { makeSchema } from '../../engine/terms/schema.js';
-import { startServer, type TransportChoice } from '../../server/route/server.js';
+import { startServer } from '../../server/route/server.js';
+import type { TransportChoice } from '../../server/route/server-options.js';
 import type { Scan } from '../../engine/scan/plan/scan.js';
 
 /**
@@ -29,18 +31,13 @@ function memoryStore(body: Uint8Array): AgentStore {
 const [transport, path = ''] = process.argv.slice(2);
 const store = memoryStore(readFileSync(path));
 const server = await startServer({
+  ...defaultConfig.server,
   listen: { host: '127.0.0.1', port: 0 },
   transport: transport as TransportChoice,
   lookup: (agent) => (agent === 'web' ? store : undefined),
-  timezone: 'UTC',
   limitMax: 10_000_000,
   queriesMax: 1000,
-  queryTimeoutMs: 60_000,
   clientRateMin: 0,
-  answerTimeoutMs: 3_600_000,
-  trustedProxies: [],
-  clientTimeoutMs: 60_000,
-  hosts: [],
   now: Date.now,
   log: (message) => process.stderr.write(`${message}\n`),
 });

@@ -73,6 +73,10 @@ export const answerBytesMax = 64 * 1024;
 /** Pieces that a thread writes in one job, about. Their memory is had together. */
 export const cellsOfBlock = 16;
 
+/** What a field of type `int` or `time` can hold. */
+export const int64Min = -(2n ** 63n);
+export const int64Max = 2n ** 63n - 1n;
+
 /** Filters in one query: each costs a pass over a column. */
 export const predicatesMax = 100;
 

@@ -1,33 +1,17 @@
 import { existsSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { Command } from 'commander';
-import type { CollectLog } from '../../agents/collect/logs/collect-log.js';
-import type { Archive } from '../../engine/index.js';
-import { allAgents } from './options/agent-choice.js';
-import { exitDone } from './output/failure.js';
 import { formatBytes, formatCounted } from './output/figures.js';
 import { loadIntoStore } from './load.js';
-import { logLevelOption, openLog } from './output/own-log.js';
-import { withArchive } from './options/opened-archive.js';
 import { packageRoot } from './options/package-root.js';
 import { sampleLogs, sampleQueries } from './sample-logs.js';
-import {
-  describeFolders,
-  describeServer,
-  followOption,
-  listenOption,
-  serveAgents,
-  stopWhenTold,
-  transportOption,
-} from './serve.js';
+import { addServerOptions, serveUntilStopped } from './serve.js';
 import type { ServeFlags } from './serve.js';
-import { describeAgents, openAgents } from './served-agents.js';
 import type { ServedAgent } from './served-agents.js';
 import { readSettings } from './options/settings.js';
 import type { Settings } from './options/settings.js';
-import { runStoppable } from './options/stoppable.js';
+import { stoppable } from './options/stoppable.js';
 import type { StopSignals } from './options/stop-signals.js';
-import { printLines } from './output/terminal.js';
 
 const examples = `
 Examples:
@@ -69,66 +53,34 @@ async function loadSamples(
   return lines;
 }
 
-/** The lines to try, for the agents that are served. Quoted, so that a shell leaves `?` and `&` alone. */
-function curlLines(served: ReadonlyMap<string, ServedAgent>, address: string): string[] {
-  return sampleQueries
-    .filter(({ agent }) => served.has(agent))
-    .map(({ agent, query }) => `  curl '${address}/api/query/${agent}?${query}'`);
-}
-
-async function demo(
-  archive: Archive,
-  settings: Settings,
-  flags: ServeFlags,
-  signals: StopSignals,
-  log: CollectLog,
-): Promise<number> {
-  const served = await openAgents(archive, await allAgents(settings));
-  await printLines(await loadSamples(served, settings, signals));
-  await printLines(await describeAgents(served));
-  const { whileCollecting } = await import('./collecting.js');
-  return whileCollecting(archive, served, settings, flags, log, async (begin) => {
-    const server = await serveAgents(served, settings, flags, log);
-    begin();
-    await printLines([
-      describeServer(server),
-      '',
-      'Try, in another terminal:',
-      ...curlLines(served, server.address),
-      '',
-      'Ctrl-C stops it.',
-    ]);
-    await stopWhenTold(server, signals, log);
-    return exitDone;
-  });
+/** What to try, for the agents that are served. Quoted, so that a shell leaves `?` and `&` alone. */
+function whatToTry(served: ReadonlyMap<string, ServedAgent>, address: string): string[] {
+  const queries = sampleQueries.filter(({ agent }) => served.has(agent));
+  return [
+    '',
+    'Try, in another terminal:',
+    ...queries.map(({ agent, query }) => `  curl '${address}/api/query/${agent}?${query}'`),
+    '',
+    'Ctrl-C stops it.',
+  ];
 }
 
 /** `logstrata demo`, which is `npm start`: the shipped samples, served. */
 export function addDemoCommand(program: Command): void {
-  program
-    .command('demo')
+  addServerOptions(program.command('demo'))
     .summary('load the shipped samples and serve them')
     .description(
       'Loads the shipped sample logs, unless that is done, serves them, and prints queries to try.',
     )
-    .addOption(listenOption())
-    .addOption(transportOption())
-    .addOption(followOption())
-    .addOption(logLevelOption())
     .addHelpText('after', examples)
-    .action(async (_flags: unknown, command: Command) => {
-      const flags = command.optsWithGlobals<ServeFlags>();
-      await runStoppable(async (signals) => {
+    .action(
+      stoppable(async (flags: ServeFlags, signals) => {
         const settings = await demoSettings(flags);
-        await printLines(describeFolders(settings));
-        const log = await openLog(flags.logLevel);
-        return withArchive(
-          settings,
-          'write',
-          'serve',
-          (archive) => demo(archive, settings, flags, signals, log),
-          { lasts: true, log },
-        );
-      });
-    });
+        return serveUntilStopped(settings, flags, signals, {
+          prepare: (served) => loadSamples(served, settings, signals),
+          hints: whatToTry,
+          rereads: false,
+        });
+      }),
+    );
 }

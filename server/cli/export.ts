@@ -8,12 +8,12 @@ import { exitDone, UsageError } from './output/failure.js';
 import { formatCounted } from './output/figures.js';
 import { storesOf, withWorkers } from './options/opened-archive.js';
 import { publishFiles, requireFree } from './output/output-file.js';
-import { startProgress } from './output/progress.js';
-import { collectBound, filterHelp, rawQueryOf } from './options/query-words.js';
+import { withProgress } from './output/progress.js';
+import { collectBound, cursorOption, filterHelp, rawQueryOf } from './options/query-words.js';
 import type { QueryBounds } from './options/query-words.js';
 import { readSettings } from './options/settings.js';
 import type { FolderFlags, Settings } from './options/settings.js';
-import { runStoppable } from './options/stoppable.js';
+import { stoppable } from './options/stoppable.js';
 import { tell, writeOut } from './output/terminal.js';
 import { cacheOption } from './options/cache-option.js';
 import { workersOption } from './options/workers-option.js';
@@ -62,25 +62,25 @@ async function exportLinesTo(
   signal: AbortSignal,
 ): Promise<number> {
   const building = `${path}.${process.pid}.part`;
-  const progress = startProgress(`exporting ${store.name}`);
-  const { lines, stats } = await store.scan(query, { signal });
-  try {
-    const file = await open(building, 'wx');
+  return withProgress(`exporting ${store.name}`, async (progress) => {
+    const { lines, stats } = await store.scan(query, { signal });
     try {
-      for await (const piece of lines) {
-        await file.writeFile(piece);
-        progress.update(null, formatCounted(stats.rowsReturned, 'record'));
+      const file = await open(building, 'wx');
+      try {
+        for await (const piece of lines) {
+          await file.writeFile(piece);
+          progress.update(null, formatCounted(stats.rowsReturned, 'record'));
+        }
+        await file.sync();
+      } finally {
+        await file.close();
       }
-      await file.sync();
+      await publishFiles([[building, path]], force);
     } finally {
-      await file.close();
+      await rm(building, { force: true });
     }
-    await publishFiles([[building, path]], force);
-  } finally {
-    await rm(building, { force: true });
-    progress.stop();
-  }
-  return stats.rowsReturned;
+    return stats.rowsReturned;
+  });
 }
 
 async function exportAgent(
@@ -131,14 +131,15 @@ export function addExportCommand(program: Command): void {
       'records at most: the newest, or with --after the first (default: all)',
       collectBound,
     )
-    .option('--after <cursor>', 'only records after this _cursor', collectBound)
-    .option('--before <cursor>', 'only records before this _cursor', collectBound)
+    .addOption(cursorOption('after'))
+    .addOption(cursorOption('before'))
     .addOption(codecOption('zstd'))
     .addOption(workersOption('read and search'))
     .addOption(cacheOption())
     .addHelpText('after', examples)
-    .action(async (agent: string, words: string[], _flags: unknown, command: Command) => {
-      const flags = command.optsWithGlobals<ExportFlags>();
-      await runStoppable((signals) => exportAgent(agent, words, flags, signals.signal));
-    });
+    .action(
+      stoppable((flags: ExportFlags, { signal }, agent: string, words: string[]) =>
+        exportAgent(agent, words, flags, signal),
+      ),
+    );
 }

@@ -4,7 +4,6 @@ import type { Command } from 'commander';
 import type { AgentDefinition } from '../../agents/definition/definition.js';
 import type { LoadFilesOptions } from '../../agents/load/load.js';
 import { expandFiles } from '../../agents/load/load-paths.js';
-import type { LoadRejectedOptions } from '../../agents/load/load-rejected.js';
 import type { LoadEvent, LoadSummary } from '../../agents/load/load-report.js';
 import {
   type AgentStore,
@@ -20,10 +19,10 @@ import { formatBytes, formatCounted, formatRate, formatSpan } from './output/fig
 import { describeLosses, describeSummary, LoadDisplay } from './output/load-display.js';
 import { withWorkers } from './options/opened-archive.js';
 import { retentionOf } from './options/retention.js';
-import { startProgress } from './output/progress.js';
+import { withProgress } from './output/progress.js';
 import { readSettings } from './options/settings.js';
 import type { FolderFlags, Settings } from './options/settings.js';
-import { runStoppable } from './options/stoppable.js';
+import { stoppable } from './options/stoppable.js';
 import { printJson, printLines, tell } from './output/terminal.js';
 import { workersOption } from './options/workers-option.js';
 
@@ -63,8 +62,14 @@ function summaryForJson(summary: LoadSummary): object {
   };
 }
 
-/** What follows from the store and the settings. */
-type FixedOption = 'store' | 'definition' | 'timezone' | 'now';
+/** What every load goes by besides its source. */
+function loadContext(
+  store: AgentStore,
+  definition: AgentDefinition,
+  { config }: Settings,
+): Pick<LoadFilesOptions, 'store' | 'definition' | 'timezone' | 'now'> {
+  return { store, definition, timezone: config.server.timezone, now: Date.now };
+}
 
 /** Loads files as `logstrata load` does, into an open store. */
 export async function loadIntoStore(
@@ -72,22 +77,10 @@ export async function loadIntoStore(
   definition: AgentDefinition,
   files: readonly string[],
   settings: Settings,
-  options: Omit<LoadFilesOptions, FixedOption | 'files'>,
+  options: Omit<LoadFilesOptions, 'store' | 'definition' | 'timezone' | 'now' | 'files'>,
 ): Promise<LoadSummary> {
   const { loadFiles } = await import('../../agents/load/load.js');
-  const { timezone } = settings.config.server;
-  return loadFiles({ ...options, store, definition, files, timezone, now: Date.now });
-}
-
-async function loadRejectedIntoStore(
-  store: AgentStore,
-  definition: AgentDefinition,
-  settings: Settings,
-  options: Omit<LoadRejectedOptions, FixedOption>,
-): Promise<LoadSummary> {
-  const { loadRejected } = await import('../../agents/load/load-rejected.js');
-  const { timezone } = settings.config.server;
-  return loadRejected({ ...options, store, definition, timezone, now: Date.now });
+  return loadFiles({ ...options, ...loadContext(store, definition, settings), files });
 }
 
 /** Loads files, or what was rejected of earlier ones, while the progress is shown, and prints what came of it. Returns the exit code. */
@@ -104,16 +97,20 @@ async function loadShown(
     const { beyondRetention, codec, again, merge } = flags;
     const onEvent = (event: LoadEvent): void => display.show(event);
     const options = { beyondRetention, codec, signal, workers, onEvent };
-    const summary =
-      files === 'rejected'
-        ? await loadRejectedIntoStore(store, definition, settings, options)
-        : await loadIntoStore(store, definition, files, settings, { ...options, again, merge });
+    let summary: LoadSummary;
+    if (files === 'rejected') {
+      const { loadRejected } = await import('../../agents/load/load-rejected.js');
+      summary = await loadRejected({ ...options, ...loadContext(store, definition, settings) });
+    } else {
+      summary = await loadIntoStore(store, definition, files, settings, { ...options, again, merge });
+    }
     display.stop();
     if (files === 'rejected' && summary.files.length === 0 && summary.stopped === null)
       tell(`agent "${definition.name}" has no rejected lines in ${settings.dataFolder}: nothing to do`);
     return printSummary(summary, definition, settings, flags);
   });
 }
+
 async function printSummary(
   summary: LoadSummary,
   { name }: AgentDefinition,
@@ -143,20 +140,17 @@ async function loadStandardInput(
   const read = async (archive: Archive): Promise<number> => {
     const store = await archive.agent(definition.name, definition.schema, retentionOf(definition));
     const { loadStream } = await import('../../agents/load/load-stream.js');
-    const progress = startProgress('standard input');
-    const summary = await loadStream({
-      store,
-      definition,
-      timezone: settings.config.server.timezone,
-      now: Date.now,
-      signal,
-      input: process.stdin,
-      onProgress: ({ records, waiting, contentBytes }) =>
-        progress.update(
-          null,
-          `${formatBytes(contentBytes)}, ${formatCounted(records, 'record')} stored, ${waiting} waiting`,
-        ),
-    }).finally(() => progress.stop());
+    const summary = await withProgress('standard input', (progress) =>
+      loadStream({
+        ...loadContext(store, definition, settings),
+        signal,
+        input: process.stdin,
+        onProgress: ({ records, waiting, contentBytes }) => {
+          const stored = `${formatCounted(records, 'record')} stored`;
+          progress.update(null, `${formatBytes(contentBytes)}, ${stored}, ${waiting} waiting`);
+        },
+      }),
+    );
     const { records, contentBytes, seconds, error } = summary;
     if (flags.json === true) {
       await printJson({ ...summary, error: errorForJson(error) });
@@ -245,8 +239,9 @@ export function addLoadCommand(program: Command): void {
     .addOption(workersOption('parse and write'))
     .option('--json', 'answer with JSON')
     .addHelpText('after', examples)
-    .action(async (agent: string, files: string[], _flags: unknown, command: Command) => {
-      const flags = command.optsWithGlobals<LoadFlags>();
-      await runStoppable((signals) => load(agent, files, flags, signals.signal));
-    });
+    .action(
+      stoppable((flags: LoadFlags, { signal }, agent: string, files: string[]) =>
+        load(agent, files, flags, signal),
+      ),
+    );
 }

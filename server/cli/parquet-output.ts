@@ -8,7 +8,7 @@ import {
 } from '../../engine/index.js';
 import { formatBytes, formatCounted } from './output/figures.js';
 import { publishFiles } from './output/output-file.js';
-import { startProgress } from './output/progress.js';
+import { withProgress } from './output/progress.js';
 
 export interface ParquetOutputOptions {
   readonly codec: Codec;
@@ -36,22 +36,19 @@ export async function exportParquetTo(
   const folder = dirname(resolve(output));
   const directory = await openRealDirectory(folder, { create: false });
   const building = (index: number): string => `${basename(nameOf(output, index))}.${process.pid}.part`;
-  const progress = startProgress(`exporting ${store.name}`);
-  try {
-    const result = await exportParquet(store, query, directory, building, {
+  const result = await withProgress(`exporting ${store.name}`, (progress) =>
+    exportParquet(store, query, directory, building, {
       codec: options.codec,
       signal: options.signal,
       onProgress: (records) => progress.update(null, formatCounted(records, 'record')),
-    });
-    await publishFiles(
-      result.files.map((name, index) => [join(folder, name), nameOf(output, index)]),
-      options.force,
-    );
-    progress.stop();
-    if (result.records === 0) return ['no record matches: no file was written'];
-    const names = result.files.map((_, index) => nameOf(output, index)).join(', ');
-    return [`${formatCounted(result.records, 'record')} written to ${names} (${formatBytes(result.bytes)})`];
-  } finally {
-    progress.stop();
-  }
+    }),
+  );
+  const names = result.files.map((_, index) => nameOf(output, index));
+  await publishFiles(
+    result.files.map((name, index) => [join(folder, name), names[index]!]),
+    options.force,
+  );
+  if (result.records === 0) return ['no record matches: no file was written'];
+  const size = formatBytes(result.bytes);
+  return [`${formatCounted(result.records, 'record')} written to ${names.join(', ')} (${size})`];
 }

@@ -4,11 +4,11 @@ import { chooseAgent } from './options/agent-choice.js';
 import { describeQuery, describeStats } from './output/explain.js';
 import { exitDone } from './output/failure.js';
 import { withWorkers } from './options/opened-archive.js';
-import { collectBound, filterHelp, rawQueryOf } from './options/query-words.js';
+import { collectBound, cursorOption, filterHelp, rawQueryOf } from './options/query-words.js';
 import type { QueryBounds } from './options/query-words.js';
 import { readSettings } from './options/settings.js';
 import type { FolderFlags } from './options/settings.js';
-import { runStoppable } from './options/stoppable.js';
+import { stoppable } from './options/stoppable.js';
 import { tell, writeOut } from './output/terminal.js';
 import { cacheOption } from './options/cache-option.js';
 import { workersOption } from './options/workers-option.js';
@@ -63,14 +63,15 @@ export function addQueryCommand(program: Command): void {
     .argument('<agent>', 'name of the agent')
     .argument('[filters...]', 'field__operator=value')
     .option('--limit <n>', `records at most (default: ${limitDefault})`, collectBound)
-    .option('--after <cursor>', 'only records after this _cursor', collectBound)
-    .option('--before <cursor>', 'only records before this _cursor', collectBound)
+    .addOption(cursorOption('after'))
+    .addOption(cursorOption('before'))
     .option('--explain', 'show on standard error how the query was understood and what it cost')
     .addOption(workersOption('read and search'))
     .addOption(cacheOption())
     .addHelpText('after', examples)
-    .action(async (agent: string, words: string[], _flags: unknown, command: Command) => {
-      const flags = command.optsWithGlobals<QueryFlags>();
-      await runStoppable((signals) => query(agent, words, flags, signals.signal));
-    });
+    .action(
+      stoppable((flags: QueryFlags, { signal }, agent: string, words: string[]) =>
+        query(agent, words, flags, signal),
+      ),
+    );
 }

@@ -1,19 +1,13 @@
 import { createInterface } from 'node:readline/promises';
 import { readAgents } from '../../agents/definition/agent-file.js';
-import {
-  type Archive,
-  LogstrataError,
-  type LostRecords,
-  type RepairReport,
-  type Schema,
-} from '../../engine/index.js';
+import { LogstrataError, type LostRecords, type RepairReport, type Schema } from '../../engine/index.js';
 import { exitDone, exitFailed } from './output/failure.js';
 import { formatCounted, formatTime } from './output/figures.js';
-import { agentsOf, withArchive } from './options/opened-archive.js';
+import { reportEach } from './options/each-agent.js';
+import { withArchive } from './options/opened-archive.js';
 import { describeRestorable } from './restorable.js';
-import { startProgress } from './output/progress.js';
 import type { Settings } from './options/settings.js';
-import { printJson, printLines, tell } from './output/terminal.js';
+import { tell } from './output/terminal.js';
 
 /** Files named when it is asked for them; the rest are counted. */
 const filesShownMax = 20;
@@ -128,29 +122,6 @@ function configuredSchema(settings: Settings, agent: string): Schema | undefined
   }
 }
 
-async function repairOne(
-  archive: Archive,
-  agent: string,
-  settings: Settings,
-  flags: RepairFlags,
-  signal: AbortSignal,
-): Promise<RepairReport> {
-  const progress = startProgress(`reading ${agent}`);
-  try {
-    return await archive.repair(agent, {
-      schema: configuredSchema(settings, agent),
-      signal,
-      onProgress: (fraction) => progress.update(fraction, ''),
-      adopt: (files) => {
-        progress.stop();
-        return askToAdopt(agent, files, flags);
-      },
-    });
-  } finally {
-    progress.stop();
-  }
-}
-
 /** `logstrata verify --repair`: mends one agent, or all of them. Exit code 1 when records are lost. */
 export async function repair(
   agent: string | undefined,
@@ -159,14 +130,20 @@ export async function repair(
   signal: AbortSignal,
 ): Promise<number> {
   return withArchive(settings, 'write', 'repair', async (archive) => {
-    const reports: (RepairReport & { readonly agent: string })[] = [];
-    for (const name of await agentsOf(archive, agent)) {
-      const report = await repairOne(archive, name, settings, flags, signal);
-      reports.push({ ...report, agent: name });
-      if (flags.json !== true) await printLines(describeRepair(name, report));
-    }
-    if (flags.json === true) await printJson(agent === undefined ? reports : reports[0]);
-    else if (reports.length === 0) await printLines([`no records in ${archive.location} yet`]);
-    return reports.some((report) => report.lost.length > 0) ? exitFailed : exitDone;
+    const reports = await reportEach(archive, agent, flags.json, {
+      doing: 'reading',
+      work: (name, progress) =>
+        archive.repair(name, {
+          schema: configuredSchema(settings, name),
+          signal,
+          onProgress: (fraction) => progress.update(fraction, ''),
+          adopt: (files) => {
+            progress.stop();
+            return askToAdopt(name, files, flags);
+          },
+        }),
+      describe: describeRepair,
+    });
+    return reports.some(({ lost }) => lost.length > 0) ? exitFailed : exitDone;
   });
 }

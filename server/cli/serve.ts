@@ -4,7 +4,8 @@ import type { Command } from 'commander';
 import { parseListen, type ListenAddress } from '../../agents/definition/config.js';
 import type { CollectLog } from '../../agents/collect/logs/collect-log.js';
 import type { Archive } from '../../engine/index.js';
-import type { RunningServer, TransportChoice } from '../route/server.js';
+import type { RunningServer } from '../route/server.js';
+import type { TransportChoice } from '../route/server-options.js';
 import { allAgents } from './options/agent-choice.js';
 import { exitDone } from './output/failure.js';
 import { withWorkers } from './options/opened-archive.js';
@@ -13,7 +14,7 @@ import { describeAgents, openAgents } from './served-agents.js';
 import type { ServedAgent } from './served-agents.js';
 import { readSettings } from './options/settings.js';
 import type { FolderFlags, Settings } from './options/settings.js';
-import { runStoppable } from './options/stoppable.js';
+import { stoppable } from './options/stoppable.js';
 import type { StopSignals } from './options/stop-signals.js';
 import { printLines } from './output/terminal.js';
 import { cacheOption } from './options/cache-option.js';
@@ -40,12 +41,6 @@ Examples:
   $ logstrata serve --data /var/lib/logstrata --agents /etc/logstrata/agents
   $ curl 'http://127.0.0.1:2111/api/query/nginx?limit=5'`;
 
-/** `--listen`, for the commands that start a server. */
-export function listenOption(): Option {
-  const what = 'host:port (default: server.listen of the configuration, else 127.0.0.1:2111)';
-  return new Option('--listen <address>', what).argParser(readListen);
-}
-
 function readListen(text: string): ListenAddress {
   const listen = parseListen(text);
   if (listen !== undefined) return listen;
@@ -54,22 +49,19 @@ function readListen(text: string): ListenAddress {
   );
 }
 
-/** `--transport`, for the commands that start a server. */
-export function transportOption(): Option {
-  return new Option('--transport <name>', 'HTTP implementation (default: auto)').choices([
-    'auto',
-    'uws',
-    'node',
-  ]);
-}
-
-/** `--no-follow`, for the commands that start a server. */
-export function followOption(): Option {
-  return new Option('--no-follow', "don't collect the agents' logs");
+/** Adds the options that every command has which starts a server. */
+export function addServerOptions(command: Command): Command {
+  const where = 'host:port (default: server.listen of the configuration, else 127.0.0.1:2111)';
+  const transport = new Option('--transport <name>', 'HTTP implementation (default: auto)');
+  return command
+    .addOption(new Option('--listen <address>', where).argParser(readListen))
+    .addOption(transport.choices(['auto', 'uws', 'node']))
+    .addOption(new Option('--no-follow', "don't collect the agents' logs"))
+    .addOption(logLevelOption());
 }
 
 /** The folders that a command uses, as absolute paths: the first thing to look at when an answer surprises. */
-export function describeFolders(settings: Settings): string[] {
+function describeFolders(settings: Settings): string[] {
   const config = settings.configPath === undefined ? 'none (defaults)' : resolve(settings.configPath);
   return [
     `config   ${config}`,
@@ -80,7 +72,7 @@ export function describeFolders(settings: Settings): string[] {
 }
 
 /** Starts answering for the agents of an open archive. */
-export async function serveAgents(
+async function startAnswering(
   served: ReadonlyMap<string, ServedAgent>,
   settings: Settings,
   flags: ServeFlags,
@@ -89,36 +81,23 @@ export async function serveAgents(
   const { startServer } = await import('../route/server.js');
   const { server } = settings.config;
   return startServer({
+    ...server,
     listen: flags.listen ?? server.listen,
     transport: flags.transport ?? 'auto',
     lookup: (name) => served.get(name)?.store,
-    corsOrigin: server.corsOrigin,
-    timezone: server.timezone,
-    limitMax: server.limitMax,
-    queriesMax: server.queriesMax,
-    queryTimeoutMs: server.queryTimeoutMs,
-    clientRateMin: server.clientRateMin,
-    answerTimeoutMs: server.answerTimeoutMs,
-    trustedProxies: server.trustedProxies,
-    clientTimeoutMs: server.clientTimeoutMs,
-    hosts: server.hosts,
     now: Date.now,
     log: (message) => log.error({}, message),
   });
 }
 
 /** Where it answers, and on what. */
-export function describeServer({ address, transport, whyNotUws }: RunningServer): string {
+function describeServer({ address, transport, whyNotUws }: RunningServer): string {
   const why = whyNotUws === undefined ? '' : `: ${whyNotUws}`;
   return `serving  ${address}/api/query/<agent>  (${transport}${why})`;
 }
 
-/** Waits for SIGINT or SIGTERM, then lets the server finish what it began. */
-export async function stopWhenTold(
-  server: RunningServer,
-  signals: StopSignals,
-  log: CollectLog,
-): Promise<void> {
+/** Waits for a signal, then lets the server finish what it began. */
+async function stopWhenTold(server: RunningServer, signals: StopSignals, log: CollectLog): Promise<void> {
   if (!signals.signal.aborted) {
     await new Promise<void>((done) => signals.signal.addEventListener('abort', () => done(), { once: true }));
   }
@@ -127,62 +106,79 @@ export async function stopWhenTold(
   signals.obeyed();
 }
 
+/** What a command does besides serving. */
+export interface ServeExtras {
+  /** Before anything is served; gives lines to print. */
+  readonly prepare?: (served: ReadonlyMap<string, ServedAgent>) => Promise<readonly string[]>;
+  /** What to print once the server answers at an address. */
+  readonly hints?: (served: ReadonlyMap<string, ServedAgent>, address: string) => readonly string[];
+  /** Agents' files that change are read anew, at SIGHUP or when they are watched. */
+  readonly rereads: boolean;
+}
+
 async function serveArchive(
   archive: Archive,
   settings: Settings,
   flags: ServeFlags,
   signals: StopSignals,
   log: CollectLog,
+  { prepare, hints, rereads }: ServeExtras,
 ): Promise<number> {
   const served = await openAgents(archive, await allAgents(settings));
+  if (prepare !== undefined) await printLines(await prepare(served));
   await printLines(await describeAgents(served));
   const { whileCollecting } = await import('./collecting.js');
-  const { ChangedAgents } = await import('./changed-agents.js');
   return whileCollecting(archive, served, settings, flags, log, async (begin) => {
-    const server = await serveAgents(served, settings, flags, log);
+    const server = await startAnswering(served, settings, flags, log);
+    const collection = begin();
     const folder = settings.agentsFolder;
-    const changed = new ChangedAgents({ archive, served, collection: begin(), folder, log });
-    changed.listen(settings.config.watch);
-    await printLines([describeServer(server)]);
+    const { ChangedAgents } = await import('./changed-agents.js');
+    const changed = rereads ? new ChangedAgents({ archive, served, collection, folder, log }) : undefined;
+    changed?.listen(settings.config.watch);
+    await printLines([describeServer(server), ...(hints?.(served, server.address) ?? [])]);
     await stopWhenTold(server, signals, log);
-    await changed.close();
+    await changed?.close();
     return exitDone;
   });
 }
 
+/** Opens the archive, serves its agents and collects their logs, until a signal stops it. Gives the exit code. */
+export async function serveUntilStopped(
+  settings: Settings,
+  flags: ServeFlags,
+  signals: StopSignals,
+  extras: ServeExtras,
+): Promise<number> {
+  await printLines(describeFolders(settings));
+  // Agents are read before the archive is opened: a broken file must not leave a lock behind, even for a moment.
+  await allAgents(settings);
+  const log = await openLog(flags.logLevel);
+  return withWorkers(
+    settings,
+    'write',
+    'serve',
+    flags.workers,
+    (archive) => serveArchive(archive, settings, flags, signals, log, extras),
+    { lasts: true, log },
+  );
+}
+
 /** `logstrata serve`: answers the HTTP route until it is told to stop. */
 export function addServeCommand(program: Command): void {
-  program
-    .command('serve')
+  addServerOptions(program.command('serve'))
+    .addOption(workersOption('read and search'))
+    .addOption(cacheOption())
     .summary('collect logs and answer queries over HTTP')
     .description(
       "Collects the agents' logs and answers GET /api/query/<agent> over HTTP until it is told to stop (SIGINT, SIGTERM).",
     )
-    .addOption(listenOption())
-    .addOption(transportOption())
-    .addOption(workersOption('read and search'))
-    .addOption(cacheOption())
-    .addOption(followOption())
-    .addOption(logLevelOption())
     .addHelpText('after', examples)
-    .action(async (_flags: unknown, command: Command) => {
-      const flags = command.optsWithGlobals<ServeFlags>();
-      const serve = async (signals: StopSignals): Promise<number> => {
-        const settings = await readSettings(flags);
-        await printLines(describeFolders(settings));
-        // Agents are read before the archive is opened: a broken file must not leave a lock behind, even for a moment.
-        await allAgents(settings);
-        const log = await openLog(flags.logLevel);
-        return withWorkers(
-          settings,
-          'write',
-          'serve',
-          flags.workers,
-          (archive) => serveArchive(archive, settings, flags, signals, log),
-          { lasts: true, log },
-        );
-      };
-      // SIGHUP has the agents read anew.
-      await runStoppable(serve, ['SIGINT', 'SIGTERM']);
-    });
+    .action(
+      stoppable(
+        async (flags: ServeFlags, signals) =>
+          serveUntilStopped(await readSettings(flags), flags, signals, { rereads: true }),
+        // SIGHUP has the agents read anew.
+        ['SIGINT', 'SIGTERM'],
+      ),
+    );
 }

@@ -3,6 +3,7 @@ import type { CollectStatus } from '../../agents/collect/logs/collect-counts.js'
 import type { ServerStatus } from './collecting.js';
 import { exitDone } from './output/failure.js';
 import { formatBytes, formatCount, formatCounted, formatTime } from './output/figures.js';
+import { noRecordsYet } from './options/each-agent.js';
 import { storesOf, withArchive } from './options/opened-archive.js';
 import { describeKept } from './options/retention.js';
 import { readSettings } from './options/settings.js';
@@ -131,7 +132,7 @@ async function stats(agent: string | undefined, flags: StatsFlags): Promise<numb
     }
     if (flags.json === true) await printJson(agent === undefined ? found : found[0]);
     else if (agent !== undefined) await printLines(details(found[0]!));
-    else if (found.length === 0) await printLines([`no records in ${archive.location} yet`]);
+    else if (found.length === 0) await printLines([noRecordsYet(archive)]);
     else await printLines(summaryTable(found));
     return exitDone;
   });

@@ -1,14 +1,13 @@
 import type { Command } from 'commander';
-import type { Archive, Damage, VerifyReport } from '../../engine/index.js';
+import type { Damage, VerifyReport } from '../../engine/index.js';
 import { exitDone, exitFailed, UsageError } from './output/failure.js';
 import { formatBytes, formatCounted } from './output/figures.js';
-import { agentsOf, withArchive } from './options/opened-archive.js';
+import { reportEach } from './options/each-agent.js';
+import { withArchive } from './options/opened-archive.js';
 import { describeRestorable } from './restorable.js';
-import { startProgress } from './output/progress.js';
 import { readSettings } from './options/settings.js';
 import type { FolderFlags } from './options/settings.js';
-import { runStoppable } from './options/stoppable.js';
-import { printJson, printLines } from './output/terminal.js';
+import { stoppable } from './options/stoppable.js';
 
 interface VerifyFlags extends FolderFlags {
   readonly json?: boolean;
@@ -63,15 +62,6 @@ function describeReport(agent: string, report: VerifyReport): string[] {
   ];
 }
 
-async function verifyAgent(archive: Archive, agent: string, signal: AbortSignal): Promise<VerifyReport> {
-  const progress = startProgress(`verifying ${agent}`);
-  try {
-    return await archive.verify(agent, { signal, onProgress: (fraction) => progress.update(fraction, '') });
-  } finally {
-    progress.stop();
-  }
-}
-
 async function verify(agent: string | undefined, flags: VerifyFlags, signal: AbortSignal): Promise<number> {
   const settings = await readSettings(flags);
   if (flags.repair === true) {
@@ -81,15 +71,13 @@ async function verify(agent: string | undefined, flags: VerifyFlags, signal: Abo
   if (flags.yes === true)
     throw new UsageError('--yes goes with --repair', 'For example: logstrata verify --repair --yes');
   return withArchive(settings, 'read', 'verify', async (archive) => {
-    const reports: (VerifyReport & { readonly agent: string })[] = [];
-    for (const name of await agentsOf(archive, agent)) {
-      const report = await verifyAgent(archive, name, signal);
-      reports.push({ agent: name, ...report });
-      if (flags.json !== true) await printLines(describeReport(name, report));
-    }
-    if (flags.json === true) await printJson(agent === undefined ? reports : reports[0]);
-    else if (reports.length === 0) await printLines([`no records in ${archive.location} yet`]);
-    return reports.some((report) => report.damages.length > 0) ? exitFailed : exitDone;
+    const reports = await reportEach(archive, agent, flags.json, {
+      doing: 'verifying',
+      work: (name, progress) =>
+        archive.verify(name, { signal, onProgress: (fraction) => progress.update(fraction, '') }),
+      describe: describeReport,
+    });
+    return reports.some(({ damages }) => damages.length > 0) ? exitFailed : exitDone;
   });
 }
 
@@ -104,8 +92,5 @@ export function addVerifyCommand(program: Command): void {
     .option('--repair', 'mend what is damaged: keep all that is whole, put the rest aside, say what is gone')
     .option('--yes', 'with --repair: take in files that no manifest lists, without asking')
     .addHelpText('after', examples)
-    .action(async (agent: string | undefined, _flags: unknown, command: Command) => {
-      const flags = command.optsWithGlobals<VerifyFlags>();
-      await runStoppable((signals) => verify(agent, flags, signals.signal));
-    });
+    .action(stoppable((flags: VerifyFlags, { signal }, agent?: string) => verify(agent, flags, signal)));
 }

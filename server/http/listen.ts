@@ -1,26 +1,24 @@
 import type { Server } from 'node:net';
 import { LogstrataError } from '../../engine/index.js';
 
-/** An address as people write it: IPv6 in brackets, every interface as a leading colon. */
-export function formatAddress(host: string | undefined, port: number): string {
-  if (host === undefined || host === '') return `:${port}`;
+/** An address as people write it, with IPv6 in brackets. */
+export function formatAddress(host: string, port: number): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 /** Whether only this machine reaches what listens there. */
-export function isLoopback(host: string | undefined): boolean {
-  if (host === undefined) return false;
+export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }
 
 /** Listens; returns the port taken. Throws `invalid` for an address that can't be had, naming it and the reason. */
-export async function listenOn(server: Server, host: string | undefined, port: number): Promise<number> {
+export async function listenOn(server: Server, host: string, port: number): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) => {
       const address = formatAddress(host, port);
       reject(new LogstrataError('invalid', `can't listen on ${address}: ${describe(cause)}`, { cause }));
     });
-    server.listen({ port, ...(host === undefined || host === '' ? {} : { host }) }, resolve);
+    server.listen({ port, host }, resolve);
   });
   const address = server.address();
   return typeof address === 'object' && address !== null ? address.port : port;

@@ -58,7 +58,7 @@ export class NodeTransport implements Transport, NodeDoor {
     this.#server.on('clientError', (error, socket) => this.#refuse(error, socket as Socket));
   }
 
-  listen(host: string | undefined, port: number): Promise<number> {
+  listen(host: string, port: number): Promise<number> {
     return listenOn(this.#server, host, port);
   }
 

@@ -65,6 +65,11 @@ export class ProblemError extends LogstrataError {
   }
 }
 
+/** The answer to a query parameter that can't be understood: 400, with its name. */
+export function badParameter(parameter: string, detail: string): ProblemError {
+  return new ProblemError(400, detail, { parameter });
+}
+
 /** The reason phrase that goes with a status line. */
 export function reasonPhrase(status: number): string {
   switch (status) {

@@ -7,7 +7,7 @@
 export interface Transport {
   readonly name: TransportName;
   /** Takes connections. Throws `invalid` for a busy port or an address that is not ours, naming it. Returns the port taken. */
-  listen(host: string | undefined, port: number): Promise<number>;
+  listen(host: string, port: number): Promise<number>;
   /** Takes no more connections, and closes each that is open behind its answer. Resolves when all are closed. */
   stop(): Promise<void>;
   /** Breaks what is still open and gives back every resource. */

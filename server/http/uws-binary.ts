@@ -16,7 +16,6 @@ export interface UwsApp {
   any(pattern: string, handler: (response: UwsHttpResponse, request: UwsHttpRequest) => void): UwsApp;
   /** Calls `call` with 1 for each connection that opens, and with -1 for each that has closed. */
   filter(call: (response: UwsHttpResponse, change: number) => void): UwsApp;
-  listen(port: number, options: number, call: (listening: object | false) => void): UwsApp;
   listen(host: string, port: number, options: number, call: (listening: object | false) => void): UwsApp;
   /** Closes what listens, and every connection. */
   close(): UwsApp;

@@ -27,7 +27,7 @@ export class UwsTransport implements Transport, UwsDoor {
     this.#handler = handler;
   }
 
-  async listen(host: string | undefined, port: number): Promise<number> {
+  async listen(host: string, port: number): Promise<number> {
     // Without this it would name itself in every answer.
     this.#uws._cfg('silent');
     const app = this.#uws.App();
@@ -38,8 +38,7 @@ export class UwsTransport implements Transport, UwsDoor {
     app.any('/*', (response, request) => this.#take(response, request));
     const listening = await new Promise<object | false>((resolve) => {
       const { LIBUS_LISTEN_EXCLUSIVE_PORT } = this.#uws;
-      if (host === undefined || host === '') app.listen(port, LIBUS_LISTEN_EXCLUSIVE_PORT, resolve);
-      else app.listen(host, port, LIBUS_LISTEN_EXCLUSIVE_PORT, resolve);
+      app.listen(host, port, LIBUS_LISTEN_EXCLUSIVE_PORT, resolve);
     });
     if (listening === false) throw await this.#refusal(host, port);
     this.#app = app;
@@ -88,7 +87,7 @@ export class UwsTransport implements Transport, UwsDoor {
   }
 
   /** uWebSockets.js does not say why it can't listen; Node, asked for the same, does. */
-  async #refusal(host: string | undefined, port: number): Promise<LogstrataError> {
+  async #refusal(host: string, port: number): Promise<LogstrataError> {
     const server = createServer();
     try {
       await listenOn(server, host, port);

@@ -1,13 +1,9 @@
+import type { ServerSettings } from '../../agents/definition/config.js';
 import { LogstrataError } from '../../engine/index.js';
 import { answerWatchMs, clientRateWindowMs } from '../http/http-limits.js';
 
 /** What an answer may cost its server in time. */
-export interface AnswerLimits {
-  /** Bytes a second that a client must take, over a minute of waiting for it. 0: any rate will do. */
-  readonly clientRateMin: number;
-  /** Longest time from the request to the end of its answer, in milliseconds. */
-  readonly answerTimeoutMs: number;
-}
+type AnswerLimits = Pick<ServerSettings, 'clientRateMin' | 'answerTimeoutMs'>;
 
 /** Watches the answers that are streamed, and cuts off those whose clients are too slow. */
 export class AnswerWatch {

@@ -1,16 +1,11 @@
-/** `server.cors.origin`: nobody, everybody (`*`), or the origins listed. */
-export type CorsOrigin = string | readonly string[] | undefined;
-
 /** How long a browser may keep a preflight's answer; the answer changes only with the configuration. */
 const preflightSeconds = 600;
 
 /**
  * The headers that let a browser's script on another origin read the answer (the Fetch standard, "CORS protocol"). Empty when
- * CORS is off. The answer to one origin must not be kept for another: hence `Vary`, except where everybody gets the same.
+ * CORS is off, with no origins. The answer to one origin must not be kept for another: hence `Vary`, except where everybody gets the same.
  */
-export function corsHeaders(allowed: CorsOrigin, origin: string | undefined): Record<string, string> {
-  const origins =
-    typeof allowed === 'string' ? allowed.split(',').map((text) => text.trim()) : (allowed ?? []);
+export function corsHeaders(origins: readonly string[], origin: string | undefined): Record<string, string> {
   if (origins.length === 0) return {};
   if (origins.includes('*')) return { ...exposed, 'Access-Control-Allow-Origin': '*' };
   if (origin === undefined || !origins.includes(origin)) return { Vary: 'Origin' };

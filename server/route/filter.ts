@@ -3,19 +3,18 @@ import {
   type CompareOp,
   type Field,
   type FieldType,
+  int64Max,
+  int64Min,
   type Predicate,
   type Schema,
   type StringOp,
 } from '../../engine/index.js';
 import { likelyFilter } from './filter-hint.js';
 import { boolOps, compareOps, operatorsOf, stringOps } from './operators.js';
-import { ProblemError } from '../http/problem.js';
+import { badParameter, type ProblemError } from '../http/problem.js';
 import { didYouMean, listNames } from './suggestion.js';
 import { parseTimeValue } from './time-value.js';
 import type { TimeContext } from './time-value.js';
-
-const int64Max = 2n ** 63n - 1n;
-const int64Min = -(2n ** 63n);
 
 /** The filter with which each value of `in` is one of the values that match. */
 const equalOps = {
@@ -104,10 +103,9 @@ function parseInt64(parameter: string, text: string): bigint {
   }
   const value = BigInt(text);
   if (value > int64Max || value < int64Min) {
-    throw new ProblemError(
-      400,
+    throw badParameter(
+      parameter,
       `the value of "${parameter}" is out of the range of 64-bit integers: ${text}`,
-      { parameter },
     );
   }
   return value;
@@ -119,9 +117,10 @@ function parseDouble(parameter: string, text: string): number {
   const value = Number(text);
   const vanished = value === 0 && /[1-9]/.test(match[1]!);
   if (!Number.isFinite(value) || vanished) {
-    throw new ProblemError(400, `the value of "${parameter}" is out of the range of 64-bit floats: ${text}`, {
+    throw badParameter(
       parameter,
-    });
+      `the value of "${parameter}" is out of the range of 64-bit floats: ${text}`,
+    );
   }
   // A negative zero equals zero. The plain zero is also right where bits are compared.
   return value === 0 ? 0 : value;
@@ -129,29 +128,24 @@ function parseDouble(parameter: string, text: string): number {
 
 function parseTime(parameter: string, text: string, context: TimeContext): bigint {
   const time = parseTimeValue(text, context);
-  if ('problem' in time)
-    throw new ProblemError(400, `the value of "${parameter}": ${time.problem}`, { parameter });
+  if ('problem' in time) throw badParameter(parameter, `the value of "${parameter}": ${time.problem}`);
   return time.ms;
 }
 
 function badValue(parameter: string, text: string, expected: string): ProblemError {
   const hint = text.includes(' ') ? ' (an unescaped + is a blank; a plus sign is written %2B)' : '';
-  return new ProblemError(
-    400,
+  return badParameter(
+    parameter,
     `the value of "${parameter}" must be ${expected}, not ${JSON.stringify(text)}${hint}`,
-    {
-      parameter,
-    },
   );
 }
 
 function unknownField(parameter: string, name: string, schema: Schema): ProblemError {
   const names = schema.fields.map((field) => field.name);
-  return new ProblemError(
-    400,
+  return badParameter(
+    parameter,
     `unknown field ${JSON.stringify(name)} in filter ${JSON.stringify(parameter)}${didYouMean(name, names)}. ` +
       `The fields are ${listNames(names)}`,
-    { parameter },
   );
 }
 
@@ -159,10 +153,9 @@ function wrongOperator(parameter: string, operator: string, value: string, field
   const operators = operatorsOf(field.type);
   const near = didYouMean(operator, operators);
   const likely = near === '' ? likelyFilter(parameter, value, { fields: [field] }) : undefined;
-  return new ProblemError(
-    400,
+  return badParameter(
+    parameter,
     `field "${field.name}" is of type ${field.type} and has no operator ${JSON.stringify(operator)}` +
       `${near}${likely === undefined ? '' : `: write ${likely}`}. Its operators are ${listNames(operators)}`,
-    { parameter },
   );
 }

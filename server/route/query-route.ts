@@ -7,19 +7,20 @@ import {
 } from '../../engine/index.js';
 import { acceptsGzip } from './accept-encoding.js';
 import type { Admission, Slot } from './admission.js';
-import { AnswerWatch, type AnswerLimits } from './answer-watch.js';
-import type { TrustedProxies } from './client-address.js';
+import { AnswerWatch } from './answer-watch.js';
+import { TrustedProxies } from './client-address.js';
 import { clientGone } from '../http/client-gone.js';
 import { corsHeaders, preflightHeaders, withVary } from './cors.js';
-import type { CorsOrigin } from './cors.js';
 import { gzipped, gzippedAtOnce } from './gzip.js';
 import { packedAtOnceBytesMax, wholeAnswerBytesMax } from '../http/http-limits.js';
+import { isLoopback } from '../http/listen.js';
 import { KnownQueries, type UnderstoodQuery } from './known-queries.js';
 import { ProblemError, problemOf } from '../http/problem.js';
 import { PacedResponse } from './paced-response.js';
 import { noSniffing, sendProblem } from './problem-response.js';
 import { checkRequest, type CheckRules, type RequestTarget } from './request-check.js';
 import { parseAgentPath, parseQueryRequest } from './request.js';
+import type { ServerOptions } from './server-options.js';
 import { serverTiming } from './server-timing.js';
 import { TimedPieces } from './timed-pieces.js';
 import type { ResponseHead, TransportRequest, TransportResponse } from '../http/transport.js';
@@ -27,43 +28,33 @@ import type { ResponseHead, TransportRequest, TransportResponse } from '../http/
 /** By the interface. */
 const limitDefault = 100;
 
-export interface RouteOptions extends AnswerLimits {
-  /** The store of an agent, or undefined when there is no such agent. */
-  readonly lookup: (agent: string) => AgentStore | undefined;
-  readonly corsOrigin: CorsOrigin;
-  readonly timezone: string;
-  readonly limitMax: number;
-  readonly queryTimeoutMs: number;
-  /** Tells whom a request is counted for. */
-  readonly proxies: TrustedProxies;
-  /** Names besides `localhost`, in lowercase, that the server is asked by; null: any. */
-  readonly hosts: readonly string[] | null;
-  readonly now: () => number;
-  readonly log: (message: string) => void;
-}
-
 /** The methods that the route answers. A preflight is asked only where CORS is on. */
-function routeMethods(corsOrigin: CorsOrigin): readonly string[] {
-  return Object.keys(corsHeaders(corsOrigin, undefined)).length === 0
-    ? ['GET', 'HEAD']
-    : ['GET', 'HEAD', 'OPTIONS'];
+function routeMethods(corsOrigin: readonly string[]): readonly string[] {
+  return corsOrigin.length === 0 ? ['GET', 'HEAD'] : ['GET', 'HEAD', 'OPTIONS'];
 }
 
 /** `GET /api/query/{agent_name}`: the one route. */
 export class QueryRoute {
-  readonly #options: RouteOptions;
+  readonly #options: ServerOptions;
+  /** Tells whom a request is counted for. */
+  readonly #proxies: TrustedProxies;
   readonly #admission: Admission;
   readonly #watch: AnswerWatch;
   readonly #rules: CheckRules;
   readonly #heads: AnswerHeads;
   readonly #known = new KnownQueries();
 
-  constructor(options: RouteOptions, admission: Admission) {
+  constructor(options: ServerOptions, admission: Admission) {
+    const { listen, hosts, corsOrigin } = options;
     this.#options = options;
+    this.#proxies = new TrustedProxies(options.trustedProxies);
     this.#admission = admission;
     this.#watch = new AnswerWatch(options);
-    this.#rules = { methods: routeMethods(options.corsOrigin), hosts: options.hosts };
-    this.#heads = new AnswerHeads(options.corsOrigin);
+    this.#rules = {
+      methods: routeMethods(corsOrigin),
+      hosts: isLoopback(listen.host) || hosts.length > 0 ? hosts : null,
+    };
+    this.#heads = new AnswerHeads(corsOrigin);
   }
 
   /**
@@ -89,9 +80,7 @@ export class QueryRoute {
     const packs = !isWhole && acceptsGzip(request.header('accept-encoding'));
     const head = this.#heads.of(request.header('origin'));
     if (request.method === 'HEAD') return response.send(packs ? packed(head) : head, null);
-    const client = this.#options.proxies.clientOf(request.remoteAddress, () =>
-      request.header('x-forwarded-for'),
-    );
+    const client = this.#proxies.clientOf(request.remoteAddress, () => request.header('x-forwarded-for'));
     return this.#run({ store, query, head, packs, isWhole, response, slot: this.#admission.begin(client) });
   }
 
@@ -286,12 +275,12 @@ const answerHeaders = { 'Content-Type': 'application/x-ndjson', 'Cache-Control':
 
 /** The heads of answers, of which there is one for all where CORS is off. */
 class AnswerHeads {
-  readonly #corsOrigin: CorsOrigin;
+  readonly #corsOrigin: readonly string[];
   readonly #common: ResponseHead | undefined;
 
-  constructor(corsOrigin: CorsOrigin) {
+  constructor(corsOrigin: readonly string[]) {
     this.#corsOrigin = corsOrigin;
-    if (Object.keys(corsHeaders(corsOrigin, undefined)).length === 0) this.#common = this.#make(undefined);
+    if (corsOrigin.length === 0) this.#common = this.#make(undefined);
   }
 
   of(origin: string | undefined): ResponseHead {

@@ -10,7 +10,7 @@ import {
 import { joinSets, parsePredicate } from './filter.js';
 import { likelyFilter } from './filter-hint.js';
 import { percentDecode } from './percent.js';
-import { ProblemError } from '../http/problem.js';
+import { badParameter, ProblemError } from '../http/problem.js';
 import { didYouMean, listNames } from './suggestion.js';
 import type { TimeContext } from './time-value.js';
 
@@ -49,12 +49,12 @@ export function parseQueryRequest(rawQuery: string, context: QueryContext): Quer
     );
     if (key === '_') continue;
     if (isParameter(key)) {
-      if (given.has(key)) throw new ProblemError(400, `"${key}" is given twice`, { parameter: key });
+      if (given.has(key)) throw badParameter(key, `"${key}" is given twice`);
       given.set(key, value);
       continue;
     }
     if (predicates.length === predicatesMax) {
-      throw new ProblemError(400, `more than ${predicatesMax} filters in one request`, { parameter: key });
+      throw badParameter(key, `more than ${predicatesMax} filters in one request`);
     }
     if (!key.includes('__')) throw unknownParameter(key, equals < 0 ? null : value, context.schema);
     predicates.push(parsePredicate(key, value, context.schema, context));
@@ -101,22 +101,16 @@ function isSegment(raw: string | undefined, expected: string): boolean {
 function parseLimit(text: string | undefined, context: QueryContext): number {
   if (text === undefined) return context.limitDefault;
   if (!/^\d+$/.test(text)) {
-    throw new ProblemError(
-      400,
+    throw badParameter(
+      'limit',
       `"limit" must be a non-negative decimal integer, not ${JSON.stringify(text)}`,
-      {
-        parameter: 'limit',
-      },
     );
   }
   const limit = Number(text);
   if (limit > context.limitMax) {
-    throw new ProblemError(
-      400,
+    throw badParameter(
+      'limit',
       `"limit" is ${text}, but at most ${context.limitMax} records are answered at once`,
-      {
-        parameter: 'limit',
-      },
     );
   }
   return limit;
@@ -126,10 +120,9 @@ function parsePosition(parameter: 'after' | 'before', text: string | undefined):
   if (text === undefined) return undefined;
   const position = parseCursor(text);
   if (position === undefined) {
-    throw new ProblemError(
-      400,
+    throw badParameter(
+      parameter,
       `"${parameter}" must be a cursor, which is exactly 16 lowercase hexadecimal digits, not ${JSON.stringify(text)}`,
-      { parameter },
     );
   }
   return position;
@@ -140,21 +133,14 @@ function unknownParameter(key: string, value: string | null, schema: Schema): Pr
   const likely = likelyFilter(key, value, schema);
   if (likely !== undefined && !names.includes(key)) {
     const message = `unknown parameter ${JSON.stringify(key)}: write ${likely}, a filter is <field>__<operator>=<value>`;
-    return new ProblemError(400, message, { parameter: key });
+    return badParameter(key, message);
   }
   if (names.includes(key)) {
-    return new ProblemError(
-      400,
-      `a filter needs an operator: ${key}__<operator>=<value>, not ${key}=<value>`,
-      {
-        parameter: key,
-      },
-    );
+    return badParameter(key, `a filter needs an operator: ${key}__<operator>=<value>, not ${key}=<value>`);
   }
-  return new ProblemError(
-    400,
+  return badParameter(
+    key,
     `unknown parameter ${JSON.stringify(key)}${didYouMean(key, [...parameters, ...names])}. ` +
       `A request takes limit, after, before, and filters <field>__<operator> on the fields ${listNames(names)}`,
-    { parameter: key },
   );
 }

@@ -1,4 +1,4 @@
-import { assert } from '../../engine/index.js';
+import { assert, int64Max, int64Min } from '../../engine/index.js';
 import { instantOfWallClock } from './time-zone.js';
 
 /** What a time value is relative to. */
@@ -14,9 +14,6 @@ export type TimeValue = { readonly ms: bigint } | { readonly problem: string };
 
 /** Bare integers below this ask for a unit: as milliseconds they would be before March 1973, as seconds after the year 5138. */
 const bareMillisecondsMin = 10n ** 11n;
-
-const int64Max = 2n ** 63n - 1n;
-const int64Min = -(2n ** 63n);
 
 const absolutePattern =
   /^(\d{4})-(\d{2})-(\d{2})(?:[ Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?)?([Zz]|[+-]\d{2}:\d{2})?$/;

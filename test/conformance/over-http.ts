@@ -1,3 +1,4 @@
+import { defaultConfig } from '../../agents/definition/config.js';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -81,18 +82,14 @@ class Service implements OpenedStore {
     const ended = new Promise<void>((resolve) => (this.#endEndless = resolve));
     const waiting = new ScriptedStore(() => [piece(1), ended, piece(2)]);
     this.#server = await startServer({
+      ...defaultConfig.server,
       listen: { host: '127.0.0.1', port: 0 },
       transport: this.#transport,
       lookup: (agent) => (agent === name ? served : agent === endless ? waiting : undefined),
-      corsOrigin: this.#state === 'cors' ? 'https://example.org' : undefined,
-      timezone: 'UTC',
-      limitMax: 1_000_000,
+      corsOrigin: this.#state === 'cors' ? ['https://example.org'] : [],
       queriesMax: 1,
       queryTimeoutMs: this.#state === 'late' ? 50 : 60_000,
       clientRateMin: 0,
-      answerTimeoutMs: 3_600_000,
-      trustedProxies: [],
-      clientTimeoutMs: 60_000,
       hosts: ['test'],
       now,
       log: () => {},

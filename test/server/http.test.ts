@@ -1,3 +1,4 @@
+import { defaultConfig } from '../../agents/definition/config.js';
 import { describe, expect, it } from 'vitest';
 import { DamageError, LogstrataError } from '../../engine/terms/errors.js';
 import { startServer } from '../../server/route/server.js';
@@ -220,7 +221,7 @@ describe.each(transports)('on %s', (transport) => {
   });
 
   it('lets every origin read with *', async () => {
-    const { address } = await serve(transport, two(), { corsOrigin: '*' });
+    const { address } = await serve(transport, two(), { corsOrigin: ['*'] });
     const response = await ask(address, '/api/query/nginx', { headers: { Origin: 'https://a.example' } });
     expect(response.headers.get('access-control-allow-origin')).toBe('*');
     expect(response.headers.get('vary')).toBe('Accept-Encoding');
@@ -386,18 +387,10 @@ describe.each(transports)('on %s', (transport) => {
     const { address } = await serve(transport, two());
     const port = Number(new URL(address).port);
     const again = startServer({
+      ...defaultConfig.server,
       listen: { host: '127.0.0.1', port },
       transport,
       lookup: () => undefined,
-      timezone: 'UTC',
-      limitMax: 1,
-      queriesMax: 1,
-      queryTimeoutMs: 1,
-      clientRateMin: 0,
-      answerTimeoutMs: 1000,
-      trustedProxies: [],
-      clientTimeoutMs: 1,
-      hosts: [],
       now: Date.now,
       log: () => undefined,
     });

@@ -1,7 +1,9 @@
 import { afterEach } from 'vitest';
 import type { AgentStore } from '../../engine/archive/archive.js';
 import { startServer } from '../../server/route/server.js';
-import type { RunningServer, ServerOptions } from '../../server/route/server.js';
+import type { RunningServer } from '../../server/route/server.js';
+import type { ServerOptions } from '../../server/route/server-options.js';
+import { defaultConfig } from '../../agents/definition/config.js';
 import type { TransportName } from '../../server/http/transport.js';
 import { loadUws } from '../../server/http/uws-binary.js';
 
@@ -35,17 +37,13 @@ export function startTestServer(
   options: Partial<ServerOptions> = {},
 ): Promise<RunningServer> {
   return startServer({
+    ...defaultConfig.server,
     listen: { host: '127.0.0.1', port: 0 },
     transport,
     lookup: (agent) => (agent === 'nginx' ? store : undefined),
-    timezone: 'UTC',
     limitMax: 1000,
     queriesMax: 4,
-    queryTimeoutMs: 60_000,
     clientRateMin: 0,
-    answerTimeoutMs: 3_600_000,
-    trustedProxies: [],
-    clientTimeoutMs: 60_000,
     hosts: ['x', 'test'],
     now: () => Date.UTC(2026, 0, 15),
     log: (message) => logged.push(message),

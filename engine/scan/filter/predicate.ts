@@ -1,6 +1,6 @@
 import { assertNever } from '../../terms/assert.js';
 import { LogstrataError } from '../../terms/errors.js';
-import { predicatesMax } from '../../terms/limits.js';
+import { int64Max, int64Min, predicatesMax } from '../../terms/limits.js';
 import type { Field, FieldType, Schema } from '../../terms/schema.js';
 import { prepareNeedle } from './needle.js';
 import type { Needle } from './needle.js';
@@ -35,9 +35,6 @@ export interface StringComparison {
   readonly needle: Needle;
   readonly outside: boolean;
 }
-
-export const int64Min = -(2n ** 63n);
-export const int64Max = 2n ** 63n - 1n;
 
 /** Checks a query against the schema and prepares its predicates; throws `invalid`. */
 export function preparePredicates(query: Query, schema: Schema): PreparedPredicate[] {

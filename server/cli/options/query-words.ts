@@ -1,3 +1,4 @@
+import { Option } from 'commander';
 import { UsageError } from '../output/failure.js';
 
 /** The bounds of a query that have options of their own on the command line, each as often as it was given. */
@@ -10,6 +11,11 @@ export interface QueryBounds {
 /** Collects an option that is given again, where Commander would let the last one win: the route refuses both. */
 export function collectBound(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
+}
+
+/** `--after` or `--before`, for the commands that take a query. */
+export function cursorOption(name: 'after' | 'before'): Option {
+  return new Option(`--${name} <cursor>`, `only records ${name} this _cursor`).argParser(collectBound);
 }
 
 /**

@@ -17,6 +17,16 @@ export function startProgress(label: string): Progress {
   return process.stderr.isTTY ? new BarProgress(label) : new LineProgress(label);
 }
 
+/** Shows progress while `work` lasts. */
+export async function withProgress<T>(label: string, work: (progress: Progress) => Promise<T>): Promise<T> {
+  const progress = startProgress(label);
+  try {
+    return await work(progress);
+  } finally {
+    progress.stop();
+  }
+}
+
 const barWidth = 24;
 
 interface BarPayload {

@@ -1,0 +1,17 @@
+import type { ServerSettings } from '../../agents/definition/config.js';
+import type { AgentStore } from '../../engine/index.js';
+import type { TransportName } from '../http/transport.js';
+
+/** `auto`: `uws` where it is installed and loads, else `node`. */
+export type TransportChoice = 'auto' | TransportName;
+
+/** What a server works with, beside what `config.yaml` says. */
+export interface ServerOptions extends ServerSettings {
+  readonly transport: TransportChoice;
+  /** The store of an agent, or undefined when there is no such agent (404). */
+  readonly lookup: (agent: string) => AgentStore | undefined;
+  /** The clock for relative times, ms since the epoch. */
+  readonly now: () => number;
+  /** For failures on our side, one sentence each. */
+  readonly log: (message: string) => void;
+}
