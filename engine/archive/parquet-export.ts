@@ -1,5 +1,5 @@
 import type { AgentStore } from './archive.js';
-import { concatBatches, sliceBatch } from '../columns/batch.js';
+import { gatherBatch, sliceBatch, wholeBatches } from '../columns/take.js';
 import type { RecordBatch } from '../columns/column.js';
 import { exportRunsMax, rowGroupBytesMax, rowGroupRowsMax, segmentRowGroupsMax } from '../terms/limits.js';
 import type { Query } from '../scan/plan/query.js';
@@ -8,7 +8,7 @@ import type { Schema } from '../terms/schema.js';
 import type { Directory } from '../store/disk/directory.js';
 import { addRun, type Run } from '../store/manifest/manifest.js';
 import { SegmentWriter } from '../store/sealed/sealed-segment-writer.js';
-import { batchBytes } from '../store/disk/spill.js';
+import { batchBytes } from '../columns/column.js';
 import type { Codec } from '../parquet/compression.js';
 
 export interface ExportOptions {
@@ -113,7 +113,7 @@ class ExportFiles {
     if (this.#pendingRows === 0) return;
     const name = this.nameOf(this.#names.length);
     this.#writer ??= await SegmentWriter.create(this.directory, name, this.schema, { codec: this.codec });
-    const rows = concatBatches(this.schema, this.#pending);
+    const rows = gatherBatch(wholeBatches(this.#pending), this.schema);
     await this.#writer.appendRowGroup(rows.columns, rows.length);
     this.#pending = [];
     this.#pendingRows = 0;

@@ -1,164 +1,68 @@
-import { assertNever } from '../terms/assert.js';
-import type { Column, DictionaryColumn, PlainColumn, Validity } from './column.js';
+import { type Column, numberColumn, type PlainColumn } from './column.js';
 
-/** An array by its place in a memory: address in bytes, length in elements. */
-export interface ArrayPlace {
-  readonly address: number;
-  readonly length: number;
-}
-
-interface Rows {
-  readonly length: number;
-  readonly validity: ArrayPlace | null;
-}
-
-export type PlainLayout =
-  | (Rows & { readonly kind: 'int64' | 'float64'; readonly values: ArrayPlace })
-  | (Rows & { readonly kind: 'bytes'; readonly offsets: ArrayPlace; readonly bytes: ArrayPlace });
-
-/** A column that lies in a shared memory, as plain data: what a message to another thread takes. */
-export type ColumnLayout =
-  | PlainLayout
-  | (Rows & {
-      readonly kind: 'dictionary';
-      readonly codes: ArrayPlace;
-      readonly codeBytes: 1 | 2;
-      readonly values: PlainLayout;
-    });
-
-function placeOf(array: { readonly byteOffset: number; readonly length: number }): ArrayPlace {
-  return { address: array.byteOffset, length: array.length };
-}
-
-function placeOfValidity(validity: Validity): ArrayPlace | null {
-  return validity === null ? null : placeOf(validity);
-}
-
-function plainLayout(column: PlainColumn): PlainLayout {
-  const rows = { length: column.length, validity: placeOfValidity(column.validity) };
-  if (column.kind === 'bytes') {
-    return { kind: 'bytes', ...rows, offsets: placeOf(column.offsets), bytes: placeOf(column.bytes) };
-  }
-  return { kind: column.kind, ...rows, values: placeOf(column.values) };
-}
-
-/** Where the arrays of a column lie, all of them in one memory. */
-export function columnLayout(column: Column): ColumnLayout {
-  if (column.kind !== 'dictionary') return plainLayout(column);
-  return {
-    kind: 'dictionary',
-    length: column.length,
-    validity: placeOfValidity(column.validity),
-    codes: placeOf(column.codes),
-    codeBytes: column.codes instanceof Uint8Array ? 1 : 2,
-    values: plainLayout(column.values),
-  };
-}
-
-/** First address behind the arrays of a column: the memory must reach up to it. */
-export function layoutEnd(layout: ColumnLayout): number {
-  const ends = [layout.validity === null ? 0 : layout.validity.address + layout.validity.length];
-  switch (layout.kind) {
-    case 'int64':
-    case 'float64':
-      ends.push(layout.values.address + layout.values.length * 8);
-      break;
-    case 'bytes':
-      ends.push(layout.offsets.address + layout.offsets.length * 4);
-      ends.push(layout.bytes.address + layout.bytes.length);
-      break;
-    case 'dictionary':
-      ends.push(layout.codes.address + layout.codes.length * layout.codeBytes, layoutEnd(layout.values));
-      break;
-    default:
-      assertNever(layout);
-  }
-  return Math.max(...ends);
-}
-
-function plainAt(buffer: ArrayBufferLike, layout: PlainLayout): PlainColumn {
-  const { length } = layout;
-  const validity =
-    layout.validity === null ? null : new Uint8Array(buffer, layout.validity.address, layout.validity.length);
-  switch (layout.kind) {
-    case 'int64': {
-      const values = new BigInt64Array(buffer, layout.values.address, layout.values.length);
-      return { kind: 'int64', length, values, validity };
-    }
-    case 'float64': {
-      const values = new Float64Array(buffer, layout.values.address, layout.values.length);
-      return { kind: 'float64', length, values, validity };
-    }
-    case 'bytes':
-      return {
-        kind: 'bytes',
-        length,
-        offsets: new Uint32Array(buffer, layout.offsets.address, layout.offsets.length),
-        bytes: new Uint8Array(buffer, layout.bytes.address, layout.bytes.length),
-        validity,
-      };
-    default:
-      return assertNever(layout);
-  }
-}
-
-/** The views of a column whose arrays lie in `buffer`, which reaches up to `layoutEnd`: in any thread that has the memory. */
-export function columnAt(buffer: ArrayBufferLike, layout: ColumnLayout): Column {
-  if (layout.kind !== 'dictionary') return plainAt(buffer, layout);
-  const { codes, codeBytes, validity, length } = layout;
-  const column: DictionaryColumn = {
-    kind: 'dictionary',
-    length,
-    codes:
-      codeBytes === 1
-        ? new Uint8Array(buffer, codes.address, codes.length)
-        : new Uint16Array(buffer, codes.address, codes.length),
-    values: plainAt(buffer, layout.values),
-    validity: validity === null ? null : new Uint8Array(buffer, validity.address, validity.length),
-  };
-  return column;
-}
-
-/** Words that `layoutWords` gives. */
+/** Words of the layout of a column. */
 export const wordsPerLayout = 10;
 
-const kindsOfValues = ['int64', 'float64', 'bytes'] as const;
-
 /**
- * A layout as numbers alone: many of them go to another thread in one array, which it reads in a fraction of the time that as many objects
- * take.
+ * Where the arrays of a column lie, as numbers: rows, place and length of the validity (0 for none), place of the codes and bytes of a
+ * code (0 for a plain column), kind and number of the values, place of their offsets, place and bytes of the values. Places are in bytes
+ * from the base. Many layouts go to another thread in one array, which it reads in a fraction of the time that as many objects take.
  */
-export function layoutWords(layout: ColumnLayout): Uint32Array {
-  const values = layout.kind === 'dictionary' ? layout.values : layout;
-  const { validity } = layout;
+export type ColumnLayout = Uint32Array;
+
+const kinds: readonly PlainColumn['kind'][] = ['int64', 'float64', 'bytes'];
+
+/** The layout of a column whose arrays lie in one buffer, `base` bytes and more from its beginning. */
+export function columnLayout(column: Column, base = 0): ColumnLayout {
+  const placeOf = (array: ArrayBufferView): number => (array.byteLength === 0 ? 0 : array.byteOffset - base);
+  const { validity } = column;
+  const values = column.kind === 'dictionary' ? column.values : column;
   const data = values.kind === 'bytes' ? values.bytes : values.values;
   return Uint32Array.of(
-    layout.length,
-    validity?.address ?? 0,
-    validity?.length ?? 0,
-    layout.kind === 'dictionary' ? layout.codes.address : 0,
-    layout.kind === 'dictionary' ? layout.codeBytes : 0,
-    kindsOfValues.indexOf(values.kind),
+    column.length,
+    validity === null ? 0 : placeOf(validity),
+    validity === null ? 0 : validity.length,
+    column.kind === 'dictionary' ? placeOf(column.codes) : 0,
+    column.kind === 'dictionary' ? column.codes.BYTES_PER_ELEMENT : 0,
+    kinds.indexOf(values.kind),
     values.length,
-    data.address,
-    data.length,
-    values.kind === 'bytes' ? values.offsets.address : 0,
+    values.kind === 'bytes' ? placeOf(values.offsets) : 0,
+    placeOf(data),
+    data.byteLength,
   );
 }
 
-/** The layout whose words stand at `at`. */
-export function layoutOfWords(words: Uint32Array, at: number): ColumnLayout {
-  const [rows = 0, validityAt = 0, validityBytes = 0, codesAt = 0, codeBytes = 0] = words.subarray(at);
-  const [kindAt = 0, length = 0, dataAt = 0, dataLength = 0, offsetsAt = 0] = words.subarray(at + 5);
-  const validity = validityBytes === 0 ? null : { address: validityAt, length: validityBytes };
-  const kind = kindsOfValues[kindAt]!;
-  const data = { address: dataAt, length: dataLength };
-  const own = { length, validity: codeBytes === 0 ? validity : null };
-  const values: PlainLayout =
+/** First place behind the arrays of a column: its memory must reach up to there. */
+export function layoutEnd(layout: ColumnLayout): number {
+  const [rows = 0, validityAt = 0, validityBytes = 0, codesAt = 0, codeBytes = 0] = layout;
+  const [, entries = 0, offsetsAt = 0, dataAt = 0, dataBytes = 0] = layout.subarray(5);
+  const offsetsEnd = offsetsAt === 0 ? 0 : offsetsAt + (entries + 1) * 4;
+  return Math.max(validityAt + validityBytes, codesAt + rows * codeBytes, offsetsEnd, dataAt + dataBytes);
+}
+
+/** The column whose layout stands at `at` of `words`, as views of `buffer`. Any thread that has the memory can make them. */
+export function columnAt(buffer: ArrayBufferLike, words: Uint32Array, at = 0, base = 0): Column {
+  const length = words[at]!;
+  const validityBytes = words[at + 2]!;
+  const codesAt = base + words[at + 3]!;
+  const codeBytes = words[at + 4]!;
+  const kind = kinds[words[at + 5]!]!;
+  const entries = words[at + 6]!;
+  const dataAt = base + words[at + 8]!;
+  const validity = validityBytes === 0 ? null : new Uint8Array(buffer, base + words[at + 1]!, validityBytes);
+  const own = codeBytes === 0 ? validity : null;
+  const values: PlainColumn =
     kind === 'bytes'
-      ? { kind, ...own, offsets: { address: offsetsAt, length: length + 1 }, bytes: data }
-      : { kind, ...own, values: data };
+      ? {
+          kind,
+          length: entries,
+          offsets: new Uint32Array(buffer, base + words[at + 7]!, entries + 1),
+          bytes: new Uint8Array(buffer, dataAt, words[at + 9]!),
+          validity: own,
+        }
+      : numberColumn(kind, entries, buffer, dataAt, own);
   if (codeBytes === 0) return values;
-  const codes = { address: codesAt, length: rows };
-  return { kind: 'dictionary', length: rows, validity, codes, codeBytes: codeBytes === 1 ? 1 : 2, values };
+  const codes =
+    codeBytes === 1 ? new Uint8Array(buffer, codesAt, length) : new Uint16Array(buffer, codesAt, length);
+  return { kind: 'dictionary', length, codes, values, validity };
 }

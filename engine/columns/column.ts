@@ -32,7 +32,9 @@ export interface BytesColumn {
   readonly validity: Validity;
 }
 
-export type PlainColumn = Int64Column | Float64Column | BytesColumn;
+export type NumberColumn = Int64Column | Float64Column;
+
+export type PlainColumn = NumberColumn | BytesColumn;
 
 export interface DictionaryColumn {
   readonly kind: 'dictionary';
@@ -57,18 +59,22 @@ export function isValid(validity: Validity, row: number): boolean {
   return validity === null || (validity[row >> 3]! & (1 << (row & 7))) !== 0;
 }
 
-/** Memory that a column holds on to, in bytes. */
-export function columnBytes(column: Column): number {
-  const validityBytes = column.validity?.byteLength ?? 0;
-  switch (column.kind) {
-    case 'int64':
-    case 'float64':
-      return column.values.byteLength + validityBytes;
-    case 'bytes':
-      return column.offsets.byteLength + column.bytes.byteLength + validityBytes;
-    case 'dictionary':
-      return column.codes.byteLength + columnBytes(column.values) + validityBytes;
-  }
+/** A column of numbers whose values begin at `byteOffset` of `buffer`. */
+export function numberColumn(
+  kind: NumberColumn['kind'],
+  length: number,
+  buffer: ArrayBufferLike,
+  byteOffset: number,
+  validity: Validity,
+): NumberColumn {
+  return kind === 'int64'
+    ? { kind, length, values: new BigInt64Array(buffer, byteOffset, length), validity }
+    : { kind, length, values: new Float64Array(buffer, byteOffset, length), validity };
+}
+
+/** The two 32-bit halves (low, high) of each 8-byte value: reading a bigint may allocate one. */
+export function halvesOf({ buffer, byteOffset, length }: NumberColumn['values']): Int32Array {
+  return new Int32Array(buffer, byteOffset, length * 2);
 }
 
 /** The arrays that a column consists of. */
@@ -83,6 +89,16 @@ export function arraysOf(column: Column): ArrayBufferView<ArrayBufferLike>[] {
     case 'dictionary':
       return [column.codes, ...arraysOf(column.values), ...validity];
   }
+}
+
+/** Memory that a column holds on to, in bytes. */
+export function columnBytes(column: Column): number {
+  return arraysOf(column).reduce((sum, { byteLength }) => sum + byteLength, 0);
+}
+
+/** Memory that the columns of a batch hold on to, in bytes. */
+export function batchBytes({ columns }: RecordBatch): number {
+  return columns.reduce((sum, column) => sum + columnBytes(column), 0);
 }
 
 // A byte order mark at the beginning of a value is part of it.

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { sliceBatch } from '../columns/batch.js';
+import { sliceBatch } from '../columns/take.js';
 import { ColumnLease } from '../store/reading/column-lease.js';
 import type { Column, RecordBatch } from '../columns/column.js';
 import { LogstrataError } from '../terms/errors.js';

@@ -1,4 +1,12 @@
-import type { BytesColumn, Column, DictionaryColumn, PlainColumn, Validity } from '../columns/column.js';
+import {
+  type BytesColumn,
+  type Column,
+  type DictionaryColumn,
+  halvesOf,
+  numberColumn,
+  type PlainColumn,
+  type Validity,
+} from '../columns/column.js';
 import { bufferBytes } from '../memory/allocator.js';
 import { codeBits, largestCode, unpackCodes } from '../kernels/bit-packing.js';
 import { decodeDelta, decodeLengths } from '../kernels/delta.js';
@@ -11,7 +19,6 @@ import type { Decompress } from './compression.js';
 import type { ChunkPlace, ColumnContent } from './footer.js';
 import { encoding, FormatError } from './format.js';
 import { readPageHeader, type DataPageHeader } from './page-header.js';
-import { halvesOf } from './present-values.js';
 import { bitmapBytes, spreadBits } from '../kernels/bitmap.js';
 
 /** The values of a page as they are stored, without nulls. */
@@ -163,11 +170,10 @@ function decodePlain(stored: StoredValues, decoding: Decoding): PlainColumn {
   if (stored.content === 'string') return decodePlainBytes(stored, decoding);
   if (length !== present * 8) throw new FormatError(`${length} bytes for ${present} numbers`, stored.at);
   const { space } = decoding;
-  const values = stored.content === 'float' ? space.float64(rows) : space.int64(rows);
-  fill(stored, new Uint8Array(values.buffer, values.byteOffset, length), decoding.decompress);
-  return values instanceof Float64Array
-    ? { kind: 'float64', length: rows, values, validity: null }
-    : { kind: 'int64', length: rows, values, validity: null };
+  const values = space.uint8(rows * 8);
+  fill(stored, values.subarray(0, length), decoding.decompress);
+  const kind = stored.content === 'float' ? 'float64' : 'int64';
+  return numberColumn(kind, rows, values.buffer, values.byteOffset, null);
 }
 
 function decodePlainBytes(stored: StoredValues, decoding: Decoding): BytesColumn {

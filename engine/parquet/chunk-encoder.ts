@@ -1,5 +1,5 @@
 import { assert } from '../terms/assert.js';
-import { plainColumn } from '../columns/batch.js';
+import { plainColumn } from '../columns/take.js';
 import type { BytesColumn, Column, PlainColumn } from '../columns/column.js';
 import { copyBytes } from '../kernels/copy.js';
 import { crc32 } from '../kernels/crc32.js';

@@ -11,7 +11,6 @@ export interface ColumnSpace {
   uint16(length: number): Uint16Array;
   uint32(length: number): Uint32Array;
   int64(length: number): BigInt64Array;
-  float64(length: number): Float64Array;
   working(length: number): Uint8Array;
 }
 
@@ -21,7 +20,6 @@ export const heapSpace: ColumnSpace = {
   uint16: (length) => new Uint16Array(length),
   uint32: (length) => new Uint32Array(length),
   int64: (length) => new BigInt64Array(length),
-  float64: (length) => new Float64Array(length),
   working: (length) => new Uint8Array(length),
 };
 
@@ -71,10 +69,6 @@ export class RangeSpace implements ColumnSpace {
 
   int64(length: number): BigInt64Array {
     return new BigInt64Array(this.#buffer, this.#take(length * 8), length);
-  }
-
-  float64(length: number): Float64Array {
-    return new Float64Array(this.#buffer, this.#take(length * 8), length);
   }
 
   working(length: number): Uint8Array {

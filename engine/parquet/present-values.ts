@@ -1,11 +1,14 @@
-import type { BytesColumn, Column } from '../columns/column.js';
+import {
+  type BytesColumn,
+  type Column,
+  halvesOf,
+  numberColumn,
+  type PlainColumn,
+} from '../columns/column.js';
+import { takeColumn } from '../columns/take.js';
+import { listRange } from '../kernels/bitmap.js';
 import { gatherCodes, gatherWords } from '../kernels/spread.js';
 import { countOnes } from '../kernels/validity.js';
-
-/** The two 32-bit halves (low, high) of each 8-byte value: what the kernels compute on. */
-export function halvesOf(values: BigInt64Array | Float64Array): Int32Array {
-  return new Int32Array(values.buffer, values.byteOffset, values.length * 2);
-}
 
 /** The column with its nulls left out: what a page stores. `validity` is null and `length` the number of present rows. */
 export function presentValues(column: Column): Column {
@@ -14,18 +17,14 @@ export function presentValues(column: Column): Column {
   const present = countOnes(bits, column.length);
   if (present === column.length) return { ...column, validity: null };
   switch (column.kind) {
-    case 'int64': {
-      const values = new BigInt64Array(present);
-      gatherWords(halvesOf(column.values), bits, column.length, halvesOf(values));
-      return { kind: 'int64', length: present, values, validity: null };
-    }
+    case 'int64':
     case 'float64': {
-      const values = new Float64Array(present);
-      gatherWords(halvesOf(column.values), bits, column.length, halvesOf(values));
-      return { kind: 'float64', length: present, values, validity: null };
+      const halves = new Int32Array(present * 2);
+      gatherWords(halvesOf(column.values), bits, column.length, halves);
+      return numberColumn(column.kind, present, halves.buffer, 0, null);
     }
     case 'bytes':
-      return presentBytes(column, bits, present);
+      return presentStrings(column, bits, present);
     case 'dictionary': {
       const codes = column.codes instanceof Uint8Array ? new Uint8Array(present) : new Uint16Array(present);
       gatherCodes(column.codes, bits, column.length, codes);
@@ -34,30 +33,20 @@ export function presentValues(column: Column): Column {
   }
 }
 
-function presentBytes(column: BytesColumn, bits: Uint8Array, present: number): BytesColumn {
+function presentStrings(column: BytesColumn, bits: Uint8Array, present: number): PlainColumn {
+  const { length } = column;
   const offsets = new Uint32Array(present + 1);
   let at = 0;
   let nullBytes = 0;
-  for (let row = 0; row < column.length; row++) {
+  for (let row = 0; row < length; row++) {
     if ((bits[row >> 3]! & (1 << (row & 7))) !== 0) offsets[at++] = column.offsets[row]!;
     else nullBytes += column.offsets[row + 1]! - column.offsets[row]!;
   }
-  offsets[present] = column.offsets[column.length]!;
+  offsets[present] = column.offsets[length]!;
   // Where nulls take no bytes, as they should, the present values still stand one behind another.
-  if (nullBytes > 0) return withoutNullBytes(column, bits, present);
-  return { kind: 'bytes', length: present, offsets, bytes: column.bytes, validity: null };
-}
-
-function withoutNullBytes(column: BytesColumn, bits: Uint8Array, present: number): BytesColumn {
-  const offsets = new Uint32Array(present + 1);
-  const bytes = new Uint8Array(column.offsets[column.length]! - column.offsets[0]!);
-  let at = 0;
-  let end = 0;
-  for (let row = 0; row < column.length; row++) {
-    if ((bits[row >> 3]! & (1 << (row & 7))) === 0) continue;
-    bytes.set(column.bytes.subarray(column.offsets[row], column.offsets[row + 1]), end);
-    end += column.offsets[row + 1]! - column.offsets[row]!;
-    offsets[++at] = end;
-  }
-  return { kind: 'bytes', length: present, offsets, bytes, validity: null };
+  if (nullBytes === 0)
+    return { kind: 'bytes', length: present, offsets, bytes: column.bytes, validity: null };
+  const rows = new Uint32Array(present);
+  listRange(bits, 0, length, rows, 0);
+  return takeColumn({ ...column, validity: null }, rows);
 }

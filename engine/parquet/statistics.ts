@@ -74,3 +74,13 @@ function bytesBounds({ offsets, bytes, length }: BytesColumn): Bounds | null {
   const max = bytes.slice(offsets[maxRow], offsets[maxRow + 1]);
   return min.length > statisticsBytesMax || max.length > statisticsBytesMax ? null : { min, max };
 }
+
+/** An integer as bounds keep it. */
+export function int64Of(bytes: Uint8Array): bigint {
+  return new DataView(bytes.buffer, bytes.byteOffset, 8).getBigInt64(0, true);
+}
+
+/** A float as bounds keep it. */
+export function float64Of(bytes: Uint8Array): number {
+  return new DataView(bytes.buffer, bytes.byteOffset, 8).getFloat64(0, true);
+}

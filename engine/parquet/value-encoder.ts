@@ -1,13 +1,18 @@
 import { assert } from '../terms/assert.js';
-import type { BytesColumn, DictionaryColumn, Int64Column, PlainColumn } from '../columns/column.js';
+import {
+  type BytesColumn,
+  type DictionaryColumn,
+  halvesOf,
+  type Int64Column,
+  type PlainColumn,
+} from '../columns/column.js';
+import { takeColumn } from '../columns/take.js';
 import { dictionaryEntriesMax, rowGroupRowsMax } from '../terms/limits.js';
 import { codeBits, packCodes } from '../kernels/bit-packing.js';
 import { copyBytes as copyArray } from '../kernels/copy.js';
 import { deltaBytesMax, encodeDelta } from '../kernels/delta.js';
 import { numberBytes, numberWords, renumberCodes } from '../kernels/dictionary.js';
 import { encodePlainStrings } from '../kernels/plain-strings.js';
-import { copyBytes } from '../terms/utf8.js';
-import { halvesOf } from './present-values.js';
 
 /** A column as its distinct values, in the order of their first row, and a code for each row. */
 export interface NumberedColumn {
@@ -35,48 +40,14 @@ export function numberColumn(column: PlainColumn): NumberedColumn | null {
     column.kind === 'bytes'
       ? numberBytes(column.bytes, column.offsets, rows, entriesMax, codes, firstRows)
       : numberWords(halvesOf(column.values), rows, entriesMax, codes, firstRows);
-  return distinct < 0 ? null : { entries: pickRows(column, firstRows, distinct), codes, rows };
+  return distinct < 0 ? null : { entries: takeColumn(column, firstRows.subarray(0, distinct)), codes, rows };
 }
 
 /** Reuses a dictionary, without the entries that no row has; null when too many are left to pay. */
 export function renumberColumn(column: DictionaryColumn): NumberedColumn | null {
   const used = renumberCodes(column.codes, column.length, column.values.length, codes, firstRows);
   if (used > entriesMaxOf(column.length)) return null;
-  return { entries: pickRows(column.values, firstRows, used), codes, rows: column.length };
-}
-
-function pickRows(column: PlainColumn, rows: Uint32Array, count: number): PlainColumn {
-  switch (column.kind) {
-    case 'int64': {
-      const values = new BigInt64Array(count);
-      pickWords(halvesOf(column.values), rows, halvesOf(values));
-      return { kind: 'int64', length: count, values, validity: null };
-    }
-    case 'float64': {
-      const values = new Float64Array(count);
-      pickWords(halvesOf(column.values), rows, halvesOf(values));
-      return { kind: 'float64', length: count, values, validity: null };
-    }
-    case 'bytes': {
-      const offsets = new Uint32Array(count + 1);
-      for (let i = 0; i < count; i++) {
-        offsets[i + 1] = offsets[i]! + column.offsets[rows[i]! + 1]! - column.offsets[rows[i]!]!;
-      }
-      const bytes = new Uint8Array(offsets[count]!);
-      for (let i = 0; i < count; i++) {
-        copyBytes(column.bytes, column.offsets[rows[i]!]!, column.offsets[rows[i]! + 1]!, bytes, offsets[i]!);
-      }
-      return { kind: 'bytes', length: count, offsets, bytes, validity: null };
-    }
-  }
-}
-
-/** Fills `picked` with the halves of the values at `rows`: reading them as bigints would allocate each. */
-function pickWords(halves: Int32Array, rows: Uint32Array, picked: Int32Array): void {
-  for (let i = 0; 2 * i < picked.length; i++) {
-    picked[2 * i] = halves[2 * rows[i]!]!;
-    picked[2 * i + 1] = halves[2 * rows[i]! + 1]!;
-  }
+  return { entries: takeColumn(column.values, firstRows.subarray(0, used)), codes, rows: column.length };
 }
 
 /** Bytes of the first `rows` strings. */

@@ -1,4 +1,4 @@
-import { takeRows } from '../columns/batch.js';
+import { takeRows } from '../columns/take.js';
 import type { RecordBatch } from '../columns/column.js';
 import { isLogstrataError } from '../terms/errors.js';
 import { addRun, type Run } from '../store/manifest/manifest.js';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { RangeArrays } from '../../engine/memory/array-space.js';
 import { BatchBuilder } from '../../engine/columns/batch-builder.js';
-import { concatBatches, sliceBatch, takeRows } from '../../engine/columns/batch.js';
+import { gatherBatch, sliceBatch, takeRows, wholeBatches } from '../../engine/columns/take.js';
 import { columnValue } from '../../engine/columns/column.js';
 import type { Column, RecordBatch } from '../../engine/columns/column.js';
 import type {
@@ -429,7 +429,7 @@ describe('batches', () => {
         const batches = parts.map(([batch, from]) =>
           sliceBatch(batch, from % (batch.length + 1), batch.length),
         );
-        const all = concatBatches(schema, [...batches, ...parts.map(([batch]) => batch)]);
+        const all = gatherBatch(wholeBatches([...batches, ...parts.map(([batch]) => batch)]), schema);
         expectLayout(all);
         expect(rowsOf(all)).toEqual([
           ...batches.flatMap(rowsOf),

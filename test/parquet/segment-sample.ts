@@ -1,11 +1,11 @@
 import { positionToInt64 } from '../../engine/terms/cursor.js';
 import type { Value } from '../../engine/columns/rows.js';
-import { heapSpace } from '../../engine/parquet/column-space.js';
+import { heapRoom } from '../../engine/memory/room.js';
 import { ColumnLease } from '../../engine/store/reading/column-lease.js';
 import type { Column, RecordBatch } from '../../engine/columns/column.js';
 import type { Schema } from '../../engine/terms/schema.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
-import { copyColumn } from '../../engine/store/sealed/copy-column.js';
+import { copyColumn } from '../../engine/columns/copy-column.js';
 import type { Directory } from '../../engine/store/disk/directory.js';
 import type { Run, SegmentEntry } from '../../engine/store/manifest/manifest.js';
 import { SealedSegment } from '../../engine/store/reading/sealed-segment.js';
@@ -133,7 +133,7 @@ export async function columnOf(
   const lease = new ColumnLease();
   try {
     const [column] = await open.columns([field], counters, lease);
-    return copyColumn(column!, heapSpace);
+    return copyColumn(column!, heapRoom);
   } finally {
     lease.release();
   }

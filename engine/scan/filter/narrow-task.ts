@@ -1,5 +1,5 @@
 import type { Column } from '../../columns/column.js';
-import { columnAt, layoutOfWords, wordsPerLayout } from '../../columns/column-layout.js';
+import { columnAt, wordsPerLayout } from '../../columns/column-layout.js';
 import { foreignMemory, workingOn, type MemoryRange } from '../../memory/shared-memory.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
 import { resultOf } from '../../store/reading/steps.js';
@@ -15,7 +15,7 @@ export interface NarrowJob {
   /** The one that is asked first comes first. */
   readonly predicates: readonly PreparedPredicate[];
   /**
-   * For each row group its rows, first and end of its share, and a column for each predicate, as `layoutWords` gives it; zeros where it is
+   * For each row group its rows, first and end of its share, and a column for each predicate, as `columnLayout` gives it; zeros where it is
    * not to be asked. As numbers alone: so many objects would take longer to read than their columns.
    */
   readonly rowGroups: Uint32Array<ArrayBuffer>;
@@ -104,7 +104,7 @@ export function work(job: NarrowJob): Finished<Narrowed> {
 const noPause = (): undefined => undefined;
 
 function columnOf(buffer: ArrayBufferLike, words: Uint32Array, at: number): Column {
-  return columnAt(buffer, layoutOfWords(words, at));
+  return columnAt(buffer, words, at);
 }
 
 /** Adds the remaining rows to the lists or to the bitmaps; returns which of them it was. */

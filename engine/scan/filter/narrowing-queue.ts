@@ -1,6 +1,6 @@
 import { assert } from '../../terms/assert.js';
 import { arraysOf, columnBytes, type Column } from '../../columns/column.js';
-import { columnLayout, layoutWords } from '../../columns/column-layout.js';
+import { columnLayout } from '../../columns/column-layout.js';
 import { sharedMemory } from '../../memory/shared-memory.js';
 import {
   narrowJobBytesMax,
@@ -47,7 +47,7 @@ function wordsOf(column: Column): Uint32Array | null {
   if (words === undefined) {
     const memory = sharedMemory();
     const isThere = arraysOf(column).every((array) => memory.holds(array));
-    words = isThere && column.kind !== 'bytes' ? layoutWords(columnLayout(column)) : null;
+    words = isThere && column.kind !== 'bytes' ? columnLayout(column) : null;
     wordsOfColumns.set(column, words);
   }
   return words;

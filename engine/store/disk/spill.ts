@@ -1,8 +1,8 @@
 import { assert } from '../../terms/assert.js';
-import { columnBytes, type RecordBatch } from '../../columns/column.js';
+import type { RecordBatch } from '../../columns/column.js';
 import { DamageError } from '../../terms/errors.js';
 import { sortedPageBytes, sortedPageRowsMax } from '../../terms/limits.js';
-import { sliceBatch } from '../../columns/batch.js';
+import { sliceBatch } from '../../columns/take.js';
 import { packBatch, packedBytes, unpackBatch } from '../../columns/packed-batch.js';
 import type { Directory, ReadableFile, WritableFile } from './directory.js';
 import type { PageMemory } from './page-memory.js';
@@ -52,13 +52,6 @@ export function memoryRun(pages: readonly SortedPage[], order: number): SortedRu
       return Promise.resolve(page);
     },
   };
-}
-
-/** Memory that a batch's columns hold on to, in bytes. */
-export function batchBytes(batch: RecordBatch): number {
-  let bytes = 0;
-  for (const column of batch.columns) bytes += columnBytes(column);
-  return bytes;
 }
 
 /** Rows of a page so that it has about `sortedPageBytes`: as many runs as are merged at once must fit in memory. */

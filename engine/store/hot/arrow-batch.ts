@@ -8,7 +8,7 @@ import type {
 import type { Schema as ArrowSchema } from 'apache-arrow/schema';
 import type { DataType } from 'apache-arrow/type';
 import { assert } from '../../terms/assert.js';
-import { plainColumn } from '../../columns/batch.js';
+import { plainColumn } from '../../columns/take.js';
 import type { Column, PlainColumn, RecordBatch, Validity } from '../../columns/column.js';
 import { DamageError, LogstrataError } from '../../terms/errors.js';
 import { copyBytes, copyShifted } from '../../kernels/copy.js';

@@ -3,7 +3,7 @@ import { sortMemoryBytesMax } from '../../terms/limits.js';
 import type { MemoryRange } from '../../memory/shared-memory.js';
 import type { Schema } from '../../terms/schema.js';
 import type { PageSlice } from './merge-runs.js';
-import { gatherBatch, type RowSlices } from '../../columns/row-slices.js';
+import { gatherBatch, type RowSlices } from '../../columns/take.js';
 import type { SortedPage } from '../disk/spill.js';
 
 /** Slices of pages, in order, that become one batch. Kept as numbers: runs that interleave row by row give very many. */

@@ -35,7 +35,8 @@ import { PageMemory } from '../disk/page-memory.js';
 import { moveIntoPlace } from '../manifest/segment-place.js';
 import { SortWindow } from './sort-window.js';
 import { copyOfRows, onHeap, rowsBefore, slicePage, sortPage } from './sorted-page.js';
-import { batchBytes, type SortedPage, type SortedRun } from '../disk/spill.js';
+import { batchBytes } from '../../columns/column.js';
+import { type SortedPage, type SortedRun } from '../disk/spill.js';
 import { StreamedTimes } from './streamed-times.js';
 import type { Codec } from '../../parquet/compression.js';
 

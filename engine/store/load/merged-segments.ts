@@ -1,4 +1,4 @@
-import { concatBatches, sliceBatch } from '../../columns/batch.js';
+import { gatherBatch, sliceBatch, wholeBatches } from '../../columns/take.js';
 import type { RecordBatch } from '../../columns/column.js';
 import { rowGroupBytesMax, rowGroupRowsMax, segmentRowGroupsMax } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
@@ -7,8 +7,7 @@ import { encodeInTurn, encodeOnPool } from '../sealed/encode-task.js';
 import { addRun, type Run, type SegmentEntry } from '../manifest/manifest.js';
 import { SegmentWriter } from '../sealed/sealed-segment-writer.js';
 import { buildingPath, moveIntoPlace, segmentFile } from '../manifest/segment-place.js';
-import { wholeBatch, wholeBatches } from '../../columns/row-slices.js';
-import { batchBytes } from '../disk/spill.js';
+import { batchBytes } from '../../columns/column.js';
 import { InOrder } from '../../workers/in-order.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import type { Codec } from '../../parquet/compression.js';
@@ -85,7 +84,9 @@ export class MergedSegments {
           workers,
           schema,
           codec,
-          workers.threads === 0 ? wholeBatches(pending) : wholeBatch(concatBatches(schema, pending)),
+          workers.threads === 0
+            ? wholeBatches(pending)
+            : wholeBatches([gatherBatch(wholeBatches(pending), schema)]),
         ),
       (encoded) => writer.writeRowGroup(encoded),
     );

@@ -1,4 +1,4 @@
-import { sliceBatch, takeRows } from '../../columns/batch.js';
+import { sliceBatch, takeRows } from '../../columns/take.js';
 import { dayNumber, hourMs, partitionOfTime } from '../../terms/cursor.js';
 import { LogstrataError } from '../../terms/errors.js';
 import { everyStep } from '../../terms/every-step.js';
@@ -15,7 +15,7 @@ import { noCounters, type SegmentEntry } from '../manifest/manifest.js';
 import type { PageSlice } from './merge-runs.js';
 import { placementTimes } from '../manifest/placement.js';
 import { rowsUpTo, sortPage } from './sorted-page.js';
-import { batchBytes } from '../disk/spill.js';
+import { batchBytes } from '../../columns/column.js';
 
 /**
  * A load that brings back what is lost of an earlier one: it takes the same rows in the same order, finds the position that each

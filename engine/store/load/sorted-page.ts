@@ -1,6 +1,7 @@
-import { concatBatches, sliceBatch, takeRows } from '../../columns/batch.js';
+import { gatherBatch, sliceBatch, takeRows, wholeBatches } from '../../columns/take.js';
 import type { Schema } from '../../terms/schema.js';
-import { batchBytes, type SortedPage } from '../disk/spill.js';
+import { batchBytes } from '../../columns/column.js';
+import { type SortedPage } from '../disk/spill.js';
 
 /** Sorts rows by time; equal times stay in their order. Logs are mostly in order already, which costs one look. */
 export function sortPage(page: SortedPage): SortedPage {
@@ -19,10 +20,7 @@ export function sortPage(page: SortedPage): SortedPage {
 /** One page of the rows of several, one after another. */
 export function joinPages(schema: Schema, pages: readonly SortedPage[]): SortedPage {
   if (pages.length === 1) return pages[0]!;
-  const batch = concatBatches(
-    schema,
-    pages.map((page) => page.batch),
-  );
+  const batch = gatherBatch(wholeBatches(pages.map((page) => page.batch)), schema);
   const timesMs = new Float64Array(batch.length);
   let at = 0;
   for (const page of pages) {
@@ -57,7 +55,7 @@ export function copyOfRows(
   from: number,
   to: number,
 ): SortedPage {
-  const copy = concatBatches(schema, [sliceBatch(batch, from, to)]);
+  const copy = gatherBatch(wholeBatches([sliceBatch(batch, from, to)]), schema);
   return { batch: copy, timesMs: timesMs.slice(from, to), bytes: batchBytes(copy) };
 }
 

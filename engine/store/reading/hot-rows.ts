@@ -1,5 +1,5 @@
 import { assert } from '../../terms/assert.js';
-import { plainColumn } from '../../columns/batch.js';
+import { plainColumn } from '../../columns/take.js';
 import type { Column, RecordBatch } from '../../columns/column.js';
 import type { OpenRowGroup, RowGroup } from './snapshot.js';
 import type { ZoneMap } from '../../columns/zone-map.js';

@@ -8,7 +8,7 @@ import type { ColumnUse, OpenRowGroup, RowGroup } from './snapshot.js';
 import type { ZoneMap } from '../../columns/zone-map.js';
 import { decodingBytesMax, readingBytesMax } from '../../parquet/chunk-decoder.js';
 import type { ColumnSpace } from '../../parquet/column-space.js';
-import type { Bounds } from '../../parquet/statistics.js';
+import { float64Of, int64Of, type Bounds } from '../../parquet/statistics.js';
 import type { BufferPool, ColumnRequest } from './buffer-pool.js';
 import {
   conversionBytesMax,
@@ -17,7 +17,7 @@ import {
   nullColumn,
   type Conversion,
 } from '../../columns/convert-column.js';
-import { copyColumn } from '../sealed/copy-column.js';
+import { copyColumn } from '../../columns/copy-column.js';
 import type { Directory, ReadableFile } from '../disk/directory.js';
 import { GramProbing } from '../sealed/gram-probing.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
@@ -316,7 +316,8 @@ class SealedRowGroup implements OpenRowGroup {
       return {
         key: this.#key(field),
         sizeBytes: conversionBytesMax(rows),
-        load: (space) => Promise.resolve(copyColumn(nullColumn(type, rows), space)),
+        load: (space) =>
+          Promise.resolve(copyColumn(nullColumn(type, rows), (sizeBytes) => space.uint8(sizeBytes))),
       };
     }
     const { conversion } = source;
@@ -421,12 +422,4 @@ function boundValues(bounds: Bounds | null, type: FieldType): Pick<ZoneMap, 'min
   return type === 'float'
     ? { min: float64Of(min), max: float64Of(max) }
     : { min: int64Of(min), max: int64Of(max) };
-}
-
-function int64Of(bytes: Uint8Array): bigint {
-  return new DataView(bytes.buffer, bytes.byteOffset, 8).getBigInt64(0, true);
-}
-
-function float64Of(bytes: Uint8Array): number {
-  return new DataView(bytes.buffer, bytes.byteOffset, 8).getFloat64(0, true);
 }

@@ -11,9 +11,9 @@ import type { Schema } from '../../terms/schema.js';
 import type { InOrder } from '../../workers/in-order.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
-import { batchBytes } from '../disk/spill.js';
+import { batchBytes } from '../../columns/column.js';
 import { encodeSlices, encodingBytesMax, type EncodedRowGroup } from './row-group-encoder.js';
-import { gatheredBytesMax, type RowSlices } from '../../columns/row-slices.js';
+import { gatheredBytesMax, type RowSlices } from '../../columns/take.js';
 
 interface EncodeJob {
   readonly schema: Schema;

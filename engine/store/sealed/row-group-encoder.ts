@@ -1,5 +1,11 @@
 import { assert } from '../../terms/assert.js';
-import { plainColumn } from '../../columns/batch.js';
+import {
+  plainColumn,
+  columnInPlace,
+  gatherColumn,
+  gatheredBytesMax,
+  type RowSlices,
+} from '../../columns/take.js';
 import type { Column } from '../../columns/column.js';
 import { deltaBytesMax } from '../../kernels/delta.js';
 import { rowGroupRowsMax } from '../../terms/limits.js';
@@ -9,7 +15,6 @@ import { encodeSpaceBytes, withEncodeSpace, type EncodeSpace } from '../../parqu
 import { presentValues } from '../../parquet/present-values.js';
 import { valueKinds, type Field, type FieldType, type Schema } from '../../terms/schema.js';
 import { buildGramFilter, type GramFilter } from './gram-filter.js';
-import { columnInPlace, gatherColumn, gatheredBytesMax, type RowSlices } from '../../columns/row-slices.js';
 
 /** A row group as it is written, but for its `_cursor` chunk. Where it will stand in the file changes nothing in it. */
 export interface EncodedRowGroup {

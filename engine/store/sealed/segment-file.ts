@@ -9,7 +9,7 @@ import { readFooter } from '../../parquet/footer-reader.js';
 import { FormatError, magic, tailBytes } from '../../parquet/format.js';
 import type { FieldType, Schema } from '../../terms/schema.js';
 import { convertColumn, type Conversion } from '../../columns/convert-column.js';
-import { copyColumn } from './copy-column.js';
+import { copyColumn } from '../../columns/copy-column.js';
 import type { Directory, ReadableFile } from '../disk/directory.js';
 import { gramFilterBytes } from './gram-filter.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
@@ -183,7 +183,8 @@ export function decodeConverted(
   space: ColumnSpace,
 ): Column {
   if (conversion === 'none') return decodeStoredChunk(bytes, chunk, decompress, space);
-  return copyColumn(convertColumn(decodeStoredChunk(bytes, chunk, decompress), conversion, type), space);
+  const converted = convertColumn(decodeStoredChunk(bytes, chunk, decompress), conversion, type);
+  return copyColumn(converted, (sizeBytes) => space.uint8(sizeBytes));
 }
 
 /** As `decodeStoredChunk`, for a chunk of an open segment. */

@@ -5,7 +5,7 @@ import type { SourcePart } from '../manifest/commit.js';
 import type { OrdinalRun } from '../manifest/manifest.js';
 import { livePartition, ordinalRuns } from '../manifest/placement.js';
 import { sortPage } from '../load/sorted-page.js';
-import { batchBytes } from '../disk/spill.js';
+import { batchBytes } from '../../columns/column.js';
 
 /** Rows in the order of their positions. */
 export interface PlacedRows {

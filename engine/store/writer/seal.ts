@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { concatBatches, sliceBatch, takeRows } from '../../columns/batch.js';
+import { gatherBatch, sliceBatch, takeRows, wholeBatches } from '../../columns/take.js';
 import type { RecordBatch } from '../../columns/column.js';
 import { dayNumber } from '../../terms/cursor.js';
 import { leaseMemory } from '../../memory/memory-lease.js';
@@ -13,8 +13,7 @@ import { compareRuns } from '../manifest/committed-values.js';
 import type { Directory } from '../disk/directory.js';
 import { encodeInTurn, encodeOnPool, type LentRowGroup } from '../sealed/encode-task.js';
 import { addRun, type HotEntry, type OrdinalRun, type Run, type SegmentEntry } from '../manifest/manifest.js';
-import { wholeBatch } from '../../columns/row-slices.js';
-import { batchBytes } from '../disk/spill.js';
+import { batchBytes } from '../../columns/column.js';
 import { SegmentWriter } from '../sealed/sealed-segment-writer.js';
 import { buildingPath, moveIntoPlace, segmentFile } from '../manifest/segment-place.js';
 import type { Codec } from '../../parquet/compression.js';
@@ -101,18 +100,18 @@ async function encodeRows(
   batch: RecordBatch,
   order: Uint32Array,
 ): Promise<LentRowGroup> {
-  const encode = (rows: RecordBatch) => encodeOnPool(workers, schema, codec, wholeBatch(rows));
+  const encode = (rows: RecordBatch) => encodeOnPool(workers, schema, codec, wholeBatches([rows]));
   const first = order[0]!;
   for (let i = 1; i < order.length; i++) if (order[i] !== first + i) return encode(takeRows(batch, order));
   const rows = sliceBatch(batch, first, first + order.length);
   // What moves to a thread is new memory each time, and stays until the thread's garbage collector has run.
   const isSent = workers.threads > 0 && rows.length >= workerRowsMin;
   const lease = isSent ? leaseMemory(packedBytes(rows)) : null;
-  if (lease === null) return encode(concatBatches(schema, [rows]));
+  if (lease === null) return encode(gatherBatch(wholeBatches([rows]), schema));
   try {
     // Queries must be answered between two row groups.
     for (const steps = packSteps(rows, lease.bytes, 0); steps.next().done !== true;) await setImmediate();
-    const copy = wholeBatch(unpackBatch(lease.bytes, 0));
+    const copy = wholeBatches([unpackBatch(lease.bytes, 0)]);
     return await encodeOnPool(workers, schema, codec, copy, [lease.range]);
   } finally {
     lease.free();
@@ -136,7 +135,7 @@ function rowsInOrder(
   const order = new Uint32Array(base);
   let at = 0;
   for (const { run, row } of placed) for (let i = 0; i < run.rows; i++) order[at++] = row + i;
-  const batch = batches.length === 1 ? batches[0]! : concatBatches(schema, batches);
+  const batch = batches.length === 1 ? batches[0]! : gatherBatch(wholeBatches(batches), schema);
   return { batch, order, runs: placed.map(({ run }) => run) };
 }
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { AgentStore } from '../../../engine/archive/archive.js';
-import { plainColumn } from '../../../engine/columns/batch.js';
+import { plainColumn } from '../../../engine/columns/take.js';
 import { batchFromRows } from '../../../engine/columns/rows.js';
 import { makeSchema } from '../../../engine/terms/schema.js';
 import { HotRows } from '../../../engine/store/reading/hot-rows.js';

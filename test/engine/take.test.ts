@@ -1,10 +1,16 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { plainColumn, sliceBatch, takeRows } from '../../engine/columns/batch.js';
+import {
+  plainColumn,
+  sliceBatch,
+  takeRows,
+  gatherBatch,
+  gatheredBytesMax,
+  type RowSlices,
+} from '../../engine/columns/take.js';
 import { columnValue, type DictionaryColumn, type RecordBatch } from '../../engine/columns/column.js';
 import { batchFromRows, type Value } from '../../engine/columns/rows.js';
 import { makeSchema } from '../../engine/terms/schema.js';
-import { gatherBatch, gatheredBytesMax, type RowSlices } from '../../engine/columns/row-slices.js';
 
 const schema = makeSchema([
   { name: 'time', type: 'time' },
