@@ -191,11 +191,8 @@ function appendColumn(
   if (column.kind === 'string') {
     assert(target.kind === 'string', 'a plan makes columns of the schema');
     target.appendRows(column.bytes, column.offsets, presence, from, to, row);
-  } else if (column.kind === 'float') {
-    assert(target.kind === 'float', 'a plan makes columns of the schema');
-    target.appendRows(column.values, presence, from, to, row);
   } else {
-    assert(target.kind === 'int', 'a plan makes columns of the schema');
+    assert(target.kind === column.kind, 'a plan makes columns of the schema');
     target.appendRows(column.halves, presence, from, to, row);
   }
 }

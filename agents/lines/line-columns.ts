@@ -17,8 +17,7 @@ export type ColumnPlan =
 
 /** Values of one column, for each line that was taken; rows of the others hold anything. */
 export type LinesColumn =
-  | { readonly kind: 'int'; readonly halves: Int32Array; presence: Uint8Array | null }
-  | { readonly kind: 'float'; readonly values: Float64Array; presence: Uint8Array | null }
+  | { readonly kind: 'int' | 'float'; readonly halves: Int32Array; presence: Uint8Array | null }
   | {
       readonly kind: 'string';
       readonly bytes: Uint8Array;
@@ -212,12 +211,8 @@ export class LineColumns {
     }
     const bytes = scratch.view(values, count * 8);
     const present = nulls === 0 ? null : scratch.view(presence, count);
-    if (plan.kind === 'float') {
-      const doubles = new Float64Array(bytes.buffer, bytes.byteOffset, count);
-      return { kind: 'float', values: doubles, presence: present };
-    }
     return {
-      kind: 'int',
+      kind: plan.kind === 'float' ? 'float' : 'int',
       halves: new Int32Array(bytes.buffer, bytes.byteOffset, count * 2),
       presence: present,
     };

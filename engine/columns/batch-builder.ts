@@ -1,18 +1,18 @@
 import { heapArrays, type ArraySpace, type RangeArrays } from '../memory/array-space.js';
 import { assert } from '../terms/assert.js';
+import { rowGroupBytesMax, rowGroupRowsMax } from '../terms/limits.js';
+import type { Schema } from '../terms/schema.js';
 import type { RecordBatch } from './column.js';
 import {
   expectedGrowth,
   firstRowsDefault,
-  FloatColumnBuilder,
-  IntColumnBuilder,
+  makeColumnBuilder,
   StringColumnBuilder,
   type BuilderState,
+  type ColumnBuilder,
 } from './column-builder.js';
-import type { ColumnBuilder } from './column-builder.js';
-import { rowGroupBytesMax, rowGroupRowsMax } from '../terms/limits.js';
 import { packBatch, packedBytes, packInPlace } from './packed-batch.js';
-import { valueKinds, type Schema } from '../terms/schema.js';
+import { plainColumn } from './take.js';
 
 /**
  * Builds record batches column by column: bytes and offsets, never row objects.
@@ -25,15 +25,13 @@ export class BatchBuilder {
   readonly schema: Schema;
   readonly #columns: readonly ColumnBuilder[];
   readonly #strings: readonly StringColumnBuilder[];
-  readonly #state: BuilderState = {
-    rows: 0,
-    arrays: heapArrays,
-    firstRows: firstRowsDefault,
-  };
+  readonly #state: BuilderState;
   readonly #fixedBytes: number;
 
-  constructor(schema: Schema) {
+  /** @param usual what a batch has in the end, where that is known; null where nobody knows */
+  constructor(schema: Schema, usual: BuilderState['usual'] = null) {
     this.schema = schema;
+    this.#state = { rows: 0, arrays: heapArrays, firstRows: firstRowsDefault, usual };
     this.#columns = schema.fields.map((field) => makeColumnBuilder(field.type, this.#state));
     this.#strings = this.#columns.filter((column) => column instanceof StringColumnBuilder);
     this.#fixedBytes = (this.#columns.length - this.#strings.length) * 8 + this.#strings.length * 4;
@@ -49,6 +47,11 @@ export class BatchBuilder {
     let bytes = this.#fixedBytes * this.#state.rows;
     for (const column of this.#strings) bytes += column.bytesUsed;
     return bytes;
+  }
+
+  /** Memory for rows, used or not. */
+  get memoryBytes(): number {
+    return this.#columns.reduce((sum, column) => sum + column.memoryBytes, 0);
   }
 
   /** Whether a row group's rows or bytes are reached. The last row may pass the bound in bytes by its own size. */
@@ -77,10 +80,29 @@ export class BatchBuilder {
     for (const column of this.#columns) column.cancelRow();
   }
 
+  /** Adds copies of all rows of a batch, whose columns are those of the schema. */
+  append({ length, columns }: RecordBatch): void {
+    assert(columns.length === this.#columns.length, 'a batch has a column for each field');
+    this.#columns.forEach((column, i) => column.append(plainColumn(columns[i]!)));
+    this.endRows(length);
+  }
+
+  /** The first `rows` rows, which stay as they are while others are added. A row that was begun and not ended is dropped. */
+  take(rows: number): RecordBatch {
+    this.cancelRow();
+    return { length: rows, columns: this.#columns.map((column) => column.take(rows)) };
+  }
+
+  /** Forgets all rows, and begins anew in the same arrays: nobody may read what was built in them any more. */
+  clear(): void {
+    this.#state.rows = 0;
+    for (const column of this.#columns) column.clear();
+  }
+
   /** The ended rows as a batch. A row that was begun and not ended is dropped. */
   finish(): RecordBatch {
-    const batch = this.#view();
-    for (const column of this.#columns) column.drop();
+    const batch = this.take(this.rows);
+    this.#drop();
     return batch;
   }
 
@@ -90,9 +112,9 @@ export class BatchBuilder {
    */
   async lend<T>(use: (batch: RecordBatch) => Promise<T>): Promise<T> {
     try {
-      return await use(this.#view());
+      return await use(this.take(this.rows));
     } finally {
-      for (const column of this.#columns) column.clear();
+      this.clear();
     }
   }
 
@@ -104,9 +126,9 @@ export class BatchBuilder {
   finishPacked(): Uint8Array | null;
   finishPacked(space: RangeArrays | undefined): Uint8Array | number | null;
   finishPacked(space?: RangeArrays): Uint8Array | number | null {
-    const batch = this.#view();
+    const batch = this.take(this.rows);
     if (batch.length > 0 && space !== undefined && packInPlace(batch, space)) {
-      for (const column of this.#columns) column.drop();
+      this.#drop();
       return space.usedBytes;
     }
     let packed: Uint8Array | null = null;
@@ -114,7 +136,7 @@ export class BatchBuilder {
       packed = new Uint8Array(packedBytes(batch));
       packBatch(batch, packed, 0);
     }
-    for (const column of this.#columns) column.clear();
+    this.clear();
     return packed;
   }
 
@@ -125,8 +147,7 @@ export class BatchBuilder {
   within<T>(arrays: ArraySpace, rowsExpected: number, build: () => T): T {
     assert(this.#state.rows === 0, 'a batch is built in one space');
     const set = (space: ArraySpace, firstRows: number): void => {
-      for (const column of this.#columns) column.drop();
-      this.#state.rows = 0;
+      this.#drop();
       this.#state.arrays = space;
       this.#state.firstRows = Math.max(firstRowsDefault, firstRows);
     };
@@ -138,22 +159,8 @@ export class BatchBuilder {
     }
   }
 
-  #view(): RecordBatch {
-    this.cancelRow();
-    const length = this.#state.rows;
-    const columns = this.#columns.map((column) => column.view());
+  #drop(): void {
     this.#state.rows = 0;
-    return { length, columns };
-  }
-}
-
-function makeColumnBuilder(type: Schema['fields'][number]['type'], state: BuilderState): ColumnBuilder {
-  switch (valueKinds[type]) {
-    case 'int64':
-      return new IntColumnBuilder(state);
-    case 'float64':
-      return new FloatColumnBuilder(state);
-    case 'bytes':
-      return new StringColumnBuilder(state);
+    for (const column of this.#columns) column.drop();
   }
 }

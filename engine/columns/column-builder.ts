@@ -1,17 +1,30 @@
 import { isUtf8 } from 'node:buffer';
 import { heapArrays, type ArraySpace } from '../memory/array-space.js';
-import type { BytesColumn, Float64Column, Int64Column, Validity } from './column.js';
-import { copyBytes as copyArray, copyShifted } from '../kernels/copy.js';
+import { assert } from '../terms/assert.js';
+import { LogstrataError } from '../terms/errors.js';
+import { valueKinds, type FieldType } from '../terms/schema.js';
 import { copyBytes, repairUtf8 } from '../terms/utf8.js';
-import { bitmapBytes } from '../kernels/bitmap.js';
+import { bitmapBytes, spreadBits } from '../kernels/bitmap.js';
+import { copyBytes as copyArray, copyFromShared, copyShifted } from '../kernels/copy.js';
+import {
+  halvesOf,
+  numberColumn,
+  type BytesColumn,
+  type NumberColumn,
+  type PlainColumn,
+  type Validity,
+} from './column.js';
 
-/** What the columns of one batch builder share: the rows that have ended, and where arrays come from. */
+/** What the columns of one batch builder share. */
 export interface BuilderState {
-  /** The row being written has this number. */
+  /** Rows that have ended: the row being written has this number. */
   rows: number;
+  /** Where arrays come from. */
   arrays: ArraySpace;
   /** Rows that columns have room for at first. */
   firstRows: number;
+  /** What a batch usually has in the end; null where nobody knows. */
+  readonly usual: { readonly rows: number; readonly bytes: number } | null;
 }
 
 export type ColumnBuilder = IntColumnBuilder | FloatColumnBuilder | StringColumnBuilder;
@@ -19,84 +32,213 @@ export type ColumnBuilder = IntColumnBuilder | FloatColumnBuilder | StringColumn
 /** Small enough that an agent with many fields and few records costs little; doubled as rows come. */
 export const firstRowsDefault = 1024;
 const firstBytes = 16 * 1024;
+/** From so many rows on a column gets room for a usual batch at once, because growing copies all that is there. */
+const busyRows = 4096;
 /** A string column's bytes that stay for the next batch: those of a row group of common lines. */
 const keptBytesMax = 16 * 1024 * 1024;
 /** …and those that a column begins with where the batch before had as many. */
 const expectedBytesMax = 4 * 1024 * 1024;
-/** Beside those of the batch before. */
+/** Room for somewhat more or longer values than those so far. */
 export const expectedGrowth = 1.125;
+/** Offsets are 32-bit. */
+const columnBytesMax = 2 ** 32 - 1;
 
-/**
- * The bitmap of a column under construction. There is none before the first null, because most columns have none;
- * from then on each present row sets its bit.
- */
-class ValidityBuilder {
-  bits: Uint8Array | null = null;
-
-  /** Makes row `row` null; `rows` is the capacity of the column. */
-  setNull(row: number, rows: number): void {
-    this.bits ??= onesUpTo(row, rows);
-    this.bits[row >> 3]! &= ~(1 << (row & 7));
-  }
-
-  /** Says of the rows from `row` on what `presence` says from `from` to `to`; all of them are present where it is null. */
-  append(presence: Uint8Array | null, from: number, to: number, row: number, rows: number): void {
-    if (this.bits === null && presence === null) return;
-    for (let i = from; i < to; i++, row++) {
-      if (presence !== null && presence[i] === 0) this.setNull(row, rows);
-      else if (this.bits !== null) this.bits[row >> 3]! |= 1 << (row & 7);
-    }
-  }
-
-  grow(rows: number): void {
-    if (this.bits !== null) this.bits = grownBytes(this.bits, bitmapBytes(rows));
-  }
-
-  finish(rows: number): Validity {
-    const bits = this.bits;
-    this.bits = null;
-    if (bits === null) return null;
-    // A row that was cancelled may have left bits behind the last row.
-    bits.fill(0, (rows + 7) >> 3);
-    if ((rows & 7) !== 0) bits[rows >> 3]! &= (1 << (rows & 7)) - 1;
-    // A null may have been overwritten or cancelled.
-    if (allOnes(bits, rows)) return null;
-    return bits.subarray(0, bitmapBytes(rows));
+/** The builder of a column of `type`. */
+export function makeColumnBuilder(type: FieldType, state: BuilderState): ColumnBuilder {
+  switch (valueKinds[type]) {
+    case 'int64':
+      return new IntColumnBuilder(state);
+    case 'float64':
+      return new FloatColumnBuilder(state);
+    case 'bytes':
+      return new StringColumnBuilder(state);
   }
 }
 
-function allOnes(bits: Uint8Array, rows: number): boolean {
+/** What building columns of all kinds has in common: the rows that were set, and their nulls. */
+abstract class RowsBuilder {
+  protected readonly state: BuilderState;
+  protected rowsSet = 0;
+  protected rowsMax = 0;
+  /** There is no bitmap before the first null, because most columns have none; from then on each present row sets its bit. */
+  protected bits: Uint8Array | null = null;
+
+  constructor(state: BuilderState) {
+    this.state = state;
+  }
+
+  /** Memory for rows, used or not. */
+  abstract get memoryBytes(): number;
+
+  /** Begins anew in the same arrays. What `take` gave must be in use no more. */
+  clear(): void {
+    this.rowsSet = 0;
+    this.bits = null;
+  }
+
+  /** Begins anew in other arrays: those that `take` gave are the taker's. */
+  drop(): void {
+    this.rowsSet = 0;
+    this.bits = null;
+    this.rowsMax = 0;
+  }
+
+  protected abstract growArrays(): void;
+
+  /** Says that the rows [from, to), which were ended without a value, are empty. */
+  protected abstract emptyRows(from: number, to: number): void;
+
+  /** Makes room for so many rows. */
+  protected reserve(rows: number): void {
+    if (rows <= this.rowsMax) return;
+    const { firstRows, usual } = this.state;
+    const isBusy = usual !== null && rows >= busyRows && rows <= usual.rows;
+    this.rowsMax = isBusy ? usual.rows : Math.max(firstRows, this.rowsMax * 2, rows);
+    this.growArrays();
+    const { bits } = this;
+    if (bits === null) return;
+    this.bits = new Uint8Array(bitmapBytes(this.rowsMax));
+    this.bits.set(bits);
+  }
+
+  /** Makes the rows before `row` that have no value null; there must be room for them. */
+  protected endRowsBefore(row: number): void {
+    if (this.rowsSet >= row) return;
+    this.emptyRows(this.rowsSet, row);
+    for (let missing = this.rowsSet; missing < row; missing++) this.markNull(missing);
+    this.rowsSet = row;
+  }
+
+  protected markNull(row: number): void {
+    if (this.bits === null) {
+      this.bits = new Uint8Array(bitmapBytes(this.rowsMax)).fill(255, 0, row >> 3);
+      this.bits[row >> 3] = (1 << (row & 7)) - 1;
+    }
+    this.bits[row >> 3]! &= ~(1 << (row & 7));
+  }
+
+  protected markPresent(row: number): void {
+    if (this.bits !== null) this.bits[row >> 3]! |= 1 << (row & 7);
+  }
+
+  /** Says of the rows from `row` on what `presence` says from `from` to `to`; all of them are present where it is null. */
+  protected markRows(presence: Uint8Array | null, from: number, to: number, row: number): void {
+    this.rowsSet = row + to - from;
+    if (this.bits === null && presence === null) return;
+    for (let i = from; i < to; i++, row++) {
+      if (presence !== null && presence[i] === 0) this.markNull(row);
+      else this.markPresent(row);
+    }
+  }
+
+  /** The bitmap of the first `rows` rows: a copy, because the rows behind them go on being set. */
+  protected takeValidity(rows: number): Validity {
+    if (this.bits === null) return null;
+    const taken = this.bits.slice(0, bitmapBytes(rows));
+    taken.fill(0, (rows + 7) >> 3);
+    if ((rows & 7) !== 0) taken[rows >> 3]! &= (1 << (rows & 7)) - 1;
+    return isFull(taken, rows) ? null : taken;
+  }
+}
+
+function isFull(bits: Uint8Array, rows: number): boolean {
   const wholeBytes = rows >> 3;
   for (let i = 0; i < wholeBytes; i++) if (bits[i] !== 255) return false;
   return (rows & 7) === 0 || bits[wholeBytes] === (1 << (rows & 7)) - 1;
 }
 
-function onesUpTo(row: number, rows: number): Uint8Array {
-  const bits = new Uint8Array(bitmapBytes(rows));
-  bits.fill(255, 0, row >> 3);
-  bits[row >> 3] = (1 << (row & 7)) - 1;
-  return bits;
+/** A byte for each row of a column, 0 for null; null where all are present. */
+function presenceOf({ validity, length }: PlainColumn): Uint8Array | null {
+  if (validity === null) return null;
+  const presence = new Uint8Array(length);
+  spreadBits(validity, length, presence);
+  return presence;
 }
 
-function grownBytes(bytes: Uint8Array, length: number): Uint8Array {
-  const grown = new Uint8Array(length);
-  grown.set(bytes);
-  return grown;
-}
-
-/** Builds `int` and `time` columns. */
-export class IntColumnBuilder {
-  readonly kind = 'int';
-  readonly #state: BuilderState;
-  readonly #validity = new ValidityBuilder();
-  #rowsSet = 0;
-  #rowsMax = 0;
+/** Builds columns of 8-byte values. Slots that no row has set are 0. */
+abstract class NumberColumnBuilder extends RowsBuilder {
+  protected abstract readonly valueKind: NumberColumn['kind'];
   /** Two halves a value, low first: stores of numbers, where stores of bigints would allocate. */
-  #halves: Int32Array = new Int32Array(0);
+  protected halves: Int32Array = new Int32Array(0);
 
-  constructor(state: BuilderState) {
-    this.#state = state;
+  get memoryBytes(): number {
+    return this.halves.byteLength + (this.bits?.length ?? 0);
   }
+
+  setNull(): void {
+    const { rows } = this.state;
+    this.begin(rows);
+    this.halves[2 * rows] = 0;
+    this.halves[2 * rows + 1] = 0;
+    this.markNull(rows);
+  }
+
+  /**
+   * Sets rows `row`, `row + 1`, … to the 8-byte values from `from` to `to`, whose halves are `halves`, but to null where `presence` is 0.
+   * None of them may have been set.
+   */
+  appendRows(halves: Int32Array, presence: Uint8Array | null, from: number, to: number, row: number): void {
+    this.reserve(row + to - from);
+    this.endRowsBefore(row);
+    this.halves.set(halves.subarray(2 * from, 2 * to), 2 * row);
+    this.markRows(presence, from, to, row);
+  }
+
+  /** Appends the values of a column of the same kind to the ended rows. */
+  append(column: PlainColumn): void {
+    assert(column.kind === this.valueKind, 'numbers are appended to numbers of their kind');
+    this.appendRows(halvesOf(column.values), presenceOf(column), 0, column.length, this.state.rows);
+  }
+
+  /** Drops what was set since the last row ended. */
+  cancelRow(): void {
+    const row = this.state.rows;
+    if (this.rowsSet <= row) return;
+    this.rowsSet = row;
+    this.halves[2 * row] = 0;
+    this.halves[2 * row + 1] = 0;
+  }
+
+  /** The first `rows` rows, which stay as they are while others are set behind them. */
+  take(rows: number): NumberColumn {
+    this.reserve(rows);
+    this.endRowsBefore(rows);
+    const { buffer, byteOffset } = this.halves;
+    return numberColumn(this.valueKind, rows, buffer, byteOffset, this.takeValidity(rows));
+  }
+
+  override clear(): void {
+    this.halves.fill(0, 0, 2 * this.rowsSet);
+    super.clear();
+  }
+
+  override drop(): void {
+    this.halves = new Int32Array(0);
+    super.drop();
+  }
+
+  /** Begins to set row `row`. */
+  protected begin(row: number): void {
+    if (row >= this.rowsMax) this.reserve(row + 1);
+    if (this.rowsSet < row) this.endRowsBefore(row);
+    this.rowsSet = row + 1;
+  }
+
+  protected growArrays(): void {
+    const { halves } = this;
+    this.halves = this.state.arrays.halves(2 * this.rowsMax);
+    this.halves.set(halves);
+  }
+
+  protected emptyRows(): void {
+    // Their slots are 0 already.
+  }
+}
+
+/** Builds `int`, `time` and `bool` columns. */
+export class IntColumnBuilder extends NumberColumnBuilder {
+  readonly kind = 'int';
+  protected readonly valueKind = 'int64';
 
   /** Sets a safe integer. */
   setNumber(value: number): void {
@@ -109,95 +251,19 @@ export class IntColumnBuilder {
 
   /** Sets `high * 2^32 + low`, where `low` counts as unsigned. Both are taken modulo 2^32. */
   setHalves(low: number, high: number): void {
-    const row = this.#state.rows;
-    if (row >= this.#rowsMax) this.#grow();
-    if (this.#rowsSet < row) this.#setNulls(row);
-    this.#rowsSet = row + 1;
-    this.#halves[2 * row] = low;
-    this.#halves[2 * row + 1] = high;
-    const bits = this.#validity.bits;
-    if (bits !== null) bits[row >> 3]! |= 1 << (row & 7);
-  }
-
-  setNull(): void {
-    const row = this.#state.rows;
-    if (row >= this.#rowsMax) this.#grow();
-    this.#setNulls(row);
-    this.#halves[2 * row] = 0;
-    this.#halves[2 * row + 1] = 0;
-    this.#validity.setNull(row, this.#rowsMax);
-    this.#rowsSet = row + 1;
-  }
-
-  /**
-   * Sets rows `row`, `row + 1`, … to the values from `from` to `to`, whose halves are `halves`, but to null where `presence` is 0.
-   * None of them may have been set.
-   */
-  appendRows(halves: Int32Array, presence: Uint8Array | null, from: number, to: number, row: number): void {
-    const rows = row + to - from;
-    if (rows > this.#rowsMax) this.#grow(rows);
-    this.#setNulls(row);
-    this.#halves.set(halves.subarray(2 * from, 2 * to), 2 * row);
-    this.#validity.append(presence, from, to, row, this.#rowsMax);
-    this.#rowsSet = rows;
-  }
-
-  cancelRow(): void {
-    const row = this.#state.rows;
-    if (this.#rowsSet <= row) return;
-    this.#rowsSet = row;
-    this.#halves[2 * row] = 0;
-    this.#halves[2 * row + 1] = 0;
-  }
-
-  /** The ended rows. They must be taken before another is set; then `clear` begins anew in the same array, `drop` in another. */
-  view(): Int64Column {
-    const length = this.#state.rows;
-    while (length > this.#rowsMax) this.#grow();
-    this.#setNulls(length);
-    const values = new BigInt64Array(this.#halves.buffer, this.#halves.byteOffset, length);
-    return { kind: 'int64', length, values, validity: this.#validity.finish(length) };
-  }
-
-  clear(): void {
-    this.#halves.fill(0, 0, 2 * this.#rowsSet);
-    this.#rowsSet = 0;
-  }
-
-  drop(): void {
-    this.#halves = new Int32Array(0);
-    this.#rowsSet = 0;
-    this.#rowsMax = 0;
-  }
-
-  /** Nulls for the rows before `row` that were ended without a value; their slots are 0 already. */
-  #setNulls(row: number): void {
-    for (let missing = this.#rowsSet; missing < row; missing++)
-      this.#validity.setNull(missing, this.#rowsMax);
-    if (this.#rowsSet < row) this.#rowsSet = row;
-  }
-
-  #grow(rows = this.#state.rows + 1): void {
-    const halves = this.#halves;
-    this.#rowsMax = Math.max(this.#state.firstRows, this.#rowsMax * 2, rows);
-    this.#halves = this.#state.arrays.halves(2 * this.#rowsMax);
-    this.#halves.set(halves);
-    this.#validity.grow(this.#rowsMax);
+    const { rows } = this.state;
+    this.begin(rows);
+    this.halves[2 * rows] = low;
+    this.halves[2 * rows + 1] = high;
+    this.markPresent(rows);
   }
 }
 
 /** Builds `float` columns. */
-export class FloatColumnBuilder {
+export class FloatColumnBuilder extends NumberColumnBuilder {
   readonly kind = 'float';
-  readonly #state: BuilderState;
-  readonly #validity = new ValidityBuilder();
-  #rowsSet = 0;
-  #rowsMax = 0;
+  protected readonly valueKind = 'float64';
   #values: Float64Array = new Float64Array(0);
-
-  constructor(state: BuilderState) {
-    this.#state = state;
-  }
 
   /** Sets a number; NaN and the infinities are stored as null. */
   setNumber(value: number): void {
@@ -206,97 +272,40 @@ export class FloatColumnBuilder {
       this.setNull();
       return;
     }
-    const row = this.#state.rows;
-    if (row >= this.#rowsMax) this.#grow();
-    if (this.#rowsSet < row) this.#setNulls(row);
-    this.#rowsSet = row + 1;
-    this.#values[row] = value;
-    const bits = this.#validity.bits;
-    if (bits !== null) bits[row >> 3]! |= 1 << (row & 7);
+    const { rows } = this.state;
+    this.begin(rows);
+    this.#values[rows] = value;
+    this.markPresent(rows);
   }
 
-  setNull(): void {
-    const row = this.#state.rows;
-    if (row >= this.#rowsMax) this.#grow();
-    this.#setNulls(row);
-    this.#values[row] = 0;
-    this.#validity.setNull(row, this.#rowsMax);
-    this.#rowsSet = row + 1;
-  }
-
-  /** As that of an `IntColumnBuilder`; values must be finite. */
-  appendRows(values: Float64Array, presence: Uint8Array | null, from: number, to: number, row: number): void {
-    const rows = row + to - from;
-    if (rows > this.#rowsMax) this.#grow(rows);
-    this.#setNulls(row);
-    this.#values.set(values.subarray(from, to), row);
-    this.#validity.append(presence, from, to, row, this.#rowsMax);
-    this.#rowsSet = rows;
-  }
-
-  cancelRow(): void {
-    const row = this.#state.rows;
-    if (this.#rowsSet <= row) return;
-    this.#rowsSet = row;
-    this.#values[row] = 0;
-  }
-
-  /** As those of an `IntColumnBuilder`. */
-  view(): Float64Column {
-    const length = this.#state.rows;
-    while (length > this.#rowsMax) this.#grow();
-    this.#setNulls(length);
-    const values = this.#values.subarray(0, length);
-    return { kind: 'float64', length, values, validity: this.#validity.finish(length) };
-  }
-
-  clear(): void {
-    this.#values.fill(0, 0, this.#rowsSet);
-    this.#rowsSet = 0;
-  }
-
-  drop(): void {
+  override drop(): void {
     this.#values = new Float64Array(0);
-    this.#rowsSet = 0;
-    this.#rowsMax = 0;
+    super.drop();
   }
 
-  #setNulls(row: number): void {
-    for (let missing = this.#rowsSet; missing < row; missing++)
-      this.#validity.setNull(missing, this.#rowsMax);
-    if (this.#rowsSet < row) this.#rowsSet = row;
-  }
-
-  #grow(rows = this.#state.rows + 1): void {
-    const values = this.#values;
-    this.#rowsMax = Math.max(this.#state.firstRows, this.#rowsMax * 2, rows);
-    this.#values = this.#state.arrays.doubles(this.#rowsMax);
-    this.#values.set(values);
-    this.#validity.grow(this.#rowsMax);
+  protected override growArrays(): void {
+    super.growArrays();
+    this.#values = new Float64Array(this.halves.buffer, this.halves.byteOffset, this.rowsMax);
   }
 }
 
 const encoder = new TextEncoder();
 
 /** Builds `string` columns: UTF-8 and offsets. */
-export class StringColumnBuilder {
+export class StringColumnBuilder extends RowsBuilder {
   readonly kind = 'string';
-  readonly #state: BuilderState;
-  readonly #validity = new ValidityBuilder();
-  #rowsSet = 0;
-  #rowsMax = 0;
   #offsets: Uint32Array = new Uint32Array(1);
   #bytes: Uint8Array = new Uint8Array(0);
   /** What the batch before took, and some more: in memory that is lent, growing leaves a hole. */
   #bytesExpected = 0;
 
-  constructor(state: BuilderState) {
-    this.#state = state;
-  }
-
   /** UTF-8 of the rows set so far. */
   get bytesUsed(): number {
-    return this.#offsets[this.#rowsSet]!;
+    return this.#offsets[this.rowsSet]!;
+  }
+
+  get memoryBytes(): number {
+    return this.#offsets.byteLength + this.#bytes.length + (this.bits?.length ?? 0);
   }
 
   /** Sets a JavaScript string; a surrogate without its other half becomes U+FFFD. */
@@ -337,9 +346,8 @@ export class StringColumnBuilder {
 
   setNull(): void {
     this.begin(0);
-    this.#validity.setNull(this.#state.rows, this.#rowsMax);
-    this.#rowsSet = this.#state.rows + 1;
-    this.#offsets[this.#rowsSet] = this.beginOffset;
+    this.commit(this.beginOffset);
+    this.markNull(this.state.rows);
   }
 
   /**
@@ -347,26 +355,25 @@ export class StringColumnBuilder {
    * `bytesMax` bytes. What the row had is dropped. Ends with `commit`; until then no other method may be called.
    */
   begin(bytesMax: number): Uint8Array {
-    const row = this.#state.rows;
-    if (row >= this.#rowsMax) this.#growRows();
-    if (this.#rowsSet < row) this.#setNulls(row);
+    const row = this.state.rows;
+    if (row >= this.rowsMax) this.reserve(row + 1);
+    if (this.rowsSet < row) this.endRowsBefore(row);
     const needed = this.#offsets[row]! + bytesMax;
-    if (needed > this.#bytes.length) this.#growBytes(needed);
+    if (needed > this.#bytes.length) this.#growBytes(needed, row + 1);
     return this.#bytes;
   }
 
   /** Where the row's value starts in the array that `begin` gave. */
   get beginOffset(): number {
-    return this.#offsets[this.#state.rows]!;
+    return this.#offsets[this.state.rows]!;
   }
 
   /** Ends the value at `endOffset` of the array; its bytes must be UTF-8. */
   commit(endOffset: number): void {
-    const row = this.#state.rows;
-    this.#rowsSet = row + 1;
+    const row = this.state.rows;
+    this.rowsSet = row + 1;
     this.#offsets[row + 1] = endOffset;
-    const bits = this.#validity.bits;
-    if (bits !== null) bits[row >> 3]! |= 1 << (row & 7);
+    this.markPresent(row);
   }
 
   /** As that of an `IntColumnBuilder`; value i is bytes[offsets[i], offsets[i + 1]), which must be UTF-8. */
@@ -379,76 +386,87 @@ export class StringColumnBuilder {
     row: number,
   ): void {
     const rows = row + to - from;
-    if (rows > this.#rowsMax) this.#growRows(rows);
-    this.#setNulls(row);
+    this.reserve(rows);
+    this.endRowsBefore(row);
     const start = offsets[from]!;
+    const end = offsets[to]!;
     const at = this.#offsets[row]!;
-    const end = at + offsets[to]! - start;
-    if (end > this.#bytes.length) this.#growBytes(end);
-    copyArray(bytes, start, offsets[to]!, this.#bytes, at);
+    const needed = at + end - start;
+    if (needed > this.#bytes.length) this.#growBytes(needed, rows);
+    if (this.state.arrays === heapArrays) copyFromShared(bytes.subarray(start, end), this.#bytes, at);
+    else copyArray(bytes, start, end, this.#bytes, at);
     copyShifted(offsets, from + 1, to + 1, at - start, this.#offsets, row + 1);
-    this.#validity.append(presence, from, to, row, this.#rowsMax);
-    this.#rowsSet = rows;
+    this.markRows(presence, from, to, row);
   }
 
+  /** Appends the values of a column of strings to the ended rows. */
+  append(column: PlainColumn): void {
+    assert(column.kind === 'bytes', 'strings are appended to strings');
+    const { bytes, offsets, length } = column;
+    this.appendRows(bytes, offsets, presenceOf(column), 0, length, this.state.rows);
+  }
+
+  /** Drops what was set since the last row ended. */
   cancelRow(): void {
-    if (this.#rowsSet > this.#state.rows) this.#rowsSet = this.#state.rows;
+    if (this.rowsSet > this.state.rows) this.rowsSet = this.state.rows;
   }
 
-  /** As those of an `IntColumnBuilder`. */
-  view(): BytesColumn {
-    const length = this.#state.rows;
-    while (length > this.#rowsMax) this.#growRows();
-    this.#setNulls(length);
+  /** The first `rows` rows, which stay as they are while others are set behind them. */
+  take(rows: number): BytesColumn {
+    this.reserve(rows);
+    this.endRowsBefore(rows);
     return {
       kind: 'bytes',
-      length,
-      offsets: this.#offsets.subarray(0, length + 1),
-      bytes: this.#bytes.subarray(0, this.#offsets[length]),
-      validity: this.#validity.finish(length),
+      length: rows,
+      offsets: this.#offsets.subarray(0, rows + 1),
+      bytes: this.#bytes.subarray(0, this.#offsets[rows]),
+      validity: this.takeValidity(rows),
     };
   }
 
-  clear(): void {
-    // What few values filled for once is not held on to.
-    if (this.#bytes.length > keptBytesMax) this.#bytes = new Uint8Array(0);
+  override clear(): void {
     this.#expect();
-    this.#rowsSet = 0;
+    // What few values filled for once is not held on to, unless batches usually have as many.
+    if (this.#bytes.length > keptBytesMax && this.state.usual === null) this.#bytes = new Uint8Array(0);
+    super.clear();
   }
 
-  drop(): void {
+  override drop(): void {
     this.#expect();
     this.#offsets = new Uint32Array(1);
     this.#bytes = new Uint8Array(0);
-    this.#rowsSet = 0;
-    this.#rowsMax = 0;
+    super.drop();
+  }
+
+  protected growArrays(): void {
+    const offsets = this.#offsets;
+    this.#offsets = this.state.arrays.offsets(this.rowsMax + 1);
+    copyShifted(offsets, 0, this.rowsSet + 1, 0, this.#offsets, 0);
+  }
+
+  protected emptyRows(from: number, to: number): void {
+    this.#offsets.fill(this.#offsets[from]!, from + 1, to + 1);
   }
 
   /** Remembers what the rows take, unless there are none because they were taken already. */
   #expect(): void {
-    if (this.#rowsSet > 0) this.#bytesExpected = Math.min(expectedBytesMax, this.bytesUsed * expectedGrowth);
+    if (this.rowsSet > 0) this.#bytesExpected = Math.min(expectedBytesMax, this.bytesUsed * expectedGrowth);
   }
 
-  #setNulls(row: number): void {
-    for (let missing = this.#rowsSet; missing < row; missing++) {
-      this.#offsets[missing + 1] = this.#offsets[missing]!;
-      this.#validity.setNull(missing, this.#rowsMax);
+  /** Makes room for at least `needed` bytes, which `rows` rows take. */
+  #growBytes(needed: number, rows: number): void {
+    if (needed > columnBytesMax)
+      throw new LogstrataError('limit', 'a column has more bytes than 32-bit offsets can hold');
+    const { arrays, usual } = this.state;
+    let capacity = Math.max(firstBytes, this.#bytes.length * 2, needed);
+    if (usual !== null && rows >= busyRows && rows <= usual.rows) {
+      const expected = Math.min(needed * (usual.rows / rows), usual.bytes);
+      capacity = Math.ceil(expectedGrowth * Math.max(needed, expected));
+    } else if (arrays !== heapArrays) {
+      capacity = Math.max(capacity, Math.ceil(this.#bytesExpected));
     }
-    if (this.#rowsSet < row) this.#rowsSet = row;
-  }
-
-  #growRows(rows = this.#state.rows + 1): void {
-    const offsets = this.#offsets;
-    this.#rowsMax = Math.max(this.#state.firstRows, this.#rowsMax * 2, rows);
-    this.#offsets = this.#state.arrays.offsets(this.#rowsMax + 1);
-    copyShifted(offsets, 0, this.#rowsSet + 1, 0, this.#offsets, 0);
-    this.#validity.grow(this.#rowsMax);
-  }
-
-  #growBytes(needed: number): void {
     const used = this.bytesUsed;
-    const expected = this.#state.arrays === heapArrays ? 0 : Math.ceil(this.#bytesExpected);
-    const grown = this.#state.arrays.bytes(Math.max(firstBytes, expected, this.#bytes.length * 2, needed));
+    const grown = arrays.bytes(capacity);
     copyArray(this.#bytes, 0, used, grown, 0);
     this.#bytes = grown;
   }

@@ -1,4 +1,5 @@
-import type { BytesColumn, PlainColumn } from '../columns/column.js';
+import type { BytesColumn, NumberColumn, PlainColumn } from '../columns/column.js';
+import { extremeRows } from '../columns/zone-map.js';
 import { boundRows } from '../kernels/string-bounds.js';
 import { statisticsBytesMax } from '../terms/limits.js';
 
@@ -9,63 +10,23 @@ export interface Bounds {
 }
 
 /**
- * Bounds of a column that has no nulls; null when it has no rows, or its bounds are too long to keep or no numbers.
+ * Bounds of a column that has no nulls; null when it has no rows, or its bounds are too long to keep.
  *
  * @param integerBytes as which integers are stored: 8, or 1 for those that are written as bits
  */
 export function boundsOf(column: PlainColumn, integerBytes: 1 | 8 = 8): Bounds | null {
-  if (column.length === 0) return null;
-  switch (column.kind) {
-    case 'int64':
-      return int64Bounds(column.values.subarray(0, column.length), integerBytes);
-    case 'float64':
-      return floatBounds(column.values.subarray(0, column.length));
-    case 'bytes':
-      return bytesBounds(column);
-  }
+  if (column.kind === 'bytes') return column.length === 0 ? null : bytesBounds(column);
+  const extremes = extremeRows(column);
+  if (extremes === null) return null;
+  const min = valueBytes(column, extremes.least, -0).subarray(0, integerBytes);
+  return { min, max: valueBytes(column, extremes.greatest, 0).subarray(0, integerBytes) };
 }
 
-function int64Bounds(values: BigInt64Array, integerBytes: number): Bounds {
-  let minRow = 0;
-  let maxRow = 0;
-  const halves = new Int32Array(values.buffer, values.byteOffset, values.length * 2);
-  for (let row = 1; row < values.length; row++) {
-    if (isLess(halves, row, minRow)) minRow = row;
-    else if (isLess(halves, maxRow, row)) maxRow = row;
-  }
-  const bytesOf = (row: number): Uint8Array => int64Bytes(values[row]!).subarray(0, integerBytes);
-  return { min: bytesOf(minRow), max: bytesOf(maxRow) };
-}
-
-function isLess(halves: Int32Array, a: number, b: number): boolean {
-  const highA = halves[2 * a + 1]!;
-  const highB = halves[2 * b + 1]!;
-  return highA < highB || (highA === highB && halves[2 * a]! >>> 0 < halves[2 * b]! >>> 0);
-}
-
-function int64Bytes(value: bigint): Uint8Array {
-  const bytes = new Uint8Array(8);
-  new DataView(bytes.buffer).setBigInt64(0, value, true);
-  return bytes;
-}
-
-function floatBounds(values: Float64Array): Bounds | null {
-  let min = Infinity;
-  let max = -Infinity;
-  for (let row = 0; row < values.length; row++) {
-    const value = values[row]!;
-    if (Number.isNaN(value)) return null;
-    if (value < min) min = value;
-    if (value > max) max = value;
-  }
-  // Parquet asks for these signs, because readers may order -0 below +0.
-  return { min: floatBytes(min === 0 ? -0 : min), max: floatBytes(max === 0 ? 0 : max) };
-}
-
-function floatBytes(value: number): Uint8Array {
-  const bytes = new Uint8Array(8);
-  new DataView(bytes.buffer).setFloat64(0, value, true);
-  return bytes;
+/** The bytes of a value. Parquet asks for −0 as a minimum and +0 as a maximum, because readers may order the two. */
+function valueBytes({ values }: NumberColumn, row: number, floatZero: number): Uint8Array {
+  const value = values.slice(row, row + 1);
+  if (value[0] === 0) value[0] = floatZero;
+  return new Uint8Array(value.buffer);
 }
 
 function bytesBounds({ offsets, bytes, length }: BytesColumn): Bounds | null {

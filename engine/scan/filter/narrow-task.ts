@@ -1,4 +1,3 @@
-import type { Column } from '../../columns/column.js';
 import { columnAt, wordsPerLayout } from '../../columns/column-layout.js';
 import { foreignMemory, workingOn, type MemoryRange } from '../../memory/shared-memory.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
@@ -88,8 +87,8 @@ export function work(job: NarrowJob): Finished<Narrowed> {
       const share = { firstRow, endRow, units: 1 };
       const remaining = new RemainingRows(rows, share, nextRoom);
       const asked = predicates.filter(({ columnAt }) => words[columnAt] !== 0);
-      const narrowing = narrow(asked, remaining, ({ predicate, columnAt }) =>
-        narrowByColumn(predicate, columnOf(buffer, words, columnAt), remaining, noPause),
+      const narrowing = narrow(asked, remaining, ({ predicate, columnAt: at }) =>
+        narrowByColumn(predicate, columnAt(buffer, words, at), remaining, noPause),
       );
       const narrowedBy = resultOf(narrowing);
       found[2 * i] = narrowedBy === 'dictionary' ? noEntry : addFound(remaining, share, lists, bitmaps);
@@ -102,10 +101,6 @@ export function work(job: NarrowJob): Finished<Narrowed> {
 }
 
 const noPause = (): undefined => undefined;
-
-function columnOf(buffer: ArrayBufferLike, words: Uint32Array, at: number): Column {
-  return columnAt(buffer, words, at);
-}
 
 /** Adds the remaining rows to the lists or to the bitmaps; returns which of them it was. */
 function addFound(

@@ -1,13 +1,14 @@
 import { assert } from '../../terms/assert.js';
+import type { BatchBuilder } from '../../columns/batch-builder.js';
+import type { ColumnBuilder } from '../../columns/column-builder.js';
 import { plainColumn } from '../../columns/take.js';
 import type { Column, RecordBatch } from '../../columns/column.js';
 import type { OpenRowGroup, RowGroup } from './snapshot.js';
-import type { ZoneMap } from '../../columns/zone-map.js';
+import { widenZone, zoneOfNoRows, type ZoneMap } from '../../columns/zone-map.js';
 import { placementField, type Field, type Schema } from '../../terms/schema.js';
 import { conversionOf, convertColumn, convertZone, nullColumn } from '../../columns/convert-column.js';
-import type { GrowingColumn } from '../../columns/growing-column.js';
 import type { OrdinalRun, Run } from '../manifest/manifest.js';
-import { spareColumns } from '../../columns/spare-columns.js';
+import { spareBuilders } from '../../columns/spare-builders.js';
 
 /**
  * The rows of a hot file in memory, in the layouts of the scan. They only grow, at the end, so that a snapshot is a number
@@ -16,8 +17,10 @@ import { spareColumns } from '../../columns/spare-columns.js';
 export class HotRows {
   readonly schema: Schema;
   readonly #file: string;
-  #columns: readonly GrowingColumn[];
+  readonly #builder: BatchBuilder;
   #isGivenBack = false;
+  /** Bounds over all rows of each field. */
+  #zones: readonly ZoneMap[];
   readonly #runs: Run[] = [];
   #rowCount = 0;
 
@@ -25,15 +28,15 @@ export class HotRows {
   constructor(schema: Schema, file: string) {
     this.schema = schema;
     this.#file = file;
-    this.#columns = spareColumns.take(schema);
+    this.#builder = spareBuilders.take(schema);
+    this.#zones = schema.fields.map(() => zoneOfNoRows);
   }
 
   /** Gives the memory to the next hot file. What was read of the rows, in whatever way, must be in use no more. */
   giveBack(): void {
     assert(!this.#isGivenBack, 'the memory of hot rows is given back once');
     this.#isGivenBack = true;
-    spareColumns.give(this.schema, this.#columns);
-    this.#columns = [];
+    spareBuilders.give(this.#builder);
   }
 
   /** Another file may have the memory by now. */
@@ -47,14 +50,15 @@ export class HotRows {
 
   /** Adds rows of the file's schema with their positions. The batch is copied. */
   append(batch: RecordBatch, runs: readonly OrdinalRun[]): void {
-    assert(batch.columns.length === this.#columns.length, 'a hot batch has the fields of its file');
-    this.#columns.forEach((column, i) => column.append(plainColumn(batch.columns[i]!), this.#rowCount));
+    const columns = batch.columns.map(plainColumn);
+    this.#builder.append({ ...batch, columns });
+    this.#zones = this.#zones.map((zone, i) => widenZone(zone, columns[i]!));
     let firstRow = this.#rowCount;
     for (const run of runs) {
       this.#addRun({ ...run, firstRow });
       firstRow += run.rows;
     }
-    this.#rowCount += batch.length;
+    this.#rowCount = this.#builder.rows;
     assert(firstRow === this.#rowCount, 'every row of a hot batch has a position');
   }
 
@@ -76,17 +80,14 @@ export class HotRows {
   /** Earliest and latest time of the rows by the field that places them, in milliseconds; null where no row has one. */
   timeRangeMs(): readonly [number, number] | null {
     const placement = placementField(this.schema);
-    if (placement < 0 || this.#rowCount === 0) return null;
-    const { min, max } = this.#columns[placement]!.zone(this.#rowCount);
+    if (placement < 0) return null;
+    const { min, max } = this.#zones[placement]!;
     return typeof min === 'bigint' && typeof max === 'bigint' ? [Number(min), Number(max)] : null;
   }
 
   /** All rows, sharing memory. */
   batch(): RecordBatch {
-    return {
-      length: this.#rowCount,
-      columns: this.#columns.map((column) => column.take(this.#rowCount)),
-    };
+    return this.#builder.take(this.#rowCount);
   }
 
   /** The first `rows` rows as the scan's unit, with the fields of `target`. Later appends don't change it. */
@@ -95,11 +96,11 @@ export class HotRows {
     const sources = target.fields.map((field): Source => {
       const index = this.schema.fields.findIndex(({ name }) => name === field.name);
       if (index < 0) return { field, stored: undefined, zone: nullZone(rows) };
-      const stored = { column: this.#columns[index]!, field: this.schema.fields[index]! };
+      const stored = { column: this.#builder.column(index), field: this.schema.fields[index]! };
       // Bounds are kept for all rows there are: those of fewer rows are not known.
       const zone =
         rows === this.#rowCount
-          ? convertZone(stored.column.zone(rows), conversionOf(stored.field.type, field.type))
+          ? convertZone(this.#zones[index]!, conversionOf(stored.field.type, field.type))
           : null;
       return { field, stored, zone };
     });
@@ -115,7 +116,7 @@ function nullZone(rows: number): ZoneMap {
 interface Source {
   readonly field: Field;
   /** What the file has under its name; undefined for a field that came later. */
-  readonly stored: { readonly column: GrowingColumn; readonly field: Field } | undefined;
+  readonly stored: { readonly column: ColumnBuilder; readonly field: Field } | undefined;
   readonly zone: ZoneMap | null;
 }
 

@@ -7,7 +7,7 @@ import { type Codec, openCompressor } from '../../parquet/compression.js';
 import { cursorColumn, type ChunkPlace, type FileColumn } from '../../parquet/footer.js';
 import { writeFooter } from '../../parquet/footer-writer.js';
 import { magic, tailBytes } from '../../parquet/format.js';
-import type { Bounds } from '../../parquet/statistics.js';
+import { int64Of, type Bounds } from '../../parquet/statistics.js';
 import { placementField, type Schema } from '../../terms/schema.js';
 import { fillCursors } from './cursor-column.js';
 import type { Directory, WritableFile } from '../disk/directory.js';
@@ -291,10 +291,6 @@ export function timeBoundsOf(rowGroups: readonly (Bounds | null)[]): {
     timeMinMs: min === null ? null : atMost(min),
     timeMaxMs: max === null ? null : 0 - atMost(-max),
   };
-}
-
-function int64Of(bytes: Uint8Array): bigint {
-  return new DataView(bytes.buffer, bytes.byteOffset, 8).getBigInt64(0, true);
 }
 
 /** The largest double that is not above `value`: times beyond 2^53 still get bounds that hold. */

@@ -1,11 +1,10 @@
 import { expect, it } from 'vitest';
 import type { AgentStore } from '../../../engine/archive/archive.js';
-import { plainColumn } from '../../../engine/columns/take.js';
 import { batchFromRows } from '../../../engine/columns/rows.js';
 import { makeSchema } from '../../../engine/terms/schema.js';
 import { HotRows } from '../../../engine/store/reading/hot-rows.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
-import { SpareColumns, spareColumns } from '../../../engine/columns/spare-columns.js';
+import { SpareBuilders, spareBuilders } from '../../../engine/columns/spare-builders.js';
 import type { Value } from '../../model/dataset.js';
 import { seededRandom } from '../../model/random.js';
 import { columnOf } from '../../parquet/segment-sample.js';
@@ -62,21 +61,21 @@ it('fills the memory of sealed rows anew, once no answer needs it any more', asy
   const archive = await openOn(new MemoryDirectory());
   const store = await archive.agent('web', schema);
   await append(store, rows(manyRows, 'first'), 'live');
-  const before = spareColumns.memoryBytes;
+  const before = spareBuilders.memoryBytes;
   await store.compact();
-  const kept = spareColumns.memoryBytes - before;
+  const kept = spareBuilders.memoryBytes - before;
   expect(kept).toBeGreaterThan(1024 * 1024);
   await append(store, rows(manyRows, 'second'), 'live');
-  expect(spareColumns.memoryBytes).toBe(before);
+  expect(spareBuilders.memoryBytes).toBe(before);
 
   const all = [...rows(manyRows, 'first'), ...rows(manyRows, 'second')].map((row) => String(row[3]));
   const reading = await Reading.of(store, all);
   await reading.take();
   await store.compact();
-  expect(spareColumns.memoryBytes).toBe(before);
+  expect(spareBuilders.memoryBytes).toBe(before);
   await append(store, rows(manyRows, 'third'), 'live');
   await reading.finish();
-  expect(spareColumns.memoryBytes).toBe(before + kept);
+  expect(spareBuilders.memoryBytes).toBe(before + kept);
   await archive.close();
 });
 
@@ -116,29 +115,29 @@ it('refuses to read rows whose memory was given away', async () => {
   expect(() => hot.giveBack()).toThrow('given back once');
 });
 
-it('keeps the columns of sealed rows within a bound, and only for fields of their types', () => {
+it('keeps the builders of sealed rows within a bound, and only for fields of their types', () => {
   const ints = makeSchema(['a', 'b', 'c'].map((name) => ({ name, type: 'int' })));
   const texts = makeSchema(['a', 'b', 'c'].map((name) => ({ name, type: 'string' })));
-  const none = new SpareColumns(0);
+  const none = new SpareBuilders(0);
   const batch = batchFromRows(
     ints,
     Array.from({ length: 5000 }, () => [1, 2, 3]),
   );
   const filled = Array.from({ length: 4 }, () => {
-    const columns = none.take(ints);
-    columns.forEach((column, i) => column.append(plainColumn(batch.columns[i]!), 0));
-    return columns;
+    const builder = none.take(ints);
+    builder.append(batch);
+    return builder;
   });
-  const bytes = filled[0]!.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0);
-  const spares = new SpareColumns(3 * bytes);
-  spares.give(ints, none.take(ints));
+  const bytes = filled[0]!.memoryBytes;
+  const spares = new SpareBuilders(3 * bytes);
+  spares.give(none.take(ints));
   expect(spares.memoryBytes).toBe(0);
-  for (const columns of filled) spares.give(ints, columns);
+  for (const builder of filled) spares.give(builder);
   expect(spares.memoryBytes).toBe(3 * bytes);
   expect(filled).not.toContain(spares.take(texts));
   expect(spares.memoryBytes).toBe(3 * bytes);
   const again = [spares.take(ints), spares.take(ints), spares.take(ints)];
   expect(again).toEqual([filled[3], filled[2], filled[1]]);
-  expect(again[0]![0]!.zone(0)).toEqual({ nullCount: 0, rows: 0, min: null, max: null });
+  expect(again[0]!.rows).toBe(0);
   expect(spares.memoryBytes).toBe(0);
 });

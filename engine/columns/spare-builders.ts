@@ -1,0 +1,54 @@
+import { hotBytesMax, hotRowsMax, spareHotBytesMax } from '../terms/limits.js';
+import type { Schema } from '../terms/schema.js';
+import { BatchBuilder } from './batch-builder.js';
+
+/** Less than this is quickly made. */
+const keptBytesMin = 1024 * 1024;
+/** What a hot file has when it is sealed. */
+const usual = { rows: hotRowsMax, bytes: hotBytesMax };
+
+function typesOf({ fields }: Schema): string {
+  return fields.map(({ type }) => type).join();
+}
+
+/**
+ * The builders of hot files that were sealed, for the next ones of fields of the same types. A busy log fills tens of megabytes several times a
+ * second: were they made anew, the garbage collector would run each time, and each page would be touched for the first time.
+ */
+export class SpareBuilders {
+  /** The one given last comes last. */
+  readonly #spares: BatchBuilder[] = [];
+  #memoryBytes = 0;
+
+  constructor(private readonly bytesMax: number) {}
+
+  get memoryBytes(): number {
+    return this.#memoryBytes;
+  }
+
+  /** A builder without rows for columns of the schema's types, which is the caller's until it gives it back. */
+  take(schema: Schema): BatchBuilder {
+    const types = typesOf(schema);
+    const index = this.#spares.findLastIndex((spare) => typesOf(spare.schema) === types);
+    return index < 0 ? new BatchBuilder(schema, usual) : this.#remove(index);
+  }
+
+  /** Takes a builder whose rows nobody reads any more. Those that came longest ago go when there are too many. */
+  give(builder: BatchBuilder): void {
+    const { memoryBytes } = builder;
+    if (memoryBytes < keptBytesMin || memoryBytes > this.bytesMax) return;
+    builder.clear();
+    this.#spares.push(builder);
+    this.#memoryBytes += builder.memoryBytes;
+    while (this.#memoryBytes > this.bytesMax) this.#remove(0);
+  }
+
+  #remove(index: number): BatchBuilder {
+    const [spare] = this.#spares.splice(index, 1);
+    this.#memoryBytes -= spare!.memoryBytes;
+    return spare!;
+  }
+}
+
+/** Of all agents of the process: bounded together. */
+export const spareBuilders = new SpareBuilders(spareHotBytesMax);
