@@ -10,14 +10,11 @@ import { QueryThreads } from '../store/reading/query-threads.js';
 import { lastPosition, restOfQuery } from './plan/rest.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
 import { Driver } from '../store/reading/steps.js';
-import type { ReadyIterable } from './plan/scan.js';
+import type { ReadyIterable, ScanOptions } from './plan/scan.js';
 
 /** How the lines of a scan are made and given. */
-export interface LineSettings {
+export interface LineSettings extends Pick<ScanOptions, 'pieceBytes' | 'lends' | 'onTurn'> {
   readonly signal: AbortSignal | undefined;
-  readonly pieceBytes?: number | undefined;
-  readonly lends?: boolean | undefined;
-  readonly onTurn?: ((waits: boolean) => void) | undefined;
   readonly workers?: WorkerPool | undefined;
 }
 

@@ -2,17 +2,15 @@ import { assert } from '../../terms/assert.js';
 import type { Column } from '../../columns/column.js';
 import type { JsonKeys } from '../../kernels/json-rows.js';
 import { placedBlock, type KernelBlock } from '../../kernels/json-kernel.js';
-import { bulkRowsMin } from '../../terms/limits.js';
 import { ColumnLease } from '../../store/reading/column-lease.js';
 import { jsonColumns } from './json-columns.js';
+import { RowGroupColumns } from './row-group-columns.js';
 import { PartCutter, partsOf, type LinePart } from './line-parts.js';
 import type { QueryThreads } from '../../store/reading/query-threads.js';
 import type { ScanWork } from '../filter/row-group-filter.js';
-import type { ColumnUse, OpenRowGroup } from '../../store/reading/snapshot.js';
 import type { Schema } from '../../terms/schema.js';
-import { settled, type Steps } from '../../store/reading/steps.js';
+import { resultOf, settled, type Steps } from '../../store/reading/steps.js';
 import type { Matches } from '../filter/selection.js';
-import type { ReadCounters } from '../../store/reading/read-counters.js';
 
 /** Digits of a number, roughly, and what stands in every line besides keys and values. */
 const numberBytes = 12;
@@ -36,42 +34,34 @@ export interface BulkFields {
 
 /** Matches of a row group on their way to threads: their columns, held while any thread reads them. */
 export class BulkSource {
-  readonly #work: ScanWork;
   readonly #fields: BulkFields;
-  readonly #use: ColumnUse;
+  readonly #rows: number;
   readonly #parts: PartCutter;
-  /** The row group, once opened. */
-  #open: OpenRowGroup | undefined;
-  /** Opens it and reads the columns ahead; undefined where they were in memory. */
+  readonly #columns: RowGroupColumns;
+  /** Reads the columns ahead; undefined where they were in memory. */
   readonly #reading: Promise<void> | undefined;
   #isRead = false;
   #lease = new ColumnLease();
   #held: HeldColumns | undefined;
   #jobs = 0;
-  /** Whether the statistics have its columns. */
-  #isCounted = false;
   /** Not yet taken. */
   rowsLeft: number;
 
   constructor(matches: Matches, fields: BulkFields, work: ScanWork, threads: QueryThreads) {
-    this.#work = work;
     this.#fields = fields;
-    // What an answer takes most rows of leaves its columns out of the cache: it costs more than decoding them.
-    this.#use = matches.take < bulkRowsMin ? 'again' : 'once';
+    this.#rows = matches.take;
     this.#parts = new PartCutter(partsOf(matches));
     this.rowsLeft = matches.take;
-    const opening = matches.unit.rowGroup.open(threads, work.stats);
-    if (!(opening instanceof Promise)) this.#open = opening;
+    this.#columns = new RowGroupColumns(matches.unit.rowGroup, fields.fields, work);
     if (this.isAtHand) return;
-    this.#reading = this.#readAhead(opening);
+    this.#reading = this.#readAhead();
     this.#reading.catch(() => undefined);
     threads.track(this.#reading);
   }
 
   /** Whether its columns are in memory. */
   get isAtHand(): boolean {
-    const open = this.#open;
-    return open !== undefined && this.#fields.fields.every((field) => open.isAtHand(field));
+    return this.#columns.areAtHand;
   }
 
   /** Whether its columns have been read ahead, though they may have left memory since. */
@@ -79,16 +69,12 @@ export class BulkSource {
     return this.#isRead || this.#reading === undefined;
   }
 
-  async #readAhead(opening: OpenRowGroup | Promise<OpenRowGroup>): Promise<void> {
+  async #readAhead(): Promise<void> {
+    const lease = this.#columns.newLease();
     try {
-      this.#open = await opening;
-      const lease = this.#newLease();
-      try {
-        await this.#columns(this.#open, lease);
-      } finally {
-        lease.release();
-      }
+      await resultOf(this.#columns.read(lease, this.#rows));
     } finally {
+      lease.release();
       this.#isRead = true;
     }
   }
@@ -96,11 +82,10 @@ export class BulkSource {
   /** The columns, held from here on until every job that was begun with them has ended. */
   *hold(): Steps<never, HeldColumns> {
     if (this.#held !== undefined) return this.#held;
-    if (this.#reading !== undefined) yield* settled(this.#reading);
-    const lease = this.#newLease();
+    if (this.#reading !== undefined && !this.isAtHand) yield* settled(this.#reading);
+    const lease = this.#columns.newLease();
     try {
-      const reading = this.#columns(this.#open!, lease);
-      return this.#hold(reading instanceof Promise ? yield* settled(reading) : reading, lease);
+      return this.#hold(yield* this.#columns.read(lease, this.#rows), lease);
     } finally {
       if (this.#lease !== lease) lease.release();
     }
@@ -110,15 +95,9 @@ export class BulkSource {
   holdAtHand(): HeldColumns | null {
     if (this.#held !== undefined) return this.#held;
     if (!this.isAtHand) return null;
-    const lease = this.#newLease();
-    const columns = this.#columns(this.#open!, lease);
-    assert(!(columns instanceof Promise), 'what is at hand need not be waited for');
-    return this.#hold(columns, lease);
-  }
-
-  #newLease(): ColumnLease {
-    const { pace, onWait } = this.#work;
-    return new ColumnLease({ signal: pace.signal, onWait });
+    const held = resultOf(this.hold());
+    assert(!(held instanceof Promise), 'what is at hand need not be waited for');
+    return held;
   }
 
   #hold(columns: readonly Column[], lease: ColumnLease): HeldColumns {
@@ -144,24 +123,6 @@ export class BulkSource {
   letGo(): void {
     this.#held = undefined;
     this.#lease.release();
-  }
-
-  /** What was let go since it was read, and is still there, is not counted a second time. */
-  #columns(open: OpenRowGroup, lease: ColumnLease): Column[] | Promise<Column[]> {
-    const { stats } = this.#work;
-    const { fields } = this.#fields;
-    if (!this.#isCounted) {
-      this.#isCounted = true;
-      return open.columns(fields, stats, lease, this.#use);
-    }
-    const counters: ReadCounters = { bytesRead: 0, columnsDecoded: 0, columnsCached: 0, gramPiecesRead: 0 };
-    const reading = open.columns(fields, counters, lease, this.#use);
-    if (!(reading instanceof Promise)) return reading;
-    return reading.then((columns) => {
-      stats.bytesRead += counters.bytesRead;
-      stats.columnsDecoded += counters.columnsDecoded;
-      return columns;
-    });
   }
 }
 

@@ -1,18 +1,16 @@
-import { columnBytes, type Column } from '../../columns/column.js';
-import { bulkRowsMin, rowGroupBytesMax } from '../../terms/limits.js';
+import { columnBytes } from '../../columns/column.js';
+import { rowGroupBytesMax } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
-import { ColumnLease } from '../../store/reading/column-lease.js';
+import type { ColumnLease } from '../../store/reading/column-lease.js';
 import type { JsonKeys } from '../../kernels/json-rows.js';
 import { jsonColumns, jsonKeys } from './json-columns.js';
 import { makeLineTable } from './json-lines.js';
 import type { JsonLines, LineTable } from './json-lines.js';
 import { partsOf } from './line-parts.js';
-import type { Pace } from '../../store/reading/pace.js';
-import type { ScanStats } from '../plan/query.js';
-import type { QueryThreads } from '../../store/reading/query-threads.js';
+import { RowGroupColumns } from './row-group-columns.js';
 import type { ScanWork } from '../filter/row-group-filter.js';
 import type { Matches } from '../filter/selection.js';
-import type { ColumnUse, RowGroup } from '../../store/reading/snapshot.js';
+import type { RowGroup } from '../../store/reading/snapshot.js';
 import { settled, type Steps } from '../../store/reading/steps.js';
 
 interface Material {
@@ -31,28 +29,25 @@ export class Materialiser {
   readonly #keys: JsonKeys;
   readonly #fields: readonly number[];
   readonly #lines: JsonLines;
-  readonly #stats: ScanStats;
-  readonly #threads: QueryThreads | null;
-  readonly #pace: Pace;
+  readonly #work: ScanWork;
   /** In the order of their last use. */
   readonly #held = new Map<RowGroup, Material>();
   #heldBytes = 0;
-  /** Row groups whose columns the statistics have. */
-  readonly #counted = new WeakSet<RowGroup>();
+  /** Of the row groups that have been read. */
+  readonly #columns = new WeakMap<RowGroup, RowGroupColumns>();
 
-  constructor(schema: Schema, lines: JsonLines, { stats, pace, threads }: ScanWork) {
+  /** @param work what it holds is given back before it waits for memory */
+  constructor(schema: Schema, lines: JsonLines, work: Omit<ScanWork, 'onWait'>) {
     this.#fields = schema.fields.map((_, field) => field);
     this.#schema = schema;
     this.#keys = jsonKeys(schema);
     this.#lines = lines;
-    this.#threads = threads;
-    this.#stats = stats;
-    this.#pace = pace;
+    this.#work = { ...work, onWait: () => this.close() };
   }
 
   /** The pieces that the matches fill; what they leave begun stays in the lines. */
   *write(matches: Matches): Steps<Uint8Array> {
-    const stats = this.#stats;
+    const { stats, pace } = this.#work;
     let startMs = performance.now();
     const { rowGroup } = matches.unit;
     let table = yield* this.#tableOf(rowGroup, matches.take);
@@ -62,8 +57,7 @@ export class Materialiser {
         if (next === part.end) break;
         stats.writeMs += performance.now() - startMs;
         yield* this.finish();
-        const pause = this.#pace.pause();
-        if (pause !== undefined) yield pause;
+        yield* settled(pace.pause());
         startMs = performance.now();
         table = yield* this.#tableOf(rowGroup, matches.take);
       }
@@ -77,7 +71,7 @@ export class Materialiser {
     // A caller that takes its time keeps no memory from others.
     this.close();
     if (piece === null) return;
-    this.#stats.rowsReturned += piece.rows;
+    this.#work.stats.rowsReturned += piece.rows;
     yield piece.bytes;
   }
 
@@ -88,10 +82,11 @@ export class Materialiser {
       this.#held.set(rowGroup, known);
       return known.table;
     }
-    const use = rowsToWrite < bulkRowsMin ? 'again' : 'once';
-    const lease = new ColumnLease({ signal: this.#pace.signal, onWait: () => this.close() });
+    const source = this.#columns.get(rowGroup) ?? new RowGroupColumns(rowGroup, this.#fields, this.#work);
+    this.#columns.set(rowGroup, source);
+    const lease = source.newLease();
     try {
-      const columns = yield* this.#read(rowGroup, lease, use);
+      const columns = yield* source.read(lease, rowsToWrite);
       const bytes = columns.reduce((sum, column) => sum + columnBytes(column), 0);
       this.#makeRoomFor(bytes);
       const written = jsonColumns(columns, this.#schema, rowsToWrite);
@@ -103,19 +98,6 @@ export class Materialiser {
       lease.release();
       throw error;
     }
-  }
-
-  /** What was let go between two pieces and is still there is not counted a second time. */
-  *#read(rowGroup: RowGroup, lease: ColumnLease, use: ColumnUse): Steps<never, readonly Column[]> {
-    const opening = rowGroup.open(this.#threads, this.#stats);
-    const open = opening instanceof Promise ? yield* settled(opening) : opening;
-    const stats = this.#stats;
-    const { columnsCached } = stats;
-    const reading = open.columns(this.#fields, stats, lease, use);
-    const columns = reading instanceof Promise ? yield* settled(reading) : reading;
-    if (this.#counted.has(rowGroup)) stats.columnsCached = columnsCached;
-    this.#counted.add(rowGroup);
-    return columns;
   }
 
   #makeRoomFor(bytes: number): void {

@@ -1,0 +1,53 @@
+import type { Column } from '../../columns/column.js';
+import { bulkRowsMin } from '../../terms/limits.js';
+import { ColumnLease } from '../../store/reading/column-lease.js';
+import type { ReadCounters } from '../../store/reading/read-counters.js';
+import type { OpenRowGroup, RowGroup } from '../../store/reading/snapshot.js';
+import { settled, type Steps } from '../../store/reading/steps.js';
+import type { ScanWork } from '../filter/row-group-filter.js';
+
+/**
+ * The columns of a row group that lines are written from. They may be let go and read again; the statistics of the scan count those that
+ * are still in memory then once.
+ */
+export class RowGroupColumns {
+  readonly #fields: readonly number[];
+  readonly #work: ScanWork;
+  readonly #opening: OpenRowGroup | Promise<OpenRowGroup>;
+  #open: OpenRowGroup | undefined;
+  #isCounted = false;
+
+  constructor(rowGroup: RowGroup, fields: readonly number[], work: ScanWork) {
+    this.#fields = fields;
+    this.#work = work;
+    this.#opening = rowGroup.open(work.threads, work.stats);
+    if (!(this.#opening instanceof Promise)) this.#open = this.#opening;
+  }
+
+  /** Whether all of them are in memory. */
+  get areAtHand(): boolean {
+    const open = this.#open;
+    return open !== undefined && this.#fields.every((field) => open.isAtHand(field));
+  }
+
+  /** A lease for them, which gives back what the scan holds before it waits for memory. */
+  newLease(): ColumnLease {
+    const { pace, onWait } = this.#work;
+    return new ColumnLease({ signal: pace.signal, onWait });
+  }
+
+  /** The columns in the order of the fields, held by the lease, to write `rows` rows. Nothing is waited for where they are at hand. */
+  *read(lease: ColumnLease, rows: number): Steps<never, Column[]> {
+    const { stats } = this.#work;
+    // Where many rows are written, the columns are the first to leave memory: keeping them costs others more than decoding them again.
+    const use = rows < bulkRowsMin ? 'again' : 'once';
+    this.#open ??= yield* settled(this.#opening);
+    const counters: ReadCounters = { bytesRead: 0, columnsDecoded: 0, columnsCached: 0, gramPiecesRead: 0 };
+    const columns = yield* settled(this.#open.columns(this.#fields, counters, lease, use));
+    stats.bytesRead += counters.bytesRead;
+    stats.columnsDecoded += counters.columnsDecoded;
+    if (!this.#isCounted) stats.columnsCached += counters.columnsCached;
+    this.#isCounted = true;
+    return columns;
+  }
+}
