@@ -29,10 +29,10 @@ export interface AnswerWork {
 }
 
 /** How far an answer has come. */
-export interface Progress {
-  /** The piece that is given next, or was given last, is the last one. */
+export interface AnswerProgress {
+  /** No piece follows the one that is about to be given, or was given last. */
   isAtEnd: boolean;
-  /** The turn that it has. */
+  /** The right to have lines written ahead, while the answer has it. */
   turn(): Turn | null;
 }
 
@@ -41,7 +41,7 @@ export function* answer(
   snapshot: Snapshot,
   query: Query,
   work: AnswerWork,
-  progress: Progress,
+  progress: AnswerProgress,
 ): Steps<Uint8Array> {
   const { signal, pieceBytes, space, stats, threads, turns, onTurn } = work;
   throwIfAborted(signal);
@@ -83,7 +83,7 @@ export function* answer(
   }
 }
 
-/** Whether rows are handed over sooner than written: when they are many, or some and the answer is long already. */
+/** Whether threads write the rows. Handing over few rows takes longer than writing them, unless the answer is long already. */
 function isForThreads({ take }: Matches, rowsBefore: number): boolean {
   return take >= bulkRowsMin || (take >= lineJobRowsMin && rowsBefore >= inlineRowsMax);
 }

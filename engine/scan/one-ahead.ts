@@ -1,4 +1,4 @@
-/** What `source` gives, each made while the one before is used. Ending early waits for what is under way. */
+/** Gives what `source` gives. Each is made while the caller works on the one before it. Ending early waits for what is being made. */
 export async function* oneAhead<T>(source: AsyncGenerator<T>): AsyncGenerator<T> {
   let next = source.next();
   try {
@@ -6,7 +6,7 @@ export async function* oneAhead<T>(source: AsyncGenerator<T>): AsyncGenerator<T>
       const result = await next;
       if (result.done === true) return;
       next = source.next();
-      // A failure is told when its turn comes, which may be never.
+      // A failure is thrown when the caller asks for it, which it may never do.
       next.catch(() => undefined);
       yield result.value;
     }

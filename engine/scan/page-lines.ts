@@ -1,37 +1,37 @@
 import { answerBytesMax } from '../terms/limits.js';
-import { isForPage, writePage } from './write/page.js';
+import { isPageQuery, writePage } from './write/page.js';
 import { throwIfAborted } from '../store/reading/pace.js';
 import { LentSpace, OwnSpace } from './write/piece-space.js';
 import type { Query, ScanStats } from './plan/query.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
-import { keepForTurn, LentPage, pageOfTurn } from './turn-pages.js';
+import { sharePage, SharedPage, sharedPage } from './turn-pages.js';
 import type { ReadyIterable, ScanOptions } from './plan/scan.js';
 
 /** An answer that is there already: at most one piece. */
 export class PageLines implements ReadyIterable<Uint8Array> {
   readonly isAtEnd = true;
-  /** Until it has been given. */
+  /** Null once it has been given. */
   #page: Uint8Array | null;
-  /** What is to be left at the end; null when the page is its reader's own. */
-  #lent: LentPage | null;
+  /** The page that this reader leaves at the end; null when the page is a copy of its own. */
+  #lent: SharedPage | null;
   readonly #signal: AbortSignal | undefined;
 
-  private constructor(page: Uint8Array | null, lent: LentPage | null, signal: AbortSignal | undefined) {
+  private constructor(page: Uint8Array | null, lent: SharedPage | null, signal: AbortSignal | undefined) {
     this.#page = page;
     this.#lent = lent;
     this.#signal = signal;
   }
 
-  /** The answer where it can be written at once: the snapshot is not needed any more. Null where it can't; then nothing has been done. */
+  /** The answer, where it can be written at once; the snapshot is then released. Null where it can't; then nothing has been done. */
   static of(snapshot: Snapshot, query: Query, stats: ScanStats, options: ScanOptions): PageLines | null {
     const { pieceBytes = answerBytesMax, lends = false, joins = false } = options;
-    // One that is yet to be asked for can't have been aborted.
+    // A signal that is made when it is asked for can't have been aborted yet.
     const signal = typeof options.signal === 'function' ? undefined : options.signal;
-    if (pieceBytes < answerBytesMax || signal?.aborted === true || !isForPage(query)) return null;
+    if (pieceBytes < answerBytesMax || signal?.aborted === true || !isPageQuery(query)) return null;
     const page = lends ? lendPage(snapshot, query, stats, joins) : ownPage(snapshot, query, stats);
     if (page === null) return null;
     snapshot.release();
-    if (page instanceof LentPage) return new PageLines(page.bytes, page, signal);
+    if (page instanceof SharedPage) return new PageLines(page.bytes, page, signal);
     return new PageLines(page.length === 0 ? null : page, null, signal);
   }
 
@@ -72,14 +72,14 @@ function ownPage(snapshot: Snapshot, query: Query, stats: ScanStats): Uint8Array
   return page;
 }
 
-/** A page where it was written, now or, where that will do, for another query of this turn. An empty one lies nowhere. */
+/** A page where it was written: now, or with `joins` for the same query in this turn of the event loop. An empty page lies nowhere. */
 function lendPage(
   snapshot: Snapshot,
   query: Query,
   stats: ScanStats,
   joins: boolean,
-): LentPage | Uint8Array | null {
-  const known = joins ? pageOfTurn(snapshot, query, stats) : null;
+): SharedPage | Uint8Array | null {
+  const known = joins ? sharedPage(snapshot, query, stats) : null;
   if (known !== null) return known;
   const space = new LentSpace();
   const bytes = writePage(snapshot, query, stats, space);
@@ -87,7 +87,7 @@ function lendPage(
     space.close();
     return bytes;
   }
-  const page = new LentPage(bytes, space);
-  if (joins) keepForTurn(snapshot, query, stats, page);
+  const page = new SharedPage(bytes, space);
+  if (joins) sharePage(snapshot, query, stats, page);
   return page;
 }

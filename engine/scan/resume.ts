@@ -38,7 +38,7 @@ async function* resumingLines(
   for (let attempt = 1; ; attempt++) {
     try {
       for await (const piece of scan.lines) {
-        // A lent one can't be read any more once the next is asked for.
+        // Read before the piece is given: a lent piece is written over when the next one is asked for.
         given += countLines(piece);
         last = lastPosition(piece);
         yield piece;
@@ -54,7 +54,7 @@ async function* resumingLines(
   }
 }
 
-/** The counters of the first scan keep counting what the next one does. */
+/** Adds the counters of a further scan to those of the first one, which its caller has. */
 function addStats(total: ScanStats, next: ScanStats): void {
   for (const key of Object.keys(total) as (keyof ScanStats)[]) {
     const before = total[key];

@@ -1,8 +1,8 @@
 import { assert } from '../terms/assert.js';
 import { answerBytesMax } from '../terms/limits.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
-import { answer, type Progress } from './answer.js';
-import { turnsOf, type AnswerTurns, type Idler, type Turn } from './write/answer-turns.js';
+import { answer, type AnswerProgress } from './answer.js';
+import { turnsOf, type AnswerTurns, type PausableScan, type Turn } from './write/answer-turns.js';
 import { throwIfAborted } from '../store/reading/pace.js';
 import { LentSpace, OwnSpace } from './write/piece-space.js';
 import type { Query, ScanStats } from './plan/query.js';
@@ -21,24 +21,24 @@ export interface LineSettings extends Pick<ScanOptions, 'pieceBytes' | 'lends' |
 const nothing = (): null => null;
 
 /**
- * An answer that is more than a page, read once. While its reader takes its time with a lent piece it may be paused: all that it holds
- * beside that piece and the snapshot is given back, and looked for again, from the next record on, once the reader wants more.
+ * An answer that is more than a page, read once. While its reader has a lent piece it may be paused: it then gives back all that it holds
+ * but that piece and the snapshot. When the reader asks for more, a new scan goes on behind the last record that was given.
  */
-export class ScanLines implements ReadyIterable<Uint8Array>, Idler {
+export class ScanLines implements ReadyIterable<Uint8Array>, PausableScan {
   readonly #snapshot: Snapshot;
   readonly #query: Query;
   readonly #settings: LineSettings;
   readonly #stats: ScanStats;
   readonly #turns: AnswerTurns;
   readonly #space: LentSpace;
-  readonly #progress: Progress = { isAtEnd: false, turn: nothing };
+  readonly #progress: AnswerProgress = { isAtEnd: false, turn: nothing };
   #threads: QueryThreads | null;
   #pieces: Driver<Uint8Array>;
   /** The lent piece that the reader has. */
   #lent: Uint8Array | null = null;
   /** Resolves when a pause has given back what the scan held; undefined while it is not paused. */
   #pausing: Promise<void> | undefined;
-  /** What is asked for behind the pause. */
+  /** The query that goes on behind a pause. */
   #rest: Query;
   /** Calls of `next` and `return` that have not returned. */
   #pending = 0;
@@ -186,13 +186,13 @@ export class ScanLines implements ReadyIterable<Uint8Array>, Idler {
     if (this.#pending === 0 && this.#settings.signal?.aborted === true) this.#abandon();
   }
 
-  /** While nobody waits for a piece there is nobody else to see that the caller has gone away, and perhaps nobody asks again. */
+  /** Ends an aborted scan of which no call is under way: no call would notice, and the caller may never make another. */
   #abandon(): void {
     if (this.#isReleased) return;
     if (this.#pausing === undefined) {
       const ended = this.#pieces.return();
       ended.catch(() => undefined);
-      // What is being done ahead of the caller still reads the snapshot.
+      // Threads may still read the snapshot: it is released when they have ended.
       this.#threads?.track(ended);
     }
     this.#release();

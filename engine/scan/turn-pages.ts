@@ -7,7 +7,7 @@ import type { Query, ScanStats } from './plan/query.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
 
 /** A page in the room that it was written to, which is given back once the last of its readers has left. */
-export class LentPage {
+export class SharedPage {
   readonly bytes: Uint8Array;
   readonly #space: LentSpace;
   #readers = 1;
@@ -17,7 +17,7 @@ export class LentPage {
     this.#space = space;
   }
 
-  /** One reader more, who leaves as well. */
+  /** Counts one reader more, which has to call `leave` too. */
   join(): this {
     this.#readers++;
     return this;
@@ -35,17 +35,17 @@ interface AnsweredQuery {
   readonly schema: Schema;
   readonly query: Query;
   readonly stats: ScanStats;
-  readonly page: LentPage;
+  readonly page: SharedPage;
 }
 
 /** The pages of this turn of the event loop, the newest last. */
 let pages: AnsweredQuery[] = [];
 
 /**
- * The page that was written in this turn of the event loop for the same query to the same state, with one reader more: many who look at the
- * end of a log ask at once when there is something new. Its statistics are those of a query that has looked at nothing.
+ * The page that was written in this turn of the event loop for the same query to the same state, with one reader more. Many clients that
+ * poll the end of a log ask in the same turn. The statistics say that this query has looked at nothing.
  */
-export function pageOfTurn({ runs, schema }: Snapshot, query: Query, stats: ScanStats): LentPage | null {
+export function sharedPage({ runs, schema }: Snapshot, query: Query, stats: ScanStats): SharedPage | null {
   for (const known of pages) {
     if (known.runs !== runs || known.schema !== schema || !areAlike(known.query, query)) continue;
     stats.runs = known.stats.runs;
@@ -56,12 +56,12 @@ export function pageOfTurn({ runs, schema }: Snapshot, query: Query, stats: Scan
   return null;
 }
 
-/** Keeps a page until the turn of the event loop ends, for further requests in that turn. Nothing is kept longer, since nobody may ask again. */
-export function keepForTurn(
+/** Keeps a page until the turn of the event loop ends, for the same request in that turn. It is not kept longer: nobody may ask again. */
+export function sharePage(
   { runs, schema }: Snapshot,
   query: Query,
   stats: ScanStats,
-  page: LentPage,
+  page: SharedPage,
 ): void {
   if (pages.length === 0) setImmediate(endTurn);
   else if (pages.length === turnPagesMax) pages.shift()!.page.leave();

@@ -1,7 +1,8 @@
-/** Work under way: what it will give, and who takes it. */
+/** Work under way. */
 interface Pending {
+  /** Waits for the result and has it consumed. */
   readonly deliver: () => Promise<void>;
-  /** Waits for it and lets go of what it gives. */
+  /** Waits for the result and discards it. */
   readonly discard: () => Promise<void>;
 }
 
@@ -15,8 +16,8 @@ export class InOrder {
   constructor(private readonly depth: number) {}
 
   /**
-   * Begins `start` once there is room. Throws what earlier work or its consumer throws. `discard` lets go of a result that
-   * nobody consumes.
+   * Calls `start` once fewer than `depth` pieces of work are under way. Throws what earlier work or its consumer throws. `discard` is given
+   * a result that is not consumed.
    */
   async add<T>(
     start: () => Promise<T>,
@@ -26,7 +27,7 @@ export class InOrder {
     if (this.depth === 0) return consume(await start());
     while (this.pending.length >= this.depth) await this.deliverFirst();
     const result = start();
-    // A failure is told when its turn comes, which may be never after another.
+    // A failure is thrown by `deliver`. After the failure of earlier work `deliver` may never be called.
     result.catch(() => {});
     this.pending.push({
       deliver: async () => consume(await result),
@@ -38,12 +39,12 @@ export class InOrder {
     await this.pending.shift()!.deliver();
   }
 
-  /** Has everything consumed that was begun. */
+  /** Waits for all work under way and has its results consumed. */
   async drain(): Promise<void> {
     while (this.pending.length > 0) await this.deliverFirst();
   }
 
-  /** Waits for what was begun and has none of it consumed. */
+  /** Waits for all work under way and discards its results. */
   async drop(): Promise<void> {
     const { pending } = this;
     this.pending = [];

@@ -14,8 +14,8 @@ export interface WaitingJob {
   readonly reject: (error: Error) => void;
 }
 
-/** Who has the jobs of queues done: the worker pool. */
-export interface Dispatcher {
+/** What runs the jobs of queues: the worker pool. */
+export interface JobRunner {
   /** At most; with 0 every task is done by the thread that asks. */
   readonly threads: number;
   /** Says that the queue has one more job. */
@@ -23,18 +23,18 @@ export interface Dispatcher {
 }
 
 /**
- * The jobs of one query, or of one load. The queues of a pool take turns, job by job, so that one with many jobs does not
- * hold up one with few.
+ * The jobs of one query, or of one load. The queues of a pool take turns, job by job, so that a query with few jobs does
+ * not wait for all jobs of another.
  */
 export class JobQueue {
   /** In the order in which they were given. */
   readonly waiting: WaitingJob[] = [];
-  readonly #pool: Dispatcher;
+  readonly #pool: JobRunner;
   readonly #signal: AbortSignal | undefined;
   #ended: Error | undefined;
 
   /** @param signal when it is aborted, jobs that no thread has taken are dropped */
-  constructor(pool: Dispatcher, signal?: AbortSignal) {
+  constructor(pool: JobRunner, signal?: AbortSignal) {
     this.#pool = pool;
     this.#signal = signal;
     signal?.addEventListener('abort', this.#onAbort, { once: true });

@@ -1,8 +1,8 @@
-/** Lets one holder in at a time, in the order in which they asked. */
+/** A lock for asynchronous work. Callers get it one at a time, in the order in which they asked. */
 export class Mutex {
   private tail: Promise<void> = Promise.resolve();
 
-  /** Waits for its turn; the result ends it, and does nothing the second time. */
+  /** Waits until the lock is free and takes it. Returns a function that releases it, which may be called again. */
   async acquire(): Promise<() => void> {
     let release!: () => void;
     const before = this.tail;

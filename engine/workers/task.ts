@@ -11,7 +11,7 @@ export interface Finished<Result> {
 export interface Task<Job, Result> {
   /** The built module, which the thread imports. */
   readonly module: URL;
-  /** Whether it takes tens of milliseconds and more: another job then waits for the next thread that is free, not behind it. */
+  /** Whether it takes tens of milliseconds or more. No further job is then sent to its thread before it has answered. */
   readonly isLong?: boolean;
   /** The same function, for doing the work on the thread that asks. */
   readonly work: (job: Job) => Finished<Result> | Promise<Finished<Result>>;
@@ -20,8 +20,8 @@ export interface Task<Job, Result> {
 const root = new URL('../../', import.meta.url);
 
 /**
- * The built file of a module of ours, given its `import.meta.url`. Threads can't run TypeScript: where the sources run by
- * themselves, as in tests, the files that `npm run build` left in `dist` stand for them.
+ * The built file of one of our modules, given its `import.meta.url`. Threads can't run TypeScript. Where the sources run unbuilt, as in
+ * tests, this is the file that `npm run build` has left in `dist`.
  */
 export function builtModule(url: string): URL {
   if (!url.endsWith('.ts')) return new URL(url);

@@ -1,7 +1,7 @@
 import { DamageError, LogstrataError, type ErrorCode } from '../terms/errors.js';
 
 /** A job on its way to a thread. */
-export interface Request {
+export interface JobRequest {
   readonly id: number;
   /** Address of the module that exports `work`. */
   readonly module: string;
@@ -9,12 +9,12 @@ export interface Request {
 }
 
 /** What came of a job. */
-export type Reply =
-  { readonly id: number; readonly result: unknown } | { readonly id: number; readonly failure: Failure };
+export type JobReply =
+  { readonly id: number; readonly result: unknown } | { readonly id: number; readonly failure: SentError };
 
-/** An error as it crosses between threads, which would strip our classes of what makes them ours. */
-export interface Failure {
-  /** Absent for a bug. */
+/** An error as plain data: messages between threads lose the class of an error, and all fields but its message and stack. */
+export interface SentError {
+  /** Undefined for an error that is no `LogstrataError`: a bug of ours. */
   readonly code?: ErrorCode;
   readonly message: string;
   readonly stack?: string | undefined;
@@ -24,7 +24,7 @@ export interface Failure {
 }
 
 /** Describes whatever was thrown. */
-export function failureOf(error: unknown): Failure {
+export function failureOf(error: unknown): SentError {
   if (!(error instanceof Error)) return { message: String(error) };
   const { message, stack } = error;
   if (!(error instanceof LogstrataError)) return { message, stack };
@@ -33,8 +33,8 @@ export function failureOf(error: unknown): Failure {
   return { code, message, stack, path, offset, damage: { rowGroup: error.rowGroup, column: error.column } };
 }
 
-/** The error that was thrown in the thread: of the same class where it was an expected one. */
-export function errorOf(failure: Failure): Error {
+/** The error that was thrown in the thread. A `LogstrataError` is one again, with its fields. */
+export function errorOf(failure: SentError): Error {
   const { code, message, stack, path, offset, damage } = failure;
   const place = { ...(path === undefined ? {} : { path }), ...(offset === undefined ? {} : { offset }) };
   if (code === undefined) {

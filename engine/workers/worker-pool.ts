@@ -2,9 +2,9 @@ import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { LogstrataError } from '../terms/errors.js';
 import { workersDefaultMax } from '../terms/limits.js';
-import { JobQueue, type Dispatcher, type WaitingJob } from './job-queue.js';
+import { JobQueue, type JobRunner, type WaitingJob } from './job-queue.js';
 import { builtModule, type Task } from './task.js';
-import { errorOf, type Reply, type Request } from './thread-message.js';
+import { errorOf, type JobReply, type JobRequest } from './thread-message.js';
 
 const youngGenerationMb = 6;
 
@@ -14,7 +14,7 @@ interface Thread {
   readonly jobs: Map<number, WaitingJob>;
 }
 
-/** How many threads a process takes by itself: as many as there are cores, since the main thread mostly waits for them. */
+/** How many threads a process starts unless it is told otherwise: one for each core, because the main thread mostly waits for them. */
 export function workersDefault(): number {
   return Math.min(workersDefaultMax, Math.max(1, availableParallelism()));
 }
@@ -23,7 +23,7 @@ export function workersDefault(): number {
  * Threads that do tasks. A thread begins when there is a job that no idle one can take, stays for the next, and does not
  * keep the process alive while it has none. Each owner of jobs has a queue, and the queues take turns.
  */
-export class WorkerPool implements Dispatcher {
+export class WorkerPool implements JobRunner {
   private readonly started: Thread[] = [];
   /** Queues with waiting jobs, the one whose turn is next first. */
   private readonly turns: JobQueue[] = [];
@@ -36,7 +36,7 @@ export class WorkerPool implements Dispatcher {
     this.own = new JobQueue(this);
   }
 
-  /** Row groups that one caller has under way: each takes tens of megabytes, so hardly more than there are threads. */
+  /** How many row groups one caller may have under way. Each takes tens of megabytes, so there are hardly more than threads. */
   get depth(): number {
     return this.threads === 0 ? 0 : Math.max(2, this.threads);
   }
@@ -87,8 +87,8 @@ export class WorkerPool implements Dispatcher {
   }
 
   /**
-   * Where nobody else waits, a thread gets its next job before it has answered the last, so that it need not wait for this
-   * thread: but only one of the same queue, because another's may take long, and not behind one that does.
+   * A thread that may be sent a second job before it has answered the first, so that it goes on without waiting for this thread. Only where
+   * no other queue waits, and behind a short job of the same queue: behind another job the second one could wait long.
    */
   private threadBusyWith(queue: JobQueue): Thread | undefined {
     if (this.turns.length > 1) return undefined;
@@ -100,7 +100,7 @@ export class WorkerPool implements Dispatcher {
 
   private hand(thread: Thread, waiting: WaitingJob): void {
     const id = this.nextId++;
-    const request: Request = { id, module: waiting.module, job: waiting.job };
+    const request: JobRequest = { id, module: waiting.module, job: waiting.job };
     try {
       thread.worker.postMessage(request, waiting.transfer);
     } catch (error) {
@@ -116,22 +116,22 @@ export class WorkerPool implements Dispatcher {
     // Options meant for this process, such as a debugger's port, are not for its threads.
     const worker = new Worker(new URL('./thread.js', builtModule(import.meta.url)), {
       execArgv: [],
-      // Tasks work in typed arrays and make few objects, so that more room for new ones would only be touched in turn.
+      // Tasks make few objects. With more room for new ones, V8 would use all of that room before it collects any.
       resourceLimits: { maxYoungGenerationSizeMb: youngGenerationMb },
     });
     const thread: Thread = { worker, jobs: new Map() };
-    worker.on('message', (reply: Reply) => this.settle(thread, reply));
+    worker.on('message', (reply: JobReply) => this.settle(thread, reply));
     worker.on('error', (error) => this.lose(thread, describeLoss(error)));
     worker.on('exit', (code) => this.lose(thread, new Error(`a worker thread ended with code ${code}`)));
     this.started.push(thread);
     return thread;
   }
 
-  private settle(thread: Thread, reply: Reply): void {
+  private settle(thread: Thread, reply: JobReply): void {
     const waiting = thread.jobs.get(reply.id);
     if (waiting === undefined) return;
     thread.jobs.delete(reply.id);
-    // A thread that is being ended keeps the process alive until it has ended, which `close` waits for.
+    // After `close` the thread stays referenced, so that the process lives until the thread has ended.
     if (thread.jobs.size === 0 && !this.closed) thread.worker.unref();
     this.dispatch();
     if ('failure' in reply) waiting.reject(errorOf(reply.failure));

@@ -3,31 +3,31 @@ import {
   isRare,
   placeOfRowGroup,
   placeOfText,
-  type OwnShare,
-  type OwnWork,
+  type InlineLimits,
+  type InlineWork,
   type RowGroupPlace,
   type TextPlace,
 } from '../../engine/scan/filter/places.js';
 
-const own: OwnShare = {
+const own: InlineLimits = {
   searchedBytes: 1000,
   comparedRowGroups: 4,
   comparedBytes: 5000,
   matches: 100,
   rowsForOneLeft: 10,
 };
-const nothing: OwnWork = {
+const nothing: InlineWork = {
   searchedBytes: 0,
   rowGroups: 0,
   comparedRowGroups: 0,
   comparedBytes: 0,
   matches: 0,
 };
-const much: OwnWork = { ...nothing, rowGroups: 8, comparedRowGroups: 4, comparedBytes: 5000 };
+const much: InlineWork = { ...nothing, rowGroups: 8, comparedRowGroups: 4, comparedBytes: 5000 };
 
 describe('who narrows a row group', () => {
   const known = { hasThreads: true, isInMemory: true, isCheap: true };
-  it.each<[string, RowGroupPlace, typeof known, OwnWork]>([
+  it.each<[string, RowGroupPlace, typeof known, InlineWork]>([
     ['the first one in memory', 'here', known, nothing],
     ['columns to be read', 'ahead', { ...known, isInMemory: false }, nothing],
     ['no threads', 'here', { hasThreads: false, isInMemory: false, isCheap: true }, much],
@@ -46,8 +46,8 @@ describe('who narrows a row group', () => {
 
 describe('how a text is searched', () => {
   const column = { hasThreads: true, isShared: true, textBytes: 600, rows: 1000, rowsLeft: 1000 };
-  const begun: OwnWork = { ...nothing, searchedBytes: 500 };
-  it.each<[string, TextPlace, typeof column, OwnWork]>([
+  const begun: InlineWork = { ...nothing, searchedBytes: 500 };
+  it.each<[string, TextPlace, typeof column, InlineWork]>([
     ['the first one, however long', 'here', { ...column, textBytes: 1e6 }, nothing],
     ['beyond its share', 'thread', column, begun],
     ['up to its share', 'here', { ...column, textBytes: 500 }, begun],

@@ -19,8 +19,8 @@ const known = new WeakMap<BytesColumn, EntryFilter>();
 
 /**
  * Whether a dictionary may have an entry that is these bytes: false only when it has not. Most dictionaries of an archive lack what a
- * query asks for, and reading all of their entries to see that is what such a query takes its time for. So one that is asked again and
- * again gets a filter, after as many searches as making it costs.
+ * query asks for, and such a query takes most of its time for reading all of their entries. So a dictionary gets a filter once it has been
+ * searched so often that making the filter takes no longer than the searches have.
  */
 export function mayHaveExact(entries: BytesColumn, wanted: Uint8Array): boolean {
   if (entries.length < filteredEntriesMin) return true;

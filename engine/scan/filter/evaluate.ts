@@ -66,7 +66,7 @@ function evaluateInt(
 ): void {
   const { low, high } = comparison;
   if (low > high) {
-    // The neighbour of the last integer is none.
+    // No integer is greater than the greatest one, or less than the least.
     out.fill(0, from >> 3, (to + 7) >> 3);
     return;
   }
@@ -74,10 +74,10 @@ function evaluateInt(
 }
 
 /**
- * The entries of a dictionary that match, one byte each, or null when there are none. A dictionary is small beside its rows,
- * so this settles most row groups.
+ * The entries of a dictionary that match, one byte each, or null when there are none. A dictionary has far fewer
+ * entries than rows, and most row groups have none that matches.
  */
-export function wantedEntries(predicate: PreparedPredicate, column: DictionaryColumn): Uint8Array | null {
+export function matchingEntries(predicate: PreparedPredicate, column: DictionaryColumn): Uint8Array | null {
   const entries = column.values.length;
   if (column.values.kind === 'bytes' && !mayHaveEntries(predicate, column.values)) return null;
   const bits = new Uint8Array((entries + 7) >> 3);

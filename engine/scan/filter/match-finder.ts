@@ -17,8 +17,8 @@ interface BegunRowGroup {
 }
 
 /**
- * Walks the units of a plan for their matches. With threads it looks at units ahead of the one whose matches it takes: one
- * more with each that it has taken, so that a scan which ends early has looked at no more than twice what it needed.
+ * Walks the units of a plan for their matches. With threads it also begins to look at units ahead: at one more after each unit whose
+ * matches have been taken. So a scan that ends early has looked at no more than twice as many as it needed.
  */
 export class MatchFinder {
   readonly #plan: ScanPlan;
@@ -45,7 +45,7 @@ export class MatchFinder {
       return;
     }
     const newest = yield* this.#last(limit);
-    // Each is let go once it is written, so that a long answer gives memory back as it proceeds.
+    // Each is removed from the list before it is written, so that a long answer gives memory back as it proceeds.
     for (let matches = newest.pop(); matches !== undefined; matches = newest.pop()) yield matches;
   }
 
@@ -92,7 +92,7 @@ export class MatchFinder {
     while (this.#begun.length <= Math.min(this.#unitsTaken, aheadMax - 1)) {
       const next = this.#units.next();
       if (next.done === true) break;
-      // The caller may have left while the one before was waited for.
+      // The query may have been aborted during the last wait.
       throwIfAborted(pace.signal);
       this.#begin(next.value);
       this.#begun.push(next.value);

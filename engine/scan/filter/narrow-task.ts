@@ -9,9 +9,9 @@ import { RemainingRows } from './remaining-rows.js';
 import type { Selection } from './selection.js';
 import { bitmapBytes, listRange } from '../../kernels/bitmap.js';
 
-/** Row groups to be narrowed down to the rows that match, by columns that lie in a memory of the thread that asks. */
+/** Row groups to be narrowed down to the rows that match. Their columns lie in a memory that the asking thread shares. */
 export interface NarrowJob {
-  /** The one that is asked first comes first. */
+  /** In the order in which they are asked. */
   readonly predicates: readonly PreparedPredicate[];
   /**
    * For each row group its rows, first and end of its share, and a column for each predicate, as `columnLayout` gives it; zeros where it is
@@ -24,15 +24,15 @@ export interface NarrowJob {
   readonly scratch: MemoryRange;
 }
 
-/** Words of a row group that has as many predicates. */
+/** How many words describe a row group with so many predicates. */
 export function wordsPerRowGroup(predicates: number): number {
   return 3 + predicates * wordsPerLayout;
 }
 
-/** No row of a row group matches, as a dictionary says by itself, or as its rows say. */
+/** What was found in a row group. No row matches: because a dictionary has no matching entry, or because no value matches. */
 export const noEntry = 0;
 export const noRow = 1;
-/** The rows that match are listed; or marked in a bitmap, where that takes less. */
+/** Some rows match: they are listed, or marked in a bitmap where that takes fewer bytes. */
 export const rowsListed = 2;
 export const rowsMarked = 3;
 
@@ -40,14 +40,14 @@ export const rowsMarked = 3;
 export interface Narrowed {
   /** For each row group one of the words above, and how many rows match. */
   readonly found: Uint32Array;
-  /** For each predicate the rows that it was asked about, and those that it left. */
+  /** For each predicate how many rows it was asked about, and how many of them match. */
   readonly seen: Float64Array;
-  /** The lists, and the bitmaps, each one behind the other. */
+  /** All lists, one behind the other, and all bitmaps. */
   readonly rows: Uint16Array;
   readonly bits: Uint8Array;
 }
 
-/** Bitmaps of this thread: none is given back before the next row group. */
+/** The two bitmaps of this thread, used again for each row group. */
 const rooms: Uint8Array[] = [];
 
 /** The next of two bitmaps in turn, of zeros. */

@@ -30,7 +30,7 @@ interface QueuedRowGroup extends Undecided {
   begun: Promise<void> | undefined;
 }
 
-/** A row group whose columns are held: the words of each, by its predicate. */
+/** A row group whose columns are pinned, and the words that describe the column of each predicate. */
 interface HeldRowGroup {
   readonly queued: QueuedRowGroup;
   readonly words: ReadonlyMap<RankedPredicate, Uint32Array>;
@@ -54,14 +54,14 @@ function wordsOf(column: Column): Uint32Array | null {
 }
 
 /**
- * Has threads look for the matching rows of many row groups whose columns are in memory, several of them in one job: one alone takes
- * hardly longer than handing it over.
+ * Has threads look for the matching rows of many row groups whose columns are in memory. One job has several of
+ * them: comparing the rows of one takes hardly longer than handing it over.
  */
 export class NarrowingQueue {
   readonly #threads: QueryThreads;
   readonly #stats: ScanStats;
   readonly #signal: AbortSignal | undefined;
-  /** Those that no job has begun with. */
+  /** Row groups that no job has been begun for. */
   #queued: QueuedRowGroup[] = [];
 
   constructor(threads: QueryThreads, stats: ScanStats, signal: AbortSignal | undefined) {
@@ -84,7 +84,7 @@ export class NarrowingQueue {
     return queued.found ?? null;
   }
 
-  /** Shares out what there is, because somebody waits for it. */
+  /** Begins jobs for all queued row groups, because the rows of one of them are waited for. */
   #beginAll(): void {
     const all = this.#queued.splice(0);
     const each = Math.max(narrowJobRowGroupsMin, Math.ceil(all.length / this.#threads.count));

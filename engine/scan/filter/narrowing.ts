@@ -2,7 +2,7 @@ import type { Column } from '../../columns/column.js';
 import { settled, type Steps } from '../../store/reading/steps.js';
 import type { RowGroupShare } from '../plan/plan.js';
 import type { ScanStats } from '../plan/query.js';
-import { evaluateDictionary, evaluatePlain, stepEnd, wantedEntries } from './evaluate.js';
+import { evaluateDictionary, evaluatePlain, stepEnd, matchingEntries } from './evaluate.js';
 import type { PreparedPredicate } from './predicate.js';
 import type { RemainingRows } from './remaining-rows.js';
 
@@ -45,7 +45,7 @@ export function* narrowByColumn(
 ): Steps<never, NarrowedBy> {
   const { from, to } = remaining.range;
   if (column.kind === 'dictionary') {
-    const wanted = wantedEntries(predicate, column);
+    const wanted = matchingEntries(predicate, column);
     if (wanted === null) {
       remaining.clear();
       return 'dictionary';

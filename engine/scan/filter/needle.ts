@@ -14,8 +14,8 @@ export interface Needle {
   /** The folded code points. */
   readonly points: Uint32Array;
   /**
-   * Folding ASCII letters finds all there is to find, apart from rows with U+017F or U+212A: every other
-   * character of the needle stands for itself alone.
+   * Folding ASCII letters alone finds all matches, except in rows with U+017F or U+212A: no other character of the needle has case variants
+   * beyond ASCII.
    */
   readonly asciiFolding: boolean;
   /** Has a letter (k or s) that U+212A or U+017F folds to. */

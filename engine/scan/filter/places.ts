@@ -6,7 +6,7 @@ import {
 } from '../../terms/limits.js';
 
 /** What the thread that answers a query does by itself, at most. */
-export interface OwnShare {
+export interface InlineLimits {
   /** Bytes of texts that it searches. */
   readonly searchedBytes: number;
   /** Row groups whose values it compares, and bytes of their columns. */
@@ -19,7 +19,7 @@ export interface OwnShare {
 }
 
 /** What has been measured to pay: the reasons stand with the limits. */
-export const ownShare: OwnShare = {
+export const inlineLimits: InlineLimits = {
   searchedBytes: inlineSearchBytesMax,
   comparedRowGroups: inlineRowGroupsMax,
   comparedBytes: inlineCompareBytesMax,
@@ -28,7 +28,7 @@ export const ownShare: OwnShare = {
 };
 
 /** What the thread that answers a query has done by itself. */
-export interface OwnWork {
+export interface InlineWork {
   searchedBytes: number;
   /** Row groups that it has looked at, and those of them that no dictionary alone has ruled out. */
   rowGroups: number;
@@ -53,7 +53,7 @@ export interface RowGroupFacts {
 export type RowGroupPlace = 'here' | 'together' | 'ahead';
 
 /** Chooses who narrows a row group. */
-export function placeOfRowGroup(facts: RowGroupFacts, done: OwnWork, own: OwnShare): RowGroupPlace {
+export function placeOfRowGroup(facts: RowGroupFacts, done: InlineWork, own: InlineLimits): RowGroupPlace {
   if (!facts.hasThreads) return 'here';
   // A little that is in memory is searched sooner than handed over.
   if (!facts.isInMemory || done.searchedBytes > own.searchedBytes) return 'ahead';
@@ -78,7 +78,7 @@ export interface TextFacts {
 export type TextPlace = 'each row' | 'here' | 'thread';
 
 /** Chooses how a column of texts is searched. The first one is always searched by the thread that answers: it may be the only one. */
-export function placeOfText(facts: TextFacts, done: OwnWork, own: OwnShare): TextPlace {
+export function placeOfText(facts: TextFacts, done: InlineWork, own: InlineLimits): TextPlace {
   if (facts.rowsLeft * own.rowsForOneLeft < facts.rows) return 'each row';
   const isMuch = done.searchedBytes > 0 && done.searchedBytes + facts.textBytes > own.searchedBytes;
   return isMuch && facts.hasThreads && facts.isShared ? 'thread' : 'here';

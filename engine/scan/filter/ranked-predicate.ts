@@ -3,7 +3,7 @@ import type { AskedPredicate } from './narrowing.js';
 import type { PreparedPredicate } from './predicate.js';
 import { streamedSearchOf, type StreamedSearch } from './streamed-search.js';
 
-/** A predicate of a query, and what the row groups so far have shown of it. */
+/** A predicate of a query, with what the row groups so far have shown: it decides which predicate is asked first. */
 export interface RankedPredicate extends AskedPredicate {
   /** Of a row, in about the time that comparing a number takes. */
   cost: number;
@@ -20,9 +20,9 @@ const dictionaryCost = 1;
 /** That of a plain column of numbers. */
 export const numericCost = 2;
 
-/** Lower is asked earlier: cost for each row excluded. */
+/** The cost for each row that is excluded. The predicate with the lowest rank is asked first. */
 export function rank(ranked: RankedPredicate): number {
-  // Nothing is known at first: half of the rows is as good a guess as any.
+  // Until rows have been seen, half of them are taken to pass.
   const passed = (ranked.rowsPassed + 32) / (ranked.rowsSeen + 64);
   return ranked.cost / (1.01 - passed);
 }

@@ -2,14 +2,14 @@ import { andRange, bitmapBytes, countRange, listRange, setRange } from '../../ke
 import type { RowGroupShare } from '../plan/plan.js';
 import type { Selection } from './selection.js';
 
-/** Gives a bitmap of zeros. */
-export type MakeRoom = (sizeBytes: number) => Uint8Array;
+/** Gives a bitmap of so many bytes, all zeros. */
+export type AllocateBitmap = (sizeBytes: number) => Uint8Array;
 
 /** The rows of a share that no predicate has excluded yet. A bitmap is made only when some are left and some are not. */
 export class RemainingRows {
   readonly #rows: number;
   readonly #share: RowGroupShare;
-  readonly #makeRoom: MakeRoom;
+  readonly #makeRoom: AllocateBitmap;
   #bits: Uint8Array | null = null;
   #spare: Uint8Array | null = null;
   #count: number;
@@ -21,7 +21,7 @@ export class RemainingRows {
   constructor(
     rows: number,
     share: RowGroupShare,
-    makeRoom: MakeRoom = (sizeBytes) => new Uint8Array(sizeBytes),
+    makeRoom: AllocateBitmap = (sizeBytes) => new Uint8Array(sizeBytes),
   ) {
     this.#rows = rows;
     this.#share = share;

@@ -14,7 +14,7 @@ import type { ScanStats } from '../plan/query.js';
 import { matchRow } from './evaluate.js';
 import { countNarrowed, narrow, narrowByColumn, type NarrowedBy } from './narrowing.js';
 import { NarrowingQueue } from './narrowing-queue.js';
-import { ownShare, placeOfRowGroup, placeOfText, type OwnWork, type RowGroupPlace } from './places.js';
+import { inlineLimits, placeOfRowGroup, placeOfText, type InlineWork, type RowGroupPlace } from './places.js';
 import type { PreparedPredicate } from './predicate.js';
 import { Pruning, type Pruned, type Undecided } from './pruning.js';
 import { costOf, numericCost, rank, rankedPredicate, type RankedPredicate } from './ranked-predicate.js';
@@ -41,7 +41,7 @@ export class RowGroupFilter {
   readonly #pruning: Pruning;
   readonly #work: ScanWork;
   readonly #queue: NarrowingQueue | null;
-  readonly #own: OwnWork = {
+  readonly #own: InlineWork = {
     searchedBytes: 0,
     rowGroups: 0,
     comparedRowGroups: 0,
@@ -58,8 +58,8 @@ export class RowGroupFilter {
   }
 
   /**
-   * Begins to look for the matching rows of the share. The steps give them: bits outside the share are 0, and `all` means all rows
-   * of the share. They may never be taken; a failure shows in them.
+   * Begins to look for the matching rows of the share. The steps give them, or throw: bits outside the share are 0, and `all` means all
+   * rows of the share. The steps need not be taken.
    */
   look(rowGroup: RowGroup, share: RowGroupShare): Steps<never, Selection> {
     const { rows } = rowGroup;
@@ -82,7 +82,7 @@ export class RowGroupFilter {
       isInMemory: predicates.every(({ predicate }) => open.isAtHand(predicate.field)),
       isCheap: predicates.every(({ cost }) => cost <= numericCost),
     };
-    return placeOfRowGroup(facts, this.#own, ownShare);
+    return placeOfRowGroup(facts, this.#own, inlineLimits);
   }
 
   *#narrowTogether(
@@ -101,7 +101,7 @@ export class RowGroupFilter {
     return this.#afterAhead(ahead, rows, share);
   }
 
-  /** What is found before anybody asks for it; `undecided` where that is left until somebody does. */
+  /** The rows that are found before they are needed; `undecided` where they are only looked for when they are needed. */
   async #narrowAhead(
     pruning: Promise<Pruned>,
     rows: number,
@@ -162,10 +162,10 @@ export class RowGroupFilter {
     const { from, to } = remaining.range;
     const textBytes = column.offsets[to]! - column.offsets[from]!;
     const hasThreads = this.#work.threads !== null;
-    // Elsewhere, a job would have to take a copy of the column along.
+    // A column that lies elsewhere would have to be copied to the thread.
     const isShared = arraysOf(column).every((array) => sharedMemory().holds(array));
     const facts = { hasThreads, isShared, textBytes, rows: to - from, rowsLeft: remaining.count };
-    const place = placeOfText(facts, this.#own, ownShare);
+    const place = placeOfText(facts, this.#own, inlineLimits);
     if (place === 'each row') {
       remaining.keepEach((row) => matchRow(predicate, column, row));
       return 'values';

@@ -6,7 +6,7 @@ import { evaluatePlain } from './evaluate.js';
 import type { PreparedPredicate } from './predicate.js';
 import { bitmapBytes } from '../../kernels/bitmap.js';
 
-/** Rows of a plain column to be compared with a predicate, in a memory of the thread that asks. */
+/** Rows of a plain column to be compared with a predicate. The column lies in a memory that the asking thread shares. */
 export interface SelectJob {
   readonly predicate: PreparedPredicate;
   readonly layout: ColumnLayout;

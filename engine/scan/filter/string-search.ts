@@ -24,9 +24,9 @@ import {
 import type { Needle } from './needle.js';
 
 /**
- * Overwrites the bits of `out` for the rows [from, to) with whether they match; `from` is a multiple of 8. Nulls (empty
- * strings in the column) are the caller's affair. Bytes are compared where that gives the answer of `/…/iu`, and code
- * points elsewhere.
+ * Overwrites the bits of `out` for the rows [from, to) with whether they match; `from` is a multiple of 8. Nulls are
+ * compared as the empty strings that the column has for them. Bytes are compared where that gives the same as the regular expression
+ * `/…/iu`, else code points.
  */
 export function selectStrings(
   column: BytesColumn,
@@ -111,7 +111,7 @@ const foldingToAscii = ['\u017f', '\u212a'].map((letter) => {
   return { tables: buildSearchTables(bytes), needle: kernelNeedle(bytes, false) };
 });
 
-/** In every row that matches a needle of ASCII letters without holding their bytes. */
+/** A row that matches a needle of ASCII letters without holding their bytes has one of these letters. */
 export const lettersFoldingToAscii = foldingToAscii.map(({ needle }) => needle);
 
 /** Adds the rows that match only because U+017F or U+212A folds to an ASCII letter of the needle. */

@@ -5,7 +5,7 @@ import type { ZoneMap } from '../../columns/zone-map.js';
 /** What a zone map says of a predicate over its rows: no row matches, every row does, or only the values can tell. */
 export type ZoneVerdict = 'none' | 'all' | 'some';
 
-/** The verdict of a column chunk's zone map; `some` where it lacks what it takes. Null matches nothing. */
+/** The verdict of a column chunk's zone map; `some` where it lacks bounds. Null matches nothing. */
 export function zoneVerdict(predicate: PreparedPredicate, zone: ZoneMap | null): ZoneVerdict {
   if (zone === null) return 'some';
   if (zone.nullCount === zone.rows) return 'none';

@@ -1,6 +1,6 @@
 import type { Position } from '../../terms/cursor.js';
 import type { Query } from './query.js';
-import { runIndexOf } from './run-index.js';
+import { indexOfRuns } from './run-index.js';
 import type { RowGroup, SnapshotRun } from '../../store/reading/snapshot.js';
 
 /** Rows of one row group whose positions are consecutive, clipped to the cursor bounds. */
@@ -12,7 +12,7 @@ export interface RowRange {
   readonly firstOrdinal: number;
 }
 
-/** Ranges of one row group with nothing of another between them in the order of positions. Ascending. */
+/** Ranges of one row group that follow one another in the order of positions, with no other row group's rows between them. Ascending. */
 export interface ScanUnit {
   readonly rowGroup: RowGroup;
   readonly ranges: readonly RowRange[];
@@ -43,13 +43,13 @@ export interface ScanPlan {
 }
 
 /**
- * Clips the runs to the open interval of the cursors, by binary search. Without `after` the newest matches are wanted;
- * but where the limit can't cut anything off, forward finds the same and needs to keep nothing. The time that this takes does
- * not grow with the runs, once they are indexed.
+ * Clips the runs to the open interval of the cursors, by binary search. Without `after` the newest matches are wanted, which a walk
+ * backward finds. Where the limit is no less than the rows, a walk forward finds the same, and keeps no matches until the end. The time
+ * that planning takes hardly grows with the runs, once they are indexed.
  */
 export function planScan(runs: readonly SnapshotRun[], query: Query): ScanPlan {
   const { after, before } = query;
-  const index = runIndexOf(runs);
+  const index = indexOfRuns(runs);
   const first = after === undefined ? 0 : countWhile(runs, (run) => endsAtOrBefore(run, after));
   const bound = before === undefined ? runs.length : countWhile(runs, (run) => startsBefore(run, before));
   const end = Math.max(first, bound);
@@ -59,7 +59,7 @@ export function planScan(runs: readonly SnapshotRun[], query: Query): ScanPlan {
     const last = runs[end - 1]!;
     rows = Math.max(0, index.rows(first, end) - skipped - (last.rows - rowsBefore(last, before)));
   }
-  // A cursor can stand in the gap between two bounds of one run, which then has no row to give.
+  // Both cursors can lie within one run with no row between them.
   const rowGroups = rows === 0 ? 0 : index.rowGroups(first, end);
   const direction = after === undefined && query.limit < rows ? 'backward' : 'forward';
   return { runs, first, end, after, before, rows, rowGroups, direction };
@@ -72,7 +72,7 @@ export function shareOf(plan: ScanPlan, rowGroup: RowGroup): RowGroupShare {
   let endRow = 0;
   let units = 0;
   let previous = -2;
-  for (const i of runIndexOf(runs).runsOf(rowGroup, first, end)) {
+  for (const i of indexOfRuns(runs).runsOf(rowGroup, first, end)) {
     const run = runs[i]!;
     const skip = i === first ? rowsUpTo(run, plan.after) : 0;
     const keep = i === end - 1 ? rowsBefore(run, plan.before) : run.rows;
@@ -85,7 +85,7 @@ export function shareOf(plan: ScanPlan, rowGroup: RowGroup): RowGroupShare {
   return { firstRow, endRow, units };
 }
 
-/** The units of a plan in its direction, made one at a time: a query that stops early pays for what it saw. */
+/** The units of a plan in its direction, made one at a time, so that a query that stops early makes only those that it needs. */
 export function* scanUnits(plan: ScanPlan): Generator<ScanUnit> {
   const { runs, first, end } = plan;
   if (plan.direction === 'forward') {
@@ -106,12 +106,12 @@ export function* scanUnits(plan: ScanPlan): Generator<ScanUnit> {
 }
 
 function pushRange(plan: ScanPlan, index: number, ranges: RowRange[]): void {
-  const range = rangeOf(plan, index);
+  const range = rangeOfRun(plan, index);
   if (range !== null) ranges.push(range);
 }
 
 /** The rows of run number `index` of a plan that lie within its bounds; null where none do. */
-export function rangeOf(plan: ScanPlan, index: number): RowRange | null {
+export function rangeOfRun(plan: ScanPlan, index: number): RowRange | null {
   const run = plan.runs[index]!;
   const skip = index === plan.first ? rowsUpTo(run, plan.after) : 0;
   const keep = index === plan.end - 1 ? rowsBefore(run, plan.before) : run.rows;
@@ -124,7 +124,7 @@ export function rangeOf(plan: ScanPlan, index: number): RowRange | null {
   };
 }
 
-/** How many runs `isLeft` holds for: by binary search, since it holds for the first runs and for none behind them. */
+/** How many runs `isLeft` holds for, by binary search: it holds for the first runs up to some run, and for none after that. */
 function countWhile(runs: readonly SnapshotRun[], isLeft: (run: SnapshotRun) => boolean): number {
   let low = 0;
   let high = runs.length;

@@ -1,15 +1,15 @@
 import type { Position } from '../../terms/cursor.js';
 
 export type CompareOp = 'eq' | 'ne' | 'gt' | 'gte' | 'lt' | 'lte';
-/** How a string is compared with what is looked for; all but `exact` by folded case. */
+/** How a string is compared with a text. All but `exact` ignore case. */
 export type NeedleOp = 'exact' | 'like' | 'prefix' | 'suffix';
-/** `ne` is not `exact`, and the others are not the operator that they name. */
+/** `ne` is the opposite of `exact`, and each `not_` operator the opposite of the one that it names. */
 export type StringOp = NeedleOp | 'ne' | 'not_like' | 'not_prefix' | 'not_suffix';
 
 /**
  * One filter, already typed. `field` is a position in the schema. `int` serves `int`, `time` and `bool` fields
- * (`since` is `gte`, `until` is `lt`, both in milliseconds; false is 0, true 1). A `set` matches where one of its members does, which are filters `eq` or
- * `exact` on its field. Null matches none of them.
+ * (`since` is `gte`, `until` is `lt`, both in milliseconds; false is 0, true 1). The members of a `set` are filters `eq` or `exact` on its
+ * field; it matches where one of them does. Null matches none of them.
  */
 export type Predicate =
   | { readonly kind: 'int'; readonly field: number; readonly op: CompareOp; readonly value: bigint }

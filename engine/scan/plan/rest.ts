@@ -5,8 +5,8 @@ const newline = 10;
 const cursorAt = '{"_cursor":"'.length;
 
 /**
- * What a query asks for beyond the rows that have been given, the last of them at `last`. Once rows have been given, the matches that the
- * newest `limit` reached back to are fixed.
+ * The query for the rest of an answer of which `given` rows have been given, the last one at position `last`. It goes forward from there:
+ * the first row that was given has fixed how far back the newest `limit` matches reach.
  */
 export function restOfQuery(query: Query, given: number, last: Position): Query {
   return { ...query, after: last, limit: query.limit - given };

@@ -2,8 +2,8 @@ import type { RowGroup, SnapshotRun } from '../../store/reading/snapshot.js';
 
 const indexes = new WeakMap<readonly SnapshotRun[], RunIndex>();
 
-/** What planning needs to know of a snapshot's runs, found once for all queries that see the same state. */
-export function runIndexOf(runs: readonly SnapshotRun[]): RunIndex {
+/** The index of a snapshot's runs, made once for all queries that see the same state. */
+export function indexOfRuns(runs: readonly SnapshotRun[]): RunIndex {
   let index = indexes.get(runs);
   if (index === undefined) {
     index = new RunIndex(runs);
@@ -14,7 +14,7 @@ export function runIndexOf(runs: readonly SnapshotRun[]): RunIndex {
 
 const noRuns: readonly number[] = [];
 
-/** Sums and places over all runs, so that a plan costs the same however many there are. Runs are named by their index. */
+/** Sums over the runs before each run. With them planning takes about the same time however many runs there are. A run is named by its index. */
 export class RunIndex {
   /** Rows of the runs before each run; one more than there are runs. */
   readonly #rowsBefore: Float64Array;

@@ -2,13 +2,13 @@ import { bufferBytes } from '../../memory/allocator.js';
 import { sharedMemory, type SharedMemory } from '../../memory/shared-memory.js';
 import { answerBytesMax, cellsOfBlock } from '../../terms/limits.js';
 
-/** From one cell to the next: the bytes of a piece, and the slack that kernels want behind them. */
+/** The distance between two cells: the bytes of a piece, and the slack behind it that kernels need. */
 const strideBytes = bufferBytes(answerBytesMax);
 
 /** Cells that lie one behind the other. */
 interface Block {
   readonly address: number;
-  /** Addresses of those that nobody has. */
+  /** Addresses of free cells. */
   readonly free: number[];
 }
 

@@ -2,11 +2,11 @@ import { idleScansMax, lineJobsMax, lineJobsOfAllMax, turnMs, turnPatienceMs } f
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import { throwIfAborted } from '../../store/reading/pace.js';
 
-/** A scan, as those see it that wait for its memory. */
-export interface Idler {
+/** A scan that can be paused, so that others get its memory. */
+export interface PausableScan {
   /** The turn that it has. */
   readonly turn: Turn | null;
-  /** Gives back all that it holds, its turn included, but the piece that its caller has. It goes on when its caller wants the next. */
+  /** Gives back all that it holds, also its turn, but not the piece that its caller has. It goes on when its caller asks for the next piece. */
   pause(): void;
 }
 
@@ -20,7 +20,7 @@ export class Turn {
     this.#turns = turns;
   }
 
-  /** Whether it is somebody else's turn once the lines that are written have been taken. */
+  /** Whether it is to be given back, because others wait and it has lasted long enough. */
   get isOver(): boolean {
     return this.#turns.isWanted && performance.now() - this.#sinceMs >= turnMs;
   }
@@ -38,24 +38,24 @@ interface Waiter {
 }
 
 /**
- * Bounds what long answers take of the memory together, however many there are: lines are written ahead for a few of them at a time, which
- * take turns. One whose client takes nothing for a moment is paused where others wait.
+ * Bounds the memory that all long answers take together: lines are written ahead for only a few of them at a time, which take turns. While
+ * others wait, an answer whose client takes nothing for a moment is paused.
  */
 export class AnswerTurns {
   #free: number;
-  /** Those that have given nothing yet, and the others: served alternately, so that nobody waits long for the first lines. */
+  /** Answers that wait: for their first lines, and for the next ones. They are served alternately, so that first lines come soon. */
   readonly #waiting: Readonly<Record<'first' | 'next', Waiter[]>> = { first: [], next: [] };
   #isForFirst = true;
-  /** Scans whose callers have the word, and since when: the longest first. */
-  readonly #idle = new Map<Idler, number>();
-  /** Turns that will be given back soon, about. */
+  /** Scans whose callers have a piece and have not asked for the next one, and since when. The longest such wait comes first. */
+  readonly #idle = new Map<PausableScan, number>();
+  /** About how many turns scans that were paused will soon give back. */
   #coming = 0;
   #timer: NodeJS.Timeout | undefined;
 
   /** @param threads that write lines */
   constructor(threads: number) {
-    // The lines of one job more are being taken.
-    this.#free = Math.floor(lineJobsOfAllMax / (jobsOfTurn(threads) + 1));
+    // Each turn has one job more, whose lines are being taken.
+    this.#free = Math.floor(lineJobsOfAllMax / (jobsPerTurn(threads) + 1));
   }
 
   /** Whether somebody waits for a turn. */
@@ -67,7 +67,7 @@ export class AnswerTurns {
     return this.#waiting.first.length + this.#waiting.next.length;
   }
 
-  /** A turn; where none is free, once it has come. Who waits holds no memory that others wait for. */
+  /** A turn, or a promise of it where none is free. The caller must hold no memory that others wait for. */
   take(which: 'first' | 'next', signal: AbortSignal | undefined): Turn | Promise<Turn> {
     if (this.#free > 0) {
       this.#free--;
@@ -107,19 +107,19 @@ export class AnswerTurns {
     else waiter.take(new Turn(this));
   }
 
-  /** Tells that the caller of a scan has the word. Of many of these, the one that has had it longest is paused. */
-  idle(scan: Idler): void {
+  /** Says that the caller of a scan has a piece. Where too many callers have one, the scan that has waited longest is paused. */
+  idle(scan: PausableScan): void {
     this.#idle.set(scan, performance.now());
     if (this.#idle.size > idleScansMax) this.#pause(this.#idle.keys().next().value!);
     if (this.isWanted) this.#watch();
   }
 
   /** Tells that a scan goes on, or has ended. */
-  busy(scan: Idler): void {
+  busy(scan: PausableScan): void {
     this.#idle.delete(scan);
   }
 
-  #pause(scan: Idler): void {
+  #pause(scan: PausableScan): void {
     this.#idle.delete(scan);
     scan.pause();
   }
@@ -145,15 +145,15 @@ export class AnswerTurns {
   }
 }
 
-/** Jobs of lines that one answer has under way, and written, at once. */
-export function jobsOfTurn(threads: number): number {
+/** How many jobs of one answer may be under way, or written and not taken. */
+export function jobsPerTurn(threads: number): number {
   return Math.max(1, Math.min(2 * threads, lineJobsMax));
 }
 
 const turnsOfPools = new WeakMap<WorkerPool, AnswerTurns>();
 const turnsWithoutThreads = new AnswerTurns(0);
 
-/** The turns of the answers that these threads write lines of. */
+/** The turns that all answers share whose lines these threads write. */
 export function turnsOf(pool: WorkerPool | undefined): AnswerTurns {
   if (pool === undefined) return turnsWithoutThreads;
   let turns = turnsOfPools.get(pool);

@@ -3,7 +3,7 @@ import type { KernelBlock } from '../../kernels/json-kernel.js';
 import { answerBytesMax, cellsOfBlock, lineArgumentBytes, lineJobRowGroupsMax } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
 import { answerCells } from './answer-cells.js';
-import { jobsOfTurn, type AnswerTurns, type Turn } from './answer-turns.js';
+import { jobsPerTurn, type AnswerTurns, type Turn } from './answer-turns.js';
 import { BulkSource, type BulkFields, type HeldColumns } from './bulk-source.js';
 import { jsonColumns, jsonKeys } from './json-columns.js';
 import { makeLineTable, type Piece } from './json-lines.js';
@@ -35,9 +35,9 @@ export interface BulkWork extends ScanWork {
 }
 
 /**
- * Writes the matches of row groups on several threads at once, when it is this answer's turn. Jobs of a few pieces are begun ahead of the
- * one whose lines are taken, over row groups: those that have few matches go along with others in one job. So that a client who takes
- * them slowly holds no more memory than theirs, the columns are let go as soon as no thread reads them.
+ * Writes the matches of row groups on several threads at once, when it is this answer's turn. A job writes a few pieces. Row groups with few
+ * matches share a job. Some jobs are begun ahead of the one whose lines are taken. Columns are let go as soon as no thread reads them, so
+ * that a slow client holds the memory of its lines and no more.
  */
 export class BulkLines {
   readonly #fields: BulkFields;
@@ -65,7 +65,7 @@ export class BulkLines {
     this.#jobBytes = cellsOfBlock * pieceBytes;
     this.#space = space;
     this.#work = work;
-    this.#jobsMax = jobsOfTurn(work.threads.count);
+    this.#jobsMax = jobsPerTurn(work.threads.count);
   }
 
   /** Kept while any line that was written has not been taken. */
@@ -143,7 +143,7 @@ export class BulkLines {
     }
   }
 
-  /** Whether it is this answer's turn. Waited for once nothing is held that others wait for; before that it is not when it is over. */
+  /** Takes a turn where this answer has none. False where its turn is over and it still holds lines, which have to be taken first. */
   *#takeTurn(): Steps<never, boolean> {
     if (this.#turn?.isOver === true) {
       if (this.#jobs.length > 0 || this.#isGiving) return false;
@@ -161,7 +161,7 @@ export class BulkLines {
       this.#turn = yield* settled(taking);
     } finally {
       onTurn?.(false);
-      // One that comes after the end is somebody else's.
+      // A turn that comes after the answer has ended is given back.
       if (this.#turn === null)
         taking.then(
           (turn) => turn.release(),
@@ -176,7 +176,7 @@ export class BulkLines {
     this.#turn = null;
   }
 
-  /** Whether the rows that come first are to be handed over later, while others come. */
+  /** Whether to wait with the first rows until further ones can share their job. */
   #mayWait(source: BulkSource, left: number): boolean {
     if (!source.isRead) return this.#sources.length <= left;
     // A thread that has nothing else to do gets as many as there are; otherwise further row groups can go along with few rows.

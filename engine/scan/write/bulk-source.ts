@@ -19,7 +19,7 @@ const frameBytes = 32;
 /** The columns of a row group, for as long as they are held. */
 export interface HeldColumns {
   readonly columns: readonly Column[];
-  /** They as threads are told of them; null where not all of them lie in the kernels' memory. */
+  /** What describes them to threads; null where not all of them lie in the kernels' memory. */
   readonly block: KernelBlock | null;
   /** About how long a line is. */
   readonly lineBytes: number;
@@ -126,7 +126,7 @@ export class BulkSource {
   }
 }
 
-/** What the columns of row groups were held as last, by the first of them: the pool gives each query the same. */
+/** What was made of the columns of a row group last, by its first column. Column objects stay the same while they are in memory. */
 const heldLast = new WeakMap<Column, { readonly keys: JsonKeys; readonly held: HeldColumns }>();
 
 function heldColumns({ keys, schema }: BulkFields, columns: readonly Column[]): HeldColumns {

@@ -27,13 +27,13 @@ export interface LinesJob {
 }
 
 /** A piece and its rows: how long it is where it lies in the next of the cells, or itself. */
-export interface PieceThere {
+export interface WrittenPiece {
   readonly piece: number | Uint8Array;
   readonly rows: number;
 }
 
 /** Writes rows as JSON Lines, in pieces: the work of `linesTask`. */
-export function work(job: LinesJob): Finished<readonly PieceThere[]> {
+export function work(job: LinesJob): Finished<readonly WrittenPiece[]> {
   const { blocks, columnCount, fixedBytes, memoryBytes, scratch, cells, parts, pieceBytes } = job;
   const memory = foreignMemory(scratch);
   const space = new CellSpace(memory, cells);
@@ -58,7 +58,7 @@ export function work(job: LinesJob): Finished<readonly PieceThere[]> {
 }
 
 /** Has rows written as JSON Lines. */
-export const linesTask: Task<LinesJob, readonly PieceThere[]> = {
+export const linesTask: Task<LinesJob, readonly WrittenPiece[]> = {
   module: builtModule(import.meta.url),
   work,
 };

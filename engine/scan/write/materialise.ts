@@ -68,7 +68,7 @@ export class Materialiser {
   /** The lines that are left, as a piece, where there are any. */
   *finish(): Steps<Uint8Array> {
     const piece = this.#lines.take();
-    // A caller that takes its time keeps no memory from others.
+    // While the caller has the piece, the columns are not kept in memory.
     this.close();
     if (piece === null) return;
     this.#work.stats.rowsReturned += piece.rows;

@@ -5,7 +5,7 @@ import type { Schema } from '../../terms/schema.js';
 import { jsonColumns, jsonKeys } from './json-columns.js';
 import { JsonLines, makeLineTable, type LineTable } from './json-lines.js';
 import type { PieceSpace } from './piece-space.js';
-import { planScan, rangeOf, type RowRange, type ScanPlan } from '../plan/plan.js';
+import { planScan, rangeOfRun, type RowRange, type ScanPlan } from '../plan/plan.js';
 import type { Query, ScanStats } from '../plan/query.js';
 import type { RowGroup, Snapshot } from '../../store/reading/snapshot.js';
 
@@ -27,15 +27,15 @@ const tables = new WeakMap<readonly Column[], PageTable>();
 
 const noLines = new Uint8Array(0);
 
-/** Whether a query may be answered by a page: it asks for a few rows, whatever they are. */
-export function isForPage({ limit, predicates }: Query): boolean {
+/** Whether a query asks for a few rows and has no filter. */
+export function isPageQuery({ limit, predicates }: Query): boolean {
   return predicates.length === 0 && Number.isInteger(limit) && limit > 0 && limit <= pageRowsMax;
 }
 
 /**
- * The whole answer to a query that `isForPage`, where its rows are in memory, in one go: who looks at the end of a log, or
- * turns its pages, mostly asks for that. Nothing is looked for, held or waited for, so that what goes with it needs not be made.
- * Empty where there are no rows; null where some are not in memory, or they don't fit one piece. Statistics are only then untouched.
+ * The whole answer to a query that `isPageQuery`, in one go, where its rows are in memory. Most requests for the end of a log, or for the
+ * pages before it, are of this kind. Nothing is filtered, pinned or waited for, and so none of the objects for that is made. Empty where
+ * there are no rows. Null, with the statistics untouched, where some rows are not in memory or don't fit one piece.
  */
 export function writePage(
   { runs, schema }: Pick<Snapshot, 'runs' | 'schema'>,
@@ -44,7 +44,7 @@ export function writePage(
   space: PieceSpace,
 ): Uint8Array | null {
   const { limit } = query;
-  assert(isForPage(query), 'a page has a few rows, whatever they are');
+  assert(isPageQuery(query), 'a page has a few rows, whatever they are');
   const startMs = performance.now();
   const plan = planScan(runs, query);
   const parts = pageParts(plan, Math.min(limit, plan.rows), schema);
@@ -69,7 +69,7 @@ function pageParts(plan: ScanPlan, rows: number, schema: Schema): PagePart[] | n
   const step = isForward ? 1 : -1;
   let left = rows;
   for (let i = isForward ? plan.first : plan.end - 1; left > 0; i += step) {
-    const range = rangeOf(plan, i);
+    const range = rangeOfRun(plan, i);
     if (range === null) continue;
     const { rowGroup } = plan.runs[i]!;
     const page = tableOf(rowGroup, schema);

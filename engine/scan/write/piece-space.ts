@@ -22,7 +22,7 @@ export class LentSpace implements PieceSpace {
   #freeLent: () => void = nothingToFree;
 
   open(sizeBytes: number): Uint8Array {
-    // Larger than needed it stays only if that is not much: a room for one long line is not kept.
+    // A room more than twice as large, made for one long line, is not used again.
     const known = this.#room;
     if (known !== undefined && known.length >= sizeBytes && known.length <= 2 * sizeBytes)
       return known.subarray(0, sizeBytes);
@@ -103,7 +103,7 @@ export class CellSpace implements PieceSpace {
       this.filled++;
       return piece;
     }
-    // What moves between threads takes its whole buffer along: a small part of one goes alone.
+    // A message moves the whole buffer: of a buffer that is mostly unused, the piece alone is copied.
     return piece.length * 2 < piece.buffer.byteLength ? copyOf(piece) : piece;
   }
 }
