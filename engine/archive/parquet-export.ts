@@ -1,5 +1,5 @@
 import type { AgentStore } from './archive.js';
-import { gatherBatch, sliceBatch, wholeBatches } from '../columns/take.js';
+import { sliceBatch, wholeBatches } from '../columns/take.js';
 import type { RecordBatch } from '../columns/column.js';
 import { exportRunsMax, rowGroupBytesMax, rowGroupRowsMax, segmentRowGroupsMax } from '../terms/limits.js';
 import type { Query } from '../scan/plan/query.js';
@@ -113,8 +113,7 @@ class ExportFiles {
     if (this.#pendingRows === 0) return;
     const name = this.nameOf(this.#names.length);
     this.#writer ??= await SegmentWriter.create(this.directory, name, this.schema, { codec: this.codec });
-    const rows = gatherBatch(wholeBatches(this.#pending), this.schema);
-    await this.#writer.appendRowGroup(rows.columns, rows.length);
+    await this.#writer.appendRowGroup(wholeBatches(this.#pending));
     this.#pending = [];
     this.#pendingRows = 0;
     this.#pendingBytes = 0;

@@ -78,30 +78,3 @@ export function numberWords(
   scratch.take(firstRowsAt, firstRows, 0, distinct);
   return distinct;
 }
-
-/**
- * Renumbers codes that come from another dictionary in the order of their first row, leaving out what no row uses.
- * `entries` is that dictionary's size; codes go to `renumbered`, the old code of each new one to `oldCodes`. Returns
- * the number of entries in use.
- */
-export function renumberCodes(
-  codes: Uint8Array | Uint16Array,
-  count: number,
-  entries: number,
-  renumbered: Uint16Array,
-  oldCodes: Uint32Array,
-): number {
-  const newCodes = new Int32Array(entries).fill(-1);
-  let used = 0;
-  for (let row = 0; row < count; row++) {
-    const old = codes[row]!;
-    let code = newCodes[old]!;
-    if (code < 0) {
-      oldCodes[used] = old;
-      code = used++;
-      newCodes[old] = code;
-    }
-    renumbered[row] = code;
-  }
-  return used;
-}

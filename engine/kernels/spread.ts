@@ -15,20 +15,6 @@ export function gatherWords(halves: Int32Array, bits: Uint8Array, rows: number, 
   return present;
 }
 
-/** Copies the codes of the present rows. Returns how many there are. */
-export function gatherCodes(
-  codes: Uint8Array | Uint16Array,
-  bits: Uint8Array,
-  rows: number,
-  target: Uint8Array | Uint16Array,
-): number {
-  let present = 0;
-  for (let row = 0; row < rows; row++) {
-    if ((bits[row >> 3]! & (1 << (row & 7))) !== 0) target[present++] = codes[row]!;
-  }
-  return present;
-}
-
 /**
  * Moves `present` values (8 bytes each, as halves) from the front of `halves` to the slots of their rows, from the last
  * to the first, and writes 0 to those of the nulls.

@@ -1,15 +1,15 @@
 import * as zlib from 'node:zlib';
 import * as zstdWasm from '@bokuweb/zstd-wasm';
-import { lz4BytesMax, lz4Compress, lz4Decompress } from '../kernels/lz4.js';
+import { lz4Compress, lz4Decompress } from '../kernels/lz4.js';
 
-/** Compresses pages. The result is valid until the next call; it may lie in `room`, where one is given. */
-export type Compress = (bytes: Uint8Array, room?: Uint8Array) => Uint8Array;
+/** Compresses a page. The result may lie in `room`, which has `lz4BytesMax` bytes for it. */
+export type Compress = (bytes: Uint8Array, room: Uint8Array) => Uint8Array;
 
 /** Decompresses a page that fills `target` exactly; false when the input is malformed or of another length. */
 export type Decompress = (bytes: Uint8Array, target: Uint8Array) => boolean;
 
 /** Higher levels make random ids larger, and cost ten times the time for 8 % of the rest. */
-const zstdLevelDefault = 1;
+const zstdLevel = 1;
 
 /** The part of node:zlib that Node has from 22.15 on. */
 interface NodeZstd {
@@ -34,31 +34,20 @@ async function prepareCodec(codec: Codec): Promise<void> {
   await wasmReady;
 }
 
-/** The compressor of `codec`, ready to be called. `level` is ZSTD's; LZ4 has none. */
-export async function openCompressor(codec: Codec, level: number = zstdLevelDefault): Promise<Compress> {
+/** The compressor of `codec`, ready to be called. */
+export async function openCompressor(codec: Codec): Promise<Compress> {
   await prepareCodec(codec);
-  switch (codec) {
-    case 'lz4':
-      return lz4Compressor();
-    case 'zstd':
-      return (bytes) =>
-        nodeZstd === null
-          ? zstdWasm.compress(bytes, level)
-          : nodeZstd.zstdCompressSync(bytes, {
-              params: { [compressionLevelParameter]: level },
-              pledgedSrcSize: bytes.length,
-            });
-  }
+  return codec === 'lz4' ? compressLz4 : compressZstd;
 }
 
-function lz4Compressor(): Compress {
-  let target = new Uint8Array(0);
-  return (bytes, room) => {
-    const bytesMax = lz4BytesMax(bytes.length);
-    if (room !== undefined && room.length >= bytesMax) return room.subarray(0, lz4Compress(bytes, room));
-    if (target.length < bytesMax) target = new Uint8Array(bytesMax);
-    return target.subarray(0, lz4Compress(bytes, target));
-  };
+function compressLz4(bytes: Uint8Array, room: Uint8Array): Uint8Array {
+  return room.subarray(0, lz4Compress(bytes, room));
+}
+
+function compressZstd(bytes: Uint8Array): Uint8Array {
+  if (nodeZstd === null) return zstdWasm.compress(bytes, zstdLevel);
+  const params = { [compressionLevelParameter]: zstdLevel };
+  return nodeZstd.zstdCompressSync(bytes, { params, pledgedSrcSize: bytes.length });
 }
 
 /** The decompressor of `codec`, ready to be called. */

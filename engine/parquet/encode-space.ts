@@ -1,6 +1,7 @@
 import { bufferBytes } from '../memory/allocator.js';
+import { deltaBytesMax } from '../kernels/delta.js';
 import { lz4BytesMax } from '../kernels/lz4.js';
-import type { Room } from '../memory/room.js';
+import { heapRoom, type Room } from '../memory/room.js';
 import { keptScratchBytes, withKeptScratch } from '../memory/scratch.js';
 
 /** What kernels need beside copies of the values while a chunk is encoded: tables, codes, bitmaps. */
@@ -37,29 +38,40 @@ export class EncodeSpace {
   };
 }
 
-/** What `withEncodeSpace` asks for, with what the calls of kernels need beside it. */
-export function encodeSpaceBytes(valueBytes: number, pageBytes: number): number {
-  return keptScratchBytes(keptSpaceBytes(valueBytes, pageBytes), valueBytes + callBytesMax);
+/** Memory of the heap for encoding chunks of up to `rows` rows, whose values are 8 bytes each and lie elsewhere. */
+export function heapEncodeSpace(rows: number): EncodeSpace {
+  return new EncodeSpace(null, pageBytesMax(rows * 8, rows), heapRoom);
 }
 
-function keptSpaceBytes(valueBytes: number, pageBytes: number): number {
+/** What `withEncodeSpace` asks for, with what the calls of kernels need beside it. */
+export function encodeSpaceBytes(valueBytes: number, rows: number): number {
+  return keptScratchBytes(keptSpaceBytes(valueBytes, rows), valueBytes + callBytesMax);
+}
+
+/** What the values need in any encoding. */
+function pageBytesMax(valueBytes: number, rows: number): number {
+  return valueBytes + deltaBytesMax(rows);
+}
+
+function keptSpaceBytes(valueBytes: number, rows: number): number {
+  const pageBytes = pageBytesMax(valueBytes, rows);
   // The values of a string column are two buffers.
   const keptBytes = bufferBytes(valueBytes) + 2 * bufferBytes(0) + bufferBytes(pageBytes);
   return keptBytes + bufferBytes(lz4BytesMax(pageBytes));
 }
 
 /**
- * Has `encode` work with memory for values of `valueBytes` and pages of `pageBytes`. What it returns must not lie in there,
+ * Has `encode` work with memory for `rows` values of `valueBytes` and pages of them. What it returns must not lie in there,
  * but in memory that `output` gives.
  */
 export function withEncodeSpace<T>(
   valueBytes: number,
-  pageBytes: number,
+  rows: number,
   output: Room,
   encode: (space: EncodeSpace) => T,
 ): T {
-  const sizeBytes = keptSpaceBytes(valueBytes, pageBytes);
+  const sizeBytes = keptSpaceBytes(valueBytes, rows);
   return withKeptScratch(sizeBytes, valueBytes + callBytesMax, (kept) =>
-    encode(new EncodeSpace(kept, pageBytes, output)),
+    encode(new EncodeSpace(kept, pageBytesMax(valueBytes, rows), output)),
   );
 }

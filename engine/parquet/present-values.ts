@@ -1,36 +1,19 @@
-import {
-  type BytesColumn,
-  type Column,
-  halvesOf,
-  numberColumn,
-  type PlainColumn,
-} from '../columns/column.js';
+import { type BytesColumn, halvesOf, numberColumn, type PlainColumn } from '../columns/column.js';
 import { takeColumn } from '../columns/take.js';
 import { listRange } from '../kernels/bitmap.js';
-import { gatherCodes, gatherWords } from '../kernels/spread.js';
+import { gatherWords } from '../kernels/spread.js';
 import { countOnes } from '../kernels/validity.js';
 
 /** The column with its nulls left out: what a page stores. `validity` is null and `length` the number of present rows. */
-export function presentValues(column: Column): Column {
+export function presentValues(column: PlainColumn): PlainColumn {
   const bits = column.validity;
   if (bits === null) return column;
   const present = countOnes(bits, column.length);
   if (present === column.length) return { ...column, validity: null };
-  switch (column.kind) {
-    case 'int64':
-    case 'float64': {
-      const halves = new Int32Array(present * 2);
-      gatherWords(halvesOf(column.values), bits, column.length, halves);
-      return numberColumn(column.kind, present, halves.buffer, 0, null);
-    }
-    case 'bytes':
-      return presentStrings(column, bits, present);
-    case 'dictionary': {
-      const codes = column.codes instanceof Uint8Array ? new Uint8Array(present) : new Uint16Array(present);
-      gatherCodes(column.codes, bits, column.length, codes);
-      return { ...column, codes, length: present, validity: null };
-    }
-  }
+  if (column.kind === 'bytes') return presentStrings(column, bits, present);
+  const halves = new Int32Array(present * 2);
+  gatherWords(halvesOf(column.values), bits, column.length, halves);
+  return numberColumn(column.kind, present, halves.buffer, 0, null);
 }
 
 function presentStrings(column: BytesColumn, bits: Uint8Array, present: number): PlainColumn {

@@ -1,23 +1,17 @@
 import { assert } from '../terms/assert.js';
-import {
-  type BytesColumn,
-  type DictionaryColumn,
-  halvesOf,
-  type Int64Column,
-  type PlainColumn,
-} from '../columns/column.js';
+import { type BytesColumn, halvesOf, type Int64Column, type PlainColumn } from '../columns/column.js';
 import { takeColumn } from '../columns/take.js';
 import { dictionaryEntriesMax, rowGroupRowsMax } from '../terms/limits.js';
 import { codeBits, packCodes } from '../kernels/bit-packing.js';
 import { copyBytes as copyArray } from '../kernels/copy.js';
-import { deltaBytesMax, encodeDelta } from '../kernels/delta.js';
-import { numberBytes, numberWords, renumberCodes } from '../kernels/dictionary.js';
+import { encodeDelta } from '../kernels/delta.js';
+import { numberBytes, numberWords } from '../kernels/dictionary.js';
 import { encodePlainStrings } from '../kernels/plain-strings.js';
 
 /** A column as its distinct values, in the order of their first row, and a code for each row. */
-export interface NumberedColumn {
+export interface DistinctValues {
   readonly entries: PlainColumn;
-  /** Valid until the next column is numbered. */
+  /** Valid until those of the next column are found. */
   readonly codes: Uint16Array;
   readonly rows: number;
 }
@@ -28,14 +22,10 @@ const distinctShareMax = 0.4;
 const codes = new Uint16Array(rowGroupRowsMax);
 const firstRows = new Uint32Array(dictionaryEntriesMax);
 
-function entriesMaxOf(rows: number): number {
-  return Math.max(1, Math.min(dictionaryEntriesMax, Math.ceil(rows * distinctShareMax)));
-}
-
-/** Finds the distinct values of a column without nulls; null when there are too many to pay. */
-export function numberColumn(column: PlainColumn): NumberedColumn | null {
+/** Finds the distinct values of a column without nulls; null when there are too many for a dictionary to pay. */
+export function distinctValues(column: PlainColumn): DistinctValues | null {
   const rows = column.length;
-  const entriesMax = entriesMaxOf(rows);
+  const entriesMax = Math.max(1, Math.min(dictionaryEntriesMax, Math.ceil(rows * distinctShareMax)));
   const distinct =
     column.kind === 'bytes'
       ? numberBytes(column.bytes, column.offsets, rows, entriesMax, codes, firstRows)
@@ -43,21 +33,9 @@ export function numberColumn(column: PlainColumn): NumberedColumn | null {
   return distinct < 0 ? null : { entries: takeColumn(column, firstRows.subarray(0, distinct)), codes, rows };
 }
 
-/** Reuses a dictionary, without the entries that no row has; null when too many are left to pay. */
-export function renumberColumn(column: DictionaryColumn): NumberedColumn | null {
-  const used = renumberCodes(column.codes, column.length, column.values.length, codes, firstRows);
-  if (used > entriesMaxOf(column.length)) return null;
-  return { entries: takeColumn(column.values, firstRows.subarray(0, used)), codes, rows: column.length };
-}
-
 /** Bytes of the first `rows` strings. */
 function contentBytes(column: BytesColumn, rows: number): number {
   return column.offsets[rows]! - column.offsets[0]!;
-}
-
-/** Bytes that the first `rows` values may need in any encoding. */
-export function encodedBytesMax(column: PlainColumn, rows: number): number {
-  return deltaBytesMax(rows) + (column.kind === 'bytes' ? contentBytes(column, rows) : 0);
 }
 
 /** PLAIN: the values one behind another, strings with their length (4 bytes, little-endian) before them. Returns the end. */
@@ -91,15 +69,15 @@ export function encodeDeltaLengths(column: BytesColumn, rows: number, target: Ui
 }
 
 /** RLE_DICTIONARY: the width of the codes, then one run. Returns the end. */
-export function encodeCodes(numbered: NumberedColumn, target: Uint8Array): number {
-  const { rows } = numbered;
+export function encodeCodes(distinct: DistinctValues, target: Uint8Array): number {
+  const { rows } = distinct;
   assert(rows > 0, 'a dictionary has rows');
-  const width = codeBits(numbered.entries.length);
+  const width = codeBits(distinct.entries.length);
   target[0] = width;
   // Codes without bits can't be packed: a repeated run of them has a length and no bytes.
   if (width === 0) return writeVarint(rows * 2, target, 1);
   const at = writeVarint((Math.ceil(rows / 8) << 1) | 1, target, 1);
-  return packCodes(numbered.codes, rows, width, target, at);
+  return packCodes(distinct.codes, rows, width, target, at);
 }
 
 function writeVarint(value: number, target: Uint8Array, at: number): number {

@@ -291,9 +291,6 @@ export const workerFileBytesMin = 2 * 1024 * 1024;
 /** Larger files are decoded in larger pieces: there are enough of them for all threads, and each piece costs a trip. */
 export const largeFileBytesMin = 64 * 1024 * 1024;
 
-/** Buffers for encoding row groups up to this size stay for the next one; those of larger ones are freed. */
-export const encoderKeptBytesMax = 48 * 1024 * 1024;
-
 /**
  * Segments get ZSTD once their day is this long past, unless configured otherwise: what is asked for again and again is of
  * the last days and stays LZ4, which decodes several times as fast; what lies longer is read rarely and gets a third smaller.

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { wholeBatches } from '../../engine/columns/take.js';
 import { columnValue, type Column } from '../../engine/columns/column.js';
 import { DamageError } from '../../engine/terms/errors.js';
 import { batchFromRows, type Value } from '../../engine/columns/rows.js';
@@ -283,13 +284,10 @@ describe('reading', () => {
 describe('writing', () => {
   test('goes on after a pause', async () => {
     const directory = new MemoryDirectory();
-    const writer = await SegmentWriter.create(directory, 'a.parquet', mixedSchema, {
-      codec: 'zstd',
-      level: 3,
-    });
+    const writer = await SegmentWriter.create(directory, 'a.parquet', mixedSchema, { codec: 'zstd' });
     const batches = [mixedRows(300, 1), mixedRows(200, 2)].map((rows) => batchFromRows(mixedSchema, rows));
     for (const batch of batches) {
-      await writer.appendRowGroup(batch.columns, batch.length);
+      await writer.appendRowGroup(wholeBatches([batch]));
       await writer.pause();
     }
     const written = await writer.finish(sampleRuns(500), 7);
@@ -304,7 +302,7 @@ describe('writing', () => {
     const directory = new MemoryDirectory();
     const writer = await SegmentWriter.create(directory, 'a.parquet', mixedSchema, { codec: 'lz4' });
     const batch = batchFromRows(mixedSchema, mixedRows(10));
-    await writer.appendRowGroup(batch.columns, batch.length);
+    await writer.appendRowGroup(wholeBatches([batch]));
     await expect(
       SegmentWriter.create(directory, 'a.parquet', mixedSchema, { codec: 'lz4' }),
     ).rejects.toMatchObject({
@@ -320,9 +318,9 @@ test('a disk that fails or is full at any step leaves an error and no file', asy
   const seal = async (directory: MemoryDirectory): Promise<void> => {
     const writer = await SegmentWriter.create(directory, 'a.parquet', mixedSchema, { codec: 'lz4' });
     try {
-      await writer.appendRowGroup(batch.columns, batch.length);
+      await writer.appendRowGroup(wholeBatches([batch]));
       await writer.pause();
-      await writer.appendRowGroup(batch.columns, batch.length);
+      await writer.appendRowGroup(wholeBatches([batch]));
       await writer.finish(sampleRuns(200), 1);
     } catch (error) {
       await writer.abort();

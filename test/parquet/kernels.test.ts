@@ -6,7 +6,9 @@ import { decodeDelta, deltaBytesMax, encodeDelta } from '../../engine/kernels/de
 import { lz4BytesMax, lz4Compress, lz4Decompress } from '../../engine/kernels/lz4.js';
 import { decodeLevels, encodeLevels, levelBytesMax } from '../../engine/kernels/validity.js';
 import { decodeChunk } from '../../engine/parquet/chunk-decoder.js';
-import { ChunkEncoder } from '../../engine/parquet/chunk-encoder.js';
+import { encodeChunk } from '../../engine/parquet/chunk-encoder.js';
+import { heapEncodeSpace } from '../../engine/parquet/encode-space.js';
+import { plainColumn } from '../../engine/columns/take.js';
 import { openCompressor, openDecompressor, zstdContentBytes } from '../../engine/parquet/compression.js';
 import type { ColumnContent } from '../../engine/parquet/footer.js';
 import { readFooter } from '../../engine/parquet/footer-reader.js';
@@ -79,7 +81,7 @@ test('ZSTD frames say how much they hold', async () => {
   const decompress = await openDecompressor('zstd');
   for (const length of [1, 255, 256, 65_791, 65_792, 1_000_000]) {
     const source = Uint8Array.from({ length }, (_, i) => (i * i) >> 7);
-    const frame = compress(source).slice();
+    const frame = compress(source, new Uint8Array(0)).slice();
     expect(zstdContentBytes(frame)).toBe(length);
     const target = new Uint8Array(length);
     expect(decompress(frame, target)).toBe(true);
@@ -211,11 +213,17 @@ describe('malformed bytes that a checksum did not catch', () => {
 
   test('a column chunk is an error or a column, never a hang or another failure', async () => {
     const batch = batchFromRows(mixedSchema, mixedRows(300));
-    const encoder = new ChunkEncoder(await openCompressor('lz4'));
+    const compress = await openCompressor('lz4');
     const decompress = await openDecompressor('lz4');
     const chunks = mixedSchema.fields.map((field, i) => ({
       content: field.type as ColumnContent,
-      bytes: encoder.encode(batch.columns[i]!, field.type === 'time' ? 'ascending' : 'any', true).bytes,
+      bytes: encodeChunk(
+        plainColumn(batch.columns[i]!),
+        field.type === 'time' ? 'ascending' : 'any',
+        true,
+        compress,
+        heapEncodeSpace(64 * 1024),
+      ).bytes,
     }));
     fc.assert(
       fc.property(fc.nat({ max: chunks.length - 1 }), edits, (which, list) => {

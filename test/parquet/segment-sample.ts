@@ -1,4 +1,5 @@
 import { positionToInt64 } from '../../engine/terms/cursor.js';
+import { wholeBatches } from '../../engine/columns/take.js';
 import type { Value } from '../../engine/columns/rows.js';
 import { heapRoom } from '../../engine/memory/room.js';
 import { ColumnLease } from '../../engine/store/reading/column-lease.js';
@@ -40,7 +41,7 @@ export async function sealBatches(
   const writer = await SegmentWriter.create(directory, path, schema, { codec });
   let rows = 0;
   for (const batch of batches) {
-    await writer.appendRowGroup(batch.columns, batch.length);
+    await writer.appendRowGroup(wholeBatches([batch]));
     rows += batch.length;
   }
   const written = await writer.finish(runs ?? sampleRuns(rows), 1);

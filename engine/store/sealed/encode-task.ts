@@ -2,8 +2,7 @@ import { RangeArrays } from '../../memory/array-space.js';
 import { arraysOf, type RecordBatch } from '../../columns/column.js';
 import { leaseMemory } from '../../memory/memory-lease.js';
 import { foreignMemory, workingOn, type MemoryRange } from '../../memory/shared-memory.js';
-import { encoderKeptBytesMax, workerRowsMin } from '../../terms/limits.js';
-import { ChunkEncoder } from '../../parquet/chunk-encoder.js';
+import { workerRowsMin } from '../../terms/limits.js';
 import { unpackBatch } from '../../columns/packed-batch.js';
 import { type Codec, openCompressor } from '../../parquet/compression.js';
 import { heapRoom, type Room } from '../../memory/room.js';
@@ -11,8 +10,7 @@ import type { Schema } from '../../terms/schema.js';
 import type { InOrder } from '../../workers/in-order.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
-import { batchBytes } from '../../columns/column.js';
-import { encodeSlices, encodingBytesMax, type EncodedRowGroup } from './row-group-encoder.js';
+import { encodeRowGroup, encodingBytesMax, type EncodedRowGroup } from './row-group-encoder.js';
 import { gatheredBytesMax, type RowSlices } from '../../columns/take.js';
 
 interface EncodeJob {
@@ -32,27 +30,13 @@ export interface LentRowGroup {
   free(): void;
 }
 
-/** The encoder of the last job, whose buffers serve the next: they are as large as its columns. */
-let kept: { readonly codec: Codec; readonly encoder: ChunkEncoder } | undefined;
-
-async function encoderOf(codec: Codec, sizeBytes: number): Promise<ChunkEncoder> {
-  if (kept?.codec === codec) return kept.encoder;
-  const encoder = new ChunkEncoder(await openCompressor(codec));
-  if (sizeBytes <= encoderKeptBytesMax) kept = { codec, encoder };
-  return encoder;
-}
-
 /** Encodes a row group: the work of `encodeOnPool`. */
 export async function work(job: EncodeJob): Promise<Finished<EncodedRowGroup>> {
   const { schema, codec, lent, space } = job;
   const slices = lent === null ? job.slices : seenFromHere(job.slices, lent);
-  const sizeBytes = slices.pages.reduce((sum, page) => sum + batchBytes(page), 0);
-  if (sizeBytes > encoderKeptBytesMax) kept = undefined;
-  const encoder = await encoderOf(codec, sizeBytes);
-  const result =
-    space === null
-      ? encodeSlices(encoder, schema, slices, heapRoom)
-      : encodeWithin(space, (output) => encodeSlices(encoder, schema, slices, output));
+  const compress = await openCompressor(codec);
+  const encode = (output: Room): EncodedRowGroup => encodeRowGroup(schema, slices, compress, output);
+  const result = space === null ? encode(heapRoom) : encodeWithin(space, encode);
   const chunks = result.chunks.map(({ bytes }) => bytes);
   const filters = result.gramFilters.map(({ filter }) => filter.bytes);
   return { result, transfer: buffersOf([...chunks, ...filters]) };

@@ -1,9 +1,12 @@
 import { crc32 } from 'node:zlib';
 import { assert } from '../../terms/assert.js';
-import type { Column } from '../../columns/column.js';
+import type { PlainColumn } from '../../columns/column.js';
+import type { RowSlices } from '../../columns/take.js';
+import { heapRoom } from '../../memory/room.js';
 import { rowGroupRowsMax, segmentRowGroupsMax } from '../../terms/limits.js';
-import { ChunkEncoder, type EncodedChunk } from '../../parquet/chunk-encoder.js';
-import { type Codec, openCompressor } from '../../parquet/compression.js';
+import { encodeChunk, type EncodedChunk } from '../../parquet/chunk-encoder.js';
+import { type Codec, type Compress, openCompressor } from '../../parquet/compression.js';
+import { heapEncodeSpace } from '../../parquet/encode-space.js';
 import { cursorColumn, type ChunkPlace, type FileColumn } from '../../parquet/footer.js';
 import { writeFooter } from '../../parquet/footer-writer.js';
 import { magic, tailBytes } from '../../parquet/format.js';
@@ -16,12 +19,6 @@ import type { Run, SegmentFacts } from '../manifest/manifest.js';
 import { encodeRowGroup, type EncodedRowGroup } from './row-group-encoder.js';
 import { encodeHeader, headerBytesOf, rowGroupChecksum } from './segment-header.js';
 import { writeMetadata, type GramFilterPlace } from './segment-metadata.js';
-
-export interface SegmentWriterOptions {
-  readonly codec: Codec;
-  /** ZSTD level; 1 by default. */
-  readonly level?: number;
-}
 
 /** What the manifest says of a segment, but for what only its publisher knows. */
 export type WrittenSegment = Omit<SegmentFacts, 'schemaVersion'>;
@@ -46,9 +43,8 @@ export class SegmentWriter {
   readonly #directory: Directory;
   readonly #path: string;
   readonly #schema: Schema;
-  readonly #options: SegmentWriterOptions;
-  /** Null until it is needed: its buffers are as large as the largest column. */
-  #encoder: ChunkEncoder | null = null;
+  readonly #codec: Codec;
+  readonly #compress: Compress;
   /** Null while paused and once finished or aborted. */
   #file: WritableFile | null;
   #state: 'writing' | 'ended' = 'writing';
@@ -62,13 +58,15 @@ export class SegmentWriter {
     directory: Directory,
     path: string,
     schema: Schema,
-    options: SegmentWriterOptions,
+    codec: Codec,
+    compress: Compress,
     file: WritableFile,
   ) {
     this.#directory = directory;
     this.#path = path;
     this.#schema = schema;
-    this.#options = options;
+    this.#codec = codec;
+    this.#compress = compress;
     this.#file = file;
     this.#headerBytes = headerBytesOf(schema);
   }
@@ -78,10 +76,11 @@ export class SegmentWriter {
     directory: Directory,
     path: string,
     schema: Schema,
-    options: SegmentWriterOptions,
+    { codec }: { readonly codec: Codec },
   ): Promise<SegmentWriter> {
+    const compress = await openCompressor(codec);
     const file = await directory.create(path);
-    const writer = new SegmentWriter(directory, path, schema, options, file);
+    const writer = new SegmentWriter(directory, path, schema, codec, compress, file);
     try {
       await writer.#write(magic);
       writer.#position += writer.#headerBytes;
@@ -98,8 +97,8 @@ export class SegmentWriter {
   }
 
   /** Writes 1 to `rowGroupRowsMax` rows, without their positions. The columns are those of the schema, in its order. */
-  async appendRowGroup(columns: readonly Column[], rows: number): Promise<void> {
-    await this.writeRowGroup(encodeRowGroup(await this.#openEncoder(), this.#schema, columns, rows));
+  async appendRowGroup(slices: RowSlices): Promise<void> {
+    await this.writeRowGroup(encodeRowGroup(this.#schema, slices, this.#compress, heapRoom));
   }
 
   /** Writes a row group that was encoded for this segment's schema and codec. */
@@ -140,11 +139,10 @@ export class SegmentWriter {
     await this.#write(bytes);
   }
 
-  /** Closes the file and frees the buffers until the next call, so that many unfinished segments take little. */
+  /** Closes the file until the next call: a process may not have many open. */
   async pause(): Promise<void> {
     await this.#file?.close();
     this.#file = null;
-    this.#encoder = null;
   }
 
   /**
@@ -154,15 +152,17 @@ export class SegmentWriter {
   async finish(runs: readonly Run[], schemaVersion: number): Promise<WrittenSegment> {
     assert(this.#state === 'writing', 'a segment is finished once');
     const rows = this.#rowGroups.reduce((sum, group) => sum + group.rows, 0);
-    const encoder = await this.#openEncoder();
     const cursors = new BigInt64Array(rowGroupRowsMax);
+    const space = heapEncodeSpace(Math.max(0, ...this.#rowGroups.map((group) => group.rows)));
     const cursorChunks: StoredChunk[] = [];
     let firstRow = 0;
     for (const group of this.#rowGroups) {
       const values = cursors.subarray(0, group.rows);
       fillCursors(runs, firstRow, values);
-      const column: Column = { kind: 'int64', length: group.rows, values, validity: null };
-      cursorChunks.push(await this.#writeChunk(encoder.encode(column, 'ascending', false)));
+      const column: PlainColumn = { kind: 'int64', length: group.rows, values, validity: null };
+      cursorChunks.push(
+        await this.#writeChunk(encodeChunk(column, 'ascending', false, this.#compress, space)),
+      );
       firstRow += group.rows;
     }
     const footer = this.#footer(runs, schemaVersion, rows, cursorChunks);
@@ -177,7 +177,7 @@ export class SegmentWriter {
       footerOffset,
       footerBytes: footer.length,
       footerChecksum: crc32(footer),
-      codec: this.#options.codec,
+      codec: this.#codec,
       gramFilterBytes: this.#gramFilterBytes,
       headerBytes: this.#headerBytes,
     };
@@ -218,7 +218,7 @@ export class SegmentWriter {
     const structure = writeFooter({
       columns,
       rows,
-      codec: this.#options.codec,
+      codec: this.#codec,
       rowGroups: this.#rowGroups.map((group, i) => ({
         rows: group.rows,
         chunks: chunksOf(group, i).map((chunk) => chunk.place),
@@ -259,12 +259,6 @@ export class SegmentWriter {
     const file = await this.#open();
     await file.write(this.#position, bytes);
     this.#position += bytes.length;
-  }
-
-  async #openEncoder(): Promise<ChunkEncoder> {
-    const { codec, level } = this.#options;
-    this.#encoder ??= new ChunkEncoder(await openCompressor(codec, level));
-    return this.#encoder;
   }
 
   async #open(): Promise<WritableFile> {
