@@ -3,11 +3,12 @@ import {
   jsonInt64,
   jsonKeysOf,
   jsonString,
-  writeJsonRows as writePlainRows,
+  kernelBlock,
+  nullJsonColumn,
+  writePlacedRows,
   type JsonColumn,
-  type JsonTable,
 } from '../engine/kernels/json-rows.js';
-import { kernelBlock, writeJsonRows } from '../engine/kernels/json-kernel.js';
+import { writeJsonRows, type PlainTable } from '../test/kernels/plain/json-rows.js';
 import type { KernelCase } from './kernel-case.js';
 import type { Strings, WebColumns } from './kernel-columns.js';
 import type { KernelMemory } from './kernel-memory.js';
@@ -15,22 +16,13 @@ import type { KernelMemory } from './kernel-memory.js';
 /** A piece of an answer, as the scan makes them. */
 const pieceBytes = 256 * 1024;
 
-const none = {
-  validity: new Uint8Array(0),
-  codes: new Uint8Array(0),
-  halves: new Int32Array(0),
-  doubles: new Float64Array(0),
-  offsets: new Uint32Array(0),
-  bytes: new Uint8Array(0),
-};
-
 function strings({ bytes, offsets }: Strings): JsonColumn {
-  return { ...none, kind: jsonString, bytes, offsets };
+  return { ...nullJsonColumn, kind: jsonString, bytes, offsets };
 }
 
-function jsonTable(columns: WebColumns): JsonTable {
+function plainTable(columns: WebColumns): PlainTable {
   const integers = (values: BigInt64Array): JsonColumn => ({
-    ...none,
+    ...nullJsonColumn,
     kind: jsonInt64,
     halves: new Int32Array(values.buffer),
   });
@@ -38,7 +30,7 @@ function jsonTable(columns: WebColumns): JsonTable {
     ['time', integers(columns.timeMs)],
     ['path', strings(columns.path)],
     ['bytes', integers(columns.bytesSent)],
-    ['request_time', { ...none, kind: jsonFloat64, doubles: columns.requestSeconds }],
+    ['request_time', { ...nullJsonColumn, kind: jsonFloat64, doubles: columns.requestSeconds }],
     ['user_agent', strings(columns.userAgent)],
     ['request_id', strings(columns.requestId)],
     ['message', strings(columns.message)],
@@ -48,12 +40,15 @@ function jsonTable(columns: WebColumns): JsonTable {
 
 /** JSON Lines of a row group, in pieces as answers have; of each, the last piece is what is compared. */
 export function jsonKernelCases(webColumns: WebColumns, memory: KernelMemory): KernelCase[] {
-  const table = jsonTable(webColumns);
+  const table = plainTable(webColumns);
   const { rows: end } = webColumns;
-  const blockAt = memory.place(kernelBlock(table, (array) => memory.place(array)));
+  const blockAt = memory.place(kernelBlock(table.keys, table.columns, (array) => memory.place(array)));
   const outputAt = memory.room(pieceBytes);
-  const { length: columnCount } = table.columns;
-  const placed = { kernels: memory.kernels, blockAt, columnCount, rowsAt: 0, rowsFrom: 0, outputAt };
+  const { kernels } = memory;
+  const { columns, fixedBytes } = table;
+  const columnCount = columns.length;
+  const cursorOf0 = (1n << 40n) + 1n;
+  const placed = { kernels, blockAt, columnCount, fixedBytes, rowsAt: 0, ordinalsAt: 0, to: end, cursorOf0 };
   let answerBytes = 0;
   const answer = (bytes: Uint8Array, isKernel: boolean): Uint8Array => {
     const output = { bytes, at: 0 };
@@ -61,8 +56,8 @@ export function jsonKernelCases(webColumns: WebColumns, memory: KernelMemory): K
     for (let row = 0; row < end;) {
       output.at = 0;
       row = isKernel
-        ? writeJsonRows(placed, table, null, row, end, 1, 1, output)
-        : writePlainRows(table, null, row, end, 1, 1, output);
+        ? row + writePlacedRows({ ...placed, from: row }, output, outputAt)
+        : writeJsonRows(table, null, row, end, 1, 1, output);
       answerBytes += output.at;
     }
     return bytes.subarray(0, output.at);

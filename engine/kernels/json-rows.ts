@@ -1,29 +1,25 @@
 /**
- * Rows of columns written as JSON Lines, byte by byte. Plain TypeScript twin of the SIMD kernel.
- *
- * The bytes are those of `JSON.stringify` (strings are valid UTF-8, so nothing else needs an escape), save that 64-bit
- * integers keep every digit.
+ * Rows of columns written as JSON Lines. The bytes are those of `JSON.stringify` (strings are valid UTF-8, so nothing else needs an
+ * escape), save that 64-bit integers keep every digit.
  */
+import { copyBytes } from '../terms/utf8.js';
+import { bufferBytes } from '../memory/allocator.js';
+import { openScratch, scratchBytes, type Scratch } from '../memory/scratch.js';
+import { sharedMemory } from '../memory/shared-memory.js';
+import { kernelsOver, type Kernels } from './kernels.js';
 
 export const jsonInt64 = 0;
 export const jsonFloat64 = 1;
 export const jsonString = 2;
-/** Dictionary codes into values that were rendered beforehand (quoted, escaped, or digits). */
-export const jsonRendered = 3;
 /** Null in every row. */
-export const jsonNull = 4;
+export const jsonNull = 3;
 /** Integers that stand for false (0) and true. */
-export const jsonBool = 5;
+export const jsonBool = 4;
 
 /** One column of the rows, as typed arrays. Arrays that its kind has no use for are empty. */
 export interface JsonColumn {
   readonly kind:
-    | typeof jsonInt64
-    | typeof jsonFloat64
-    | typeof jsonString
-    | typeof jsonRendered
-    | typeof jsonNull
-    | typeof jsonBool;
+    typeof jsonInt64 | typeof jsonFloat64 | typeof jsonString | typeof jsonNull | typeof jsonBool;
   /** One bit a row, 1 = present; empty when every row is present. */
   readonly validity: Uint8Array;
   /** Row → entry of the arrays below; empty when the row is the entry. */
@@ -32,10 +28,21 @@ export interface JsonColumn {
   readonly halves: Int32Array;
   /** jsonFloat64; no NaN, no infinities. */
   readonly doubles: Float64Array;
-  /** jsonString, jsonRendered: entry e is bytes[offsets[e], offsets[e + 1]). */
+  /** jsonString: entry e is bytes[offsets[e], offsets[e + 1]). */
   readonly offsets: Uint32Array;
   readonly bytes: Uint8Array;
 }
+
+/** A column of nulls, and the arrays that a column has no use for. */
+export const nullJsonColumn: JsonColumn = {
+  kind: jsonNull,
+  validity: new Uint8Array(0),
+  codes: new Uint8Array(0),
+  halves: new Int32Array(0),
+  doubles: new Float64Array(0),
+  offsets: new Uint32Array(0),
+  bytes: new Uint8Array(0),
+};
 
 /** What stands before the values of a line: the same for all rows of a schema. */
 export interface JsonKeys {
@@ -43,11 +50,6 @@ export interface JsonKeys {
   readonly keys: readonly Uint8Array[];
   /** The most bytes of a line without its strings. */
   readonly fixedBytes: number;
-}
-
-/** Columns of rows with their keys. */
-export interface JsonTable extends JsonKeys {
-  readonly columns: readonly JsonColumn[];
 }
 
 /** Where rows are written to. */
@@ -58,7 +60,7 @@ export interface JsonOutput {
 }
 
 /** The longest int64 and the longest double (-0.0000028663373879509285) have 20 and 25 characters; `null` has 4. */
-export const numberBytesMax = 25;
+const numberBytesMax = 25;
 
 /** `{"_cursor":"…16…"` and `}` with its line end. */
 const frameBytes = 12 + 16 + 1 + 2;
@@ -71,252 +73,364 @@ export function jsonKeysOf(names: readonly string[]): JsonKeys {
   return { keys, fixedBytes };
 }
 
-/** Room in which the line of `row` is surely written: a control character takes six bytes. */
-export function lineRoomBytes({ columns, fixedBytes }: JsonTable, row: number): number {
-  let sizeBytes = 2 * fixedBytes;
-  for (const column of columns) {
-    if (column.kind !== jsonString && column.kind !== jsonRendered) continue;
-    sizeBytes += valueBytesMax(column, entryOf(column, row));
+/** Puts an array into the kernels' memory and gives its address. */
+export type Place = (array: Uint8Array | Uint16Array | Int32Array | Uint32Array | Float64Array) => number;
+
+const wordsPerColumn = 8;
+/** Where the key is, and its length; behind them stands what describes the values. */
+const keyWord = 0;
+const keyBytesWord = 1;
+const valueWord = 2;
+
+/**
+ * A table as the kernel takes it: eight words for each column, and the bytes of the keys behind them, which it counts from the first
+ * column. So the whole can lie anywhere.
+ */
+export type KernelBlock = Uint32Array<ArrayBuffer>;
+
+const blocks = new WeakMap<JsonKeys['keys'], KernelBlock>();
+
+/** The block of these keys, with no columns in it yet. */
+function blockOf(keys: JsonKeys['keys']): KernelBlock {
+  let block = blocks.get(keys);
+  if (block === undefined) {
+    block = layKeys(keys);
+    blocks.set(keys, block);
+  }
+  return block.slice();
+}
+
+function layKeys(keys: JsonKeys['keys']): KernelBlock {
+  const keysBytes = keys.reduce((sum, key) => sum + key.length, 0);
+  const block = new Uint32Array(keys.length * wordsPerColumn + Math.ceil(keysBytes / 4));
+  const bytes = new Uint8Array(block.buffer);
+  let at = keys.length * wordsPerColumn * 4;
+  keys.forEach((key, i) => {
+    bytes.set(key, at);
+    block[i * wordsPerColumn + keyWord] = at;
+    block[i * wordsPerColumn + keyBytesWord] = key.length;
+    at += key.length;
+  });
+  return block;
+}
+
+function setColumn(block: KernelBlock, i: number, words: Uint32Array): void {
+  block.set(words, i * wordsPerColumn + valueWord);
+}
+
+/** The words of a column behind those of its key. */
+function columnWords({ kind, ...arrays }: JsonColumn, place: Place): Uint32Array {
+  const placeAny: Place = (array) => (array.length === 0 ? 0 : place(array));
+  const { validity, codes, halves, doubles, offsets, bytes } = arrays;
+  const firstByte = offsets[0] ?? 0;
+  const data =
+    doubles.length > 0
+      ? place(doubles)
+      : halves.length > 0
+        ? place(halves)
+        : // Empty strings have no bytes, and need an address all the same only to be added to.
+          placeAny(bytes.subarray(firstByte, offsets.at(-1))) - firstByte;
+  return Uint32Array.of(
+    kind,
+    placeAny(validity),
+    placeAny(codes),
+    codes.BYTES_PER_ELEMENT,
+    data,
+    placeAny(offsets),
+  );
+}
+
+/** The block of a table whose arrays `place` puts into the kernels' memory. */
+export function kernelBlock(
+  keys: JsonKeys['keys'],
+  columns: readonly JsonColumn[],
+  place: Place,
+): KernelBlock {
+  const block = blockOf(keys);
+  columns.forEach((column, i) => setColumn(block, i, columnWords(column, place)));
+  return block;
+}
+
+/** Where an array of the kernels' memory lies. */
+const addressOf: Place = (array) => array.byteOffset;
+
+const placedColumns = new WeakMap<JsonColumn, Uint32Array | null>();
+
+/** The words of a column that lies in the kernels' memory; null for any other. Found once for all queries that read it. */
+function placedWords(column: JsonColumn): Uint32Array | null {
+  let words = placedColumns.get(column);
+  if (words === undefined) {
+    words = bytesToCopy(column) === 0 ? columnWords(column, addressOf) : null;
+    placedColumns.set(column, words);
+  }
+  return words;
+}
+
+function bytesToCopy({ validity, codes, halves, doubles, offsets, bytes }: JsonColumn): number {
+  const strings = scratchBytes(bytes, (offsets.at(-1) ?? 0) - (offsets[0] ?? 0));
+  let sizeBytes = strings === 0 ? 0 : bufferBytes(strings);
+  for (const array of [validity, codes, halves, doubles, offsets]) {
+    const copied = scratchBytes(array, array.length);
+    if (copied > 0) sizeBytes += bufferBytes(copied);
   }
   return sizeBytes;
 }
 
-function entryOf(column: JsonColumn, row: number): number {
-  return column.codes.length === 0 ? row : column.codes[row]!;
+/** Columns with their keys, ready to be written. */
+export interface JsonTable {
+  /** Has the columns where they lie in the kernels' memory: then it is as good in any thread that has the memory. */
+  readonly block: KernelBlock;
+  readonly columnCount: number;
+  /** The most bytes of a line without its strings. */
+  readonly fixedBytes: number;
+  /** Where one of them lies elsewhere, the columns, of which each call copies the rows that it writes; else null. */
+  readonly columns: readonly JsonColumn[] | null;
 }
 
-/** The most bytes of a string. */
-function valueBytesMax(column: JsonColumn, entry: number): number {
-  const length = column.offsets[entry + 1]! - column.offsets[entry]!;
-  return column.kind === jsonString ? 6 * length + 2 : length;
+/** A table of these columns. Keys and columns are as many. */
+export function jsonTable({ keys, fixedBytes }: JsonKeys, columns: readonly JsonColumn[]): JsonTable {
+  const block = blockOf(keys);
+  let isPlaced = true;
+  columns.forEach((column, i) => {
+    const words = placedWords(column);
+    if (words === null) isPlaced = false;
+    else setColumn(block, i, words);
+  });
+  return { block, columnCount: columns.length, fixedBytes, columns: isPlaced ? null : columns };
 }
+
+/** Rows [from, to) of a table where the kernel finds them. */
+export interface KernelRows {
+  readonly kernels: Kernels;
+  readonly blockAt: number;
+  readonly columnCount: number;
+  readonly fixedBytes: number;
+  /** 0, or the address of a list of the rows of the columns; `from` and `to` are indexes into it then. */
+  readonly rowsAt: number;
+  /** 0, or the address of a list of what cursors count; as long as the one of the rows. */
+  readonly ordinalsAt: number;
+  readonly from: number;
+  readonly to: number;
+  /** The cursor where the row, or what stands in the list of ordinals, is 0. */
+  readonly cursorOf0: bigint;
+}
+
+/** Writes as `writeJsonRows` does, to an output whose bytes lie at `outputAt` and are followed by slack. Returns how many lines. */
+export function writePlacedRows(placed: KernelRows, output: JsonOutput, outputAt: number): number {
+  const { kernels, blockAt, columnCount, fixedBytes, rowsAt, ordinalsAt, to, cursorOf0 } = placed;
+  const atMax = outputAt + output.bytes.length;
+  let next = placed.from;
+  let column = 0;
+  let at = outputAt + output.at;
+  for (;;) {
+    next = kernels.writeJsonRows(
+      blockAt,
+      columnCount,
+      fixedBytes,
+      rowsAt,
+      ordinalsAt,
+      next,
+      to,
+      column,
+      cursorOf0,
+      at,
+      atMax,
+    );
+    column = kernels.jsonDoubleColumn();
+    if (column < 0) break;
+    // The shortest decimal of a double with more than three decimals is left to the engine; the line goes on behind it.
+    const text = String(kernels.jsonDouble());
+    at = kernels.jsonDoubleAt() >>> 0;
+    for (let i = 0; i < text.length; i++) output.bytes[at - outputAt + i] = text.charCodeAt(i);
+    at += text.length;
+    column++;
+  }
+  output.at = (kernels.jsonEnd() >>> 0) - outputAt;
+  return next - placed.from;
+}
+
+/** Rows of one call, of which a list is copied, and of columns elsewhere the values. */
+const rowsOfCallMax = 4096;
 
 /**
- * Writes the lines of rows[from], rows[from + 1], … up to `to`, or of the rows from, from + 1, … where `rows` is null, while
+ * Writes the lines of rows[first], rows[first + 1], … up to `to`, or of the rows first, first + 1, … where `rows` is null, while
  * there surely is room: before each value, for its longest form and `fixedBytes`. Returns the index of the first row not
- * written. The ordinal of a row is `ordinalOfRow0` + row.
+ * written. The ordinal of a row is `ordinalOfRow0` + row. An output in the kernels' memory has slack behind it.
  */
 export function writeJsonRows(
   table: JsonTable,
   rows: Uint32Array | null,
-  from: number,
+  first: number,
   to: number,
   partition: number,
   ordinalOfRow0: number,
   output: JsonOutput,
 ): number {
-  const valuesMax = output.bytes.length - table.fixedBytes;
-  for (let i = from; i < to; i++) {
-    if (output.at > valuesMax) return i;
-    const row = rows === null ? i : rows[i]!;
-    const end = writeLine(table, row, partition, ordinalOfRow0 + row, valuesMax, output);
-    if (end === null) return i;
-    output.at = end;
+  const cursorOfRow0 = (BigInt(partition) << 40n) + BigInt(ordinalOfRow0);
+  const isOutputThere = sharedMemory().holds(output.bytes);
+  for (let next = first; next < to;) {
+    const room = output.bytes.length - output.at;
+    const end = endOfCall(table, rows, next, to, room);
+    if (end === next) return next;
+    const { scratch, placed } = placeRows(table, rows, next, end, cursorOfRow0, isOutputThere ? 0 : room);
+    if (isOutputThere) {
+      next += writePlacedRows(placed, output, output.bytes.byteOffset);
+    } else {
+      const outputAt = scratch.room(room);
+      const lines: JsonOutput = { bytes: scratch.view(outputAt, room), at: 0 };
+      next += writePlacedRows(placed, lines, outputAt);
+      output.bytes.set(lines.bytes.subarray(0, lines.at), output.at);
+      output.at += lines.at;
+    }
+    if (next < end) return next;
   }
   return to;
 }
 
-/** Writes one line and returns where it ends; null when there may be no room for all of it. */
-function writeLine(
-  { keys, columns }: JsonTable,
-  row: number,
-  partition: number,
-  ordinal: number,
-  valuesMax: number,
-  output: JsonOutput,
-): number | null {
-  const out = output.bytes;
-  let at = writeCursor(partition, ordinal, out, output.at);
-  for (let c = 0; c < columns.length; c++) {
-    const column = columns[c]!;
-    at = copyBytes(keys[c]!, 0, keys[c]!.length, out, at);
-    const { kind, validity } = column;
-    if (kind === jsonNull || (validity.length !== 0 && (validity[row >> 3]! & (1 << (row & 7))) === 0)) {
-      at = copyBytes(nullText, 0, nullText.length, out, at);
-      continue;
-    }
-    const entry = entryOf(column, row);
-    if (kind === jsonInt64) {
-      at = writeInt64(column.halves[2 * entry]! >>> 0, column.halves[2 * entry + 1]!, out, at);
-    } else if (kind === jsonFloat64) {
-      at = writeDouble(column.doubles[entry]!, out, at);
-    } else if (kind === jsonBool) {
-      at = writeBool(column.halves[2 * entry]!, out, at);
-    } else {
-      if (at + valueBytesMax(column, entry) > valuesMax) return null;
-      const start = column.offsets[entry]!;
-      const end = column.offsets[entry + 1]!;
-      at =
-        kind === jsonString
-          ? writeString(column.bytes, start, end, out, at)
-          : copyBytes(column.bytes, start, end, out, at);
-    }
-  }
-  out[at] = 0x7d;
-  out[at + 1] = 0x0a;
-  return at + 2;
+/** Room in which the line of rows[index], or of the row `index` without a list, is surely written: a control character takes six bytes. */
+export function lineBytesMax(table: JsonTable, rows: Uint32Array | null, index: number): number {
+  const { placed } = placeRows(table, rows, index, index + 1, 0n, 0);
+  const { kernels, blockAt, columnCount, fixedBytes, rowsAt, from } = placed;
+  return kernels.jsonLineBytesMax(blockAt, columnCount, fixedBytes, rowsAt, from);
 }
 
-const boolTexts = [new TextEncoder().encode('false'), new TextEncoder().encode('true')] as const;
-
-/** Writes `false` for 0, else `true`. Returns the end. */
-export function writeBool(value: number, out: Uint8Array, at: number): number {
-  const text = boolTexts[value === 0 ? 0 : 1];
-  return copyBytes(text, 0, text.length, out, at);
-}
-
-const nullText = new TextEncoder().encode('null');
-const cursorKey = new TextEncoder().encode('{"_cursor":"');
-const hexDigits = new TextEncoder().encode('0123456789abcdef');
-
-/** 24 bits of the partition and 40 of the ordinal, as 16 hexadecimal digits. */
-function writeCursor(partition: number, ordinal: number, out: Uint8Array, start: number): number {
-  const at = copyBytes(cursorKey, 0, cursorKey.length, out, start);
-  const ordinalHigh = Math.floor(ordinal / 4294967296);
-  const ordinalLow = ordinal >>> 0;
-  for (let i = 0; i < 6; i++) out[at + i] = hexDigits[(partition >>> (20 - 4 * i)) & 15]!;
-  out[at + 6] = hexDigits[ordinalHigh >>> 4]!;
-  out[at + 7] = hexDigits[ordinalHigh & 15]!;
-  for (let i = 0; i < 8; i++) out[at + 8 + i] = hexDigits[(ordinalLow >>> (28 - 4 * i)) & 15]!;
-  out[at + 16] = 0x22;
-  return at + 17;
-}
-
-/** Longer copies go through the machine's own, whose call costs about this many bytes. */
-const loopBytesMax = 96;
-
-function copyBytes(from: Uint8Array, start: number, end: number, out: Uint8Array, at: number): number {
-  const length = end - start;
-  if (length > loopBytesMax) {
-    out.set(from.subarray(start, end), at);
-    return at + length;
-  }
-  for (let i = 0; i < length; i++) out[at + i] = from[start + i]!;
-  return at + length;
-}
-
-/** Byte → 0: as it is; 1: `\u00xx`; else the letter behind the backslash. */
-const escapes = buildEscapes();
-
-function buildEscapes(): Uint8Array {
-  const table = new Uint8Array(256);
-  table.fill(1, 0, 0x20);
-  table[0x08] = 0x62;
-  table[0x09] = 0x74;
-  table[0x0a] = 0x6e;
-  table[0x0c] = 0x66;
-  table[0x0d] = 0x72;
-  table[0x22] = 0x22;
-  table[0x5c] = 0x5c;
-  return table;
-}
-
-/** Writes UTF-8 as a JSON string and returns where it ends; takes at most 6 bytes for each, and 2. */
-export function writeString(
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-  out: Uint8Array,
-  from: number,
+/** Where a call that begins at `next` ends: of columns that are copied, no more strings are taken than there is room for. */
+function endOfCall(
+  { columns, fixedBytes }: JsonTable,
+  rows: Uint32Array | null,
+  next: number,
+  to: number,
+  room: number,
 ): number {
-  let at = from;
-  out[at++] = 0x22;
-  for (let i = start; i < end; i++) {
-    const byte = bytes[i]!;
-    const escape = escapes[byte]!;
-    if (escape === 0) {
-      out[at++] = byte;
-    } else if (escape === 1) {
-      out[at] = 0x5c;
-      out[at + 1] = 0x75;
-      out[at + 2] = 0x30;
-      out[at + 3] = 0x30;
-      out[at + 4] = hexDigits[byte >>> 4]!;
-      out[at + 5] = hexDigits[byte & 15]!;
-      at += 6;
-    } else {
-      out[at] = 0x5c;
-      out[at + 1] = escape;
-      at += 2;
+  if (columns === null) return rows === null ? to : Math.min(to, next + rowsOfCallMax);
+  const lineBytesMin = fixedBytes - columns.length * numberBytesMax;
+  const most = Math.min(to, next + rowsOfCallMax, next + Math.ceil(room / lineBytesMin));
+  const strings = columns.filter(({ kind }) => kind === jsonString);
+  let left = room;
+  for (let i = next; i < most; i++) {
+    const row = rows === null ? i : rows[i]!;
+    for (const { codes, offsets } of strings) {
+      const entry = codes.length === 0 ? row : codes[row]!;
+      left -= offsets[entry + 1]! - offsets[entry]!;
     }
+    if (left < 0) return i;
   }
-  out[at] = 0x22;
-  return at + 1;
+  return most;
 }
 
-/** Writes a 64-bit integer, given by its halves, in decimal. */
-export function writeInt64(low: number, high: number, out: Uint8Array, at: number): number {
-  // Within ±2^53 a double is exact, and far cheaper than a BigInt.
-  if (high >= -0x200000 && high < 0x200000) return writeInteger(high * 4294967296 + low, out, at);
-  return writeAscii(((BigInt(high) << 32n) | BigInt(low)).toString(), out, at);
+/** Puts the rows at [first, end) where the kernel finds them, with `outputBytes` left of the scratch memory. */
+function placeRows(
+  table: JsonTable,
+  rows: Uint32Array | null,
+  first: number,
+  end: number,
+  cursorOfRow0: bigint,
+  outputBytes: number,
+): { readonly scratch: Scratch; readonly placed: KernelRows } {
+  const { block, columnCount, fixedBytes } = table;
+  // Rows that follow one another are cut out at a whole byte of the bitmaps.
+  const base = table.columns === null || rows !== null ? 0 : first & ~7;
+  const copied = table.columns?.map((column) =>
+    rows === null ? cutRows(column, base, end) : gatherRows(column, rows.subarray(first, end)),
+  );
+  const copiedBytes = copied?.reduce((sum, column) => sum + bytesToCopy(column), 0) ?? 0;
+  const listBytes = rows === null ? 0 : bufferBytes((end - first) * 4);
+  const scratch = openScratch(bufferBytes(block.byteLength) + copiedBytes + listBytes + outputBytes);
+  copied?.forEach((column, i) => {
+    setColumn(
+      block,
+      i,
+      columnWords(column, (array) => scratch.place(array, 0, array.length)),
+    );
+  });
+  const ordinalsAt = rows === null ? 0 : scratch.place(rows, first, end);
+  return {
+    scratch,
+    placed: {
+      kernels: kernelsOver(scratch),
+      blockAt: scratch.place(block, 0, block.length),
+      columnCount,
+      fixedBytes,
+      rowsAt: table.columns === null ? ordinalsAt : 0,
+      ordinalsAt,
+      from: rows === null ? first - base : 0,
+      to: rows === null ? end - base : end - first,
+      cursorOf0: cursorOfRow0 + BigInt(base),
+    },
+  };
 }
 
-/** Writes a double that is a whole number within ±2^53. */
-function writeInteger(value: number, out: Uint8Array, from: number): number {
-  let at = from;
-  let rest = value;
-  if (rest < 0) {
-    out[at++] = 0x2d;
-    rest = -rest;
+/** The rows [from, end) of a column as one of its own; `from` is a multiple of 8. Entries that are more than the rows are left out. */
+function cutRows(column: JsonColumn, from: number, end: number): JsonColumn {
+  const { validity, codes, halves, doubles, offsets } = column;
+  const isCoded = codes.length > 0;
+  const entries = Math.max(halves.length / 2, doubles.length, offsets.length - 1);
+  if (isCoded && entries > end - from)
+    return gatherRows(
+      column,
+      Uint32Array.from({ length: end - from }, (_, i) => from + i),
+    );
+  const present = validity.subarray(from >> 3, (end + 7) >> 3);
+  if (isCoded) return { ...column, validity: present, codes: codes.subarray(from, end) };
+  return {
+    ...column,
+    validity: present,
+    halves: halves.subarray(2 * from, 2 * end),
+    doubles: doubles.subarray(from, end),
+    offsets: offsets.subarray(from, end + 1),
+  };
+}
+
+/** The rows of a list as a column of their own, without codes. */
+function gatherRows(column: JsonColumn, rows: Uint32Array): JsonColumn {
+  const { kind, validity, codes, halves, doubles } = column;
+  if (kind === jsonNull) return column;
+  const entries = codes.length === 0 ? rows : gatherNumbers(codes, rows, new Uint32Array(rows.length));
+  const taken = { ...nullJsonColumn, kind, validity: gatherBits(validity, rows) };
+  if (kind === jsonFloat64)
+    return { ...taken, doubles: gatherNumbers(doubles, entries, new Float64Array(rows.length)) };
+  if (kind === jsonString) return { ...taken, ...gatherStrings(column, entries) };
+  return { ...taken, halves: gatherPairs(halves, entries) };
+}
+
+function gatherBits(bits: Uint8Array, rows: Uint32Array): Uint8Array {
+  if (bits.length === 0) return bits;
+  const gathered = new Uint8Array((rows.length + 7) >> 3);
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i]!;
+    gathered[i >> 3]! |= ((bits[row >> 3]! >> (row & 7)) & 1) << (i & 7);
   }
-  if (rest < 1e9) return writeDigits(rest | 0, countDigits(rest | 0), out, at);
-  const upper = Math.floor(rest / 1e9);
-  const lower = rest - upper * 1e9;
-  // 2^53 has 16 digits, so that the upper part has at most 7.
-  at = writeDigits(upper, countDigits(upper), out, at);
-  return writeDigits(lower | 0, 9, out, at);
+  return gathered;
 }
 
-function countDigits(value: number): number {
-  if (value < 10) return 1;
-  if (value < 100) return 2;
-  if (value < 1000) return 3;
-  if (value < 10000) return 4;
-  if (value < 100000) return 5;
-  if (value < 1000000) return 6;
-  if (value < 10000000) return 7;
-  return value < 100000000 ? 8 : 9;
+function gatherNumbers<Target extends Uint32Array | Float64Array>(
+  source: Uint8Array | Uint16Array | Float64Array,
+  rows: Uint32Array,
+  target: Target,
+): Target {
+  for (let i = 0; i < rows.length; i++) target[i] = source[rows[i]!]!;
+  return target;
 }
 
-/** Writes `value`, of less than 10^9, in `digits` digits. */
-function writeDigits(value: number, digits: number, out: Uint8Array, at: number): number {
-  let rest = value | 0;
-  for (let i = at + digits - 1; i >= at; i--) {
-    const quotient = (rest / 10) | 0;
-    out[i] = 0x30 + rest - quotient * 10;
-    rest = quotient;
+function gatherPairs(halves: Int32Array, entries: Uint32Array): Int32Array {
+  const gathered = new Int32Array(2 * entries.length);
+  for (let i = 0; i < entries.length; i++) {
+    const entry = entries[i]!;
+    gathered[2 * i] = halves[2 * entry]!;
+    gathered[2 * i + 1] = halves[2 * entry + 1]!;
   }
-  return at + digits;
+  return gathered;
 }
 
-/** Writes a double as JavaScript does: the shortest decimal that reads back the same. */
-export function writeDouble(value: number, out: Uint8Array, from: number): number {
-  if (Math.abs(value) < 1e9) {
-    // A decimal of at most 15 digits that reads back the same is the shortest: two of them never read as one double.
-    const thousandths = Math.round(value * 1000);
-    if (thousandths / 1000 === value) return writeThousandths(thousandths, out, from);
-  }
-  return writeAscii(String(value), out, from);
-}
-
-function writeThousandths(thousandths: number, out: Uint8Array, from: number): number {
-  let at = from;
-  let rest = thousandths;
-  if (rest < 0) {
-    out[at++] = 0x2d;
-    rest = -rest;
-  }
-  const whole = Math.floor(rest / 1000);
-  const fraction = rest - whole * 1000;
-  at = writeDigits(whole, countDigits(whole), out, at);
-  if (fraction === 0) return at;
-  out[at] = 0x2e;
-  at = writeDigits(fraction, 3, out, at + 1);
-  while (out[at - 1] === 0x30) at--;
-  return at;
-}
-
-function writeAscii(text: string, out: Uint8Array, at: number): number {
-  for (let i = 0; i < text.length; i++) out[at + i] = text.charCodeAt(i);
-  return at + text.length;
+function gatherStrings(
+  { offsets, bytes }: JsonColumn,
+  entries: Uint32Array,
+): Pick<JsonColumn, 'offsets' | 'bytes'> {
+  const ends = new Uint32Array(entries.length + 1);
+  for (let i = 0; i < entries.length; i++)
+    ends[i + 1] = ends[i]! + offsets[entries[i]! + 1]! - offsets[entries[i]!]!;
+  const gathered = new Uint8Array(ends[entries.length]!);
+  for (let i = 0; i < entries.length; i++)
+    copyBytes(bytes, offsets[entries[i]!]!, offsets[entries[i]! + 1]!, gathered, ends[i]!);
+  return { offsets: ends, bytes: gathered };
 }

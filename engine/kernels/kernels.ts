@@ -120,15 +120,26 @@ export interface Kernels {
     out: number,
   ): number;
   jsonEnd(): number;
-  jsonIsFull(): number;
+  jsonDouble(): number;
+  jsonDoubleAt(): number;
+  jsonDoubleColumn(): number;
+  jsonLineBytesMax(
+    columns: number,
+    columnCount: number,
+    fixedBytes: number,
+    rows: number,
+    index: number,
+  ): number;
   writeJsonRows(
     columns: number,
     columnCount: number,
     fixedBytes: number,
     rows: number,
+    ordinals: number,
     from: number,
     to: number,
-    cursorOfRow0: bigint,
+    firstColumn: number,
+    cursorOf0: bigint,
     at: number,
     atMax: number,
   ): number;

@@ -6,39 +6,27 @@ import {
   jsonInt64,
   jsonKeysOf,
   jsonNull,
-  jsonRendered,
   jsonString,
-  lineRoomBytes,
-  writeJsonRows as writePlainRows,
+  jsonTable,
+  kernelBlock,
+  lineBytesMax,
+  nullJsonColumn as empty,
+  writeJsonRows,
+  writePlacedRows,
   type JsonColumn,
   type JsonOutput,
   type JsonTable,
 } from '../../engine/kernels/json-rows.js';
 import { sharedMemory } from '../../engine/memory/shared-memory.js';
-import {
-  kernelBlock,
-  placedBlock,
-  reachableTable,
-  tableOfBlock,
-  writeJsonRows,
-  writeRowsByKernel,
-} from '../../engine/kernels/json-kernel.js';
 import { both, type Lay } from './lay.js';
 import { TestMemory } from './memory.js';
+import { writeJsonRows as writePlainRows, type PlainTable } from './plain/json-rows.js';
 import { stringsOf } from './strings.js';
 
 const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 300;
 const memory = TestMemory.create(0, 4 * 1024 * 1024)!;
 const guard = 0xa5;
 
-const empty = {
-  validity: new Uint8Array(0),
-  codes: new Uint8Array(0),
-  halves: new Int32Array(0),
-  doubles: new Float64Array(0),
-  offsets: new Uint32Array(0),
-  bytes: new Uint8Array(0),
-};
 const rowCount = 40;
 const entryCount = 5;
 
@@ -74,7 +62,7 @@ function columnOf(): fc.Arbitrary<JsonColumn> {
     }),
   });
   const values = fc.record({
-    kind: fc.constantFrom(jsonInt64, jsonFloat64, jsonString, jsonRendered, jsonNull, jsonBool),
+    kind: fc.constantFrom(jsonInt64, jsonFloat64, jsonString, jsonNull, jsonBool),
     integers: fc.array(integers, { minLength: rowCount, maxLength: rowCount }),
     doubles: fc.array(doubles, { minLength: rowCount, maxLength: rowCount }),
     texts: fc.array(texts, { minLength: rowCount, maxLength: rowCount }),
@@ -103,7 +91,7 @@ function columnOf(): fc.Arbitrary<JsonColumn> {
 }
 
 /** Keys of all lengths: those of up to 16 bytes are copied in one step. */
-function tableOf(columns: readonly JsonColumn[]): JsonTable {
+function tableOf(columns: readonly JsonColumn[]): PlainTable {
   return { ...jsonKeysOf(columns.map((_, i) => `field_${'x'.repeat(i * 7)}`)), columns };
 }
 
@@ -140,11 +128,22 @@ describe('JSON Lines', () => {
             bytes: memory.bytes.subarray(outputAt, outputAt + start + room),
             at: start,
           };
-          const blockAt = memory.place(kernelBlock(table, (array) => memory.place(array)));
+          const blockAt = memory.place(
+            kernelBlock(table.keys, table.columns, (array) => memory.place(array)),
+          );
           const rowsAt = rows === null ? 0 : memory.place(rows);
-          const columnCount = table.columns.length;
-          const placed = { kernels: memory.kernels, blockAt, columnCount, rowsAt, rowsFrom: 0, outputAt };
-          expect(writeJsonRows(placed, table, rows, 0, count, partition, ordinalOfRow0, got)).toBe(end);
+          const placed = {
+            kernels: memory.kernels,
+            blockAt,
+            columnCount: table.columns.length,
+            fixedBytes: table.fixedBytes,
+            rowsAt,
+            ordinalsAt: rowsAt,
+            from: 0,
+            to: count,
+            cursorOf0: (BigInt(partition) << 40n) + BigInt(ordinalOfRow0),
+          };
+          expect(writePlacedRows(placed, got, outputAt)).toBe(end);
           expect(got.at).toBe(wanted.at);
           const lines = Buffer.from(wanted.bytes.subarray(start, wanted.at)).toString();
           expect(Buffer.from(got.bytes.subarray(start, got.at)).toString()).toBe(lines);
@@ -161,13 +160,9 @@ describe('JSON Lines', () => {
       [0x123456, 0x789abcdef0, '123456789abcdef0'],
       [0xffffff, 2 ** 40 - 1, 'ffffffffffffffff'],
     ] as const) {
-      memory.reset();
-      const rows = Uint32Array.of(0);
-      const outputAt = memory.room(200);
-      const output = { bytes: memory.bytes.subarray(outputAt, outputAt + 200), at: 0 };
-      const rowsAt = memory.place(rows);
-      const placed = { kernels: memory.kernels, blockAt: 0, columnCount: 0, rowsAt, rowsFrom: 0, outputAt };
-      expect(writeJsonRows(placed, tableOf([]), rows, 0, 1, partition, ordinal, output)).toBe(1);
+      const output = { bytes: new Uint8Array(200), at: 0 };
+      const table = jsonTable(jsonKeysOf([]), []);
+      expect(writeJsonRows(table, Uint32Array.of(0), 0, 1, partition, ordinal, output)).toBe(1);
       expect(Buffer.from(output.bytes.subarray(0, output.at)).toString()).toBe(`{"_cursor":"${text}"}\n`);
     }
   });
@@ -191,7 +186,7 @@ const sharedRoom = (sizeBytes: number): Uint8Array => {
 
 /** All rows in pieces of `pieceBytes`, or of what the next line may take where that is more. */
 function inPieces(
-  table: JsonTable,
+  table: PlainTable,
   { rows, count }: { rows: Uint32Array | null; count: number },
   pieceBytes: number,
   roomOf: (sizeBytes: number) => Uint8Array,
@@ -199,7 +194,7 @@ function inPieces(
 ): string[] {
   const pieces: string[] = [];
   for (let next = 0; next < count;) {
-    const room = Math.max(pieceBytes, lineRoomBytes(table, rows === null ? next : rows[next]!));
+    const room = Math.max(pieceBytes, lineBytesMax(jsonTable(table, table.columns), rows, next));
     const around = roomOf(before + room + 2 * slack).fill(guard);
     const output: JsonOutput = { bytes: around.subarray(before, before + room), at: 0 };
     const end = write(next, output);
@@ -226,7 +221,7 @@ function layColumn(column: JsonColumn, lay: Lay): JsonColumn {
 }
 
 function expectSamePieces(
-  table: JsonTable,
+  table: PlainTable,
   list: { rows: Uint32Array | null; count: number },
   pieceBytes: number,
   partition: number,
@@ -237,30 +232,28 @@ function expectSamePieces(
     writePlainRows(table, rows, next, count, partition, ordinalOfRow0, output),
   );
   both((lay) => {
-    const laid = reachableTable({
-      ...table,
-      columns: table.columns.map((column) => layColumn(column, lay)),
-    })!;
-    expect(laid).not.toBeNull();
+    const laid = jsonTable(
+      table,
+      table.columns.map((column) => layColumn(column, lay)),
+    );
     for (const roomOf of [heapRoom, sharedRoom]) {
-      const got = inPieces(laid, list, pieceBytes, roomOf, (next, output) =>
-        writeRowsByKernel(laid, rows, next, count, partition, ordinalOfRow0, output),
+      const got = inPieces(table, list, pieceBytes, roomOf, (next, output) =>
+        writeJsonRows(laid, rows, next, count, partition, ordinalOfRow0, output),
       );
       expect(got).toEqual(wanted);
     }
-    const block = placedBlock(laid);
-    if (block === null) return;
-    placedBlocks++;
-    const told = tableOfBlock(block.slice(), table.columns.length, table.fixedBytes, sharedMemory().buffer);
-    const there = inPieces(told, list, pieceBytes, heapRoom, (next, output) =>
-      writeRowsByKernel(told, rows, next, count, partition, ordinalOfRow0, output),
+    if (laid.columns !== null) return;
+    placedTables++;
+    const told: JsonTable = { ...laid, block: laid.block.slice() };
+    const there = inPieces(table, list, pieceBytes, heapRoom, (next, output) =>
+      writeJsonRows(told, rows, next, count, partition, ordinalOfRow0, output),
     );
     expect(there).toEqual(wanted);
   });
 }
 
 /** How many tables have gone through numbers alone, as they go to other threads. */
-let placedBlocks = 0;
+let placedTables = 0;
 
 describe('lines in pieces', () => {
   it('are those of the twin, wherever the columns lie', () => {
@@ -268,14 +261,14 @@ describe('lines in pieces', () => {
       fc.property(
         tables,
         rowLists,
+        fc.nat(4000),
         fc.nat(2 ** 24 - 1),
         fc.integer({ min: 0, max: 2 ** 40 - 2000 }),
-        fc.nat(4000),
         expectSamePieces,
       ),
       { numRuns },
     );
-    expect(placedBlocks).toBeGreaterThanOrEqual(numRuns);
+    expect(placedTables).toBeGreaterThanOrEqual(numRuns);
   });
 
   it('go on where one call of the kernel ends', () => {
@@ -284,7 +277,6 @@ describe('lines in pieces', () => {
     const numbers: JsonColumn = {
       ...empty,
       kind: jsonInt64,
-      // In the copy on the heap all of it has to be copied for each call, which is bounded.
       halves: new Int32Array(values.buffer, 0, 2 * 7000),
     };
     const list = { rows: Uint32Array.from({ length: rows }, (_, i) => (i * 7) % 7000), count: rows };
@@ -298,22 +290,38 @@ describe('lines in pieces', () => {
     const table = tableOf([{ ...empty, kind: jsonFloat64, doubles: new Float64Array(count) }]);
     const rows = Uint32Array.from({ length: count }, (_, i) => count - 1 - i);
     both((lay) => {
-      const columns = table.columns.map((column) => layColumn(column, lay));
-      const laid = reachableTable({ ...table, columns })!;
+      const laid = jsonTable(
+        table,
+        table.columns.map((column) => layColumn(column, lay)),
+      );
       for (let next = 0; next < count; next++) {
         const wanted: JsonOutput = { bytes: new Uint8Array(1000), at: 0 };
         writePlainRows(table, rows, next, next + 1, 1, 1, wanted);
         const got: JsonOutput = { bytes: new Uint8Array(1000), at: 0 };
-        writeRowsByKernel(laid, rows, next, next + 1, 1, 1, got);
+        writeJsonRows(laid, rows, next, next + 1, 1, 1, got);
         const linesOf = ({ bytes, at }: JsonOutput): string => Buffer.from(bytes.subarray(0, at)).toString();
         if (linesOf(got) !== linesOf(wanted)) expect(linesOf(got), `from ${next} on`).toBe(linesOf(wanted));
       }
     });
   });
 
-  it('are left to the twin where too much would have to be copied', () => {
-    const numbers: JsonColumn = { ...empty, kind: jsonFloat64, doubles: new Float64Array(9000) };
-    expect(reachableTable(tableOf([numbers]))).toBeNull();
+  it('are those of rows that are copied out of large columns, in any order', () => {
+    const rows = 50_000;
+    const values = BigInt64Array.from({ length: rows }, (_, row) => BigInt(row) * 1_000_003n);
+    const { bytes, offsets } = stringsOf(
+      Array.from({ length: rows }, (_, row) => Buffer.from(`row ${row} "${'x'.repeat(row % 40)}"`)),
+    );
+    const strings: JsonColumn = { ...empty, kind: jsonString, bytes, offsets };
+    const codes = Uint16Array.from({ length: rows }, (_, row) => (row * 7919) % rows);
+    const table = tableOf([
+      { ...empty, kind: jsonInt64, halves: new Int32Array(values.buffer) },
+      strings,
+      { ...strings, codes },
+      { ...empty, kind: jsonFloat64, doubles: Float64Array.from(values, Number), codes },
+    ]);
+    const some = Uint32Array.from({ length: 3000 }, (_, i) => (i * 48_271) % rows);
+    expectSamePieces(table, { rows: some, count: some.length }, 60_000, 9, 3);
+    expectSamePieces(table, { rows: null, count: 9000 }, 60_000, 9, 3);
   });
 
   it('have every number of digits, and decimals that end in zeros', () => {

@@ -1,7 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { countRange, listRange, setRange, andRange } from '../../engine/kernels/bitmap.js';
-import { writeDouble, writeInt64, writeString } from '../../engine/kernels/json-rows.js';
+import {
+  jsonFloat64,
+  jsonInt64,
+  jsonKeysOf,
+  jsonString,
+  jsonTable,
+  nullJsonColumn,
+  writeJsonRows,
+  type JsonColumn,
+} from '../../engine/kernels/json-rows.js';
 import { kernelNeedle } from '../../engine/kernels/needle.js';
 import { buildSearchTables, findFolded, selectContaining } from '../../engine/kernels/substring.js';
 import { prepareNeedle } from '../../engine/scan/filter/needle.js';
@@ -115,7 +124,15 @@ describe('bitmaps', () => {
 });
 
 describe('JSON values', () => {
-  const out = new Uint8Array(4096);
+  const output = { bytes: new Uint8Array(4096), at: 0 };
+
+  /** The value of the one row of a column, as it is written. */
+  function written(column: JsonColumn): string {
+    output.at = 0;
+    expect(writeJsonRows(jsonTable(jsonKeysOf(['v']), [column]), null, 0, 1, 1, 1, output)).toBe(1);
+    const line = Buffer.from(output.bytes.subarray(0, output.at)).toString();
+    return line.slice(line.indexOf('"v":') + 4, -2);
+  }
 
   it('writes every digit of an int64', () => {
     const edges = [
@@ -137,8 +154,8 @@ describe('JSON values', () => {
     );
     fc.assert(
       fc.property(int64, (value) => {
-        const end = writeInt64(Number(value & 0xffff_ffffn), Number(value >> 32n), out, 3);
-        expect(Buffer.from(out.subarray(3, end)).toString()).toBe(value.toString());
+        const halves = new Int32Array(BigInt64Array.of(value).buffer);
+        expect(written({ ...nullJsonColumn, kind: jsonInt64, halves })).toBe(value.toString());
       }),
       { numRuns: runs },
     );
@@ -153,8 +170,8 @@ describe('JSON values', () => {
     );
     fc.assert(
       fc.property(double, (value) => {
-        const end = writeDouble(value, out, 0);
-        expect(Buffer.from(out.subarray(0, end)).toString()).toBe(JSON.stringify(value));
+        const doubles = Float64Array.of(value);
+        expect(written({ ...nullJsonColumn, kind: jsonFloat64, doubles })).toBe(JSON.stringify(value));
       }),
       { numRuns: runs },
     );
@@ -164,8 +181,9 @@ describe('JSON values', () => {
     fc.assert(
       fc.property(strangeText(60), (value) => {
         const bytes = encoder.encode(value);
-        const end = writeString(bytes, 0, bytes.length, out, 0);
-        expect(Buffer.from(out.subarray(0, end)).toString()).toBe(JSON.stringify(value));
+        const offsets = Uint32Array.of(0, bytes.length);
+        const column = { ...nullJsonColumn, kind: jsonString, offsets, bytes } as const;
+        expect(written(column)).toBe(JSON.stringify(value));
       }),
       { numRuns: runs },
     );

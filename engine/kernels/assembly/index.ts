@@ -14,7 +14,14 @@ export { andRange, orRange, countRange, listRange16, listRange32, spreadBits } f
 export { selectCodes8, selectCodes16 } from './dictionary-select';
 export { addEntries } from './entry-filter';
 export { selectContaining, selectAffix, selectEqual } from './substring';
-export { jsonEnd, jsonIsFull, writeJsonRows } from './json-rows';
+export {
+  jsonDouble,
+  jsonDoubleAt,
+  jsonDoubleColumn,
+  jsonEnd,
+  jsonLineBytesMax,
+  writeJsonRows,
+} from './json-rows';
 export { xxh64Stripes } from './xxh64';
 
 /** Where the kernels' own data ends. */

@@ -1,9 +1,8 @@
-// Rows of columns written as JSON Lines: see ../json-rows.ts, the twin, whose bytes these are. Columns are described by
-// ten words each, which ../simd/json-rows.ts lays out; the last two are not for the kernel.
+// Rows of columns written as JSON Lines. Columns are described by eight words each, which ../json-rows.ts lays out.
 import { copyLoose } from './copy';
 import { writeDouble, writeInteger, writeString } from './json-values';
 
-const descriptorBytes: usize = 40;
+const descriptorBytes: usize = 32;
 /** Counted from the first column. */
 const keyOffset: usize = 0;
 const keyBytesOffset: usize = 4;
@@ -20,8 +19,8 @@ const offsetsOffset: usize = 28;
 const kindInt64: u32 = 0;
 const kindFloat64: u32 = 1;
 const kindString: u32 = 2;
-const kindNull: u32 = 4;
-const kindBool: u32 = 5;
+const kindNull: u32 = 3;
+const kindBool: u32 = 4;
 
 /** The address behind what `writeJsonRows` has written. */
 let end: usize = 0;
@@ -31,12 +30,24 @@ export function jsonEnd(): usize {
   return end;
 }
 
-/** Whether `writeJsonRows` stopped for want of room. */
-let full: bool = false;
+/** The double that `writeJsonRows` stopped at because it has more than three decimals, its column and its place; -1 for none. */
+let double: f64 = 0;
+let doubleColumn: i32 = -1;
+let doubleAt: usize = 0;
 
-/** Whether the row that `writeJsonRows` stopped at has no room; if not, it is for the twin. */
-export function jsonIsFull(): bool {
-  return full;
+/** The column of the double that `writeJsonRows` leaves to its caller; -1 when it stopped for want of room, or at the end. */
+export function jsonDoubleColumn(): i32 {
+  return doubleColumn;
+}
+
+/** The double that `writeJsonRows` leaves to its caller. */
+export function jsonDouble(): f64 {
+  return double;
+}
+
+/** Where the caller writes it. */
+export function jsonDoubleAt(): usize {
+  return doubleAt;
 }
 
 function entryOf(column: usize, row: u32): u32 {
@@ -100,7 +111,7 @@ function isNull(column: usize, row: u32): bool {
   return validity != 0 && (((<u32>load<u8>(validity + (row >>> 3))) >>> (row & 7)) & 1) == 0;
 }
 
-/** Writes a value; returns 0 for a double that is not written here, and for a string whose longest form passes `atMax`. */
+/** Writes a value; returns 0 for a double of more than three decimals, and for a string whose longest form passes `atMax`. */
 function writeValue(at: usize, column: usize, row: u32, atMax: usize): usize {
   const kind = load<u32>(column, kindOffset);
   if (kind == kindNull || isNull(column, row)) {
@@ -110,19 +121,26 @@ function writeValue(at: usize, column: usize, row: u32, atMax: usize): usize {
   const entry = <usize>entryOf(column, row);
   const data = <usize>load<u32>(column, dataOffset);
   if (kind == kindInt64) return writeInteger(at, load<i64>(data + (entry << 3)));
-  if (kind == kindFloat64) return writeDouble(at, load<f64>(data + (entry << 3)));
+  if (kind == kindFloat64) {
+    const value = load<f64>(data + (entry << 3));
+    const valueEnd = writeDouble(at, value);
+    if (valueEnd == 0) {
+      double = value;
+      doubleAt = at;
+    }
+    return valueEnd;
+  }
   if (kind == kindBool) return writeBool(at, load<u32>(data + (entry << 3)));
   const place = <usize>load<u32>(column, offsetsOffset) + (entry << 2);
   const start = load<u32>(place);
   const length = load<u32>(place, 4) - start;
-  const lengthMax = kind == kindString ? 6 * <u64>length + 2 : <u64>length;
-  if (<u64>at + lengthMax > <u64>atMax) {
-    full = true;
-    return 0;
-  }
-  if (kind == kindString) return writeString(at, data + start, length);
-  copyLoose(at, data + start, length);
-  return at + length;
+  if (<u64>at + stringBytesMax(length) > <u64>atMax) return 0;
+  return writeString(at, data + start, length);
+}
+
+/** A control character takes six bytes. */
+function stringBytesMax(length: u32): u64 {
+  return 6 * <u64>length + 2;
 }
 
 /** Writes `false` for 0, else `true`. Returns the end. */
@@ -254,6 +272,9 @@ function touchRows(columns: usize, columnsEnd: usize, rows: usize, from: u32, to
   touched = sum;
 }
 
+/** The rows before this one have been looked at; a call that goes on with a line goes on from there. */
+let seen: u32 = 0;
+
 /** Whether the rows at [from, to) of a list stand far apart. */
 function isSparse(rows: usize, from: u32, to: u32): bool {
   return rowAt(rows, to - 1) - rowAt(rows, from) >= (to - from) * sparseDistance;
@@ -262,47 +283,77 @@ function isSparse(rows: usize, from: u32, to: u32): bool {
 /**
  * Writes the lines of rows[from], rows[from + 1], … up to `to` from `at` on, or of the rows from, from + 1, … where `rows` is 0,
  * while there surely is room before `atMax`, which slack follows: before each value, for its longest form and `fixedBytes`.
- * Returns the index of the first row not written: one without room, or one with a double of more than three decimals, which
- * the twin writes. The cursor of a row is `cursorOfRow0` + row.
+ * Returns the index of the first row not written: one without room, or one with a double of more than three decimals
+ * (`jsonDoubleColumn`), which the caller writes and then goes on at the column behind it, `firstColumn`. The cursor of a row is
+ * `cursorOf0` + ordinals[i], or + i where `ordinals` is 0.
  */
 export function writeJsonRows(
   columns: usize,
   columnCount: u32,
   fixedBytes: u32,
   rows: usize,
+  ordinals: usize,
   from: u32,
   to: u32,
-  cursorOfRow0: u64,
+  firstColumn: u32,
+  cursorOf0: u64,
   at: usize,
   atMax: usize,
 ): u32 {
-  end = at;
-  full = true;
-  if (atMax - at < <usize>fixedBytes) return from;
+  doubleColumn = -1;
+  doubleAt = 0;
+  let isBegun = firstColumn != 0;
+  if (!isBegun) {
+    end = at;
+    seen = from;
+    if (atMax - at < <usize>fixedBytes) return from;
+  }
   const columnsEnd = columns + <usize>columnCount * descriptorBytes;
   const valuesMax = atMax - fixedBytes;
-  full = false;
-  let seen = from;
+  let column = columns + <usize>firstColumn * descriptorBytes;
   for (let i = from; i < to; i++) {
-    if (at > valuesMax) {
-      full = true;
-      return i;
-    }
-    if (i == seen) {
-      seen = min<u32>(to, i + rowsAhead);
-      if (rows == 0 || isSparse(rows, i, seen)) touchRows(columns, columnsEnd, rows, i, seen);
-    }
     const row = rowAt(rows, i);
-    at = writeCursor(at, cursorOfRow0 + row);
-    for (let column = columns; column < columnsEnd; column += descriptorBytes) {
+    if (!isBegun) {
+      if (at > valuesMax) return i;
+      if (i == seen) {
+        seen = min<u32>(to, i + rowsAhead);
+        if (rows == 0 || isSparse(rows, i, seen)) touchRows(columns, columnsEnd, rows, i, seen);
+      }
+      at = writeCursor(at, cursorOf0 + rowAt(ordinals, i));
+    }
+    isBegun = false;
+    for (; column < columnsEnd; column += descriptorBytes) {
       const keyBytes = load<u32>(column, keyBytesOffset);
       copyLoose(at, columns + <usize>load<u32>(column, keyOffset), keyBytes);
       at = writeValue(at + keyBytes, column, row, valuesMax);
-      if (at == 0) return i;
+      if (at == 0) {
+        if (doubleAt != 0) doubleColumn = <i32>((column - columns) / descriptorBytes);
+        return i;
+      }
     }
+    column = columns;
     store<u16>(at, 0x0a7d);
     at += 2;
     end = at;
   }
   return to;
+}
+
+/** Room in which the line of rows[index], or of the row `index` where `rows` is 0, is surely written. */
+export function jsonLineBytesMax(
+  columns: usize,
+  columnCount: u32,
+  fixedBytes: u32,
+  rows: usize,
+  index: u32,
+): f64 {
+  const row = rowAt(rows, index);
+  const columnsEnd = columns + <usize>columnCount * descriptorBytes;
+  let sizeBytes = 2 * <u64>fixedBytes;
+  for (let column = columns; column < columnsEnd; column += descriptorBytes) {
+    if (load<u32>(column, kindOffset) != kindString) continue;
+    const place = <usize>load<u32>(column, offsetsOffset) + ((<usize>entryOf(column, row)) << 2);
+    sizeBytes += stringBytesMax(load<u32>(place, 4) - load<u32>(place));
+  }
+  return <f64>sizeBytes;
 }

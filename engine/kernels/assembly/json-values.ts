@@ -1,5 +1,5 @@
 // Numbers and strings as JSON. Each writer puts a value at an address and returns where it ends; up to 32 bytes behind that are
-// written too, which is why every output ends with slack. ../json-rows.ts has the twins, whose bytes these are.
+// written too, which is why every output ends with slack. The bytes are those of `JSON.stringify`.
 
 const integerMax: f64 = 9007199254740992;
 const thousandthsMax: f64 = 1e9;

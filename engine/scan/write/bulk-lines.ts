@@ -1,12 +1,12 @@
 import { sharedMemory, type MemoryRange } from '../../memory/shared-memory.js';
-import type { KernelBlock } from '../../kernels/json-kernel.js';
+import { jsonTable, type KernelBlock } from '../../kernels/json-rows.js';
 import { answerBytesMax, cellsOfBlock, lineArgumentBytes, lineJobRowGroupsMax } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
 import { answerCells } from './answer-cells.js';
 import { jobsPerTurn, type AnswerTurns, type Turn } from './answer-turns.js';
 import { BulkSource, type BulkFields, type HeldColumns } from './bulk-source.js';
 import { jsonColumns, jsonKeys } from './json-columns.js';
-import { makeLineTable, type Piece } from './json-lines.js';
+import type { Piece } from './json-lines.js';
 import { packParts, rowsOfParts, writeParts, type LinePart } from './line-parts.js';
 import { OwnSpace, type LentSpace } from './piece-space.js';
 import { linesTask } from './lines-task.js';
@@ -241,8 +241,7 @@ export class BulkLines {
     if (this.#isClosed) return [];
     const { keys, schema } = this.#fields;
     const written = shares.flatMap(({ held, parts }) => {
-      const rows = rowsOfParts(parts);
-      const table = makeLineTable(keys, jsonColumns(held.columns, schema, rows));
+      const table = jsonTable(keys, jsonColumns(held.columns, schema));
       return parts.map((part) => ({ table, part }));
     });
     const space = new OwnSpace();
@@ -267,7 +266,6 @@ export class BulkLines {
         tables: blocks.length,
         columnCount: this.#fields.fields.length,
         fixedBytes: this.#fields.keys.fixedBytes,
-        memoryBytes: memory.buffer.byteLength,
         scratch,
         cells,
         parts: packParts(shares.map(({ parts }) => parts)),

@@ -1,7 +1,6 @@
 import { assert } from '../../terms/assert.js';
 import type { Column } from '../../columns/column.js';
-import type { JsonKeys } from '../../kernels/json-rows.js';
-import { placedBlock, type KernelBlock } from '../../kernels/json-kernel.js';
+import { jsonTable, type JsonKeys, type KernelBlock } from '../../kernels/json-rows.js';
 import { ColumnLease } from '../../store/reading/column-lease.js';
 import { jsonColumns } from './json-columns.js';
 import { RowGroupColumns } from './row-group-columns.js';
@@ -133,10 +132,10 @@ function heldColumns({ keys, schema }: BulkFields, columns: readonly Column[]): 
   const [first] = columns;
   const last = first === undefined ? undefined : heldLast.get(first);
   if (last?.keys === keys && columns.every((column, i) => column === last.held.columns[i])) return last.held;
-  // Entries that are rendered beforehand lie elsewhere: none are for fewer rows.
+  const table = jsonTable(keys, jsonColumns(columns, schema));
   const held = {
     columns,
-    block: placedBlock({ keys: keys.keys, columns: jsonColumns(columns, schema, 0) }),
+    block: table.columns === null ? table.block : null,
     lineBytes: lineBytes(keys, columns),
   };
   if (first !== undefined) heldLast.set(first, { keys, held });

@@ -1,19 +1,5 @@
-import { lineRoomBytes, writeJsonRows } from '../../kernels/json-rows.js';
-import type { JsonColumn, JsonKeys, JsonOutput, JsonTable } from '../../kernels/json-rows.js';
-import { reachableTable, writeRowsByKernel, type ReachableTable } from '../../kernels/json-kernel.js';
+import { lineBytesMax, writeJsonRows, type JsonOutput, type JsonTable } from '../../kernels/json-rows.js';
 import type { PieceSpace } from './piece-space.js';
-
-/** The columns of one row group, ready to be written, and as a kernel takes them where one can. */
-export interface LineTable {
-  readonly table: JsonTable;
-  readonly reachable: ReachableTable | null;
-}
-
-/** Columns of one row group, in the order of the response. */
-export function makeLineTable({ keys, fixedBytes }: JsonKeys, columns: readonly JsonColumn[]): LineTable {
-  const table = { keys, fixedBytes, columns };
-  return { table, reachable: reachableTable(table) };
-}
 
 /** Rows of a row group, and the positions they stand at: the ordinal of a row is `ordinalOfRow0` + row. */
 export interface PlacedRows {
@@ -53,23 +39,24 @@ export class JsonLines {
    * Writes the lines of rows[first], rows[first + 1], … up to `to` (of the rows `first`, `first` + 1, … without a list), and
    * returns the index of the first row for which the piece has no room: `take` it then, and go on.
    */
-  write(lines: LineTable, placed: PlacedRows, first: number, to: number): number {
+  write(table: JsonTable, placed: PlacedRows, first: number, to: number): number {
     const output = this.#output;
+    const { rows, partition, ordinalOfRow0 } = placed;
     const isBegun = output.bytes.length > 0;
     if (!isBegun) output.bytes = this.#space.open(this.#pieceBytes);
-    let next = writeRows(lines, placed, first, to, output);
+    let next = writeJsonRows(table, rows, first, to, partition, ordinalOfRow0, output);
     // How much the first line may take is asked only now: nearly all have room, and are written sooner than that is known.
-    if (!isBegun && next === first && first < to) next = this.#writeLong(lines, placed, first);
+    if (!isBegun && next === first && first < to) next = this.#writeLong(table, placed, first);
     this.#rows += next - first;
     return next;
   }
 
   /** The first line of a piece, which it had no room for: it stands alone, and without the room that its escapes might have taken. */
-  #writeLong(lines: LineTable, placed: PlacedRows, first: number): number {
+  #writeLong(table: JsonTable, placed: PlacedRows, first: number): number {
     const output = this.#output;
-    const { rows } = placed;
-    output.bytes = this.#space.open(lineRoomBytes(lines.table, rows === null ? first : rows[first]!));
-    const next = writeRows(lines, placed, first, first + 1, output);
+    const { rows, partition, ordinalOfRow0 } = placed;
+    output.bytes = this.#space.open(lineBytesMax(table, rows, first));
+    const next = writeJsonRows(table, rows, first, first + 1, partition, ordinalOfRow0, output);
     output.bytes = output.bytes.subarray(0, output.at);
     return next;
   }
@@ -84,19 +71,4 @@ export class JsonLines {
     this.#rows = 0;
     return { bytes: this.#space.end(bytes.subarray(0, at)), rows };
   }
-}
-
-/** As `JsonLines.write`, as far as the room of `output` goes. */
-function writeRows(
-  lines: LineTable,
-  placed: PlacedRows,
-  first: number,
-  to: number,
-  output: JsonOutput,
-): number {
-  const { reachable } = lines;
-  const { rows, partition, ordinalOfRow0 } = placed;
-  return reachable === null
-    ? writeJsonRows(lines.table, rows, first, to, partition, ordinalOfRow0, output)
-    : writeRowsByKernel(reachable, rows, first, to, partition, ordinalOfRow0, output);
 }

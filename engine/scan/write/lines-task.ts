@@ -1,4 +1,4 @@
-import { tableOfBlock, type KernelBlock } from '../../kernels/json-kernel.js';
+import type { KernelBlock } from '../../kernels/json-rows.js';
 import { foreignMemory, workingOn, type MemoryRange } from '../../memory/shared-memory.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
 import { unpackParts, writeParts, type PackedParts } from './line-parts.js';
@@ -15,8 +15,6 @@ export interface LinesJob {
   readonly columnCount: number;
   /** The most bytes of a line without its strings. */
   readonly fixedBytes: number;
-  /** How far the memory reaches that has the columns. */
-  readonly memoryBytes: number;
   /** Lent to the kernels for as long as the job takes. */
   readonly scratch: MemoryRange;
   /** Addresses of the cells of that memory that the pieces are written to, one to each. */
@@ -34,16 +32,14 @@ export interface WrittenPiece {
 
 /** Writes rows as JSON Lines, in pieces: the work of `linesTask`. */
 export function work(job: LinesJob): Finished<readonly WrittenPiece[]> {
-  const { blocks, columnCount, fixedBytes, memoryBytes, scratch, cells, parts, pieceBytes } = job;
+  const { blocks, columnCount, fixedBytes, scratch, cells, parts, pieceBytes } = job;
   const memory = foreignMemory(scratch);
   const space = new CellSpace(memory, cells);
-  const buffer = memory.bufferUpTo(memoryBytes);
   const blockWords = blocks.length / job.tables;
   const written = workingOn(memory, { address: scratch.address, bytes: scratch.sizeBytes }, () => {
     const tables = Array.from({ length: job.tables }, (_, i) => {
       const block = blocks.subarray(i * blockWords, (i + 1) * blockWords);
-      const table = tableOfBlock(block, columnCount, fixedBytes, buffer);
-      return { table, reachable: table };
+      return { block, columnCount, fixedBytes, columns: null };
     });
     return writeParts(unpackParts(parts, tables), pieceBytes, space);
   });

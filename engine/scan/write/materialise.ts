@@ -2,10 +2,9 @@ import { columnBytes } from '../../columns/column.js';
 import { rowGroupBytesMax } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
 import type { ColumnLease } from '../../store/reading/column-lease.js';
-import type { JsonKeys } from '../../kernels/json-rows.js';
+import { jsonTable, type JsonKeys, type JsonTable } from '../../kernels/json-rows.js';
 import { jsonColumns, jsonKeys } from './json-columns.js';
-import { makeLineTable } from './json-lines.js';
-import type { JsonLines, LineTable } from './json-lines.js';
+import type { JsonLines } from './json-lines.js';
 import { partsOf } from './line-parts.js';
 import { RowGroupColumns } from './row-group-columns.js';
 import type { ScanWork } from '../filter/row-group-filter.js';
@@ -14,7 +13,7 @@ import type { RowGroup } from '../../store/reading/snapshot.js';
 import { settled, type Steps } from '../../store/reading/steps.js';
 
 interface Material {
-  readonly table: LineTable;
+  readonly table: JsonTable;
   readonly bytes: number;
   readonly lease: ColumnLease;
 }
@@ -75,7 +74,7 @@ export class Materialiser {
     yield piece.bytes;
   }
 
-  *#tableOf(rowGroup: RowGroup, rowsToWrite: number): Steps<never, LineTable> {
+  *#tableOf(rowGroup: RowGroup, rowsToWrite: number): Steps<never, JsonTable> {
     const known = this.#held.get(rowGroup);
     if (known !== undefined) {
       this.#held.delete(rowGroup);
@@ -89,8 +88,8 @@ export class Materialiser {
       const columns = yield* source.read(lease, rowsToWrite);
       const bytes = columns.reduce((sum, column) => sum + columnBytes(column), 0);
       this.#makeRoomFor(bytes);
-      const written = jsonColumns(columns, this.#schema, rowsToWrite);
-      const material = { table: makeLineTable(this.#keys, written), bytes, lease };
+      const written = jsonColumns(columns, this.#schema);
+      const material = { table: jsonTable(this.#keys, written), bytes, lease };
       this.#held.set(rowGroup, material);
       this.#heldBytes += bytes;
       return material.table;

@@ -3,7 +3,8 @@ import type { Column } from '../../columns/column.js';
 import { answerBytesMax, pageRowsMax } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
 import { jsonColumns, jsonKeys } from './json-columns.js';
-import { JsonLines, makeLineTable, type LineTable } from './json-lines.js';
+import { jsonTable, type JsonTable } from '../../kernels/json-rows.js';
+import { JsonLines } from './json-lines.js';
 import type { PieceSpace } from './piece-space.js';
 import { planScan, rangeOfRun, type RowRange, type ScanPlan } from '../plan/plan.js';
 import type { Query, ScanStats } from '../plan/query.js';
@@ -18,7 +19,7 @@ interface PagePart {
 
 /** A row group as pages are written from it. */
 interface PageTable {
-  readonly table: LineTable;
+  readonly table: JsonTable;
   /** Rows that are known to be too many for one piece. */
   rowsTooMany: number;
 }
@@ -97,9 +98,7 @@ function tableOf(rowGroup: RowGroup, schema: Schema): PageTable | null {
   if (columns === null) return null;
   let page = tables.get(columns);
   if (page === undefined) {
-    // Nothing is rendered for so few rows.
-    const written = jsonColumns(columns, schema, 0);
-    page = { table: makeLineTable(jsonKeys(schema), written), rowsTooMany: Infinity };
+    page = { table: jsonTable(jsonKeys(schema), jsonColumns(columns, schema)), rowsTooMany: Infinity };
     tables.set(columns, page);
   }
   return page;
