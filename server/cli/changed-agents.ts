@@ -21,7 +21,7 @@ export interface ChangedAgentsOptions {
   readonly log: CollectLog;
 }
 
-/** How often a watched folder is looked at. Some file systems announce no changes, so that looking is what always works. */
+/** How often a watched folder is looked at. Notifications of changes are not used: some file systems send none. */
 const watchMs = 2000;
 
 /**
@@ -40,9 +40,9 @@ export class ChangedAgents {
   listen(watch: boolean): void {
     process.on('SIGHUP', this.onSignal);
     if (!watch) return;
-    this.seen = lookOf(this.options.folder);
+    this.seen = fingerprintOf(this.options.folder);
     this.timer = setInterval(() => {
-      const look = lookOf(this.options.folder);
+      const look = fingerprintOf(this.options.folder);
       if (look === this.seen) return;
       this.seen = look;
       void this.apply('watch');
@@ -50,7 +50,7 @@ export class ChangedAgents {
     this.timer.unref();
   }
 
-  /** Ends when what is under way is done. From then on SIGHUP ends the process, as usual. */
+  /** Stops listening and waits for the reading under way. From then on SIGHUP ends the process, as usual. */
   async close(): Promise<void> {
     process.off('SIGHUP', this.onSignal);
     clearInterval(this.timer);
@@ -131,16 +131,16 @@ export class ChangedAgents {
 }
 
 /** A text that changes with any file of the folder. */
-function lookOf(folder: string): string {
+function fingerprintOf(folder: string): string {
   try {
     const files = readdirSync(folder).sort();
-    return files.map((file) => `${file} ${lookOfFile(join(folder, file))}`).join('\n');
+    return files.map((file) => `${file} ${fingerprintOfFile(join(folder, file))}`).join('\n');
   } catch (error) {
     return messageOf(error);
   }
 }
 
-function lookOfFile(path: string): string {
+function fingerprintOfFile(path: string): string {
   const stats = statSync(path, { throwIfNoEntry: false });
   return stats === undefined ? 'gone' : `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
 }

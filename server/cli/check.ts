@@ -9,11 +9,11 @@ import { formatCounted, formatPeriod } from './output/figures.js';
 import { withArchive } from './options/opened-archive.js';
 import { describeChange, describeRetention, retentionOf } from './options/retention.js';
 import { readSettings } from './options/settings.js';
-import type { FolderFlags, Settings } from './options/settings.js';
+import type { GlobalFlags, Settings } from './options/settings.js';
 import { formatTable } from './output/table.js';
 import { printJson, printLines, tell } from './output/terminal.js';
 
-interface CheckFlags extends FolderFlags {
+interface CheckFlags extends GlobalFlags {
   readonly line?: string;
   readonly json?: boolean;
 }
@@ -65,7 +65,7 @@ function describeInput({ file, system }: AgentDefinition): string[] {
 /** What the files' retention means for the records that are there, by agent; why that can't be told, where it can't. */
 type Outlooks = ReadonlyMap<string, RetentionOutlook | LogstrataError>;
 
-/** Asks only about agents whose file has an end for records: what is kept for ever takes none. */
+/** Asks only about agents whose file bounds what is kept: the others lose no records. */
 async function outlooksOf(settings: Settings, agents: readonly AgentDefinition[]): Promise<Outlooks> {
   const outlooks = new Map<string, RetentionOutlook | LogstrataError>();
   const bounded = agents.filter((agent) => {

@@ -38,7 +38,7 @@ function describeRecord(description: LineDescription & { outcome: 'record' }): s
 }
 
 /**
- * Says what one line, or one record of several, becomes, by the decoder that loading uses; `-` reads it from standard input. The exit code is 1 for a
+ * Says what a line, or a record of several lines, becomes, by the decoder that loading uses. `-` reads it from standard input. The exit code is 1 for a
  * line that would be rejected.
  */
 export async function describeLineOf(

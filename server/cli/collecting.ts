@@ -11,7 +11,7 @@ export interface ServerStatus {
   readonly collecting?: Readonly<Record<string, CollectStatus>>;
 }
 
-/** A thread decodes more than a disk's worth of lines; another one is for the agents beside. */
+/** One thread decodes lines faster than a disk delivers them. The second one is for other agents meanwhile. */
 const collectThreadsMax = 2;
 
 /** Starts collecting, and gives the collection; there is none where nothing is to be collected. */

@@ -7,10 +7,10 @@ import { formatBytes, formatCounted } from './output/figures.js';
 import { reportEach } from './options/each-agent.js';
 import { requireData, withArchive } from './options/opened-archive.js';
 import { readSettings } from './options/settings.js';
-import type { FolderFlags } from './options/settings.js';
+import type { GlobalFlags } from './options/settings.js';
 import { stoppable } from './options/stoppable.js';
 
-interface CompactFlags extends FolderFlags {
+interface CompactFlags extends GlobalFlags {
   readonly codec?: Codec;
   readonly json?: boolean;
 }

@@ -12,13 +12,13 @@ import { withProgress } from './output/progress.js';
 import { collectBound, cursorOption, filterHelp, rawQueryOf } from './options/query-words.js';
 import type { QueryBounds } from './options/query-words.js';
 import { readSettings } from './options/settings.js';
-import type { FolderFlags, Settings } from './options/settings.js';
+import type { GlobalFlags, Settings } from './options/settings.js';
 import { stoppable } from './options/stoppable.js';
 import { tell, writeOut } from './output/terminal.js';
 import { cacheOption } from './options/cache-option.js';
 import { workersOption } from './options/workers-option.js';
 
-interface ExportFlags extends FolderFlags, QueryBounds {
+interface ExportFlags extends GlobalFlags, QueryBounds {
   readonly format: 'jsonl' | 'parquet';
   readonly output?: string;
   readonly codec?: Codec;

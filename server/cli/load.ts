@@ -21,12 +21,12 @@ import { withWorkers } from './options/opened-archive.js';
 import { retentionOf } from './options/retention.js';
 import { withProgress } from './output/progress.js';
 import { readSettings } from './options/settings.js';
-import type { FolderFlags, Settings } from './options/settings.js';
+import type { GlobalFlags, Settings } from './options/settings.js';
 import { stoppable } from './options/stoppable.js';
 import { printJson, printLines, tell } from './output/terminal.js';
 import { workersOption } from './options/workers-option.js';
 
-interface LoadFlags extends FolderFlags {
+interface LoadFlags extends GlobalFlags {
   readonly again?: boolean;
   readonly merge?: boolean;
   readonly beyondRetention?: boolean;
@@ -124,7 +124,7 @@ async function printSummary(
 }
 
 function tellStop({ loaded, files }: LoadSummary, stopped: LogstrataError): void {
-  // What stopped the load in the middle of a file has been told of that file.
+  // A failure in the middle of a file has been printed with that file.
   if (!files.some(({ error }) => error === stopped))
     tell(`logstrata: stopped: ${messageWithPlace(stopped.message, stopped.path, stopped.offset)}`);
   const kept = loaded === 0 ? 'Nothing was stored' : `${formatCounted(loaded, 'file')} stored and kept`;
@@ -163,11 +163,11 @@ async function loadStandardInput(
     if (error !== null) tell(`logstrata: ${messageWithPlace(error.message, error.path, error.offset)}`);
     return summary.exitCode;
   };
-  // Some programs never end, and what comes of them is merged and kept as what a server collects.
+  // A program that is piped in may never end: its records are merged and retired meanwhile, as a server does.
   return withWorkers(settings, 'write', 'load', flags.workers, read, { lasts: true });
 }
 
-/** What is given together must go together. */
+/** Throws a `UsageError` for arguments and flags that exclude each other. */
 function checkUsage(paths: readonly string[], flags: LoadFlags): void {
   const isStream = paths.includes('-');
   if (paths.length === 0 && flags.rejected !== true)

@@ -12,7 +12,7 @@ import { addQueryCommand } from './query.js';
 import { addRetentionCommand } from './retention-command.js';
 import { addServeCommand } from './serve.js';
 import { addStatsCommand } from './stats.js';
-import { guardOutput } from './output/terminal.js';
+import { handleClosedOutput } from './output/terminal.js';
 import { addVerifyCommand } from './verify.js';
 
 const description = 'A columnar archive of log records with one HTTP query route.';
@@ -66,7 +66,7 @@ function buildProgram(): Command {
   return program;
 }
 
-/** Commander's own shows all there is for a command that there isn't, as if nothing were wrong. */
+/** Replaces Commander's own `help`, which shows the whole help for an unknown command, as if nothing were wrong. */
 function addHelpCommand(program: Command): void {
   program
     .command('help')
@@ -90,7 +90,7 @@ function addHelpCommand(program: Command): void {
  * has been said on standard error by then.
  */
 export async function runCommandLine(args: readonly string[]): Promise<number> {
-  guardOutput();
+  handleClosedOutput();
   try {
     const program = buildProgram();
     if (args.length === 0) {

@@ -7,7 +7,7 @@ import { withWorkers } from './options/opened-archive.js';
 import { collectBound, cursorOption, filterHelp, rawQueryOf } from './options/query-words.js';
 import type { QueryBounds } from './options/query-words.js';
 import { readSettings } from './options/settings.js';
-import type { FolderFlags } from './options/settings.js';
+import type { GlobalFlags } from './options/settings.js';
 import { stoppable } from './options/stoppable.js';
 import { tell, writeOut } from './output/terminal.js';
 import { cacheOption } from './options/cache-option.js';
@@ -16,7 +16,7 @@ import { workersOption } from './options/workers-option.js';
 /** Records that a query without a limit answers with, as on the route (`interface.md`). */
 const limitDefault = 100;
 
-interface QueryFlags extends FolderFlags, QueryBounds {
+interface QueryFlags extends GlobalFlags, QueryBounds {
   readonly explain?: boolean;
   readonly workers?: number;
 }

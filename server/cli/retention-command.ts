@@ -5,10 +5,10 @@ import { exitDone } from './output/failure.js';
 import { noRecords, requireData, withArchive } from './options/opened-archive.js';
 import { describeRetention, retentionEntry, retentionOf } from './options/retention.js';
 import { readSettings } from './options/settings.js';
-import type { FolderFlags } from './options/settings.js';
+import type { GlobalFlags } from './options/settings.js';
 import { printJson, printLines } from './output/terminal.js';
 
-interface RetentionFlags extends FolderFlags {
+interface RetentionFlags extends GlobalFlags {
   readonly json?: boolean;
 }
 

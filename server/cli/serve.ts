@@ -13,7 +13,7 @@ import { logLevelOption, openLog, type LogLevel } from './output/own-log.js';
 import { describeAgents, openAgents } from './served-agents.js';
 import type { ServedAgent } from './served-agents.js';
 import { readSettings } from './options/settings.js';
-import type { FolderFlags, Settings } from './options/settings.js';
+import type { GlobalFlags, Settings } from './options/settings.js';
 import { stoppable } from './options/stoppable.js';
 import type { StopSignals } from './options/stop-signals.js';
 import { printLines } from './output/terminal.js';
@@ -21,7 +21,7 @@ import { cacheOption } from './options/cache-option.js';
 import { workersOption } from './options/workers-option.js';
 
 /** Options of the commands that start a server. */
-export interface ServeFlags extends FolderFlags {
+export interface ServeFlags extends GlobalFlags {
   readonly listen?: ListenAddress;
   readonly transport?: TransportChoice;
   readonly workers?: number;

@@ -22,7 +22,7 @@ export async function openAgents(
   return served;
 }
 
-/** Damage costs the answers of one agent; it is told in the log, and the others are served. */
+/** The records of an agent, or that they are damaged: then this agent is not served, and the others are. */
 async function describeRecords(store: AgentStore): Promise<string> {
   let stats: StoreStats;
   try {

@@ -5,14 +5,14 @@ import { exitDone } from './output/failure.js';
 import { formatBytes, formatCount, formatCounted, formatTime } from './output/figures.js';
 import { noRecordsYet } from './options/each-agent.js';
 import { storesOf, withArchive } from './options/opened-archive.js';
-import { describeKept } from './options/retention.js';
+import { describePolicyInForce } from './options/retention.js';
 import { readSettings } from './options/settings.js';
-import type { FolderFlags } from './options/settings.js';
+import type { GlobalFlags } from './options/settings.js';
 import { formatPairs, formatTable } from './output/table.js';
 import { printJson, printLines } from './output/terminal.js';
 import type { RetentionOutlook, StoreStats } from '../../engine/index.js';
 
-interface StatsFlags extends FolderFlags {
+interface StatsFlags extends GlobalFlags {
   readonly json?: boolean;
 }
 
@@ -93,7 +93,7 @@ function details(store: AgentStats): string[] {
         'rejected lines',
         `${formatCount(store.counters.rejected)}, ${formatCount(store.linesRejected)} of them kept in ${formatBytes(store.bytesRejected)}`,
       ],
-      ...describeKept(store.retention),
+      ...describePolicyInForce(store.retention),
       ['gone by retention', describeRetired(store.retired)],
       ...store.restorable.map(({ records, paths }): [string, string] => [
         'lost, until loaded again',

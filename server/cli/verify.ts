@@ -6,10 +6,10 @@ import { reportEach } from './options/each-agent.js';
 import { withArchive } from './options/opened-archive.js';
 import { describeRestorable } from './restorable.js';
 import { readSettings } from './options/settings.js';
-import type { FolderFlags } from './options/settings.js';
+import type { GlobalFlags } from './options/settings.js';
 import { stoppable } from './options/stoppable.js';
 
-interface VerifyFlags extends FolderFlags {
+interface VerifyFlags extends GlobalFlags {
   readonly json?: boolean;
   readonly repair?: boolean;
   readonly yes?: boolean;

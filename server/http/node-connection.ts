@@ -4,7 +4,7 @@ import { halfClosedTimeoutMs, pipelinedRequestsMax } from './http-limits.js';
 import type { OpenConnection } from './open-connections.js';
 
 /** What a connection needs of its transport. */
-export interface NodeDoor {
+export interface NodeTransportState {
   readonly isStopping: boolean;
   /** A client that takes nothing of its answer for this long is gone. */
   readonly clientTimeoutMs: number;
@@ -14,15 +14,15 @@ export interface NodeDoor {
 export class NodeConnection implements OpenConnection {
   /** Of the other end. */
   readonly address: string;
-  readonly door: NodeDoor;
-  /** It is closed behind the answer under way: no further request of it is answered. */
+  readonly door: NodeTransportState;
+  /** It is closed after the answer under way: no further request of it is answered. */
   isClosing = false;
   readonly #socket: Socket;
   /** The answer to the request that came last. */
   #last: ServerResponse | undefined;
   #waiting = 0;
 
-  constructor(socket: Socket, door: NodeDoor) {
+  constructor(socket: Socket, door: NodeTransportState) {
     this.#socket = socket;
     this.door = door;
     this.address = socket.remoteAddress ?? '';
@@ -66,8 +66,8 @@ export class NodeConnection implements OpenConnection {
   }
 
   /**
-   * A client that has closed its side may be one that only sends no more, or may have gone. What is written to one that has gone comes
-   * back as a reset; so it is taken for gone when there is nothing to write to it for a while.
+   * A client that has closed its side may still read, or may have gone. Writing to one that has gone resets the connection. One to which
+   * nothing was written for a while is taken to have gone.
    */
   #watchHalfClosed(): void {
     const socket = this.#socket;
@@ -79,7 +79,7 @@ export class NodeConnection implements OpenConnection {
     socket.on('close', () => clearInterval(timer));
   }
 
-  /** A request that was there when the answer ended is still told that the server stops. */
+  /** Closes a moment later: a request that has arrived by then is still answered, with 503. */
   #closeUnlessAnswering(): void {
     setImmediate(() => {
       if (!this.isAnswering) this.#socket.destroySoon();

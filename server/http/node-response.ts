@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { assert } from '../../engine/index.js';
-import { clientGone } from './client-gone.js';
+import { clientGoneError } from './client-gone.js';
 import { lingerBytesMax, lingerTimeoutMs } from './http-limits.js';
 import type { NodeConnection } from './node-connection.js';
 import type { ResponseHead, TransportResponse } from './transport.js';
@@ -14,7 +14,7 @@ export class NodeResponse implements TransportResponse {
   readonly #connection: NodeConnection;
   #isWatched = false;
   #whenGone: (() => void) | undefined;
-  /** Pieces that Node has not said yet to be with the kernel. */
+  /** Pieces that the kernel may not have taken yet, as far as Node has said. */
   #unconfirmed = 0;
   /** Waits until there are none. */
   #waiter: { readonly resolve: () => void; readonly reject: (error: Error) => void } | undefined;
@@ -52,7 +52,7 @@ export class NodeResponse implements TransportResponse {
   }
 
   write(head: ResponseHead, piece: Uint8Array): Promise<void> | undefined {
-    if (this.isGone) return Promise.reject(clientGone());
+    if (this.isGone) return Promise.reject(clientGoneError());
     const { socket } = this.#request;
     socket.cork();
     if (!this.#response.headersSent) this.#writeHead(head, undefined);
@@ -80,7 +80,7 @@ export class NodeResponse implements TransportResponse {
   #confirm(): void {
     this.#unconfirmed--;
     if (this.#unconfirmed > 0 || this.#waiter === undefined) return;
-    // The client may now wait for the scan.
+    // From here on the server may be what the client waits for.
     this.#request.socket.setTimeout(0);
     this.#waiter.resolve();
     this.#waiter = undefined;
@@ -96,7 +96,7 @@ export class NodeResponse implements TransportResponse {
     this.#isWatched = true;
     this.#response.on('close', () => {
       if (!this.isGone) return;
-      this.#waiter?.reject(clientGone());
+      this.#waiter?.reject(clientGoneError());
       this.#whenGone?.();
     });
   }

@@ -4,16 +4,16 @@ import type { Socket } from 'node:net';
 import { connectionsMax, headBytesMax, headTimeoutMs, idleTimeoutMs } from './http-limits.js';
 import { listenOn } from './listen.js';
 import { NodeConnection } from './node-connection.js';
-import type { NodeDoor } from './node-connection.js';
+import type { NodeTransportState } from './node-connection.js';
 import { NodeRequest } from './node-request.js';
 import { NodeResponse } from './node-response.js';
 import { OpenConnections } from './open-connections.js';
 import { ProblemError } from './problem.js';
-import { closeGently, rawProblem } from './raw-response.js';
+import { closeAfterReading, rawProblem } from './raw-response.js';
 import type { RequestHandler, Transport } from './transport.js';
 
 /** The route on node:http. */
-export class NodeTransport implements Transport, NodeDoor {
+export class NodeTransport implements Transport, NodeTransportState {
   readonly name = 'node';
   isStopping = false;
   readonly clientTimeoutMs: number;
@@ -90,7 +90,7 @@ export class NodeTransport implements Transport, NodeDoor {
     const isAnswering = connection?.isAnswering === true;
     const isGone = error.code === 'ECONNRESET' || error.code === 'EPIPE' || !socket.writable;
     if (isGone || isAnswering || error.code === 'ERR_HTTP_REQUEST_TIMEOUT') socket.destroy();
-    else closeGently(socket, rawProblem(problemOfParser(error)));
+    else closeAfterReading(socket, rawProblem(problemOfParser(error)));
   }
 }
 

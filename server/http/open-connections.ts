@@ -8,8 +8,8 @@ export interface OpenConnection {
 }
 
 /**
- * The open connections, at most so many. For a new one beyond that the oldest connection without an answer is closed, of the address that
- * has the most: so connections that lie idle keep nobody out.
+ * The open connections, of which there is a most. A new one beyond it takes the place of another: of the address that has the most
+ * connections, the oldest one without an answer under way. So idle connections keep nobody out.
  */
 export class OpenConnections<Connection extends OpenConnection> {
   readonly #max: number;

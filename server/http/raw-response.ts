@@ -24,10 +24,10 @@ export function rawProblem(problem: ProblemError): Buffer {
  * Ends our side of a connection, behind what has been written to it. What the client still sends is read and dropped for a
  * while: closing a socket with unread bytes resets it, and the client would lose the answer that says what was wrong.
  */
-export function closeGently(socket: Socket, words?: Buffer): void {
+export function closeAfterReading(socket: Socket, words?: Buffer): void {
   let dropped = 0;
   let timer: NodeJS.Timeout | undefined;
-  // From when all has been handed to the kernel: until then a slow client takes its own time.
+  // The time counts from when the kernel has all that was written: until then a slow client may take as long as it needs.
   socket.on('finish', () => (timer = setTimeout(() => socket.destroy(), lingerTimeoutMs)));
   socket.on('close', () => clearTimeout(timer));
   socket.on('end', () => socket.destroy());

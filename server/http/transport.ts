@@ -34,7 +34,7 @@ export interface TransportRequest {
 
 export interface ResponseHead {
   readonly status: number;
-  /** The same object where they are the same again: transports may know what they have made of it. */
+  /** The same headers should be the same object: transports keep what they have made of it. */
   readonly headers: Readonly<Record<string, string>>;
   /** `Server-Timing`, which no two answers have alike. */
   readonly timing?: string | undefined;

@@ -55,7 +55,7 @@ export type FoundUws = { readonly uws: Uws } | { readonly whyNot: string };
 
 const require = createRequire(import.meta.url);
 
-/** From here on it answers malformed heads by itself. Older ones leave some of them without an answer, and close on others. */
+/** The first version that answers malformed heads. Older versions close the connection, or don't answer at all. */
 const versionMin = { major: 20, minor: 50 };
 
 let found: FoundUws | undefined;

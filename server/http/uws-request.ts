@@ -16,7 +16,8 @@ export class UwsRequest implements TransportRequest {
     this.#response = response;
     this.method = request.getCaseSensitiveMethod();
     this.rawPath = request.getUrl();
-    // Its own look-up takes an empty value for none, and gives the first of several: how long a body is must not depend on that.
+    // The library's own look-up takes an empty value for a missing header, and gives only the first of several. Whether there is a body must
+    // not depend on that.
     request.forEach((name, value) => this.#lines.push(name, value));
     this.rawQuery = request.getQuery() ?? '';
   }

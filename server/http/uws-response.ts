@@ -1,12 +1,12 @@
 import { assert } from '../../engine/index.js';
-import { clientGone } from './client-gone.js';
+import { clientGoneError } from './client-gone.js';
 import { uwsBehindWriteBytesMax, uwsWriteBytesMax } from './http-limits.js';
 import { reasonPhrase } from './problem.js';
 import type { UwsHttpResponse } from './uws-binary.js';
 import type { ResponseHead, TransportRequest, TransportResponse } from './transport.js';
 
 /** What an answer needs of its transport. */
-export interface UwsDoor {
+export interface UwsTransportState {
   readonly isStopping: boolean;
   /** The answer has ended, or its client has gone. `isKept`: uWebSockets.js has kept bytes of it that the kernel did not take. */
   finished(isKept: boolean): void;
@@ -15,7 +15,7 @@ export interface UwsDoor {
 /** One answer on uWebSockets.js, which copies what the kernel does not take at once. */
 export class UwsResponse implements TransportResponse {
   readonly #response: UwsHttpResponse;
-  readonly #door: UwsDoor;
+  readonly #door: UwsTransportState;
   readonly #isHead: boolean;
   /** The client asks for it, in the one form that uWebSockets.js knows, and which it goes by itself. */
   readonly #isClosedBehind: boolean;
@@ -29,7 +29,7 @@ export class UwsResponse implements TransportResponse {
   /** Goes on with what waits for room in the kernel; given how many bytes of the body it has, or undefined when the client is gone. */
   #goOn: ((offset: number | undefined) => void) | undefined;
 
-  constructor(response: UwsHttpResponse, request: TransportRequest, door: UwsDoor) {
+  constructor(response: UwsHttpResponse, request: TransportRequest, door: UwsTransportState) {
     this.#response = response;
     this.#door = door;
     this.#isHead = request.method === 'HEAD';
@@ -102,7 +102,7 @@ export class UwsResponse implements TransportResponse {
   }
 
   write(head: ResponseHead, piece: Uint8Array): Promise<void> | undefined {
-    if (this.#isEnded) return Promise.reject(clientGone());
+    if (this.#isEnded) return Promise.reject(clientGoneError());
     const offset = this.#writeWhile(head, piece, 0);
     return offset === undefined ? undefined : this.#writeRest(head, piece, offset);
   }
@@ -128,7 +128,7 @@ export class UwsResponse implements TransportResponse {
         this.#watch();
       });
       this.#goOn = undefined;
-      if (this.#isEnded) throw clientGone();
+      if (this.#isEnded) throw clientGoneError();
       offset = this.#writeWhile(head, piece, offset);
     }
   }

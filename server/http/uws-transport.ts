@@ -5,10 +5,10 @@ import type { RequestHandler, Transport } from './transport.js';
 import type { Uws, UwsApp, UwsHttpRequest, UwsHttpResponse } from './uws-binary.js';
 import { UwsRequest } from './uws-request.js';
 import { UwsResponse } from './uws-response.js';
-import type { UwsDoor } from './uws-response.js';
+import type { UwsTransportState } from './uws-response.js';
 
 /** The route on uWebSockets.js. */
-export class UwsTransport implements Transport, UwsDoor {
+export class UwsTransport implements Transport, UwsTransportState {
   readonly name = 'uws';
   isStopping = false;
   readonly #uws: Uws;

@@ -18,8 +18,8 @@ interface Share {
 
 /**
  * Decides which scans run. A scan needs a slot, of which there are `queriesMax`; while its answer waits for the client it has none.
- * No client gets more than three quarters of the slots or of the answers, and slots that become free go to the clients in turn. So
- * neither slow readers nor one that asks too much keep the others from being answered.
+ * No client gets more than three quarters of the slots or of the answers, and free slots go to the clients in turn. So neither slow clients
+ * nor one client with many requests keep others from being answered.
  */
 export class Admission {
   readonly #runningMax: number;

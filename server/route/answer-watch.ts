@@ -54,7 +54,7 @@ export class WatchedAnswer {
   #waitedMs = 0;
   #takenBytes = 0;
   #waitingSinceMs: number | undefined;
-  /** Bytes that the server waits with. Some of them may have been taken: all count for the client. */
+  /** Bytes that the server waits for the client to take. Some may have been taken, so all count as taken when the rate is checked. */
   #pendingBytes = 0;
 
   /** @param forget is called when the answer has ended, or was cut off */

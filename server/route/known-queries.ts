@@ -2,7 +2,7 @@ import type { AgentStore, Query, Schema } from '../../engine/index.js';
 import { knownQueriesMax, knownQueryCharactersMax } from '../http/http-limits.js';
 
 /** What a target asks for, and of which store. */
-export interface UnderstoodQuery {
+export interface ParsedTarget {
   readonly agent: string;
   readonly store: AgentStore;
   /** The fields that it was read against. */
@@ -10,16 +10,16 @@ export interface UnderstoodQuery {
   readonly query: Query;
 }
 
-/** The targets of the last requests as they were understood: who polls asks the same again and again. */
+/** The last request targets, parsed: clients that poll send the same one again and again. */
 export class KnownQueries {
   /** By path and query string as they were sent, the oldest first. */
-  readonly #known = new Map<string, UnderstoodQuery>();
+  readonly #known = new Map<string, ParsedTarget>();
 
-  get(target: string): UnderstoodQuery | undefined {
+  get(target: string): ParsedTarget | undefined {
     return this.#known.get(target);
   }
 
-  keep(target: string, understood: UnderstoodQuery): void {
+  keep(target: string, understood: ParsedTarget): void {
     if (target.length > knownQueryCharactersMax) return;
     this.#known.delete(target);
     this.#known.set(target, understood);

@@ -3,7 +3,7 @@ import type { ProblemError } from '../http/problem.js';
 import type { TransportResponse } from '../http/transport.js';
 
 /** Every answer is what it says: no browser may take a log's line for a page. */
-export const noSniffing = { 'X-Content-Type-Options': 'nosniff' };
+export const noSniffHeaders = { 'X-Content-Type-Options': 'nosniff' };
 
 /** Answers with a problem. `headers` go with those of the problem itself. */
 export function sendProblem(
@@ -17,7 +17,7 @@ export function sendProblem(
       headers: {
         'Content-Type': 'application/problem+json',
         'Cache-Control': 'no-store',
-        ...noSniffing,
+        ...noSniffHeaders,
         ...problem.headers,
         ...headers,
       },

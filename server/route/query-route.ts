@@ -9,15 +9,15 @@ import { acceptsGzip } from './accept-encoding.js';
 import type { Admission, Slot } from './admission.js';
 import { AnswerWatch } from './answer-watch.js';
 import { TrustedProxies } from './client-address.js';
-import { clientGone } from '../http/client-gone.js';
+import { clientGoneError } from '../http/client-gone.js';
 import { corsHeaders, preflightHeaders, withVary } from './cors.js';
 import { gzipped, gzippedAtOnce } from './gzip.js';
 import { packedAtOnceBytesMax, wholeAnswerBytesMax } from '../http/http-limits.js';
 import { isLoopback } from '../http/listen.js';
-import { KnownQueries, type UnderstoodQuery } from './known-queries.js';
+import { KnownQueries, type ParsedTarget } from './known-queries.js';
 import { ProblemError, problemOf } from '../http/problem.js';
 import { PacedResponse } from './paced-response.js';
-import { noSniffing, sendProblem } from './problem-response.js';
+import { noSniffHeaders, sendProblem } from './problem-response.js';
 import { checkRequest, type CheckRules, type RequestTarget } from './request-check.js';
 import { parseAgentPath, parseQueryRequest } from './request.js';
 import type { ServerOptions } from './server-options.js';
@@ -96,10 +96,10 @@ export class QueryRoute {
   }
 
   #preflight(request: TransportRequest): Record<string, string> {
-    return { ...this.#cors(request), ...noSniffing, ...preflightHeaders(this.#rules.methods) };
+    return { ...this.#cors(request), ...noSniffHeaders, ...preflightHeaders(this.#rules.methods) };
   }
 
-  #read({ rawPath, rawQuery }: RequestTarget): UnderstoodQuery {
+  #read({ rawPath, rawQuery }: RequestTarget): ParsedTarget {
     const target = `${rawPath}?${rawQuery}`;
     const known = this.#known.get(target);
     if (known !== undefined) {
@@ -130,14 +130,14 @@ export class QueryRoute {
   }
 
   /** Throws, or rejects, before the first byte of the answer only. Undefined where it has been given whole. */
-  #run(wanted: WantedAnswer): Promise<void> | undefined {
+  #run(wanted: AnswerPlan): Promise<void> | undefined {
     const entering = wanted.slot.enterFirst();
     if (entering === undefined) return this.#runInSlot(wanted);
     wanted.response.whenGone(() => wanted.slot.end());
     return entering.then(() => this.#runInSlot(wanted));
   }
 
-  #runInSlot(wanted: WantedAnswer): Promise<void> | undefined {
+  #runInSlot(wanted: AnswerPlan): Promise<void> | undefined {
     const pieces = new TimedPieces(this.#options.queryTimeoutMs);
     let waiting: Promise<void> | undefined;
     try {
@@ -149,10 +149,10 @@ export class QueryRoute {
   }
 
   /** Does what can be done without waiting. */
-  #runNow(wanted: WantedAnswer, pieces: TimedPieces): Promise<void> | undefined {
+  #runNow(wanted: AnswerPlan, pieces: TimedPieces): Promise<void> | undefined {
     const { store, query, slot } = wanted;
     const startMs = performance.now();
-    // A scan that waits for the memory of other answers lets others run, and is not at fault.
+    // While a scan waits for the memory of other answers, others may run, and its own time does not count.
     const onTurn = (waits: boolean): void => {
       if (waits) {
         pieces.hold();
@@ -170,12 +170,12 @@ export class QueryRoute {
   }
 
   async #runLater(
-    wanted: WantedAnswer,
+    wanted: AnswerPlan,
     pieces: TimedPieces,
     begun: Scan | Promise<Scan>,
     startMs: number,
   ): Promise<void> {
-    wanted.response.whenGone(() => pieces.interrupt(clientGone()));
+    wanted.response.whenGone(() => pieces.interrupt(clientGoneError()));
     const scan = begun instanceof Promise ? await begun : begun;
     const atHand = pieces.now();
     const first = atHand === null ? await pieces.next() : atHand;
@@ -184,7 +184,7 @@ export class QueryRoute {
 
   /** Answers with the first piece, which is undefined where there is none, and those that follow. */
   #give(
-    { head, packs, isWhole, response, slot }: WantedAnswer,
+    { head, packs, isWhole, response, slot }: AnswerPlan,
     pieces: TimedPieces,
     scan: Scan,
     first: Uint8Array | undefined,
@@ -198,12 +198,12 @@ export class QueryRoute {
     }
     if (first !== undefined && (packs || !pieces.isAtEnd)) {
       if (isWhole) return sendWhole(pieces, first, ownHead, response, slot);
-      response.whenGone(() => pieces.interrupt(clientGone()));
+      response.whenGone(() => pieces.interrupt(clientGoneError()));
       const watched = this.#watch.begin((reason) => this.#cutOff(reason, pieces, response));
       return this.#stream(pieces, first, ownHead, packs, new PacedResponse(response, slot, watched));
     }
     const sending = response.send(ownHead, first ?? nothing);
-    // Behind the last piece there is nothing but the end, which gives back what the scan held.
+    // Asking once more gives only the end, and lets the scan give back what it holds.
     slot.leave();
     if (sending !== undefined) return sending.then(() => void pieces.now());
     pieces.now();
@@ -248,12 +248,12 @@ function describeFailure(error: unknown): string {
 }
 
 /** A query, and how it is to be answered. */
-interface WantedAnswer {
+interface AnswerPlan {
   readonly store: AgentStore;
   readonly query: Query;
   readonly head: ResponseHead;
   readonly packs: boolean;
-  /** It goes out with its length or not at all, as HTTP/1.0 needs it. */
+  /** It is sent as a whole, with its length: HTTP/1.0 has no other way to tell its end. */
   readonly isWhole: boolean;
   readonly response: TransportResponse;
   readonly slot: Slot;
@@ -261,7 +261,7 @@ interface WantedAnswer {
 
 const nothing = new Uint8Array(0);
 
-/** A scan that does not stop at once keeps its slot, but nobody waits for it. */
+/** Ends an answer. A scan that does not stop at once keeps its slot until it has stopped; nobody waits for that. */
 function end(pieces: TimedPieces, slot: Slot): void {
   if (pieces.isDone) slot.end();
   else void pieces.close().then(() => slot.end());
@@ -271,7 +271,11 @@ function timed({ status, headers }: ResponseHead, { stats }: Scan, startMs: numb
   return { status, headers, timing: serverTiming(stats, performance.now() - startMs) };
 }
 
-const answerHeaders = { 'Content-Type': 'application/x-ndjson', 'Cache-Control': 'no-store', ...noSniffing };
+const answerHeaders = {
+  'Content-Type': 'application/x-ndjson',
+  'Cache-Control': 'no-store',
+  ...noSniffHeaders,
+};
 
 /** The heads of answers, of which there is one for all where CORS is off. */
 class AnswerHeads {
@@ -341,7 +345,7 @@ async function sendWhole(
   response: TransportResponse,
   slot: Slot,
 ): Promise<void> {
-  response.whenGone(() => pieces.interrupt(clientGone()));
+  response.whenGone(() => pieces.interrupt(clientGoneError()));
   const kept: Buffer[] = [];
   let bytes = 0;
   for (let piece: Uint8Array | undefined = first; piece !== undefined; piece = await pieces.next()) {

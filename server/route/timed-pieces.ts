@@ -26,7 +26,7 @@ export class TimedPieces {
   #usedMs = 0;
   #sinceMs: number | undefined;
   #isHeld = false;
-  /** One for all waits of a query: setting one for each costs more than the waits of a short answer. */
+  /** One timer for all waits of a query: a timer for each would cost more than the waits of a short answer. */
   #timer: NodeJS.Timeout | undefined;
   #reject: ((reason: Error) => void) | undefined;
 
@@ -120,7 +120,7 @@ export class TimedPieces {
       const pieces = this.#pieces ?? (await this.#beginning)?.lines[Symbol.asyncIterator]();
       await pieces?.return?.();
     } catch {
-      // The reader that stopped has told its reason already. What the scan says of it is nothing new.
+      // The failure is that of the interruption, which has been reported.
     }
   }
 
@@ -172,7 +172,7 @@ export class TimedPieces {
 
   #onTimer(): void {
     this.#timer = undefined;
-    // The client has the word, or others have: the next wait sets the timer to what is left.
+    // Nothing waits for the scan now: the next wait sets a timer to the time that is left.
     if (this.#sinceMs === undefined) return;
     const leftMs = this.#limitMs - this.#usedMs - (performance.now() - this.#sinceMs);
     if (leftMs > 0) {

@@ -33,7 +33,7 @@ export interface HotFile {
   rejected: RejectedEntry | null;
 }
 
-/** Hot rows that were sealed while a long query reads them: more than the next ones could use need not be held. */
+/** Hot rows that were sealed while a long query reads them. Their memory goes to the next hot files, which can use no more than these. */
 const retiredHotMax = 2;
 
 interface OpenSegment {
@@ -49,7 +49,7 @@ interface OpenSegment {
 export class AgentState {
   /** The values of the manifest and of the hot batches since. */
   values: CommittedValues;
-  /** What keeps this agent's records from being read as a whole; every query and commit fails with it. */
+  /** Damage because of which not all records of this agent can be read. Every query and commit fails with it. */
   damage: DamageError | undefined;
   private sealed = new Map<string, OpenSegment>();
   private hotFiles: HotFile[] = [];
@@ -123,7 +123,7 @@ export class AgentState {
     this.giveBackHot();
   }
 
-  /** Gives back the memory of sealed rows that no snapshot has. That of others is left to the garbage collector, beyond a few. */
+  /** Gives back the memory of sealed rows that no snapshot has. Of the others a few wait for that; the rest is garbage collected. */
   private giveBackHot(): void {
     this.retiredHot = this.retiredHot.filter(({ rows, since }) => {
       if (this.pinnedBefore(since)) return true;
@@ -312,7 +312,7 @@ function mergeSorted(a: readonly SnapshotRun[], b: readonly SnapshotRun[]): Snap
   return result;
 }
 
-/** What is retirable of an agent. */
+/** What retention can take of an agent. */
 export function retirable(state: AgentState): Retirable {
   const { segments = [], loads = [], retired = nothingRetired } = state.manifest ?? {};
   return {

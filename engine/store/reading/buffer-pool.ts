@@ -17,15 +17,15 @@ import { throwIfAborted } from './pace.js';
 import type { ColumnUse } from './snapshot.js';
 import { StreamedColumns } from './streamed-columns.js';
 
-/** Bytes of a pool of which nothing else is said: a share of the memory that this process may use. */
+/** The size of a pool unless it is configured: a share of the memory that this process may use. */
 export function poolBytesDefault(): number {
-  // Where nothing constrains the process, this is 0 or larger than any memory.
+  // Without a limit on the process this is 0, or larger than any memory.
   const constrainedBytes = process.constrainedMemory();
   const memoryBytes = constrainedBytes > 0 ? Math.min(constrainedBytes, totalmem()) : totalmem();
   return Math.min(poolBytesMax, Math.floor(memoryBytes * poolMemoryShareDefault));
 }
 
-/** A column that a query needs, and how to come by it. */
+/** A column that a query needs, and how it is loaded. */
 export interface ColumnRequest {
   readonly key: string;
   /** The most bytes that `load` asks of its space. */
@@ -44,7 +44,7 @@ interface Entry {
   readonly key: string;
   /** Null where it lies aside, on the heap. */
   readonly address: number | null;
-  /** What the column takes of the memory; while it is decoded, what that takes too. */
+  /** Bytes of the memory that the column takes. While it is decoded, the working memory for that is included. */
   bytes: number;
   /** Leases that hold it, and its decoding. */
   pins: number;
@@ -65,14 +65,14 @@ function isKept(entry: Entry): boolean {
   return !entry.isGone;
 }
 
-/** What a request has come by. */
+/** A requested column, on its way or in memory. */
 interface RequestedColumn {
   readonly column: Promise<Column>;
   readonly cached: boolean;
 }
 
-/** The failure of a decoding that another caller began, by that caller's own end. */
-class OthersError extends Error {}
+/** Another caller began to decode the column and was cancelled or timed out: this caller has to begin anew. */
+class OtherCallerEnded extends Error {}
 
 interface Waiter {
   /** Whether it has what it waited for. */
@@ -94,20 +94,20 @@ export class BufferPool {
   /** The same entries in the order of their last use. */
   readonly #used: Readonly<Record<ColumnUse, Set<Entry>>> = { once: new Set(), again: new Set() };
   readonly #groups = new WeakMap<readonly string[], Group>();
-  /** Its entries are the last to go already. */
+  /** The group whose entries were used last: their order need not be changed for its next use. */
   #lastTouched: Group | null = null;
   /** Those outside the memory. */
   readonly #aside = new Set<Entry>();
   readonly #waiters: Waiter[] = [];
   readonly #streamed: StreamedColumns;
-  /** With more than this free between what is taken, columns go before the memory grows. */
+  /** Where more bytes than this are free between columns, columns are dropped before the memory grows. */
   readonly #scatteredBytesMax: number;
   #bytes = 0;
   #pinnedBytes = 0;
   #isWaking = false;
   #isClosed = false;
 
-  /** `bytesMax` beyond what addresses reach is cut to that. */
+  /** `bytesMax` is cut to what 32-bit addresses reach. */
   constructor(bytesMax: number, memory: SharedMemory = sharedMemory()) {
     this.#bytesMax = Math.min(bytesMax, poolBytesMax);
     this.#memory = memory;
@@ -169,8 +169,8 @@ export class BufferPool {
   }
 
   /**
-   * The columns of the requests, in their order; they stay as they are until the lease is released; after a failure it holds none of them.
-   * A failure of one is everybody's who waits for it, and is not kept. Throws `limit` when too many queries wait for memory.
+   * The columns of the requests, in their order. They stay as they are until the lease is released. After a failure the lease holds none of
+   * them. All callers that wait for a column get its failure; a later call loads it again. Throws `limit` when too many queries wait for memory.
    */
   async pin(requests: readonly ColumnRequest[], use: ColumnUse, lease: ColumnLease): Promise<PinnedColumn[]> {
     for (;;) {
@@ -182,8 +182,8 @@ export class BufferPool {
         return pinned;
       } catch (error) {
         own.release();
-        if (!(error instanceof OthersError)) throw error;
-        // Who began the decoding is over: that is not this caller's end, which has a reason of its own.
+        if (!(error instanceof OtherCallerEnded)) throw error;
+        // The caller that began the decoding has ended. This one goes on, unless it was aborted too.
         throwIfAborted(lease.signal);
       }
     }
@@ -194,7 +194,7 @@ export class BufferPool {
     use: ColumnUse,
     lease: ColumnLease,
   ): Promise<PinnedColumn[]> {
-    // Who needs no room need not queue for it.
+    // A call whose columns are all there needs no room, and does not queue behind those that wait for room.
     const isKept = requests.every(({ key }) => this.#entries.has(key));
     const taken =
       (this.#waiters.length === 0 || isKept ? this.#take(requests, use, lease) : null) ??
@@ -206,7 +206,9 @@ export class BufferPool {
       if (result.status === 'fulfilled') return { column: result.value, cached };
       const { reason } = result as { reason: unknown };
       const isEnded = isLogstrataError(reason) && (reason.code === 'cancelled' || reason.code === 'timeout');
-      throw cached && isEnded ? new OthersError('the decoding was cancelled', { cause: reason }) : reason;
+      throw cached && isEnded
+        ? new OtherCallerEnded('the decoding was cancelled', { cause: reason })
+        : reason;
     });
   }
 
@@ -299,7 +301,7 @@ export class BufferPool {
       if (victim === undefined) break;
       this.#drop(victim);
     }
-    // What is pinned stands in the way of a range that is large enough.
+    // Pinned columns lie between the free ranges, so that none is large enough: let the memory grow.
     const address =
       this.#bytes + alignedBytes(sizeBytes) <= this.#bytesMax ? memory.allocate(sizeBytes) : null;
     return address === null ? null : this.#taken(address);
@@ -315,7 +317,7 @@ export class BufferPool {
     this.#memory.free(address);
   }
 
-  /** What is to go first. */
+  /** The column to drop first. */
   #unpinned(): Entry | undefined {
     for (const entries of [this.#used.once, this.#used.again]) {
       for (const entry of entries) if (entry.pins === 0) return entry;
@@ -438,7 +440,7 @@ export class BufferPool {
       this.#waiters.push(waiter);
       if (signal?.aborted === true) onAbort();
       else signal?.addEventListener('abort', onAbort);
-      // What the caller itself has just given back may be enough.
+      // The caller has given back its own leases (`onWait`), which may be enough.
       this.#wake();
     });
   }

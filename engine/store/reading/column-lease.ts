@@ -1,4 +1,4 @@
-/** What goes with a lease while there is no room in memory. */
+/** What a lease does while there is no room in memory. */
 export interface LeaseOptions {
   /** Ends a wait for memory. */
   readonly signal?: AbortSignal | undefined;

@@ -28,8 +28,8 @@ export class Follower {
   }
 
   /**
-   * Runs `takeOver` when no reading is under way, and reads nothing any more once it has succeeded: two readings of one
-   * state at once would each add the hot batches that they found, and one behind a commit would undo it.
+   * Runs `takeOver` while no reading is under way. Once it has succeeded, nothing is read any more. Two readings at once would both add the
+   * same hot batches, and a reading after a commit of ours would undo that commit in memory.
    */
   async end(takeOver: () => Promise<void>): Promise<void> {
     await this.reading.run(async () => {

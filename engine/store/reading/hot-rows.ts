@@ -11,8 +11,8 @@ import type { OrdinalRun, Run } from '../manifest/manifest.js';
 import { spareBuilders } from '../../columns/spare-builders.js';
 
 /**
- * The rows of a hot file in memory, in the layouts of the scan. They only grow, at the end, so that a snapshot is a number
- * of rows, and what it has read stays as it was.
+ * The rows of a hot file in memory, in the layouts of the scan. Rows are only added, at the end. So a snapshot is a number of rows, and
+ * what it has read does not change.
  */
 export class HotRows {
   readonly schema: Schema;
@@ -32,7 +32,7 @@ export class HotRows {
     this.#zones = schema.fields.map(() => zoneOfNoRows);
   }
 
-  /** Gives the memory to the next hot file. What was read of the rows, in whatever way, must be in use no more. */
+  /** Gives the memory to the next hot file. No columns that were taken of the rows may be in use any more. */
   giveBack(): void {
     assert(!this.#isGivenBack, 'the memory of hot rows is given back once');
     this.#isGivenBack = true;

@@ -12,12 +12,12 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
   throw new LogstrataError('cancelled', 'the query was cancelled', { cause: reason });
 }
 
-/** The signal of a scan, asked for where that is yet to be done. */
+/** The signal of a scan. Where it is given as a function, that is called for it. */
 export function signalOf(signal: AbortSignal | (() => AbortSignal) | undefined): AbortSignal | undefined {
   return typeof signal === 'function' ? signal() : signal;
 }
 
-/** Keeps a scan from holding the thread: to be asked between steps of a few milliseconds. */
+/** Lets other work of the process run during a scan, which calls `pause` between steps of a few milliseconds. */
 export class Pace {
   readonly #signal: AbortSignal | undefined;
   #resumedMs = performance.now();
@@ -31,13 +31,8 @@ export class Pace {
     return this.#signal;
   }
 
-  /** Whether a `pause` is due. */
-  get due(): boolean {
-    return this.#signal?.aborted === true || performance.now() - this.#resumedMs > workMsMax;
-  }
-
   /**
-   * What is to be waited for, so that the event loop runs, where the work has lasted long enough; undefined where it has not.
+   * A promise to wait for, during which the event loop runs, once the scan has worked for a few milliseconds; undefined before that.
    * Throws, or rejects, when the signal is aborted.
    */
   pause(): Promise<void> | undefined {

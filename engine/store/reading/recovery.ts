@@ -54,7 +54,7 @@ export async function readCommitted(
   }
 }
 
-/** Whether a file was not there because a newer manifest does without it: then there is another state to read. */
+/** Whether a file is missing because a newer manifest does not name it any more: then that manifest is to be read. */
 async function hasGone(
   directory: Directory,
   state: AgentState,
@@ -77,14 +77,14 @@ export function asDamage(error: unknown): DamageError {
 
 /**
  * The newest manifest of an agent, or undefined when none was ever published. Throws like `readNewestManifest`, and `damaged` where
- * files of records are all that is left: they are told from what a crash leaves, which a new manifest would have removed.
+ * there are files of records and no manifest: a crash never leaves that.
  */
 export async function readStoredManifest(directory: Directory, agent: string): Promise<Manifest | undefined> {
   const manifest = await readNewestManifest(directory, agent);
   if (manifest !== undefined) return manifest;
   const files = (await ownFiles(directory, agent)).length;
   if (files === 0) return undefined;
-  // The first manifest comes before any file: it was published since it was looked for, or it is lost.
+  // The first manifest is published before any file is: one was published since the look above, or all are lost.
   const since = await readNewestManifest(directory, agent);
   if (since !== undefined) return since;
   const path = `${directory.location}/${agent}`;

@@ -9,9 +9,8 @@ interface Removal {
 }
 
 /**
- * Files that have left the manifest. One is removed when no snapshot of this process can still read it and the longest
- * query time has passed, for the readers of other processes; those that come too late find it gone and read the
- * newest manifest.
+ * Files that have left the manifest. A file is removed when no snapshot of this process can still read it and the longest query time has
+ * passed, so that queries of other processes have ended. A query that still needs it finds it gone, and goes on in the newest manifest.
  */
 export class Removals {
   private waiting: Removal[] = [];

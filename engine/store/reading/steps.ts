@@ -1,7 +1,7 @@
 /**
- * Work done in steps. A step is something that was made, or a promise that must be settled before the work can go on. The driver
- * of the steps decides when the next one is taken: where nothing has to be waited for, all of them in one turn of the event loop. It is
- * a plain generator, so that ending it early (`return`) runs its `finally`s.
+ * Work done in steps. A step is something that was made, or a promise that must be settled before the work can go on. Whoever drives
+ * the steps decides when the next one is taken. Where nothing has to be waited for, all are taken in one turn of the event loop. Steps are
+ * a plain generator, so ending them early (`return`) runs their `finally`s.
  */
 export type Steps<Made, Result = void> = Generator<Made | Promise<unknown>, Result>;
 
@@ -15,7 +15,7 @@ export function* settled<T>(value: T | Promise<T>): Steps<never, T> {
   return outcome.value as T;
 }
 
-/** The step behind one that waits for `promise`: it is told of a failure. */
+/** Takes the next step once `promise` is settled. A failure of the promise is thrown into the steps. */
 async function stepAfter<Made, Result>(
   steps: Steps<Made, Result>,
   promise: Promise<unknown>,
@@ -63,7 +63,7 @@ export function* eachMade<Made, Other>(source: Steps<Made>, use: (made: Made) =>
   }
 }
 
-/** Drives steps: what they make is had at once where nothing has to be waited for, and else through promises. */
+/** Drives steps. What they make is given at once (`now`) where nothing has to be waited for, else by a promise (`next`). */
 export class Driver<Made> implements AsyncIterableIterator<Made, void> {
   readonly #steps: Steps<Made>;
   /** What the step that was taken last has to wait for. */
@@ -114,7 +114,7 @@ export class Driver<Made> implements AsyncIterableIterator<Made, void> {
     if (step.done === true) return step;
     const { value } = step;
     if (!(value instanceof Promise)) return { done: false, value };
-    // It may fail while nobody waits for it. The next step is told.
+    // A failure while nobody waits for it is thrown into the next step.
     value.catch(() => undefined);
     this.#waitsFor = value;
     return null;

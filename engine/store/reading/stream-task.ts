@@ -19,7 +19,7 @@ export interface StreamJob {
 }
 
 /** What the search of a chunk has shown. */
-export interface Streamed {
+export interface SearchedChunk {
   /**
    * Whether the chunk may hold such a value. True also where there is no memory to go through it, and for a damaged chunk: decoding
    * it says what is wrong.
@@ -33,17 +33,21 @@ export interface Streamed {
  * added up, it is decompressed, and the result is searched. "Not there" is only said of a chunk whose checksum is right. Throws what reading
  * a file throws.
  */
-export function work(job: StreamJob): Finished<Streamed> {
+export function work(job: StreamJob): Finished<SearchedChunk> {
   const { chunk, needles } = job;
   const chunkBytes = bufferBytes(chunk.bytes);
   const result = withKeptScratch(chunkBytes + searchRoomBytes(needles), crc32RoomBytes, (kept) => {
     if (kept === null) return { mayHold: true, bytesRead: 0 };
-    return goThrough(job, kept.subarray(0, chunk.bytes), kept.subarray(chunkBytes));
+    return searchChunk(job, kept.subarray(0, chunk.bytes), kept.subarray(chunkBytes));
   });
   return { result, transfer: [] };
 }
 
-function goThrough({ file, chunk, needles }: StreamJob, bytes: Uint8Array, room: Uint8Array): Streamed {
+function searchChunk(
+  { file, chunk, needles }: StreamJob,
+  bytes: Uint8Array,
+  room: Uint8Array,
+): SearchedChunk {
   let search: BlockSearch | null = null;
   let bodyAt = 0;
   let checksum = 0;
@@ -81,5 +85,5 @@ function pageOf(chunk: Uint8Array, readBytes: number): { bodyAt: number; length:
   }
 }
 
-/** Has a column chunk gone through. */
-export const streamTask: Task<StreamJob, Streamed> = { module: builtModule(import.meta.url), work };
+/** Has a column chunk searched. */
+export const streamTask: Task<StreamJob, SearchedChunk> = { module: builtModule(import.meta.url), work };

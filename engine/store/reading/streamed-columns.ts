@@ -1,9 +1,9 @@
 /**
  * Columns that queries have streamed: searched piece by piece, without keeping them in memory. They are known by their names in the pool.
  *
- * A column that is searched again soon is worth keeping: had it been kept the first time, it would still be in memory. "Soon" means that
- * fewer bytes than the pool holds were streamed in between. In a scan of more than the pool holds no column is kept, however often
- * the scan is repeated: decoding them to memory would take longer, and drive out what other queries ask for.
+ * A column is kept when it is searched again before as many bytes as the pool holds have been streamed: had it been kept the first time,
+ * it would still be in memory. A scan of more bytes than the pool holds keeps no column, however often it is repeated. Decoding them into
+ * the pool would take longer, and drive out the columns of other queries.
  */
 export class StreamedColumns {
   readonly #bytesMax: number;

@@ -5,7 +5,7 @@ import type { AgentDefinition } from '../../../agents/definition/definition.js';
 import { didYouMean, listNames } from '../../route/suggestion.js';
 import type { Settings } from './settings.js';
 
-/** What to say when a name is not among those there are: the nearest of them, and all of them. */
+/** The error for an unknown agent: it names the most similar agent, and all there are. */
 function unknownAgent(name: string, known: readonly string[], where: string): LogstrataError {
   const there =
     known.length === 0 ? `There are no agents in ${where}.` : `Agents in ${where}: ${listNames(known)}.`;

@@ -7,7 +7,7 @@ import { logRetention } from './retention.js';
 import type { Settings } from './settings.js';
 import { tell } from '../output/terminal.js';
 
-export interface OpenedWith {
+export interface ArchiveUse {
   readonly workers?: WorkerPool;
   /** It is open until somebody ends it: small segments are merged and retention works meanwhile. Other commands must not wait for that. */
   readonly lasts?: boolean;
@@ -15,7 +15,7 @@ export interface OpenedWith {
   readonly log?: Pick<CollectLog, 'info' | 'warn'>;
 }
 
-const toldLog: Pick<CollectLog, 'info' | 'warn'> = {
+const standardErrorLog: Pick<CollectLog, 'info' | 'warn'> = {
   info: (_facts, message) => tell(`logstrata: ${message}`),
   warn: (_facts, message) => tell(`logstrata: warning: ${message}`),
 };
@@ -26,7 +26,7 @@ export async function withArchive<T>(
   mode: 'read' | 'write',
   role: string,
   run: (archive: Archive) => Promise<T>,
-  { workers, lasts = false, log = toldLog }: OpenedWith = {},
+  { workers, lasts = false, log = standardErrorLog }: ArchiveUse = {},
 ): Promise<T> {
   // The engine takes longer to load than anything else: help, and refusing what makes no sense, need not wait for it.
   const { openArchive } = await import('../../../engine/index.js');
@@ -60,7 +60,7 @@ export async function withWorkers<T>(
   role: string,
   threads: number | undefined,
   run: (archive: Archive, workers: WorkerPool) => Promise<T>,
-  opened: Omit<OpenedWith, 'workers'> = {},
+  opened: Omit<ArchiveUse, 'workers'> = {},
 ): Promise<T> {
   const { WorkerPool, workersDefault } = await import('../../../engine/index.js');
   const workers = new WorkerPool(threads ?? workersDefault());
@@ -95,7 +95,7 @@ export async function storesOf(archive: Archive, name: string | undefined): Prom
   return stores;
 }
 
-/** Whether there is an agent's file of that name is another matter: nothing was loaded for it. */
+/** The error for an agent without records, whether or not it has a file. */
 export function noRecords(name: string, known: readonly string[], where: string): LogstrataError {
   const there = known.length === 0 ? 'It is empty' : `There are records of ${listNames(known)}`;
   const message = `there are no records of an agent ${JSON.stringify(name)} in ${where}${didYouMean(name, known)}. ${there}`;

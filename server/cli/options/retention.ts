@@ -14,14 +14,14 @@ import { formatBytes, formatCount, formatCounted, formatPeriod, formatTime } fro
 const hourMs = 3_600_000;
 
 /** What an agent without `retention` says: its records are kept for ever. */
-const forEver: Retention = { periodMs: null, bytesMax: null, intervalMs: hourMs, graceMs: 24 * hourMs };
+const keptForEver: Retention = { periodMs: null, bytesMax: null, intervalMs: hourMs, graceMs: 24 * hourMs };
 
 /** Why records wait that are over. */
 const leap = 'some records should have gone more than a week ago, and so retention waits';
 
 /** How long an agent's file wants its records kept. */
 export function retentionOf({ retention }: AgentDefinition): Retention {
-  return retention ?? forEver;
+  return retention ?? keptForEver;
 }
 
 /** How long, and how much, is kept by a policy. */
@@ -33,7 +33,7 @@ function describePolicy({ periodMs, bytesMax }: RetentionPolicy): string {
 
 /** What an agent's file says of how long its records are kept. */
 export function describeRetention(retention: Retention | undefined): string {
-  const { periodMs, bytesMax, intervalMs } = retention ?? forEver;
+  const { periodMs, bytesMax, intervalMs } = retention ?? keptForEver;
   if (periodMs === null && bytesMax === null) return 'every record for ever (there is no retention.period)';
   const period =
     periodMs === null
@@ -73,7 +73,7 @@ export function describeChange(agent: string, wanted: Retention, outlook: Retent
 }
 
 /** What is in force, and what is to come. */
-export function describeKept({ kept, over, records }: RetentionOutlook): [string, string][] {
+export function describePolicyInForce({ kept, over, records }: RetentionOutlook): [string, string][] {
   const { pending } = kept;
   const now: [string, string] = ['keeps', describePolicy(kept)];
   if (pending === undefined) return [now];

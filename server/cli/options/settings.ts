@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { defaultConfig, type Config } from '../../../agents/definition/config.js';
 
 /** The options that every command takes. */
-export interface FolderFlags {
+export interface GlobalFlags {
   readonly agents?: string | undefined;
   readonly data?: string | undefined;
   readonly config?: string | undefined;
@@ -29,7 +29,7 @@ const agentsDefault = 'agents';
  * Reads the configuration that the flags name, or `config.yaml` if it is there; a flag wins over what it says.
  * Throws a `ConfigError` with every mistake in it.
  */
-export async function readSettings(flags: FolderFlags): Promise<Settings> {
+export async function readSettings(flags: GlobalFlags): Promise<Settings> {
   const configPath = flags.config ?? (existsSync(configDefault) ? configDefault : undefined);
   const config = configPath === undefined ? defaultConfig : await readConfigFile(configPath);
   const beside = configPath === undefined ? agentsDefault : join(dirname(configPath), agentsDefault);

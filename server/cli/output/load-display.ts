@@ -7,7 +7,7 @@ import type { Progress } from './progress.js';
 import { tell } from './terminal.js';
 
 /** Work shorter than this says too little about its speed to foretell an end. */
-const foretellAfterMs = 500;
+const timeLeftAfterMs = 500;
 
 /** Shows a load on standard error while it lasts: a bar or lines for the file under way, a line for each that is done. */
 export class LoadDisplay {
@@ -61,7 +61,7 @@ export class LoadDisplay {
         return `looking for what is known already${left}`;
       case 'reading': {
         const size = `${formatBytes(event.fileBytesRead)} of ${formatBytes(event.fileBytes)}`;
-        const rate = elapsedMs < foretellAfterMs ? '' : `, ${formatRate(event.records, elapsedMs)}`;
+        const rate = elapsedMs < timeLeftAfterMs ? '' : `, ${formatRate(event.records, elapsedMs)}`;
         return `${size}, ${formatCounted(event.records, 'record')}${rate}${left}`;
       }
       case 'writing':
@@ -73,7 +73,7 @@ export class LoadDisplay {
 
   #timeLeft(fraction: number, elapsedMs: number): string {
     const done = fraction - this.#phaseStartFraction;
-    if (elapsedMs < foretellAfterMs || done <= 0) return '';
+    if (elapsedMs < timeLeftAfterMs || done <= 0) return '';
     return `, ${formatSpan((elapsedMs * (1 - fraction)) / done)} left`;
   }
 }

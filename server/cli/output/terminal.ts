@@ -48,7 +48,7 @@ export function tell(line: string): void {
 }
 
 /** Must be called once at the start: without a listener a closed pipe would end the process with a stack trace. */
-export function guardOutput(): void {
+export function handleClosedOutput(): void {
   // A failed write is reported by the callback in `writeOut`.
   process.stdout.on('error', () => undefined);
   process.stderr.on('error', () => undefined);
