@@ -1,4 +1,5 @@
-import { batchFromRows } from '../../engine/columns/rows.js';
+import { BatchBuilder } from '../../engine/columns/batch-builder.js';
+import type { ColumnBuilder } from '../../engine/columns/column-builder.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import { hourMs } from '../../engine/terms/cursor.js';
 import { rowGroupRowsMax, segmentRowGroupsMax } from '../../engine/terms/limits.js';
@@ -34,14 +35,24 @@ const noExtras: CommitExtras = {
 
 /** `rows` records that are evenly spread over the time up to `untilMs`. */
 function records(random: Random, fromMs: number, untilMs: number, rows: number) {
-  const made = Array.from({ length: rows }, (_, i) => [
-    Math.floor(fromMs + ((untilMs - fromMs) * i) / rows),
-    `host-${random.uint32() % 20}`,
-    random.uint32() % 50 === 0 ? 500 : 200,
-    random.fraction(),
-    `request ${random.uint32().toString(16)} took its way through ${random.uint32() % 100} steps`,
-  ]);
-  return batchFromRows(schema, made);
+  const builder = new BatchBuilder(schema);
+  for (let i = 0; i < rows; i++) {
+    const values = [
+      Math.floor(fromMs + ((untilMs - fromMs) * i) / rows),
+      `host-${random.uint32() % 20}`,
+      random.uint32() % 50 === 0 ? 500 : 200,
+      random.fraction(),
+      `request ${random.uint32().toString(16)} took its way through ${random.uint32() % 100} steps`,
+    ];
+    values.forEach((value, field) => setValue(builder.column(field), value));
+    builder.endRow();
+  }
+  return builder.finish();
+}
+
+function setValue(column: ColumnBuilder, value: number | string): void {
+  if (column.kind === 'string') column.setString(String(value));
+  else column.setNumber(Number(value));
 }
 
 async function openAt(directory: Directory, now: () => number): Promise<ArchiveFolder> {

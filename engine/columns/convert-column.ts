@@ -1,4 +1,4 @@
-import { isValid } from './column.js';
+import { isValid, numberColumn } from './column.js';
 import type {
   BytesColumn,
   Column,
@@ -6,7 +6,6 @@ import type {
   Float64Column,
   Int64Column,
   PlainColumn,
-  Validity,
 } from './column.js';
 import { bufferBytes } from '../memory/allocator.js';
 import type { ZoneMap } from './zone-map.js';
@@ -123,21 +122,10 @@ export function conversionBytesMax(rows: number): number {
 
 /** A column in which every row is null. */
 export function nullColumn(type: FieldType, length: number): PlainColumn {
-  const validity: Validity = new Uint8Array(bitmapBytes(length));
-  switch (valueKinds[type]) {
-    case 'int64':
-      return { kind: 'int64', length, values: new BigInt64Array(length), validity };
-    case 'float64':
-      return { kind: 'float64', length, values: new Float64Array(length), validity };
-    case 'bytes':
-      return {
-        kind: 'bytes',
-        length,
-        offsets: new Uint32Array(length + 1),
-        bytes: new Uint8Array(0),
-        validity,
-      };
-  }
+  const validity = new Uint8Array(bitmapBytes(length));
+  const kind = valueKinds[type];
+  if (kind !== 'bytes') return numberColumn(kind, length, new ArrayBuffer(length * 8), 0, validity);
+  return { kind, length, offsets: new Uint32Array(length + 1), bytes: new Uint8Array(0), validity };
 }
 
 /** The zone map of the converted column; null when nothing is known of it. */

@@ -3,7 +3,6 @@ export interface ArraySpace {
   bytes(length: number): Uint8Array;
   offsets(length: number): Uint32Array;
   halves(length: number): Int32Array;
-  doubles(length: number): Float64Array;
 }
 
 /** Arrays of their own, which the garbage collector frees. */
@@ -11,7 +10,6 @@ export const heapArrays: ArraySpace = {
   bytes: (length) => new Uint8Array(length),
   offsets: (length) => new Uint32Array(length),
   halves: (length) => new Int32Array(length),
-  doubles: (length) => new Float64Array(length),
 };
 
 const alignmentBytes = 64;
@@ -52,11 +50,6 @@ export class RangeArrays implements ArraySpace {
   halves(length: number): Int32Array {
     const at = this.#take(length * 4);
     return at < 0 ? heapArrays.halves(length) : new Int32Array(this.range.buffer, at, length).fill(0);
-  }
-
-  doubles(length: number): Float64Array {
-    const at = this.#take(length * 8);
-    return at < 0 ? heapArrays.doubles(length) : new Float64Array(this.range.buffer, at, length).fill(0);
   }
 
   /** The address of so many bytes, -1 for none. */

@@ -19,8 +19,8 @@ import {
   packSteps,
   unpackBatch,
 } from '../../engine/columns/packed-batch.js';
-import { batchFromRows } from '../../engine/columns/rows.js';
-import type { Value } from '../../engine/columns/rows.js';
+import { batchFromRows } from '../model/rows.js';
+import type { Value } from '../model/rows.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import { bitmapBytes } from '../../engine/kernels/bitmap.js';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { BytesColumn } from '../../engine/columns/column.js';
-import { batchFromRows } from '../../engine/columns/rows.js';
+import { batchFromRows } from '../model/rows.js';
 import { foldNeedle } from '../../engine/terms/fold.js';
 import type { OpenRowGroup } from '../../engine/store/reading/snapshot.js';
 import type { Schema } from '../../engine/terms/schema.js';

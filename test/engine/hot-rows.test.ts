@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Column, columnValue, type RecordBatch } from '../../engine/columns/column.js';
-import { batchFromRows, type Value } from '../../engine/columns/rows.js';
+import { batchFromRows, type Value } from '../model/rows.js';
 import { makeSchema, type Schema } from '../../engine/terms/schema.js';
 import type { RowGroup } from '../../engine/store/reading/snapshot.js';
 import { HotRows } from '../../engine/store/reading/hot-rows.js';

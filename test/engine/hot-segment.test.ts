@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { columnValue, type RecordBatch } from '../../engine/columns/column.js';
 import { positionFromInt64, type Position } from '../../engine/terms/cursor.js';
 import { DamageError } from '../../engine/terms/errors.js';
-import { batchFromRows, type Value } from '../../engine/columns/rows.js';
+import { batchFromRows, type Value } from '../model/rows.js';
 import { makeSchema, type Schema } from '../../engine/terms/schema.js';
 import { decodeBatch, encodeBatch } from '../../engine/store/hot/batch-codec.js';
 import type { OrdinalRun } from '../../engine/store/manifest/manifest.js';

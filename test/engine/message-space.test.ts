@@ -5,7 +5,7 @@ import { sharedMemory } from '../../engine/memory/shared-memory.js';
 import { encodeBatchMessage } from '../../engine/store/hot/arrow-batch.js';
 import { MessageSpace } from '../../engine/store/hot/message-space.js';
 import { sealedMessageBytes } from '../../engine/store/hot/sealed-message.js';
-import { batchFromRows } from '../../engine/columns/rows.js';
+import { batchFromRows } from '../model/rows.js';
 import { datasets, strangeSchema } from '../model/arbitraries.js';
 
 it('lays out the same bytes in memory that was used before as in new memory', () =>

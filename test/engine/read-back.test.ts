@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { arraysOf, batchBytes, columnValue } from '../../engine/columns/column.js';
 import { sortedPageRowsMax } from '../../engine/terms/limits.js';
-import { batchFromRows } from '../../engine/columns/rows.js';
+import { batchFromRows } from '../model/rows.js';
 import { buildingFolder } from '../../engine/store/manifest/committer.js';
 import type { Directory } from '../../engine/store/disk/directory.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';

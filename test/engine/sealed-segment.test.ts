@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { wholeBatches } from '../../engine/columns/take.js';
 import { columnValue, type Column } from '../../engine/columns/column.js';
 import { DamageError } from '../../engine/terms/errors.js';
-import { batchFromRows, type Value } from '../../engine/columns/rows.js';
+import { batchFromRows, type Value } from '../model/rows.js';
 import type { FieldType, Schema } from '../../engine/terms/schema.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import type { SegmentEntry } from '../../engine/store/manifest/manifest.js';

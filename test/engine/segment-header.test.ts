@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { batchFromRows, type Value } from '../../engine/columns/rows.js';
+import { batchFromRows, type Value } from '../model/rows.js';
 import { makeSchema, type Schema } from '../../engine/terms/schema.js';
 import { withFile } from '../../engine/store/sealed/segment-file.js';
 import { readHeader, type SegmentHeader } from '../../engine/store/sealed/segment-header.js';

@@ -9,7 +9,7 @@ import {
   type RowSlices,
 } from '../../engine/columns/take.js';
 import { columnValue, type DictionaryColumn, type RecordBatch } from '../../engine/columns/column.js';
-import { batchFromRows, type Value } from '../../engine/columns/rows.js';
+import { batchFromRows, type Value } from '../model/rows.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 
 const schema = makeSchema([

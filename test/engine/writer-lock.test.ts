@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { DamageError, LogstrataError } from '../../engine/terms/errors.js';
-import { batchFromRows } from '../../engine/columns/rows.js';
+import { batchFromRows } from '../model/rows.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import { columnValue } from '../../engine/columns/column.js';
 import { decodeBatch, encodeBatch } from '../../engine/store/hot/batch-codec.js';

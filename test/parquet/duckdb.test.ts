@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { batchFromRows, type Value } from '../../engine/columns/rows.js';
+import { batchFromRows, type Value } from '../model/rows.js';
 import type { Schema } from '../../engine/terms/schema.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { queryDuckDb, type DuckDbValue } from '../oracle/duckdb.js';

@@ -1,6 +1,6 @@
 import { parquetMetadata, parquetReadObjects, type Compressors } from 'hyparquet';
 import { expect, test } from 'vitest';
-import { batchFromRows } from '../../engine/columns/rows.js';
+import { batchFromRows } from '../model/rows.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { openDecompressor, type Decompress } from '../../engine/parquet/compression.js';
 import { cursorsOf, fileBytes, mixedRows, mixedSchema, sealBatches } from './segment-sample.js';

@@ -13,7 +13,7 @@ import { openCompressor, openDecompressor, zstdContentBytes } from '../../engine
 import type { ColumnContent } from '../../engine/parquet/footer.js';
 import { readFooter } from '../../engine/parquet/footer-reader.js';
 import { FormatError } from '../../engine/parquet/format.js';
-import { batchFromRows } from '../../engine/columns/rows.js';
+import { batchFromRows } from '../model/rows.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { fileBytes, mixedRows, mixedSchema, sealBatches } from './segment-sample.js';
 

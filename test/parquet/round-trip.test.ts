@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Column, RecordBatch } from '../../engine/columns/column.js';
 import { columnValue } from '../../engine/columns/column.js';
-import { batchFromRows, type Value } from '../../engine/columns/rows.js';
+import { batchFromRows, type Value } from '../model/rows.js';
 import type { FieldType, Schema } from '../../engine/terms/schema.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { verifySegment } from '../../engine/store/sealed/verify-segment.js';

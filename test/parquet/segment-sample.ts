@@ -1,6 +1,6 @@
 import { positionToInt64 } from '../../engine/terms/cursor.js';
 import { wholeBatches } from '../../engine/columns/take.js';
-import type { Value } from '../../engine/columns/rows.js';
+import type { Value } from '../model/rows.js';
 import { heapRoom } from '../../engine/memory/room.js';
 import { ColumnLease } from '../../engine/store/reading/column-lease.js';
 import type { Column, RecordBatch } from '../../engine/columns/column.js';

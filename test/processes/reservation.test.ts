@@ -8,7 +8,7 @@ import { root, workFolder } from '../cli/process.js';
 /** A writer that has nothing to do but to wait, once it commits, for the unit that holds the ordinals. */
 const writer = `
 const { openArchive } = await import(process.argv[1] + '/dist/engine/index.js');
-const { batchFromRows } = await import(process.argv[1] + '/dist/engine/columns/rows.js');
+const { batchFromRows } = await import(process.argv[1] + '../model/rows.js');
 const { makeSchema } = await import(process.argv[1] + '/dist/engine/terms/schema.js');
 const schema = makeSchema([{ name: 'n', type: 'int' }]);
 const archive = await openArchive(process.cwd(), { mode: 'write', role: 'load' });

@@ -1,5 +1,5 @@
 import type { RecordBatch } from '../../engine/columns/column.js';
-import { batchFromRows } from '../../engine/columns/rows.js';
+import { batchFromRows } from '../model/rows.js';
 import type { Snapshot, SnapshotRun } from '../../engine/store/reading/snapshot.js';
 import { runsOfSegment } from '../../engine/store/reading/agent-state.js';
 import type { BufferPool } from '../../engine/store/reading/buffer-pool.js';

@@ -23,6 +23,7 @@ import {
   unfinishedSeal,
 } from './sealed-message.js';
 import { bitmapBytes } from '../../kernels/bitmap.js';
+import { countOnes } from '../../kernels/validity.js';
 
 /** Name of the column of positions, which comes before the fields in files. */
 export const cursorColumnName = '_cursor';
@@ -106,9 +107,7 @@ class BodyLayout {
   sizeBytes = 0;
 
   node(rows: number, validity: Validity): void {
-    this.nodes.push(
-      new this.arrow.FieldNode(rows, validity === null ? 0 : rows - countValid(validity, rows)),
-    );
+    this.nodes.push(new this.arrow.FieldNode(rows, validity === null ? 0 : rows - countOnes(validity, rows)));
     const bitmap = validity?.subarray(0, (rows + 7) >> 3);
     if (bitmap === undefined) this.buffer(0, () => {});
     else this.bytes(bitmap);
@@ -129,12 +128,6 @@ class BodyLayout {
     this.sizeBytes += (lengthBytes + 7) & ~7;
     assert(this.sizeBytes >= 0, 'the size of a batch must not overflow');
   }
-}
-
-function countValid(validity: Uint8Array, rows: number): number {
-  let count = 0;
-  for (let row = 0; row < rows; row++) count += (validity[row >> 3]! >> (row & 7)) & 1;
-  return count;
 }
 
 function addColumn(layout: BodyLayout, column: PlainColumn, type: FieldType): void {

@@ -14,7 +14,7 @@ import { LoadedRows } from '../manifest/loaded-rows.js';
 import { noCounters, type SegmentEntry } from '../manifest/manifest.js';
 import type { PageSlice } from './merge-runs.js';
 import { placementTimes } from '../manifest/placement.js';
-import { rowsUpTo, sortPage } from './sorted-page.js';
+import { rowsBefore, sortPage } from './sorted-page.js';
 import { batchBytes } from '../../columns/column.js';
 
 /**
@@ -168,7 +168,7 @@ async function placeSlice(
   for (let row = from; row < to;) {
     const partition = partitionOfTime(timesMs[row]!);
     // The last partition has times behind its hour too.
-    const end = Math.min(to, Math.max(row + 1, rowsUpTo(timesMs, (partition + 1) * hourMs - 1)));
+    const end = Math.min(to, Math.max(row + 1, rowsBefore(timesMs, (partition + 1) * hourMs)));
     const firstOrdinal = next.get(partition)!;
     next.set(partition, firstOrdinal + end - row);
     for (const run of left.missing({ partition, firstOrdinal, firstRow: row, rows: end - row })) {

@@ -15,6 +15,7 @@ import type { EncodedRowGroup } from '../sealed/row-group-encoder.js';
 import { SegmentWriter, type WrittenSegment } from '../sealed/sealed-segment-writer.js';
 import { buildingPath, segmentFile } from '../manifest/segment-place.js';
 import { GatheredRows } from './gathered-rows.js';
+import { rowsBefore } from './sorted-page.js';
 import type { SortedPage } from '../disk/spill.js';
 import type { StreamedTimes } from './streamed-times.js';
 import type { Codec } from '../../parquet/compression.js';
@@ -96,7 +97,7 @@ export class SegmentAssembly {
       Math.max(gathered.rows === 0 ? 1 : 0, Math.floor((rowGroupBytesMax - gathered.bytes) / rowBytes)),
     );
     if (day !== this.day || room === 0) return -1;
-    const end = endOfDay(page.timesMs, from, Math.min(to, from + room), day);
+    const end = rowsBefore(page.timesMs, (day + 1) * 24 * hourMs, from, Math.min(to, from + room));
     gathered.add(page, from, end);
     return end;
   }
@@ -221,26 +222,10 @@ export class SegmentAssembly {
   }
 }
 
-/** First row from `from` to `to` that is of a later day than `day`; `to` when there is none. */
-function endOfDay(timesMs: Float64Array, from: number, to: number, day: number): number {
-  const endMs = (day + 1) * 24 * hourMs;
-  if (timesMs[to - 1]! < endMs) return to;
-  let low = from;
-  let high = to;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (timesMs[middle]! < endMs) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
 function countPartitions(counts: [number, number][], timesMs: Float64Array): void {
   for (let row = 0; row < timesMs.length;) {
     const partition = partitionOfTime(timesMs[row]!);
-    const endMs = (partition + 1) * hourMs;
-    let end = row + 1;
-    while (end < timesMs.length && timesMs[end]! < endMs) end++;
+    const end = rowsBefore(timesMs, (partition + 1) * hourMs, row + 1);
     addCount(counts, partition, end - row);
     row = end;
   }

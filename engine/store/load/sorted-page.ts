@@ -73,25 +73,11 @@ export function ascends(times: Float64Array): boolean {
   return true;
 }
 
-/** Where the rows at or after `timeMs` begin. */
-export function rowsBefore(timesMs: Float64Array, timeMs: number): number {
-  let low = 0;
-  let high = timesMs.length;
+/** Where the rows at or after `timeMs` begin, of those from `low` to `high`. */
+export function rowsBefore(timesMs: Float64Array, timeMs: number, low = 0, high = timesMs.length): number {
   while (low < high) {
     const middle = (low + high) >>> 1;
     if (timesMs[middle]! < timeMs) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-/** Where the rows after `timeMs` begin. */
-export function rowsUpTo(timesMs: Float64Array, timeMs: number): number {
-  let low = 0;
-  let high = timesMs.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (timesMs[middle]! <= timeMs) low = middle + 1;
     else high = middle;
   }
   return low;

@@ -1,4 +1,4 @@
-import { rowsUpTo } from './sorted-page.js';
+import { rowsBefore } from './sorted-page.js';
 import type { SpillFile } from '../disk/spill.js';
 
 /** The placement times of a row group that was handed on, put aside. */
@@ -66,7 +66,7 @@ export class StreamedTimes {
         continue;
       }
       times ??= await this.read(rowGroup);
-      counts.push(this.places[rowGroup]!.firstRow + rowsUpTo(times, timeMs));
+      counts.push(this.places[rowGroup]!.firstRow + rowsBefore(times, timeMs + 1));
     }
     return counts;
   }

@@ -2,7 +2,7 @@ import type { AgentDefinition, FieldDefinition, FileInput } from '../../../agent
 import { createRecordDecoder, type RecordDecoderOptions } from '../../../agents/decode/record-decoder.js';
 import { BatchBuilder } from '../../../engine/columns/batch-builder.js';
 import { columnValue } from '../../../engine/columns/column.js';
-import type { Value } from '../../../engine/columns/rows.js';
+import type { Value } from '../../model/rows.js';
 import { makeSchema } from '../../../engine/terms/schema.js';
 
 export interface Decoded {

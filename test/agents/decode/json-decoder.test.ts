@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { jsonDepthMax } from '../../../engine/terms/limits.js';
-import type { Value } from '../../../engine/columns/rows.js';
+import type { Value } from '../../model/rows.js';
 import { agent, decodeLines } from './decode-lines.js';
 
 const long = process.env.LOGSTRATA_LONG === '1';

@@ -6,7 +6,7 @@ import { createRecordDecoder } from '../../../agents/decode/record-decoder.js';
 import { newStopFlag, setStopFlag } from '../../../agents/decode/stop-flag.js';
 import { BatchBuilder } from '../../../engine/columns/batch-builder.js';
 import { lineBytesMax, rowGroupRowsMax } from '../../../engine/terms/limits.js';
-import type { Value } from '../../../engine/columns/rows.js';
+import type { Value } from '../../model/rows.js';
 import { agent, decodeLines } from './decode-lines.js';
 
 const long = process.env.LOGSTRATA_LONG === '1';

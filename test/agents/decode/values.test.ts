@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { FieldDefinition } from '../../../agents/definition/definition.js';
-import type { Value } from '../../../engine/columns/rows.js';
+import type { Value } from '../../model/rows.js';
 import { agent, decodeLines, noon } from './decode-lines.js';
 
 /** One value through a pattern that captures the whole line: [value, counted as unreadable]. */

@@ -7,7 +7,7 @@ import type { AgentDefinition } from '../../../agents/definition/definition.js';
 import type { LoadFilesOptions } from '../../../agents/load/load.js';
 import type { LoadSummary } from '../../../agents/load/load-report.js';
 import type { AgentStore } from '../../../engine/archive/archive.js';
-import { batchFromRows } from '../../../engine/columns/rows.js';
+import { batchFromRows } from '../../model/rows.js';
 import { hourMs } from '../../../engine/terms/cursor.js';
 import { LogstrataError } from '../../../engine/terms/errors.js';
 import { loadRunsMax, loadSourceRuns } from '../../../engine/terms/limits.js';

@@ -11,7 +11,7 @@ import type { RejectedLine } from '../../../engine/store/manifest/commit.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';
 import { answer, noExtras, openOn } from '../../engine/store/memory-archive.js';
-import { batchFromRows } from '../../../engine/columns/rows.js';
+import { batchFromRows } from '../../model/rows.js';
 import { describeFile, describeSummary } from '../../../server/cli/output/load-display.js';
 import {
   archiveAt,

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { readFoundSegment } from '../../../engine/maintenance/found-segment.js';
-import { batchFromRows } from '../../../engine/columns/rows.js';
+import { batchFromRows } from '../../model/rows.js';
 import type { Schema } from '../../../engine/terms/schema.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import type { SegmentEntry } from '../../../engine/store/manifest/manifest.js';

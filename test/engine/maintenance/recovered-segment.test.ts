@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { columnValue } from '../../../engine/columns/column.js';
 import { recoverSegment } from '../../../engine/maintenance/recovered-segment.js';
-import { batchFromRows, type Value } from '../../../engine/columns/rows.js';
+import { batchFromRows, type Value } from '../../model/rows.js';
 import type { Schema } from '../../../engine/terms/schema.js';
 import { BufferPool } from '../../../engine/store/reading/buffer-pool.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';

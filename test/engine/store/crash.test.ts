@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { batchFromRows } from '../../../engine/columns/rows.js';
+import { batchFromRows } from '../../model/rows.js';
 import { formatCursor } from '../../../engine/terms/cursor.js';
 import { LogstrataError } from '../../../engine/terms/errors.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Archive } from '../../../engine/archive/archive.js';
 import { isLogstrataError } from '../../../engine/terms/errors.js';
-import { batchFromRows } from '../../../engine/columns/rows.js';
+import { batchFromRows } from '../../model/rows.js';
 import type { Predicate } from '../../../engine/scan/plan/query.js';
 import type { Directory } from '../../../engine/store/disk/directory.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';

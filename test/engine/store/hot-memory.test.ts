@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { AgentStore } from '../../../engine/archive/archive.js';
-import { batchFromRows } from '../../../engine/columns/rows.js';
+import { batchFromRows } from '../../model/rows.js';
 import { makeSchema } from '../../../engine/terms/schema.js';
 import { HotRows } from '../../../engine/store/reading/hot-rows.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { setImmediate } from 'node:timers/promises';
 import type { AgentStore } from '../../../engine/archive/archive.js';
-import { batchFromRows } from '../../../engine/columns/rows.js';
+import { batchFromRows } from '../../model/rows.js';
 import { ordinalMax } from '../../../engine/terms/limits.js';
 import { makeSchema } from '../../../engine/terms/schema.js';
 import { publishManifest, readNewestManifest } from '../../../engine/store/manifest/manifest-file.js';

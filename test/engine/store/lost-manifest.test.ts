@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { formatCursor, parseCursor, partitionOfTime } from '../../../engine/terms/cursor.js';
 import type { LostRecords } from '../../../engine/maintenance/lost-records.js';
-import { batchFromRows, type Value } from '../../../engine/columns/rows.js';
+import { batchFromRows, type Value } from '../../model/rows.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import { seededRandom } from '../../model/random.js';
 import type { Run, SegmentEntry } from '../../../engine/store/manifest/manifest.js';

@@ -4,7 +4,7 @@ import type { OpenOptions } from '../../../engine/archive/open-options.js';
 import type { CommitExtras } from '../../../engine/store/manifest/commit.js';
 import type { Directory } from '../../../engine/store/disk/directory.js';
 import type { WriterLock } from '../../../engine/store/writer/writer-link.js';
-import { batchFromRows } from '../../../engine/columns/rows.js';
+import { batchFromRows } from '../../model/rows.js';
 import { makeSchema } from '../../../engine/terms/schema.js';
 import { WorkerPool } from '../../../engine/workers/worker-pool.js';
 import type { Query } from '../../../engine/scan/plan/query.js';

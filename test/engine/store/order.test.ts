@@ -94,7 +94,7 @@ describe('rows of one load', () => {
     const archive = await openOn(directory, () => noon, new WorkerPool(0));
     const store = await archive.agent('web', schema);
     const unit = await store.beginLoad();
-    const { batchFromRows } = await import('../../../engine/columns/rows.js');
+    const { batchFromRows } = await import('../../model/rows.js');
     for (let i = 0; i < count; i += 4096) {
       await unit.append(batchFromRows(schema, ordered.slice(i, i + 4096)), 0);
     }

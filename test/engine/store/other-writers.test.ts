@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AgentStore } from '../../../engine/archive/archive.js';
 import { ArchiveFolder } from '../../../engine/archive/archive-folder.js';
-import { batchFromRows } from '../../../engine/columns/rows.js';
+import { batchFromRows } from '../../model/rows.js';
 import type { Checkpoint } from '../../../engine/store/manifest/manifest.js';
 import type { ChannelOperations } from '../../../engine/store/writer/writer-channel.js';
 import type { WriterLink } from '../../../engine/store/writer/writer-link.js';

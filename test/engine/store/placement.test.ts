@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { batchFromRows } from '../../../engine/columns/rows.js';
+import { batchFromRows } from '../../model/rows.js';
 import { makeSchema, type Schema } from '../../../engine/terms/schema.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AgentStore } from '../../../engine/archive/archive.js';
-import { batchFromRows } from '../../../engine/columns/rows.js';
+import { batchFromRows } from '../../model/rows.js';
 import { parseCursor } from '../../../engine/terms/cursor.js';
 import type { Retention, RetentionEvent } from '../../../engine/store/manifest/retention-change.js';
 import type { ArchiveFolder } from '../../../engine/archive/archive-folder.js';

@@ -5,7 +5,7 @@ import { LogstrataError } from '../../../engine/terms/errors.js';
 import type { ArchiveFolder } from '../../../engine/archive/archive-folder.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import type { CrashMode } from '../../storage-doubles/memory-file.js';
-import { batchFromRows } from '../../../engine/columns/rows.js';
+import { batchFromRows } from '../../model/rows.js';
 import type { Value } from '../../model/dataset.js';
 import {
   answer,

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AgentStore } from '../../../engine/archive/archive.js';
 import { LogstrataError } from '../../../engine/terms/errors.js';
-import { batchFromRows } from '../../../engine/columns/rows.js';
+import { batchFromRows } from '../../model/rows.js';
 import { makeSchema } from '../../../engine/terms/schema.js';
 import { ArchiveFolder } from '../../../engine/archive/archive-folder.js';
 import { checkpointKey } from '../../../engine/store/manifest/committed-values.js';

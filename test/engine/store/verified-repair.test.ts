@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { RepairReport } from '../../../engine/maintenance/repair.js';
-import { batchFromRows, type Value } from '../../../engine/columns/rows.js';
+import { batchFromRows, type Value } from '../../model/rows.js';
 import type { Directory } from '../../../engine/store/disk/directory.js';
 import { readHotSegment } from '../../../engine/store/hot/hot-segment-file.js';
 import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';

@@ -1,13 +1,13 @@
-import { assert } from '../terms/assert.js';
-import { BatchBuilder } from './batch-builder.js';
-import type { RecordBatch } from './column.js';
-import type { ColumnBuilder } from './column-builder.js';
-import type { Schema } from '../terms/schema.js';
+import { assert } from '../../engine/terms/assert.js';
+import { BatchBuilder } from '../../engine/columns/batch-builder.js';
+import type { RecordBatch } from '../../engine/columns/column.js';
+import type { ColumnBuilder } from '../../engine/columns/column-builder.js';
+import type { Schema } from '../../engine/terms/schema.js';
 
 export type Value = null | bigint | number | string;
 
 /**
- * A batch out of rows, for tests and rare paths. An `int` or `time` takes a bigint or a safe integer, a `float` a number,
+ * A batch out of rows. An `int` or `time` takes a bigint or a safe integer, a `float` a number,
  * a `string` a string.
  */
 export function batchFromRows(schema: Schema, rows: readonly (readonly Value[])[]): RecordBatch {
