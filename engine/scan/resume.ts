@@ -6,8 +6,12 @@ import { countLines, lastPosition, restOfQuery } from './plan/rest.js';
 import { endOfSnapshot, type Snapshot } from '../store/reading/snapshot.js';
 import type { Scan } from './plan/scan.js';
 
-/** Attempts to go on after the writer has removed a file that the snapshot named. */
 const attemptsMax = 10;
+
+/** Whether a scan may go on in the newest state: a file that its snapshot named was gone, and this has not happened too often. */
+export function canResume(error: unknown, attempt: number): boolean {
+  return isLogstrataError(error) && error.code === 'not_found' && attempt < attemptsMax;
+}
 
 /**
  * A scan in a process that is not the writer. The writer may replace and remove a segment while it is read; the scan then
@@ -45,7 +49,7 @@ async function* resumingLines(
       }
       return;
     } catch (error) {
-      if (!isLogstrataError(error) || error.code !== 'not_found' || attempt === attemptsMax) throw error;
+      if (!canResume(error, attempt)) throw error;
       const whole = { ...query, before: query.before ?? end };
       const rest = last === undefined ? whole : restOfQuery(whole, given, last);
       scan = executeScan(await takeSnapshot(), rest, options);

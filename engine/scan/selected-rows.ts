@@ -1,11 +1,11 @@
 import { takeRows } from '../columns/take.js';
 import type { RecordBatch } from '../columns/column.js';
-import { isLogstrataError } from '../terms/errors.js';
 import { addRun, type Run } from '../store/manifest/manifest.js';
 import { withLease } from '../store/reading/column-lease.js';
 import { newScanStats } from './execute.js';
 import { MatchFinder } from './filter/match-finder.js';
 import { oneAhead } from './one-ahead.js';
+import { canResume } from './resume.js';
 import { Pace } from '../store/reading/pace.js';
 import { planScan } from './plan/plan.js';
 import { preparePredicates } from './filter/predicate.js';
@@ -22,9 +22,6 @@ export interface SelectedRows {
   readonly batch: RecordBatch;
   readonly runs: readonly Run[];
 }
-
-/** Attempts to go on after the writer has removed a file that the snapshot named. */
-const attemptsMax = 10;
 
 interface SelectSettings {
   readonly signal?: AbortSignal | undefined;
@@ -53,7 +50,7 @@ export async function* selectRows(
       }
       return;
     } catch (error) {
-      if (!isLogstrataError(error) || error.code !== 'not_found' || attempt === attemptsMax) throw error;
+      if (!canResume(error, attempt)) throw error;
     }
     snapshot = await takeSnapshot();
   }

@@ -14,7 +14,7 @@ export interface NodeTransportState {
 export class NodeConnection implements OpenConnection {
   /** Of the other end. */
   readonly address: string;
-  readonly door: NodeTransportState;
+  readonly transport: NodeTransportState;
   /** It is closed after the answer under way: no further request of it is answered. */
   isClosing = false;
   readonly #socket: Socket;
@@ -22,9 +22,9 @@ export class NodeConnection implements OpenConnection {
   #last: ServerResponse | undefined;
   #waiting = 0;
 
-  constructor(socket: Socket, door: NodeTransportState) {
+  constructor(socket: Socket, transport: NodeTransportState) {
     this.#socket = socket;
-    this.door = door;
+    this.transport = transport;
     this.address = socket.remoteAddress ?? '';
     socket.on('end', () => this.#watchHalfClosed());
   }

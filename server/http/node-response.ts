@@ -88,7 +88,7 @@ export class NodeResponse implements TransportResponse {
 
   /** Node ends a connection whose client has taken nothing for that time. Behind the answer its own limits hold again. */
   #limitWait(): void {
-    this.#request.socket.setTimeout(this.#connection.door.clientTimeoutMs);
+    this.#request.socket.setTimeout(this.#connection.transport.clientTimeoutMs);
   }
 
   #watch(): void {
@@ -105,7 +105,7 @@ export class NodeResponse implements TransportResponse {
     const lines = [...linesOf(head.headers)];
     if (head.timing !== undefined) lines.push('Server-Timing', head.timing);
     if (length !== undefined) lines.push('Content-Length', String(length));
-    if (head.closes === true || this.#connection.door.isStopping) {
+    if (head.closes === true || this.#connection.transport.isStopping) {
       this.#connection.isClosing = true;
       lines.push('Connection', 'close');
     }

@@ -15,7 +15,7 @@ export interface UwsTransportState {
 /** One answer on uWebSockets.js, which copies what the kernel does not take at once. */
 export class UwsResponse implements TransportResponse {
   readonly #response: UwsHttpResponse;
-  readonly #door: UwsTransportState;
+  readonly #transport: UwsTransportState;
   readonly #isHead: boolean;
   /** The client asks for it, in the one form that uWebSockets.js knows, and which it goes by itself. */
   readonly #isClosedBehind: boolean;
@@ -29,9 +29,9 @@ export class UwsResponse implements TransportResponse {
   /** Goes on with what waits for room in the kernel; given how many bytes of the body it has, or undefined when the client is gone. */
   #goOn: ((offset: number | undefined) => void) | undefined;
 
-  constructor(response: UwsHttpResponse, request: TransportRequest, door: UwsTransportState) {
+  constructor(response: UwsHttpResponse, request: TransportRequest, transport: UwsTransportState) {
     this.#response = response;
-    this.#door = door;
+    this.#transport = transport;
     this.#isHead = request.method === 'HEAD';
     this.#isClosedBehind = request.header('connection')?.length === 'close'.length;
     response.onAborted(() => this.#leave());
@@ -150,7 +150,7 @@ export class UwsResponse implements TransportResponse {
     const { headers } = head;
     for (const name in headers) response.writeHeader(name, headers[name]!);
     // It writes this by itself where it is told to close, and the client has not asked for it.
-    if (this.#isClosedBehind || (this.#door.isStopping && head.closes !== true))
+    if (this.#isClosedBehind || (this.#transport.isStopping && head.closes !== true))
       response.writeHeader('Connection', 'close');
     if (head.timing !== undefined) response.writeHeader('Server-Timing', head.timing);
   }
@@ -174,6 +174,6 @@ export class UwsResponse implements TransportResponse {
   #finish(isKept: boolean): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    this.#door.finished(isKept);
+    this.#transport.finished(isKept);
   }
 }

@@ -60,9 +60,11 @@ describe('how a text is searched', () => {
   });
 });
 
-it('a text is rare while at most one in eight columns searched for it, and one more, may have it', () => {
-  expect(isRare({ searched: 0, mayMatch: 0 })).toBe(true);
-  expect(isRare({ searched: 7, mayMatch: 2 })).toBe(false);
-  expect(isRare({ searched: 8, mayMatch: 2 })).toBe(true);
-  expect(isRare({ searched: 8, mayMatch: 3 })).toBe(false);
+it('a text is rare while at most one in so many columns searched for it, and one more, may have it', () => {
+  const limits = { needles: 4, columnsPerMatch: 8 };
+  expect(isRare({ searched: 0, mayMatch: 0 }, limits)).toBe(true);
+  expect(isRare({ searched: 7, mayMatch: 2 }, limits)).toBe(false);
+  expect(isRare({ searched: 8, mayMatch: 2 }, limits)).toBe(true);
+  expect(isRare({ searched: 8, mayMatch: 3 }, limits)).toBe(false);
+  expect(isRare({ searched: 8, mayMatch: 3 }, { ...limits, columnsPerMatch: 4 })).toBe(true);
 });

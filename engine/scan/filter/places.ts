@@ -84,13 +84,24 @@ export function placeOfText(facts: TextFacts, done: InlineWork, own: InlineLimit
   return isMuch && facts.hasThreads && facts.isShared ? 'thread' : 'here';
 }
 
+/** When columns are searched without keeping them in memory. */
+export interface StreamLimits {
+  /** Each needle costs a search of its own: with more of them, decoding the column takes less time. */
+  readonly needles: number;
+  /** Where more than one column in so many may hold a match, the columns have to be decoded after all. */
+  readonly columnsPerMatch: number;
+}
+
+/** What has been measured to pay. */
+export const streamLimits: StreamLimits = { needles: 4, columnsPerMatch: 8 };
+
 /** How many columns have been searched for a predicate without keeping them, and how many of these may hold a match. */
 export interface StreamedSoFar {
   readonly searched: number;
   readonly mayMatch: number;
 }
 
-/** Whether a text is rare enough to search further columns for it without keeping them: others have to be decoded after all. */
-export function isRare({ searched, mayMatch }: StreamedSoFar): boolean {
-  return mayMatch <= 1 + searched / 8;
+/** Whether a text is rare enough to search a further column for it without keeping the column. The first match is no sign of a frequent text. */
+export function isRare({ searched, mayMatch }: StreamedSoFar, { columnsPerMatch }: StreamLimits): boolean {
+  return mayMatch <= 1 + searched / columnsPerMatch;
 }

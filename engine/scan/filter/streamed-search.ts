@@ -5,10 +5,7 @@ import type { OpenRowGroup } from '../../store/reading/snapshot.js';
 import { lettersFoldingToAscii } from './string-search.js';
 import type { ReadCounters } from '../../store/reading/read-counters.js';
 import { settled, type Steps } from '../../store/reading/steps.js';
-import { isRare } from './places.js';
-
-/** Each needle costs a search of its own. With more needles than this, decoding the column takes less time. */
-const streamedNeedlesMax = 4;
+import { isRare, streamLimits } from './places.js';
 
 /** The search for what one predicate looks for, over the columns of a query that are not kept in memory. */
 export interface StreamedSearch {
@@ -35,7 +32,7 @@ export function* mayMatchStreamed(
   open: OpenRowGroup,
   counters: ReadCounters,
 ): Steps<never, boolean> {
-  if (search.needles.length === 0 || !isRare(search)) return true;
+  if (search.needles.length === 0 || !isRare(search, streamLimits)) return true;
   const searching = open.searchStreamed?.(field, search.needles, counters) ?? null;
   if (searching === null) return true;
   search.searched++;
@@ -46,7 +43,7 @@ export function* mayMatchStreamed(
 
 /** The needles of a predicate; none where a row can match that holds none of a few known byte sequences. */
 function kernelNeedlesOf({ needles }: PreparedPredicate): KernelNeedle[] {
-  if (needles.length > streamedNeedlesMax) return [];
+  if (needles.length > streamLimits.needles) return [];
   const isSearchable = needles.every(
     ({ op, kernel, asciiFolding }) =>
       kernel.length > 0 && kernel.length <= searchedNeedleBytesMax && (op === 'exact' || asciiFolding),
