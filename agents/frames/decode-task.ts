@@ -6,7 +6,7 @@ import {
   foreignMemory,
   headerBytes,
   type MemoryRange,
-  RangeArrays,
+  RangeArena,
   type Task,
   type WorkerPool,
   workingOn,
@@ -137,11 +137,11 @@ function decodeInPlace(job: DecodeJob, decoders: AgentDecoders): DecodedLines {
   const memory = foreignMemory(text);
   const bytes = memory.bytesAt(text);
   const place = { address: scratch.address, bytes: scratch.sizeBytes };
-  const space = new RangeArrays(memory.bytesAt(records));
+  const space = new RangeArena(memory.bytesAt(records));
   const { builder, rows } = decoders;
-  space.bytes(headerBytes(builder.schema.fields.length));
+  space.take(headerBytes(builder.schema.fields.length));
   return workingOn(memory, place, () =>
-    builder.within(space, rows, () => decode(job, bytes, decoders, space)),
+    builder.within(space.take, rows, () => decode(job, bytes, decoders, space)),
   );
 }
 
@@ -150,7 +150,7 @@ function decode(
   { settings, ranges }: DecodeJob,
   bytes: Uint8Array,
   decoders: AgentDecoders,
-  space?: RangeArrays,
+  space?: RangeArena,
 ): DecodedLines {
   const { builder } = decoders;
   const done: DecodedRange[] = [];

@@ -1,4 +1,4 @@
-import { heapArrays, type ArraySpace, type RangeArrays } from '../memory/array-space.js';
+import { heap, type Arena, type RangeArena } from '../memory/arena.js';
 import { assert } from '../terms/assert.js';
 import { rowGroupBytesMax, rowGroupRowsMax } from '../terms/limits.js';
 import type { Schema } from '../terms/schema.js';
@@ -31,7 +31,7 @@ export class BatchBuilder {
   /** @param usual what a batch has in the end, where that is known; null where nobody knows */
   constructor(schema: Schema, usual: BuilderState['usual'] = null) {
     this.schema = schema;
-    this.#state = { rows: 0, arrays: heapArrays, firstRows: firstRowsDefault, usual };
+    this.#state = { rows: 0, arena: heap, firstRows: firstRowsDefault, usual };
     this.#columns = schema.fields.map((field) => makeColumnBuilder(field.type, this.#state));
     this.#strings = this.#columns.filter((column) => column instanceof StringColumnBuilder);
     this.#fixedBytes = (this.#columns.length - this.#strings.length) * 8 + this.#strings.length * 4;
@@ -124,8 +124,8 @@ export class BatchBuilder {
    * returned, in bytes.
    */
   finishPacked(): Uint8Array | null;
-  finishPacked(space: RangeArrays | undefined): Uint8Array | number | null;
-  finishPacked(space?: RangeArrays): Uint8Array | number | null {
+  finishPacked(space: RangeArena | undefined): Uint8Array | number | null;
+  finishPacked(space?: RangeArena): Uint8Array | number | null {
     const batch = this.take(this.rows);
     if (batch.length > 0 && space !== undefined && packInPlace(batch, space)) {
       this.#drop();
@@ -141,21 +141,21 @@ export class BatchBuilder {
   }
 
   /**
-   * Has `build` make a batch in arrays of `arrays`, which last as long: it ends with `finishPacked`. There must be no row yet.
+   * Has `build` make a batch in memory of `arena`, which lasts as long: it ends with `finishPacked`. There must be no row yet.
    * `rowsExpected` are those of the batch before.
    */
-  within<T>(arrays: ArraySpace, rowsExpected: number, build: () => T): T {
+  within<T>(arena: Arena, rowsExpected: number, build: () => T): T {
     assert(this.#state.rows === 0, 'a batch is built in one space');
-    const set = (space: ArraySpace, firstRows: number): void => {
+    const set = (memory: Arena, firstRows: number): void => {
       this.#drop();
-      this.#state.arrays = space;
+      this.#state.arena = memory;
       this.#state.firstRows = Math.max(firstRowsDefault, firstRows);
     };
-    set(arrays, Math.ceil(rowsExpected * expectedGrowth));
+    set(arena, Math.ceil(rowsExpected * expectedGrowth));
     try {
       return build();
     } finally {
-      set(heapArrays, firstRowsDefault);
+      set(heap, firstRowsDefault);
     }
   }
 

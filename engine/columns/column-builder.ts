@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { heapArrays, type ArraySpace } from '../memory/array-space.js';
+import { heap, uint32sOf, type Arena } from '../memory/arena.js';
 import { assert } from '../terms/assert.js';
 import { LogstrataError } from '../terms/errors.js';
 import { valueKinds, type FieldType } from '../terms/schema.js';
@@ -20,7 +20,7 @@ export interface BuilderState {
   /** Rows that have ended: the row being written has this number. */
   rows: number;
   /** Where arrays come from. */
-  arrays: ArraySpace;
+  arena: Arena;
   /** Rows that columns have room for at first. */
   firstRows: number;
   /** What a batch usually has in the end; null where nobody knows. */
@@ -226,7 +226,10 @@ abstract class NumberColumnBuilder extends RowsBuilder {
 
   protected growArrays(): void {
     const { halves } = this;
-    this.halves = this.state.arrays.halves(2 * this.rowsMax);
+    const { arena } = this.state;
+    const { buffer, byteOffset } = arena(8 * this.rowsMax);
+    this.halves = new Int32Array(buffer, byteOffset, 2 * this.rowsMax);
+    if (arena !== heap) this.halves.fill(0, halves.length);
     this.halves.set(halves);
   }
 
@@ -393,7 +396,7 @@ export class StringColumnBuilder extends RowsBuilder {
     const at = this.#offsets[row]!;
     const needed = at + end - start;
     if (needed > this.#bytes.length) this.#growBytes(needed, rows);
-    if (this.state.arrays === heapArrays) copyFromShared(bytes.subarray(start, end), this.#bytes, at);
+    if (this.state.arena === heap) copyFromShared(bytes.subarray(start, end), this.#bytes, at);
     else copyArray(bytes, start, end, this.#bytes, at);
     copyShifted(offsets, from + 1, to + 1, at - start, this.#offsets, row + 1);
     this.markRows(presence, from, to, row);
@@ -440,7 +443,7 @@ export class StringColumnBuilder extends RowsBuilder {
 
   protected growArrays(): void {
     const offsets = this.#offsets;
-    this.#offsets = this.state.arrays.offsets(this.rowsMax + 1);
+    this.#offsets = uint32sOf(this.state.arena, this.rowsMax + 1);
     copyShifted(offsets, 0, this.rowsSet + 1, 0, this.#offsets, 0);
   }
 
@@ -457,16 +460,16 @@ export class StringColumnBuilder extends RowsBuilder {
   #growBytes(needed: number, rows: number): void {
     if (needed > columnBytesMax)
       throw new LogstrataError('limit', 'a column has more bytes than 32-bit offsets can hold');
-    const { arrays, usual } = this.state;
+    const { arena, usual } = this.state;
     let capacity = Math.max(firstBytes, this.#bytes.length * 2, needed);
     if (usual !== null && rows >= busyRows && rows <= usual.rows) {
       const expected = Math.min(needed * (usual.rows / rows), usual.bytes);
       capacity = Math.ceil(expectedGrowth * Math.max(needed, expected));
-    } else if (arrays !== heapArrays) {
+    } else if (arena !== heap) {
       capacity = Math.max(capacity, Math.ceil(this.#bytesExpected));
     }
     const used = this.bytesUsed;
-    const grown = arrays.bytes(capacity);
+    const grown = arena(capacity);
     copyArray(this.#bytes, 0, used, grown, 0);
     this.#bytes = grown;
   }

@@ -1,36 +1,36 @@
-import type { Room } from '../memory/room.js';
+import type { Arena } from '../memory/arena.js';
 import type { Column, DictionaryColumn, NumberColumn, PlainColumn } from './column.js';
 
-/** A column with arrays of its own in memory that `room` gives. */
-export function copyColumn(column: PlainColumn, room: Room): PlainColumn;
-export function copyColumn(column: Column, room: Room): Column;
-export function copyColumn(column: Column, room: Room): Column {
-  const validity = column.validity === null ? null : copyArray(column.validity, room);
+/** A column with arrays of its own in memory of an arena. */
+export function copyColumn(column: PlainColumn, arena: Arena): PlainColumn;
+export function copyColumn(column: Column, arena: Arena): Column;
+export function copyColumn(column: Column, arena: Arena): Column {
+  const validity = column.validity === null ? null : copyArray(column.validity, arena);
   switch (column.kind) {
     case 'int64':
-      return { ...column, values: copyArray(column.values, room), validity };
+      return { ...column, values: copyArray(column.values, arena), validity };
     case 'float64':
-      return { ...column, values: copyArray(column.values, room), validity };
+      return { ...column, values: copyArray(column.values, arena), validity };
     case 'bytes':
       return {
         ...column,
-        offsets: copyArray(column.offsets, room),
-        bytes: copyArray(column.bytes, room),
+        offsets: copyArray(column.offsets, arena),
+        bytes: copyArray(column.bytes, arena),
         validity,
       };
     case 'dictionary': {
-      const codes = copyArray(column.codes, room);
-      return { ...column, codes, values: copyColumn(column.values, room), validity };
+      const codes = copyArray(column.codes, arena);
+      return { ...column, codes, values: copyColumn(column.values, arena), validity };
     }
   }
 }
 
 function copyArray<A extends NumberColumn['values'] | Uint32Array | DictionaryColumn['codes']>(
   array: A,
-  room: Room,
+  arena: Arena,
 ): A {
   const { byteLength, length } = array;
-  const copy = room(byteLength);
+  const copy = arena(byteLength);
   copy.set(new Uint8Array(array.buffer, array.byteOffset, byteLength));
   const OfItsType = array.constructor as new (
     buffer: ArrayBufferLike,

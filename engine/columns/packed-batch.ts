@@ -1,5 +1,5 @@
 import { assert } from '../terms/assert.js';
-import type { RangeArrays } from '../memory/array-space.js';
+import type { RangeArena } from '../memory/arena.js';
 import { copyBytes, copyShifted } from '../kernels/copy.js';
 import { arraysOf, type Column, numberColumn, type PlainColumn, type RecordBatch } from './column.js';
 import { columnAt, columnLayout, wordsPerLayout } from './column-layout.js';
@@ -123,10 +123,10 @@ function layOut({ length, columns }: RecordBatch, target: Uint8Array, at: number
  * Makes the arrays of a batch a packed one where they lie, in a space that began with room for the header and has been given out for
  * nothing else; the space's range is the packed batch then. False where one of them lies elsewhere. Strings must begin at offset 0.
  */
-export function packInPlace({ length, columns }: RecordBatch, space: RangeArrays): boolean {
+export function packInPlace({ length, columns }: RecordBatch, space: RangeArena): boolean {
   const placed = columns.map(plain).map((column): PlainColumn => {
     if (column.validity === null) return column;
-    const validity = space.bytes(validityBytes(column, length));
+    const validity = space.take(validityBytes(column, length));
     validity.set(column.validity.subarray(0, validity.length));
     return { ...column, validity };
   });

@@ -2,7 +2,7 @@ import { assert } from '../terms/assert.js';
 import { LogstrataError } from '../terms/errors.js';
 import { valueKinds, type FieldType, type Schema } from '../terms/schema.js';
 import { copyBytes } from '../terms/utf8.js';
-import { heapRoom, type Room } from '../memory/room.js';
+import { heap, type Arena } from '../memory/arena.js';
 import { sharedMemory } from '../memory/shared-memory.js';
 import { bitmapBytes } from '../kernels/bitmap.js';
 import { copyBytes as copyArray, copyShifted } from '../kernels/copy.js';
@@ -78,10 +78,10 @@ export function gatherColumn(
   slices: RowSlices,
   field: number,
   schema: Schema,
-  room: Room = heapRoom,
+  arena: Arena = heap,
 ): PlainColumn {
   const { name, type } = schema.fields[field]!;
-  return takePlain(plainColumns(slices, field), slices, valueKinds[type], room, `string field "${name}"`);
+  return takePlain(plainColumns(slices, field), slices, valueKinds[type], arena, `string field "${name}"`);
 }
 
 /** What a column of the slices needs of a room, at most. */
@@ -164,13 +164,13 @@ function takePlain(
   columns: readonly PlainColumn[],
   taken: Taken,
   kind: PlainColumn['kind'],
-  room = heapRoom,
+  arena = heap,
   name = 'a string column',
 ): PlainColumn {
   const validity = takeValidity(columns, taken);
   if (kind === 'bytes')
-    return { ...takeStrings(columns as readonly BytesColumn[], taken, name, room), validity };
-  const { buffer, byteOffset } = room(taken.rows * 8);
+    return { ...takeStrings(columns as readonly BytesColumn[], taken, name, arena), validity };
+  const { buffer, byteOffset } = arena(taken.rows * 8);
   takeWords(columns as readonly NumberColumn[], taken, new Int32Array(buffer, byteOffset, taken.rows * 2));
   return numberColumn(kind, taken.rows, buffer, byteOffset, validity);
 }
@@ -205,7 +205,7 @@ function stringBytes(columns: readonly BytesColumn[], { pageOf, fromOf, toOf }: 
   return sum;
 }
 
-function takeStrings(columns: readonly BytesColumn[], taken: Taken, name: string, room: Room): BytesColumn {
+function takeStrings(columns: readonly BytesColumn[], taken: Taken, name: string, arena: Arena): BytesColumn {
   const { rows, pageOf, fromOf, toOf } = taken;
   const bytesCount = stringBytes(columns, taken);
   if (bytesCount > columnBytesMax) {
@@ -214,9 +214,9 @@ function takeStrings(columns: readonly BytesColumn[], taken: Taken, name: string
       `${name} would hold ${bytesCount} bytes, at most ${columnBytesMax} are possible`,
     );
   }
-  const words = room((rows + 1) * 4);
+  const words = arena((rows + 1) * 4);
   const offsets = new Uint32Array(words.buffer, words.byteOffset, rows + 1);
-  const bytes = room(bytesCount);
+  const bytes = arena(bytesCount);
   offsets[0] = 0;
   let column = columns[0]!;
   let row = 1;

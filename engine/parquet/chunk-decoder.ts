@@ -8,6 +8,7 @@ import {
   type Validity,
 } from '../columns/column.js';
 import { bufferBytes } from '../memory/allocator.js';
+import { int64sOf, uint16sOf, uint32sOf } from '../memory/arena.js';
 import { codeBits, largestCode, unpackCodes } from '../kernels/bit-packing.js';
 import { decodeDelta, decodeLengths } from '../kernels/delta.js';
 import { decodePlainStrings } from '../kernels/plain-strings.js';
@@ -145,7 +146,7 @@ function readLevels(
     return { validity: null, present: rows };
   }
   const sizeBytes = bitmapBytes(rows);
-  const bits = header.nullCount === 0 ? new Uint8Array(sizeBytes) : space.uint8(sizeBytes).fill(0);
+  const bits = header.nullCount === 0 ? new Uint8Array(sizeBytes) : space.kept(sizeBytes).fill(0);
   const present = decodeLevels(chunk, at, at + header.levelBytes, rows, bits);
   if (present !== rows - header.nullCount)
     throw new FormatError('levels that do not match the count of nulls', at);
@@ -170,7 +171,7 @@ function decodePlain(stored: StoredValues, decoding: Decoding): PlainColumn {
   if (stored.content === 'string') return decodePlainBytes(stored, decoding);
   if (length !== present * 8) throw new FormatError(`${length} bytes for ${present} numbers`, stored.at);
   const { space } = decoding;
-  const values = space.uint8(rows * 8);
+  const values = space.kept(rows * 8);
   fill(stored, values.subarray(0, length), decoding.decompress);
   const kind = stored.content === 'float' ? 'float64' : 'int64';
   return numberColumn(kind, rows, values.buffer, values.byteOffset, null);
@@ -179,8 +180,8 @@ function decodePlain(stored: StoredValues, decoding: Decoding): PlainColumn {
 function decodePlainBytes(stored: StoredValues, decoding: Decoding): BytesColumn {
   const { present, rows } = stored;
   const source = valuesOf(stored, decoding);
-  const offsets = decoding.space.uint32(rows + 1);
-  const bytes = decoding.space.uint8(Math.max(0, source.length - present * 4));
+  const offsets = uint32sOf(decoding.space.kept, rows + 1);
+  const bytes = decoding.space.kept(Math.max(0, source.length - present * 4));
   if (decodePlainStrings(source, present, bytes, offsets) < 0)
     throw new FormatError('strings that do not fill their page', stored.at);
   return { kind: 'bytes', length: rows, offsets, bytes, validity: null };
@@ -199,10 +200,10 @@ function decodeBits(
   if (stored.length !== (present + 7) >> 3)
     throw new FormatError(`${stored.length} bytes for ${present} bits`, at);
   const bits = valuesOf(stored, decoding);
-  const codes = decoding.space.uint8(rows);
+  const codes = decoding.space.kept(rows);
   spreadBits(bits, present, codes);
   if (validity !== null) spreadCodes(codes, validity, rows, present);
-  const values = decoding.space.int64(2);
+  const values = int64sOf(decoding.space.kept, 2);
   values.set([0n, 1n]);
   return {
     kind: 'dictionary',
@@ -217,7 +218,7 @@ function decodeDeltaValues(stored: StoredValues, decoding: Decoding): PlainColum
   if (stored.content === 'string' || stored.content === 'float')
     throw new FormatError('deltas of no integers', stored.at);
   const source = valuesOf(stored, decoding);
-  const values = decoding.space.int64(stored.rows);
+  const values = int64sOf(decoding.space.kept, stored.rows);
   if (decodeDelta(source, 0, values, stored.present) !== source.length) {
     throw new FormatError('malformed deltas', stored.at);
   }
@@ -228,9 +229,9 @@ function decodeDeltaValues(stored: StoredValues, decoding: Decoding): PlainColum
 function decodeDeltaLengths(stored: StoredValues, { decompress, space }: Decoding): PlainColumn {
   if (stored.content !== 'string') throw new FormatError('lengths of no strings', stored.at);
   checkClaim(stored);
-  const page = space.uint8(stored.length);
+  const page = space.kept(stored.length);
   fill(stored, page, decompress);
-  const offsets = space.uint32(stored.rows + 1);
+  const offsets = uint32sOf(space.kept, stored.rows + 1);
   const bytesAt = decodeLengths(page, stored.present, offsets);
   if (bytesAt < 0) throw new FormatError('lengths that are not those of the strings', stored.at);
   const bytes = page.subarray(bytesAt);
@@ -249,7 +250,7 @@ function decodeCodes(
   const bytes = valuesOf(page, decoding);
   const width = bytes[0] ?? -1;
   if (width !== codeBits(entries.length)) throw new FormatError(`codes of ${width} bits`, page.at);
-  const codes = entries.length <= 256 ? space.uint8(rows) : space.uint16(rows);
+  const codes = entries.length <= 256 ? space.kept(rows) : uint16sOf(space.kept, rows);
   let at = 1;
   let row = 0;
   while (row < present) {

@@ -5,7 +5,7 @@ import { crc32 } from '../kernels/crc32.js';
 import { encodeDelta } from '../kernels/delta.js';
 import { encodeLevels, levelBytesMax } from '../kernels/validity.js';
 import type { Compress } from './compression.js';
-import type { Room } from '../memory/room.js';
+import type { Arena } from '../memory/arena.js';
 import type { EncodeSpace } from './encode-space.js';
 import { encoding } from './format.js';
 import { writeDataPageHeader, writeDictionaryPageHeader } from './page-header.js';
@@ -168,8 +168,8 @@ function pageBytes({ header, body }: Page): number {
   return body.reduce((sum, { length }) => sum + length, header.length);
 }
 
-function joinPages(pages: readonly Page[], room: Room): Uint8Array {
-  const bytes = room(pages.reduce((sum, page) => sum + pageBytes(page), 0));
+function joinPages(pages: readonly Page[], arena: Arena): Uint8Array {
+  const bytes = arena(pages.reduce((sum, page) => sum + pageBytes(page), 0));
   let at = 0;
   for (const { header, body } of pages) {
     for (const piece of [header, ...body]) {

@@ -1,27 +1,19 @@
+import { heap, type Arena } from '../memory/arena.js';
 import { bufferBytes } from '../memory/allocator.js';
 import type { SharedMemory } from '../memory/shared-memory.js';
 import { FormatError } from './format.js';
 
 /**
- * Where the arrays of a decoded column come from. They are of any content, and followed by the slack that kernels need when
- * they lie in the kernels' memory. `working` bytes are needed while decoding only.
+ * Where a column is decoded to. What `kept` gives becomes its arrays, followed by the slack that kernels need when they lie in the kernels'
+ * memory; what `working` gives is needed while decoding only.
  */
 export interface ColumnSpace {
-  uint8(length: number): Uint8Array;
-  uint16(length: number): Uint16Array;
-  uint32(length: number): Uint32Array;
-  int64(length: number): BigInt64Array;
-  working(length: number): Uint8Array;
+  readonly kept: Arena;
+  readonly working: Arena;
 }
 
-/** Arrays of their own, which the garbage collector frees. */
-export const heapSpace: ColumnSpace = {
-  uint8: (length) => new Uint8Array(length),
-  uint16: (length) => new Uint16Array(length),
-  uint32: (length) => new Uint32Array(length),
-  int64: (length) => new BigInt64Array(length),
-  working: (length) => new Uint8Array(length),
-};
+/** Arrays of the heap. */
+export const heapSpace: ColumnSpace = { kept: heap, working: heap };
 
 /**
  * A range of a shared memory, filled from its beginning with the arrays of a column and from its end with what only decoding needs.
@@ -55,34 +47,18 @@ export class RangeSpace implements ColumnSpace {
     this.#at = this.address + columnBytes;
   }
 
-  uint8(length: number): Uint8Array {
-    return new Uint8Array(this.#buffer, this.#take(length), length);
-  }
-
-  uint16(length: number): Uint16Array {
-    return new Uint16Array(this.#buffer, this.#take(length * 2), length);
-  }
-
-  uint32(length: number): Uint32Array {
-    return new Uint32Array(this.#buffer, this.#take(length * 4), length);
-  }
-
-  int64(length: number): BigInt64Array {
-    return new BigInt64Array(this.#buffer, this.#take(length * 8), length);
-  }
-
-  working(length: number): Uint8Array {
-    this.#check(length);
-    this.#end -= bufferBytes(length);
-    return new Uint8Array(this.#buffer, this.#end, length);
-  }
-
-  #take(sizeBytes: number): number {
+  readonly kept: Arena = (sizeBytes) => {
     this.#check(sizeBytes);
     const address = this.#at;
     this.#at += bufferBytes(sizeBytes);
-    return address;
-  }
+    return new Uint8Array(this.#buffer, address, sizeBytes);
+  };
+
+  readonly working: Arena = (sizeBytes) => {
+    this.#check(sizeBytes);
+    this.#end -= bufferBytes(sizeBytes);
+    return new Uint8Array(this.#buffer, this.#end, sizeBytes);
+  };
 
   #check(sizeBytes: number): void {
     if (this.#at + bufferBytes(sizeBytes) <= this.#end) return;

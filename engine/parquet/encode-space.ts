@@ -1,7 +1,7 @@
 import { bufferBytes } from '../memory/allocator.js';
 import { deltaBytesMax } from '../kernels/delta.js';
 import { lz4BytesMax } from '../kernels/lz4.js';
-import { heapRoom, type Room } from '../memory/room.js';
+import { heap, type Arena } from '../memory/arena.js';
 import { keptScratchBytes, withKeptScratch } from '../memory/scratch.js';
 
 /** What kernels need beside copies of the values while a chunk is encoded: tables, codes, bitmaps. */
@@ -17,22 +17,22 @@ export class EncodeSpace {
   /** Room for a page that was compressed. */
   readonly packed: Uint8Array;
   /** Gives the bytes of a chunk that is done. */
-  readonly output: Room;
+  readonly output: Arena;
   readonly #kept: Uint8Array | null;
   #at = 0;
 
-  constructor(kept: Uint8Array | null, pageBytes: number, output: Room) {
+  constructor(kept: Uint8Array | null, pageBytes: number, output: Arena) {
     this.#kept = kept;
     this.output = output;
-    this.page = this.room(pageBytes);
-    this.packed = this.room(lz4BytesMax(pageBytes));
+    this.page = this.take(pageBytes);
+    this.packed = this.take(lz4BytesMax(pageBytes));
   }
 
-  /** Memory of any content, at a multiple of 8 bytes in its buffer. */
-  readonly room = (sizeBytes: number): Uint8Array => {
+  /** Memory for values; of the heap where it is used up. */
+  readonly take: Arena = (sizeBytes) => {
     const at = this.#at;
     const end = at + bufferBytes(sizeBytes);
-    if (this.#kept === null || end > this.#kept.length) return new Uint8Array(sizeBytes);
+    if (this.#kept === null || end > this.#kept.length) return heap(sizeBytes);
     this.#at = end;
     return this.#kept.subarray(at, at + sizeBytes);
   };
@@ -40,7 +40,7 @@ export class EncodeSpace {
 
 /** Memory of the heap for encoding chunks of up to `rows` rows, whose values are 8 bytes each and lie elsewhere. */
 export function heapEncodeSpace(rows: number): EncodeSpace {
-  return new EncodeSpace(null, pageBytesMax(rows * 8, rows), heapRoom);
+  return new EncodeSpace(null, pageBytesMax(rows * 8, rows), heap);
 }
 
 /** What `withEncodeSpace` asks for, with what the calls of kernels need beside it. */
@@ -67,7 +67,7 @@ function keptSpaceBytes(valueBytes: number, rows: number): number {
 export function withEncodeSpace<T>(
   valueBytes: number,
   rows: number,
-  output: Room,
+  output: Arena,
   encode: (space: EncodeSpace) => T,
 ): T {
   const sizeBytes = keptSpaceBytes(valueBytes, rows);

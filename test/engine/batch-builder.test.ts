@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { RangeArrays } from '../../engine/memory/array-space.js';
+import { RangeArena } from '../../engine/memory/arena.js';
 import { BatchBuilder } from '../../engine/columns/batch-builder.js';
 import { gatherBatch, sliceBatch, takeRows, wholeBatches } from '../../engine/columns/take.js';
 import { columnValue } from '../../engine/columns/column.js';
@@ -120,8 +120,8 @@ it('packs batches in turn, of which none leaves anything to the next', () => {
 
 it('packs a batch where it was built, as far as there is room, and leaves it alone from then on', () => {
   const builder = new BatchBuilder(schema);
-  const build = (space: RangeArrays, rows: number, expected: number): Uint8Array | number | null =>
-    builder.within(space, expected, () => {
+  const build = (space: RangeArena, rows: number, expected: number): Uint8Array | number | null =>
+    builder.within(space.take, expected, () => {
       for (let row = 0; row < rows; row++) {
         if (row % 3 !== 1) (builder.column(0) as IntColumnBuilder).setNumber(row + 1);
         if (row % 5 !== 2) (builder.column(3) as StringColumnBuilder).setString(`text ${row}`);
@@ -136,9 +136,9 @@ it('packs a batch where it was built, as far as there is room, and leaves it alo
       null,
       row % 5 === 2 ? null : `text ${row}`,
     ]);
-  const spaceOf = (sizeBytes: number): RangeArrays => {
-    const space = new RangeArrays(new Uint8Array(new SharedArrayBuffer(sizeBytes)));
-    space.bytes(headerBytes(schema.fields.length));
+  const spaceOf = (sizeBytes: number): RangeArena => {
+    const space = new RangeArena(new Uint8Array(new SharedArrayBuffer(sizeBytes)));
+    space.take(headerBytes(schema.fields.length));
     return space;
   };
   const first = spaceOf(1024 * 1024);

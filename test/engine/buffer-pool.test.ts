@@ -5,6 +5,7 @@ import type { Column } from '../../engine/columns/column.js';
 import { LogstrataError } from '../../engine/terms/errors.js';
 import { SharedMemory } from '../../engine/memory/shared-memory.js';
 import { createMemory } from '../../engine/memory/wasm.js';
+import { int64sOf } from '../../engine/memory/arena.js';
 import type { ColumnSpace } from '../../engine/parquet/column-space.js';
 import { ColumnLease } from '../../engine/store/reading/column-lease.js';
 import { BufferPool, poolBytesDefault, type ColumnRequest } from '../../engine/store/reading/buffer-pool.js';
@@ -17,7 +18,7 @@ function newMemory(): SharedMemory {
 
 /** A column of `rows` integers that are all `value`. */
 function fill(space: ColumnSpace, rows: number, value: bigint): Column {
-  const values = space.int64(rows);
+  const values = int64sOf(space.kept, rows);
   values.fill(value);
   return { kind: 'int64', length: rows, values, validity: null };
 }

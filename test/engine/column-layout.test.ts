@@ -57,7 +57,7 @@ function columns(kind: PlainColumn['kind'], codeBytes: 0 | 1 | 2, hasNulls: bool
 }
 
 function copyInto(space: RangeSpace, column: Column): Column {
-  return copyColumn(column, (sizeBytes) => space.uint8(sizeBytes));
+  return copyColumn(column, space.kept);
 }
 
 /** Where the arrays of a column lie; those without bytes lie nowhere. */

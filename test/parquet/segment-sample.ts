@@ -1,7 +1,7 @@
 import { positionToInt64 } from '../../engine/terms/cursor.js';
 import { wholeBatches } from '../../engine/columns/take.js';
 import type { Value } from '../model/rows.js';
-import { heapRoom } from '../../engine/memory/room.js';
+import { heap } from '../../engine/memory/arena.js';
 import { ColumnLease } from '../../engine/store/reading/column-lease.js';
 import type { Column, RecordBatch } from '../../engine/columns/column.js';
 import type { Schema } from '../../engine/terms/schema.js';
@@ -134,7 +134,7 @@ export async function columnOf(
   const lease = new ColumnLease();
   try {
     const [column] = await open.columns([field], counters, lease);
-    return copyColumn(column!, heapRoom);
+    return copyColumn(column!, heap);
   } finally {
     lease.release();
   }

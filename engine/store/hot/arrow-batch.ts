@@ -22,6 +22,7 @@ import {
   sealMessage,
   unfinishedSeal,
 } from './sealed-message.js';
+import { heap, type Arena } from '../../memory/arena.js';
 import { bitmapBytes } from '../../kernels/bitmap.js';
 import { countOnes } from '../../kernels/validity.js';
 
@@ -88,10 +89,6 @@ export function checkSchemaMessage(message: Uint8Array, schema: Schema): void {
 }
 
 /** Gives memory for a message, with anything in it. */
-type Allocate = (sizeBytes: number) => Uint8Array;
-
-const onHeap: Allocate = (sizeBytes) => new Uint8Array(sizeBytes);
-
 interface BodyPart {
   readonly position: number;
   readonly lengthBytes: number;
@@ -178,7 +175,7 @@ function stringBytes(column: Column): number {
 
 /**
  * A batch of a schema as one sealed message of an Arrow IPC stream. `cursors` is the `_cursor` column, or null to leave it out; `offset`
- * the place in the file that the message is for; `metaJson` travels in its metadata. It lies in what `allocate` gives, from a multiple
+ * the place in the file that the message is for; `metaJson` travels in its metadata. It lies in what `arena` gives, from a multiple
  * of 8 on. Throws `limit` when it is too large.
  */
 export function encodeBatchMessage(
@@ -187,7 +184,7 @@ export function encodeBatchMessage(
   cursors: BigInt64Array | null,
   metaJson: string,
   offset: number,
-  allocate: Allocate = onHeap,
+  arena: Arena = heap,
 ): Uint8Array {
   const estimated = estimateBytes(batch, metaJson);
   if (estimated > hotBatchBytesMax) {
@@ -206,7 +203,7 @@ export function encodeBatchMessage(
   const header = new messages.RecordBatch(batch.length, layout.nodes, layout.buffers, null);
   const metadata = new Map([[metaKey, metaJson]]);
   const { sizeBytes, parts } = layout;
-  return layOut(sizeBytes, header, enums.MessageHeader.RecordBatch, metadata, offset, parts, allocate);
+  return layOut(sizeBytes, header, enums.MessageHeader.RecordBatch, metadata, offset, parts, arena);
 }
 
 function layOut(
@@ -216,11 +213,11 @@ function layOut(
   metadata: Map<string, string>,
   offset: number,
   parts: readonly BodyPart[] = [],
-  allocate: Allocate = onHeap,
+  arena: Arena = heap,
 ): Uint8Array {
   const encoded = encodeMetadata(bodyBytes, header, headerType, metadata, unfinishedSeal(offset));
   const headBytes = (messagePrefixBytes + encoded.length + 7) & ~7;
-  const message = allocate(headBytes + bodyBytes);
+  const message = arena(headBytes + bodyBytes);
   const view = new DataView(message.buffer, message.byteOffset);
   view.setInt32(0, -1, true);
   view.setInt32(4, headBytes - messagePrefixBytes, true);

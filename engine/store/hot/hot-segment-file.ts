@@ -189,10 +189,10 @@ export class HotSegmentWriter {
         },
       );
     }
-    await messages.use((allocate) => {
+    await messages.use((arena) => {
       const cursors = cursorsOf(runs, batch.length);
       const json = metaJson(runs, meta);
-      return this.#write(encodeBatchMessage(this.#schema, batch, cursors, json, this.#bytes, allocate));
+      return this.#write(encodeBatchMessage(this.#schema, batch, cursors, json, this.#bytes, arena));
     });
   }
 

@@ -1,3 +1,4 @@
+import type { Arena } from '../../memory/arena.js';
 import { leaseMemory, type MemoryLease } from '../../memory/memory-lease.js';
 
 /** A smaller message has nothing to gain from kernels. */
@@ -14,7 +15,7 @@ export class MessageSpace {
   private spare = new Uint8Array(0);
 
   /** Has `use` fill and use memory for a message, with anything in it at first, which is its own until it has ended. */
-  async use<T>(use: (allocate: (sizeBytes: number) => Uint8Array) => Promise<T>): Promise<T> {
+  async use<T>(use: (arena: Arena) => Promise<T>): Promise<T> {
     const leases: MemoryLease[] = [];
     let taken = this.spare;
     // Who comes meanwhile gets other memory.

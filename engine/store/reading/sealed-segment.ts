@@ -316,8 +316,7 @@ class SealedRowGroup implements OpenRowGroup {
       return {
         key: this.#key(field),
         sizeBytes: conversionBytesMax(rows),
-        load: (space) =>
-          Promise.resolve(copyColumn(nullColumn(type, rows), (sizeBytes) => space.uint8(sizeBytes))),
+        load: (space) => Promise.resolve(copyColumn(nullColumn(type, rows), space.kept)),
       };
     }
     const { conversion } = source;

@@ -1,11 +1,10 @@
-import { RangeArrays } from '../../memory/array-space.js';
 import { arraysOf, type RecordBatch } from '../../columns/column.js';
 import { leaseMemory } from '../../memory/memory-lease.js';
 import { foreignMemory, workingOn, type MemoryRange } from '../../memory/shared-memory.js';
 import { workerRowsMin } from '../../terms/limits.js';
 import { unpackBatch } from '../../columns/packed-batch.js';
 import { type Codec, openCompressor } from '../../parquet/compression.js';
-import { heapRoom, type Room } from '../../memory/room.js';
+import { heap, RangeArena, type Arena } from '../../memory/arena.js';
 import type { Schema } from '../../terms/schema.js';
 import type { InOrder } from '../../workers/in-order.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
@@ -35,8 +34,8 @@ export async function work(job: EncodeJob): Promise<Finished<EncodedRowGroup>> {
   const { schema, codec, lent, space } = job;
   const slices = lent === null ? job.slices : seenFromHere(job.slices, lent);
   const compress = await openCompressor(codec);
-  const encode = (output: Room): EncodedRowGroup => encodeRowGroup(schema, slices, compress, output);
-  const result = space === null ? encode(heapRoom) : encodeWithin(space, encode);
+  const encode = (output: Arena): EncodedRowGroup => encodeRowGroup(schema, slices, compress, output);
+  const result = space === null ? encode(heap) : encodeWithin(space, encode);
   const chunks = result.chunks.map(({ bytes }) => bytes);
   const filters = result.gramFilters.map(({ filter }) => filter.bytes);
   return { result, transfer: buffersOf([...chunks, ...filters]) };
@@ -53,12 +52,11 @@ function seenFromHere(slices: RowSlices, lent: readonly (MemoryRange | null)[]):
 
 function encodeWithin(
   { scratch, output }: NonNullable<EncodeJob['space']>,
-  encode: (output: Room) => EncodedRowGroup,
+  encode: (output: Arena) => EncodedRowGroup,
 ): EncodedRowGroup {
   const memory = foreignMemory(scratch);
-  const arrays = new RangeArrays(memory.bytesAt(output));
   const place = { address: scratch.address, bytes: scratch.sizeBytes };
-  return workingOn(memory, place, () => encode((sizeBytes) => arrays.bytes(sizeBytes)));
+  return workingOn(memory, place, () => encode(new RangeArena(memory.bytesAt(output)).take));
 }
 
 const encodeTask: Task<EncodeJob, EncodedRowGroup> = {

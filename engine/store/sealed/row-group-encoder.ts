@@ -4,7 +4,7 @@ import { columnInPlace, gatherColumn, gatheredBytesMax, type RowSlices } from '.
 import { rowGroupRowsMax } from '../../terms/limits.js';
 import { encodeChunk, type ChunkEncoding, type EncodedChunk } from '../../parquet/chunk-encoder.js';
 import type { Compress } from '../../parquet/compression.js';
-import type { Room } from '../../memory/room.js';
+import type { Arena } from '../../memory/arena.js';
 import { encodeSpaceBytes, withEncodeSpace } from '../../parquet/encode-space.js';
 import { presentValues } from '../../parquet/present-values.js';
 import { valueKinds, type Field, type FieldType, type Schema } from '../../terms/schema.js';
@@ -23,14 +23,14 @@ export function encodeRowGroup(
   schema: Schema,
   slices: RowSlices,
   compress: Compress,
-  output: Room,
+  output: Arena,
 ): EncodedRowGroup {
   const { rows } = slices;
   assert(rows >= 1 && rows <= rowGroupRowsMax, `a row group has 1 to ${rowGroupRowsMax} rows, not ${rows}`);
   const gramFilters: { field: number; filter: GramFilter }[] = [];
   const chunks = schema.fields.map((field, i) =>
     withEncodeSpace(gatheredBytesMax(slices, i, field.type), rows, output, (space) => {
-      const column = columnInPlace(slices, i) ?? gatherColumn(slices, i, schema, space.room);
+      const column = columnInPlace(slices, i) ?? gatherColumn(slices, i, schema, space.take);
       assertKind(column, field);
       const chunk = encodeChunk(column, encodingOf(field.type), true, compress, space);
       const hasText = column.kind === 'bytes' && chunk.dictionaryPageBytes === 0 && chunk.nullCount < rows;

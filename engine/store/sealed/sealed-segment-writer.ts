@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib';
 import { assert } from '../../terms/assert.js';
 import type { PlainColumn } from '../../columns/column.js';
 import type { RowSlices } from '../../columns/take.js';
-import { heapRoom } from '../../memory/room.js';
+import { heap } from '../../memory/arena.js';
 import { rowGroupRowsMax, segmentRowGroupsMax } from '../../terms/limits.js';
 import { encodeChunk, type EncodedChunk } from '../../parquet/chunk-encoder.js';
 import { type Codec, type Compress, openCompressor } from '../../parquet/compression.js';
@@ -98,7 +98,7 @@ export class SegmentWriter {
 
   /** Writes 1 to `rowGroupRowsMax` rows, without their positions. The columns are those of the schema, in its order. */
   async appendRowGroup(slices: RowSlices): Promise<void> {
-    await this.writeRowGroup(encodeRowGroup(this.#schema, slices, this.#compress, heapRoom));
+    await this.writeRowGroup(encodeRowGroup(this.#schema, slices, this.#compress, heap));
   }
 
   /** Writes a row group that was encoded for this segment's schema and codec. */

@@ -184,7 +184,7 @@ export function decodeConverted(
 ): Column {
   if (conversion === 'none') return decodeStoredChunk(bytes, chunk, decompress, space);
   const converted = convertColumn(decodeStoredChunk(bytes, chunk, decompress), conversion, type);
-  return copyColumn(converted, (sizeBytes) => space.uint8(sizeBytes));
+  return copyColumn(converted, space.kept);
 }
 
 /** As `decodeStoredChunk`, for a chunk of an open segment. */
