@@ -1,7 +1,7 @@
 import { crc32 } from '../kernels/crc32.js';
 import { encoding, FormatError, pageType } from './format.js';
 import { ThriftReader } from './thrift-reader.js';
-import { ThriftWriter } from './thrift-writer.js';
+import { i32, type ThriftStruct, writeThrift } from './thrift-writer.js';
 
 export interface DictionaryPageHeader {
   readonly kind: 'dictionary';
@@ -35,14 +35,8 @@ export function writeDictionaryPageHeader(
   uncompressedBytes: number,
   entries: number,
 ): Uint8Array {
-  const writer = new ThriftWriter();
-  beginHeader(writer, pageType.dictionary, uncompressedBytes, body);
-  writer.begin(7);
-  writer.i32(1, entries);
-  writer.i32(2, encoding.plain);
-  writer.end();
-  writer.end();
-  return writer.bytes();
+  const header = { 1: i32(entries), 2: i32(encoding.plain) };
+  return writeThrift({ ...commonFields(pageType.dictionary, uncompressedBytes, body), 7: header });
 }
 
 /** Header of a version 2 data page of `body`: levels, then values. */
@@ -50,36 +44,25 @@ export function writeDataPageHeader(
   body: readonly Uint8Array[],
   header: Omit<DataPageHeader, 'kind' | 'bytes' | 'checksum'>,
 ): Uint8Array {
-  const writer = new ThriftWriter();
-  beginHeader(writer, pageType.dataV2, header.uncompressedBytes, body);
-  writer.begin(8);
-  writer.i32(1, header.rows);
-  writer.i32(2, header.nullCount);
-  writer.i32(3, header.rows);
-  writer.i32(4, header.encoding);
-  writer.i32(5, header.levelBytes);
-  writer.i32(6, 0);
-  writer.bool(7, header.compressed);
-  writer.end();
-  writer.end();
-  return writer.bytes();
+  return writeThrift({
+    ...commonFields(pageType.dataV2, header.uncompressedBytes, body),
+    8: {
+      1: i32(header.rows),
+      2: i32(header.nullCount),
+      3: i32(header.rows),
+      4: i32(header.encoding),
+      5: i32(header.levelBytes),
+      6: i32(0),
+      7: header.compressed,
+    },
+  });
 }
 
-function beginHeader(
-  writer: ThriftWriter,
-  type: number,
-  uncompressedBytes: number,
-  body: readonly Uint8Array[],
-): void {
-  writer.begin();
-  writer.i32(1, type);
-  writer.i32(2, uncompressedBytes);
-  writer.i32(
-    3,
-    body.reduce((sum, { length }) => sum + length, 0),
-  );
+function commonFields(type: number, uncompressedBytes: number, body: readonly Uint8Array[]): ThriftStruct {
+  const bytes = body.reduce((sum, { length }) => sum + length, 0);
+  const checksum = body.reduce((sum, piece) => crc32(piece, sum), 0);
   // Thrift has signed integers only; readers take the bits.
-  writer.i32(4, body.reduce((sum, piece) => crc32(piece, sum), 0) | 0);
+  return { 1: i32(type), 2: i32(uncompressedBytes), 3: i32(bytes), 4: i32(checksum | 0) };
 }
 
 /**

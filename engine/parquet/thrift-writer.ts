@@ -15,87 +15,102 @@ export const thriftType = {
   struct: 12,
 } as const;
 
+/** A structure: its fields by their ids. One that is undefined is left out. */
+export interface ThriftStruct {
+  readonly [id: number]: ThriftValue | undefined;
+}
+
+interface ThriftInteger {
+  readonly type: typeof thriftType.i32 | typeof thriftType.i64;
+  readonly integer: number;
+}
+
+/** The elements of a list are of one type. */
+type ThriftValue = boolean | string | Uint8Array | ThriftInteger | readonly ThriftValue[] | ThriftStruct;
+
+/** A 32-bit integer. */
+export function i32(integer: number): ThriftInteger {
+  return { type: thriftType.i32, integer };
+}
+
+/** A 64-bit integer; offsets and counts are safe integers. */
+export function i64(integer: number): ThriftInteger {
+  return { type: thriftType.i64, integer };
+}
+
+/** The bytes of a structure in the Thrift compact protocol. */
+export function writeThrift(struct: ThriftStruct): Uint8Array {
+  const writer = new ThriftWriter();
+  writer.struct(struct);
+  return writer.bytes();
+}
+
 const encoder = new TextEncoder();
 
-/** Writes structures in the Thrift compact protocol. Fields of a structure must come in ascending order. */
-export class ThriftWriter {
+function isInteger(value: ThriftInteger | ThriftStruct): value is ThriftInteger {
+  return 'integer' in value;
+}
+
+function isList(value: ThriftValue): value is readonly ThriftValue[] {
+  return Array.isArray(value);
+}
+
+function typeOf(value: ThriftValue): number {
+  if (typeof value === 'boolean') return value ? thriftType.true : thriftType.false;
+  if (typeof value === 'string' || value instanceof Uint8Array) return thriftType.binary;
+  if (isList(value)) return thriftType.list;
+  return isInteger(value) ? value.type : thriftType.struct;
+}
+
+class ThriftWriter {
   #bytes = new Uint8Array(256);
   #length = 0;
-  #lastId = 0;
-  readonly #outerIds: number[] = [];
 
-  /** The bytes written so far: a view that the next write may outdate. */
   bytes(): Uint8Array {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  i32(id: number, value: number): void {
-    this.#field(id, thriftType.i32);
-    this.#zigzag(value);
-  }
-
-  /** A 64-bit field; offsets and counts are safe integers. */
-  i64(id: number, value: number): void {
-    this.#field(id, thriftType.i64);
-    this.#zigzag(value);
-  }
-
-  bool(id: number, value: boolean): void {
-    this.#field(id, value ? thriftType.true : thriftType.false);
-  }
-
-  binary(id: number, value: Uint8Array | string): void {
-    this.#field(id, thriftType.binary);
-    this.binaryElement(value);
-  }
-
-  list(id: number, elementType: number, length: number): void {
-    this.#field(id, thriftType.list);
-    if (length < 15) {
-      this.#byte((length << 4) | elementType);
-      return;
+  struct(struct: ThriftStruct): void {
+    let before = 0;
+    // Keys that are integers come in ascending order.
+    for (const [key, value] of Object.entries(struct)) {
+      if (value === undefined) continue;
+      const id = Number(key);
+      const type = typeOf(value);
+      if (id - before < 16) {
+        this.#byte(((id - before) << 4) | type);
+      } else {
+        this.#byte(type);
+        this.#varint(id * 2);
+      }
+      this.#value(value);
+      before = id;
     }
-    this.#byte(0xf0 | elementType);
-    this.#varint(length);
+    this.#byte(thriftType.stop);
   }
 
-  i32Element(value: number): void {
-    this.#zigzag(value);
+  #value(value: ThriftValue): void {
+    // The type of a boolean field says its value.
+    if (typeof value === 'boolean') return;
+    if (typeof value === 'string') this.#binary(encoder.encode(value));
+    else if (value instanceof Uint8Array) this.#binary(value);
+    else if (isList(value)) this.#list(value);
+    else if (isInteger(value)) this.#varint(value.integer >= 0 ? value.integer * 2 : -value.integer * 2 - 1);
+    else this.struct(value);
   }
 
-  binaryElement(value: Uint8Array | string): void {
-    const bytes = typeof value === 'string' ? encoder.encode(value) : value;
+  #list(elements: readonly ThriftValue[]): void {
+    const type = elements.length === 0 ? thriftType.struct : typeOf(elements[0]!);
+    this.#byte((Math.min(15, elements.length) << 4) | type);
+    if (elements.length >= 15) this.#varint(elements.length);
+    for (const element of elements) this.#value(element);
+  }
+
+  #binary(bytes: Uint8Array): void {
     this.#varint(bytes.length);
     this.#reserve(bytes.length);
     this.#bytes.set(bytes, this.#length);
     this.#length += bytes.length;
-  }
-
-  /** Begins a structure: the field `id`, or, without one, an element of a list or the outermost one. */
-  begin(id?: number): void {
-    if (id !== undefined) this.#field(id, thriftType.struct);
-    this.#outerIds.push(this.#lastId);
-    this.#lastId = 0;
-  }
-
-  end(): void {
-    this.#byte(thriftType.stop);
-    this.#lastId = this.#outerIds.pop() ?? 0;
-  }
-
-  #field(id: number, type: number): void {
-    const delta = id - this.#lastId;
-    if (delta > 0 && delta < 16) {
-      this.#byte((delta << 4) | type);
-    } else {
-      this.#byte(type);
-      this.#zigzag(id);
-    }
-    this.#lastId = id;
-  }
-
-  #zigzag(value: number): void {
-    this.#varint(value >= 0 ? value * 2 : -value * 2 - 1);
   }
 
   #varint(value: number): void {
