@@ -66,10 +66,10 @@ function readField(
     );
   }
   const type = timestamp !== undefined ? 'time' : (givenType ?? 'string');
-  if (index === true && type !== 'string') {
+  if (index === true && type !== 'string' && type !== 'int') {
     section.problem(
       section.placeOf('index'),
-      `index is for fields of type string, and "${name}" is of type ${type}`,
+      `index is for fields of type string or int, and "${name}" is of type ${type}`,
     );
   }
   if (template === undefined && nameProblem === undefined)

@@ -144,6 +144,11 @@ export interface Kernels {
     atMax: number,
   ): number;
   xxh64Stripes(lanes: number, at: number, stripes: number): void;
+  hashStrings(bytes: number, offsets: number, count: number, hashes: number): void;
+  hashIntegers(values: number, count: number, hashes: number): void;
+  markHashes(hashes: number, count: number, bits: number, bitmap: number): void;
+  addToBlocks(hashes: number, count: number, blocks: number, blockCount: number): void;
+  addToSketch(hashes: number, count: number, blocks: number, blockCount: number): void;
 }
 
 const module = new KernelModule<Kernels>('engine/kernels/kernels.wasm');

@@ -19,7 +19,10 @@ export interface CompactionPolicy {
   readonly zstdAfterMs: number | null;
   /** Every segment is to have this codec, whatever its age. */
   readonly codec?: Codec | undefined;
-  /** Whether to leave each day in as few segments as can be (true), or to rewrite no more than pays in the long run. */
+  /**
+   * Whether to leave each day in as few segments as can be, each with all filters (true), or to rewrite no more than pays in the long
+   * run.
+   */
   readonly thorough: boolean;
 }
 
@@ -116,7 +119,9 @@ function proposeFor(
   if (merged !== undefined) return { segments: merged, codec: codecOf(merged, aged, policy) };
   const wanted = (segment: SegmentEntry): Codec =>
     policy.codec ?? (aged && segment.bytes >= zstdBytesMin ? 'zstd' : segment.codec);
-  const other = group.find((segment) => segment.codec !== wanted(segment));
+  // Segments that are older than value filters get theirs when everything is rewritten that can be better.
+  const lacksFilters = (segment: SegmentEntry): boolean => policy.thorough && segment.summaryBytes === 0;
+  const other = group.find((segment) => segment.codec !== wanted(segment) || lacksFilters(segment));
   return other === undefined ? undefined : { segments: [other], codec: wanted(other) };
 }
 

@@ -5,7 +5,7 @@ import { readFooter } from '../parquet/footer-reader.js';
 import { FormatError, magic, tailBytes } from '../parquet/format.js';
 import { placementField, type Schema } from '../terms/schema.js';
 import type { Directory, ReadableFile } from '../store/disk/directory.js';
-import { gramFilterBytes } from '../store/sealed/gram-filter.js';
+import { filterBytes, noFilters } from '../store/sealed/segment-filters.js';
 import type { SegmentEntry } from '../store/manifest/manifest.js';
 import { isUnsupported, writtenByAnother } from '../store/disk/format-version.js';
 import { hasMagic, readBytes, withFile } from '../store/sealed/segment-file.js';
@@ -73,7 +73,9 @@ async function footerAtEnd(open: ReadableFile): Promise<StoredFooter> {
 
 function describeByFooter(file: string, { footerOffset, stored }: StoredFooter): FoundSegment {
   const footer = readFooter(stored.subarray(0, stored.length - tailBytes));
-  const { schema, schemaVersion, runs, gramFilters, headerBytes } = readMetadata(footer.keyValues);
+  const metadata = readMetadata(footer.keyValues);
+  const { schema, schemaVersion, runs, gramFilters, headerBytes, summaryBytes } = metadata;
+  const rowGroups = footer.rowGroups.length;
   const placement = placementField(schema);
   const bounds =
     placement < 0 ? [] : footer.rowGroups.map((group) => group.chunks[placement + 1]?.bounds ?? null);
@@ -89,7 +91,9 @@ function describeByFooter(file: string, { footerOffset, stored }: StoredFooter):
     footerChecksum: crc32(stored),
     schemaVersion,
     codec: footer.codec,
-    gramFilterBytes: gramFilters.reduce((sum, place) => sum + gramFilterBytes(place), 0),
+    gramFilterBytes: filterBytes({ ...noFilters, gramFilters }, rowGroups),
+    valueFilterBytes: filterBytes({ ...metadata, gramFilters: [] }, rowGroups),
+    summaryBytes,
     replaces: [],
     headerBytes,
   };

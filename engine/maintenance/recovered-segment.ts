@@ -5,6 +5,7 @@ import { cursorColumn, type ChunkPlace, type FileColumn } from '../parquet/foote
 import { sameSchema, type Schema } from '../terms/schema.js';
 import type { Directory, ReadableFile } from '../store/disk/directory.js';
 import type { SegmentEntry } from '../store/manifest/manifest.js';
+import { noFilters } from '../store/sealed/segment-filters.js';
 import { withFile, type SegmentFooter } from '../store/sealed/segment-file.js';
 import { describesSegment, readHeader, rowGroupChecksum } from '../store/sealed/segment-header.js';
 import { walkSegment, type WalkedChunk } from './segment-walk.js';
@@ -73,9 +74,9 @@ async function recoverFile(
     { name: cursorColumn, content: 'cursor' },
     ...schema.fields.map(({ name, type }) => ({ name, content: type })),
   ];
-  const { rows, runs, codec, schemaVersion, headerBytes } = entry;
+  const { rows, runs, codec, schemaVersion, headerBytes, summaryBytes } = entry;
   const footer = { columns, rows, codec, rowGroups, keyValues: new Map<string, string>() };
-  const metadata = { schema, schemaVersion, runs, checksums, gramFilters: [], headerBytes };
+  const metadata = { schema, schemaVersion, runs, checksums, ...noFilters, headerBytes, summaryBytes };
   const decompress = await openDecompressor(codec);
   return { footer: { footer, metadata, decompress }, lost };
 }

@@ -108,6 +108,7 @@ class DecodedRowGroups {
     columnsDecoded: 0,
     columnsCached: 0,
     gramPiecesRead: 0,
+    valuePiecesRead: 0,
   };
 
   constructor(

@@ -30,6 +30,7 @@ export function agentStats(state: AgentState): StoreStats {
       bytesZstd: segments.reduce((sum, { codec, bytes }) => sum + (codec === 'zstd' ? bytes : 0), 0),
       bytesHot: state.hotBytes,
       bytesGramFilters: segments.reduce((sum, segment) => sum + segment.gramFilterBytes, 0),
+      bytesValueFilters: segments.reduce((sum, segment) => sum + segment.valueFilterBytes, 0),
       bytesRejected: state.rejectedBytes,
       linesRejected: rejected.reduce((sum, { lines }) => sum + lines, 0),
       timeMinMs: mins.length === 0 ? null : mins.reduce((a, b) => Math.min(a, b)),
@@ -66,6 +67,7 @@ export interface StoreStats {
   readonly bytesZstd: number;
   readonly bytesHot: number;
   readonly bytesGramFilters: number;
+  readonly bytesValueFilters: number;
   readonly bytesRejected: number;
   /** Lines that are kept because they became no record. */
   readonly linesRejected: number;

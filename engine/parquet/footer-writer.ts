@@ -69,6 +69,7 @@ function rowGroupOf(
 }
 
 function columnMetaData(chunk: ChunkPlace, { name, content }: FileColumn, codec: Codec): ThriftStruct {
+  const { bloomFilter } = chunk;
   const hasDictionary = chunk.dictionaryPageBytes > 0;
   const encodings = new Set([...(hasDictionary ? [encoding.plain] : []), chunk.dataEncoding, encoding.rle]);
   return {
@@ -83,6 +84,8 @@ function columnMetaData(chunk: ChunkPlace, { name, content }: FileColumn, codec:
     11: hasDictionary ? i64(chunk.offset) : undefined,
     12: { 3: i64(chunk.nullCount), 5: chunk.bounds?.max, 6: chunk.bounds?.min },
     13: hasDictionary ? dictionaryEncodings : undefined,
+    14: bloomFilter === undefined ? undefined : i64(bloomFilter.offset),
+    15: bloomFilter === undefined ? undefined : i32(bloomFilter.bytes),
   };
 }
 

@@ -24,6 +24,8 @@ export interface ChunkPlace {
   readonly rows: number;
   readonly nullCount: number;
   readonly bounds: Bounds | null;
+  /** Parquet's Bloom filter of the chunk, with its header. Not read back: our own readers find it elsewhere. */
+  readonly bloomFilter?: { readonly offset: number; readonly bytes: number } | undefined;
 }
 
 export interface FooterRowGroup {

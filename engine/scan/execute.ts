@@ -13,6 +13,7 @@ export function newScanStats(): ScanStats {
     rowGroups: 0,
     rowGroupsPrunedByTime: 0,
     rowGroupsPrunedByZone: 0,
+    rowGroupsPrunedByValue: 0,
     rowGroupsPrunedByGram: 0,
     rowGroupsPrunedByDictionary: 0,
     rowGroupsScanned: 0,
@@ -22,6 +23,7 @@ export function newScanStats(): ScanStats {
     columnsDecoded: 0,
     columnsCached: 0,
     gramPiecesRead: 0,
+    valuePiecesRead: 0,
     selectMs: 0,
     writeMs: 0,
   };

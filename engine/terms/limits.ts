@@ -281,6 +281,13 @@ export const probesOfJobMin = 8;
 export const openFilesMax = 64;
 export const openFilesIdleMs = 5000;
 
+/**
+ * Row groups whose filters a scan asks about at once: this many times those that it has taken, and one time more. Asking takes microseconds a
+ * row group, a round trip to the threads a hundred of them.
+ */
+export const probesAheadFactor = 8;
+export const probesAheadMax = 1024;
+
 /** Row groups that a scan looks at ahead of the one whose rows it takes: each waits for its turn with a bitmap at most. */
 export const rowGroupsAheadMax = 64;
 

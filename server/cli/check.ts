@@ -39,7 +39,7 @@ function describeTimestamp(field: FieldDefinition): string {
 }
 
 function describeIndex(field: FieldDefinition): string {
-  if (field.type !== 'string') return '';
+  if (field.type !== 'string' && field.type !== 'int') return '';
   return field.index === undefined ? 'by the data' : field.index ? 'yes' : 'no';
 }
 
@@ -96,7 +96,7 @@ function describeOutlook(agent: AgentDefinition, outlook: RetentionOutlook | Log
 function describeAgent(agent: AgentDefinition, outlooks: Outlooks): string[] {
   const outlook = outlooks.get(agent.name);
   const table = formatTable(
-    ['field', 'type', 'from', 'timestamp', 'gram filter', 'description'],
+    ['field', 'type', 'from', 'timestamp', 'filters', 'description'],
     agent.fields.map((field) => [
       field.name,
       field.type,

@@ -88,6 +88,7 @@ function details(store: AgentStats): string[] {
       ],
       ['  of it ZSTD', formatBytes(store.bytesZstd)],
       ['  of it gram filters', formatBytes(store.bytesGramFilters)],
+      ['  of it value filters', formatBytes(store.bytesValueFilters)],
       ['hot', `${formatCounted(store.hotFiles, 'file')}, ${formatBytes(store.bytesHot)}`],
       [
         'rejected lines',

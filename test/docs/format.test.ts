@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openArchive } from '../../engine/index.js';
 import { batchFromRows } from '../model/rows.js';
 import { makeSchema } from '../../engine/terms/schema.js';
+import { bitmapAt, bloomHeaderBytes, filterBytes, gramBits, isInBlocks, xxh64 } from './tiny-filters.js';
 import {
   dataPage,
   listAt,
@@ -60,6 +61,9 @@ interface FooterJson {
   readonly runs: number[][];
   readonly checksums: number[][];
   readonly gramFilters: [number, number, number, number, number, number][];
+  readonly valueFilters: [rowGroup: number, field: number, offset: number, blocks: number][];
+  readonly sketches: [field: number, offset: number, stripes: number][];
+  readonly summaryBytes: number;
   readonly headerBytes: number;
 }
 
@@ -299,6 +303,13 @@ describe('sealed segment', () => {
     for (const [, , offset, , gramBits, trigramBits] of segment.json.gramFilters) {
       places.push([offset, filterBytes(gramBits) + filterBytes(trigramBits)]);
     }
+    for (const [, , offset, blocks] of segment.json.valueFilters) {
+      const headerBytes = bloomHeaderBytes(segment.bytes, offset);
+      places.push([offset, headerBytes + blocks * 32 + 4 + Math.ceil((blocks * 32) / 4096) * 4]);
+    }
+    expect(segment.json.valueFilters).toHaveLength(1);
+    expect(segment.json.sketches).toEqual([]);
+    places.push([segment.entry.footerOffset - segment.json.summaryBytes, segment.json.summaryBytes]);
     places.sort((a, b) => a[0] - b[0]);
     let end = 4 + segment.json.headerBytes;
     for (const [offset, length] of places) {
@@ -385,46 +396,6 @@ function splitByLengths(stored: Buffer): string[] {
   });
 }
 
-/** Bytes in the file of a bitmap of 2^bits bits. */
-function filterBytes(bits: number): number {
-  if (bits === 0) return 0;
-  const bytes = 2 ** (bits - 3);
-  return bytes + Math.ceil(bytes / 4096) * 4;
-}
-
-/** The bitmap at `offset`, without the checksums of its pieces, which must hold. */
-function bitmapAt(bytes: Buffer, offset: number, bits: number): Buffer {
-  const pieces: Buffer[] = [];
-  for (let left = 2 ** (bits - 3), at = offset; left > 0;) {
-    const length = Math.min(4096, left);
-    const piece = bytes.subarray(at, at + length);
-    expect(bytes.readUInt32LE(at + length)).toBe(crc32(piece));
-    pieces.push(piece);
-    at += length + 4;
-    left -= length;
-  }
-  return Buffer.concat(pieces);
-}
-
-/** The bits of a folded needle, by the page's arithmetic in exact integers. */
-function gramBits(needle: Buffer, gramBytes: number, bits: number): number[] {
-  const mask = 0xffff_ffffn;
-  const found: number[] = [];
-  for (let from = 0; from + gramBytes <= needle.length; from++) {
-    const gram = needle.subarray(from, from + gramBytes);
-    if (gramBytes === 3) {
-      const hash = (BigInt(gram.readUIntLE(0, 3)) * 0x9e3779b1n) & mask;
-      found.push(Number(hash >> BigInt(32 - bits)));
-      continue;
-    }
-    const last = BigInt(gram.readUInt32LE(gramBytes - 4));
-    const older = gramBytes === 4 ? 0n : BigInt(gram.readUIntLE(0, gramBytes - 4));
-    const mixed = ((last * 0x9e3779b1n) & mask) ^ ((older * 0x85ebca6bn) & mask);
-    found.push(Number((((mixed ^ (mixed >> 15n)) * 0xc2b2ae35n) & mask) >> BigInt(32 - bits)));
-  }
-  return found;
-}
-
 describe('gram filter', () => {
   it('has every gram of every value, and few others', () => {
     const { bytes, json } = readSegment();
@@ -444,6 +415,51 @@ describe('gram filter', () => {
       gramBits(Buffer.from(needle), gramBytes, bits).some((bit) => !isSet(grams, bit)),
     );
     expect(missed).toHaveLength(3);
+  });
+});
+
+describe('value filter', () => {
+  it('is where the footer has it, with its checksums, and holds every value and few others', () => {
+    const { bytes, footer, json } = readSegment();
+    const [rowGroup, field, offset, blocks] = json.valueFilters[0]!;
+    expect(json.schema[field]!.name).toBe('message');
+    const group = listAt<Thrift>(footer, 4)[rowGroup]!;
+    const metadata = structAt(listAt<Thrift>(group, 1)[field + 1]!, 3);
+    expect(numberAt(metadata, 14)).toBe(offset);
+    const headerBytes = bloomHeaderBytes(bytes, offset);
+    expect(numberAt(metadata, 15)).toBe(headerBytes + blocks * 32);
+    const header = bytes.subarray(offset, offset + headerBytes);
+    expect(numberAt(new ThriftCursor(header, 0).struct(), 1)).toBe(blocks * 32);
+    const bitset = bytes.subarray(offset + headerBytes, offset + headerBytes + blocks * 32);
+    const checksums = bytes.subarray(offset + headerBytes + blocks * 32);
+    expect(checksums.readUInt32LE(0)).toBe(crc32(header));
+    for (let i = 0; i * 4096 < bitset.length; i++)
+      expect(checksums.readUInt32LE(4 + 4 * i)).toBe(crc32(bitset.subarray(i * 4096, (i + 1) * 4096)));
+    const mayHold = (text: string): boolean => isInBlocks(bitset, xxh64(Buffer.from(text)));
+    for (let i = 0; i < sealedRows; i++) expect(mayHold(messageOf(i))).toBe(true);
+    const others = Array.from({ length: 1000 }, (_, i) => messageOf(sealedRows + i));
+    expect(others.filter(mayHold).length).toBeLessThan(30);
+  });
+
+  it('is found by the summary, as the gram filters are', () => {
+    const { bytes, entry, json } = readSegment();
+    const summary = bytes.subarray(entry.footerOffset - json.summaryBytes, entry.footerOffset);
+    expect(summary.toString('latin1', 0, 4)).toBe('LSUM');
+    const rows = summary.readUInt32LE(4);
+    expect(summary).toHaveLength(12 + rows * 24 + 4);
+    expect(summary.readUInt32LE(8)).toBe(json.checksums.length);
+    expect(summary.readUInt32LE(summary.length - 4)).toBe(crc32(summary.subarray(0, -4)));
+    const found = Array.from({ length: rows }, (_, i) => {
+      const at = 12 + i * 24;
+      const offset = Number(summary.readBigUInt64LE(at + 12));
+      return [...[0, 4, 8].map((by) => summary.readUInt32LE(at + by)), offset, summary.readUInt32LE(at + 20)];
+    });
+    expect(found).toEqual([
+      ...json.valueFilters.map(([rowGroup, field, offset, blocks]) => [2, field, rowGroup, offset, blocks]),
+      ...json.gramFilters.map(([rowGroup, field, offset, gramBytes, gramBits, trigramBits]) => {
+        return [1, field, rowGroup, offset, gramBytes * 65536 + gramBits * 256 + trigramBits];
+      }),
+    ]);
   });
 });
 

@@ -39,6 +39,8 @@ function segment(index: number): SegmentEntry {
     schemaVersion: 1,
     codec: index % 2 === 0 ? 'lz4' : 'zstd',
     gramFilterBytes: 64,
+    valueFilterBytes: 32,
+    summaryBytes: 16,
     headerBytes: 2044,
     replaces: ['hot/é"\n.arrows'],
     ...(index === 1 ? { liveFrom: 498_702, keepUntilMs: 1_795_305_600_000 } : {}),

@@ -8,6 +8,7 @@ import type { Dataset, ModelRecord, Value } from './dataset.js';
 import { makeColumn } from './model-column.js';
 import { between, seededRandom } from './random.js';
 import type { Random } from './random.js';
+import { ruling, type FilterQuestion, type Ruling } from '../../engine/store/sealed/filter-probing.js';
 import type { ReadCounters } from '../../engine/store/reading/read-counters.js';
 
 export interface Layout {
@@ -126,22 +127,32 @@ export class ModelRowGroup implements RowGroup, OpenRowGroup {
     this.timeMaxMs = Math.max(...times.map(Number));
   }
 
-  open(): Promise<OpenRowGroup> {
+  open(): OpenRowGroup | Promise<OpenRowGroup> {
+    const isOpen = this.isOpen();
     this.opened++;
-    return Promise.resolve(this);
+    return isOpen ? this : Promise.resolve(this);
   }
 
   zone(field: number): ZoneMap | null {
     return this.#zones[field]!;
   }
 
-  mayContain(field: number, folded: Uint8Array, counters: ReadCounters): Promise<boolean> {
-    if (!this.#hasGrams[field]!) return Promise.resolve(true);
-    counters.gramPiecesRead++;
-    const needle = Buffer.from(folded).toString('utf8');
-    return Promise.resolve(
-      this.#values(field).some((value) => value !== null && foldText(String(value)).includes(needle)),
-    );
+  isOpen(): boolean {
+    return this.opened > 0 && this.index % 2 === 0;
+  }
+
+  probe(questions: readonly FilterQuestion[], _threads: unknown, counters: ReadCounters): Promise<Ruling> {
+    const misses = ({ field, asked }: FilterQuestion): boolean => {
+      if (!this.#hasGrams[field]!) return false;
+      counters.gramPiecesRead++;
+      return asked.every(({ folded }) => {
+        const needle = Buffer.from(folded).toString('utf8');
+        return this.#values(field).every(
+          (value) => value === null || !foldText(String(value)).includes(needle),
+        );
+      });
+    };
+    return Promise.resolve(questions.some(misses) ? ruling.byGram : ruling.mayMatch);
   }
 
   columns(fields: readonly number[], counters: ReadCounters): Column[] | Promise<Column[]> {

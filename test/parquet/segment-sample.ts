@@ -13,7 +13,9 @@ import { SealedSegment } from '../../engine/store/reading/sealed-segment.js';
 import { SegmentWriter } from '../../engine/store/sealed/sealed-segment-writer.js';
 import type { OpenRowGroup } from '../../engine/store/reading/snapshot.js';
 import type { Codec } from '../../engine/parquet/compression.js';
-import type { ReadCounters } from '../../engine/store/reading/read-counters.js';
+import { newReadCounters, type ReadCounters } from '../../engine/store/reading/read-counters.js';
+import type { RowGroup } from '../../engine/store/reading/snapshot.js';
+import { ruling } from '../../engine/store/sealed/filter-probing.js';
 
 /** Hour of 2026-01-01T00:00Z. */
 export const samplePartition = 490896;
@@ -57,8 +59,17 @@ export function openSegment(
   return SealedSegment.open(directory, entry.file, entry, schema, pool);
 }
 
-export function noReads(): ReadCounters {
-  return { bytesRead: 0, columnsDecoded: 0, columnsCached: 0, gramPiecesRead: 0 };
+export const noReads = newReadCounters;
+
+/** Whether the gram filters of a row group allow for a folded text. */
+export async function mayContain(
+  rowGroup: RowGroup,
+  field: number,
+  folded: Uint8Array,
+  counters = noReads(),
+): Promise<boolean> {
+  const question = { field, asked: [{ hash: null, folded }] };
+  return (await rowGroup.probe([question], null, counters)) === ruling.mayMatch;
 }
 
 /** The whole content of a file. */

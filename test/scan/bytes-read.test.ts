@@ -28,6 +28,11 @@ describe('sets and opposites', () => {
     [
       'texts that no grams allow',
       'rowGroupsPrunedByGram',
+      [{ kind: 'string', field: 2, op: 'like', value: 'which xyz wrote' }],
+    ],
+    [
+      'values that no filter has',
+      'rowGroupsPrunedByValue',
       [oneOf(exactly(2, 'request 1 of nobody'), exactly(2, 'request 2 which xyz wrote'))],
     ],
     [

@@ -18,6 +18,8 @@ function rowGroup(index: number): RowGroup {
     hot: false,
     timeMinMs: null,
     timeMaxMs: null,
+    isOpen: () => false,
+    probe: () => Promise.reject(new Error('a plan reads nothing')),
     open: () => Promise.reject(new Error('a plan reads nothing')),
     columnsNow: () => null,
   };

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { LogstrataError } from '../../engine/terms/errors.js';
+import { ruling } from '../../engine/store/sealed/filter-probing.js';
 import { executeScan } from '../../engine/scan/execute.js';
 import type { Query, ScanStats } from '../../engine/scan/plan/query.js';
 import { makeSchema } from '../../engine/terms/schema.js';
@@ -212,7 +213,7 @@ describe('the end of a scan', () => {
     let turns = 0;
     const timer = setInterval(() => turns++, 0);
     const filter = { kind: 'string', field: 3, op: 'like', value: 'x' } as const;
-    for (const group of snapshot.rowGroups) group.mayContain = () => Promise.resolve(true);
+    for (const group of snapshot.rowGroups) group.probe = () => Promise.resolve(ruling.mayMatch);
     for (let i = 0; i < 20; i++) {
       for await (const piece of executeScan(snapshot, { limit: 5, predicates: [filter] }).lines)
         expect(piece).toBe(null);

@@ -118,7 +118,8 @@ describe('a scan with threads', () => {
       expect(stats.rowGroupsScanned).toBe(alone.stats.rowGroupsScanned);
       expect(stats.columnsDecoded).toBe(alone.stats.columnsDecoded);
       expect(stats.gramPiecesRead).toBe(alone.stats.gramPiecesRead);
-      expect(stats.bytesRead).toBe(alone.stats.bytesRead);
+      // Each thread reads the summary of a segment for itself.
+      expect(stats.bytesRead).toBeLessThan(alone.stats.bytesRead + 32 * 1024);
     }
   });
 

@@ -23,6 +23,7 @@ export {
   writeJsonRows,
 } from './json-rows';
 export { xxh64Stripes } from './xxh64';
+export { addToBlocks, addToSketch, hashIntegers, hashStrings, markHashes } from './value-filter';
 
 /** Where the kernels' own data ends. */
 export function dataEnd(): usize {

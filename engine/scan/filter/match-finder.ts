@@ -1,5 +1,5 @@
 import { assert } from '../../terms/assert.js';
-import { rowGroupRowsMax, rowGroupsAheadMax } from '../../terms/limits.js';
+import { probesAheadFactor, probesAheadMax, rowGroupRowsMax, rowGroupsAheadMax } from '../../terms/limits.js';
 import { throwIfAborted } from '../../store/reading/pace.js';
 import { scanUnits, shareOf } from '../plan/plan.js';
 import type { ScanPlan, ScanUnit } from '../plan/plan.js';
@@ -29,6 +29,8 @@ export class MatchFinder {
   readonly #units: Iterator<ScanUnit, void>;
   /** Units that are being looked at, the next one first. */
   readonly #begun: ScanUnit[] = [];
+  /** Units behind those, of which the filters are being asked. */
+  readonly #probed: ScanUnit[] = [];
   #unitsTaken = 0;
 
   constructor(plan: ScanPlan, filter: RowGroupFilter, work: ScanWork) {
@@ -90,15 +92,35 @@ export class MatchFinder {
     const { threads, pace } = this.#work;
     const aheadMax = threads === null ? 1 : rowGroupsAheadMax;
     while (this.#begun.length <= Math.min(this.#unitsTaken, aheadMax - 1)) {
-      const next = this.#units.next();
-      if (next.done === true) break;
+      const unit = this.#nextProbed();
+      if (unit === undefined) break;
       // The query may have been aborted during the last wait.
       throwIfAborted(pace.signal);
-      this.#begin(next.value);
-      this.#begun.push(next.value);
+      this.#begin(unit);
+      this.#begun.push(unit);
     }
     this.#unitsTaken++;
     return this.#begun.shift();
+  }
+
+  /**
+   * The unit behind those that have been begun. The filters of many row groups are asked together, of ever more as the scan goes on:
+   * where they rule out nearly all, it waits for them a few times and not for each.
+   */
+  #nextProbed(): ScanUnit | undefined {
+    if (this.#probed.length > 0) return this.#probed.shift();
+    const { threads, pace } = this.#work;
+    const count = threads === null ? 1 : Math.min(probesAheadMax, probesAheadFactor * (1 + this.#unitsTaken));
+    for (let i = 0; i < count; i++) {
+      const next = this.#units.next();
+      if (next.done === true) break;
+      if (threads !== null) {
+        throwIfAborted(pace.signal);
+        this.#filter.probeAhead(next.value.rowGroup);
+      }
+      this.#probed.push(next.value);
+    }
+    return this.#probed.shift();
   }
 
   #begin({ rowGroup }: ScanUnit): void {

@@ -18,7 +18,7 @@ import type { ScanStats } from '../plan/query.js';
 import type { QueryThreads } from '../../store/reading/query-threads.js';
 import type { Selection } from './selection.js';
 import { settled, type Steps } from '../../store/reading/steps.js';
-import type { ReadCounters } from '../../store/reading/read-counters.js';
+import { newReadCounters } from '../../store/reading/read-counters.js';
 
 /** A row group that threads are to look at. */
 interface QueuedRowGroup extends Undecided {
@@ -119,7 +119,7 @@ export class NarrowingQueue {
     const fields = predicates.map(({ predicate }) => predicate.field);
     if (!fields.every((field) => open.isAtHand(field))) return 0;
     const own = new ColumnLease({ signal: this.#signal });
-    const counters: ReadCounters = { bytesRead: 0, columnsDecoded: 0, columnsCached: 0, gramPiecesRead: 0 };
+    const counters = newReadCounters();
     const columns = open.columns(fields, counters, own);
     assert(!(columns instanceof Promise), 'what is at hand need not be waited for');
     const words = new Map<RankedPredicate, Uint32Array>();

@@ -2,6 +2,8 @@ import { assertNever } from '../../terms/assert.js';
 import { LogstrataError } from '../../terms/errors.js';
 import { int64Max, int64Min, predicatesMax } from '../../terms/limits.js';
 import type { Field, FieldType, Schema } from '../../terms/schema.js';
+import { hashIntegers, hashStrings } from '../../kernels/value-filter.js';
+import type { Asked } from '../../store/sealed/filter-probing.js';
 import { prepareNeedle } from './needle.js';
 import type { Needle } from './needle.js';
 import type { CompareOp, NeedleOp, Predicate, Query, StringOp } from '../plan/query.js';
@@ -15,6 +17,8 @@ export interface PreparedPredicate {
   readonly anyOf: readonly Comparison[];
   /** Every value that matches holds one of these texts. Empty where values can match that hold none. */
   readonly needles: readonly Needle[];
+  /** Every value that matches is one of these, or holds its text. Empty where filters of row groups can't be asked. */
+  readonly asked: readonly Asked[];
 }
 
 /** A comparison as the kernels take it. With `outside`, the values match that lie outside the range, or don't match the needle. */
@@ -55,7 +59,7 @@ function preparePredicate(predicate: Predicate, schema: Schema): PreparedPredica
   if (field === undefined) throw new LogstrataError('invalid', `there is no field number ${predicate.field}`);
   const members = predicate.kind === 'set' ? membersOf(predicate) : [predicate];
   const anyOf = members.map((member) => comparisonOf(member, field));
-  return { field: predicate.field, anyOf, needles: needlesOf(anyOf) };
+  return { field: predicate.field, anyOf, needles: needlesOf(anyOf), asked: askedOf(anyOf) };
 }
 
 type SinglePredicate = Exclude<Predicate, { kind: 'set' }>;
@@ -112,6 +116,32 @@ function needlesOf(anyOf: readonly Comparison[]): Needle[] {
   );
   return needles.length === anyOf.length ? needles : [];
 }
+
+function askedOf(anyOf: readonly Comparison[]): Asked[] {
+  const asked = anyOf.flatMap((comparison) => {
+    const one = askedOne(comparison);
+    return one === null ? [] : [one];
+  });
+  return asked.length === anyOf.length ? asked : [];
+}
+
+function askedOne(comparison: Comparison): Asked | null {
+  if (comparison.outside) return null;
+  if (comparison.kind === 'string') {
+    const { op, raw, folded } = comparison.needle;
+    if (op !== 'exact') return folded.length < askedTextBytesMin ? null : { hash: null, folded };
+    const [low, high] = hashStrings(raw, Uint32Array.of(0, raw.length), 1);
+    return { hash: { low: low!, high: high! }, folded };
+  }
+  if (comparison.kind !== 'int' || comparison.low !== comparison.high) return null;
+  const [low, high] = hashIntegers(BigInt64Array.of(comparison.low), 1);
+  return { hash: { low: low!, high: high! }, folded: noText };
+}
+
+const noText = new Uint8Array(0);
+
+/** Gram filters can't tell of shorter texts. */
+const askedTextBytesMin = 3;
 
 function predicateKind(type: FieldType): Predicate['kind'] {
   switch (type) {

@@ -1,6 +1,7 @@
 import { placementField, type Schema } from '../../terms/schema.js';
 import type { QueryThreads } from '../../store/reading/query-threads.js';
 import type { OpenRowGroup, RowGroup } from '../../store/reading/snapshot.js';
+import { ruling, type FilterQuestion, type Ruling } from '../../store/sealed/filter-probing.js';
 import { settled, type Steps } from '../../store/reading/steps.js';
 import type { ScanStats } from '../plan/query.js';
 import type { PreparedPredicate } from './predicate.js';
@@ -24,8 +25,10 @@ export class Pruning {
   readonly #predicates: readonly RankedPredicate[];
   /** Those on the field whose bounds the manifest has. */
   readonly #onTime: readonly PreparedPredicate[];
-  /** Those that gram filters can be asked about. The longest needle comes first: it has the most grams that can be missing. */
-  readonly #onGrams: readonly RankedPredicate[];
+  /** What filters of row groups are asked: whole values first, then the longest text, which has the most grams that can be missing. */
+  readonly #questions: readonly FilterQuestion[];
+  /** What has been asked ahead. */
+  readonly #asked = new Map<RowGroup, Ruling | Promise<Ruling>>();
   readonly #threads: QueryThreads | null;
   readonly #stats: ScanStats;
 
@@ -38,11 +41,29 @@ export class Pruning {
     const time = placementField(schema);
     this.#predicates = predicates;
     this.#onTime = predicates.map(({ predicate }) => predicate).filter(({ field }) => field === time);
-    this.#onGrams = predicates
-      .filter(({ predicate }) => predicate.needles.length > 0)
-      .sort((a, b) => shortestNeedle(b.predicate) - shortestNeedle(a.predicate));
+    this.#questions = predicates
+      .map(({ predicate: { field, asked } }) => ({ field, asked }))
+      .filter(({ asked }) => asked.length > 0)
+      .sort((a, b) => shortestAsked(b) - shortestAsked(a));
     this.#threads = threads;
     this.#stats = stats;
+  }
+
+  /** Asks the filters of a row group of which `prune` will be asked later. */
+  probeAhead(rowGroup: RowGroup): void {
+    if (this.#questions.length === 0 || this.#asked.has(rowGroup) || this.#isApartInTime(rowGroup)) return;
+    if (rowGroup.isOpen() && this.#isRuledOutByZones(rowGroup)) return;
+    const said = rowGroup.probe(this.#questions, this.#threads, this.#stats);
+    this.#asked.set(rowGroup, said);
+    if (!(said instanceof Promise)) return;
+    // A failure shows where the answer is taken, which may never be.
+    const known = said.then((answer) => this.#asked.set(rowGroup, answer)).catch(() => {});
+    this.#threads?.track(known);
+  }
+
+  #isRuledOutByZones(rowGroup: RowGroup): boolean {
+    const open = rowGroup.open(this.#threads, this.#stats);
+    return !(open instanceof Promise) && this.#undecidedByZones(open) === null;
   }
 
   /** What is known of a row group without its columns. Counts what has ruled it out. */
@@ -53,17 +74,18 @@ export class Pruning {
       stats.rowGroupsPrunedByTime++;
       return none;
     }
+    // Zone maps in memory are asked before filters. Those in a footer come after them: a footer is longer than the pieces of filters.
+    const isProbed = !rowGroup.isOpen();
+    if (isProbed && !(yield* this.#mayHold(rowGroup))) return none;
     const open = yield* settled(rowGroup.open(this.#threads, stats));
     const predicates = this.#undecidedByZones(open);
     if (predicates === null) {
       stats.rowGroupsPrunedByZone++;
       return none;
     }
-    if (!(yield* this.#gramsAllow(open, predicates))) {
-      stats.rowGroupsPrunedByGram++;
-      return none;
-    }
-    return predicates.length > 0 ? { kind: 'undecided', open, predicates } : this.#every();
+    if (predicates.length === 0) return this.#every();
+    if (!isProbed && !(yield* this.#mayHold(rowGroup))) return none;
+    return { kind: 'undecided', open, predicates };
   }
 
   #every(): Pruned {
@@ -89,20 +111,20 @@ export class Pruning {
     return undecided;
   }
 
-  /** Whether each of the predicates may match some value, as far as gram filters tell. */
-  *#gramsAllow(open: OpenRowGroup, undecided: readonly RankedPredicate[]): Steps<never, boolean> {
-    for (const ranked of this.#onGrams)
-      if (undecided.includes(ranked) && !(yield* this.#mayContainOne(open, ranked.predicate))) return false;
-    return true;
-  }
-
-  *#mayContainOne(open: OpenRowGroup, { field, needles }: PreparedPredicate): Steps<never, boolean> {
-    for (const { folded } of needles)
-      if (yield* settled(open.mayContain(field, folded, this.#stats))) return true;
-    return false;
+  /** Whether rows may match, as far as the filters in the file tell. */
+  *#mayHold(rowGroup: RowGroup): Steps<never, boolean> {
+    if (this.#questions.length === 0) return true;
+    const asked = this.#asked.get(rowGroup) ?? rowGroup.probe(this.#questions, this.#threads, this.#stats);
+    const said = yield* settled(asked);
+    if (said === ruling.byValue) this.#stats.rowGroupsPrunedByValue++;
+    if (said === ruling.byGram) this.#stats.rowGroupsPrunedByGram++;
+    return said === ruling.mayMatch;
   }
 }
 
-function shortestNeedle({ needles }: PreparedPredicate): number {
-  return Math.min(...needles.map(({ folded }) => folded.length));
+/** The length of the shortest text that is asked for; whole values count as longer than any. */
+function shortestAsked({ asked }: FilterQuestion): number {
+  return Math.min(
+    ...asked.map(({ hash, folded }) => (hash === null ? folded.length : Number.MAX_SAFE_INTEGER)),
+  );
 }

@@ -57,6 +57,11 @@ export class RowGroupFilter {
     this.#queue = threads === null ? null : new NarrowingQueue(threads, stats, pace.signal);
   }
 
+  /** Asks the filters of a row group that is looked at later. */
+  probeAhead(rowGroup: RowGroup): void {
+    this.#pruning.probeAhead(rowGroup);
+  }
+
   /**
    * Begins to look for the matching rows of the share. The steps give them, or throw: bits outside the share are 0, and `all` means all
    * rows of the share. The steps need not be taken.

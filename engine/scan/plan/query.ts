@@ -36,6 +36,7 @@ export interface ScanStats {
   rowGroups: number;
   rowGroupsPrunedByTime: number;
   rowGroupsPrunedByZone: number;
+  rowGroupsPrunedByValue: number;
   rowGroupsPrunedByGram: number;
   rowGroupsPrunedByDictionary: number;
   rowGroupsScanned: number;
@@ -45,6 +46,7 @@ export interface ScanStats {
   columnsDecoded: number;
   columnsCached: number;
   gramPiecesRead: number;
+  valuePiecesRead: number;
   /** Time to find the rows, and time to write them out (without waiting for the client). */
   selectMs: number;
   writeMs: number;

@@ -1,7 +1,7 @@
 import type { Column } from '../../columns/column.js';
 import { bulkRowsMin } from '../../terms/limits.js';
 import { ColumnLease } from '../../store/reading/column-lease.js';
-import type { ReadCounters } from '../../store/reading/read-counters.js';
+import { newReadCounters } from '../../store/reading/read-counters.js';
 import type { OpenRowGroup, RowGroup } from '../../store/reading/snapshot.js';
 import { settled, type Steps } from '../../store/reading/steps.js';
 import type { ScanWork } from '../filter/row-group-filter.js';
@@ -42,7 +42,7 @@ export class RowGroupColumns {
     // Where many rows are written, the columns are the first to leave memory: keeping them costs others more than decoding them again.
     const use = rows < bulkRowsMin ? 'again' : 'once';
     this.#open ??= yield* settled(this.#opening);
-    const counters: ReadCounters = { bytesRead: 0, columnsDecoded: 0, columnsCached: 0, gramPiecesRead: 0 };
+    const counters = newReadCounters();
     const columns = yield* settled(this.#open.columns(this.#fields, counters, lease, use));
     stats.bytesRead += counters.bytesRead;
     stats.columnsDecoded += counters.columnsDecoded;

@@ -144,7 +144,7 @@ export class SegmentAssembly {
   private async write(segment: UnfinishedSegment, encoded: EncodedRowGroup): Promise<void> {
     if (segment.writer === undefined) {
       // Only the segment being written keeps its file open: a sparse agent's file may hold years of days.
-      await this.written?.writer?.pause();
+      await this.written?.writer?.endRows();
       const { directory, schema, codec } = this.context;
       segment.writer = await SegmentWriter.create(directory, segment.path, schema, { codec });
       this.written = segment;
@@ -165,7 +165,7 @@ export class SegmentAssembly {
   async flush(): Promise<void> {
     await this.endRowGroup();
     await this.encoding.drain();
-    await this.written?.writer?.pause();
+    await this.written?.writer?.endRows();
   }
 
   /**

@@ -247,6 +247,8 @@ export function readSegmentFacts(item: JsonObject): SegmentFacts {
     schemaVersion: countField(item, 'schemaVersion'),
     codec: choiceField(item, 'codec', ['lz4', 'zstd']),
     gramFilterBytes: countField(item, 'gramFilterBytes'),
+    valueFilterBytes: item['valueFilterBytes'] === undefined ? 0 : countField(item, 'valueFilterBytes'),
+    summaryBytes: item['summaryBytes'] === undefined ? 0 : countField(item, 'summaryBytes'),
     headerBytes: countField(item, 'headerBytes'),
   };
 }

@@ -36,6 +36,10 @@ export interface SegmentEntry {
   readonly codec: Codec;
   /** Bytes of the gram filters in the file. */
   readonly gramFilterBytes: number;
+  /** Bytes of the value filters in the file, their sketches included. */
+  readonly valueFilterBytes: number;
+  /** Bytes of the summary, which ends where the footer begins; 0 in a segment that is older than value filters. */
+  readonly summaryBytes: number;
   /** Length of the segment's header, behind the first magic number. */
   readonly headerBytes: number;
   /** Files whose records these are now: compaction's inputs, or the hot file that was sealed. */

@@ -3,6 +3,7 @@ import type { BatchBuilder } from '../../columns/batch-builder.js';
 import type { ColumnBuilder } from '../../columns/column-builder.js';
 import { plainColumn } from '../../columns/take.js';
 import type { Column, RecordBatch } from '../../columns/column.js';
+import { ruling, type Ruling } from '../sealed/filter-probing.js';
 import type { OpenRowGroup, RowGroup } from './snapshot.js';
 import { widenZone, zoneOfNoRows, type ZoneMap } from '../../columns/zone-map.js';
 import { placementField, type Field, type Schema } from '../../terms/schema.js';
@@ -136,16 +137,20 @@ class HotRowGroup implements RowGroup, OpenRowGroup {
     private readonly owner: HotRows,
   ) {}
 
+  isOpen(): boolean {
+    return true;
+  }
+
+  probe(): Ruling {
+    return ruling.mayMatch;
+  }
+
   open(): OpenRowGroup {
     return this;
   }
 
   zone(field: number): ZoneMap | null {
     return this.sources[field]!.zone;
-  }
-
-  mayContain(): boolean {
-    return true;
   }
 
   isAtHand(): boolean {

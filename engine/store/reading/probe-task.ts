@@ -1,59 +1,104 @@
 import { builtModule, type Finished, type Task } from '../../workers/task.js';
-import { pieceStoredBytesMax, type GramFilterShape } from '../sealed/gram-filter.js';
-import { GramProbing } from '../sealed/gram-probing.js';
 import { openFiles } from '../disk/open-files.js';
+import {
+  probeFilters,
+  ruling,
+  type FilterQuestion,
+  type FirstProbes,
+  type Reading,
+  type Ruling,
+} from '../sealed/filter-probing.js';
+import { decodeSummary, SegmentFilters, type FilterPlaces } from '../sealed/segment-filters.js';
 
-/** A gram filter in a file of the real file system. */
-export interface GramFilterFile extends GramFilterShape {
+/** A segment whose filters are asked, in a file of the real file system. */
+export interface ProbedSegment {
   /** Absolute. */
   readonly path: string;
-  /** Offset in the file. */
-  readonly offset: number;
+  /** Where its filters lie: the place of its summary, or the places themselves where it has none. */
+  readonly summary: { readonly offset: number; readonly bytes: number };
+  readonly places: FilterPlaces | null;
+  readonly rowGroupCount: number;
+  /** The stored field of each question; -1 where the segment can't be asked. */
+  readonly fields: readonly number[];
+  /** Row groups that are asked about. */
+  readonly rowGroups: readonly number[];
 }
 
-/** One needle, and the filters that are asked for it. */
 export interface ProbeJob {
-  /** Folded. */
-  readonly needle: Uint8Array;
-  /** The probe to begin with. */
-  readonly first: number;
-  readonly filters: readonly GramFilterFile[];
+  readonly questions: readonly FilterQuestion[];
+  readonly firsts: FirstProbes;
+  readonly segments: readonly ProbedSegment[];
 }
 
 export interface ProbeAnswers {
-  /** In the order of the filters. */
-  readonly mayContain: readonly boolean[];
-  /** The probe that was missed last: where to begin the next time. */
-  readonly first: number;
+  /** For each segment, what is said of its row groups. */
+  readonly rulings: readonly (readonly Ruling[])[];
+  readonly firsts: FirstProbes;
   readonly gramPiecesRead: number;
+  readonly valuePiecesRead: number;
   readonly bytesRead: number;
 }
 
-const room = new Uint8Array(pieceStoredBytesMax);
+/** Summaries that a thread keeps, in bytes of their files: those of thousands of segments. */
+const summaryBytesMax = 16 * 1024 * 1024;
 
-/** Asks gram filters, one after another: the work of `probeTask`. Throws what reading a file throws. */
-export function work({ needle, first, filters }: ProbeJob): Finished<ProbeAnswers> {
-  let next = first;
-  let gramPiecesRead = 0;
-  let bytesRead = 0;
-  const mayContain = filters.map((filter) => {
-    const probing = new GramProbing(filter, needle, next);
-    for (let piece = probing.wanted(); piece !== null; piece = probing.wanted()) {
-      const bytes = openFiles.read(
-        filter.path,
-        filter.offset + piece.offset,
-        room.subarray(0, piece.storedBytes),
-      );
-      gramPiecesRead++;
-      bytesRead += bytes;
-      // Copied, because a later probe may come back to it.
-      probing.take(piece, room.slice(0, bytes));
-    }
-    if (!probing.mayContain) next = probing.missed;
-    return probing.mayContain;
-  });
-  return { result: { mayContain, first: next, gramPiecesRead, bytesRead }, transfer: [] };
+interface KeptSummary {
+  readonly filters: SegmentFilters | null;
+  readonly bytes: number;
 }
 
-/** Looks a needle up in the gram filters of several row groups. */
+/** By path and offset, the least recently used first. */
+const summaries = new Map<string, KeptSummary>();
+let summaryBytes = 0;
+
+/** Asks the filters of segments, one after another: the work of `probeTask`. Throws what reading a file throws. */
+export function work({ questions, firsts, segments }: ProbeJob): Finished<ProbeAnswers> {
+  const counters = { gramPiecesRead: 0, valuePiecesRead: 0, bytesRead: 0 };
+  const read = (path: string, offset: number, bytes: number): Uint8Array => {
+    const target = new Uint8Array(bytes);
+    const done = openFiles.read(path, offset, target);
+    counters.bytesRead += done;
+    return done === bytes ? target : target.subarray(0, done);
+  };
+  const rulings = segments.map((segment) => {
+    const { path, fields, rowGroups } = segment;
+    const filters = filtersOf(segment, read);
+    if (filters === null) return rowGroups.map(() => ruling.mayMatch);
+    return readAll(probeFilters(filters, rowGroups, questions, fields, firsts, counters), path, read);
+  });
+  return { result: { rulings, firsts, ...counters }, transfer: [] };
+}
+
+type Read = (path: string, offset: number, bytes: number) => Uint8Array;
+
+function readAll<T>(reading: Reading<T>, path: string, read: Read): T {
+  let step = reading.next();
+  while (step.done !== true) step = reading.next(read(path, step.value.offset, step.value.bytes));
+  return step.value;
+}
+
+/** Null where a summary is damaged, which `verify` reports. */
+function filtersOf(
+  { path, summary, places, rowGroupCount }: ProbedSegment,
+  read: Read,
+): SegmentFilters | null {
+  if (places !== null) return new SegmentFilters(places, rowGroupCount);
+  const key = `${path}@${summary.offset}`;
+  let kept = summaries.get(key);
+  if (kept === undefined) {
+    kept = { filters: decodeSummary(read(path, summary.offset, summary.bytes)), bytes: summary.bytes };
+    summaryBytes += kept.bytes;
+  } else {
+    summaries.delete(key);
+  }
+  summaries.set(key, kept);
+  for (const [oldest, { bytes }] of summaries) {
+    if (summaryBytes <= summaryBytesMax) break;
+    summaries.delete(oldest);
+    summaryBytes -= bytes;
+  }
+  return kept.filters;
+}
+
+/** Looks values and texts up in the filters of several segments. */
 export const probeTask: Task<ProbeJob, ProbeAnswers> = { module: builtModule(import.meta.url), work };

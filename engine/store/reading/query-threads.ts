@@ -7,25 +7,24 @@ import { RangeSpace, type ColumnSpace } from '../../parquet/column-space.js';
 import { chunkTask, type ChunkJob } from './chunk-task.js';
 import { streamTask, type StreamJob } from './stream-task.js';
 import { pooledChunkTask } from './pooled-chunk-task.js';
-import { probeTask, type GramFilterFile } from './probe-task.js';
+import type { FilterQuestion, FirstProbes, Ruling } from '../sealed/filter-probing.js';
+import { probeTask, type ProbedSegment } from './probe-task.js';
 import type { JobQueue } from '../../workers/job-queue.js';
 import type { Task } from '../../workers/task.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import type { ReadCounters } from './read-counters.js';
 
-interface GramQuestion {
-  readonly filter: GramFilterFile;
-  readonly counters: ReadCounters;
-  readonly answer: (mayContain: boolean) => void;
-  readonly fail: (error: unknown) => void;
+/** Row groups of one segment that are asked about in one turn of the event loop. */
+interface AskedSegment {
+  readonly segment: Omit<ProbedSegment, 'rowGroups'>;
+  readonly rowGroups: number[];
+  readonly waiting: WaitingForRuling[];
 }
 
-/** The questions about one needle that have come since the last were asked. */
-interface GatheredQuestions {
-  readonly needle: Uint8Array;
-  /** The probe that ruled out a row group last. */
-  first: number;
-  questions: GramQuestion[];
+interface WaitingForRuling {
+  readonly counters: ReadCounters;
+  readonly answer: (said: Ruling) => void;
+  readonly fail: (error: unknown) => void;
 }
 
 /** Why jobs are dropped whose query is over. Made once: the trace of an error costs more than all else that ends a query. */
@@ -37,8 +36,8 @@ const queryEnded = new LogstrataError('cancelled', 'the query has ended');
  */
 export class QueryThreads {
   readonly #queue: JobQueue;
-  readonly #needles = new Map<Uint8Array, GatheredQuestions>();
-  #isAsking = false;
+  #asked = new Map<object, AskedSegment>();
+  #firsts: FirstProbes | null = null;
   #turnsTaken = 0;
   readonly #turnsWanted: (() => void)[] = [];
 
@@ -59,20 +58,24 @@ export class QueryThreads {
   }
 
   /**
-   * Whether a gram filter allows for the needle. What is asked in one turn of the event loop is asked together, because a probe
-   * takes far less time than handing over a job.
+   * What the filters of a segment say of one of its row groups. What is asked in one turn of the event loop is asked together, because
+   * asking a filter takes far less time than handing over a job.
    */
-  mayContain(filter: GramFilterFile, needle: Uint8Array, counters: ReadCounters): Promise<boolean> {
-    return new Promise<boolean>((answer, fail) => {
-      let gathered = this.#needles.get(needle);
-      if (gathered === undefined) {
-        gathered = { needle, first: 0, questions: [] };
-        this.#needles.set(needle, gathered);
+  probe(
+    segment: Omit<ProbedSegment, 'rowGroups'>,
+    rowGroup: number,
+    questions: readonly FilterQuestion[],
+    counters: ReadCounters,
+  ): Promise<Ruling> {
+    return new Promise<Ruling>((answer, fail) => {
+      if (this.#asked.size === 0) void this.#probeGathered(questions);
+      let asked = this.#asked.get(segment);
+      if (asked === undefined) {
+        asked = { segment, rowGroups: [], waiting: [] };
+        this.#asked.set(segment, asked);
       }
-      gathered.questions.push({ filter, counters, answer, fail });
-      if (this.#isAsking) return;
-      this.#isAsking = true;
-      void this.#askGathered();
+      asked.rowGroups.push(rowGroup);
+      asked.waiting.push({ counters, answer, fail });
     });
   }
 
@@ -116,30 +119,30 @@ export class QueryThreads {
     }
   }
 
-  async #askGathered(): Promise<void> {
+  async #probeGathered(questions: readonly FilterQuestion[]): Promise<void> {
     await setImmediate();
-    this.#isAsking = false;
-    for (const gathered of this.#needles.values()) {
-      const { questions } = gathered;
-      gathered.questions = [];
-      const each = Math.max(probesOfJobMin, Math.ceil(questions.length / this.count));
-      for (let from = 0; from < questions.length; from += each)
-        void this.#ask(gathered, questions.slice(from, from + each));
-    }
+    const asked = [...this.#asked.values()];
+    this.#asked = new Map();
+    const rowGroups = asked.reduce((sum, segment) => sum + segment.rowGroups.length, 0);
+    const each = Math.max(probesOfJobMin, Math.ceil(rowGroups / this.count));
+    for (const share of sharesOf(asked, each)) void this.#probeShare(questions, share);
   }
 
-  async #ask(gathered: GatheredQuestions, questions: readonly GramQuestion[]): Promise<void> {
+  async #probeShare(questions: readonly FilterQuestion[], share: readonly AskedSegment[]): Promise<void> {
+    const waiting = share.flatMap((asked) => asked.waiting);
     try {
-      const { needle, first } = gathered;
-      const filters = questions.map(({ filter }) => filter);
-      const answers = await this.#queue.run(probeTask, { needle, first, filters });
-      gathered.first = answers.first;
-      const { counters } = questions[0]!;
+      const segments = share.map(({ segment, rowGroups }) => ({ ...segment, rowGroups }));
+      const firsts = (this.#firsts ??= questions.map(({ asked }) => asked.map(() => 0)));
+      const answers = await this.#queue.run(probeTask, { questions, firsts, segments });
+      this.#firsts = answers.firsts;
+      const { counters } = waiting[0]!;
       counters.gramPiecesRead += answers.gramPiecesRead;
+      counters.valuePiecesRead += answers.valuePiecesRead;
       counters.bytesRead += answers.bytesRead;
-      questions.forEach(({ answer }, i) => answer(answers.mayContain[i]!));
+      const rulings = answers.rulings.flat();
+      waiting.forEach(({ answer }, i) => answer(rulings[i]!));
     } catch (error) {
-      for (const { fail } of questions) fail(error);
+      for (const { fail } of waiting) fail(error);
     }
   }
 
@@ -158,4 +161,23 @@ export class QueryThreads {
   end(): void {
     this.#queue.end(queryEnded);
   }
+}
+
+/** Cuts what is asked into shares of about so many row groups, for a thread each. */
+function* sharesOf(asked: readonly AskedSegment[], rowGroupsEach: number): Generator<AskedSegment[]> {
+  let share: AskedSegment[] = [];
+  let room = rowGroupsEach;
+  for (const { segment, rowGroups, waiting } of asked) {
+    for (let from = 0; from < rowGroups.length;) {
+      const to = Math.min(rowGroups.length, from + room);
+      share.push({ segment, rowGroups: rowGroups.slice(from, to), waiting: waiting.slice(from, to) });
+      room -= to - from;
+      from = to;
+      if (room > 0) continue;
+      yield share;
+      share = [];
+      room = rowGroupsEach;
+    }
+  }
+  if (share.length > 0) yield share;
 }

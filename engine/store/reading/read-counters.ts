@@ -1,10 +1,16 @@
 /** What was read, for `Server-Timing`, `--explain` and the tests that assert it. */
 export interface ReadCounters {
-  /** Bytes read from files: column chunks, pieces of gram filters, and footers, which are read once. */
+  /** Bytes read from files: column chunks, filters, and summaries and footers, which are read once. */
   bytesRead: number;
   /** Column chunks decoded, and those that the cache had. */
   columnsDecoded: number;
   columnsCached: number;
-  /** Pieces of gram filters read. */
+  /** Pieces read of gram filters, and of filters of whole values. */
   gramPiecesRead: number;
+  valuePiecesRead: number;
+}
+
+/** Nothing has been read yet. */
+export function newReadCounters(): ReadCounters {
+  return { bytesRead: 0, columnsDecoded: 0, columnsCached: 0, gramPiecesRead: 0, valuePiecesRead: 0 };
 }

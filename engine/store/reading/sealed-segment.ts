@@ -19,9 +19,10 @@ import {
 } from '../../columns/convert-column.js';
 import { copyColumn } from '../../columns/copy-column.js';
 import type { Directory, ReadableFile } from '../disk/directory.js';
-import { GramProbing } from '../sealed/gram-probing.js';
+import type { Ruling } from '../sealed/filter-probing.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
-import type { GramFilterPlace } from '../sealed/segment-metadata.js';
+import type { SegmentFilters } from '../sealed/segment-filters.js';
+import { SegmentProbing, type Probe } from './segment-probing.js';
 import {
   decodeConverted,
   readBytesInto,
@@ -53,6 +54,7 @@ export class SealedSegment {
   #footer: Promise<SegmentFooter> | undefined;
   /** The same, once it has been read. */
   #footerRead: SegmentFooter | undefined;
+  readonly #probing: SegmentProbing;
 
   private constructor(
     directory: Directory,
@@ -66,6 +68,7 @@ export class SealedSegment {
     this.#entry = entry;
     this.#schema = schema;
     this.#pool = pool;
+    this.#probing = new SegmentProbing(directory, path, entry);
   }
 
   /**
@@ -104,6 +107,7 @@ export class SealedSegment {
       placement >= 0 &&
       sources[placement]!.field === placementField(this.#schema) &&
       sources[placement]!.conversion === 'none';
+    const storedFields = sources.map(({ field, conversion }) => (conversion === 'none' ? field : -1));
     return this.#entry.rowGroupRows.map((rows, index) => {
       const source: RowGroupSource = { segment: this, index, target, sources, keys: null, zones: [] };
       return {
@@ -113,6 +117,9 @@ export class SealedSegment {
         hot: false,
         timeMinMs: hasTimes ? this.#entry.timeMinMs : null,
         timeMaxMs: hasTimes ? this.#entry.timeMaxMs : null,
+        isOpen: () => this.#footerRead !== undefined,
+        probe: (questions, threads, counters) =>
+          this.#probe({ rowGroup: index, storedFields, questions, threads, counters }),
         open: (threads = null, counters) =>
           this.#footerRead === undefined
             ? this.footer(counters).then((footer) => new SealedRowGroup(source, footer, threads))
@@ -120,6 +127,18 @@ export class SealedSegment {
         columnsNow: () => this.#pool.decodedNow(poolKeys(source)),
       };
     });
+  }
+
+  #probe(probe: Probe): Ruling | Promise<Ruling> {
+    // Segments that are older than summaries say in their footers where their filters are.
+    if (this.#entry.summaryBytes === 0 && this.#footerRead === undefined)
+      return this.footer(probe.counters).then((footer) => this.#probing.probe(probe, footer));
+    return this.#probing.probe(probe, this.#footerRead);
+  }
+
+  /** The filters that a footer of this segment names. */
+  filtersOf(footer: SegmentFooter): SegmentFilters {
+    return this.#probing.filtersOf(footer);
   }
 
   /** The names of a row group's columns in the pool. */
@@ -200,6 +219,7 @@ export class SealedSegment {
   close(): Promise<void> {
     this.#footer = undefined;
     this.#footerRead = undefined;
+    this.#probing.forget();
     this.#pool.evict(this.#poolPrefix());
     return Promise.resolve();
   }
@@ -257,28 +277,6 @@ class SealedRowGroup implements OpenRowGroup {
     const type = this.#footer.metadata.schema.fields[source.field]!.type;
     const stored = { nullCount, rows, ...boundValues(bounds, type) };
     return convertZone(stored, source.conversion);
-  }
-
-  mayContain(field: number, folded: Uint8Array, counters: ReadCounters): boolean | Promise<boolean> {
-    const source = this.#sources[field]!;
-    if (source.conversion === 'toNull') return false;
-    const place = this.#gramFilter(source.field);
-    // Numbers that are read as text have no filter, nor has what a dictionary answers exactly.
-    if (place === undefined || source.conversion !== 'none') return true;
-    const probing = new GramProbing(place, folded, 0);
-    if (probing.wanted() === null) return true;
-    const path = this.#segment.absolutePath;
-    if (this.#threads !== null && path !== undefined) {
-      const { offset, gramBytes, gramBits, trigramBits } = place;
-      return this.#threads.mayContain({ path, offset, gramBytes, gramBits, trigramBits }, folded, counters);
-    }
-    return this.#segment.withFile((file) => probe(file, place.offset, probing, counters));
-  }
-
-  #gramFilter(stored: number): GramFilterPlace | undefined {
-    return this.#footer.metadata.gramFilters.find(
-      (filter) => filter.rowGroup === this.#index && filter.field === stored,
-    );
   }
 
   columns(
@@ -358,7 +356,7 @@ class SealedRowGroup implements OpenRowGroup {
     const file = this.#segment.absolutePath;
     if (file === undefined) return null;
     // What a gram filter has not ruled out is likely there.
-    if (this.#gramFilter(stored) !== undefined) return null;
+    if (this.#segment.filtersOf(this.#footer).gramFilter(stored, this.#index) !== undefined) return null;
     if (!this.#segment.isToStream(this.#key(field), uncompressedBytes)) return null;
     const address = { rowGroup: this.#index, column: stored + 1 };
     const chunk = storedChunk(this.#footer, address, this.#segment.path);
@@ -392,22 +390,6 @@ class SharedFile {
     const file = await this.#opening?.catch(() => undefined);
     await file?.close();
   }
-}
-
-/** Reads the pieces of the filter at `offset` that are wanted; returns whether it allows for the needle. */
-async function probe(
-  file: ReadableFile,
-  offset: number,
-  probing: GramProbing,
-  counters: ReadCounters,
-): Promise<boolean> {
-  for (let piece = probing.wanted(); piece !== null; piece = probing.wanted()) {
-    const stored = await file.read(offset + piece.offset, piece.storedBytes);
-    counters.gramPiecesRead++;
-    counters.bytesRead += stored.length;
-    probing.take(piece, stored);
-  }
-  return probing.mayContain;
 }
 
 /** Bounds as the scan compares them. */

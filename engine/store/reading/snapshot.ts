@@ -6,6 +6,7 @@ import type { Schema } from '../../terms/schema.js';
 import type { ColumnLease } from './column-lease.js';
 import type { QueryThreads } from './query-threads.js';
 import type { ReadCounters } from './read-counters.js';
+import type { FilterQuestion, Ruling } from '../sealed/filter-probing.js';
 
 /** The unit of the scan: up to 64 Ki rows of one segment, sealed or hot. */
 export interface RowGroup {
@@ -17,6 +18,18 @@ export interface RowGroup {
   /** Bounds of the placement field that the manifest gives without opening the file; null when unknown. */
   readonly timeMinMs: number | null;
   readonly timeMaxMs: number | null;
+  /** Whether its footer is in memory, so that `open` gives no promise. */
+  isOpen(): boolean;
+  /**
+   * What the filters of the file say of the row group, without its footer. The questions of one query are one list, which all its row
+   * groups are given. Reads only the pieces that are needed, together with those for other row groups that are asked about in
+   * the same turn of the event loop. No promise where there is no filter that could tell.
+   */
+  probe(
+    questions: readonly FilterQuestion[],
+    threads: QueryThreads | null,
+    counters: ReadCounters,
+  ): Ruling | Promise<Ruling>;
   /**
    * Reads and checks the segment's footer (cached). Throws `DamageError` when it, or this row group, is damaged. Files are then
    * read by the threads where there are any and they can. No promise where the footer has been read before; who reads it has it counted.
@@ -38,11 +51,6 @@ export type ColumnUse = 'again' | 'once';
 export interface OpenRowGroup {
   /** Zone map of the schema's field number `field`; null when nothing is known. Already in the type of the current schema. */
   zone(field: number): ZoneMap | null;
-  /**
-   * Whether a value of the string field may contain `folded` (the case-folded UTF-8 of a needle). True when there is
-   * no filter. Reads only the pieces of the filter that the needle asks for. No promise where there is none to be read.
-   */
-  mayContain(field: number, folded: Uint8Array, counters: ReadCounters): boolean | Promise<boolean>;
   /**
    * Whether a value of the string field may hold one of the needles. The column is searched without keeping it in memory. Null where the
    * column is in memory already, or worth keeping there. True for a damaged column: reading it says what is wrong.

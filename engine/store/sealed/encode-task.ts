@@ -37,7 +37,12 @@ export async function work(job: EncodeJob): Promise<Finished<EncodedRowGroup>> {
   const encode = (output: Arena): EncodedRowGroup => encodeRowGroup(schema, slices, compress, output);
   const result = space === null ? encode(heap) : encodeWithin(space, encode);
   const chunks = result.chunks.map(({ bytes }) => bytes);
-  const filters = result.gramFilters.map(({ filter }) => filter.bytes);
+  const filters = [
+    ...result.gramFilters.map(({ filter }) => filter.bytes),
+    ...result.valueFilters.flatMap((filter) =>
+      filter === null || filter.blocks === 0 ? [] : [filter.bytes, filter.sketch],
+    ),
+  ];
   return { result, transfer: buffersOf([...chunks, ...filters]) };
 }
 

@@ -1,5 +1,5 @@
 import { assert } from '../../terms/assert.js';
-import type { BytesColumn, PlainColumn } from '../../columns/column.js';
+import type { PlainColumn } from '../../columns/column.js';
 import { columnInPlace, gatherColumn, gatheredBytesMax, type RowSlices } from '../../columns/take.js';
 import { rowGroupRowsMax } from '../../terms/limits.js';
 import { encodeChunk, type ChunkEncoding, type EncodedChunk } from '../../parquet/chunk-encoder.js';
@@ -9,6 +9,7 @@ import { encodeSpaceBytes, withEncodeSpace } from '../../parquet/encode-space.js
 import { presentValues } from '../../parquet/present-values.js';
 import { valueKinds, type Field, type FieldType, type Schema } from '../../terms/schema.js';
 import { buildGramFilter, type GramFilter } from './gram-filter.js';
+import { buildValueFilter, noValues, type ValueFilter } from './value-filter.js';
 
 /** A row group as it is written, but for its `_cursor` chunk. Where it will stand in the file changes nothing in it. */
 export interface EncodedRowGroup {
@@ -16,6 +17,8 @@ export interface EncodedRowGroup {
   /** One for each field. */
   readonly chunks: readonly EncodedChunk[];
   readonly gramFilters: readonly { readonly field: number; readonly filter: GramFilter }[];
+  /** For each field; null where there is none. */
+  readonly valueFilters: readonly (ValueFilter | null)[];
 }
 
 /** Encodes 1 to `rowGroupRowsMax` rows: a column that does not lie whole in the kernels' memory is put together where it is encoded. Chunks lie in memory that `output` gives. */
@@ -28,18 +31,19 @@ export function encodeRowGroup(
   const { rows } = slices;
   assert(rows >= 1 && rows <= rowGroupRowsMax, `a row group has 1 to ${rowGroupRowsMax} rows, not ${rows}`);
   const gramFilters: { field: number; filter: GramFilter }[] = [];
+  const valueFilters: (ValueFilter | null)[] = [];
   const chunks = schema.fields.map((field, i) =>
     withEncodeSpace(gatheredBytesMax(slices, i, field.type), rows, output, (space) => {
       const column = columnInPlace(slices, i) ?? gatherColumn(slices, i, schema, space.take);
       assertKind(column, field);
       const chunk = encodeChunk(column, encodingOf(field.type), true, compress, space);
-      const hasText = column.kind === 'bytes' && chunk.dictionaryPageBytes === 0 && chunk.nullCount < rows;
-      const filter = hasText ? gramFilterOf(column, field) : null;
-      if (filter !== null) gramFilters.push({ field: i, filter });
+      const filters = filtersOf(column, chunk, field);
+      if (filters.grams !== null) gramFilters.push({ field: i, filter: filters.grams });
+      valueFilters.push(filters.values);
       return chunk;
     }),
   );
-  return { rows, chunks, gramFilters };
+  return { rows, chunks, gramFilters, valueFilters };
 }
 
 /** Kernel memory that encoding the rows of slices takes, at most. */
@@ -50,14 +54,25 @@ export function encodingBytesMax(schema: Schema, slices: RowSlices): number {
   return Math.max(...sizes);
 }
 
-function encodingOf(type: FieldType): ChunkEncoding {
-  return type === 'time' ? 'ascending' : type === 'bool' ? 'bits' : 'any';
+interface ChunkFilters {
+  readonly grams: GramFilter | null;
+  readonly values: ValueFilter | null;
 }
 
-function gramFilterOf(column: BytesColumn, field: Field): GramFilter | null {
+/** A dictionary tells by itself what a row group has. */
+function filtersOf(column: PlainColumn, chunk: EncodedChunk, field: Field): ChunkFilters {
+  const isFiltered = field.type === 'string' || field.type === 'int';
+  if (!isFiltered || chunk.dictionaryPageBytes > 0) return { grams: null, values: null };
+  if (chunk.nullCount === column.length) return { grams: null, values: noValues };
   const present = presentValues(column);
-  assert(present.kind === 'bytes', 'only strings have grams');
-  return buildGramFilter(present, field.index);
+  return {
+    grams: present.kind === 'bytes' ? buildGramFilter(present, field.index) : null,
+    values: buildValueFilter(present, field.index),
+  };
+}
+
+function encodingOf(type: FieldType): ChunkEncoding {
+  return type === 'time' ? 'ascending' : type === 'bool' ? 'bits' : 'any';
 }
 
 function assertKind({ kind }: PlainColumn, field: Field): void {

@@ -18,7 +18,20 @@ import type { GramFilter } from './gram-filter.js';
 import type { Run, SegmentFacts } from '../manifest/manifest.js';
 import { encodeRowGroup, type EncodedRowGroup } from './row-group-encoder.js';
 import { encodeHeader, headerBytesOf, rowGroupChecksum } from './segment-header.js';
-import { writeMetadata, type GramFilterPlace } from './segment-metadata.js';
+import {
+  encodeSummary,
+  filterBytes,
+  noFilters,
+  type FilterPlaces,
+  type GramFilterPlace,
+  type SketchPlace,
+  type ValueFilterPlace,
+} from './segment-filters.js';
+import { writeMetadata } from './segment-metadata.js';
+import { bloomFilterBytes, joinSketches, type ValueFilter } from './value-filter.js';
+
+/** With fewer row groups than this their own filters are asked at once: sketches would save no read. */
+const sketchedRowGroupsMin = 4;
 
 /** What the manifest says of a segment, but for what only its publisher knows. */
 export type WrittenSegment = Omit<SegmentFacts, 'schemaVersion'>;
@@ -37,7 +50,8 @@ interface StoredRowGroup {
 /**
  * Writes a sealed segment: a Parquet file whose `_cursor` chunks come last, so that everything else can be written before
  * the ordinals are known. Layout: magic; the header, which is filled in last; for each row group the chunks of the fields, then their
- * gram filters; the `_cursor` chunks; the footer. Rows must come in the order of their positions.
+ * gram filters and value filters; the sketches; the `_cursor` chunks; the summary; the footer. Rows must come in the order of their
+ * positions.
  */
 export class SegmentWriter {
   readonly #directory: Directory;
@@ -52,7 +66,10 @@ export class SegmentWriter {
   readonly #headerBytes: number;
   readonly #rowGroups: StoredRowGroup[] = [];
   readonly #gramFilters: GramFilterPlace[] = [];
-  #gramFilterBytes = 0;
+  readonly #valueFilters: ValueFilterPlace[] = [];
+  /** Of each row group and field, until they are written; null for one that has none. */
+  #sketches: (Uint8Array | null)[][] = [];
+  #sketchPlaces: SketchPlace[] | null = null;
 
   private constructor(
     directory: Directory,
@@ -102,8 +119,11 @@ export class SegmentWriter {
   }
 
   /** Writes a row group that was encoded for this segment's schema and codec. */
-  async writeRowGroup({ rows, chunks, gramFilters }: EncodedRowGroup): Promise<void> {
-    assert(this.#state === 'writing', 'a finished segment takes no more rows');
+  async writeRowGroup({ rows, chunks, gramFilters, valueFilters }: EncodedRowGroup): Promise<void> {
+    assert(
+      this.#state === 'writing' && this.#sketchPlaces === null,
+      'a segment whose rows have ended takes no more',
+    );
     assert(
       this.#rowGroups.length < segmentRowGroupsMax,
       `a segment has at most ${segmentRowGroupsMax} row groups`,
@@ -111,6 +131,12 @@ export class SegmentWriter {
     const stored: StoredChunk[] = [];
     for (const chunk of chunks) stored.push(await this.#writeChunk(chunk));
     for (const { field, filter } of gramFilters) await this.#writeGramFilter(field, filter);
+    for (const [field, filter] of valueFilters.entries()) {
+      if (filter === null || filter.blocks === 0) continue;
+      const bloomFilter = await this.#writeValueFilter(field, filter);
+      stored[field] = { ...stored[field]!, place: { ...stored[field]!.place, bloomFilter } };
+    }
+    this.#sketches.push(valueFilters.map((filter) => filter?.sketch ?? null));
     this.#rowGroups.push({ rows, chunks: stored });
   }
 
@@ -135,8 +161,39 @@ export class SegmentWriter {
     const { gramBytes, gramBits, trigramBits, bytes } = filter;
     const rowGroup = this.#rowGroups.length;
     this.#gramFilters.push({ rowGroup, field, offset: this.#position, gramBytes, gramBits, trigramBits });
-    this.#gramFilterBytes += bytes.length;
     await this.#write(bytes);
+  }
+
+  async #writeValueFilter(
+    field: number,
+    { blocks, bytes }: ValueFilter,
+  ): Promise<{ readonly offset: number; readonly bytes: number }> {
+    const offset = this.#position;
+    this.#valueFilters.push({ rowGroup: this.#rowGroups.length, field, offset, blocks });
+    await this.#write(bytes);
+    return { offset, bytes: bloomFilterBytes(blocks) };
+  }
+
+  /** Writes what is made of all row groups, then pauses. No more can be added. */
+  async endRows(): Promise<void> {
+    await this.#writeSketches();
+    await this.pause();
+  }
+
+  async #writeSketches(): Promise<void> {
+    if (this.#sketchPlaces !== null) return;
+    const places: SketchPlace[] = [];
+    this.#sketchPlaces = places;
+    const groups = this.#sketches;
+    this.#sketches = [];
+    for (const field of this.#schema.fields.keys()) {
+      const sketches = groups.map((group) => group[field] ?? null);
+      const sketched = sketches.filter((sketch) => sketch !== null);
+      if (sketched.length < sketchedRowGroupsMin) continue;
+      const joined = joinSketches(sketches);
+      places.push({ field, offset: this.#position, stripes: joined.stripes });
+      await this.#write(joined.bytes);
+    }
   }
 
   /** Closes the file until the next call: a process may not have many open. */
@@ -151,6 +208,7 @@ export class SegmentWriter {
    */
   async finish(runs: readonly Run[], schemaVersion: number): Promise<WrittenSegment> {
     assert(this.#state === 'writing', 'a segment is finished once');
+    await this.#writeSketches();
     const rows = this.#rowGroups.reduce((sum, group) => sum + group.rows, 0);
     const cursors = new BigInt64Array(rowGroupRowsMax);
     const space = heapEncodeSpace(Math.max(0, ...this.#rowGroups.map((group) => group.rows)));
@@ -165,7 +223,14 @@ export class SegmentWriter {
       );
       firstRow += group.rows;
     }
-    const footer = this.#footer(runs, schemaVersion, rows, cursorChunks);
+    const filters = {
+      gramFilters: this.#gramFilters,
+      valueFilters: this.#valueFilters,
+      sketches: this.#sketchPlaces ?? [],
+    };
+    const summary = encodeSummary(filters, this.#rowGroups.length);
+    await this.#write(summary);
+    const footer = this.#footer(runs, schemaVersion, rows, cursorChunks, filters, summary.length);
     const footerOffset = this.#position;
     await this.#write(footer);
     const written = {
@@ -178,7 +243,9 @@ export class SegmentWriter {
       footerBytes: footer.length,
       footerChecksum: crc32(footer),
       codec: this.#codec,
-      gramFilterBytes: this.#gramFilterBytes,
+      gramFilterBytes: filterBytes({ ...noFilters, gramFilters: this.#gramFilters }, this.#rowGroups.length),
+      valueFilterBytes: filterBytes({ ...filters, gramFilters: [] }, this.#rowGroups.length),
+      summaryBytes: summary.length,
       headerBytes: this.#headerBytes,
     };
     await this.#writeHeader({ ...written, schemaVersion });
@@ -209,6 +276,8 @@ export class SegmentWriter {
     schemaVersion: number,
     rows: number,
     cursorChunks: readonly StoredChunk[],
+    filters: FilterPlaces,
+    summaryBytes: number,
   ): Uint8Array {
     const chunksOf = (group: StoredRowGroup, i: number): StoredChunk[] => [cursorChunks[i]!, ...group.chunks];
     const columns: FileColumn[] = [
@@ -228,8 +297,9 @@ export class SegmentWriter {
         schemaVersion,
         runs,
         checksums: this.#rowGroups.map((group, i) => chunksOf(group, i).map((chunk) => chunk.checksum)),
-        gramFilters: this.#gramFilters,
+        ...filters,
         headerBytes: this.#headerBytes,
+        summaryBytes,
       }),
     });
     const footer = new Uint8Array(structure.length + tailBytes);

@@ -11,9 +11,9 @@ import type { FieldType, Schema } from '../../terms/schema.js';
 import { convertColumn, type Conversion } from '../../columns/convert-column.js';
 import { copyColumn } from '../../columns/copy-column.js';
 import type { Directory, ReadableFile } from '../disk/directory.js';
-import { gramFilterBytes } from './gram-filter.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
 import { isUnsupported, writtenByAnother } from '../disk/format-version.js';
+import { filterParts, isPossible } from './segment-filters.js';
 import { readMetadata, type SegmentMetadata } from './segment-metadata.js';
 
 /** What the footer of a segment says, checked against the manifest. */
@@ -94,7 +94,7 @@ function checkFooter(footer: Footer, metadata: SegmentMetadata, entry: SegmentEn
   if (rows.length !== entry.rowGroupRows.length || rows.some((count, i) => count !== entry.rowGroupRows[i])) {
     throw new DamageError('its row groups are not those that the manifest names', {});
   }
-  const { checksums, gramFilters } = metadata;
+  const { checksums } = metadata;
   if (checksums.length !== rows.length || checksums.some((group) => group.length !== names.length)) {
     throw new DamageError('it lacks checksums of column chunks', {});
   }
@@ -104,15 +104,13 @@ function checkFooter(footer: Footer, metadata: SegmentMetadata, entry: SegmentEn
       throw new DamageError('a column chunk reaches into the footer', {});
     }
   }
-  for (const place of gramFilters) {
-    const isOdd =
-      place.rowGroup >= rows.length ||
-      schema.fields[place.field]?.type !== 'string' ||
-      place.gramBytes < 4 ||
-      place.gramBytes > 6 ||
-      [place.gramBits, place.trigramBits].some((bits) => bits !== 0 && (bits < 5 || bits > 30)) ||
-      isOutside(place.offset, gramFilterBytes(place));
-    if (isOdd) throw new DamageError('a gram filter that can not be', {});
+  const isOfType = (field: number, types: readonly string[]): boolean =>
+    types.includes(schema.fields[field]?.type ?? '');
+  if (
+    !isPossible(metadata, rows.length, isOfType) ||
+    filterParts(metadata, rows.length).some(({ offset, bytes }) => isOutside(offset, bytes))
+  ) {
+    throw new DamageError('a filter that can not be', {});
   }
 }
 

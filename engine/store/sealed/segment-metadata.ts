@@ -11,27 +11,20 @@ import {
 } from '../disk/checked-json.js';
 import type { JsonObject } from '../disk/checked-json.js';
 import { otherFormat } from '../disk/format-version.js';
-import type { GramFilterShape } from './gram-filter.js';
 import type { Run } from '../manifest/manifest.js';
+import type { FilterPlaces } from './segment-filters.js';
 
 /** What our own readers find in a segment's key-value metadata, and other tools pass over. */
-export interface SegmentMetadata {
+export interface SegmentMetadata extends FilterPlaces {
   readonly schema: Schema;
   readonly schemaVersion: number;
   readonly runs: readonly Run[];
   /** crc32 of each column chunk, by row group and then column of the file. */
   readonly checksums: readonly (readonly number[])[];
-  readonly gramFilters: readonly GramFilterPlace[];
   /** Length of the segment's header. */
   readonly headerBytes: number;
-}
-
-export interface GramFilterPlace extends GramFilterShape {
-  readonly rowGroup: number;
-  /** Position in the segment's schema. */
-  readonly field: number;
-  /** Offset in the file. */
-  readonly offset: number;
+  /** Length of the summary before the footer; 0 in a segment that is older than value filters. */
+  readonly summaryBytes: number;
 }
 
 /** Goes up with each change that an older reader would misread. */
@@ -41,7 +34,8 @@ const keys = { format: 'logstrata.format', segment: 'logstrata.segment' } as con
 
 /** The key-value pairs for the footer. */
 export function writeMetadata(metadata: SegmentMetadata): Map<string, string> {
-  const { schema, schemaVersion, runs, checksums, gramFilters, headerBytes } = metadata;
+  const { schema, schemaVersion, runs, checksums, gramFilters, valueFilters, sketches } = metadata;
+  const { headerBytes, summaryBytes } = metadata;
   const segment = {
     schema: schema.fields,
     schemaVersion,
@@ -55,7 +49,15 @@ export function writeMetadata(metadata: SegmentMetadata): Map<string, string> {
       place.gramBits,
       place.trigramBits,
     ]),
+    valueFilters: valueFilters.map(({ rowGroup, field, offset, blocks }) => [
+      rowGroup,
+      field,
+      offset,
+      blocks,
+    ]),
+    sketches: sketches.map(({ field, offset, stripes }) => [field, offset, stripes]),
     headerBytes,
+    summaryBytes,
   };
   return new Map([
     [keys.format, String(segmentFormat)],
@@ -90,8 +92,20 @@ export function readMetadata(keyValues: ReadonlyMap<string, string>): SegmentMet
         trigramBits: trigramBits!,
       };
     }),
+    // Segments that were written before there were such filters have none.
+    valueFilters: optionalRows(segment, 'valueFilters', 4).map(([rowGroup, field, offset, blocks]) => {
+      return { rowGroup: rowGroup!, field: field!, offset: offset!, blocks: blocks! };
+    }),
+    sketches: optionalRows(segment, 'sketches', 3).map(([field, offset, stripes]) => {
+      return { field: field!, offset: offset!, stripes: stripes! };
+    }),
     headerBytes: countField(segment, 'headerBytes'),
+    summaryBytes: segment['summaryBytes'] === undefined ? 0 : countField(segment, 'summaryBytes'),
   };
+}
+
+function optionalRows(object: JsonObject, key: string, length: number): number[][] {
+  return object[key] === undefined ? [] : rowsOf(object, key, length);
 }
 
 /** A list of lists of whole numbers, each of `length` numbers if that is given. */

@@ -5,11 +5,18 @@ import { magic } from '../../parquet/format.js';
 import type { Schema } from '../../terms/schema.js';
 import { fillCursors } from './cursor-column.js';
 import type { Directory, ReadableFile } from '../disk/directory.js';
-import { checkedPiece, gramFilterBytes, gramPieces } from './gram-filter.js';
+import { checkedPiece, gramPieces } from './gram-filter.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
 import { decodeCheckedChunk, hasMagic, readSegmentFooter, type SegmentFooter } from './segment-file.js';
 import { describesSegment, readHeader } from './segment-header.js';
-import type { GramFilterPlace } from './segment-metadata.js';
+import {
+  decodeSummary,
+  filterParts,
+  type GramFilterPlace,
+  type SketchPlace,
+  type ValueFilterPlace,
+} from './segment-filters.js';
+import { hasChecksum, stripeBytes, valuePieces, wholeStripe } from './value-filter.js';
 
 /** One damaged place of a segment, and what it costs. */
 export interface SegmentDamage {
@@ -87,8 +94,15 @@ async function* verifyOpenFile(
     for (const place of segment.metadata.gramFilters) {
       if (place.rowGroup === rowGroup) yield* verifyGramFilter(file, place, schema);
     }
+    for (const place of segment.metadata.valueFilters) {
+      if (place.rowGroup === rowGroup) yield* verifyValueFilter(file, place, schema);
+    }
     firstRow += rows;
   }
+  for (const place of segment.metadata.sketches) {
+    yield* verifySketches(file, place, entry.rowGroupRows.length, schema);
+  }
+  yield* verifySummary(file, entry);
 }
 
 async function* verifyHeader(file: ReadableFile, entry: SegmentEntry): AsyncGenerator<SegmentDamage> {
@@ -106,11 +120,12 @@ function* verifyTiling(segment: SegmentFooter, entry: SegmentEntry): Generator<S
   const places = segment.footer.rowGroups.flatMap((group) =>
     group.chunks.map(({ offset, bytes }) => ({ offset, bytes })),
   );
-  for (const place of segment.metadata.gramFilters) {
-    places.push({ offset: place.offset, bytes: gramFilterBytes(place) });
-  }
+  places.push(...filterParts(segment.metadata, segment.footer.rowGroups.length));
   places.sort((a, b) => a.offset - b.offset);
-  places.push({ offset: entry.footerOffset, bytes: entry.footerBytes });
+  places.push({
+    offset: entry.footerOffset - entry.summaryBytes,
+    bytes: entry.summaryBytes + entry.footerBytes,
+  });
   let end = magic.length + entry.headerBytes;
   for (const place of places) {
     if (place.offset !== end) {
@@ -179,4 +194,42 @@ async function* verifyGramFilter(
     const reason = `the gram filter of column "${column}" does not match its checksum: searches can't skip the row group`;
     yield { offset, rowGroup: place.rowGroup, column, reason, costs: 'nothing' };
   }
+}
+
+async function* verifyValueFilter(
+  file: ReadableFile,
+  place: ValueFilterPlace,
+  schema: Schema,
+): AsyncGenerator<SegmentDamage> {
+  const column = schema.fields[place.field]!.name;
+  for (const { offset, bytes, checksumOffset } of valuePieces(place.blocks)) {
+    const piece = await file.read(place.offset + offset, bytes);
+    if (hasChecksum(piece, await file.read(place.offset + checksumOffset, 4))) continue;
+    const reason = `the value filter of column "${column}" does not match its checksum: filters can't skip the row group`;
+    yield { offset: place.offset + offset, rowGroup: place.rowGroup, column, reason, costs: 'nothing' };
+  }
+}
+
+async function* verifySketches(
+  file: ReadableFile,
+  place: SketchPlace,
+  rowGroups: number,
+  schema: Schema,
+): AsyncGenerator<SegmentDamage> {
+  const column = schema.fields[place.field]!.name;
+  const stripe = stripeBytes(rowGroups);
+  for (let i = 0; i < place.stripes; i++) {
+    const offset = place.offset + i * stripe;
+    if (wholeStripe(await file.read(offset, stripe), rowGroups) !== null) continue;
+    const reason = `the sketches of column "${column}" do not match their checksum: filters can't skip row groups by them`;
+    yield { offset, rowGroup: null, column, reason, costs: 'nothing' };
+  }
+}
+
+async function* verifySummary(file: ReadableFile, entry: SegmentEntry): AsyncGenerator<SegmentDamage> {
+  if (entry.summaryBytes === 0) return;
+  const offset = entry.footerOffset - entry.summaryBytes;
+  if (decodeSummary(await file.read(offset, entry.summaryBytes)) !== null) return;
+  const reason = 'the summary does not match its checksum: filters are not asked';
+  yield { offset, rowGroup: null, column: null, reason, costs: 'nothing' };
 }

@@ -268,7 +268,10 @@ describe('problems', () => {
     ['fields: a\n', ':1:9: fields must be a list, not "a"'],
     ['fields: []\n', ':1:9: fields is empty'],
     ['fields:\n  - name: a\n    index: maybe\n', ':3:12: index must be true or false, not "maybe"'],
-    ['fields:\n  - name: a\n    type: int\n    index: true\n', ':4:12: index is for fields of type string'],
+    [
+      'fields:\n  - name: a\n    type: float\n    index: true\n',
+      ':4:12: index is for fields of type string or int',
+    ],
     ['fields:\n  - name: t\n    timestamp: { format: iso8601 }\n', ':3:26: unknown time format "iso8601"'],
     [
       'fields:\n  - name: t\n    timestamp: { fromat: unix }\n',

@@ -35,6 +35,8 @@ export function segmentOf(
     schemaVersion: 1,
     codec,
     gramFilterBytes: 0,
+    valueFilterBytes: 0,
+    summaryBytes: 16,
     headerBytes: 2044,
     replaces: [],
     ...more,

@@ -1,0 +1,78 @@
+import { openScratch, scratchBytes } from '../memory/scratch.js';
+import { kernelsOver } from './kernels.js';
+
+/** Bytes of a block of either filter: 256 bits. */
+export const filterBlockBytes = 32;
+
+/** Strings are hashed in slices of about this size, where they have to be copied to the kernels' memory. */
+const copiedBytesMax = 256 * 1024;
+/** Bits that estimate how many values are distinct: 16 for each row of a row group, so that few hashes share one. */
+const markBits = 20;
+
+/** XXH64 with seed 0 of each string: the low half, then the high half. */
+export function hashStrings(bytes: Uint8Array, offsets: Uint32Array, count: number): Uint32Array {
+  const hashes = new Uint32Array(2 * count);
+  for (let from = 0; from < count;) {
+    const to = sliceEnd(bytes, offsets, from, count);
+    const start = offsets[from]!;
+    const sizeBytes = scratchBytes(bytes, offsets[to]! - start) + scratchBytes(offsets, to - from + 1);
+    const scratch = openScratch(sizeBytes + (to - from) * 8);
+    const bytesAt = scratch.place(bytes, start, offsets[to]!);
+    const offsetsAt = scratch.place(offsets, from, to + 1);
+    const hashesAt = scratch.room((to - from) * 8);
+    // Offsets count from the text they belong to, of which the slice is a part.
+    kernelsOver(scratch).hashStrings(bytesAt - start, offsetsAt, to - from, hashesAt);
+    scratch.take(hashesAt, hashes, 2 * from, 2 * (to - from));
+    from = to;
+  }
+  return hashes;
+}
+
+/** The end of the strings from `from` on that are hashed together: at least one. */
+function sliceEnd(bytes: Uint8Array, offsets: Uint32Array, from: number, count: number): number {
+  if (scratchBytes(bytes, 1) === 0) return count;
+  let to = from + 1;
+  while (to < count && offsets[to + 1]! - offsets[from]! <= copiedBytesMax) to++;
+  return to;
+}
+
+/** XXH64 with seed 0 of the eight bytes of each integer: the low half, then the high half. */
+export function hashIntegers(values: BigInt64Array, count: number): Uint32Array {
+  const hashes = new Uint32Array(2 * count);
+  const scratch = openScratch(scratchBytes(values, count) + count * 8);
+  const valuesAt = scratch.place(values, 0, count);
+  const hashesAt = scratch.room(count * 8);
+  kernelsOver(scratch).hashIntegers(valuesAt, count, hashesAt);
+  scratch.take(hashesAt, hashes, 0, 2 * count);
+  return hashes;
+}
+
+/** About how many of the hashes are distinct, by linear counting: within one in a hundred for the rows of a row group. */
+export function distinctHashes(hashes: Uint32Array): number {
+  const bitmap = new Int32Array(2 ** (markBits - 5));
+  const scratch = openScratch(hashes.byteLength + bitmap.byteLength);
+  const hashesAt = scratch.place(hashes, 0, hashes.length);
+  const bitmapAt = scratch.clear(bitmap.byteLength);
+  const kernels = kernelsOver(scratch);
+  kernels.markHashes(hashesAt, hashes.length / 2, markBits, bitmapAt);
+  const marked = kernels.countRange(bitmapAt, 0, 2 ** markBits);
+  return Math.round(-Math.log(1 - marked / 2 ** markBits) * 2 ** markBits);
+}
+
+/** Adds hashes to a split-block Bloom filter of whole blocks. */
+export function addToBlocks(hashes: Uint32Array, blocks: Uint8Array): void {
+  addHashes('addToBlocks', hashes, blocks);
+}
+
+/** Adds hashes to a sketch of whole blocks: three bits of one block for each. */
+export function addToSketch(hashes: Uint32Array, blocks: Uint8Array): void {
+  addHashes('addToSketch', hashes, blocks);
+}
+
+function addHashes(kernel: 'addToBlocks' | 'addToSketch', hashes: Uint32Array, blocks: Uint8Array): void {
+  const scratch = openScratch(hashes.byteLength + blocks.length);
+  const hashesAt = scratch.place(hashes, 0, hashes.length);
+  const blocksAt = scratch.copy(blocks, 0, blocks.length);
+  kernelsOver(scratch)[kernel](hashesAt, hashes.length / 2, blocksAt, blocks.length / filterBlockBytes);
+  scratch.take(blocksAt, blocks, 0, blocks.length);
+}

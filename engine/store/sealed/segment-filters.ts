@@ -1,0 +1,221 @@
+import { crc32 } from 'node:zlib';
+import { filterBlockBytes } from '../../kernels/value-filter.js';
+import { gramFilterBytes, type GramFilterShape } from './gram-filter.js';
+import { stripeBytes, valueFilterBytes } from './value-filter.js';
+
+export interface GramFilterPlace extends GramFilterShape {
+  readonly rowGroup: number;
+  /** Position in the segment's schema. */
+  readonly field: number;
+  /** Offset in the file. */
+  readonly offset: number;
+}
+
+export interface ValueFilterPlace {
+  readonly rowGroup: number;
+  /** Position in the segment's schema. */
+  readonly field: number;
+  /** Offset in the file. */
+  readonly offset: number;
+  readonly blocks: number;
+}
+
+/** The sketches of all row groups for one field. */
+export interface SketchPlace {
+  /** Position in the segment's schema. */
+  readonly field: number;
+  /** Offset in the file. */
+  readonly offset: number;
+  readonly stripes: number;
+}
+
+/** Where the filters of a segment lie. */
+export interface FilterPlaces {
+  readonly gramFilters: readonly GramFilterPlace[];
+  readonly valueFilters: readonly ValueFilterPlace[];
+  readonly sketches: readonly SketchPlace[];
+}
+
+export const noFilters: FilterPlaces = { gramFilters: [], valueFilters: [], sketches: [] };
+
+/** Bytes of a field's sketches in the file. */
+export function sketchesBytes({ stripes }: SketchPlace, rowGroups: number): number {
+  return stripes * stripeBytes(rowGroups);
+}
+
+/** A part of the file that is a filter. */
+export interface FilterPart {
+  readonly offset: number;
+  readonly bytes: number;
+}
+
+/** Every filter of a segment of so many row groups. */
+export function filterParts(
+  { gramFilters, valueFilters, sketches }: FilterPlaces,
+  rowGroups: number,
+): FilterPart[] {
+  return [
+    ...gramFilters.map((place) => ({ offset: place.offset, bytes: gramFilterBytes(place) })),
+    ...valueFilters.map(({ offset, blocks }) => ({ offset, bytes: valueFilterBytes(blocks) })),
+    ...sketches.map((place) => ({ offset: place.offset, bytes: sketchesBytes(place, rowGroups) })),
+  ];
+}
+
+/** Bytes of the filters that `filterParts` lists. */
+export function filterBytes(places: FilterPlaces, rowGroups: number): number {
+  return filterParts(places, rowGroups).reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+/** Whether a segment of ours may have such filters. `isOfType` tells of a field's number whether its type is one of those named. */
+export function isPossible(
+  { gramFilters, valueFilters, sketches }: FilterPlaces,
+  rowGroups: number,
+  isOfType: (field: number, types: readonly string[]) => boolean,
+): boolean {
+  const grams = gramFilters.every(
+    ({ rowGroup, field, gramBytes, gramBits, trigramBits }) =>
+      rowGroup < rowGroups &&
+      isOfType(field, ['string']) &&
+      gramBytes >= 4 &&
+      gramBytes <= 6 &&
+      [gramBits, trigramBits].every((bits) => bits === 0 || (bits >= 5 && bits <= 30)),
+  );
+  const isWhole = (blocks: number): boolean => blocks >= 1 && blocks <= blocksMax;
+  const values = valueFilters.every(
+    ({ rowGroup, field, blocks }) =>
+      rowGroup < rowGroups && isOfType(field, ['string', 'int']) && isWhole(blocks),
+  );
+  return (
+    grams &&
+    values &&
+    sketches.every(({ field, stripes }) => isOfType(field, ['string', 'int']) && isWhole(stripes))
+  );
+}
+
+/** Far more than the filter of a row group has. */
+const blocksMax = (64 * 1024 * 1024) / filterBlockBytes;
+
+/** Filters of a segment by field and row group. */
+export class SegmentFilters {
+  readonly #rowGroups: number;
+  readonly #fields: ReadonlySet<number>;
+  readonly #gramFilters: ReadonlyMap<number, GramFilterPlace>;
+  readonly #valueFilters: ReadonlyMap<number, ValueFilterPlace>;
+  readonly #sketches: ReadonlyMap<number, SketchPlace>;
+
+  constructor({ gramFilters, valueFilters, sketches }: FilterPlaces, rowGroups: number) {
+    const keyed = <Place extends { field: number; rowGroup: number }>(
+      places: readonly Place[],
+    ): Map<number, Place> =>
+      new Map(places.map((place) => [place.field * rowGroups + place.rowGroup, place]));
+    this.#rowGroups = rowGroups;
+    this.#fields = new Set([...gramFilters, ...valueFilters].map(({ field }) => field));
+    this.#gramFilters = keyed(gramFilters);
+    this.#valueFilters = keyed(valueFilters);
+    this.#sketches = new Map(sketches.map((place) => [place.field, place]));
+  }
+
+  get rowGroups(): number {
+    return this.#rowGroups;
+  }
+
+  /** Whether a row group has a filter for a field. */
+  has(field: number): boolean {
+    return this.#fields.has(field);
+  }
+
+  gramFilter(field: number, rowGroup: number): GramFilterPlace | undefined {
+    return this.#gramFilters.get(field * this.#rowGroups + rowGroup);
+  }
+
+  valueFilter(field: number, rowGroup: number): ValueFilterPlace | undefined {
+    return this.#valueFilters.get(field * this.#rowGroups + rowGroup);
+  }
+
+  sketches(field: number): SketchPlace | undefined {
+    return this.#sketches.get(field);
+  }
+}
+
+// The summary of a segment stands before its footer and says where its filters are, so that filters can be asked without a footer.
+// Layout: `LSUM`; rows, row groups (uint32); the rows of six uint32 each; the crc32 of all that. All little-endian.
+
+const magic = Uint8Array.of(0x4c, 0x53, 0x55, 0x4d);
+const headBytes = 12;
+const rowBytes = 24;
+const checksumBytes = 4;
+const kinds = { grams: 1, values: 2, sketches: 3 } as const;
+
+type SummaryRow = readonly [kind: number, field: number, rowGroup: number, offset: number, shape: number];
+
+/** The summary's bytes. Each segment has one, so that one without is known to be from before there were any. */
+export function encodeSummary(
+  { gramFilters, valueFilters, sketches }: FilterPlaces,
+  rowGroups: number,
+): Uint8Array {
+  const rows: SummaryRow[] = [
+    ...sketches.map(({ field, offset, stripes }) => [kinds.sketches, field, 0, offset, stripes] as const),
+    ...valueFilters.map(
+      ({ field, rowGroup, offset, blocks }) => [kinds.values, field, rowGroup, offset, blocks] as const,
+    ),
+    ...gramFilters.map(
+      ({ field, rowGroup, offset, gramBytes, gramBits, trigramBits }) =>
+        [kinds.grams, field, rowGroup, offset, (gramBytes << 16) | (gramBits << 8) | trigramBits] as const,
+    ),
+  ];
+  const bytes = new Uint8Array(headBytes + rows.length * rowBytes + checksumBytes);
+  const view = new DataView(bytes.buffer);
+  bytes.set(magic);
+  view.setUint32(4, rows.length, true);
+  view.setUint32(8, rowGroups, true);
+  rows.forEach(([kind, field, rowGroup, offset, shape], i) => {
+    const at = headBytes + i * rowBytes;
+    view.setUint32(at, kind, true);
+    view.setUint32(at + 4, field, true);
+    view.setUint32(at + 8, rowGroup, true);
+    view.setBigUint64(at + 12, BigInt(offset), true);
+    view.setUint32(at + 20, shape, true);
+  });
+  view.setUint32(bytes.length - checksumBytes, crc32(bytes.subarray(0, bytes.length - checksumBytes)), true);
+  return bytes;
+}
+
+/** What a summary says; null where its bytes are not whole. */
+export function decodeSummary(bytes: Uint8Array): SegmentFilters | null {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const end = bytes.length - checksumBytes;
+  if (end < headBytes || magic.some((byte, i) => bytes[i] !== byte)) return null;
+  const count = view.getUint32(4, true);
+  if (headBytes + count * rowBytes !== end || view.getUint32(end, true) !== crc32(bytes.subarray(0, end)))
+    return null;
+  const gramFilters: GramFilterPlace[] = [];
+  const valueFilters: ValueFilterPlace[] = [];
+  const sketches: SketchPlace[] = [];
+  for (let at = headBytes; at < end; at += rowBytes) {
+    const field = view.getUint32(at + 4, true);
+    const rowGroup = view.getUint32(at + 8, true);
+    const offset = view.getUint32(at + 12, true) + view.getUint32(at + 16, true) * 2 ** 32;
+    const shape = view.getUint32(at + 20, true);
+    switch (view.getUint32(at, true)) {
+      case kinds.grams:
+        gramFilters.push({
+          rowGroup,
+          field,
+          offset,
+          gramBytes: shape >>> 16,
+          gramBits: (shape >>> 8) & 255,
+          trigramBits: shape & 255,
+        });
+        break;
+      case kinds.values:
+        valueFilters.push({ rowGroup, field, offset, blocks: shape });
+        break;
+      case kinds.sketches:
+        sketches.push({ field, offset, stripes: shape });
+        break;
+      default:
+        return null;
+    }
+  }
+  return new SegmentFilters({ gramFilters, valueFilters, sketches }, view.getUint32(8, true));
+}

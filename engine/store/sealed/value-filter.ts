@@ -1,0 +1,201 @@
+import { crc32 } from 'node:zlib';
+import type { PlainColumn } from '../../columns/column.js';
+import {
+  addToBlocks,
+  addToSketch,
+  distinctHashes,
+  filterBlockBytes,
+  hashIntegers,
+  hashStrings,
+} from '../../kernels/value-filter.js';
+import { bloomBlocks, bloomHeader, blockOfHash, type ValueHash } from '../../parquet/bloom-filter.js';
+
+/**
+ * Which values a column chunk has, as hashes: Parquet's own split-block Bloom filter, and a sketch, a Bloom filter of less than half the
+ * size. The sketches of a segment's row groups lie together, so that one read rules out most of them.
+ */
+export interface ValueFilter {
+  /** Blocks of the Bloom filter. */
+  readonly blocks: number;
+  /** As in the file: the header, the blocks, and the checksums of both. */
+  readonly bytes: Uint8Array;
+  /** The sketch: blocks of 32 bytes, whose number is a power of two. */
+  readonly sketch: Uint8Array;
+}
+
+/** Of a column chunk of nulls alone, which holds no value: no Bloom filter, and a sketch of one empty block. */
+export const noValues: ValueFilter = {
+  blocks: 0,
+  bytes: new Uint8Array(0),
+  sketch: new Uint8Array(filterBlockBytes),
+};
+
+/** Strings of up to this many bytes on average are asked for as wholes: ids, addresses, names. Longer ones are searched instead. */
+const stringBytesMax = 64;
+/** Integers of which fewer are distinct are counts and sizes, for which nobody asks by their exact value. */
+const distinctIntegersMin = 7 / 8;
+/** Bits of a sketch for each value: half a byte. */
+const sketchBitsOfValue = 4;
+
+/** Bytes of a Bloom filter that one checksum covers: what a probe reads, to be sure of one block. */
+const pieceBytes = 4096;
+const checksumBytes = 4;
+
+/**
+ * Builds the filter of a column chunk without a dictionary and without nulls. `wanted` is the field's `index`: true keeps a filter of
+ * whatever values. Null when there is to be none.
+ */
+export function buildValueFilter(column: PlainColumn, wanted: boolean | undefined): ValueFilter | null {
+  if (wanted === false || column.length === 0) return null;
+  const hashes = hashesOf(column, wanted);
+  if (hashes === null) return null;
+  const distinct = Math.min(column.length, distinctHashes(hashes));
+  if (wanted === undefined && column.kind === 'int64' && distinct < distinctIntegersMin * column.length)
+    return null;
+  const blocks = new Uint8Array(bloomBlocks(distinct) * filterBlockBytes);
+  addToBlocks(hashes, blocks);
+  const sketch = new Uint8Array(sketchBlocks(column.length) * filterBlockBytes);
+  addToSketch(hashes, sketch);
+  return { blocks: blocks.length / filterBlockBytes, bytes: withChecksums(blocks), sketch };
+}
+
+function hashesOf(column: PlainColumn, wanted: boolean | undefined): Uint32Array | null {
+  if (column.kind === 'int64') return hashIntegers(column.values, column.length);
+  if (column.kind !== 'bytes') return null;
+  const { bytes, offsets, length } = column;
+  if (wanted === undefined && offsets[length]! - offsets[0]! > stringBytesMax * length) return null;
+  return hashStrings(bytes, offsets, length);
+}
+
+function sketchBlocks(values: number): number {
+  return 2 ** Math.max(0, Math.floor(Math.log2((values * sketchBitsOfValue) / (filterBlockBytes * 8))));
+}
+
+function withChecksums(blocks: Uint8Array): Uint8Array {
+  const header = bloomHeader(blocks.length / filterBlockBytes);
+  const bytes = new Uint8Array(valueFilterBytes(blocks.length / filterBlockBytes));
+  const view = new DataView(bytes.buffer);
+  bytes.set(header);
+  bytes.set(blocks, header.length);
+  let at = header.length + blocks.length;
+  view.setUint32(at, crc32(header), true);
+  for (let from = 0; from < blocks.length; from += pieceBytes) {
+    at += checksumBytes;
+    view.setUint32(at, crc32(blocks.subarray(from, from + pieceBytes)), true);
+  }
+  return bytes;
+}
+
+/** Bytes of the header and the blocks: the Bloom filter as Parquet knows it. */
+export function bloomFilterBytes(blocks: number): number {
+  return bloomHeader(blocks).length + blocks * filterBlockBytes;
+}
+
+/** Bytes on disk of a filter of so many blocks, its checksums included. */
+export function valueFilterBytes(blocks: number): number {
+  const pieces = Math.ceil((blocks * filterBlockBytes) / pieceBytes);
+  return bloomFilterBytes(blocks) + (1 + pieces) * checksumBytes;
+}
+
+/** What is covered by one checksum, and where that stands; offsets count from the beginning of the filter. */
+export interface ValuePiece {
+  readonly offset: number;
+  readonly bytes: number;
+  readonly checksumOffset: number;
+}
+
+/** The header's piece, then those of the blocks. */
+export function valuePieces(blocks: number): ValuePiece[] {
+  const headerBytes = bloomHeader(blocks).length;
+  const end = headerBytes + blocks * filterBlockBytes;
+  const pieces = [{ offset: 0, bytes: headerBytes, checksumOffset: end }];
+  for (let i = 0; i * pieceBytes < blocks * filterBlockBytes; i++)
+    pieces.push(pieceNumber(i, headerBytes, end));
+  return pieces;
+}
+
+function pieceNumber(index: number, headerBytes: number, end: number): ValuePiece {
+  const offset = headerBytes + index * pieceBytes;
+  return {
+    offset,
+    bytes: Math.min(pieceBytes, end - offset),
+    checksumOffset: end + (1 + index) * checksumBytes,
+  };
+}
+
+/** The piece that a value's block lies in, and the block's place in the piece. */
+export function probeOf(
+  blocks: number,
+  hash: ValueHash,
+): { readonly piece: ValuePiece; readonly at: number } {
+  const headerBytes = bloomHeader(blocks).length;
+  const at = blockOfHash(hash, blocks) * filterBlockBytes;
+  const piece = pieceNumber(
+    Math.floor(at / pieceBytes),
+    headerBytes,
+    headerBytes + blocks * filterBlockBytes,
+  );
+  return { piece, at: at % pieceBytes };
+}
+
+/** Whether bytes have the checksum that stands in `stored`, 4 bytes. */
+export function hasChecksum(bytes: Uint8Array, stored: Uint8Array): boolean {
+  if (stored.length !== checksumBytes) return false;
+  return new DataView(stored.buffer, stored.byteOffset).getUint32(0, true) === crc32(bytes);
+}
+
+/** Bytes of a stripe, with its checksum: one block of each row group's sketch. */
+export function stripeBytes(rowGroups: number): number {
+  return rowGroups * filterBlockBytes + checksumBytes;
+}
+
+/** A stripe as it was read, or null when it does not match its checksum. */
+export function wholeStripe(stored: Uint8Array, rowGroups: number): Uint8Array | null {
+  const end = stripeBytes(rowGroups) - checksumBytes;
+  if (stored.length !== end + checksumBytes) return null;
+  const blocks = stored.subarray(0, end);
+  return hasChecksum(blocks, stored.subarray(end)) ? blocks : null;
+}
+
+/** The stripe that a value belongs to. */
+export function stripeOf(hash: ValueHash, stripes: number): number {
+  return blockOfHash(hash, stripes);
+}
+
+/**
+ * Lays sketches of the row groups of a segment together: stripe i has block i of each, and the crc32 of all that. A sketch with fewer
+ * blocks than others has each of them repeated, which is the sketch with more blocks of more values. Null stands for a row group that
+ * has none: each value may be there.
+ */
+export function joinSketches(sketches: readonly (Uint8Array | null)[]): {
+  readonly stripes: number;
+  readonly bytes: Uint8Array;
+} {
+  const stripes = Math.max(...sketches.map((sketch) => sketch?.length ?? 0)) / filterBlockBytes;
+  const rowBytes = stripeBytes(sketches.length);
+  const joined = new Uint8Array(stripes * rowBytes);
+  const view = new DataView(joined.buffer);
+  for (let stripe = 0; stripe < stripes; stripe++) {
+    const start = stripe * rowBytes;
+    sketches.forEach((sketch, i) => {
+      const at = start + i * filterBlockBytes;
+      if (sketch === null) joined.fill(0xff, at, at + filterBlockBytes);
+      else {
+        const block = Math.floor((stripe * sketch.length) / filterBlockBytes / stripes) * filterBlockBytes;
+        joined.set(sketch.subarray(block, block + filterBlockBytes), at);
+      }
+    });
+    const end = start + rowBytes - checksumBytes;
+    view.setUint32(end, crc32(joined.subarray(start, end)), true);
+  }
+  return { stripes, bytes: joined };
+}
+
+/** Whether the block of row group `index` in a stripe has the value. */
+export function mayBeInStripe(stripe: Uint8Array, index: number, { low }: ValueHash): boolean {
+  const mixed = Math.imul(low ^ (low >>> 15), 0x2c1b3c6d);
+  const at = index * filterBlockBytes;
+  return [mixed >>> 24, (mixed >>> 16) & 255, (mixed >>> 8) & 255].every(
+    (bit) => (stripe[at + (bit >>> 3)]! & (1 << (bit & 7))) !== 0,
+  );
+}

@@ -1,0 +1,241 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Value } from '../model/rows.js';
+import { batchFromRows } from '../model/rows.js';
+import { preparePredicates } from '../../engine/scan/filter/predicate.js';
+import type { Predicate } from '../../engine/scan/plan/query.js';
+import type { SegmentEntry } from '../../engine/store/manifest/manifest.js';
+import type { RowGroup } from '../../engine/store/reading/snapshot.js';
+import { ruling, type Ruling } from '../../engine/store/sealed/filter-probing.js';
+import { makeSchema, type Field, type Schema } from '../../engine/terms/schema.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
+import { fileBytes, noReads, openSegment, sealBatches } from '../parquet/segment-sample.js';
+
+const long = process.env.LOGSTRATA_LONG === '1';
+
+interface Sealed {
+  readonly directory: MemoryDirectory;
+  readonly schema: Schema;
+  readonly entry: SegmentEntry;
+  readonly rowGroups: readonly RowGroup[];
+}
+
+/** Seals values of one field, a row group for each list. */
+async function sealed(field: Omit<Field, 'name'>, groups: readonly (readonly Value[])[]): Promise<Sealed> {
+  const directory = new MemoryDirectory();
+  const schema = makeSchema([{ name: 'id', ...field }]);
+  const batches = groups.map((values) =>
+    batchFromRows(
+      schema,
+      values.map((value) => [value]),
+    ),
+  );
+  const entry = await sealBatches(directory, 'a.parquet', schema, batches, 'lz4');
+  return { directory, schema, entry, rowGroups: await openedAnew(directory, entry, schema) };
+}
+
+async function openedAnew(
+  directory: MemoryDirectory,
+  entry: SegmentEntry,
+  schema: Schema,
+): Promise<RowGroup[]> {
+  return (await openSegment(directory, entry, schema)).rowGroups(schema);
+}
+
+function equals(...values: readonly (string | bigint)[]): Predicate {
+  const members = values.map((value): Predicate =>
+    typeof value === 'string'
+      ? { kind: 'string', field: 0, op: 'exact', value }
+      : { kind: 'int', field: 0, op: 'eq', value },
+  );
+  return members.length === 1 ? members[0]! : { kind: 'set', field: 0, members };
+}
+
+/** What the filters of each row group say of a filter of a query. */
+function rulingsOf(
+  { schema, rowGroups }: Pick<Sealed, 'schema' | 'rowGroups'>,
+  predicate: Predicate,
+  counters = noReads(),
+): Promise<Ruling[]> {
+  const questions = preparePredicates({ limit: 1, predicates: [predicate] }, schema);
+  return Promise.all(rowGroups.map(async (group) => await group.probe(questions, null, counters)));
+}
+
+/** Deterministic ids of 32 hexadecimal digits. */
+function idOf(i: number): string {
+  let state = i + 1;
+  let text = '';
+  while (text.length < 32) {
+    state = Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x9e3779b9;
+    state = Math.imul(state ^ (state >>> 12), 0x297a2d39);
+    text += ((state ^ (state >>> 15)) >>> 0).toString(16).padStart(8, '0');
+  }
+  return text;
+}
+
+const idsOf = (groups: number, rows: number): string[][] =>
+  Array.from({ length: groups }, (_, group) =>
+    Array.from({ length: rows }, (_, i) => idOf(group * rows + i)),
+  );
+
+describe('a value filter', () => {
+  test('never rules out a value that is there, whatever the row groups', async () => {
+    const text = fc.oneof(
+      fc.string({ unit: 'grapheme', maxLength: 20 }),
+      fc.string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: 30, maxLength: 34 }),
+    );
+    const integer = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
+    const groupsOf = (value: fc.Arbitrary<string | bigint>): fc.Arbitrary<(string | bigint | null)[][]> =>
+      fc.array(fc.array(fc.option(value, { nil: null, freq: 5 }), { minLength: 1, maxLength: 60 }), {
+        minLength: 1,
+        maxLength: 7,
+      });
+    const cases = fc.oneof(
+      fc.record({ type: fc.constant('string' as const), groups: groupsOf(text) }),
+      fc.record({ type: fc.constant('int' as const), groups: groupsOf(integer) }),
+    );
+    await fc.assert(
+      fc.asyncProperty(cases, fc.constantFrom(true, undefined, false), async ({ type, groups }, index) => {
+        const segment = await sealed(type === 'int' && index === true ? { type } : { type, index }, groups);
+        for (const [i, values] of groups.entries()) {
+          for (const value of values) {
+            if (value === null) continue;
+            expect((await rulingsOf(segment, equals(value)))[i]).toBe(ruling.mayMatch);
+            expect((await rulingsOf(segment, equals(type === 'int' ? 77n : '77', value)))[i]).toBe(
+              ruling.mayMatch,
+            );
+          }
+        }
+      }),
+      { numRuns: long ? 600 : 40 },
+    );
+  });
+
+  test.each([1, 2, 4, 9])('rules out ids that are not there, in %d row groups', async (groups) => {
+    const rows = 4000;
+    const segment = await sealed({ type: 'string' }, idsOf(groups, rows));
+    let passed = 0;
+    const counters = noReads();
+    for (let i = 0; i < 300; i++) {
+      const rulings = await rulingsOf(segment, equals(idOf(1_000_000 + i)), counters);
+      passed += rulings.filter((said) => said === ruling.mayMatch).length;
+    }
+    expect(passed / (300 * groups)).toBeLessThan(0.02);
+    const ofGroup = Math.floor(groups / 2);
+    const rulings = await rulingsOf(segment, equals(idOf(ofGroup * rows + 17)));
+    expect(rulings[ofGroup]).toBe(ruling.mayMatch);
+    expect(rulings.filter((said) => said === ruling.mayMatch).length).toBeLessThanOrEqual(2);
+  });
+
+  test('takes 10.5 bits for each distinct value, and half a byte a row for what several row groups share', async () => {
+    const { entry } = await sealed({ type: 'string' }, idsOf(4, 16_384));
+    const values = 4 * 16_384;
+    expect(entry.valueFilterBytes).toBeGreaterThan(values * 1.3);
+    expect(entry.valueFilterBytes).toBeLessThan(values * (10.6 / 8 + 0.53));
+    const one = await sealed({ type: 'string' }, idsOf(1, 16_384));
+    expect(one.entry.valueFilterBytes).toBeLessThan(16_384 * (10.6 / 8));
+  });
+
+  test('is there for ids, and not for what a dictionary decides, long texts, counts and what says so', async () => {
+    const bytesOf = async (field: Omit<Field, 'name'>, values: readonly Value[]): Promise<number> =>
+      (await sealed(field, [values])).entry.valueFilterBytes;
+    const rows = Array.from({ length: 5000 }, (_, i) => i);
+    const ids = rows.map(idOf);
+    const texts = ids.map(
+      (id) => `a request that took long enough to be described with more words than an id: ${id}`,
+    );
+    expect(await bytesOf({ type: 'string' }, ids)).toBeGreaterThan(0);
+    expect(await bytesOf({ type: 'string', index: false }, ids)).toBe(0);
+    expect(await bytesOf({ type: 'string' }, texts)).toBe(0);
+    expect(await bytesOf({ type: 'string', index: true }, texts)).toBeGreaterThan(0);
+    expect(
+      await bytesOf(
+        { type: 'string' },
+        rows.map((i) => `word ${i % 50}`),
+      ),
+    ).toBe(0);
+    expect(
+      await bytesOf(
+        { type: 'int' },
+        rows.map((i) => BigInt(i) * 1_000_003n),
+      ),
+    ).toBeGreaterThan(0);
+    expect(
+      await bytesOf(
+        { type: 'int', index: false },
+        rows.map((i) => BigInt(i) * 1_000_003n),
+      ),
+    ).toBe(0);
+    // Three quarters of them distinct: sizes, not ids.
+    expect(
+      await bytesOf(
+        { type: 'int' },
+        rows.map((i) => BigInt(i % 3750)),
+      ),
+    ).toBe(0);
+    expect(
+      await bytesOf(
+        { type: 'string' },
+        rows.map(() => null),
+      ),
+    ).toBe(0);
+  });
+
+  test('is read in few pieces: the sketches of all row groups at once, then those that are left', async () => {
+    const groups = 9;
+    const segment = await sealed({ type: 'string' }, idsOf(groups, 4000));
+    await rulingsOf(segment, equals(idOf(0)));
+    const counters = noReads();
+    const questions = preparePredicates({ limit: 1, predicates: [equals(idOf(5 * 4000))] }, segment.schema);
+    await segment.rowGroups[5]!.probe(questions, null, counters);
+    // A stripe, a piece and its checksum.
+    expect(counters.valuePiecesRead).toBe(2);
+    expect(counters.bytesRead).toBe(groups * 32 + 4 + 4096 + 4);
+  });
+
+  test('rules nothing out where it is damaged, and the damage is found', async () => {
+    const ids = idsOf(5, 300);
+    const { directory, schema, entry } = await sealed({ type: 'string' }, ids);
+    const bytes = await fileBytes(directory, 'a.parquet');
+    const { metadata } = await (await openSegment(directory, entry, schema)).footer();
+    const first = metadata.valueFilters[0]!.offset;
+    const placesOf = [
+      ...metadata.valueFilters.map(({ offset }) => [offset, offset + 420] as const),
+      [metadata.sketches[0]!.offset, metadata.sketches[0]!.offset + 4 * (5 * 32 + 4)] as const,
+      [entry.footerOffset - entry.summaryBytes, entry.footerOffset] as const,
+    ];
+    expect(first).toBeGreaterThan(0);
+    for (const [from, to] of placesOf) {
+      for (let at = from; at < to; at += 13) {
+        const flipped = bytes.slice();
+        flipped[at]! ^= 1 << (at & 7);
+        await directory.remove('a.parquet');
+        await (await directory.create('a.parquet')).write(0, flipped);
+        const rowGroups = await openedAnew(directory, entry, schema);
+        for (const [group, values] of ids.entries()) {
+          const rulings = await rulingsOf({ schema, rowGroups }, equals(values[at % 300]!));
+          expect(rulings[group], `byte ${at}`).toBe(ruling.mayMatch);
+        }
+      }
+    }
+  });
+
+  test('is not asked about what it can not know: parts, other case, ranges, opposites', async () => {
+    const segment = await sealed({ type: 'string' }, idsOf(1, 3000));
+    const id = idOf(17);
+    const kinds: Predicate[] = [
+      { kind: 'string', field: 0, op: 'ne', value: 'nobody' },
+      { kind: 'string', field: 0, op: 'like', value: id.slice(3, 9) },
+      { kind: 'string', field: 0, op: 'prefix', value: id.slice(0, 9).toUpperCase() },
+    ];
+    for (const predicate of kinds) expect(await rulingsOf(segment, predicate)).not.toContain(ruling.byValue);
+    const numbers = await sealed({ type: 'int' }, [
+      Array.from({ length: 3000 }, (_, i) => BigInt(i) * 1_000_003n),
+    ]);
+    for (const op of ['ne', 'gt', 'lte'] as const) {
+      const predicate: Predicate = { kind: 'int', field: 0, op, value: 5n };
+      const questions = preparePredicates({ limit: 1, predicates: [predicate] }, numbers.schema);
+      expect(questions[0]!.asked).toEqual([]);
+    }
+  });
+});
