@@ -8,7 +8,7 @@ import { CollectTally, type CollectStatus } from './logs/collect-counts.js';
 import type { CollectLog } from './logs/collect-log.js';
 import { CollectPauses } from './collect-pauses.js';
 import { findStart, markStart } from './logs/follow-start.js';
-import { identify, type Identity } from './logs/file-identity.js';
+import { identify } from './logs/file-identity.js';
 import { FileAttempts } from './logs/file-attempts.js';
 import type { FollowedFile } from './logs/followed-file.js';
 import { decodeSettings } from '../frames/decode-task.js';
@@ -24,6 +24,7 @@ import { LineGathering } from './line-gathering.js';
 import type { LogFiles } from './logs/log-files.js';
 import { LogRotation } from './log-rotation.js';
 import { LogNames } from './logs/log-names.js';
+import { isDue, lagBytes, restSinceMs, type Identity } from './logs/log-state.js';
 import type { OpenFiles } from './logs/open-files.js';
 import { Silence } from './silence.js';
 import { Truncations } from './logs/truncations.js';
@@ -84,7 +85,6 @@ export class AgentCollector {
   private readonly goneSources: GoneSources;
   /** The agent was never followed before this process. */
   private isFirst = false;
-  private surveys = 0;
   /** The first file behind the one that filled the last frame whose lines found no room in it. */
   private nextFile: FollowedFile | undefined;
   hasLinks = false;
@@ -132,17 +132,19 @@ export class AgentCollector {
   get waits(): boolean {
     if (this.unseen.size > 0) return true;
     for (const file of this.files) {
-      if (file.role === 'waiting' && file.status.sizeBytes > 0) return true;
-      if (file.gone || file.failure !== null || (file.partialBytes > 0 && this.silence.isPutAside(file)))
-        return true;
+      const { status, failure } = file.state;
+      if (file.kind === 'waiting' && status.sizeBytes > 0) return true;
+      if (file.gone || failure !== null) return true;
+      if (restSinceMs(file.state) !== null && this.silence.isPutAside(file)) return true;
     }
     return false;
   }
 
   /** Looks at the folder. Throws Node's errors of reading it. */
   async survey(): Promise<void> {
-    const { log, now } = this.options;
-    const { appeared, vanished, passedOver, failures, strays, hasLinks } = await this.folder.survey(now());
+    const { log, now, handles } = this.options;
+    const { appeared, vanished, passedOver, failures, strays, hasLinks, isFirst } =
+      await this.folder.survey(now());
     const unseen = failures.map(({ path, error }) => ({
       path,
       reason: describeSystemError(error, path).message,
@@ -150,13 +152,16 @@ export class AgentCollector {
     this.tellNew(unseen, this.unseen);
     this.tellNew(strays, this.strays);
     this.hasLinks = hasLinks;
-    if (this.surveys++ === 0) for (const file of appeared) file.thereBytes = file.status.sizeBytes;
-    else for (const file of appeared) log.info({ agent: this.name, file: file.path }, 'a log appeared');
+    if (!isFirst)
+      for (const file of appeared) log.info({ agent: this.name, file: file.path }, 'a log appeared');
     for (const file of vanished) {
-      const status = await file.handle?.status().catch(() => null);
+      const status = await handles
+        .opened(file)
+        ?.status()
+        .catch(() => null);
       if (status?.links === 0) this.remember(file.inode);
       log.info(
-        { agent: this.name, file: file.path, lag: file.lagBytes },
+        { agent: this.name, file: file.path, lag: lagBytes(file.state) },
         'a log is no longer under its name',
       );
     }
@@ -244,13 +249,16 @@ export class AgentCollector {
   /** Nothing is known any more of what is stored. */
   private async startOver(): Promise<void> {
     this.checkpoints = null;
-    for (const file of this.files) if (file.role !== 'history') await file.forget();
+    for (const file of this.files) {
+      file.observe({ kind: 'doubted' });
+      await file.closed();
+    }
   }
 
   private async identifyNew(): Promise<void> {
     const { now } = this.options;
     const files = [...this.files].filter(
-      (file) => (file.role === 'new' || file.role === 'waiting') && file.dirty && file.due(now()),
+      ({ kind, state }) => (kind === 'new' || kind === 'waiting') && state.mayHaveMore && isDue(state, now()),
     );
     if (files.length === 0) return;
     // What was committed since they were read is in them too: a copy may have been made of what is followed.
@@ -261,7 +269,6 @@ export class AgentCollector {
     files.sort((a, b) => Number(a.rotated) - Number(b.rotated));
     for (const file of files) {
       await this.attempts.run(file, async () => {
-        file.dirty = false;
         this.take(file, await this.identityOf(file));
       });
     }
@@ -276,7 +283,7 @@ export class AgentCollector {
       await handles.release(file);
       return { kind: 'waiting' };
     }
-    file.status = status;
+    file.observe({ kind: 'measured', status });
     return identify(file, handle, {
       checkpoints: this.checkpoints!,
       files: this.folder.byInode,
@@ -291,28 +298,16 @@ export class AgentCollector {
   }
 
   private take(file: FollowedFile, identity: Identity): void {
-    const { kind } = identity;
-    file.role = kind;
-    file.asOf = this.asOf;
-    if (kind === 'follow') {
-      file.position = identity.position;
-      file.begun = identity.head;
-      file.dirty = true;
-      file.seenBytes = Math.max(file.status.sizeBytes, identity.position.offset);
-      file.provenBytes = file.seenBytes;
+    file.observe({ kind: 'identified', identity, asOf: this.asOf });
+    if (identity.kind === 'follow') {
       if (identity.cutBack !== undefined) this.tellCutBack(file, identity.cutBack);
       this.truncations.recover(file, identity.known, identity.head);
     }
-    if (kind === 'packed') {
-      file.packed = identity.source;
-      file.position = identity.source.position;
-      file.dirty = true;
-      this.truncations.recover(file, identity.source.known, identity.head);
-    }
+    if (identity.kind === 'packed') this.truncations.recover(file, identity.source.known, identity.head);
   }
 
   private tellCutBack(file: FollowedFile, { known, offset, isDated }: CutBack): void {
-    const { sizeBytes } = file.status;
+    const { sizeBytes } = file.state.status;
     const facts = { agent: this.name, file: file.path, bytes: sizeBytes, stored: known.offset, from: offset };
     const since = isDated
       ? 'where its lines are later than what is stored'
@@ -330,7 +325,9 @@ export class AgentCollector {
     const nowMs = now();
     const ready = [...this.files].filter(
       (file) =>
-        file.position !== null && file.due(nowMs) && (file.dirty || this.silence.mayEndHere(file, nowMs)),
+        file.beingRead !== null &&
+        isDue(file.state, nowMs) &&
+        (file.state.mayHaveMore || this.silence.mayEndHere(file, nowMs)),
     );
     // What the last frame had no room for comes first: many files wait for each other's lines no longer than a turn takes, and
     // one that fills every frame leaves room for the others. Once there is no room, no other file is read only to find that.
@@ -344,17 +341,20 @@ export class AgentCollector {
         const turn = next++;
         const file = ready[(first + turn) % ready.length]!;
         await this.attempts.run(file, async () => {
-          const usedBefore = frame.lines.length;
+          const content = file.beingRead!;
+          const linesBefore = frame.lines.length;
           const gathered =
-            file.packed === null
-              ? await this.readOn(file, frame, scratch, nowMs, ready.length === 1)
-              : await gatherPacked(file, frame);
-          if (gathered === 'replaced') await this.startAnew(file, frame);
-          file.dirty = gathered !== 'end';
-          isFull ||= gathered !== 'end';
+            content.kind === 'packed'
+              ? await gatherPacked(file, content, frame)
+              : await this.readOn(file, frame, scratch, nowMs, ready.length === 1);
+          const hasTaken = frame.lines.slice(linesBefore).some((lines) => lines.file === file);
+          if (gathered === 'replaced') this.startAnew(file, frame);
+          const hasGrown = hasTaken && content.kind === 'follow';
+          const mayHaveMore = gathered !== 'end';
+          file.observe({ kind: 'turned', mayHaveMore, hasGrown, nowMs });
+          isFull ||= mayHaveMore;
           if (gathered !== 'full') return;
           hasRoom = false;
-          const hasTaken = frame.lines.slice(usedBefore).some((lines) => lines.file === file);
           if (!hasTaken) firstLeft = Math.min(firstLeft, turn);
         });
       }
@@ -365,46 +365,30 @@ export class AgentCollector {
     this.nextFile = undefined;
     for (let turn = Math.min(firstLeft, next); turn < ready.length && this.nextFile === undefined; turn++) {
       const file = ready[(first + turn) % ready.length]!;
-      if (file.dirty) this.nextFile = file;
+      if (file.state.mayHaveMore) this.nextFile = file;
     }
     return isFull;
   }
 
-  private async readOn(
+  private readOn(
     file: FollowedFile,
     frame: LineFrame,
     scratch: Uint8Array,
     nowMs: number,
     isAlone: boolean,
   ): Promise<'end' | 'full' | 'replaced'> {
-    const linesBefore = frame.lines.length;
-    file.busy = true;
-    try {
-      const handle = await this.options.handles.use(file, file.path);
-      const takeRest = this.silence.mayEndHere(file, nowMs);
-      const gathering = new LineGathering(file, file.position!, handle, frame, scratch, this.ends, isAlone);
-      const gathered = await gathering.run({ takeRest, nowMs });
-      if (frame.lines.slice(linesBefore).some((lines) => lines.file === file)) file.grownMs = nowMs;
-      return gathered;
-    } finally {
-      file.busy = false;
-    }
+    const takeRest = this.silence.mayEndHere(file, nowMs);
+    return this.options.handles.whileOpen(file, file.path, (handle) =>
+      new LineGathering(file, handle, frame, scratch, this.ends, isAlone).run({ takeRest, nowMs }),
+    );
   }
 
   /** The content that was read is no longer there: it was cut off, or the file is another one under the same number. */
-  private async startAnew(file: FollowedFile, frame: LineFrame): Promise<void> {
+  private startAnew(file: FollowedFile, frame: LineFrame): void {
     // What was read of it just now is stored first; then it is found out again.
     if (frame.lines.some((lines) => lines.file === file)) return;
     this.truncations.count(file);
-    await this.begin(file);
-  }
-
-  private async begin(file: FollowedFile): Promise<void> {
-    await file.forget();
-    file.hasStored = false;
-    file.thereBytes = 0;
-    file.seenBytes = 0;
-    file.provenBytes = 0;
+    file.observe({ kind: 'replaced' });
   }
 
   /** Rotates logs that are too large. Returns whether one waits for a moment in which nothing is written. */
@@ -413,7 +397,7 @@ export class AgentCollector {
     const { emptied, renamed, isBusy } = await this.rotation.run();
     for (const file of emptied) {
       this.truncations.remember(file, 0);
-      await this.begin(file);
+      file.observe({ kind: 'replaced' });
     }
     this.tally.rotations += emptied.length + renamed.length;
     return isBusy;
@@ -423,28 +407,30 @@ export class AgentCollector {
   private async letGo(): Promise<void> {
     const { now, handles, tailTimeoutMs, log } = this.options;
     for (const file of this.files) {
-      if (file.role === 'done' && file.packed !== null) {
-        await file.packed.close();
-        file.packed = null;
-        file.position = null;
-      }
-      if (file.goneSinceMs === null) continue;
-      const quietMs = now() - Math.max(file.goneSinceMs, file.grownMs);
-      if (file.handle !== null && quietMs >= 0) {
-        if (quietMs < tailTimeoutMs || (file.partialBytes > 0 && file.dirty)) continue;
-        const { links } = await file.handle.status().catch(() => ({ links: 0 }));
+      const { state } = file;
+      if (state.goneSinceMs === null) continue;
+      const quietMs = now() - Math.max(state.goneSinceMs, state.grownMs);
+      const handle = handles.opened(file);
+      const unread = lagBytes(state);
+      if (handle !== null && quietMs >= 0) {
+        const hasRest = restSinceMs(state) !== null;
+        if (quietMs < tailTimeoutMs || (hasRest && state.mayHaveMore)) continue;
+        const { links } = await handle.status().catch(() => ({ links: 0 }));
         if (quietMs < Math.max(tailTimeoutMs, links === 0 ? removedQuietMs : renamedQuietMs)) continue;
         if (links === 0) this.remember(file.inode);
-      } else if (file.lagBytes > 0) {
-        log.warn(
-          { agent: this.name, file: file.path, unread: file.lagBytes },
-          'a log went before all of it was read',
-        );
+      } else if (unread > 0) {
+        log.warn({ agent: this.name, file: file.path, unread }, 'a log went before all of it was read');
       }
-      await handles.release(file);
-      await file.forget();
+      await this.release(file);
       this.folder.byInode.delete(file.inode);
     }
+  }
+
+  /** Closes all that is open of a file. */
+  private async release(file: FollowedFile): Promise<void> {
+    file.observe({ kind: 'doubted' });
+    await this.options.handles.release(file);
+    await file.closed();
   }
 
   private remember(inode: string): void {
@@ -463,17 +449,17 @@ export class AgentCollector {
   }
 
   status(): CollectStatus {
-    const files = [...this.files].map((file) => ({
-      path: file.path,
-      role: file.role,
-      offset: file.position?.offset ?? 0,
-      lagBytes: file.lagBytes,
-      records: file.position?.records ?? 0,
-      rejected: file.position?.rejected ?? 0,
-      failure: file.failure,
+    const files = [...this.files].map(({ path, kind, position, state }) => ({
+      path,
+      role: kind,
+      offset: position?.offset ?? 0,
+      lagBytes: lagBytes(state),
+      records: position?.records ?? 0,
+      rejected: position?.rejected ?? 0,
+      failure: state.failure?.message ?? null,
     }));
-    const lagBytes = files.reduce((sum, file) => sum + file.lagBytes, 0);
-    return { ...this.tally.counts(), files, lagBytes, paused: this.pauses.reason };
+    const lag = files.reduce((sum, file) => sum + file.lagBytes, 0);
+    return { ...this.tally.counts(), files, lagBytes: lag, paused: this.pauses.reason };
   }
 
   /** Has the round that is under way fail, as soon as the line that is being decoded is done. */
@@ -483,10 +469,7 @@ export class AgentCollector {
 
   /** Lets go of everything. */
   async close(): Promise<void> {
-    for (const file of this.files) {
-      await this.options.handles.release(file);
-      await file.forget();
-    }
+    for (const file of this.files) await this.release(file);
     this.folder.byInode.clear();
   }
 }

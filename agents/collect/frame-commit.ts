@@ -12,7 +12,7 @@ import type { AgentDefinition } from '../definition/definition.js';
 import type { DecodeSettings } from '../frames/decode-task.js';
 import { decodeLines, type DecodedBatch } from '../frames/lent-decoding.js';
 import { rangesLeft, type LineRange } from '../frames/line-range.js';
-import { toRejectedLines } from '../frames/rejected-lines.js';
+import { toRejectedLines, type RejectedPlaces } from '../frames/rejected-lines.js';
 import type { FollowedFile } from './logs/followed-file.js';
 import type { GatheredLines, LineFrame } from './line-frame.js';
 import { checkpointAt, positionBehind, type SourcePosition } from './logs/source-position.js';
@@ -104,9 +104,8 @@ function takeLines(
     }
     const { start, written } = ranges[next++]!;
     part.rows += done.rows;
-    const origin = { file: part.path, base: lines.offset - lines.start, writtenMs: () => written.byMs };
-    for (const rejected of toRejectedLines(done.rejected, bytes, { ...origin, definition }))
-      part.rejected.push({ ...rejected, line: rejected.line.slice() });
+    if (done.rejected.reasons.length > 0)
+      keepRejected(part, lines, done.rejected, bytes, definition, written);
     const isWhole = done.reached === lines.end;
     const content = bytes.subarray(start, done.reached);
     part.position = {
@@ -118,6 +117,20 @@ function takeLines(
     taken++;
   }
   return { parts, taken };
+}
+
+function keepRejected(
+  part: FilePart,
+  lines: GatheredLines,
+  rejected: RejectedPlaces,
+  bytes: Uint8Array,
+  definition: AgentDefinition,
+  { byMs }: Written,
+): void {
+  const base = lines.offset - lines.start;
+  const origin = { definition, file: part.path, base, writtenMs: () => byMs };
+  for (const each of toRejectedLines(rejected, bytes, origin))
+    part.rejected.push({ ...each, line: each.line.slice() });
 }
 
 function partOf(parts: Map<FollowedFile, FilePart>, file: FollowedFile): FilePart {
@@ -168,14 +181,13 @@ async function store(
       rejected: parts.flatMap(({ rejected }) => rejected),
       rejectedBytesMax: settings.definition.rejectedBytesMax,
       parts: sources,
-      asOf: parts.reduce((least, { file }) => Math.min(least, file.asOf), Infinity),
+      asOf: parts.reduce((least, { file }) => Math.min(least, file.beingRead!.asOf), Infinity),
       counters: { unreadableValues, replacedBytes, inputBytes },
     },
     'live',
   );
   parts.forEach(({ file, rejected }, i) => {
-    file.position = { ...positions[i]!, key: checkpointKey(checkpoints[i]!) };
-    file.hasStored = true;
+    file.observe({ kind: 'stored', position: { ...positions[i]!, key: checkpointKey(checkpoints[i]!) } });
     for (const { reason } of rejected) tally.reject(reason);
   });
   tally.notKept += result.rejected - result.rejectedKept;

@@ -1,18 +1,21 @@
 import { rejectedLongLine } from '../frames/rejected-lines.js';
 import type { FollowedFile } from './logs/followed-file.js';
+import type { PackedContent } from './logs/log-state.js';
 import type { LineFrame } from './line-frame.js';
 
-/** Takes the next lines of a compressed file into a frame. At its end the file is done. Throws `SourceError`. */
-export async function gatherPacked(file: FollowedFile, frame: LineFrame): Promise<'end' | 'full'> {
-  const source = file.packed!;
-  let offset = file.position!.offset;
-  let { endsInLine } = file.position!;
+/** Takes the next lines of a compressed file into a frame. Once its end is stored the file is done. Throws `SourceError`. */
+export async function gatherPacked(
+  file: FollowedFile,
+  { source, position }: PackedContent,
+  frame: LineFrame,
+): Promise<'end' | 'full'> {
+  let { offset, endsInLine } = position;
   for (;;) {
     const next = await source.peek();
     if (next === null) {
       // It is known from now on by its file and the length of that, and need not be unpacked again.
-      if (offset > 0) addEnd(file, frame, offset, endsInLine);
-      file.role = 'done';
+      if (offset === 0) file.observe({ kind: 'empty' });
+      else addEnd(file, source.packedBytes, frame, offset, endsInLine);
       return 'end';
     }
     if (next.end > frame.room) return 'full';
@@ -35,7 +38,13 @@ export async function gatherPacked(file: FollowedFile, frame: LineFrame): Promis
 }
 
 /** No lines, and with them that the content has no more. */
-function addEnd(file: FollowedFile, frame: LineFrame, offset: number, endsInLine: boolean): void {
+function addEnd(
+  file: FollowedFile,
+  packedBytes: number,
+  frame: LineFrame,
+  offset: number,
+  endsInLine: boolean,
+): void {
   const nothing = new Uint8Array(0);
   frame.add(nothing, {
     file,
@@ -45,6 +54,6 @@ function addEnd(file: FollowedFile, frame: LineFrame, offset: number, endsInLine
     endsInLine,
     continuesLine: false,
     tail: null,
-    packedBytes: file.packed!.packedBytes,
+    packedBytes,
   });
 }

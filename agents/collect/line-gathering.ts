@@ -7,6 +7,7 @@ import { SourceError } from '../sources/source-error.js';
 import type { FollowedFile } from './logs/followed-file.js';
 import { aheadBytes, pieceBytes, type GatheredLines, type LineFrame } from './line-frame.js';
 import type { LogHandle } from './logs/log-files.js';
+import type { FollowedContent } from './logs/log-state.js';
 import { grownHead, type SourcePosition } from './logs/source-position.js';
 
 /** What reading a file on has led to: its end, more to come, no room left, or another content than the one that was read. */
@@ -24,13 +25,14 @@ const wholeLines = { reason: null, endsInLine: false, tail: null };
 
 /** Reads the whole records behind a file's position into a frame. The position itself stays: nothing is stored yet. */
 export class LineGathering {
+  /** Where the file is stored up to. */
+  private readonly position: SourcePosition;
   private offset: number;
   private tail: Uint8Array;
   private endsInLine: boolean;
 
   constructor(
     private readonly file: FollowedFile,
-    private readonly position: SourcePosition,
     private readonly handle: LogHandle,
     private readonly frame: LineFrame,
     private readonly scratch: Uint8Array,
@@ -38,9 +40,14 @@ export class LineGathering {
     /** Nobody else adds lines to the frame meanwhile: the file is read straight into it, as far as there is room. */
     private readonly isAlone: boolean,
   ) {
-    this.offset = position.offset;
-    this.tail = position.tail;
-    this.endsInLine = position.endsInLine;
+    this.position = this.content.position;
+    this.offset = this.position.offset;
+    this.tail = this.position.tail;
+    this.endsInLine = this.position.endsInLine;
+  }
+
+  private get content(): FollowedContent {
+    return this.file.followed!;
   }
 
   /** Throws Node's errors of reading, and `SourceError` for text that is not read. */
@@ -75,17 +82,15 @@ export class LineGathering {
 
   /** Of a file of which nothing is stored there is no place to recognise: what was seen of it must still be there. */
   private isCutOff(content: Uint8Array, atEnd: boolean): boolean {
-    const { begun, seenBytes } = this.file;
+    const { begun, seenBytes } = this.content;
     if (atEnd && content.length < seenBytes) return true;
     return Buffer.compare(begun, content.subarray(0, begun.length)) !== 0;
   }
 
   private see(content: Uint8Array, atEnd: boolean): void {
     const { file, offset, position } = this;
-    const reached = offset + content.length;
-    file.provenBytes = atEnd ? reached : Math.max(file.seenBytes, reached);
-    file.seenBytes = reached;
-    if (offset === position.offset) file.begun = grownHead(position.head, content);
+    const begun = offset === position.offset ? grownHead(position.head, content) : null;
+    file.observe({ kind: 'read', reachedBytes: offset + content.length, isEnd: atEnd, begun });
   }
 
   /**
@@ -103,7 +108,7 @@ export class LineGathering {
       const asked = length - filled;
       const read = await this.handle.read(target, filled, asked, position + filled);
       filled += read;
-      if (read === 0 || (read < asked && !toEnd && position + filled >= this.file.seenBytes)) break;
+      if (read === 0 || (read < asked && !toEnd && position + filled >= this.content.seenBytes)) break;
     }
     if (filled < tail.length) return null;
     if (Buffer.compare(target.subarray(0, tail.length), tail) !== 0) return null;
@@ -133,20 +138,14 @@ export class LineGathering {
     this.tail = tail ?? contentTail(this.tail, content);
     this.offset += contentBytes;
     this.endsInLine = endsInLine;
-    file.partialBytes = 0;
-    file.scannedTo = 0;
+    file.observe({ kind: 'gathered' });
   }
 
   private reachEnd(rest: Uint8Array, { takeRest, nowMs }: GatherOptions): Gathered {
-    const { file } = this;
+    const isAsBefore = rest.length === (this.content.rest?.bytes ?? 0);
     const endsInLine = rest.at(-1) !== lineFeed;
-    if (rest.length !== file.partialBytes) {
-      file.partialBytes = rest.length;
-      file.partialSinceMs = nowMs;
-      file.partialEndsInLine = endsInLine;
-      return 'end';
-    }
-    if (rest.length === 0 || !takeRest) return 'end';
+    this.file.observe({ kind: 'ended', restBytes: rest.length, endsInLine, nowMs });
+    if (!isAsBefore || rest.length === 0 || !takeRest) return 'end';
     if (rest.length > this.frame.room) return 'full';
     this.add(rest, rest.length, { ...wholeLines, endsInLine });
     return 'end';
@@ -154,16 +153,15 @@ export class LineGathering {
 
   /** Looks for the end of a line that is too long. It is taken when the end is there; only its beginning is kept. */
   private async takeLongLine(content: Uint8Array): Promise<Gathered | 'line'> {
-    const { file, frame, scratch } = this;
+    const { frame, scratch } = this;
     if (frame.room < lineBytesMax) return 'full';
     // Reading on overwrites it.
     const beginning = content.slice(0, lineBytesMax);
-    let at = Math.max(file.scannedTo, this.offset + lineBytesMax);
+    let at = Math.max(this.content.searchedTo, this.offset + lineBytesMax);
     for (;;) {
       const read = await this.handle.read(scratch, 0, pieceBytes, at);
       if (read === 0) {
-        file.scannedTo = at;
-        file.seenBytes = at;
+        this.file.observe({ kind: 'searched', searchedTo: at });
         return 'end';
       }
       const lineEnd = scratch.subarray(0, read).indexOf(lineFeed);

@@ -59,7 +59,7 @@ export class LogRotation {
       try {
         if (rotation.method === 'rename') {
           if (await this.rename(file)) renamed.push(file);
-        } else if (file.partialBytes > 0) this.awaitLineEnd(file);
+        } else if (file.followed!.rest !== null) this.awaitLineEnd(file);
         else if (await this.empty(file)) emptied.push(file);
         else isBusy = true;
       } catch (error) {
@@ -77,8 +77,8 @@ export class LogRotation {
     if (sizeBytes === null) return [];
     return [...folder.byInode.values()].filter(
       (file) =>
-        file.role === 'follow' &&
-        file.position!.offset >= sizeBytes &&
+        file.followed !== null &&
+        file.followed.position.offset >= sizeBytes &&
         !file.gone &&
         // A pattern may match the names of generations as well.
         !file.rotated &&
@@ -98,7 +98,7 @@ export class LogRotation {
     const { files } = this.options;
     if (await files.empty(file.path, file.inode, file.position!.offset)) return true;
     // Read it again, whether or not the change is announced.
-    file.dirty = true;
+    file.observe({ kind: 'written' });
     return false;
   }
 
@@ -122,8 +122,8 @@ export class LogRotation {
     const status = await files.status(path).catch(noStatus);
     if (status === null) return null;
     const known = folder.byInode.get(status.inode);
-    if (known?.role === 'done') return null;
-    if (known?.role !== 'follow' || known.position!.offset < status.sizeBytes)
+    if (known?.kind === 'done') return null;
+    if (known === undefined || known.followed === null || known.followed.position.offset < status.sizeBytes)
       return `${path} is there, and not all of it is stored`;
     // Should its writer still have it open, what comes is read by this handle.
     await handles.use(known, known.path);

@@ -1,5 +1,6 @@
 import type { RecordEnds } from '../lines/record-ends.js';
 import type { FollowedFile } from './logs/followed-file.js';
+import { restSinceMs } from './logs/log-state.js';
 
 /** Tells when the last record of a file is taken although nothing behind it shows that it is whole. */
 export class Silence {
@@ -12,9 +13,10 @@ export class Silence {
 
   /** The file ends inside a record, and nobody has gone on with it for long. */
   mayEndHere(file: FollowedFile, nowMs: number): boolean {
-    if (file.partialBytes === 0) return false;
+    const silentMs = silenceOf(file, nowMs);
+    if (silentMs === null) return false;
     if (this.recordDueInMs(file, nowMs) <= 0) return true;
-    return silentMs(file, nowMs) >= this.tailTimeoutMs && this.isPutAside(file);
+    return silentMs >= this.tailTimeoutMs && this.isPutAside(file);
   }
 
   /** How long it is until the last lines of some file are taken for a whole record; infinite where there are none. */
@@ -27,8 +29,9 @@ export class Silence {
 
   private recordDueInMs(file: FollowedFile, nowMs: number): number {
     const { timeoutMs } = this.ends;
-    if (timeoutMs === null || file.partialBytes === 0 || file.partialEndsInLine) return Infinity;
-    return timeoutMs - silentMs(file, nowMs);
+    const silentMs = silenceOf(file, nowMs);
+    if (timeoutMs === null || silentMs === null || file.followed!.rest!.endsInLine) return Infinity;
+    return timeoutMs - silentMs;
   }
 
   /** Nobody is to write to the file any more, as far as names tell: it has none, or that of a generation. */
@@ -41,7 +44,9 @@ export class Silence {
   }
 }
 
-/** How long nothing has come. A clock that went back must not hold a record for as long. */
-function silentMs({ silentSinceMs }: FollowedFile, nowMs: number): number {
-  return nowMs < silentSinceMs ? Infinity : nowMs - silentSinceMs;
+/** How long a file has ended inside a record; null where it does not. A clock that went back must not hold a record for as long. */
+function silenceOf({ state }: FollowedFile, nowMs: number): number | null {
+  const sinceMs = restSinceMs(state);
+  if (sinceMs === null) return null;
+  return nowMs < sinceMs ? Infinity : nowMs - sinceMs;
 }

@@ -78,6 +78,7 @@ export function* toRejectedLines(
   bytes: Uint8Array,
   { definition, file, base, writtenMs }: RejectedOrigin,
 ): Generator<RejectedLine> {
+  if (reasons.length === 0) return;
   const isUndated = hasUndatedTimes(definition);
   for (let i = 0; i < reasons.length; i++) {
     const offset = base + starts[i]!;

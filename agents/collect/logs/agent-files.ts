@@ -1,8 +1,9 @@
 import { isWithin, ownFilesReason, realPlace } from '../../sources/own-files.js';
 import { SourceError, systemCode } from '../../sources/source-error.js';
 import { FollowedFile } from './followed-file.js';
-import type { FileStatus, FolderEntry, LogFiles } from './log-files.js';
-import type { LogName, LogNames } from './log-names.js';
+import type { FolderEntry, LogFiles } from './log-files.js';
+import type { LogNames } from './log-names.js';
+import type { Sighting } from './log-state.js';
 
 /** Files of one agent that are followed: their state takes some kilobytes each. */
 export const filesMax = 20_000;
@@ -12,12 +13,6 @@ const lanes = 4;
 
 /** Node puts it where a name is no UTF-8. Nothing is to be found under the name that it makes so. */
 const replacementCharacter = '\ufffd';
-
-interface Found {
-  readonly path: string;
-  readonly name: LogName;
-  readonly status: FileStatus;
-}
 
 /** A name of the agent's under which no log stands. */
 export interface Stray {
@@ -37,12 +32,15 @@ export interface Survey {
   readonly strays: readonly Stray[];
   /** There are symbolic links, behind which changes are not seen by watching the folder. */
   readonly hasLinks: boolean;
+  /** The folder was never looked at before. */
+  readonly isFirst: boolean;
 }
 
 /** The files of one agent's folder that are its logs, and those that were. */
 export class AgentFiles {
   readonly byInode = new Map<string, FollowedFile>();
   private readonly ownFolder: string | undefined;
+  private isSurveyed = false;
 
   /** @param dataFolder of the archive: nothing in it is followed */
   constructor(
@@ -57,7 +55,7 @@ export class AgentFiles {
   /** Looks at the whole folder. Throws Node's errors of reading it; a folder that is not there is empty. */
   async survey(nowMs: number): Promise<Survey> {
     const entries = await this.matching();
-    const found = new Map<string, Found>();
+    const found = new Map<string, Sighting>();
     const failures: { path: string; error: Error }[] = [];
     const strays: Stray[] = [];
     await this.inLanes(entries, async (entry) => {
@@ -76,26 +74,26 @@ export class AgentFiles {
     });
     const appeared: FollowedFile[] = [];
     let passedOver = 0;
-    for (const { path, name, status } of found.values()) {
-      const known = this.byInode.get(status.inode);
-      if (known !== undefined) known.see(path, name, status, nowMs);
+    for (const each of found.values()) {
+      const known = this.byInode.get(each.status.inode);
+      if (known !== undefined) known.observe({ kind: 'seen', ...each, nowMs });
       else if (this.byInode.size >= filesMax) passedOver++;
-      else appeared.push(this.add(path, name, status, nowMs));
+      else appeared.push(this.add(each, nowMs));
     }
     const vanished: FollowedFile[] = [];
     const unseen = new Set(failures.map(({ path }) => path));
     for (const file of this.byInode.values()) {
       if (found.has(file.inode) || unseen.has(file.path)) {
-        if (file.role === 'waiting') file.dirty = true;
+        file.observe({ kind: 'surveyed' });
         continue;
       }
-      file.dirty = true;
-      if (file.goneSinceMs !== null) continue;
-      file.goneSinceMs = nowMs;
-      vanished.push(file);
+      if (!file.gone) vanished.push(file);
+      file.observe({ kind: 'missed', nowMs });
     }
     const hasLinks = entries.some(({ isLink }) => isLink);
-    return { appeared, vanished, passedOver, failures, strays, hasLinks };
+    const isFirst = !this.isSurveyed;
+    this.isSurveyed = true;
+    return { appeared, vanished, passedOver, failures, strays, hasLinks, isFirst };
   }
 
   /** Looks at one name. Returns false when only the whole folder can tell what has happened. */
@@ -105,13 +103,14 @@ export class AgentFiles {
     if (found === null || 'reason' in found) return false;
     const known = this.byInode.get(found.status.inode);
     if (known === undefined || known.path !== found.path || known.gone) return false;
-    known.see(found.path, found.name, found.status, nowMs);
+    known.observe({ kind: 'seen', ...found, nowMs });
     return true;
   }
 
-  private add(path: string, name: LogName, status: FileStatus, nowMs: number): FollowedFile {
-    const file = new FollowedFile(status.inode, path, name, status, nowMs);
-    this.byInode.set(status.inode, file);
+  private add(found: Sighting, nowMs: number): FollowedFile {
+    const { inode } = found.status;
+    const file = new FollowedFile(inode, found, nowMs, !this.isSurveyed);
+    this.byInode.set(inode, file);
     return file;
   }
 
@@ -136,7 +135,7 @@ export class AgentFiles {
   }
 
   /** @param isLink whether the name is known to be that of a symbolic link */
-  private async look(entryName: string, isLink: boolean): Promise<Found | Stray | null> {
+  private async look(entryName: string, isLink: boolean): Promise<Sighting | Stray | null> {
     const name = this.names.read(entryName);
     if (name === null) return null;
     const path = `${this.directory}/${entryName}`;
@@ -168,7 +167,7 @@ export class AgentFiles {
 }
 
 /** Of several names of one file the one counts under which it is written. */
-function comesFirst(a: Found, b: Found): boolean {
-  const rotated = ({ name }: Found): number => (name.name === name.base ? 0 : 1);
+function comesFirst(a: Sighting, b: Sighting): boolean {
+  const rotated = ({ name }: Sighting): number => (name.name === name.base ? 0 : 1);
   return rotated(a) - rotated(b) < 0 || (rotated(a) === rotated(b) && a.path < b.path);
 }

@@ -19,27 +19,33 @@ export class FileAttempts {
   async run(file: FollowedFile, attempt: () => Promise<void>): Promise<void> {
     try {
       await attempt();
-      if (file.succeed() !== null)
-        this.log.info({ agent: this.agent, file: file.path }, 'a log can be read again');
+      const hadFailed = file.state.failure !== null;
+      file.observe({ kind: 'succeeded' });
+      if (hadFailed) this.log.info({ agent: this.agent, file: file.path }, 'a log can be read again');
     } catch (error) {
       const code = systemCode(error);
       if (!(error instanceof SourceError) && code === undefined) throw error;
       await this.handles.release(file);
-      file.dirty = true;
       this.tell(file, error, code);
     }
   }
 
   private tell(file: FollowedFile, error: unknown, code: string | undefined): void {
     const { agent, log } = this;
+    /** Notes the failure. Returns whether it is another one than before. */
+    const fail = (message: string): boolean => {
+      const isNews = file.state.failure?.message !== message;
+      file.observe({ kind: 'failed', message, nowMs: this.now() });
+      return isNews;
+    };
     if (code === 'ENOENT') {
       // Looking at the folder tells where it went.
-      file.fail('it is not there', this.now());
+      fail('it is not there');
       return;
     }
     const facts = { agent, file: file.path };
     if (code === 'EMFILE' || code === 'ENFILE') {
-      const isNews = file.fail('there are no file handles left', this.now()) && !this.isShort;
+      const isNews = fail('there are no file handles left') && !this.isShort;
       this.isShort = true;
       if (isNews)
         log.warn(
@@ -49,6 +55,6 @@ export class FileAttempts {
       return;
     }
     const { message } = error instanceof SourceError ? error : describeSystemError(error, file.path);
-    if (file.fail(message, this.now())) log.warn(facts, message);
+    if (fail(message)) log.warn(facts, message);
   }
 }

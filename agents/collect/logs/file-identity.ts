@@ -6,9 +6,10 @@ import { candidatesOf, headBytesMax } from '../../sources/source-identity.js';
 import { isCompressed } from '../../sources/source-reader.js';
 import type { DecodeSettings } from '../../frames/decode-task.js';
 import { CompressedSource } from './compressed-source.js';
-import { findCutBack, type CutBack } from './cut-back.js';
+import { findCutBack } from './cut-back.js';
 import type { FollowedFile } from './followed-file.js';
 import type { FileStatus, LogHandle } from './log-files.js';
+import type { Identity } from './log-state.js';
 import { readAt } from './read-at.js';
 import { beginning, positionOf, type SourcePosition } from './source-position.js';
 
@@ -42,19 +43,6 @@ export interface TruncatedSource {
   /** Bytes that were there and had not been read. */
   unreadBytes: number;
 }
-
-export type Identity =
-  | {
-      readonly kind: 'follow';
-      readonly position: SourcePosition;
-      readonly known: Checkpoint | null;
-      /** What the content begins with. */
-      readonly head: Uint8Array;
-      /** Its disk has lost what was read of it. */
-      readonly cutBack?: CutBack;
-    }
-  | { readonly kind: 'packed'; readonly source: CompressedSource; readonly head: Uint8Array }
-  | { readonly kind: 'done' | 'history' | 'waiting' };
 
 /** A compressed file is taken for whole when it has been left alone for this long: it may still be written. */
 const compressedQuietMs = 2000;
@@ -95,7 +83,7 @@ export async function identify(
     return { kind: 'follow', position: { ...position, key: checkpointKey(known) }, known, head, cutBack };
   }
   // Somebody else has gone on with what it had.
-  if (file.gone && file.hasStored) return { kind: 'done' };
+  if (file.gone && file.state.hasStored) return { kind: 'done' };
   if (file.rotated && isCopyOfPresent(file, head, context)) return { kind: 'waiting' };
   const free = freeCandidates(file, head, context);
   const position = await longestMatch(handle, status, head, free);
@@ -103,21 +91,23 @@ export async function identify(
   if (file.rotated && isShortCopy(file, status, head, free, context)) return { kind: 'done' };
   if (isHistory(file, status, context)) return { kind: 'history' };
   // What came after the first look is new, however many lines it has.
-  const isLimited = context.limitLines > 0 && file.thereBytes <= status.sizeBytes;
-  const start = isLimited ? await lastLines(handle, file.thereBytes, head, context.limitLines) : beginning;
+  const { thereBytes } = file.state;
+  const isLimited = context.limitLines > 0 && thereBytes <= status.sizeBytes;
+  const start = isLimited ? await lastLines(handle, thereBytes, head, context.limitLines) : beginning;
   // A generation that nobody has followed was written while the service was down.
   const unseenTo = file.rotated ? status.sizeBytes : 0;
   return { kind: 'follow', position: { ...start, unseenTo }, known: null, head };
 }
 
 async function identifyCompressed(file: FollowedFile, context: IdentityContext): Promise<Identity> {
+  const { status, unchangedSinceMs } = file.state;
   const head = await CompressedSource.head(file.path);
   const candidates = candidatesOf(context.checkpoints, head);
   const own = candidates.filter(({ inode }) => inode === file.inode);
   // All of it is stored, and need not be unpacked once more after each start.
-  if (own.some(({ packedBytes }) => packedBytes === file.status.sizeBytes)) return { kind: 'done' };
-  if (candidates.length === 0 && isHistory(file, file.status, context)) return { kind: 'history' };
-  if (context.nowMs - file.unchangedSinceMs < compressedQuietMs) return { kind: 'waiting' };
+  if (own.some(({ packedBytes }) => packedBytes === status.sizeBytes)) return { kind: 'done' };
+  if (candidates.length === 0 && isHistory(file, status, context)) return { kind: 'history' };
+  if (context.nowMs - unchangedSinceMs < compressedQuietMs) return { kind: 'waiting' };
   if (own.length === 0 && isCopyOfPresent(file, head, context)) return { kind: 'waiting' };
   const known = [...own, ...freeCandidates(file, head, context)];
   return { kind: 'packed', source: await CompressedSource.open(file.path, known, context.ends), head };
@@ -139,7 +129,7 @@ function freeCandidates(file: FollowedFile, head: Uint8Array, context: IdentityC
     const holder = files.get(inode);
     if (holder === undefined) return true;
     if (holder.position !== null) return holder.position.key !== checkpointKey(candidate);
-    return holder.status.sizeBytes < offset;
+    return holder.state.status.sizeBytes < offset;
   });
 }
 
@@ -149,10 +139,10 @@ function isCopyOfPresent(file: FollowedFile, head: Uint8Array, context: Identity
   for (const other of context.files.values()) {
     if (other === file || other.name.base !== file.name.base) continue;
     // Nobody has found out yet what that one is, of which something is stored: that comes first.
-    if (other.role === 'new' && stored.has(other.inode)) return true;
-    if (other.role !== 'follow') continue;
+    if (other.kind === 'new' && stored.has(other.inode)) return true;
+    if (other.followed === null) continue;
     // Also of what waits for its end, of which nothing is stored yet.
-    const { begun } = other;
+    const { begun } = other.followed;
     const bytes = Math.min(begun.length, head.length);
     if (bytes > 0 && Buffer.compare(begun.subarray(0, bytes), head.subarray(0, bytes)) === 0) return true;
   }

@@ -44,7 +44,7 @@ export class GoneSources {
     const nowMs = now();
     if (nowMs < this.nextMs && nowMs > this.nextMs - forgetEveryMs) return;
     const files = [...byInode.values()];
-    const isKnown = files.every(({ role, failure }) => role !== 'new' && failure === null);
+    const isKnown = files.every(({ kind, state }) => kind !== 'new' && state.failure === null);
     if (!isKnown || files.every(({ gone }) => gone)) return;
     this.nextMs = nowMs + forgetEveryMs;
     const { checkpoints } = await store.sources();

@@ -3,11 +3,8 @@ import type { LogFiles, LogHandle } from './log-files.js';
 
 /** A file that keeps a handle while there are enough. */
 export interface HandleHolder {
-  handle: LogHandle | null;
   /** It has no name any more: without its handle it is lost. */
   readonly gone: boolean;
-  /** Its handle is in use just now. */
-  readonly busy: boolean;
 }
 
 /** Handles that are kept at the least, however few the system gives. */
@@ -19,7 +16,9 @@ const handlesMin = 16;
  */
 export class OpenFiles {
   /** In the order of use. */
-  private readonly holders = new Set<HandleHolder>();
+  private readonly handles = new Map<HandleHolder, LogHandle>();
+  /** Holders whose handles are read from just now. */
+  private readonly busy = new Set<HandleHolder>();
   private max: number;
 
   constructor(
@@ -30,19 +29,35 @@ export class OpenFiles {
   }
 
   get count(): number {
-    return this.holders.size;
+    return this.handles.size;
   }
 
   /** The holder's handle, opened if need be. Where the system has no more handles, others are given up, and it is tried again. */
   async use(holder: HandleHolder, path: string): Promise<LogHandle> {
-    if (holder.handle === null) {
-      const handle = await this.open(path);
-      holder.handle = handle;
-    }
-    this.holders.delete(holder);
-    this.holders.add(holder);
+    const handle = this.handles.get(holder) ?? (await this.open(path));
+    this.handles.delete(holder);
+    this.handles.set(holder, handle);
     await this.shrink(this.max, holder);
-    return holder.handle;
+    return handle;
+  }
+
+  /** As `use`, with a handle that stays open until `read` is done, whatever else is opened meanwhile. */
+  async whileOpen<T>(
+    holder: HandleHolder,
+    path: string,
+    read: (handle: LogHandle) => Promise<T>,
+  ): Promise<T> {
+    this.busy.add(holder);
+    try {
+      return await read(await this.use(holder, path));
+    } finally {
+      this.busy.delete(holder);
+    }
+  }
+
+  /** The holder's handle if it is open; null if not. */
+  opened(holder: HandleHolder): LogHandle | null {
+    return this.handles.get(holder) ?? null;
   }
 
   private async open(path: string): Promise<LogHandle> {
@@ -52,12 +67,12 @@ export class OpenFiles {
       } catch (error) {
         const code = systemCode(error);
         if (code !== 'EMFILE' && code !== 'ENFILE') throw error;
-        const fewer = Math.max(handlesMin, Math.floor(this.holders.size / 2));
-        if (fewer >= this.holders.size) throw error;
+        const before = this.handles.size;
+        const fewer = Math.max(handlesMin, Math.floor(before / 2));
+        if (fewer >= before) throw error;
         this.max = fewer;
-        const before = this.holders.size;
         await this.shrink(fewer, undefined);
-        if (this.holders.size === before) throw error;
+        if (this.handles.size === before) throw error;
       }
     }
   }
@@ -68,21 +83,21 @@ export class OpenFiles {
   }
 
   private async shrink(to: number, spared: HandleHolder | undefined): Promise<void> {
-    if (this.holders.size <= to) return;
-    const named = [...this.holders].filter((holder) => !holder.gone);
-    const unnamed = [...this.holders].filter((holder) => holder.gone);
+    if (this.handles.size <= to) return;
+    const holders = [...this.handles.keys()];
+    const named = holders.filter((holder) => !holder.gone);
+    const unnamed = holders.filter((holder) => holder.gone);
     // Those that still have a name can be opened again; the others only go when nothing else is left.
     for (const holder of [...named, ...unnamed]) {
-      if (this.holders.size <= to) return;
-      if (holder !== spared && !holder.busy) await this.release(holder);
+      if (this.handles.size <= to) return;
+      if (holder !== spared && !this.busy.has(holder)) await this.release(holder);
     }
   }
 
   /** Closes the holder's handle, if it has one. */
   async release(holder: HandleHolder): Promise<void> {
-    this.holders.delete(holder);
-    const { handle } = holder;
-    holder.handle = null;
+    const handle = this.handles.get(holder);
+    this.handles.delete(holder);
     // What is only read has nothing to lose when it is closed.
     await handle?.close().catch(() => {});
   }

@@ -3,6 +3,7 @@ import type { CollectTally } from './collect-counts.js';
 import type { CollectLog } from './collect-log.js';
 import type { TruncatedSource } from './file-identity.js';
 import type { FollowedFile } from './followed-file.js';
+import type { FollowedContent } from './log-state.js';
 
 /** What is kept in mind of content that was cut off, at most. */
 const rememberedMax = 10_000;
@@ -17,10 +18,11 @@ export class Truncations {
     private readonly log: CollectLog,
   ) {}
 
-  /** The content of a file that was read is no longer there, and the file has a position still. */
+  /** The content of a followed file is no longer there, and its state still says what it was. */
   count(file: FollowedFile): void {
-    const { offset } = file.position!;
-    const unreadBytes = Math.max(0, lengthBefore(file) - offset);
+    const content = file.followed!;
+    const { offset } = content.position;
+    const unreadBytes = Math.max(0, lengthBefore(content, file.state.status.sizeBytes) - offset);
     this.tally.truncations++;
     this.tally.truncatedBytes += unreadBytes;
     this.remember(file, unreadBytes);
@@ -30,9 +32,9 @@ export class Truncations {
   }
 
   /** Keeps in mind what a copy would be known by. */
-  remember({ name, position, begun }: FollowedFile, unreadBytes: number): void {
-    const { key } = position!;
-    this.sources.push({ base: name.base, key, position: position!, begun, unreadBytes });
+  remember(file: FollowedFile, unreadBytes: number): void {
+    const { position, begun } = file.followed!;
+    this.sources.push({ base: file.name.base, key: position.key, position, begun, unreadBytes });
     if (this.sources.length > rememberedMax) this.sources.shift();
   }
 
@@ -45,7 +47,7 @@ export class Truncations {
     const source = known === null ? this.unstored(file, head) : this.stored(known);
     if (source === undefined) return;
     const offset = known?.offset ?? 0;
-    const there = file.role === 'packed' ? source.unreadBytes : file.status.sizeBytes - offset;
+    const there = file.kind === 'packed' ? source.unreadBytes : file.state.status.sizeBytes - offset;
     const recovered = Math.min(source.unreadBytes, there);
     source.unreadBytes -= recovered;
     this.tally.truncatedBytes -= recovered;
@@ -73,6 +75,6 @@ export class Truncations {
  * How long the content was at least that was cut off. A file that is shorter than it was seen was as long as that; the size of one
  * that is not may be what has come since.
  */
-function lengthBefore({ seenBytes, provenBytes, status }: FollowedFile): number {
-  return status.sizeBytes < seenBytes ? seenBytes : provenBytes;
+function lengthBefore({ seenBytes, provenBytes }: FollowedContent, sizeBytes: number): number {
+  return sizeBytes < seenBytes ? seenBytes : provenBytes;
 }
