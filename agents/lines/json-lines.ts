@@ -54,8 +54,8 @@ export class JsonLineSplitter implements LineSplitter {
       words.set([scratch.copy(bytes, 0, bytes.length), bytes.length, holder, use], number * keyWords);
     });
     this.#keysAt = scratch.copy(words, 0, words.length);
-    this.#tableAt = scratch.room((this.#tableMask + 1) * 4);
-    this.#slotsAt = scratch.room(lineKernelsOver(scratch).jsonSlotsBytes());
+    this.#tableAt = scratch.reserve((this.#tableMask + 1) * 4);
+    this.#slotsAt = scratch.reserve(lineKernelsOver(scratch).jsonSlotsBytes());
     lineKernelsOver(scratch).buildKeyTable(this.#keysAt, keys.length, this.#tableAt, this.#tableMask);
   }
 

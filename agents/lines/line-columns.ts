@@ -120,10 +120,10 @@ export class LineColumns {
     this.splitter.place(scratch);
     const lines = this.#linesMax;
     const { fields } = this.splitter;
-    this.#linesAt = scratch.room(lines * 8);
-    this.#statesAt = scratch.room(lines);
-    this.#spansAt = scratch.room(lines * fields * spanBytes);
-    this.#unreadableAt = scratch.room(lines * 2);
+    this.#linesAt = scratch.reserve(lines * 8);
+    this.#statesAt = scratch.reserve(lines);
+    this.#spansAt = scratch.reserve(lines * fields * spanBytes);
+    this.#unreadableAt = scratch.reserve(lines * 2);
     this.#unreadable = words16(scratch, this.#unreadableAt, lines);
     this.#places = this.plans.map((plan) => placeColumn(scratch, plan, size, lines));
     return windowEnd;
@@ -263,14 +263,20 @@ function columnBytesMax(plan: ColumnPlan, textBytes: number, lines: number): num
 
 function placeColumn(scratch: Scratch, plan: ColumnPlan, textBytes: number, lines: number): ColumnPlace {
   if (plan.kind !== 'string' && plan.kind !== 'pieces') {
-    return { plan, values: scratch.room(lines * 8), offsets: 0, presence: scratch.room(lines), pieces: 0 };
+    return {
+      plan,
+      values: scratch.reserve(lines * 8),
+      offsets: 0,
+      presence: scratch.reserve(lines),
+      pieces: 0,
+    };
   }
   const pieces = plan.kind === 'pieces' ? placePieces(scratch, plan.pieces) : 0;
   return {
     plan,
-    values: scratch.room(stringBytesMax(plan, textBytes, lines)),
-    offsets: scratch.room((lines + 1) * 4),
-    presence: scratch.room(lines),
+    values: scratch.reserve(stringBytesMax(plan, textBytes, lines)),
+    offsets: scratch.reserve((lines + 1) * 4),
+    presence: scratch.reserve(lines),
     pieces,
   };
 }

@@ -1,4 +1,4 @@
-import { countOnes } from '../kernels/validity.js';
+import { countRange } from '../kernels/bitmap.js';
 import {
   halvesOf,
   isValid,
@@ -24,7 +24,7 @@ export const zoneOfNoRows: ZoneMap = { nullCount: 0, rows: 0, min: null, max: nu
 /** The zone map of the rows of `zone` and those of `column` together. Strings have no bounds in it. */
 export function widenZone({ nullCount, rows, min, max }: ZoneMap, column: PlainColumn): ZoneMap {
   const { length, validity } = column;
-  const nulls = validity === null ? 0 : length - countOnes(validity, length);
+  const nulls = validity === null ? 0 : length - countRange(validity, 0, length);
   const widened = { nullCount: nullCount + nulls, rows: rows + length, min, max };
   const extremes = column.kind === 'bytes' ? null : extremeRows(column);
   if (extremes === null || column.kind === 'bytes') return widened;

@@ -27,7 +27,7 @@ export function packCodes(
   const targetAt = scratch.target(target, at, bytes);
   const codesAt = scratch.place(codes, 0, count);
   kernelsOver(scratch).packCodes(codesAt, codes.BYTES_PER_ELEMENT, count, width, targetAt);
-  scratch.take(targetAt, target, at, bytes);
+  scratch.copyOut(targetAt, target, at, bytes);
   return at + bytes;
 }
 
@@ -51,11 +51,11 @@ export function unpackCodes(
   const scratch = openScratch(scratchBytes(source, bytes) + scratchBytes(target, count) + windowsBytes);
   const sourceAt = scratch.place(source, at, at + bytes);
   const targetAt = scratch.target(target, to, count);
-  const windows = scratch.room(windowsBytes);
+  const windows = scratch.reserve(windowsBytes);
   const kernels = kernelsOver(scratch);
   if (target instanceof Uint8Array) kernels.unpackCodes8(sourceAt, count, width, targetAt, windows);
   else kernels.unpackCodes16(sourceAt, count, width, targetAt, windows);
-  scratch.take(targetAt, target, to, count);
+  scratch.copyOut(targetAt, target, to, count);
 }
 
 /** The largest of codes[0, count), or -1 when there is none. */

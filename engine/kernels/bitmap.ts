@@ -57,7 +57,7 @@ function combine(
   const bitsAt = scratch.place(bits, first, end);
   const otherAt = scratch.place(other, first, end);
   kernelsOver(scratch)[operation](bitsAt - first, otherAt - first, from, to);
-  scratch.take(bitsAt, bits, first, end - first);
+  scratch.copyOut(bitsAt, bits, first, end - first);
 }
 
 /** The first byte of the words of eight bytes that have the rows [from, to), and the byte behind the last. */
@@ -92,7 +92,7 @@ export function listRange(
     rows instanceof Uint16Array
       ? kernels.listRange16(bitsAt, from, to, room, rowsAt)
       : kernels.listRange32(bitsAt, from, to, room, rowsAt);
-  scratch.take(rowsAt, rows, at, listed);
+  scratch.copyOut(rowsAt, rows, at, listed);
   return at + listed;
 }
 
@@ -100,7 +100,7 @@ export function listRange(
 export function spreadBits(bits: Uint8Array, count: number, bytes: Uint8Array): void {
   const bitsBytes = (count + 7) >> 3;
   const scratch = openScratch(scratchBytes(bits, bitsBytes) + count);
-  const bytesAt = scratch.room(count);
+  const bytesAt = scratch.reserve(count);
   kernelsOver(scratch).spreadBits(scratch.place(bits, 0, bitsBytes), count, bytesAt);
-  scratch.take(bytesAt, bytes, 0, count);
+  scratch.copyOut(bytesAt, bytes, 0, count);
 }

@@ -23,8 +23,8 @@ export function searchRoomBytes(needles: readonly KernelNeedle[]): number {
 }
 
 /**
- * Looks for needles in a page that comes piece by piece, the one it has while that is in the nearest caches. What an LZ4 block makes is
- * kept nowhere. One at a time in a thread.
+ * Looks for needles in a page that is read piece by piece. Each piece is searched while it is in the nearest caches; what an LZ4 block
+ * decompresses to is not kept. A thread has one search at a time.
  */
 export class BlockSearch {
   readonly #block: Uint8Array;
@@ -67,7 +67,7 @@ export class BlockSearch {
    * Goes on: the first `upTo` bytes of the page have been read. `none` before all of them have been only says that there is nothing
    * so far; nothing more may be asked after another answer.
    */
-  take(upTo: number): BlockVerdict {
+  search(upTo: number): BlockVerdict {
     const isLast = upTo === this.#block.length;
     const kernels = this.#kernels;
     const at = this.#block.byteOffset;

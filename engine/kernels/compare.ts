@@ -50,5 +50,5 @@ function select(
   const scratch = openScratch(scratchBytes(values, to - from) + scratchBytes(out, outBytes));
   const outAt = scratch.target(out, first, outBytes);
   run(scratch, scratch.place(values, from, to) - from * values.BYTES_PER_ELEMENT, outAt - first);
-  scratch.take(outAt, out, first, outBytes);
+  scratch.copyOut(outAt, out, first, outBytes);
 }

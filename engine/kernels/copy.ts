@@ -2,12 +2,12 @@ import { openScratchWithin } from '../memory/scratch.js';
 import { kernelsOver, type Kernels } from './kernels.js';
 import { sharedMemory } from '../memory/shared-memory.js';
 
-/** Fewer bytes are copied before a kernel has begun. */
+/** Fewer bytes are copied faster than a kernel is called. */
 const kernelBytesMin = 64;
 
 /**
- * The kernels, where both arrays lie in their memory. There is no copying arguments for what only copies; but within that memory,
- * which threads share, the engine's own copies go byte by byte.
+ * The kernels, where both arrays lie in their memory; else null, since copying the arguments would be the whole work. Within that memory,
+ * which threads share, the JavaScript engine copies byte by byte, so that the kernel is faster.
  */
 function kernelsOfBoth(a: ArrayBufferView, b: ArrayBufferView): Kernels | null {
   const memory = sharedMemory();
@@ -32,8 +32,8 @@ const pieceBytes = 64 * 1024;
 const wordBytes = 8;
 
 /**
- * Copies `source`, which may lie in the memory that threads share, to `target`, which does not, from `at` on. Between those the engine
- * copies byte by byte, unless both begin at the same place of a word: so a kernel moves the bytes to such a place first.
+ * Copies `source`, which may lie in the memory that threads share, to `target`, which does not, from `at` on. Between those the
+ * JavaScript engine copies byte by byte, unless both begin at the same place of a word. A kernel moves the bytes to such a place first.
  */
 export function copyFromShared(source: Uint8Array, target: Uint8Array, at: number): void {
   const targetAt = target.byteOffset + at;
@@ -44,7 +44,7 @@ export function copyFromShared(source: Uint8Array, target: Uint8Array, at: numbe
     target.set(source, at);
     return;
   }
-  const piece = scratch.room(pieceBytes + wordBytes) + (targetAt % wordBytes);
+  const piece = scratch.reserve(pieceBytes + wordBytes) + (targetAt % wordBytes);
   for (let done = 0; done < source.length; done += pieceBytes) {
     const length = Math.min(pieceBytes, source.length - done);
     kernelsOver(scratch).copyBytes(piece, source.byteOffset + done, length);

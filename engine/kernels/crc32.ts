@@ -2,7 +2,7 @@ import { crc32 as nodeCrc32 } from 'node:zlib';
 import { openScratchWithin, scratchBytes } from '../memory/scratch.js';
 import { kernelsOver } from './kernels.js';
 
-/** Below this, what is done for each call takes longer than the rest. */
+/** Below this the fixed work of a call takes longer than what the kernel saves. */
 const kernelBytesMin = 32 * 1024;
 const blockBytes = 16;
 const remainderBytes = 4800;
@@ -21,7 +21,7 @@ export function crc32(bytes: Uint8Array, before = 0): number {
   if (scratch === null) return nodeCrc32(bytes, before);
   const blocks = Math.floor(bytes.length / blockBytes);
   const rest = bytes.subarray(blocks * blockBytes);
-  const roomAt = scratch.room(crc32RoomBytes);
+  const roomAt = scratch.reserve(crc32RoomBytes);
   // The register of a crc32 begins as the complement of the sum before, and is added to what comes first.
   kernelsOver(scratch).reduceCrc32(scratch.place(bytes, 0, bytes.length), blocks, ~before, roomAt);
   const reduced = scratch.view(roomAt + 2 * remainderBytes, remainderBytes + rest.length);

@@ -10,7 +10,7 @@ const miniblocks = 4;
 /** Bytes of the deltas of a block. */
 const deltasBytes = blockValues * 8;
 
-/** Four numbers of ten bytes: more than our writer takes, but nobody says that they are as short as can be. */
+/** Four numbers of ten bytes, the longest form. Our writer takes fewer; another writer may not. */
 const headerBytesMax = 40;
 
 /** Bytes that `encodeDelta` may need for `count` values. */
@@ -23,9 +23,9 @@ export function encodeDelta(values: BigInt64Array, count: number, target: Uint8A
   const bytesMax = deltaBytesMax(count);
   const scratch = openScratch(scratchBytes(values, count) + bytesMax + deltasBytes);
   const valuesAt = scratch.place(values, 0, count);
-  const targetAt = scratch.room(bytesMax);
-  const written = kernelsOver(scratch).encodeDelta(valuesAt, count, targetAt, scratch.room(deltasBytes));
-  scratch.take(targetAt, target, at, written);
+  const targetAt = scratch.reserve(bytesMax);
+  const written = kernelsOver(scratch).encodeDelta(valuesAt, count, targetAt, scratch.reserve(deltasBytes));
+  scratch.copyOut(targetAt, target, at, written);
   return at + written;
 }
 
@@ -41,7 +41,7 @@ export function decodeDelta(source: Uint8Array, at: number, values: BigInt64Arra
   const sourceAt = scratch.place(source, at, end);
   const read = kernelsOver(scratch).decodeDelta(sourceAt, end - at, valuesAt, count);
   if (read < 0) return -1;
-  scratch.take(valuesAt, values, 0, count);
+  scratch.copyOut(valuesAt, values, 0, count);
   return at + read;
 }
 
@@ -53,12 +53,12 @@ export function decodeLengths(source: Uint8Array, count: number, offsets: Uint32
   // The strings behind the lengths need not be copied.
   const deltaEnd = Math.min(source.length, headerBytesMax + deltaBytesMax(count));
   const scratch = openScratch(count * 8 + scratchBytes(source, deltaEnd) + scratchBytes(offsets, count + 1));
-  const lengthsAt = scratch.room(count * 8);
+  const lengthsAt = scratch.reserve(count * 8);
   const offsetsAt = scratch.target(offsets, 0, count + 1);
   const kernels = kernelsOver(scratch);
   const bytesAt = kernels.decodeDelta(scratch.place(source, 0, deltaEnd), deltaEnd, lengthsAt, count);
   if (bytesAt < 0) return -1;
   if (kernels.addLengths(lengthsAt, count, source.length - bytesAt, offsetsAt) === 0) return -1;
-  scratch.take(offsetsAt, offsets, 0, count + 1);
+  scratch.copyOut(offsetsAt, offsets, 0, count + 1);
   return bytesAt;
 }

@@ -25,12 +25,12 @@ export function selectCodes(
   const outAt = scratch.target(out, first, outBytes);
   const codesAt = scratch.place(codes, from, to) - from * codes.BYTES_PER_ELEMENT;
   if (codes instanceof Uint8Array) {
-    const wantedAt = scratch.clear(wantedBytes8);
+    const wantedAt = scratch.reserveZeros(wantedBytes8);
     scratch.view(wantedAt, wantedBytes8).set(wanted.subarray(0, wantedBytes8));
     kernelsOver(scratch).selectCodes8(codesAt, wantedAt, from, to, outAt - first);
   } else {
     const wantedAt = scratch.place(wanted, 0, wanted.length);
     kernelsOver(scratch).selectCodes16(codesAt, wantedAt, from, to, outAt - first);
   }
-  scratch.take(outAt, out, first, outBytes);
+  scratch.copyOut(outAt, out, first, outBytes);
 }

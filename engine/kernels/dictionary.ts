@@ -28,9 +28,9 @@ export function numberBytes(
   const end = offsets[count]!;
   const bits = tableBits(entriesMax);
   const scratch = openScratch(end - start + count * 6 + 4 + entriesMax * 4 + 2 ** bits * 8);
-  const codesAt = scratch.room(count * 2);
-  const firstRowsAt = scratch.room(entriesMax * 4);
-  const tableAt = scratch.room(2 ** bits * 8);
+  const codesAt = scratch.reserve(count * 2);
+  const firstRowsAt = scratch.reserve(entriesMax * 4);
+  const tableAt = scratch.reserve(2 ** bits * 8);
   const offsetsAt = scratch.place(offsets, 0, count + 1);
   const bytesAt = scratch.place(bytes, start, end) - start;
   const kernels = kernelsOver(scratch);
@@ -45,8 +45,8 @@ export function numberBytes(
     bits,
   );
   if (distinct < 0) return -1;
-  scratch.take(codesAt, codes, 0, count);
-  scratch.take(firstRowsAt, firstRows, 0, distinct);
+  scratch.copyOut(codesAt, codes, 0, count);
+  scratch.copyOut(firstRowsAt, firstRows, 0, distinct);
   return distinct;
 }
 
@@ -61,9 +61,9 @@ export function numberWords(
   const bits = tableBits(entriesMax);
   const scratch = openScratch(count * 10 + entriesMax * 4 + 2 ** bits * 4);
   const valuesAt = scratch.place(halves, 0, count * 2);
-  const codesAt = scratch.room(count * 2);
-  const firstRowsAt = scratch.room(entriesMax * 4);
-  const tableAt = scratch.room(2 ** bits * 4);
+  const codesAt = scratch.reserve(count * 2);
+  const firstRowsAt = scratch.reserve(entriesMax * 4);
+  const tableAt = scratch.reserve(2 ** bits * 4);
   const distinct = kernelsOver(scratch).numberWords(
     valuesAt,
     count,
@@ -74,7 +74,7 @@ export function numberWords(
     bits,
   );
   if (distinct < 0) return -1;
-  scratch.take(codesAt, codes, 0, count);
-  scratch.take(firstRowsAt, firstRows, 0, distinct);
+  scratch.copyOut(codesAt, codes, 0, count);
+  scratch.copyOut(firstRowsAt, firstRows, 0, distinct);
   return distinct;
 }

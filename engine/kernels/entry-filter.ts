@@ -63,7 +63,7 @@ export function addEntries(
   // The bits are read as well as written: where they don't lie in the memory, a copy goes in and comes back.
   const bitmapAt = scratch.place(bitmap, 0, bitmap.length);
   kernelsOver(scratch).addEntries(bytesAt, offsetsAt, entries, shift, bitmapAt);
-  scratch.take(bitmapAt, bitmap, 0, bitmap.length);
+  scratch.copyOut(bitmapAt, bitmap, 0, bitmap.length);
 }
 
 /** Whether a string of this hash may be among those that were added: false only when it is not. */

@@ -50,17 +50,17 @@ export function addGrams(
   const sourceAt = isHeld
     ? scratch.place(bytes, start, start + length)
     : scratch.copy(bytes, start, start + length);
-  const bytesAt = isHeld ? scratch.room(length) : sourceAt;
+  const bytesAt = isHeld ? scratch.reserve(length) : sourceAt;
   const offsetsAt = scratch.place(offsets, from, to + 1);
   const gramsAt = scratch.copy(grams, 0, grams.length);
   const trigramsAt = scratch.copy(trigrams, 0, trigrams.length);
-  const mapAt = scratch.clear(2 ** trigramBits);
+  const mapAt = scratch.reserveZeros(2 ** trigramBits);
   kernels.foldAscii(sourceAt, length, bytesAt);
   // Offsets stay as they are: the address that they count from is that of the text they belong to.
   kernels.addGrams(bytesAt - start, offsetsAt, to - from, gramBytes, 32 - gramBits, gramsAt, mapAt);
   kernels.addMap(mapAt, trigramBits, trigramsAt);
-  scratch.take(gramsAt, grams, 0, grams.length);
-  scratch.take(trigramsAt, trigrams, 0, trigrams.length);
+  scratch.copyOut(gramsAt, grams, 0, grams.length);
+  scratch.copyOut(trigramsAt, trigrams, 0, trigrams.length);
 }
 
 /** Bits of the grams of `gramBytes` bytes (3 for trigrams) in a folded needle, in their order. */
@@ -95,6 +95,6 @@ export function halveBitmap(bitmap: Int32Array, half: Int32Array): number {
   const bitmapAt = scratch.place(bitmap, 0, bitmap.length);
   const halfAt = scratch.target(half, 0, half.length);
   const ones = kernelsOver(scratch).halveBitmap(bitmapAt, bitmap.byteLength, halfAt);
-  scratch.take(halfAt, half, 0, half.length);
+  scratch.copyOut(halfAt, half, 0, half.length);
   return ones;
 }

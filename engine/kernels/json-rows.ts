@@ -276,7 +276,7 @@ export function writeJsonRows(
     if (isOutputThere) {
       next += writePlacedRows(placed, output, output.bytes.byteOffset);
     } else {
-      const outputAt = scratch.room(room);
+      const outputAt = scratch.reserve(room);
       const lines: JsonOutput = { bytes: scratch.view(outputAt, room), at: 0 };
       next += writePlacedRows(placed, lines, outputAt);
       output.bytes.set(lines.bytes.subarray(0, lines.at), output.at);

@@ -21,8 +21,8 @@ export function lz4Compress(source: Uint8Array, target: Uint8Array): number {
   const scratch = openScratch(scratchBytes(source, length) + scratchBytes(target, bytesMax) + tableBytes);
   const targetAt = scratch.target(target, 0, bytesMax);
   const sourceAt = scratch.place(source, 0, length);
-  const written = kernelsOver(scratch).lz4Compress(sourceAt, length, targetAt, scratch.room(tableBytes));
-  scratch.take(targetAt, target, 0, written);
+  const written = kernelsOver(scratch).lz4Compress(sourceAt, length, targetAt, scratch.reserve(tableBytes));
+  scratch.copyOut(targetAt, target, 0, written);
   return written;
 }
 
@@ -35,6 +35,6 @@ export function lz4Decompress(source: Uint8Array, target: Uint8Array, length: nu
   const targetAt = scratch.target(target, 0, length);
   const sourceAt = scratch.place(source, 0, source.length);
   const written = kernelsOver(scratch).lz4Decompress(sourceAt, source.length, targetAt, length);
-  if (written > 0) scratch.take(targetAt, target, 0, written);
+  if (written > 0) scratch.copyOut(targetAt, target, 0, written);
   return written;
 }

@@ -22,7 +22,7 @@ export function encodePlainStrings(
   const bytesAt = scratch.place(bytes, start, end) - start;
   const targetAt = scratch.target(target, 0, writtenBytes);
   const written = kernelsOver(scratch).encodePlain(bytesAt, offsetsAt, rows, targetAt);
-  scratch.take(targetAt, target, 0, written);
+  scratch.copyOut(targetAt, target, 0, written);
   return written;
 }
 
@@ -45,7 +45,7 @@ export function decodePlainStrings(
   const offsetsAt = scratch.target(offsets, 0, count + 1);
   const written = kernelsOver(scratch).decodePlain(sourceAt, source.length, count, bytesAt, offsetsAt);
   if (written < 0) return -1;
-  scratch.take(bytesAt, bytes, 0, written);
-  scratch.take(offsetsAt, offsets, 0, count + 1);
+  scratch.copyOut(bytesAt, bytes, 0, written);
+  scratch.copyOut(offsetsAt, offsets, 0, count + 1);
   return written;
 }

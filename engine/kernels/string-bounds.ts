@@ -17,7 +17,7 @@ export function boundRows(bytes: Uint8Array, offsets: Uint32Array, rows: number)
   const scratch = openScratch(scratchBytes(bytes, end - start) + scratchBytes(offsets, rows + 1) + 8);
   const bytesAt = scratch.place(bytes, start, end) - start;
   const offsetsAt = scratch.place(offsets, 0, rows + 1);
-  const foundAt = scratch.room(8);
+  const foundAt = scratch.reserve(8);
   kernelsOver(scratch).boundRows(bytesAt, offsetsAt, rows, foundAt);
   const { buffer, byteOffset } = scratch.view(foundAt, 8);
   const [minRow, maxRow] = new Uint32Array(buffer, byteOffset, 2);

@@ -159,7 +159,7 @@ function select(
     offsetsAt: scratch.place(offsets, from, to + 1) - from * 4,
     needleAt: scratch.place(needle.planes, 0, needle.planes.length),
   });
-  scratch.take(outAt, out, first, outBytes);
+  scratch.copyOut(outAt, out, first, outBytes);
 }
 
 /**

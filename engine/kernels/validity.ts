@@ -2,21 +2,7 @@
  * Definition levels of a flat optional column (https://parquet.apache.org/docs/file-format/nulls/): one bit a row in
  * Parquet's RLE/bit-packing hybrid, which our bitmaps (least significant bit first, 1 = present) already are.
  */
-
-/** Number of ones in the first `rows` bits. */
-export function countOnes(bits: Uint8Array, rows: number): number {
-  let ones = 0;
-  const whole = rows >> 3;
-  for (let i = 0; i < whole; i++) ones += onesOfByte[bits[i]!]!;
-  if ((rows & 7) !== 0) ones += onesOfByte[bits[whole]! & ((1 << (rows & 7)) - 1)]!;
-  return ones;
-}
-
-const onesOfByte = Uint8Array.from({ length: 256 }, (_, byte) => {
-  let ones = 0;
-  for (let rest = byte; rest > 0; rest >>= 1) ones += rest & 1;
-  return ones;
-});
+import { countRange, setRange } from './bitmap.js';
 
 /** Number of runs of equal bits in the first `rows` bits. */
 export function countRuns(bits: Uint8Array, rows: number): number {
@@ -98,7 +84,7 @@ export function decodeLevels(
     if (length === 0) return -1;
     if (header % 2 === 0) {
       if (at >= end || length > rows - row || source[at]! > 1) return -1;
-      if (source[at++] === 1) setBits(bits, row, row + length);
+      if (source[at++] === 1) setRange(bits, row, row + length);
       row += length;
       continue;
     }
@@ -109,18 +95,5 @@ export function decodeLevels(
     row += length * 8;
   }
   if ((rows & 7) !== 0) bits[rows >> 3]! &= (1 << (rows & 7)) - 1;
-  return at === end ? countOnes(bits, rows) : -1;
-}
-
-function setBits(bits: Uint8Array, from: number, to: number): void {
-  while (from < to && (from & 7) !== 0) {
-    bits[from >> 3]! |= 1 << (from & 7);
-    from++;
-  }
-  const wholeEnd = to & ~7;
-  if (from < wholeEnd) {
-    bits.fill(255, from >> 3, wholeEnd >> 3);
-    from = wholeEnd;
-  }
-  for (; from < to; from++) bits[from >> 3]! |= 1 << (from & 7);
+  return at === end ? countRange(bits, 0, rows) : -1;
 }

@@ -19,10 +19,10 @@ export function hashStrings(bytes: Uint8Array, offsets: Uint32Array, count: numb
     const scratch = openScratch(sizeBytes + (to - from) * 8);
     const bytesAt = scratch.place(bytes, start, offsets[to]!);
     const offsetsAt = scratch.place(offsets, from, to + 1);
-    const hashesAt = scratch.room((to - from) * 8);
+    const hashesAt = scratch.reserve((to - from) * 8);
     // Offsets count from the text they belong to, of which the slice is a part.
     kernelsOver(scratch).hashStrings(bytesAt - start, offsetsAt, to - from, hashesAt);
-    scratch.take(hashesAt, hashes, 2 * from, 2 * (to - from));
+    scratch.copyOut(hashesAt, hashes, 2 * from, 2 * (to - from));
     from = to;
   }
   return hashes;
@@ -41,9 +41,9 @@ export function hashIntegers(values: BigInt64Array, count: number): Uint32Array 
   const hashes = new Uint32Array(2 * count);
   const scratch = openScratch(scratchBytes(values, count) + count * 8);
   const valuesAt = scratch.place(values, 0, count);
-  const hashesAt = scratch.room(count * 8);
+  const hashesAt = scratch.reserve(count * 8);
   kernelsOver(scratch).hashIntegers(valuesAt, count, hashesAt);
-  scratch.take(hashesAt, hashes, 0, 2 * count);
+  scratch.copyOut(hashesAt, hashes, 0, 2 * count);
   return hashes;
 }
 
@@ -52,7 +52,7 @@ export function distinctHashes(hashes: Uint32Array): number {
   const bitmap = new Int32Array(2 ** (markBits - 5));
   const scratch = openScratch(hashes.byteLength + bitmap.byteLength);
   const hashesAt = scratch.place(hashes, 0, hashes.length);
-  const bitmapAt = scratch.clear(bitmap.byteLength);
+  const bitmapAt = scratch.reserveZeros(bitmap.byteLength);
   const kernels = kernelsOver(scratch);
   kernels.markHashes(hashesAt, hashes.length / 2, markBits, bitmapAt);
   const marked = kernels.countRange(bitmapAt, 0, 2 ** markBits);
@@ -74,5 +74,5 @@ function addHashes(kernel: 'addToBlocks' | 'addToSketch', hashes: Uint32Array, b
   const hashesAt = scratch.place(hashes, 0, hashes.length);
   const blocksAt = scratch.copy(blocks, 0, blocks.length);
   kernelsOver(scratch)[kernel](hashesAt, hashes.length / 2, blocksAt, blocks.length / filterBlockBytes);
-  scratch.take(blocksAt, blocks, 0, blocks.length);
+  scratch.copyOut(blocksAt, blocks, 0, blocks.length);
 }

@@ -33,7 +33,7 @@ export function addStripes(lanes: Uint32Array, bytes: Uint8Array): void {
     const lanesAt = scratch.copy(lanes, 0, lanes.length);
     const pieceAt = scratch.place(bytes, from, to);
     kernelsOver(scratch).xxh64Stripes(lanesAt, pieceAt, Math.floor((to - from) / stripeBytes));
-    scratch.take(lanesAt, lanes, 0, lanes.length);
+    scratch.copyOut(lanesAt, lanes, 0, lanes.length);
   }
 }
 

@@ -1,8 +1,8 @@
 import { assert } from '../terms/assert.js';
 
-/** Buffers begin at multiples of this, since vectors and words are read fastest from there, … */
+/** Buffers begin at multiples of this: vectors and words are read fastest from there. */
 export const alignmentBytes = 64;
-/** … and kernels read and write in vectors, up to this much behind the end of a buffer. */
+/** Kernels read and write whole vectors, and so touch up to this many bytes behind the end of a buffer. */
 export const slackBytes = 64;
 
 /** A size rounded up so that what follows is aligned. */

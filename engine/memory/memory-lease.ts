@@ -6,9 +6,8 @@ import { sharedMemory, type MemoryRange, type SharedMemory } from './shared-memo
 let leasedBytes = 0;
 
 /**
- * A range of this thread's shared memory that is the holder's until it is freed: to be read and written where it lies by every
- * thread that is told its place. Such memory is used again and again, while arrays that move between threads are new each time
- * and have the garbage collector run for them.
+ * A range of this thread's shared memory. Its holder frees it; until then every thread that knows its place reads and writes it where it
+ * lies. Such memory is reused, while arrays that move between threads are new each time and give the garbage collector work.
  */
 export class MemoryLease {
   #sizeBytes: number;
@@ -62,8 +61,7 @@ export function leasedMemoryBytes(): number {
 }
 
 /**
- * A range of `sizeBytes` with any content, at an address that suits kernels and followed by slack. Null where there is no such memory, or
- * `leasedBytesMax` would be exceeded: every caller then works on the heap.
+ * A range of `sizeBytes` with any content, at an address that suits kernels and followed by slack. Null where there is no such memory, Null where
  */
 export function leaseMemory(sizeBytes: number): MemoryLease | null {
   const memory = sharedMemory();

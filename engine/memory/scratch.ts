@@ -39,11 +39,11 @@ export abstract class Scratch {
   }
 
   /** The address of a new buffer, of any content. */
-  abstract room(sizeBytes: number): number;
+  abstract reserve(sizeBytes: number): number;
 
   /** The address of a new buffer of zeros. */
-  clear(sizeBytes: number): number {
-    const at = this.room(sizeBytes);
+  reserveZeros(sizeBytes: number): number {
+    const at = this.reserve(sizeBytes);
     this.view(at, sizeBytes).fill(0);
     return at;
   }
@@ -58,19 +58,19 @@ export abstract class Scratch {
   copy(source: TypedArray, from: number, to: number): number {
     const width = source.BYTES_PER_ELEMENT;
     const sizeBytes = (to - from) * width;
-    const at = this.room(sizeBytes);
+    const at = this.reserve(sizeBytes);
     this.view(at, sizeBytes).set(new Uint8Array(source.buffer, source.byteOffset + from * width, sizeBytes));
     return at;
   }
 
-  /** The address that a kernel writes `count` elements to, which `take` then has at `target` from its element `to` on. */
+  /** The address that a kernel writes `count` elements to, which `copyOut` then copies to `target` from its element `to` on. */
   target(target: TypedArray, to: number, count: number): number {
     const width = target.BYTES_PER_ELEMENT;
-    return this.shared.holds(target) ? target.byteOffset + to * width : this.room(count * width);
+    return this.shared.holds(target) ? target.byteOffset + to * width : this.reserve(count * width);
   }
 
   /** Copies the `count` elements at `address` to `target` from its element `to` on, unless they lie there. */
-  take(address: number, target: TypedArray, to: number, count: number): void {
+  copyOut(address: number, target: TypedArray, to: number, count: number): void {
     const width = target.BYTES_PER_ELEMENT;
     if (address === target.byteOffset + to * width && this.shared.holds(target)) return;
     new Uint8Array(target.buffer, target.byteOffset + to * width, count * width).set(
@@ -111,7 +111,7 @@ class RangeScratch extends Scratch {
   keep(sizeBytes: number, callBytes: number): Uint8Array | null {
     assert(this.#kept === 0, 'one buffer is kept at a time');
     if (!this.open(keptBytes(sizeBytes, callBytes))) return null;
-    const at = this.room(sizeBytes);
+    const at = this.reserve(sizeBytes);
     this.#kept = this.#at - this.#base;
     return this.view(at, sizeBytes);
   }
@@ -120,7 +120,7 @@ class RangeScratch extends Scratch {
     this.#kept = 0;
   }
 
-  override room(sizeBytes: number): number {
+  override reserve(sizeBytes: number): number {
     const at = this.#at;
     this.#at = at + bufferBytes(sizeBytes);
     assert(this.#at <= this.#end, 'the buffers of a call fit the scratch memory');
@@ -162,7 +162,7 @@ class SpareScratch extends Scratch {
     return this;
   }
 
-  override room(sizeBytes: number): number {
+  override reserve(sizeBytes: number): number {
     const address = this.shared.allocate(bufferBytes(sizeBytes));
     if (address === null)
       throw new LogstrataError(

@@ -153,8 +153,8 @@ export function foreignMemory({ memory, memoryId }: MemoryRange): SharedMemory {
 }
 
 /**
- * Calls `use` while the kernels of this thread work on a foreign memory, with the scratch that its owner has lent. What does
- * not fit there is copied to a spare memory of this thread.
+ * Has the kernels of this thread work on a foreign memory while `use` runs, with the scratch that the memory's owner has lent. A call
+ * that the scratch is too small for runs in the spare memory of this thread.
  */
 export function workingOn<T>(memory: SharedMemory, scratch: ScratchPlace, use: () => T): T {
   const before = own;

@@ -13,7 +13,7 @@ export interface KernelMemory {
   grow(pages: number): number;
 }
 
-/** What is used of the WebAssembly JavaScript API: its types come with the browser's, which Node has no use for. */
+/** The parts of the WebAssembly JavaScript API that are used. TypeScript has its types only among the browser's. */
 interface WebAssemblyApi {
   readonly Memory: new (bounds: { initial: number; maximum: number; shared: boolean }) => KernelMemory;
   readonly Module: new (bytes: Uint8Array) => object;

@@ -2,13 +2,13 @@ import { type BytesColumn, halvesOf, numberColumn, type PlainColumn } from '../c
 import { takeColumn } from '../columns/take.js';
 import { listRange } from '../kernels/bitmap.js';
 import { gatherWords } from '../kernels/spread.js';
-import { countOnes } from '../kernels/validity.js';
+import { countRange } from '../kernels/bitmap.js';
 
 /** The column with its nulls left out: what a page stores. `validity` is null and `length` the number of present rows. */
 export function presentValues(column: PlainColumn): PlainColumn {
   const bits = column.validity;
   if (bits === null) return column;
-  const present = countOnes(bits, column.length);
+  const present = countRange(bits, 0, column.length);
   if (present === column.length) return { ...column, validity: null };
   if (column.kind === 'bytes') return presentStrings(column, bits, present);
   const halves = new Int32Array(present * 2);

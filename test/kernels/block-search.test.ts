@@ -26,7 +26,7 @@ function verdictOf(
   let upTo = 0;
   for (let i = 0; ; i++) {
     upTo = Math.min(block.length, upTo + pieces[Math.min(i, pieces.length - 1)]!);
-    const verdict = search.take(upTo);
+    const verdict = search.search(upTo);
     if (verdict !== 'none' || upTo === block.length) return verdict;
   }
 }

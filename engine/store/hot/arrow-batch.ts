@@ -23,8 +23,7 @@ import {
   unfinishedSeal,
 } from './sealed-message.js';
 import { heap, type Arena } from '../../memory/arena.js';
-import { bitmapBytes } from '../../kernels/bitmap.js';
-import { countOnes } from '../../kernels/validity.js';
+import { bitmapBytes, countRange } from '../../kernels/bitmap.js';
 
 /** Name of the column of positions, which comes before the fields in files. */
 export const cursorColumnName = '_cursor';
@@ -104,7 +103,9 @@ class BodyLayout {
   sizeBytes = 0;
 
   node(rows: number, validity: Validity): void {
-    this.nodes.push(new this.arrow.FieldNode(rows, validity === null ? 0 : rows - countOnes(validity, rows)));
+    this.nodes.push(
+      new this.arrow.FieldNode(rows, validity === null ? 0 : rows - countRange(validity, 0, rows)),
+    );
     const bitmap = validity?.subarray(0, (rows + 7) >> 3);
     if (bitmap === undefined) this.buffer(0, () => {});
     else this.bytes(bitmap);

@@ -65,7 +65,7 @@ function searchChunk(
       bodyAt = page.bodyAt;
       search = new BlockSearch(bytes.subarray(bodyAt), page.length, needles, room);
     }
-    if (search!.take(done - bodyAt) !== 'none') return { mayHold: true, bytesRead: done };
+    if (search!.search(done - bodyAt) !== 'none') return { mayHold: true, bytesRead: done };
   }
   return { mayHold: search === null || checksum !== chunk.checksum, bytesRead: done };
 }
