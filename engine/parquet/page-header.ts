@@ -1,6 +1,6 @@
 import { crc32 } from '../kernels/crc32.js';
-import { encoding, FormatError, pageType } from './format.js';
-import { ThriftReader } from './thrift-reader.js';
+import { encoding, pageType } from './format.js';
+import { readThrift } from './thrift-reader.js';
 import { i32, type ThriftStruct, writeThrift } from './thrift-writer.js';
 
 export interface DictionaryPageHeader {
@@ -75,58 +75,34 @@ export function readPageHeader(
   at: number,
   end = bytes.length,
 ): { header: PageHeader; bodyAt: number } {
-  const reader = new ThriftReader(bytes, at);
-  let type = -1;
-  let bodyBytes = -1;
-  let uncompressedBytes = -1;
-  let checksum = 0;
-  const fields = new Map<string, number>();
-  reader.readStruct((field) => {
-    if (field.id === 1) type = reader.size(field);
-    else if (field.id === 2) uncompressedBytes = reader.size(field);
-    else if (field.id === 3) bodyBytes = reader.size(field);
-    else if (field.id === 4) checksum = reader.integer(field) >>> 0;
-    else if (field.id === 7 || field.id === 8) readNumbers(reader, `${field.id}.`, fields);
-    else reader.skip(field);
-  });
-  const bodyAt = reader.at;
-  if (bodyBytes < 0 || bodyBytes > end - bodyAt)
-    throw new FormatError(`a page of ${bodyBytes} bytes does not fit`, at);
-  if (uncompressedBytes < 0) throw new FormatError('a page without its uncompressed size', at);
-  const number = (key: string): number => {
-    const value = fields.get(key);
-    if (value === undefined) throw new FormatError(`a page header without field ${key}`, at);
-    return value;
+  const { fields, end: bodyAt } = readThrift(bytes, at);
+  const type = fields.size(1);
+  const sizes = {
+    bytes: fields.size(3),
+    uncompressedBytes: fields.size(2),
+    checksum: fields.integer(4) >>> 0,
   };
+  if (sizes.bytes > end - bodyAt) fields.fail(`a page of ${sizes.bytes} bytes does not fit`);
   if (type === pageType.dictionary) {
-    return {
-      header: { kind: 'dictionary', bytes: bodyBytes, uncompressedBytes, checksum, entries: number('7.1') },
-      bodyAt,
-    };
+    return { header: { kind: 'dictionary', ...sizes, entries: fields.struct(7).size(1) }, bodyAt };
   }
   if (type !== pageType.dataV2)
-    throw new FormatError(`a page of type ${type}, expected a dictionary or version 2 data page`, at);
+    fields.fail(`a page of type ${type}, expected a dictionary or version 2 data page`);
+  const data = fields.struct(8);
   const header: DataPageHeader = {
     kind: 'data',
-    bytes: bodyBytes,
-    uncompressedBytes,
-    checksum,
-    rows: number('8.1'),
-    nullCount: number('8.2'),
-    encoding: number('8.4'),
-    levelBytes: number('8.5'),
-    compressed: fields.get('8.7') !== 0,
+    ...sizes,
+    rows: data.size(1),
+    nullCount: data.size(2),
+    encoding: data.size(4),
+    levelBytes: data.size(5),
+    compressed: data.bool(7),
   };
-  if (header.nullCount > header.rows || header.levelBytes > Math.min(bodyBytes, uncompressedBytes)) {
-    throw new FormatError('a page header that contradicts itself', at);
+  if (
+    header.nullCount > header.rows ||
+    header.levelBytes > Math.min(header.bytes, header.uncompressedBytes)
+  ) {
+    fields.fail('a page header that contradicts itself');
   }
   return { header, bodyAt };
-}
-
-function readNumbers(reader: ThriftReader, prefix: string, fields: Map<string, number>): void {
-  reader.readStruct((field) => {
-    if (field.type === 1 || field.type === 2) fields.set(prefix + field.id, reader.bool(field) ? 1 : 0);
-    else if (field.type === 5) fields.set(prefix + field.id, reader.size(field));
-    else reader.skip(field);
-  });
 }

@@ -4,145 +4,161 @@ import { thriftType } from './thrift-writer.js';
 /** Deeper nesting than any structure of Parquet has; keeps hostile bytes from exhausting the stack. */
 const depthMax = 32;
 
-/** What follows in a structure: a field's id and type. A boolean's value is its type. */
-export interface ThriftField {
-  readonly id: number;
-  readonly type: number;
+/** No structure of Parquet has as many fields. */
+const idMax = 63;
+
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+type ThriftValue = number | boolean | Uint8Array | ThriftFields | readonly ThriftValue[];
+
+/**
+ * Reads the structure in the Thrift compact protocol that begins at `at`. Every step is bounded by the bytes. Throws `FormatError`, as
+ * the methods of what it gives do.
+ */
+export function readThrift(
+  bytes: Uint8Array,
+  at = 0,
+): { readonly fields: ThriftFields; readonly end: number } {
+  const parser = new Parser(bytes, at);
+  const fields = parser.struct(0);
+  return { fields, end: parser.at };
 }
 
-/** Reads structures in the Thrift compact protocol. Every step is bounded by the bytes; errors are `FormatError`s. */
-export class ThriftReader {
-  #at: number;
+/** The fields of a structure by their ids. A field is asked for as the type that it must have. */
+export class ThriftFields {
+  /** @param at where the structure begins, for errors */
+  constructor(
+    private readonly values: readonly (ThriftValue | undefined)[],
+    private readonly at: number,
+  ) {}
+
+  /** An integer that a double holds exactly. */
+  integer(id: number): number {
+    const value = this.values[id];
+    return typeof value === 'number' && Number.isSafeInteger(value) ? value : this.#failAt(id, 'an integer');
+  }
+
+  /** An integer that counts or places something: never negative. Without `absent` the field must be there. */
+  size(id: number, absent?: number): number {
+    if (absent !== undefined && this.values[id] === undefined) return absent;
+    const value = this.integer(id);
+    return value < 0 ? this.#failAt(id, 'no negative number') : value;
+  }
+
+  bool(id: number): boolean {
+    const value = this.values[id];
+    return typeof value === 'boolean' ? value : this.#failAt(id, 'a boolean');
+  }
+
+  /** Null where the field is not there. */
+  binary(id: number): Uint8Array | null {
+    const value = this.values[id] ?? null;
+    return value === null || value instanceof Uint8Array ? value : this.#failAt(id, 'a string');
+  }
+
+  text(id: number): string {
+    try {
+      return decoder.decode(this.binary(id) ?? undefined);
+    } catch {
+      return this.fail('a name that is not UTF-8');
+    }
+  }
+
+  struct(id: number): ThriftFields {
+    const value = this.values[id];
+    return value instanceof ThriftFields ? value : this.#failAt(id, 'a structure');
+  }
+
+  /** The elements of a list of structures; none where the field is not there. */
+  structs(id: number): readonly ThriftFields[] {
+    const list = this.#list(id);
+    return list.every((value) => value instanceof ThriftFields) ? list : this.#failAt(id, 'structures');
+  }
+
+  integers(id: number): readonly number[] {
+    const list = this.#list(id);
+    return list.every((value) => typeof value === 'number') ? list : this.#failAt(id, 'integers');
+  }
+
+  fail(message: string): never {
+    throw new FormatError(message, this.at);
+  }
+
+  #list(id: number): readonly ThriftValue[] {
+    const value = this.values[id] ?? [];
+    return isList(value) ? value : this.#failAt(id, 'a list');
+  }
+
+  #failAt(id: number, expected: string): never {
+    return this.fail(`field ${id} is not there, or is not ${expected}`);
+  }
+}
+
+function isList(value: ThriftValue): value is readonly ThriftValue[] {
+  return Array.isArray(value);
+}
+
+class Parser {
   readonly #bytes: Uint8Array;
-
-  constructor(bytes: Uint8Array, at = 0) {
-    this.#bytes = bytes;
-    this.#at = at;
-  }
-
   /** Offset of the next byte. */
-  get at(): number {
-    return this.#at;
+  at: number;
+
+  constructor(bytes: Uint8Array, at: number) {
+    this.#bytes = bytes;
+    this.at = at;
   }
 
-  /** Calls `onField` for each field of the structure that begins here. `onField` reads or skips the value. */
-  readStruct(onField: (field: ThriftField) => void): void {
+  struct(depth: number): ThriftFields {
+    if (depth > depthMax) this.#fail('structures are nested too deeply');
+    const start = this.at;
+    const values: (ThriftValue | undefined)[] = [];
     let id = 0;
     for (;;) {
       const header = this.#byte();
       const type = header & 15;
-      if (type === thriftType.stop) return;
-      const delta = header >>> 4;
-      id = delta === 0 ? this.#integer() : id + delta;
-      onField({ id, type });
+      if (type === thriftType.stop) return new ThriftFields(values, start);
+      id = header >>> 4 === 0 ? this.#integer() : id + (header >>> 4);
+      const isBoolean = type === thriftType.true || type === thriftType.false;
+      const value = isBoolean ? type === thriftType.true : this.#value(type, depth);
+      if (id > 0 && id <= idMax) values[id] = value;
     }
   }
 
-  /** An integer field that a double holds exactly. */
-  integer(field: ThriftField): number {
-    const isInteger =
-      field.type === thriftType.i32 || field.type === thriftType.i64 || field.type === thriftType.i16;
-    if (!isInteger) this.fail(`field ${field.id} has type ${field.type}, expected an integer`);
-    return this.#integer();
-  }
-
-  /** An integer field that counts or places something: never negative. */
-  size(field: ThriftField): number {
-    const value = this.integer(field);
-    if (value < 0) this.fail(`field ${field.id} is ${value}, expected no negative number`);
-    return value;
-  }
-
-  bool(field: ThriftField): boolean {
-    if (field.type !== thriftType.true && field.type !== thriftType.false) {
-      this.fail(`field ${field.id} has type ${field.type}, expected a boolean`);
-    }
-    return field.type === thriftType.true;
-  }
-
-  binary(field: ThriftField): Uint8Array {
-    this.expect(field, thriftType.binary);
-    return this.binaryElement();
-  }
-
-  binaryElement(): Uint8Array {
-    const length = this.#varint();
-    if (length > this.#bytes.length - this.#at) this.fail(`a string of ${length} bytes does not fit`);
-    this.#at += length;
-    return this.#bytes.subarray(this.#at - length, this.#at);
-  }
-
-  integerElement(): number {
-    return this.#integer();
-  }
-
-  /** Reads a list's header and returns its length; the elements follow. */
-  list(field: ThriftField, elementType: number): number {
-    this.expect(field, thriftType.list);
-    const header = this.#byte();
-    if ((header & 15) !== elementType) this.fail(`a list of type ${header & 15}, expected ${elementType}`);
-    return this.#listLength(header);
-  }
-
-  expect(field: ThriftField, type: number): void {
-    if (field.type !== type) this.fail(`field ${field.id} has type ${field.type}, expected ${type}`);
-  }
-
-  /** Passes over the value of a field that is not known. */
-  skip(field: ThriftField): void {
-    this.#skipValue(field.type, 0);
-  }
-
-  fail(message: string): never {
-    throw new FormatError(message, this.#at);
-  }
-
-  #skipValue(type: number, depth: number): void {
-    if (depth > depthMax) this.fail('structures are nested too deeply');
+  #value(type: number, depth: number): ThriftValue {
     switch (type) {
       case thriftType.true:
       case thriftType.false:
-        return;
+        // A boolean in a list takes a byte; as a field it is its own type.
+        return this.#byte() === thriftType.true;
       case thriftType.byte:
-        this.#byte();
-        return;
+        return this.#byte();
       case thriftType.i16:
       case thriftType.i32:
       case thriftType.i64:
-        while (this.#byte() >= 128);
-        return;
+        return this.#integer();
       case thriftType.double:
-        for (let i = 0; i < 8; i++) this.#byte();
-        return;
+        return this.#take(8);
       case thriftType.binary:
-        this.binaryElement();
-        return;
+        return this.#take(this.#varint());
       case thriftType.list:
-      case thriftType.set: {
-        const header = this.#byte();
-        const length = this.#listLength(header);
-        for (let i = 0; i < length; i++) this.#skipElement(header & 15, depth + 1);
-        return;
-      }
+      case thriftType.set:
+        return this.#list(depth + 1);
       case thriftType.struct:
-        this.readStruct((field) => this.#skipValue(field.type, depth + 1));
-        return;
+        return this.struct(depth + 1);
       default:
-        this.fail(`unknown type ${type}`);
+        return this.#fail(`unknown type ${type}`);
     }
   }
 
-  #skipElement(type: number, depth: number): void {
-    // A boolean in a list takes a byte; as a field it is its own type.
-    if (type === thriftType.true || type === thriftType.false) this.#byte();
-    else this.#skipValue(type, depth);
-  }
-
-  #listLength(header: number): number {
+  #list(depth: number): ThriftValue[] {
+    if (depth > depthMax) this.#fail('lists are nested too deeply');
+    const header = this.#byte();
     const length = header >>> 4 === 15 ? this.#varint() : header >>> 4;
     // Each element takes at least a byte, so a longer list can't be there.
-    if (length > this.#bytes.length - this.#at) this.fail(`a list of ${length} elements does not fit`);
-    return length;
+    if (length > this.#bytes.length - this.at) this.#fail(`a list of ${length} elements does not fit`);
+    const values: ThriftValue[] = [];
+    for (let i = 0; i < length; i++) values.push(this.#value(header & 15, depth));
+    return values;
   }
 
   #integer(): number {
@@ -150,20 +166,33 @@ export class ThriftReader {
     return zigzag % 2 === 0 ? zigzag / 2 : -(zigzag + 1) / 2;
   }
 
+  /** Not exact above 2^53: those who ask for an integer refuse it. */
   #varint(): number {
-    let value = 0;
-    let factor = 1;
+    let value = this.#byte();
+    if (value < 128) return value;
+    value &= 127;
+    let factor = 128;
     for (;;) {
       const byte = this.#byte();
       value += (byte & 127) * factor;
-      if (value > Number.MAX_SAFE_INTEGER) this.fail('an integer is too large');
       if (byte < 128) return value;
       factor *= 128;
+      if (factor > 2 ** 70) this.#fail('an integer is too long');
     }
   }
 
+  #take(length: number): Uint8Array {
+    if (length > this.#bytes.length - this.at) this.#fail(`a string of ${length} bytes does not fit`);
+    this.at += length;
+    return this.#bytes.subarray(this.at - length, this.at);
+  }
+
   #byte(): number {
-    if (this.#at >= this.#bytes.length) this.fail('the bytes end within a structure');
-    return this.#bytes[this.#at++]!;
+    if (this.at >= this.#bytes.length) this.#fail('the bytes end within a structure');
+    return this.#bytes[this.at++]!;
+  }
+
+  #fail(message: string): never {
+    throw new FormatError(message, this.at);
   }
 }
