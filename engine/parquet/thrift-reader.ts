@@ -4,6 +4,8 @@ import { thriftType } from './thrift-writer.js';
 /** Deeper nesting than any structure of Parquet has; keeps hostile bytes from exhausting the stack. */
 const depthMax = 32;
 
+/** Room for the fields of most structures. */
+const fieldsUsual = 14;
 /** No structure of Parquet has as many fields. */
 const idMax = 63;
 
@@ -111,7 +113,7 @@ class Parser {
   struct(depth: number): ThriftFields {
     if (depth > depthMax) this.#fail('structures are nested too deeply');
     const start = this.at;
-    const values: (ThriftValue | undefined)[] = [];
+    const values = new Array<ThriftValue | undefined>(fieldsUsual);
     let id = 0;
     for (;;) {
       const header = this.#byte();
@@ -163,6 +165,7 @@ class Parser {
 
   #integer(): number {
     const zigzag = this.#varint();
+    if (zigzag <= 0x7fff_ffff) return (zigzag >>> 1) ^ -(zigzag & 1);
     return zigzag % 2 === 0 ? zigzag / 2 : -(zigzag + 1) / 2;
   }
 
@@ -171,14 +174,12 @@ class Parser {
     let value = this.#byte();
     if (value < 128) return value;
     value &= 127;
-    let factor = 128;
-    for (;;) {
+    for (let factor = 128; factor <= 2 ** 63; factor *= 128) {
       const byte = this.#byte();
       value += (byte & 127) * factor;
       if (byte < 128) return value;
-      factor *= 128;
-      if (factor > 2 ** 70) this.#fail('an integer is too long');
     }
+    return this.#fail('an integer is too long');
   }
 
   #take(length: number): Uint8Array {
@@ -188,8 +189,8 @@ class Parser {
   }
 
   #byte(): number {
-    if (this.at >= this.#bytes.length) this.#fail('the bytes end within a structure');
-    return this.#bytes[this.at++]!;
+    const byte = this.#bytes[this.at++];
+    return byte ?? this.#fail('the bytes end within a structure');
   }
 
   #fail(message: string): never {
