@@ -74,7 +74,7 @@ export async function openAtKnownEnd(
 }
 
 /** A source that nothing has been read of but its head. */
-export type OpenedSource = Omit<PositionedSource, 'known'>;
+type OpenedSource = Omit<PositionedSource, 'known'>;
 
 /** Opens a source and looks at its head. Throws `SourceError`. */
 export async function openFromStart(path: string): Promise<OpenedSource> {

@@ -1,8 +1,7 @@
 import { constants, type Stats } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
-import { FileSource, PeekedSource, StreamSource, type ByteSource } from './byte-source.js';
+import { FileSource, PeekedSource, type ByteSource } from './byte-source.js';
 import { GzipSource } from './gzip-source.js';
 import { describeSystemError, SourceError } from './source-error.js';
 import { ZstdSource } from './zstd-source.js';
@@ -196,9 +195,4 @@ function requireRegularFile(stats: Stats, path: string): void {
   const what = stats.isDirectory() ? `a folder; name its files: ${join(path, '*')}` : 'not a regular file';
   const hint = stats.isDirectory() ? '' : '; pipe it in: … | logstrata load AGENT -';
   throw new SourceError('invalid', `${path} is ${what}${hint}`, { path });
-}
-
-/** The content of a stream such as standard input, decompressed where it is compressed. */
-export function openStream(input: Readable, path: string): Promise<Content> {
-  return contentOf(new StreamSource(path, input));
 }

@@ -1,14 +1,8 @@
-import { sha256 } from '../../sources/content-hash.js';
-import { ContentReader } from '../../sources/content-reader.js';
-import {
-  candidatesOf,
-  headBytesMax,
-  openFromStart,
-  type OpenedSource,
-} from '../../sources/source-identity.js';
+import type { ContentReader } from '../../sources/content-reader.js';
+import { openAtKnownEnd, openFromStart } from '../../sources/source-identity.js';
 import { LineFramer, type Frame } from '../../lines/line-framing.js';
 import type { RecordEnds } from '../../lines/record-ends.js';
-import { SourceReader } from '../../sources/source-reader.js';
+import type { SourceReader } from '../../sources/source-reader.js';
 import type { Checkpoint } from '../../../engine/index.js';
 import { beginning, positionOf, type SourcePosition } from './source-position.js';
 
@@ -28,12 +22,9 @@ export class CompressedSource {
 
   /** The first bytes of the content. Throws `SourceError`. */
   static async head(path: string): Promise<Uint8Array> {
-    const reader = await SourceReader.open(path);
-    try {
-      return await new ContentReader(reader.content).head(headBytesMax);
-    } finally {
-      await reader.close();
-    }
+    const { reader, head } = await openFromStart(path);
+    await reader.close();
+    return head;
   }
 
   /** Opens it behind the longest of the checkpoints whose content it has. Throws `SourceError`. */
@@ -42,29 +33,13 @@ export class CompressedSource {
     checkpoints: readonly Checkpoint[],
     ends: RecordEnds,
   ): Promise<CompressedSource> {
-    let known: Checkpoint | null = null;
-    const first = await openFromStart(path);
-    try {
-      const before = candidatesOf(checkpoints, first.head);
-      for (const candidate of before) {
-        if ((await first.content.skipTo(candidate.offset, () => {})) < candidate.offset) break;
-        if (matches(candidate, first.content)) known = candidate;
-      }
-      if (first.content.offset === (known?.offset ?? 0))
-        return new CompressedSource(...parts(first, known, ends));
-    } catch (error) {
-      await first.reader.close();
-      throw error;
-    }
-    await first.reader.close();
-    const again = await openFromStart(path);
-    try {
-      await again.content.skipTo(known?.offset ?? 0, () => {});
-      return new CompressedSource(...parts(again, known, ends));
-    } catch (error) {
-      await again.reader.close();
-      throw error;
-    }
+    const { reader, content, head, known } = await openAtKnownEnd(path, checkpoints, () => {});
+    const position =
+      known === null
+        ? { ...beginning, unseenTo: Infinity }
+        : positionOf(known, head, content.tail(), Infinity);
+    const framer = new LineFramer(content, content.offset, false, ends);
+    return new CompressedSource(reader, content, framer, position, known);
   }
 
   /** Length of the file, as it is compressed. */
@@ -90,18 +65,4 @@ export class CompressedSource {
   close(): Promise<void> {
     return this.reader.close();
   }
-}
-
-function parts(
-  { reader, content, head }: OpenedSource,
-  known: Checkpoint | null,
-  ends: RecordEnds,
-): [SourceReader, ContentReader, LineFramer, SourcePosition, Checkpoint | null] {
-  const position =
-    known === null ? { ...beginning, unseenTo: Infinity } : positionOf(known, head, content.tail(), Infinity);
-  return [reader, content, new LineFramer(content, content.offset, false, ends), position, known];
-}
-
-function matches({ tailHash }: Checkpoint, content: ContentReader): boolean {
-  return tailHash === sha256(content.tail());
 }

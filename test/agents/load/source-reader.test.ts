@@ -5,8 +5,8 @@ import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ContentReader } from '../../../agents/sources/content-reader.js';
-import type { ByteSource } from '../../../agents/sources/byte-source.js';
-import { openStream, SourceReader } from '../../../agents/sources/source-reader.js';
+import { StreamSource, type ByteSource } from '../../../agents/sources/byte-source.js';
+import { contentOf, SourceReader } from '../../../agents/sources/source-reader.js';
 import { gzip, skippableFrame, zstd } from './compressed.js';
 import { temporaryFolder } from './temporary.js';
 
@@ -272,7 +272,7 @@ describe('a stream', () => {
             pieces.push(bytes.subarray(at, at + length));
             at += length;
           }
-          const { content: source } = await openStream(Readable.from(pieces), '-');
+          const { content: source } = await contentOf(new StreamSource('-', Readable.from(pieces)));
           expect((await readAll(source)).equals(content)).toBe(true);
           await source.close();
         },
@@ -284,7 +284,7 @@ describe('a stream', () => {
   test('that is slow is told apart by its first byte', async () => {
     const input = new Readable({ read() {} });
     input.push('x');
-    const { content, compression } = await openStream(input, '-');
+    const { content, compression } = await contentOf(new StreamSource('-', input));
     expect(compression).toBe('none');
     expect(Buffer.from((await content.next())!).toString()).toBe('x');
     const waiting = content.next();
@@ -301,7 +301,7 @@ describe('a stream', () => {
         throw new Error('the pipe broke');
       })(),
     );
-    const { content } = await openStream(input, '-');
+    const { content } = await contentOf(new StreamSource('-', input));
     await expect(readAll(content)).rejects.toMatchObject({
       code: 'io',
       offset: 5,
