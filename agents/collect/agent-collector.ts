@@ -159,7 +159,7 @@ export class AgentCollector {
         .opened(file)
         ?.status()
         .catch(() => null);
-      if (status?.links === 0) this.remember(file.inode);
+      if (status?.links === 0) this.rememberRemoved(file.inode);
       log.info(
         { agent: this.name, file: file.path, lag: lagBytes(file.state) },
         'a log is no longer under its name',
@@ -212,7 +212,7 @@ export class AgentCollector {
       const isFull = await this.gather(frame);
       if (frame.lines.length > 0) await commitFrame(this.target, frame);
       const isBusy = await this.rotate();
-      await this.letGo();
+      await this.forgetGoneFiles();
       if (isFull || isBusy) return 'more';
       if (this.unseen.size === 0) await this.goneSources.forget(this.folder.byInode);
       return frame.lines.length > 0 ? 'done' : 'idle';
@@ -346,9 +346,9 @@ export class AgentCollector {
           const gathered =
             content.kind === 'packed'
               ? await gatherPacked(file, content, frame)
-              : await this.readOn(file, frame, scratch, nowMs, ready.length === 1);
+              : await this.readPlain(file, frame, scratch, nowMs, ready.length === 1);
           const hasTaken = frame.lines.slice(linesBefore).some((lines) => lines.file === file);
-          if (gathered === 'replaced') this.startAnew(file, frame);
+          if (gathered === 'replaced') this.noteReplaced(file, frame);
           const hasGrown = hasTaken && content.kind === 'follow';
           const mayHaveMore = gathered !== 'end';
           file.observe({ kind: 'turned', mayHaveMore, hasGrown, nowMs });
@@ -370,7 +370,7 @@ export class AgentCollector {
     return isFull;
   }
 
-  private readOn(
+  private readPlain(
     file: FollowedFile,
     frame: LineFrame,
     scratch: Uint8Array,
@@ -384,7 +384,7 @@ export class AgentCollector {
   }
 
   /** The content that was read is no longer there: it was cut off, or the file is another one under the same number. */
-  private startAnew(file: FollowedFile, frame: LineFrame): void {
+  private noteReplaced(file: FollowedFile, frame: LineFrame): void {
     // What was read of it just now is stored first; then it is found out again.
     if (frame.lines.some((lines) => lines.file === file)) return;
     this.truncations.count(file);
@@ -404,7 +404,7 @@ export class AgentCollector {
   }
 
   /** Lets go of files that have no name and nothing more to give. */
-  private async letGo(): Promise<void> {
+  private async forgetGoneFiles(): Promise<void> {
     const { now, handles, tailTimeoutMs, log } = this.options;
     for (const file of this.files) {
       const { state } = file;
@@ -417,7 +417,7 @@ export class AgentCollector {
         if (quietMs < tailTimeoutMs || (hasRest && state.mayHaveMore)) continue;
         const { links } = await handle.status().catch(() => ({ links: 0 }));
         if (quietMs < Math.max(tailTimeoutMs, links === 0 ? removedQuietMs : renamedQuietMs)) continue;
-        if (links === 0) this.remember(file.inode);
+        if (links === 0) this.rememberRemoved(file.inode);
       } else if (unread > 0) {
         log.warn({ agent: this.name, file: file.path, unread }, 'a log went before all of it was read');
       }
@@ -433,7 +433,7 @@ export class AgentCollector {
     await file.closed();
   }
 
-  private remember(inode: string): void {
+  private rememberRemoved(inode: string): void {
     this.removed.add(inode);
     if (this.removed.size > rememberedMax) this.removed.delete(this.removed.values().next().value!);
   }

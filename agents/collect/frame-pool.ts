@@ -1,6 +1,6 @@
 import { LineFrame } from './line-frame.js';
 
-/** The frames of all collectors of a process: agents whose turn it is wait for one, so that memory is bounded. */
+/** The frames of all collectors of a process. There are few of them, which bounds the memory; a collector waits until one is free. */
 export class FramePool {
   private readonly spare: LineFrame[] = [];
   private readonly waiting: ((frame: LineFrame) => void)[] = [];

@@ -19,7 +19,7 @@ export class Silence {
     return silentMs >= this.tailTimeoutMs && this.isPutAside(file);
   }
 
-  /** How long it is until the last lines of some file are taken for a whole record; infinite where there are none. */
+  /** Time until the last lines of some file are taken for a whole record, in milliseconds; Infinity where no file has such lines. */
   dueInMs(nowMs: number): number {
     let dueMs = Infinity;
     if (this.ends.timeoutMs === null) return dueMs;
@@ -34,7 +34,7 @@ export class Silence {
     return timeoutMs - silentMs;
   }
 
-  /** Nobody is to write to the file any more, as far as names tell: it has none, or that of a generation. */
+  /** Whether the names say that no program writes to the file any more: it has no name, or the name of a rotated generation. */
   isPutAside(file: FollowedFile): boolean {
     if (file.gone) return true;
     if (!file.rotated) return false;

@@ -55,7 +55,7 @@ export const netCounters = [
 
 export type NetCounter = (typeof netCounters)[number];
 
-/** A figure that takes longer, as of a network file system whose server is gone, is not to be had this time. */
+/** A figure that takes longer is null in this record, as that of a network file system whose server is gone. */
 const patienceMs = 5000;
 
 /** Sectors of `/sys/block/<device>/stat` have this size, whatever those of the device have (kernel: Documentation/block/stat.rst). */

@@ -1,4 +1,4 @@
-/** A name, and the number of what holds it: names of different holders are different, also if they are spelled alike. */
+/** The name of a key, and the number of the object that it stands in. Keys of different objects are different keys, also if their names are the same. */
 export interface HeldName {
   readonly name: string;
   readonly parent: number;

@@ -46,7 +46,7 @@ export class ParsedLine {
   hasReplaced = false;
   /** Sequences that became U+FFFD in texts that were asked for; for the asker to reset. */
   replacedInTexts = 0;
-  /** What the templates of the line may still do; for who fills the line to begin. */
+  /** The work that the line's templates may still do. The code that fills the line calls its `begin`. */
   readonly templateWork = new TemplateWork();
 
   constructor(fields: number) {

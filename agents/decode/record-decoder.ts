@@ -202,7 +202,7 @@ class LineDecoder implements TextDecoder {
           at = reached;
           continue;
         }
-        // Memory that is not to be had now may be there for the next lines.
+        // There may be memory for the kernels again when the next lines are decoded.
         if (!columnar.usable) columnar = null;
       }
       const lineFeed = lines.indexOf(0x0a, at);

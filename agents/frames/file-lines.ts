@@ -19,7 +19,7 @@ import { stopFlagOf, type SignalFlag } from '../decode/stop-flag.js';
 import type { Written } from '../times/written.js';
 
 /** A frame of a file on its way to a decoder. */
-export interface Lines {
+export interface FileFrame {
   /** The lines are bytes[0, end). The bytes move to a thread and come back, unless they are lent. */
   readonly bytes: Uint8Array;
   readonly lent: MemoryLease | null;
@@ -29,11 +29,11 @@ export interface Lines {
 }
 
 /** Takes what becomes of a file's lines, in their order. */
-export interface LinesConsumer {
+export interface FrameConsumer {
   /** Takes lines that became no record; `lines.bytes` holds them. */
-  reject(lines: Lines, rejected: RejectedPlaces): Promise<void>;
+  reject(lines: FileFrame, rejected: RejectedPlaces): Promise<void>;
   /** Takes the records of a frame, one batch after another, the last one with `isLast`. The memory of the batch is the consumer's. */
-  take(lines: Lines, decoded: DecodedBatch, isLast: boolean): Promise<void>;
+  take(lines: FileFrame, decoded: DecodedBatch, isLast: boolean): Promise<void>;
   /** A frame has been read. */
   hasRead(): void;
 }
@@ -77,7 +77,7 @@ export class FileLines {
   constructor(
     private readonly source: Pick<PositionedSource, 'reader' | 'content' | 'known' | 'part'>,
     private readonly options: FileLinesOptions,
-    private readonly consumer: LinesConsumer,
+    private readonly consumer: FrameConsumer,
   ) {
     const { known, content, reader } = source;
     const { workers, decode } = options;
@@ -154,7 +154,7 @@ export class FileLines {
     );
   }
 
-  private linesOf({ kind, bytes, end, offset: base }: Frame): Lines {
+  private linesOf({ kind, bytes, end, offset: base }: Frame): FileFrame {
     if (this.workers === null || kind === 'long') return { bytes, lent: null, end, base };
     // What goes to a thread is gone from here; the framer still needs a tail, which it keeps or not.
     if (kind === 'tail') return { bytes: bytes.slice(0, end), lent: null, end, base };
@@ -162,12 +162,12 @@ export class FileLines {
     return { bytes, lent: this.buffers.leaseOf(bytes), end, base };
   }
 
-  private decode({ bytes, lent }: Lines, ranges: readonly LineRange[]): Promise<DecodedBatch> {
+  private decode({ bytes, lent }: FileFrame, ranges: readonly LineRange[]): Promise<DecodedBatch> {
     return decodeLines(this.workers, { settings: this.settings, ranges }, bytes, lent);
   }
 
   /** Hands on what became of lines, and decodes those that one batch had no room for. */
-  private async take(lines: Lines, ranges: readonly LineRange[], first: DecodedBatch): Promise<void> {
+  private async take(lines: FileFrame, ranges: readonly LineRange[], first: DecodedBatch): Promise<void> {
     let left = ranges;
     for (let decoded = first; ;) {
       const { bytes, batch, years } = decoded;

@@ -1,11 +1,11 @@
 import { leaseMemory, type MemoryLease } from '../../engine/index.js';
 
-/** The buffers that lines are read to: used again and again, at most as many as are under way. */
+/** Buffers that lines are read into. A buffer that is given back is used again. */
 export class FrameBuffers {
   private readonly spare: Uint8Array[] = [];
   private readonly leases = new Map<Uint8Array, MemoryLease>();
 
-  /** @param lent whether threads are to see them where they lie, as far as there is memory for that */
+  /** @param lent whether the buffers should lie in memory that threads see, as long as there is some */
   constructor(
     private readonly sizeBytes: number,
     private readonly lent: boolean,
@@ -31,7 +31,7 @@ export class FrameBuffers {
     if (bytes.length === this.sizeBytes) this.spare.push(bytes);
   }
 
-  /** Frees what threads see. None may still work on it. */
+  /** Frees the memory that threads see. No thread may still work on it. */
   close(): void {
     for (const lease of this.leases.values()) lease.free();
     this.leases.clear();

@@ -15,11 +15,11 @@ export interface DecodedBatch extends Omit<DecodedLines, 'bytes' | 'packed'> {
   readonly batch: LoadBatch | null;
 }
 
-/** What kernels want beside the lines: with less they take fewer lines at a time. */
+/** Working memory of the kernels. With less of it they take fewer lines at a time. */
 const scratchBytes = 8 * 1024 * 1024;
 const scratchFieldBytes = 256 * 1024;
 const scratchBytesMax = 64 * 1024 * 1024;
-/** Columns take hardly more than the text they were in, but are built in arrays that grow; what does not fit goes to the heap. */
+/** Memory for the records: columns take hardly more than their text, but their arrays grow in steps. What does not fit goes to the heap. */
 const recordsShare = 2.5;
 const numbersBytes = 1024 * 1024;
 
@@ -30,8 +30,8 @@ interface JobMemory {
   readonly records: MemoryLease;
 }
 
-/** Null where there is not enough. */
-function lend(text: MemoryLease, textBytes: number, fields: number): JobMemory | null {
+/** Leases the memory of one job; null where there is not enough. */
+function leaseJobMemory(text: MemoryLease, textBytes: number, fields: number): JobMemory | null {
   const scratch = leaseMemory(Math.min(scratchBytesMax, scratchBytes + fields * scratchFieldBytes));
   const records = leaseMemory(Math.ceil(textBytes * recordsShare) + numbersBytes);
   if (scratch !== null && records !== null) {
@@ -57,7 +57,9 @@ export async function decodeLines(
   const end = ranges.at(-1)?.end ?? 0;
   const textBytes = end - (ranges[0]?.start ?? 0);
   const shared =
-    pool === null || lent === null ? null : lend(lent, textBytes, settings.definition.schema.fields.length);
+    pool === null || lent === null
+      ? null
+      : leaseJobMemory(lent, textBytes, settings.definition.schema.fields.length);
   if (shared === null) {
     // Lent memory can't move, so that a copy does.
     const own = pool === null || lent === null ? bytes : bytes.slice(0, end);
@@ -80,7 +82,7 @@ export async function decodeLines(
   }
 }
 
-/** The records, which hold on to `lent` where they are there. */
+/** The records as a batch. Where they lie in `lent`, the batch takes that lease over; else it is freed. */
 function batchOf({ packed }: Pick<DecodedLines, 'packed'>, lent?: MemoryLease): LoadBatch | null {
   if (typeof packed === 'number' && lent !== undefined) {
     lent.shrink(packed);

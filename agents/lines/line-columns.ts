@@ -15,7 +15,7 @@ export type ColumnPlan =
   /** Never null: what the line lacks is empty. */
   | { readonly kind: 'pieces'; readonly pieces: readonly StringPiece[] };
 
-/** Values of one column, for each line that was taken; rows of the others hold anything. */
+/** Values of one column, a row for each line. Rows of lines that were not taken hold any value. */
 export type LinesColumn =
   | { readonly kind: 'int' | 'float'; readonly halves: Int32Array; presence: Uint8Array | null }
   | {
@@ -39,7 +39,7 @@ const timeFormats = { rfc3339: 0, common: 1, unix: 2 } as const;
 
 /** Text that is worked on at once, so that it stays in a core's cache from one kernel to the next. */
 const windowBytesMax = 512 * 1024;
-/** Less is not worth the preparation. */
+/** A smaller window takes longer to prepare than it saves. */
 const windowBytesMin = 32 * 1024;
 /** Bytes of spans, of which a line has one for each field, and lines of a batch however few fields they have. */
 const spansBytesMax = 4 * 1024 * 1024;

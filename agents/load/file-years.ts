@@ -2,7 +2,7 @@ import { makeSchema, type WorkerPool } from '../../engine/index.js';
 import { decodeSettings, type DecodeSettings } from '../frames/decode-task.js';
 import type { FieldDefinition } from '../definition/definition.js';
 import { yearSource } from '../decode/field-writer.js';
-import { FileLines, type Lines, type LinesConsumer } from '../frames/file-lines.js';
+import { FileLines, type FileFrame, type FrameConsumer } from '../frames/file-lines.js';
 import type { DecodedBatch } from '../frames/lent-decoding.js';
 import { reopenAt, type PositionedSource } from '../sources/source-identity.js';
 import { isUndated, lacksYear } from '../times/timestamp.js';
@@ -53,7 +53,7 @@ export async function fileWritten(
 }
 
 /** Decodes nothing of a file but its undated times, and counts its years. */
-class FileYears implements LinesConsumer {
+class FileYears implements FrameConsumer {
   private readonly places: Place[] = [];
   private running: readonly YearPlace[];
 
@@ -89,7 +89,7 @@ class FileYears implements LinesConsumer {
     return Promise.resolve();
   }
 
-  take({ base }: Lines, { batch, years }: DecodedBatch, isLast: boolean): Promise<void> {
+  take({ base }: FileFrame, { batch, years }: DecodedBatch, isLast: boolean): Promise<void> {
     batch?.lease?.free();
     if (!isLast) return Promise.resolve();
     this.places.push({ offset: base, years: this.running });

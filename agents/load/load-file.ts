@@ -14,7 +14,7 @@ import { sha256 } from '../sources/content-hash.js';
 import { decodeSettings } from '../frames/decode-task.js';
 import type { AgentDefinition } from '../definition/definition.js';
 import { fileCaptures } from '../patterns/file-captures.js';
-import { FileLines, type Lines, type LinesConsumer } from '../frames/file-lines.js';
+import { FileLines, type FileFrame, type FrameConsumer } from '../frames/file-lines.js';
 import { fileWritten } from './file-years.js';
 import type { DecodedBatch } from '../frames/lent-decoding.js';
 import { toRejectedLines, type RejectedPlaces } from '../frames/rejected-lines.js';
@@ -140,7 +140,7 @@ export async function readPartInto(
   requireContentOf(until, source);
 }
 
-class FileReading implements LinesConsumer {
+class FileReading implements FrameConsumer {
   private lastTimeMs: number | null;
   private endsInLine = false;
   /** What its rejected lines may still take. */
@@ -214,7 +214,7 @@ class FileReading implements LinesConsumer {
     this.progress('reading', content.bytesTaken);
   }
 
-  async reject({ bytes, base }: Lines, rejected: RejectedPlaces): Promise<void> {
+  async reject({ bytes, base }: FileFrame, rejected: RejectedPlaces): Promise<void> {
     const { job, settings } = this;
     const session = await job.session();
     const writtenMs = (offset: number): number => latestOf(this.writtenAt(offset));
@@ -228,7 +228,7 @@ class FileReading implements LinesConsumer {
     job.tally.rejected += rejected.reasons.length;
   }
 
-  async take(_lines: Lines, { batch, unreadableValues, replacedBytes }: DecodedBatch): Promise<void> {
+  async take(_lines: FileFrame, { batch, unreadableValues, replacedBytes }: DecodedBatch): Promise<void> {
     const { tally } = this.job;
     tally.unreadableValues += unreadableValues;
     tally.replacedBytes += replacedBytes;
@@ -261,7 +261,7 @@ class FileReading implements LinesConsumer {
     };
   }
 
-  /** What is needed to read the same once more, and to know that it is the same. */
+  /** Where the file was read from and to: with it the same lines can be read again, and recognised as the same. */
   private part({ continues: _, tailHash: _tail, inode: _inode, ...until }: Checkpoint): LoadedPart {
     const { known, reader } = this.source;
     return { from: withoutContinues(known), until, writtenMs: Math.floor(reader.modifiedMs) };
@@ -288,8 +288,8 @@ export async function abandon(session: LoadSession | undefined): Promise<void> {
   }
 }
 
-/** An abort of the caller's signal, as the engine's own kind of error. */
-export function asCancellation(error: unknown, signal: AbortSignal | undefined): unknown {
+/** The error `cancelled` in place of the reason of an aborted signal; any other error as it is. */
+export function cancellationOf(error: unknown, signal: AbortSignal | undefined): unknown {
   if (signal?.aborted !== true || error !== signal.reason) return error;
   return new LogstrataError('cancelled', 'the load was cancelled', { cause: error });
 }

@@ -72,7 +72,10 @@ export class LoadJournal {
     this.onEvent?.({ kind: 'end', index, report });
   }
 
-  /** The sums. `mergedBytesOnDisk` are those of segments with records of several files, `stopped` is what ended the load early. */
+  /**
+   * The reports of all files, added up. `mergedBytesOnDisk` is the size of segments that hold records of several files; `stopped` is the
+   * error that ended the load early, null for none.
+   */
   summary(mergedBytesOnDisk: number, stopped: LogstrataError | null): LoadSummary {
     const seconds = (performance.now() - this.startedMs) / 1000;
     return summarize(this.reports, seconds, mergedBytesOnDisk, stopped);

@@ -12,7 +12,7 @@ import { decodeLines } from '../frames/lent-decoding.js';
 import { rangesLeft, type DecodedRange, type LineRange } from '../frames/line-range.js';
 import { isPartOfLine } from '../frames/rejected-lines.js';
 import { fileCaptures } from '../patterns/file-captures.js';
-import { abandon, asCancellation, type ReadSettings } from './load-file.js';
+import { abandon, cancellationOf, type ReadSettings } from './load-file.js';
 import { LoadJournal, type JournalItem } from './load-journal.js';
 import type { LoadEvent, LoadSummary } from './load-report.js';
 import { streamName } from './load-stream.js';
@@ -97,7 +97,7 @@ class RejectedLoad {
       );
       this.journal.report(item, 'loaded', null, bytesOnDisk);
     } catch (error) {
-      const failure = asCancellation(error, signal);
+      const failure = cancellationOf(error, signal);
       if (!isLogstrataError(failure)) throw failure;
       if (!ownFailures.includes(failure.code)) this.stopped = failure;
       this.journal.report(item, failure.code === 'cancelled' ? 'not_stored' : 'failed', failure);

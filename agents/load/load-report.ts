@@ -81,7 +81,7 @@ export interface LoadProgress {
   readonly rejected: number;
 }
 
-/** Sums up; `stopped` is what ended the load early. */
+/** Adds up the reports of all files. `stopped` is the error that ended the load early; null for none. */
 export function summarize(
   files: readonly FileReport[],
   seconds: number,

@@ -8,7 +8,7 @@ import {
 } from '../../engine/index.js';
 import {
   abandon,
-  asCancellation,
+  cancellationOf,
   readFileInto,
   type FileTally,
   type ReadFile,
@@ -46,7 +46,7 @@ export async function loadFiles(options: LoadFilesOptions): Promise<LoadSummary>
 }
 
 /** A unit whose session begins with the first thing to store. */
-class Unit {
+class LoadUnit {
   private begun: Promise<LoadSession> | undefined;
 
   constructor(private readonly options: LoadFilesOptions) {}
@@ -67,7 +67,7 @@ class Unit {
 }
 
 /** One file on its way. */
-interface Item extends JournalItem {
+interface FileInLoad extends JournalItem {
   read: ReadFile | null;
 }
 
@@ -90,8 +90,8 @@ class FilesLoad {
     return this.journal.summary(0, this.stopped);
   }
 
-  private async loadOne(item: Item): Promise<void> {
-    const unit = new Unit(this.options);
+  private async loadOne(item: FileInLoad): Promise<void> {
+    const unit = new LoadUnit(this.options);
     try {
       await this.restoreLost(item);
       const before = await this.options.store.checkpoints();
@@ -113,8 +113,8 @@ class FilesLoad {
   }
 
   async merged(): Promise<LoadSummary> {
-    const unit = new Unit(this.options);
-    const items: Item[] = [];
+    const unit = new LoadUnit(this.options);
+    const items: FileInLoad[] = [];
     try {
       const before = await this.options.store.checkpoints();
       const known = new Map(before.map((checkpoint) => [checkpointKey(checkpoint), checkpoint]));
@@ -138,7 +138,7 @@ class FilesLoad {
     }
   }
 
-  private async commitMerged(items: readonly Item[], unit: Unit): Promise<number> {
+  private async commitMerged(items: readonly FileInLoad[], unit: LoadUnit): Promise<number> {
     const filled = items.filter(({ read }) => read?.outcome === 'new');
     const bytesOnDisk = filled.length === 0 ? 0 : await this.commit(filled, unit);
     if (filled.length === 0) await unit.abort();
@@ -149,7 +149,7 @@ class FilesLoad {
     return bytesOnDisk;
   }
 
-  private reportMergedFailure(items: readonly Item[], failure: LogstrataError): void {
+  private reportMergedFailure(items: readonly FileInLoad[], failure: LogstrataError): void {
     const atFault =
       failure instanceof SourceError ? items.findLast(({ path }) => path === failure.path) : items.at(-1);
     if (!(failure instanceof SourceError)) this.stopped = failure;
@@ -160,13 +160,13 @@ class FilesLoad {
     }
   }
 
-  private start(index: number): Item {
+  private start(index: number): FileInLoad {
     const item = this.journal.item(this.options.files[index]!, index, this.stopped === null);
     return { ...item, read: null };
   }
 
   /** Files that are stored once more are stored as a whole: nothing is looked for that was lost of them. */
-  private async restoreLost(item: Item): Promise<void> {
+  private async restoreLost(item: FileInLoad): Promise<void> {
     if (this.options.again === true) return;
     this.options.signal?.throwIfAborted();
     await this.lost.restore(item.path, item.tally, (tally, phase, fraction) =>
@@ -174,7 +174,7 @@ class FilesLoad {
     );
   }
 
-  private async read(item: Item, unit: Unit, checkpoints: readonly Checkpoint[]): Promise<void> {
+  private async read(item: FileInLoad, unit: LoadUnit, checkpoints: readonly Checkpoint[]): Promise<void> {
     this.options.signal?.throwIfAborted();
     item.read = await readFileInto(this.options, {
       path: item.path,
@@ -186,7 +186,7 @@ class FilesLoad {
     });
   }
 
-  private async commit(items: readonly Item[], unit: Unit): Promise<number> {
+  private async commit(items: readonly FileInLoad[], unit: LoadUnit): Promise<number> {
     const session = await unit.session();
     this.options.signal?.throwIfAborted();
     const sum = (value: (tally: FileTally) => number): number =>
@@ -210,7 +210,7 @@ class FilesLoad {
   }
 
   /** Another process may have stored the same lines while we read them: then ours would be there twice. */
-  private async requireStillNew(items: readonly Item[], before: readonly Checkpoint[]): Promise<void> {
+  private async requireStillNew(items: readonly FileInLoad[], before: readonly Checkpoint[]): Promise<void> {
     if (this.options.again === true) return;
     const now = await this.options.store.checkpoints();
     const places = new Set(before.map(checkpointPlace));
@@ -229,7 +229,7 @@ class FilesLoad {
   }
 
   private failure(error: unknown): LogstrataError {
-    const failure = asCancellation(error, this.options.signal);
+    const failure = cancellationOf(error, this.options.signal);
     if (!isLogstrataError(failure)) throw failure;
     return failure;
   }

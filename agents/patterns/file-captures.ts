@@ -13,7 +13,7 @@ export function fileCaptures(namePattern: string, path: string): Map<string, str
   return capturesOf(RE2JS.compile(namePattern), path);
 }
 
-/** As `fileCaptures`, for who has many names. */
+/** As `fileCaptures`, with a compiled pattern: for callers that read many names. */
 export function capturesOf(pattern: RE2JS, path: string): Map<string, string> {
   const groups = Object.keys(pattern.namedGroups());
   const captures = new Map<string, string>();

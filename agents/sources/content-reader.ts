@@ -36,7 +36,7 @@ export class ContentReader {
     return this.source.path;
   }
 
-  /** Content offset up to which was hashed. */
+  /** Content offset behind the last byte that was hashed. */
   get offset(): number {
     return this.position;
   }
@@ -64,7 +64,7 @@ export class ContentReader {
     return this.position;
   }
 
-  /** Has the content end at `offset`, which is not behind it yet. What was given must have been hashed. */
+  /** Lets the content end at `offset`, which must not be passed yet. All content that was given out must have been hashed. */
   endAt(offset: number): void {
     this.left = offset - this.position;
   }
@@ -79,7 +79,7 @@ export class ContentReader {
     return given;
   }
 
-  /** As `next`, to where it is wanted; undefined where the source can't read so. */
+  /** As `next`, but into the caller's memory; undefined where the source can't do that. */
   get nextInto(): ByteSource['nextInto'] {
     const inner = this.source.nextInto;
     if (inner === undefined) return undefined;

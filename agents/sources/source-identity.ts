@@ -4,7 +4,7 @@ import { ContentReader } from './content-reader.js';
 import { SourceError } from './source-error.js';
 import { SourceReader } from './source-reader.js';
 
-/** Bytes at the beginning of the content by which a source is looked up; what a longer head would add, the content hash does. */
+/** A source is looked up by so many bytes at the beginning of its content. The content hash tells sources apart that share them. */
 export const headBytesMax = 1024;
 
 /** A source that stands where its archived content ends. */
@@ -15,7 +15,7 @@ export interface PositionedSource {
   readonly head: Uint8Array;
   /** What is stored of it already; null for a source that is new. */
   readonly known: Checkpoint | null;
-  /** Where it is to end, whatever follows there, and when what stands before that was written at the latest; else at its own end. */
+  /** Where reading ends before the end of the file, and when the content before that was written at the latest. */
   readonly part?: { readonly offset: number; readonly writtenMs: number };
 }
 

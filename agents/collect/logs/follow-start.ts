@@ -1,6 +1,6 @@
 import { type AgentStore, BatchBuilder, type Checkpoint, checkpointKey } from '../../../engine/index.js';
 
-/** The checkpoint that says since when an agent is followed: that of no content. */
+/** Names the checkpoint that says since when an agent is followed. It is the only one without content. */
 const firstStartHash = 'followed';
 
 /** The checkpoint that says since when the agent is followed; its `lastTimeMs` is that time. */

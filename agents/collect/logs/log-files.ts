@@ -117,7 +117,7 @@ export const realLogFiles: LogFiles = {
       watcher.on('close', onEnd);
       return watcher;
     } catch {
-      // No more watches are to be had (ENOSPC, EMFILE), or there is no such folder: then it is looked at now and then.
+      // The system gives no more watches (ENOSPC, EMFILE), or the folder is not there: the caller looks at it now and then instead.
       return null;
     }
   },
