@@ -44,10 +44,10 @@ function hashOf(at: usize, length: usize): u64 {
     hash = rotl<u64>(hash ^ round(0, load<u64>(at)), 27) * prime1 + prime4;
   }
   if (at + 4 <= end) {
-    hash = rotl<u64>(hash ^ ((<u64>load<u32>(at)) * prime1), 23) * prime2 + prime3;
+    hash = rotl<u64>(hash ^ (<u64>load<u32>(at) * prime1), 23) * prime2 + prime3;
     at += 4;
   }
-  for (; at < end; at++) hash = rotl<u64>(hash ^ ((<u64>load<u8>(at)) * prime5), 11) * prime1;
+  for (; at < end; at++) hash = rotl<u64>(hash ^ (<u64>load<u8>(at) * prime5), 11) * prime1;
   return avalanche(hash);
 }
 
@@ -71,18 +71,22 @@ export function hashIntegers(values: usize, count: u32, hashes: usize): void {
   }
 }
 
+function setBit(bitmap: usize, bit: u32): void {
+  const at = bitmap + ((bit >>> 5) << 2);
+  store<u32>(at, load<u32>(at) | ((<u32>1) << (bit & 31)));
+}
+
 /** Sets the bit of each hash, by its low bits, in a bitmap of 2^bits bits. */
 export function markHashes(hashes: usize, count: u32, bits: u32, bitmap: usize): void {
   const mask: u32 = ((<u32>1) << bits) - 1;
   for (const end = hashes + ((<usize>count) << 3); hashes < end; hashes += 8) {
     const bit = load<u32>(hashes) & mask;
-    const at = bitmap + (bit >>> 3);
-    store<u8>(at, load<u8>(at) | ((<u8>1) << (<u8>(bit & 7))));
+    setBit(bitmap, bit);
   }
 }
 
 function blockAt(blocks: usize, blockCount: u32, hashes: usize): usize {
-  return blocks + (<usize>(((<u64>load<u32>(hashes, 4)) * blockCount) >> 32)) * 32;
+  return blocks + <usize>((<u64>load<u32>(hashes, 4) * blockCount) >> 32) * 32;
 }
 
 function setWord(block: usize, key: u32, salt: u32): void {
@@ -103,11 +107,6 @@ export function addToBlocks(hashes: usize, count: u32, blocks: usize, blockCount
     setWord(block + 24, key, 0x9efc4947);
     setWord(block + 28, key, 0x5c6bfb31);
   }
-}
-
-function setBit(block: usize, bit: u32): void {
-  const at = block + (bit >>> 3);
-  store<u8>(at, load<u8>(at) | ((<u8>1) << (<u8>(bit & 7))));
 }
 
 /** Adds hashes to a sketch: a Bloom filter of 32-byte blocks that takes three bits a hash. */
