@@ -107,8 +107,8 @@ export class BatchBuilder {
   }
 
   /**
-   * As `finish`, but the next batch is built in the same arrays: this one is valid until `use` is done, and nothing may be built
-   * meanwhile.
+   * Calls `use` with the ended rows as a batch, which is valid until `use` is done: then the next batch is built in the same arrays.
+   * Nothing may be built meanwhile.
    */
   async lend<T>(use: (batch: RecordBatch) => Promise<T>): Promise<T> {
     try {
@@ -119,9 +119,9 @@ export class BatchBuilder {
   }
 
   /**
-   * As `finish`, packed, so that the next batch is built in the same arrays; null when there are no rows. Built within a `space` that
-   * began with room for `headerBytes`, it is packed where it is, as far as all of it fitted there: then what it takes of the space is
-   * returned, in bytes.
+   * The ended rows as a packed batch; null when there are none. The next batch is built in the same arrays. With `space`, whose first
+   * `headerBytes` are still unused, a batch whose arrays all lie there is packed where it lies: then the result is the number of bytes
+   * that it takes of the space.
    */
   finishPacked(): Uint8Array | null;
   finishPacked(space: RangeArena | undefined): Uint8Array | number | null;

@@ -29,14 +29,14 @@ export interface BuilderState {
 
 export type ColumnBuilder = IntColumnBuilder | FloatColumnBuilder | StringColumnBuilder;
 
-/** Small enough that an agent with many fields and few records costs little; doubled as rows come. */
+/** Room for rows at first, which doubles as rows come: an agent with many fields and few records should take little memory. */
 export const firstRowsDefault = 1024;
 const firstBytes = 16 * 1024;
 /** From so many rows on a column gets room for a usual batch at once, because growing copies all that is there. */
 const busyRows = 4096;
-/** A string column's bytes that stay for the next batch: those of a row group of common lines. */
+/** An array of more bytes is not kept for the next batch. A row group of common lines takes less. */
 const keptBytesMax = 16 * 1024 * 1024;
-/** …and those that a column begins with where the batch before had as many. */
+/** A column of strings begins with room for at most so many bytes, however many the batch before had. */
 const expectedBytesMax = 4 * 1024 * 1024;
 /** Room for somewhat more or longer values than those so far. */
 export const expectedGrowth = 1.125;
@@ -60,7 +60,7 @@ abstract class RowsBuilder {
   protected readonly state: BuilderState;
   protected rowsSet = 0;
   protected rowsMax = 0;
-  /** There is no bitmap before the first null, because most columns have none; from then on each present row sets its bit. */
+  /** A bit for each row, 1 where it is present. Null before the first null, because most columns have none. */
   protected bits: Uint8Array | null = null;
 
   constructor(state: BuilderState) {
@@ -121,7 +121,7 @@ abstract class RowsBuilder {
     if (this.bits !== null) this.bits[row >> 3]! |= 1 << (row & 7);
   }
 
-  /** Says of the rows from `row` on what `presence` says from `from` to `to`; all of them are present where it is null. */
+  /** Marks the rows from `row` on as `presence` has its bytes from `from` to `to`: 0 is null. Without `presence` all are present. */
   protected markRows(presence: Uint8Array | null, from: number, to: number, row: number): void {
     this.rowsSet = row + to - from;
     if (this.bits === null && presence === null) return;
@@ -158,7 +158,7 @@ function presenceOf({ validity, length }: PlainColumn): Uint8Array | null {
 /** Builds columns of 8-byte values. Slots that no row has set are 0. */
 abstract class NumberColumnBuilder extends RowsBuilder {
   protected abstract readonly valueKind: NumberColumn['kind'];
-  /** Two halves a value, low first: stores of numbers, where stores of bigints would allocate. */
+  /** Two halves for each value, the low one first. Storing them allocates nothing, while storing a bigint does. */
   protected halves: Int32Array = new Int32Array(0);
 
   get memoryBytes(): number {
@@ -299,7 +299,7 @@ export class StringColumnBuilder extends RowsBuilder {
   readonly kind = 'string';
   #offsets: Uint32Array = new Uint32Array(1);
   #bytes: Uint8Array = new Uint8Array(0);
-  /** What the batch before took, and some more: in memory that is lent, growing leaves a hole. */
+  /** Bytes to begin with: somewhat more than the batch before took. An array that grows in lent memory leaves its old place unused. */
   #bytesExpected = 0;
 
   /** UTF-8 of the rows set so far. */
@@ -379,7 +379,7 @@ export class StringColumnBuilder extends RowsBuilder {
     this.markPresent(row);
   }
 
-  /** As that of an `IntColumnBuilder`; value i is bytes[offsets[i], offsets[i + 1]), which must be UTF-8. */
+  /** As `appendRows` of an `IntColumnBuilder`. Value i is bytes[offsets[i], offsets[i + 1]), which must be UTF-8. */
   appendRows(
     bytes: Uint8Array,
     offsets: Uint32Array,
@@ -429,7 +429,7 @@ export class StringColumnBuilder extends RowsBuilder {
 
   override clear(): void {
     this.#expect();
-    // What few values filled for once is not held on to, unless batches usually have as many.
+    // A few long values may have filled it once. Where batches are known to be large it is kept.
     if (this.#bytes.length > keptBytesMax && this.state.usual === null) this.#bytes = new Uint8Array(0);
     super.clear();
   }

@@ -13,7 +13,7 @@ import { valueKinds, type FieldType } from '../terms/schema.js';
 import { bitmapBytes } from '../kernels/bitmap.js';
 
 /**
- * How a field whose type was changed reads what was stored before: through what loses nothing, else as null.
+ * How a field whose type was changed reads older values: converted where nothing is lost, else as null.
  * - `int` as `float`: within ±2^53, where every integer is a double; beyond it as null.
  * - anything as `string`: the text of the response. An integer is its decimal digits, a float the shortest decimal that
  *   reads back the same (−0 as `-0`), a time the digits of its milliseconds since the epoch, a bool `true` or `false`.
@@ -60,7 +60,7 @@ function convertPlain(column: PlainColumn, conversion: Conversions): PlainColumn
 function convertDictionary(column: DictionaryColumn, conversion: Conversions): DictionaryColumn {
   const values = convertPlain(column.values, conversion);
   if (values.validity === null) return { ...column, values };
-  // Entries that have no counterpart stay in the dictionary, as the value of no row.
+  // Entries that can't be converted stay in the dictionary, and their rows become null.
   const validity = new Uint8Array(bitmapBytes(column.length));
   for (let row = 0; row < column.length; row++) {
     const isPresent = isValid(column.validity, row) && isValid(values.validity, column.codes[row]!);
@@ -77,7 +77,7 @@ function floatColumn(column: Int64Column): Float64Column {
   for (let row = 0; row < length; row++) {
     if (!isValid(column.validity, row)) continue;
     const value = Number(column.values[row]!);
-    // Beyond the bound the conversion rounds, and what rounds to the bound itself is told apart by its integer.
+    // Beyond the bound the conversion rounds. An integer that rounds to the bound itself is found by converting back.
     const isExact = Math.abs(value) <= exactMax && BigInt(value) === column.values[row]!;
     if (!isExact) continue;
     values[row] = value;

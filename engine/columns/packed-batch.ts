@@ -10,7 +10,7 @@ import { columnAt, columnLayout, wordsPerLayout } from './column-layout.js';
  * are, each from a multiple of 8 on.
  */
 
-/** Bytes that a step of packing copies: a millisecond at the most, also between memories of two kinds, which are copied byte by byte. */
+/** Bytes that a step of packing copies. It takes a millisecond at most, even where heap and shared memory are copied byte by byte. */
 export const packStepBytes = 512 * 1024;
 
 function aligned(bytes: number): number {
@@ -56,7 +56,7 @@ export function packBatch(batch: RecordBatch, target: Uint8Array, at: number): v
   while (steps.next().done !== true);
 }
 
-/** An array of a batch on its way to its place: `copy` copies some of it, from one unit up to another. */
+/** An array that has to be copied to its place. `copy` copies its units [from, to). */
 interface ArrayCopy {
   readonly units: number;
   readonly unitBytes: number;
@@ -120,8 +120,8 @@ function layOut({ length, columns }: RecordBatch, target: Uint8Array, at: number
 }
 
 /**
- * Makes the arrays of a batch a packed one where they lie, in a space that began with room for the header and has been given out for
- * nothing else; the space's range is the packed batch then. False where one of them lies elsewhere. Strings must begin at offset 0.
+ * Packs a batch whose arrays lie in `space` without moving them: its range then is the packed batch. The first `headerBytes` of the space
+ * must be unused, and nothing else may lie there. False where an array lies elsewhere. Strings must begin at offset 0.
  */
 export function packInPlace({ length, columns }: RecordBatch, space: RangeArena): boolean {
   const placed = columns.map(plain).map((column): PlainColumn => {

@@ -2,7 +2,7 @@ import { hotBytesMax, hotRowsMax, spareHotBytesMax } from '../terms/limits.js';
 import type { Schema } from '../terms/schema.js';
 import { BatchBuilder } from './batch-builder.js';
 
-/** Less than this is quickly made. */
+/** Builders with less memory are not kept, because new ones are made quickly. */
 const keptBytesMin = 1024 * 1024;
 /** What a hot file has when it is sealed. */
 const usual = { rows: hotRowsMax, bytes: hotBytesMax };
@@ -12,11 +12,11 @@ function typesOf({ fields }: Schema): string {
 }
 
 /**
- * The builders of hot files that were sealed, for the next ones of fields of the same types. A busy log fills tens of megabytes several times a
- * second: were they made anew, the garbage collector would run each time, and each page would be touched for the first time.
+ * Keeps the builders of hot files that were sealed, for hot files to come with fields of the same types. A busy log fills tens of megabytes
+ * several times a second. With new memory each time, the garbage collector would run as often, and the system would map each page again.
  */
 export class SpareBuilders {
-  /** The one given last comes last. */
+  /** In the order in which they were given. */
   readonly #spares: BatchBuilder[] = [];
   #memoryBytes = 0;
 
@@ -50,5 +50,5 @@ export class SpareBuilders {
   }
 }
 
-/** Of all agents of the process: bounded together. */
+/** The spare builders of all agents of the process, which share one bound. */
 export const spareBuilders = new SpareBuilders(spareHotBytesMax);

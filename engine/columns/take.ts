@@ -28,7 +28,7 @@ export interface RowSlices {
   readonly toOf: Uint32Array;
 }
 
-/** Where rows of a column are taken from: slices of some columns or, without `pageOf` and `toOf`, single rows of the only one. */
+/** Rows that are taken out of columns, as `RowSlices` has them. Without `pageOf` there is one column, without `toOf` each slice is one row. */
 type Taken = Pick<RowSlices, 'rows' | 'fromOf'> & {
   readonly pageOf: Uint32Array | null;
   readonly toOf: Uint32Array | null;
@@ -126,7 +126,7 @@ export function plainColumn(column: Column): PlainColumn {
   return { ...takeColumn(column.values, entriesOf(column)), validity: column.validity };
 }
 
-/** The entry of each row; that of a null row is past the last one, so that its slot takes no value of another row. */
+/** The dictionary entry of each row. A null row gets the entry behind the last, which `takeColumn` reads as 0 or the empty string. */
 function entriesOf({ codes, validity, values, length }: DictionaryColumn): Uint32Array {
   const entries = new Uint32Array(codes.subarray(0, length));
   if (validity === null) return entries;

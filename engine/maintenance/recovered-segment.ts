@@ -18,8 +18,8 @@ export interface RecoveredSegment {
   readonly lost: readonly number[];
 }
 
-/** A chunk that is not read: that of `_cursor`. */
-const nowhere: ChunkPlace = {
+/** Stands for the chunk of `_cursor`, which is not read. */
+const unreadChunk: ChunkPlace = {
   offset: 0,
   bytes: 0,
   dictionaryPageBytes: 0,
@@ -66,7 +66,7 @@ async function recoverFile(
     const found = await checksumsOf(file, chunks);
     const isWhole = chunks.length > 0 && rowGroupChecksum(found) === header.rowGroupChecksums[group];
     if (!isWhole) lost.push(group);
-    rowGroups.push({ rows, chunks: isWhole ? [nowhere, ...placesOf(chunks)] : [] });
+    rowGroups.push({ rows, chunks: isWhole ? [unreadChunk, ...placesOf(chunks)] : [] });
     checksums.push(isWhole ? [0, ...found] : []);
   }
   if (lost.length === rowGroups.length) return undefined;

@@ -134,15 +134,15 @@ class DecodedRowGroups {
     const columns: Column[] = [];
     const decoded = { batch: { length: rowGroup.rows, columns }, lease };
     this.open.set(rowGroup, decoded);
-    // One after another, or what decoding takes would be taken for all of them at once.
+    // One column after another, so that only one takes the memory that decoding needs.
     for (const field of this.schema.fields.keys())
       columns.push(...(await opened.columns([field], this.counters, lease, 'once')));
-    // Nothing is read twice: what nobody holds any more is free at once.
+    // No column is read twice, so the pool need not keep any.
     this.pool.evict('');
     return decoded;
   }
 
-  /** Lets go of the row groups that all rows were taken of, but for the one whose last rows are still to be encoded. */
+  /** Frees the row groups that have no rows left to take, except the one whose last rows still have to be encoded. */
   releaseTaken(except: RowGroup | undefined): void {
     for (const [rowGroup, { lease }] of this.open) {
       if (rowGroup === except || this.rowsLeft.get(rowGroup)! > 0) continue;

@@ -9,7 +9,7 @@ import type { SegmentHeader } from '../store/sealed/segment-header.js';
 /** A page header has some 60 bytes at most. */
 const headerBytesMax = 128;
 
-/** Where the pages of a column chunk lie, each of them with the checksum that its header gives. */
+/** Where the pages of a column chunk lie. Each matches the checksum in its header. */
 export type WalkedChunk = Omit<ChunkPlace, 'bounds'>;
 
 interface Page {
@@ -28,7 +28,7 @@ export async function walkSegment(
   file: ReadableFile,
   { facts, schema, rowGroupOffsets }: SegmentHeader,
 ): Promise<(readonly WalkedChunk[] | undefined)[]> {
-  const walk = new Walk(file, facts.footerOffset);
+  const walk = new PageWalk(file, facts.footerOffset);
   const found: (readonly WalkedChunk[] | undefined)[] = [];
   for (const [group, rows] of facts.rowGroupRows.entries()) {
     const chunks = await walk.chunksFrom(rowGroupOffsets[group]!, schema.fields.length);
@@ -38,7 +38,7 @@ export async function walkSegment(
   return found;
 }
 
-class Walk {
+class PageWalk {
   constructor(
     private readonly file: ReadableFile,
     /** Pages end here. */

@@ -44,7 +44,7 @@ interface Decoding {
 /** Arrays of a column: codes or offsets, values, their offsets, validity. */
 const arraysMax = 4;
 
-/** Scratch memory of the kernels that decode a chunk of `rows` rows where it lies, and small change. */
+/** Scratch memory that kernels need to decode a chunk of `rows` rows that lies in their memory. */
 export function decodingScratchBytes(rows: number): number {
   return rows * 8 + 4096;
 }
@@ -113,23 +113,23 @@ export function decodeChunk(
   return withNulls(decodeValues(stored, header.encoding, decoding), validity, present);
 }
 
-/** Writes the values to `target`, which is as long as they are. */
-function fill(stored: StoredValues, target: Uint8Array, decompress: Decompress): void {
+/** Decompresses the values to `target`, which has their length. */
+function decompressTo(stored: StoredValues, target: Uint8Array, decompress: Decompress): void {
   if (!stored.isCompressed) target.set(stored.bytes);
   else if (!decompress(stored.bytes, target))
     throw new FormatError(`a page that does not decompress to ${stored.length} bytes`, stored.at);
 }
 
-/** The values, for as long as the chunk is decoded. */
-function valuesOf(stored: StoredValues, { decompress, space }: Decoding): Uint8Array {
+/** The decompressed values, in memory that is valid while the chunk is decoded. */
+function decompressed(stored: StoredValues, { decompress, space }: Decoding): Uint8Array {
   if (!stored.isCompressed) return stored.bytes;
-  checkClaim(stored);
+  checkLength(stored);
   const target = space.working(stored.length);
-  fill(stored, target, decompress);
+  decompressTo(stored, target, decompress);
   return target;
 }
 
-function checkClaim({ length, at }: StoredValues): void {
+function checkLength({ length, at }: StoredValues): void {
   if (length < 0 || length > pageBytesMax) throw new FormatError(`a page that claims ${length} bytes`, at);
 }
 
@@ -172,14 +172,14 @@ function decodePlain(stored: StoredValues, decoding: Decoding): PlainColumn {
   if (length !== present * 8) throw new FormatError(`${length} bytes for ${present} numbers`, stored.at);
   const { space } = decoding;
   const values = space.kept(rows * 8);
-  fill(stored, values.subarray(0, length), decoding.decompress);
+  decompressTo(stored, values.subarray(0, length), decoding.decompress);
   const kind = stored.content === 'float' ? 'float64' : 'int64';
   return numberColumn(kind, rows, values.buffer, values.byteOffset, null);
 }
 
 function decodePlainBytes(stored: StoredValues, decoding: Decoding): BytesColumn {
   const { present, rows } = stored;
-  const source = valuesOf(stored, decoding);
+  const source = decompressed(stored, decoding);
   const offsets = uint32sOf(decoding.space.kept, rows + 1);
   const bytes = decoding.space.kept(Math.max(0, source.length - present * 4));
   if (decodePlainStrings(source, present, bytes, offsets) < 0)
@@ -199,7 +199,7 @@ function decodeBits(
     throw new FormatError(`unknown encoding ${valueEncoding} of a BOOLEAN`, at);
   if (stored.length !== (present + 7) >> 3)
     throw new FormatError(`${stored.length} bytes for ${present} bits`, at);
-  const bits = valuesOf(stored, decoding);
+  const bits = decompressed(stored, decoding);
   const codes = decoding.space.kept(rows);
   spreadBits(bits, present, codes);
   if (validity !== null) spreadCodes(codes, validity, rows, present);
@@ -217,7 +217,7 @@ function decodeBits(
 function decodeDeltaValues(stored: StoredValues, decoding: Decoding): PlainColumn {
   if (stored.content === 'string' || stored.content === 'float')
     throw new FormatError('deltas of no integers', stored.at);
-  const source = valuesOf(stored, decoding);
+  const source = decompressed(stored, decoding);
   const values = int64sOf(decoding.space.kept, stored.rows);
   if (decodeDelta(source, 0, values, stored.present) !== source.length) {
     throw new FormatError('malformed deltas', stored.at);
@@ -225,12 +225,12 @@ function decodeDeltaValues(stored: StoredValues, decoding: Decoding): PlainColum
   return { kind: 'int64', length: stored.rows, values, validity: null };
 }
 
-/** The strings stand in the page one behind another, as the column has them: the page is decompressed to its place. */
+/** The page holds the strings one behind another, as the column does, so it is decompressed right into the column's memory. */
 function decodeDeltaLengths(stored: StoredValues, { decompress, space }: Decoding): PlainColumn {
   if (stored.content !== 'string') throw new FormatError('lengths of no strings', stored.at);
-  checkClaim(stored);
+  checkLength(stored);
   const page = space.kept(stored.length);
-  fill(stored, page, decompress);
+  decompressTo(stored, page, decompress);
   const offsets = uint32sOf(space.kept, stored.rows + 1);
   const bytesAt = decodeLengths(page, stored.present, offsets);
   if (bytesAt < 0) throw new FormatError('lengths that are not those of the strings', stored.at);
@@ -247,7 +247,7 @@ function decodeCodes(
 ): Column {
   const { present, rows } = page;
   const { space } = decoding;
-  const bytes = valuesOf(page, decoding);
+  const bytes = decompressed(page, decoding);
   const width = bytes[0] ?? -1;
   if (width !== codeBits(entries.length)) throw new FormatError(`codes of ${width} bits`, page.at);
   const codes = entries.length <= 256 ? space.kept(rows) : uint16sOf(space.kept, rows);

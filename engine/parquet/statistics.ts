@@ -12,7 +12,7 @@ export interface Bounds {
 /**
  * Bounds of a column that has no nulls; null when it has no rows, or its bounds are too long to keep.
  *
- * @param integerBytes as which integers are stored: 8, or 1 for those that are written as bits
+ * @param integerBytes bytes of an integer bound: 8, or 1 where the column is stored as bits
  */
 export function boundsOf(column: PlainColumn, integerBytes: 1 | 8 = 8): Bounds | null {
   if (column.kind === 'bytes') return column.length === 0 ? null : bytesBounds(column);

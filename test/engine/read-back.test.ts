@@ -53,7 +53,7 @@ async function pagesReadBack(directory: Directory, workers: WorkerPool): Promise
     const page: SortedPage = { batch, timesMs, bytes: batchBytes(batch) };
     await assembly.add([{ page, from: 0, to: batch.length }]);
   }
-  const run = runOfSegments(context, await assembly.finishAside(1), times);
+  const run = runOfSegments(context, await assembly.finishUnplaced(1), times);
   expect(run).toMatchObject({ rows: rows.length, minMs: noon, maxMs: noon + (rows.length - 1) * 10_000 });
   const pages: SortedPage[] = [];
   for (let page = 0; page < run.pages; page++) pages.push(await run.readPage(page));

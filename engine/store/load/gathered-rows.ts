@@ -6,7 +6,7 @@ import type { PageSlice } from './merge-runs.js';
 import { gatherBatch, type RowSlices } from '../../columns/take.js';
 import type { SortedPage } from '../disk/spill.js';
 
-/** Slices of pages, in order, that become one batch. Kept as numbers: runs that interleave row by row give very many. */
+/** Slices of pages, in order, that become one batch. They are kept as numbers, because runs that interleave row by row give very many. */
 export class GatheredRows {
   private readonly pages: SortedPage[] = [];
   private readonly pageOf: number[] = [];
@@ -20,7 +20,7 @@ export class GatheredRows {
     return this.rowCount;
   }
 
-  /** Memory of the rows, from the pages' averages. */
+  /** Memory of the rows, estimated from the average row of each page. */
   get bytes(): number {
     return this.byteCount;
   }
@@ -65,14 +65,14 @@ export class GatheredRows {
     return this.pages.map(({ memory }) => memory?.range ?? null);
   }
 
-  /** Says that the rows are needed no longer where they lay. */
-  done(): void {
+  /** Gives back the memory that pages were lent with, as far as these rows needed it. */
+  release(): void {
     for (let i = 0; i < this.pageOf.length; i++) {
       this.pages[this.pageOf[i]!]!.memory?.done(this.toOf[i]! - this.fromOf[i]!);
     }
   }
 
-  /** The rows in memory that is lent, or that nobody else needs: other pages that have other rows too are copied. */
+  /** As `slices`, where the memory of each page may move to another thread: pages of the heap that have other rows too are copied. */
   ownSlices(schema: Schema): RowSlices {
     const slices = this.slices();
     const { pages, pageOf, fromOf, toOf } = slices;
@@ -101,7 +101,7 @@ export class GatheredRows {
       timesMs: this.timesMs(),
       bytes: this.byteCount,
     };
-    this.done();
+    this.release();
     return page;
   }
 }

@@ -63,9 +63,9 @@ export interface LoadContext {
  */
 export class LoadUnit implements LoadSession {
   readonly schema: Schema;
-  /** That of the beginning: the agent's fields may change meanwhile. */
+  /** The version of the schema when the load began: the agent's fields may change meanwhile. */
   private readonly schemaVersion: number;
-  /** The clock of all of it: what is read again later is placed the same by it. */
+  /** The time when the load began. Records without a time are placed by it, so a later load with the same clock places them the same. */
   private readonly nowMs: number;
   private readonly rows = new LoadedRows();
   private readonly folder: string;
@@ -159,7 +159,7 @@ export class LoadUnit implements LoadSession {
     if (late < rows) window.add(late === 0 ? page : slicePage(page, late, rows));
     this.lateCount += late;
     if (this.lateCount > lateRowsMax) {
-      // What is in the window came before all that is to come, and has no time in common with what came late.
+      // The rows of the window came before those to come, and no late row has the time of one of them.
       for (const waiting of await window.releaseAll()) await this.sort.add(onHeap(this.schema, waiting));
       this.window = null;
     } else if (window.isFull) {
@@ -283,7 +283,7 @@ export class LoadUnit implements LoadSession {
 
   /** What was written, as a run of the sort. */
   private async readBack(): Promise<SortedRun> {
-    const segments = await this.assembly().finishAside(this.schemaVersion);
+    const segments = await this.assembly().finishUnplaced(this.schemaVersion);
     return runOfSegments(this.assemblyContext, segments, this.times);
   }
 

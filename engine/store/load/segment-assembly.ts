@@ -54,7 +54,8 @@ export class SegmentAssembly {
   private written: UnfinishedSegment | undefined;
   /** Segments from here on hold late rows; −1 while there are none. */
   private lateFrom = -1;
-  private readonly after: number[] = [];
+  /** For each late row how many of the other rows stand before it. */
+  private readonly rowsBeforeLate: number[] = [];
 
   /**
    * @param firstFile number of the first file in the unit's folder
@@ -113,13 +114,13 @@ export class SegmentAssembly {
     countPartitions(segment.counts, timesMs);
     if (this.lateFrom >= 0) await this.placeLate(timesMs);
     else await this.times?.add(timesMs);
-    // The rows are put together only once there is room, so that no more of them are in memory than are worked on.
+    // The rows are put together once a thread is free for them. So only rows that are being encoded lie in memory twice.
     await encodeInTurn(
       this.encoding,
       async () => {
         const slices = workers.threads === 0 ? gathered.slices() : gathered.ownSlices(schema);
         const rowGroup = await encodeOnPool(workers, schema, codec, slices, gathered.lentRanges());
-        gathered.done();
+        gathered.release();
         return rowGroup;
       },
       (encoded) => this.write(segment, encoded),
@@ -128,7 +129,7 @@ export class SegmentAssembly {
 
   private async placeLate(timesMs: Float64Array): Promise<void> {
     assert(this.times !== null, 'late rows are placed among rows whose times were put aside');
-    for (const count of await this.times.countBefore(timesMs)) this.after.push(count);
+    for (const count of await this.times.countBefore(timesMs)) this.rowsBeforeLate.push(count);
   }
 
   private segmentOfDay(): UnfinishedSegment {
@@ -176,10 +177,10 @@ export class SegmentAssembly {
     starts: readonly PartitionStart[],
     schemaVersion: number,
   ): Promise<{ entry: SegmentEntry; path: string }[]> {
-    const { segments, lateFrom, after } = this;
+    const { segments, lateFrom, rowsBeforeLate } = this;
     const counts = segments.map((segment) => segment.counts);
     const split = lateFrom < 0 ? counts.length : lateFrom;
-    const placed = placeRuns(counts.slice(0, split), counts.slice(split), after, starts);
+    const placed = placeRuns(counts.slice(0, split), counts.slice(split), rowsBeforeLate, starts);
     const runs = [...placed.inTime, ...placed.late];
     const finished: { entry: SegmentEntry; path: string }[] = [];
     for (const [i, segment] of segments.entries()) {
@@ -191,10 +192,9 @@ export class SegmentAssembly {
   }
 
   /**
-   * Ends the segments under ordinals that mean nothing, so that they can be read and their rows be put into others. They are
-   * never published.
+   * Ends the segments with ordinals that mean nothing. They are never published, but read back, and their rows are written to others.
    */
-  async finishAside(schemaVersion: number): Promise<{ written: WrittenSegment; path: string }[]> {
+  async finishUnplaced(schemaVersion: number): Promise<{ written: WrittenSegment; path: string }[]> {
     await this.flush();
     const finished: { written: WrittenSegment; path: string }[] = [];
     for (const { writer, path, counts } of this.segments) {

@@ -6,8 +6,8 @@ import { ascendAll } from './sorted-page.js';
 import { memoryRun, type SortedPage } from '../disk/spill.js';
 
 /**
- * The rows of a load that came last. Logs are in order but for rows that come a little late, so that the older half of a
- * full window can be handed on in its final order while the rest of the file is still being read.
+ * The latest rows of a load. Logs are in order except for rows that come a little late. So the older half of a full window is in its final
+ * order, and can be handed on while the rest of the file is still being read.
  */
 export class SortWindow {
   /** Each page ascends; those before `#freshFrom` ascend from one to the next. */

@@ -1,7 +1,7 @@
 import { rowsBefore } from './sorted-page.js';
 import type { SpillFile } from '../disk/spill.js';
 
-/** The placement times of a row group that was handed on, put aside. */
+/** Where the placement times of a row group lie in the temporary file. */
 interface TimesPlace {
   readonly firstRow: number;
   readonly rows: number;

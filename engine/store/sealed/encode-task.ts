@@ -15,9 +15,9 @@ import { gatheredBytesMax, type RowSlices } from '../../columns/take.js';
 interface EncodeJob {
   readonly schema: Schema;
   readonly codec: Codec;
-  /** Their pages move to the thread, … */
+  /** The pages of the heap move to the thread. Those in lent memory are empty here. */
   readonly slices: RowSlices;
-  /** …but for those that the thread sees where they lie, which stand here; null for the others. */
+  /** For each page in lent memory where it lies; null for one of the heap. */
   readonly lent: readonly (MemoryRange | null)[] | null;
   /** Memory for the work and for what comes of it; without it the thread takes its own. */
   readonly space: { readonly scratch: MemoryRange; readonly output: MemoryRange } | null;
@@ -73,7 +73,7 @@ const encodeTask: Task<EncodeJob, EncodedRowGroup> = {
 /** Takes the place of a page that is lent. */
 const noPage: RecordBatch = { length: 0, columns: [] };
 
-/** What rows usually compress to, beside dictionaries and headers; what does not fit comes from the heap. */
+/** The part of their size that rows usually compress to. Chunks that do not fit are put on the heap. */
 const outputShare = 1 / 2;
 const outputFieldBytes = 64 * 1024;
 

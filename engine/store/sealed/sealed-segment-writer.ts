@@ -36,15 +36,15 @@ const sketchedRowGroupsMin = 4;
 /** What the manifest says of a segment, but for what only its publisher knows. */
 export type WrittenSegment = Omit<SegmentFacts, 'schemaVersion'>;
 
-interface StoredChunk {
+interface WrittenChunk {
   readonly place: ChunkPlace;
   readonly checksum: number;
 }
 
-interface StoredRowGroup {
+interface WrittenRowGroup {
   readonly rows: number;
   /** One for each field. */
-  readonly chunks: readonly StoredChunk[];
+  readonly chunks: readonly WrittenChunk[];
 }
 
 /**
@@ -64,7 +64,7 @@ export class SegmentWriter {
   #state: 'writing' | 'ended' = 'writing';
   #position = 0;
   readonly #headerBytes: number;
-  readonly #rowGroups: StoredRowGroup[] = [];
+  readonly #rowGroups: WrittenRowGroup[] = [];
   readonly #gramFilters: GramFilterPlace[] = [];
   readonly #valueFilters: ValueFilterPlace[] = [];
   /** Of each row group and field, until they are written; null for one that has none. */
@@ -128,7 +128,7 @@ export class SegmentWriter {
       this.#rowGroups.length < segmentRowGroupsMax,
       `a segment has at most ${segmentRowGroupsMax} row groups`,
     );
-    const stored: StoredChunk[] = [];
+    const stored: WrittenChunk[] = [];
     for (const chunk of chunks) stored.push(await this.#writeChunk(chunk));
     for (const { field, filter } of gramFilters) await this.#writeGramFilter(field, filter);
     for (const [field, filter] of valueFilters.entries()) {
@@ -140,7 +140,7 @@ export class SegmentWriter {
     this.#rowGroups.push({ rows, chunks: stored });
   }
 
-  async #writeChunk(chunk: EncodedChunk): Promise<StoredChunk> {
+  async #writeChunk(chunk: EncodedChunk): Promise<WrittenChunk> {
     const { bytes, dictionaryPageBytes, uncompressedBytes, dataEncoding, rows, nullCount, bounds, checksum } =
       chunk;
     const place = {
@@ -212,7 +212,7 @@ export class SegmentWriter {
     const rows = this.#rowGroups.reduce((sum, group) => sum + group.rows, 0);
     const cursors = new BigInt64Array(rowGroupRowsMax);
     const space = heapEncodeSpace(Math.max(0, ...this.#rowGroups.map((group) => group.rows)));
-    const cursorChunks: StoredChunk[] = [];
+    const cursorChunks: WrittenChunk[] = [];
     let firstRow = 0;
     for (const group of this.#rowGroups) {
       const values = cursors.subarray(0, group.rows);
@@ -275,11 +275,14 @@ export class SegmentWriter {
     runs: readonly Run[],
     schemaVersion: number,
     rows: number,
-    cursorChunks: readonly StoredChunk[],
+    cursorChunks: readonly WrittenChunk[],
     filters: FilterPlaces,
     summaryBytes: number,
   ): Uint8Array {
-    const chunksOf = (group: StoredRowGroup, i: number): StoredChunk[] => [cursorChunks[i]!, ...group.chunks];
+    const chunksOf = (group: WrittenRowGroup, i: number): WrittenChunk[] => [
+      cursorChunks[i]!,
+      ...group.chunks,
+    ];
     const columns: FileColumn[] = [
       { name: cursorColumn, content: 'cursor' },
       ...this.#schema.fields.map((field) => ({ name: field.name, content: field.type })),
