@@ -135,10 +135,13 @@ const loadingLines: readonly LoadingLine[] = [
   },
 ];
 
-/** The lines of a set about loading and disk. ripgrep has none: it reads the file that the others load. */
+/** Sides that load nothing: they read the file that the others load, and our store. */
+const withoutStore: readonly SideName[] = ['ripgrep', 'duckdb-our-parquet'];
+
+/** The lines of a set about loading and disk. */
 export function describeLoading(set: RecordSet, loaded: readonly LoadedSide[]): ResultLine[] {
   const prefix = set.name === 'web' ? '' : `${set.name}-`;
-  const counted = loaded.filter(({ options }) => options.side !== 'ripgrep');
+  const counted = loaded.filter(({ options }) => !withoutStore.includes(options.side));
   return loadingLines.map(({ id, title, unit, isLowerBetter, ours, target, value }) =>
     compareLine({
       id: `${prefix}${id}`,

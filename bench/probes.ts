@@ -1,10 +1,10 @@
-import type { SetName } from './question.js';
+import { idColumns, type SetName } from './question.js';
 
 /** A record that a question is about. */
 export interface ProbeRecord {
   readonly seq: number;
   readonly time: string;
-  /** The value that it alone has: `request_id` of the web set, `trace_id` of the application set. */
+  /** Its value in the set's column of ids, which it alone has. */
   readonly key: string;
   readonly message: string;
 }
@@ -17,6 +17,8 @@ export interface Probes {
   readonly bulkRows: number;
   /** A record whose id is searched for. */
   readonly wanted: ProbeRecord;
+  /** A record of the first day, whose id is searched for. */
+  readonly oldest: ProbeRecord;
   /** Web: an address that few records have. */
   readonly rareAddress: string;
   readonly rareAddressRows: number;
@@ -39,7 +41,7 @@ function probe(name: SetName, seq: number, line: string): ProbeRecord {
   return {
     seq,
     time: textOf(line, 'time'),
-    key: textOf(line, name === 'web' ? 'request_id' : 'trace_id'),
+    key: textOf(line, idColumns[name]),
     message,
   };
 }
@@ -50,12 +52,13 @@ export async function pickProbes(name: SetName, lines: AsyncIterable<string>, ro
   const middleSeq = Math.max(1, Math.floor(rows / 2));
   const bulkSeq = Math.floor((rows - bulkRows) / 2);
   const wantedSeq = Math.max(1, Math.floor(rows * 0.37));
+  const oldestSeq = Math.max(1, Math.floor(rows * 0.01));
   const addressRows = new Map<string, number>();
   const picked = new Map<number, ProbeRecord>();
   let seq = 0;
   for await (const line of lines) {
     seq++;
-    if (seq === middleSeq || seq === bulkSeq || seq === wantedSeq) picked.set(seq, probe(name, seq, line));
+    if ([middleSeq, bulkSeq, wantedSeq, oldestSeq].includes(seq)) picked.set(seq, probe(name, seq, line));
     if (name !== 'web') continue;
     const address = textOf(line, 'remote_addr');
     addressRows.set(address, (addressRows.get(address) ?? 0) + 1);
@@ -67,6 +70,7 @@ export async function pickProbes(name: SetName, lines: AsyncIterable<string>, ro
     bulkStart: picked.get(bulkSeq) ?? null,
     bulkRows,
     wanted: picked.get(wantedSeq)!,
+    oldest: picked.get(oldestSeq)!,
     rareAddress,
     rareAddressRows,
   };

@@ -1,6 +1,9 @@
 /** Names of the sets of records that are measured. */
 export type SetName = 'web' | 'app';
 
+/** The column of each set in which no two records have the same value. */
+export const idColumns: Readonly<Record<SetName, string>> = { web: 'request_id', app: 'trace_id' };
+
 /**
  * What kind of values a column has: `word` is text that repeats (a status, a browser), so that a peer may keep a dictionary
  * of it, `text` is text that does not.
@@ -20,8 +23,9 @@ export interface SetColumn {
 export interface Filter {
   readonly column: string;
   readonly op:
-    'eq' | 'gt' | 'gte' | 'lt' | 'lte' | 'exact' | 'like' | 'prefix' | 'suffix' | 'since' | 'until';
-  readonly value: string | number;
+    'eq' | 'gt' | 'gte' | 'lt' | 'lte' | 'exact' | 'like' | 'prefix' | 'suffix' | 'since' | 'until' | 'in';
+  /** Several for `in` alone. */
+  readonly value: string | number | readonly string[];
 }
 
 /**
@@ -43,6 +47,11 @@ export const questionIds = [
   'id-nowhere-unfiltered',
   'id-once-cold',
   'id-once-unfiltered-cold',
+  'request-once',
+  'request-nowhere',
+  'request-in',
+  'request-once-cold',
+  'request-nowhere-cold',
   'common-word',
   'prefix-status-day',
   'rare-address',
@@ -54,6 +63,7 @@ export const questionIds = [
   'app-errors',
   'app-name',
   'app-trace',
+  'app-trace-nowhere',
   'app-page-after',
 ] as const;
 export type QuestionId = (typeof questionIds)[number];
@@ -75,8 +85,8 @@ export interface Question {
   readonly isUnindexed?: boolean;
   /** Ask with nothing in the caches but those of the operating system. */
   readonly isCold?: boolean;
-  /** `grep` can answer it: the records that contain one text. */
-  readonly isGrep?: boolean;
+  /** It asks for one record or none: by a whole value, for which peers have indexes, or by a text in it, which `grep` finds as well. */
+  readonly needle?: 'value' | 'text';
   /** What we want to reach with 10 M records, in milliseconds. */
   readonly targetMs?: number;
 }

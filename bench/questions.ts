@@ -1,5 +1,5 @@
 import { setDays, setStartMs, type RecordSet } from './record-set.js';
-import type { Anchor, Filter, Question, SetName } from './question.js';
+import { idColumns, type Anchor, type Filter, type Question, type SetName } from './question.js';
 import type { ProbeRecord, Probes } from './probes.js';
 
 const dayMs = 86_400_000;
@@ -7,17 +7,18 @@ const dayMs = 86_400_000;
 const limitWhole = 1_000_000;
 /** Twelve digits that no request id contains: an id has 32 digits of 0-9a-f, and the sets hold no such run (checked: 0 records). */
 const absentId = 'fedcba987654';
+/** Two request ids that therefore no record has, in the middle of all: the bounds of a row group rule neither out. */
+const absentRequestIds = [`80c4e1d95b${absentId}36f9a0d871`, `70c4e1d95b${absentId}36f9a0d871`] as const;
 
 function isoDay(timeMs: number): string {
   return new Date(timeMs).toISOString().slice(0, 10);
 }
 
 function anchorOf(set: SetName, record: ProbeRecord): Anchor {
-  const key: Filter =
-    set === 'web'
-      ? { column: 'request_id', op: 'exact', value: record.key }
-      : { column: 'trace_id', op: 'eq', value: record.key };
-  return { seq: record.seq, key };
+  return {
+    seq: record.seq,
+    key: { column: idColumns[set], op: set === 'web' ? 'exact' : 'eq', value: record.key },
+  };
 }
 
 function bulkAnchor(set: SetName, { bulkStart }: Probes): Anchor {
@@ -30,12 +31,12 @@ function idSearches(probes: Probes): Question[] {
   const search = (
     value: string,
     rowsExpected: number,
-  ): Pick<Question, 'set' | 'limit' | 'filters' | 'rowsExpected' | 'isGrep'> => ({
+  ): Pick<Question, 'set' | 'limit' | 'filters' | 'rowsExpected' | 'needle'> => ({
     set: 'web',
     limit: 100,
     filters: [{ column: 'message', op: 'like', value }],
     rowsExpected,
-    isGrep: true,
+    needle: 'text',
   });
   const once = search(id, 1);
   const never = search(absentId, 0);
@@ -67,12 +68,47 @@ function idSearches(probes: Probes): Question[] {
   ];
 }
 
+/** Searches for request ids as whole values, also the first time after opening. */
+function requestSearches(probes: Probes): Question[] {
+  const search = (
+    filter: Omit<Filter, 'column'>,
+    rowsExpected: number,
+  ): Pick<Question, 'set' | 'limit' | 'filters' | 'rowsExpected' | 'needle'> => ({
+    set: 'web',
+    limit: 100,
+    filters: [{ column: idColumns.web, ...filter }],
+    rowsExpected,
+    needle: 'value',
+  });
+  const once = search({ op: 'exact', value: probes.oldest.key }, 1);
+  const never = search({ op: 'exact', value: absentRequestIds[0] }, 0);
+  return [
+    { ...once, id: 'request-once', title: 'request_id that occurs once, in the oldest day', targetMs: 3 },
+    { ...never, id: 'request-nowhere', title: 'request_id that occurs nowhere', targetMs: 3 },
+    {
+      ...search({ op: 'in', value: [absentRequestIds[0], probes.oldest.key, absentRequestIds[1]] }, 1),
+      id: 'request-in',
+      title: 'three request_ids, of which one occurs',
+      targetMs: 3,
+    },
+    { ...once, id: 'request-once-cold', title: 'request_id that occurs once, cold', isCold: true },
+    { ...never, id: 'request-nowhere-cold', title: 'request_id that occurs nowhere, cold', isCold: true },
+  ];
+}
+
 function status(op: 'eq' | 'gte', value: number): Filter {
   return { column: 'status', op, value };
 }
 
 function webQuestions({ probes }: RecordSet): Question[] {
-  return [...newestRecords(), ...idSearches(probes), ...filtered(probes), ...pages(probes), ...long(probes)];
+  return [
+    ...newestRecords(),
+    ...idSearches(probes),
+    ...requestSearches(probes),
+    ...filtered(probes),
+    ...pages(probes),
+    ...long(probes),
+  ];
 }
 
 function newestRecords(): Question[] {
@@ -208,8 +244,19 @@ function appQuestions({ probes }: RecordSet): Question[] {
       title: 'app: one trace_id',
       set,
       limit: 100,
-      filters: [{ column: 'trace_id', op: 'eq', value: probes.wanted.key }],
+      filters: [{ column: idColumns.app, op: 'eq', value: probes.wanted.key }],
       rowsExpected: 1,
+      needle: 'value',
+    },
+    {
+      id: 'app-trace-nowhere',
+      title: 'app: a trace_id that occurs nowhere',
+      set,
+      limit: 100,
+      // Ids are drawn from 2^63 numbers: that of another record is not the next one.
+      filters: [{ column: idColumns.app, op: 'eq', value: String(BigInt(probes.wanted.key) + 1n) }],
+      rowsExpected: 0,
+      needle: 'value',
     },
     {
       id: 'app-page-after',

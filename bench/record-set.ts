@@ -46,8 +46,8 @@ export const setDays = 30;
 /** The first day of every set. Fixed, so that the same options give the same bytes. */
 export const setStartMs = Date.UTC(2026, 9, 20);
 const seed = 1;
-/** A change of the generator makes files of an older one useless: count this up with it. */
-const generatorVersion = 1;
+/** A change of the generator, or of the probes, makes files of an older one useless: count this up with it. */
+const generatorVersion = 2;
 const pieceChars = 1024 * 1024;
 
 /** A set of records as a file of JSON lines, and what the questions about it need to know. */

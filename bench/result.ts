@@ -1,9 +1,16 @@
 import type { MachineDescription } from './machine.js';
 import type { SetName } from './question.js';
+import { isIndexed } from './side.js';
 import type { Spread } from './spread.js';
 
 /** What a line's figures count. */
 export type Unit = 'ms' | 'records/s' | 'bytes' | 'requests/s' | 'bytes/s';
+
+/** A peer, and how many times better than it we are (below 1: worse). */
+export interface Rival {
+  readonly side: string;
+  readonly advantage: number;
+}
 
 /** One line of the table: one thing that was measured, on every side that can do it. */
 export interface ResultLine {
@@ -18,8 +25,10 @@ export interface ResultLine {
   readonly figures: Readonly<Record<string, Spread>>;
   /** The answer that all sides gave, where the line is about a question. */
   readonly answer?: { readonly rows: number; readonly bytes: number; readonly digest: string };
-  /** The peer that was best, and how many times better than it we are (below 1: worse). Null without a peer. */
-  readonly best: { readonly side: string; readonly advantage: number } | null;
+  /** The best peer without an index. Null without a peer. */
+  readonly best: Rival | null;
+  /** The peers with an index for needles, the best first. */
+  readonly indexed: readonly Rival[];
   /** What we want to reach with 10 M records. */
   readonly target?: string;
 }
@@ -59,17 +68,23 @@ export function isOurs(side: string): boolean {
   return side.startsWith('logstrata');
 }
 
-/** Finds the best peer of a line and how we compare with it. */
-export function compareLine(line: Omit<ResultLine, 'best'>): ResultLine {
+/** Finds the best peer of a line, and how we compare with it and with those that have an index. */
+export function compareLine(line: Omit<ResultLine, 'best' | 'indexed'>): ResultLine {
   const ours = line.figures[line.ours];
-  let best: ResultLine['best'] = null;
+  const rivals: Rival[] = [];
   for (const [side, { median }] of Object.entries(line.figures)) {
     if (isOurs(side) || ours === undefined) continue;
-    // The best peer is the one that leaves us the smallest advantage. Figures of 0 are below the clock's resolution.
+    // Figures of 0 are below the clock's resolution.
     const advantage = line.isLowerBetter
       ? Math.max(median, 1e-6) / Math.max(ours.median, 1e-6)
       : ours.median / Math.max(median, 1e-6);
-    if (best === null || advantage < best.advantage) best = { side, advantage };
+    rivals.push({ side, advantage });
   }
-  return { ...line, best };
+  // The best peer is the one that leaves us the smallest advantage.
+  rivals.sort((a, b) => a.advantage - b.advantage);
+  return {
+    ...line,
+    best: rivals.find(({ side }) => !isIndexed(side)) ?? null,
+    indexed: rivals.filter(({ side }) => isIndexed(side)),
+  };
 }

@@ -2,7 +2,7 @@ import type { AnswerDigest } from './answer-digest.js';
 import type { Question } from './question.js';
 import type { RecordSet } from './record-set.js';
 
-/** The sides of the comparison: three stores of ours, and the peers. */
+/** The sides of the comparison: three stores of ours, and the peers. The last four have indexes, and are asked for needles alone. */
 export const sideNames = [
   'logstrata',
   'logstrata-unindexed',
@@ -13,8 +13,24 @@ export const sideNames = [
   'clickhouse-zstd',
   'sqlite',
   'ripgrep',
+  'clickhouse-indexed',
+  'duckdb-parquet-bloom',
+  'duckdb-our-parquet',
+  'sqlite-indexed',
 ] as const;
 export type SideName = (typeof sideNames)[number];
+
+/** Whether a side is a peer with an index for needles. It stands beside the others and is not taken for the best of them. */
+export function isIndexed(side: string): boolean {
+  return indexedSides.some((name) => name === side);
+}
+
+const indexedSides: readonly SideName[] = [
+  'clickhouse-indexed',
+  'duckdb-parquet-bloom',
+  'duckdb-our-parquet',
+  'sqlite-indexed',
+];
 
 /** Programs to compare with, as `--peers` names them. */
 export const peerNames = ['duckdb', 'clickhouse', 'sqlite', 'ripgrep'] as const;

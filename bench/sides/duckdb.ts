@@ -3,7 +3,7 @@ import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Question, SetColumn } from '../question.js';
 import { columnsOf } from '../record-set.js';
-import type { Side, SideOptions } from '../side.js';
+import { isIndexed, type Side, type SideOptions } from '../side.js';
 import { importPeer } from './peer-package.js';
 import { quoteText, selectRecords, sqlQuestion, type Dialect } from './sql.js';
 
@@ -46,19 +46,28 @@ const dialect: Dialect = {
   suffix: ({ name }, value) => `suffix(lower(${name}), ${quoteText(value.toLowerCase())})`,
 };
 
-/** DuckDB, over a table of its own or over one Parquet file compressed with ZSTD. */
+/** DuckDB writes Bloom filters only of columns with a dictionary, which is given up by default long before a row group of ids ends. */
+const withBloomFilters = ', DICTIONARY_SIZE_LIMIT 1000000, BLOOM_FILTER_FALSE_POSITIVE_RATIO 0.01';
+
+/** DuckDB, over a table of its own, over one Parquet file compressed with ZSTD that it wrote, or over the segments of our store. */
 export class DuckDbSide implements Side {
   private readonly columns: readonly SetColumn[];
   private readonly shown: string;
   private readonly isParquet: boolean;
   private readonly dataPath: string;
+  /** What a query selects from. */
+  private readonly table: string;
   private instance: DuckDbInstance | undefined;
   private connection: DuckDbConnection | undefined;
 
   constructor(private readonly options: SideOptions) {
     this.columns = columnsOf[options.set.name];
-    this.isParquet = options.side === 'duckdb-parquet';
-    this.dataPath = join(options.folder, this.isParquet ? 'records.parquet' : 'records.duckdb');
+    this.isParquet = options.side !== 'duckdb';
+    this.dataPath =
+      options.side === 'duckdb-our-parquet'
+        ? join(options.folder, '../logstrata', options.set.name, 'dt=*/*.parquet')
+        : join(options.folder, this.isParquet ? 'records.parquet' : 'records.duckdb');
+    this.table = this.isParquet ? `read_parquet(${quoteText(this.dataPath)})` : 'records';
     this.shown = this.columns
       .map(({ name, kind }) => (kind === 'time' ? `epoch_ms("${name}") AS "${name}"` : name))
       .join(', ');
@@ -72,7 +81,8 @@ export class DuckDbSide implements Side {
   }
 
   async load(): Promise<void> {
-    const { set, folder } = this.options;
+    const { set, folder, side } = this.options;
+    if (side === 'duckdb-our-parquet') return;
     const kinds = this.columns.map(({ source, kind }) => `${source}: '${types[kind]}'`).join(', ');
     const named = this.columns.map(({ source, name }) => `${source} AS ${name}`).join(', ');
     const records =
@@ -81,7 +91,10 @@ export class DuckDbSide implements Side {
     await this.open(this.isParquet ? ':memory:' : this.dataPath);
     await this.run(`SET temp_directory = ${quoteText(join(folder, 'temp'))}`);
     if (this.isParquet) {
-      await this.run(`COPY (${records}) TO ${quoteText(this.dataPath)} (FORMAT parquet, COMPRESSION zstd)`);
+      const more = side === 'duckdb-parquet-bloom' ? withBloomFilters : '';
+      await this.run(
+        `COPY (${records}) TO ${quoteText(this.dataPath)} (FORMAT parquet, COMPRESSION zstd${more})`,
+      );
     } else {
       await this.run(`CREATE TABLE records AS ${records}`);
       await this.run('CHECKPOINT');
@@ -90,7 +103,7 @@ export class DuckDbSide implements Side {
   }
 
   async bytesOnDisk(): Promise<number> {
-    return (await stat(this.dataPath)).size;
+    return this.options.side === 'duckdb-our-parquet' ? 0 : (await stat(this.dataPath)).size;
   }
 
   async open(path: string = this.isParquet ? ':memory:' : this.dataPath): Promise<void> {
@@ -101,13 +114,13 @@ export class DuckDbSide implements Side {
   }
 
   answers(question: Question): boolean {
+    if (isIndexed(this.options.side)) return question.needle === 'value';
     // The Parquet file has no gram filter either way, and its cold reading is what it is there for.
     return question.isUnindexed !== true || !this.isParquet;
   }
 
   async ask(question: Question, take?: (piece: Uint8Array | string) => void): Promise<void> {
-    const table = this.isParquet ? `read_parquet(${quoteText(this.dataPath)})` : 'records';
-    const select = selectRecords(sqlQuestion(question, this.columns, dialect), table, this.shown);
+    const select = selectRecords(sqlQuestion(question, this.columns, dialect), this.table, this.shown);
     if ((question.rowsExpected ?? 0) >= copyRowsMin) return this.copy(select, take);
     const rows = await this.rows(
       `SELECT to_json(answer)::VARCHAR FROM (${select}) AS answer ORDER BY _cursor`,

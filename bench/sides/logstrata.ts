@@ -5,7 +5,7 @@ import { loadFiles } from '../../agents/load/load.js';
 import { openArchive, WorkerPool, type AgentStore, type Archive } from '../../engine/index.js';
 import { parseQueryRequest } from '../../server/route/request.js';
 import { packageRoot, packageVersion } from '../../server/cli/options/package-root.js';
-import type { Anchor, Question } from '../question.js';
+import type { Anchor, Filter, Question } from '../question.js';
 import type { Side, SideOptions } from '../side.js';
 import { folderBytes } from './folder-size.js';
 
@@ -108,24 +108,29 @@ export class LogstrataSide implements Side {
     if (anchor.key === null) return cursorZero;
     const known = this.cursors.get(anchor.seq);
     if (known !== undefined) return known;
-    const { column, op, value } = anchor.key;
+    const { column, value } = anchor.key;
     let text = '';
-    await this.answer(`${column}__${op}=${encodeURIComponent(value)}&limit=2`, (piece) => {
+    await this.answer(`${filterPieces(anchor.key).join('&')}&limit=2`, (piece) => {
       text += Buffer.from(piece).toString('utf8');
     });
     const found = [...text.matchAll(/"_cursor":"([0-9a-f]{16})"/g)];
-    if (found.length !== 1) throw new Error(`${found.length} records have ${column} ${value}, not one`);
+    if (found.length !== 1)
+      throw new Error(`${found.length} records have ${column} ${String(value)}, not one`);
     const cursor = found[0]![1]!;
     this.cursors.set(anchor.seq, cursor);
     return cursor;
   }
 }
 
+/** A filter as parameters of the route, one for each value. */
+function filterPieces({ column, op, value }: Filter): string[] {
+  const values = typeof value === 'object' ? value : [value];
+  return values.map((each) => `${column}__${op}=${encodeURIComponent(each)}`);
+}
+
 /** The question as the query string of the route. */
 export function rawQuery(question: Question, after?: string, before?: string): string {
-  const pieces = question.filters.map(
-    ({ column, op, value }) => `${column}__${op}=${encodeURIComponent(value)}`,
-  );
+  const pieces = question.filters.flatMap(filterPieces);
   pieces.push(`limit=${question.limit}`);
   if (after !== undefined) pieces.push(`after=${after}`);
   if (before !== undefined) pieces.push(`before=${before}`);

@@ -14,11 +14,15 @@ export function makeSide(options: SideOptions): Side {
       return new LogstrataSide(options);
     case 'duckdb':
     case 'duckdb-parquet':
+    case 'duckdb-parquet-bloom':
+    case 'duckdb-our-parquet':
       return new DuckDbSide(options);
     case 'clickhouse':
     case 'clickhouse-zstd':
+    case 'clickhouse-indexed':
       return new ClickHouseSide(options);
     case 'sqlite':
+    case 'sqlite-indexed':
       return new SqliteSide(options);
     case 'ripgrep':
       return new RipgrepSide(options);

@@ -37,7 +37,7 @@ export class RipgrepSide implements Side {
 
   answers(question: Question): boolean {
     // Each run is a new process over the same file: cold and warm, indexed and not, are the same to it.
-    return question.isGrep === true && question.isCold !== true && question.isUnindexed !== true;
+    return question.needle === 'text' && question.isCold !== true && question.isUnindexed !== true;
   }
 
   async ask(question: Question, take?: (piece: Uint8Array | string) => void): Promise<void> {

@@ -31,6 +31,8 @@ function condition(filter: Filter, columns: readonly SetColumn[], dialect: Diale
       return `${name} >= ${dialect.time(Date.parse(text))}`;
     case 'until':
       return `${name} < ${dialect.time(Date.parse(text))}`;
+    case 'in':
+      return `${name} IN (${inValues(filter.value).map(dialect.text).join(', ')})`;
     case 'exact':
       return `${name} = ${dialect.text(text)}`;
     case 'like':
@@ -42,6 +44,10 @@ function condition(filter: Filter, columns: readonly SetColumn[], dialect: Diale
     default:
       return assertNever(filter.op);
   }
+}
+
+function inValues(value: Filter['value']): readonly string[] {
+  return typeof value === 'object' ? value : [String(value)];
 }
 
 /** The parts of a question in SQL. */

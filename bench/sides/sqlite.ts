@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { quoteLongIntegers } from '../answer-digest.js';
-import type { Question, SetColumn } from '../question.js';
+import { idColumns, type Question, type SetColumn } from '../question.js';
 import { columnsOf, readLines } from '../record-set.js';
 import type { Side, SideOptions } from '../side.js';
 import { importPeer } from './peer-package.js';
@@ -61,15 +61,20 @@ function valueOf(record: Record<string, unknown>, { source, kind }: SetColumn): 
   }
 }
 
-/** SQLite as a store of rows, with the schema of the public service: `_cursor INTEGER PRIMARY KEY`, one column a field. */
+/**
+ * SQLite as a store of rows, with the schema of the public service: `_cursor INTEGER PRIMARY KEY`, one column a field. A second one has
+ * a B-tree over the ids.
+ */
 export class SqliteSide implements Side {
   private readonly columns: readonly SetColumn[];
   private readonly dataPath: string;
+  private readonly isIndexed: boolean;
   private database: SqliteDatabase | undefined;
 
   constructor(private readonly options: SideOptions) {
     this.columns = columnsOf[options.set.name];
     this.dataPath = join(options.folder, 'records.sqlite');
+    this.isIndexed = options.side === 'sqlite-indexed';
   }
 
   async version(): Promise<string> {
@@ -94,6 +99,7 @@ export class SqliteSide implements Side {
       insert.run(record['seq'] as number, ...this.columns.map((column) => valueOf(record, column)));
     }
     database.exec('COMMIT');
+    if (this.isIndexed) database.exec(`CREATE INDEX by_id ON records (${idColumns[this.options.set.name]})`);
     database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     database.close();
   }
@@ -108,8 +114,8 @@ export class SqliteSide implements Side {
     this.database.exec('PRAGMA mmap_size = 17179869184');
   }
 
-  answers(): boolean {
-    return true;
+  answers(question: Question): boolean {
+    return !this.isIndexed || question.needle === 'value';
   }
 
   ask(question: Question, take?: (piece: Uint8Array | string) => void): Promise<void> {

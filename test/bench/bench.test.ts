@@ -20,6 +20,11 @@ const questionIds = [
   'id-nowhere-unfiltered',
   'id-once-cold',
   'id-once-unfiltered-cold',
+  'request-once',
+  'request-nowhere',
+  'request-in',
+  'request-once-cold',
+  'request-nowhere-cold',
   'common-word',
   'prefix-status-day',
   'rare-address',
@@ -43,7 +48,9 @@ const otherIds = [
   'http-bulk',
   ...aloneIds,
 ];
-const appIds = ['app-newest', 'app-errors', 'app-name', 'app-trace', 'app-page-after'];
+const appIds = ['app-newest', 'app-errors', 'app-name', 'app-trace', 'app-trace-nowhere', 'app-page-after'];
+/** Questions about whole ids, for which peers have indexes. */
+const idIds = [...questionIds.filter((id) => id.startsWith('request-')), 'app-trace', 'app-trace-nowhere'];
 const appOtherIds = ['app-load', 'app-load-memory', 'app-size-lz4', 'app-size-zstd'];
 
 describe('a tiny run of the benchmark', () => {
@@ -91,11 +98,23 @@ describe('a tiny run of the benchmark', () => {
     expect(result.versions['duckdb']).toMatch(/^DuckDB v\d/);
   });
 
+  it('asked DuckDB over Parquet with Bloom filters, its own and ours, for ids alone, and never took it for the best', () => {
+    for (const { id, figures, indexed, best } of result.lines) {
+      const asked = Object.keys(figures).filter((side) => /-bloom$|-our-/.test(side));
+      expect(indexed.map(({ side }) => side).sort(), id).toEqual([...asked].sort());
+      expect(asked, id).not.toContain(best?.side);
+      if (idIds.includes(id)) expect(asked, id).toEqual(['duckdb-parquet-bloom', 'duckdb-our-parquet']);
+      else if (/load|size/.test(id)) expect(asked, id).toEqual(['duckdb-parquet-bloom']);
+      else expect(asked, id).toEqual([]);
+    }
+  });
+
   it('asked questions that have answers', () => {
     const rows = new Map(result.lines.map(({ id, answer }) => [id, answer?.rows ?? -1]));
     expect(rows.get('newest')).toBe(100);
     expect(rows.get('id-once')).toBe(1);
     expect(rows.get('id-nowhere')).toBe(0);
+    for (const id of idIds) expect(rows.get(id), id).toBe(id.includes('nowhere') ? 0 : 1);
     expect(rows.get('page-after')).toBe(100);
     expect(rows.get('bulk')).toBe(5_000);
     for (const id of ['newest-errors', 'common-word', 'page-before', 'three-filters', 'app-name']) {

@@ -63,13 +63,22 @@ describe('summing up', () => {
       isLowerBetter,
       ours: 'logstrata',
       figures: Object.fromEntries(Object.entries(figures).map(([side, value]) => [side, spreadOf([value])])),
-    }).best;
+    });
 
   it('compares with the best peer, and never with another store of ours', () => {
     const figures = { logstrata: 10, 'logstrata-zstd': 1, duckdb: 40, sqlite: 20 };
-    expect(lineOf(true, figures)).toEqual({ side: 'sqlite', advantage: 2 });
-    expect(lineOf(false, figures)).toEqual({ side: 'duckdb', advantage: 0.25 });
-    expect(lineOf(true, { logstrata: 10 })).toBeNull();
+    expect(lineOf(true, figures).best).toEqual({ side: 'sqlite', advantage: 2 });
+    expect(lineOf(false, figures).best).toEqual({ side: 'duckdb', advantage: 0.25 });
+    expect(lineOf(true, { logstrata: 10 }).best).toBeNull();
+  });
+
+  it('has peers with indexes stand beside the best', () => {
+    const line = lineOf(true, { logstrata: 10, duckdb: 40, 'clickhouse-indexed': 20, 'sqlite-indexed': 5 });
+    expect(line.best).toEqual({ side: 'duckdb', advantage: 4 });
+    expect(line.indexed).toEqual([
+      { side: 'sqlite-indexed', advantage: 0.5 },
+      { side: 'clickhouse-indexed', advantage: 2 },
+    ]);
   });
 });
 
