@@ -131,7 +131,7 @@ describe('logstrata verify --repair', () => {
     for (const name of readdirSync(place)) if (name.startsWith('manifest-')) rmSync(join(place, name));
     const file = segmentsOf(folder, 'nginx')[1]!;
     const bytes = readFileSync(file);
-    bytes.fill(0xa5, 100, bytes.length / 2);
+    bytes.fill(0xa5, 100, Math.floor(bytes.length / 2));
     writeFileSync(file, bytes);
 
     const asked = await run(folder, ['verify', 'nginx', '--repair']);

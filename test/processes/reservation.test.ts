@@ -8,13 +8,12 @@ import { root, workFolder } from '../cli/process.js';
 /** A writer that has nothing to do but to wait, once it commits, for the unit that holds the ordinals. */
 const writer = `
 const { openArchive } = await import(process.argv[1] + '/dist/engine/index.js');
-const { batchFromRows } = await import(process.argv[1] + '../model/rows.js');
 const { makeSchema } = await import(process.argv[1] + '/dist/engine/terms/schema.js');
 const schema = makeSchema([{ name: 'n', type: 'int' }]);
 const archive = await openArchive(process.cwd(), { mode: 'write', role: 'load' });
 const store = await archive.agent('numbers', schema);
 const session = await store.beginLoad();
-await session.append(batchFromRows(schema, [[1n]]), 0);
+await session.append({ length: 1, columns: [{ kind: 'int64', length: 1, values: BigInt64Array.of(1n), validity: null }] }, 0);
 console.log('ready');
 await new Promise((resolve) => process.stdin.once('data', resolve));
 process.stdin.destroy();
