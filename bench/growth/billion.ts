@@ -1,0 +1,121 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { formatBytes, formatCount } from '../../server/cli/output/figures.js';
+import { describeMachine, type MachineDescription } from '../machine.js';
+import { rowGroupRowsMax } from '../../engine/terms/limits.js';
+import { absentId } from './growth.js';
+import { formatFigure } from '../report/figures.js';
+import { addMadeUpSegments, fullSegmentRows, madeUpName, type MadeUp } from './made-up-segments.js';
+import type { GrowthOptions } from './options.js';
+import { measure, type Measured } from './question.js';
+import { aboutRun, markdownTable, measuredHeader, measuredRow } from './table.js';
+import { addRecords, endMs, webAgent } from './web-store.js';
+
+/** The record of a run, for programs. */
+export interface BillionResult {
+  readonly format: 'logstrata-billion/1';
+  readonly startedAt: string;
+  readonly machine: MachineDescription;
+  readonly repeat: number;
+  readonly records: number;
+  readonly madeUp: MadeUp;
+  readonly asked: readonly Measured[];
+}
+
+const dayMs = 86_400_000;
+const hoursOfYear = 365 * 24;
+
+/**
+ * Asks an archive of a year for ids, of which one segment is real and the others are made up (`made-up-segments.ts`). It is gone in the
+ * end, however that comes. Rejects when `signal` aborts, and when an answer took more of a made-up segment than its filters.
+ */
+export async function runBillion(
+  { repeat, dataFolder, segments }: GrowthOptions,
+  signal: AbortSignal,
+  say: (what: string) => void,
+): Promise<BillionResult> {
+  const startedAt = new Date().toISOString();
+  const machine = describeMachine();
+  mkdirSync(dataFolder, { recursive: true });
+  const location = mkdtempSync(join(dataFolder, 'billion-'));
+  try {
+    const { name, schema } = webAgent();
+    // One real row group, in the first hour of the year.
+    const portion = { rows: rowGroupRowsMax, startMs: endMs - 365 * dayMs, days: 1 / 24, seed: 1 };
+    const { wanted } = await addRecords(location, portion, rowGroupRowsMax >> 1, signal, () => undefined);
+    const ids = [wanted.requestId, absentId];
+    const field = schema.fields.findIndex((each) => each.name === 'request_id');
+    const hours = hoursOfYear - 1;
+    const madeUp = await addMadeUpSegments(location, name, field, ids, segments, hours, (index) => {
+      signal.throwIfAborted();
+      if (index % 24 === 0) say(`making segment ${index + 1} of ${segments}`);
+    });
+    const records = rowGroupRowsMax + segments * fullSegmentRows;
+    const asked: Measured[] = [];
+    for (const [i, title] of ['exact id, once', 'exact id, nowhere'].entries()) {
+      say(`${formatCount(records)} records: ${title}`);
+      const rows = i === 0 ? 1 : 0;
+      const question = { id: `id-${rows}`, title, raw: `request_id__exact=${ids[i]!}`, rows };
+      asked.push(await measure(location, question, repeat, signal));
+    }
+    await requireHoles(location, signal);
+    return { format: 'logstrata-billion/1', startedAt, machine, repeat, records, madeUp, asked };
+  } finally {
+    rmSync(location, { recursive: true, force: true });
+  }
+}
+
+/** Throws unless a question fails that takes more than filters: only then the others have shown that they take no more. */
+async function requireHoles(location: string, signal: AbortSignal): Promise<void> {
+  const newest = { id: 'newest', title: 'newest 1', raw: 'limit=1', rows: 1 };
+  const failure = await measure(location, newest, 1, signal).then(
+    () => 'it was answered',
+    (error: unknown) => String(error),
+  );
+  signal.throwIfAborted();
+  if (!failure.includes(madeUpName))
+    throw new Error(`a question that needs more than a made-up segment has should fail: ${failure}`);
+}
+
+/** Of three bits in a block of 256 that has those of 64 values. */
+const sketchPasses = (1 - (1 - 1 / 256) ** (3 * 64)) ** 3;
+const filterPasses = 0.011;
+
+/** The result as a page of Markdown, with the arithmetic. */
+export function billionReport({ machine, startedAt, repeat, records, madeUp, asked }: BillionResult): string {
+  const { segments, rowGroups, bytes, passed } = madeUp;
+  const left = rowGroups * sketchPasses;
+  const passing = left * filterPasses;
+  const [once, nowhere] = asked;
+  const eachMs = Math.max(0, once!.warmMs.median - nowhere!.warmMs.median);
+  const arithmetic = [
+    ['summaries, the first time', `${formatCount(segments)}`, 'one a segment'],
+    ['stripes of sketches', formatCount(segments), 'one a segment'],
+    [
+      'pieces of filters',
+      formatCount(left),
+      `${formatCount(rowGroups)} row groups, of which sketches leave ${(sketchPasses * 100).toFixed(1)} %; with its checksum each is two reads`,
+    ],
+    [
+      'row groups that pass by chance',
+      formatCount(passing),
+      `${(filterPasses * 100).toFixed(1)} % of those; each costs a footer, the first time, and the column of ids: warm at most ` +
+        `${formatFigure(eachMs, 'ms')} ms ("once" less "nowhere"), ${formatFigure(passing * eachMs, 'ms')} in all`,
+    ],
+    ...asked.map(({ title }, i) => [
+      `… of the filters made for "${title}"`,
+      formatCount(passed[i]!),
+      'replaced by others, and not in the figures above',
+    ]),
+  ];
+  return [
+    `${aboutRun(machine, startedAt)}; ${repeat} fresh processes for each figure`,
+    '',
+    `${formatCount(records)} records: one real row group and ${formatCount(segments)} made-up segments, whose filters and summaries take ${formatBytes(bytes)}.`,
+    '',
+    markdownTable([measuredHeader, ...asked.map((measured) => measuredRow(records, measured))]),
+    'What arithmetic says:',
+    '',
+    markdownTable([['what', 'how many', 'because'], ...arithmetic]),
+  ].join('\n');
+}

@@ -1,0 +1,123 @@
+import { mkdtempSync, mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { formatCount } from '../../server/cli/output/figures.js';
+import { describeMachine, type MachineDescription } from '../machine.js';
+import type { GrowthOptions } from './options.js';
+import { measure, type GrowthQuestion, type Measured } from './question.js';
+import { addRecords, portionsOf, type Filled, type Portion } from './web-store.js';
+
+/** What the archive was and answered at one size. */
+export interface GrowthStep extends Omit<Filled, 'wanted'> {
+  readonly asked: readonly Measured[];
+}
+
+/** How times grow: a slope of 0 is not at all, of 1 like the archive. */
+export interface Slope {
+  readonly title: string;
+  readonly first: number;
+  readonly warm: number;
+}
+
+/** The record of a run, for programs. */
+export interface GrowthResult {
+  readonly format: 'logstrata-growth/1';
+  readonly startedAt: string;
+  readonly machine: MachineDescription;
+  readonly settings: { readonly days: number; readonly repeat: number };
+  readonly steps: readonly GrowthStep[];
+  /** Null of a single size. */
+  readonly slopes: readonly Slope[] | null;
+}
+
+const dayMs = 86_400_000;
+/** No record has these digits: chance would give them to one in 100,000 archives of 80 million, and a run would then fail. */
+const absentDigits = 'fedcba987654';
+/** A request id that no record therefore has, in the middle of all: no bounds rule it out. */
+export const absentId = `80c4e1d95b${absentDigits}36f9a0d871`;
+
+function questionsOf(startMs: number, requestId: string): GrowthQuestion[] {
+  const isoDay = (timeMs: number): string => new Date(timeMs).toISOString().slice(0, 10);
+  const oldDay = `time__since=${isoDay(startMs)}&time__until=${isoDay(startMs + dayMs)}`;
+  const like = (digits: string): string => `message__like=${digits}&limit=100`;
+  return [
+    { id: 'newest', title: 'newest 100', raw: 'limit=100', rows: 100 },
+    { id: 'old-day', title: 'the oldest day and 404', raw: `${oldDay}&status__eq=404&limit=100`, rows: null },
+    { id: 'id-once', title: 'exact id, once', raw: `request_id__exact=${requestId}`, rows: 1 },
+    { id: 'id-nowhere', title: 'exact id, nowhere', raw: `request_id__exact=${absentId}`, rows: 0 },
+    { id: 'text-once', title: '12 digits in the message, once', raw: like(requestId.slice(8, 20)), rows: 1 },
+    { id: 'text-nowhere', title: '12 digits, nowhere', raw: like(absentDigits), rows: 0 },
+  ];
+}
+
+/** Fills an archive step by step and asks it at each. It is gone in the end, however that comes. Rejects when `signal` aborts. */
+export async function runGrowth(
+  options: GrowthOptions,
+  signal: AbortSignal,
+  say: (what: string) => void,
+): Promise<GrowthResult> {
+  const startedAt = new Date().toISOString();
+  const machine = describeMachine();
+  mkdirSync(options.dataFolder, { recursive: true });
+  const location = mkdtempSync(join(options.dataFolder, 'growth-'));
+  const steps: GrowthStep[] = [];
+  try {
+    let questions: GrowthQuestion[] = [];
+    for (const portion of portionsOf(options.sizes, options.days)) {
+      const filled = await addPortion(location, portion, signal, say);
+      // What is searched for stays the same: a record in the middle of the first day.
+      if (questions.length === 0) questions = questionsOf(portion.startMs, filled.wanted.requestId);
+      const asked: Measured[] = [];
+      for (const question of questions) {
+        say(`${formatCount(filled.records)} records: ${question.title}`);
+        asked.push(await measure(location, question, options.repeat, signal));
+      }
+      const { records, segments, rowGroups, bytes } = filled;
+      steps.push({ records, segments, rowGroups, bytes, asked });
+    }
+  } finally {
+    rmSync(location, { recursive: true, force: true });
+  }
+  const { days, repeat } = options;
+  const slopes = steps.length < 2 ? null : slopesOf(steps);
+  return { format: 'logstrata-growth/1', startedAt, machine, settings: { days, repeat }, steps, slopes };
+}
+
+function addPortion(
+  location: string,
+  portion: Portion,
+  signal: AbortSignal,
+  say: (what: string) => void,
+): Promise<Filled> {
+  let shown = -1;
+  const middleOfDay = Math.floor(portion.rows / Math.max(1, portion.days) / 2);
+  return addRecords(location, portion, middleOfDay, signal, (fraction) => {
+    const tenth = Math.floor(fraction * 10);
+    if (tenth > shown) say(`adding ${formatCount(portion.rows)} records: ${tenth}0 %`);
+    shown = Math.max(shown, tenth);
+  });
+}
+
+function slopesOf(steps: readonly GrowthStep[]): Slope[] {
+  const x = steps.map(({ records }) => Math.log(records));
+  return steps[0]!.asked.map(({ title }, i) => {
+    const slope = (read: (measured: Measured) => number): number =>
+      leastSquares(
+        x,
+        steps.map(({ asked }) => Math.log(read(asked[i]!))),
+      );
+    return {
+      title,
+      first: slope(({ firstMs }) => firstMs.median),
+      warm: slope(({ warmMs }) => warmMs.median),
+    };
+  });
+}
+
+/** The slope of the straight line that is nearest to the points. */
+function leastSquares(x: readonly number[], y: readonly number[]): number {
+  const mean = (values: readonly number[]): number =>
+    values.reduce((sum, value) => sum + value, 0) / values.length;
+  const [middleX, middleY] = [mean(x), mean(y)];
+  const products = x.map((value, i) => (value - middleX) * (y[i]! - middleY));
+  return mean(products) / mean(x.map((value) => (value - middleX) ** 2));
+}

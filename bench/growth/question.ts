@@ -1,0 +1,87 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { ScanStats } from '../../engine/index.js';
+import { spreadOf, type Spread } from '../spread.js';
+import type { Asked } from './asking.js';
+
+/** A question to the agent `web`. */
+export interface GrowthQuestion {
+  readonly id: string;
+  readonly title: string;
+  /** Query string of the route. */
+  readonly raw: string;
+  /** Records that the answer must have; null where only somebody who has counted knows. */
+  readonly rows: number | null;
+}
+
+/** What was read for an answer. */
+export type Cost = Pick<
+  ScanStats,
+  | 'bytesRead'
+  | 'rowGroups'
+  | 'rowGroupsScanned'
+  | 'rowsScanned'
+  | 'valuePiecesRead'
+  | 'gramPiecesRead'
+  | 'columnsDecoded'
+>;
+
+/** What a question took, the first time after opening and warm. */
+export interface Measured {
+  readonly id: string;
+  readonly title: string;
+  readonly rows: number;
+  readonly openMs: Spread;
+  readonly firstMs: Spread;
+  readonly warmMs: Spread;
+  readonly first: Cost;
+  readonly warm: Cost;
+}
+
+const run = promisify(execFile);
+
+/**
+ * Asks in fresh processes, `repeat` times after one that does not count: it brings the files into the page cache. Throws when an answer
+ * has not the records that it must have.
+ */
+export async function measure(
+  location: string,
+  { id, title, raw, rows }: GrowthQuestion,
+  repeat: number,
+  signal: AbortSignal,
+): Promise<Measured> {
+  const script = join(import.meta.dirname, 'asking.js');
+  const asked: Asked[] = [];
+  for (let turn = 0; turn <= repeat; turn++) {
+    const { stdout } = await run(process.execPath, [script, location, raw], { signal });
+    const answer = JSON.parse(stdout) as Asked;
+    if (rows !== null && answer.rows !== rows)
+      throw new Error(`"${title}" has ${answer.rows} records for an answer, not ${rows}`);
+    if (turn > 0) asked.push(answer);
+  }
+  return {
+    id,
+    title,
+    rows: asked[0]!.rows,
+    openMs: spreadOf(asked.map(({ openMs }) => openMs)),
+    firstMs: spreadOf(asked.map(({ firstMs }) => firstMs)),
+    warmMs: spreadOf(asked.flatMap(({ warmMs }) => warmMs)),
+    first: costOf(asked[0]!.first),
+    warm: costOf(asked[0]!.warm),
+  };
+}
+
+function costOf(stats: ScanStats): Cost {
+  const { bytesRead, rowGroups, rowGroupsScanned, rowsScanned } = stats;
+  const { valuePiecesRead, gramPiecesRead, columnsDecoded } = stats;
+  return {
+    bytesRead,
+    rowGroups,
+    rowGroupsScanned,
+    rowsScanned,
+    valuePiecesRead,
+    gramPiecesRead,
+    columnsDecoded,
+  };
+}
