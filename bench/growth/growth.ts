@@ -31,21 +31,28 @@ export interface GrowthResult {
 
 const dayMs = 86_400_000;
 /** No record has these digits: chance would give them to one in 100,000 archives of 80 million, and a run would then fail. */
-const absentDigits = 'fedcba987654';
+export const absentDigits = 'fedcba987654';
 /** A request id that no record therefore has, in the middle of all: no bounds rule it out. */
 export const absentId = `80c4e1d95b${absentDigits}36f9a0d871`;
 
-function questionsOf(startMs: number, requestId: string): GrowthQuestion[] {
-  const isoDay = (timeMs: number): string => new Date(timeMs).toISOString().slice(0, 10);
-  const oldDay = `time__since=${isoDay(startMs)}&time__until=${isoDay(startMs + dayMs)}`;
+/** Searches for an id, and for digits of it, of which each is there once; and for those that are nowhere. */
+export function needleQuestions(requestId: string): GrowthQuestion[] {
   const like = (digits: string): string => `message__like=${digits}&limit=100`;
   return [
-    { id: 'newest', title: 'newest 100', raw: 'limit=100', rows: 100 },
-    { id: 'old-day', title: 'the oldest day and 404', raw: `${oldDay}&status__eq=404&limit=100`, rows: null },
     { id: 'id-once', title: 'exact id, once', raw: `request_id__exact=${requestId}`, rows: 1 },
     { id: 'id-nowhere', title: 'exact id, nowhere', raw: `request_id__exact=${absentId}`, rows: 0 },
     { id: 'text-once', title: '12 digits in the message, once', raw: like(requestId.slice(8, 20)), rows: 1 },
     { id: 'text-nowhere', title: '12 digits, nowhere', raw: like(absentDigits), rows: 0 },
+  ];
+}
+
+function questionsOf(startMs: number, requestId: string): GrowthQuestion[] {
+  const isoDay = (timeMs: number): string => new Date(timeMs).toISOString().slice(0, 10);
+  const oldDay = `time__since=${isoDay(startMs)}&time__until=${isoDay(startMs + dayMs)}`;
+  return [
+    { id: 'newest', title: 'newest 100', raw: 'limit=100', rows: 100 },
+    { id: 'old-day', title: 'the oldest day and 404', raw: `${oldDay}&status__eq=404&limit=100`, rows: null },
+    ...needleQuestions(requestId),
   ];
 }
 

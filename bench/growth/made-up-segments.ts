@@ -1,6 +1,7 @@
 import { randomFillSync } from 'node:crypto';
-import { closeSync, ftruncateSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { crc32 } from 'node:zlib';
 import type { NumberColumn } from '../../engine/columns/column.js';
 import { filterBlockBytes, hashStrings } from '../../engine/kernels/value-filter.js';
 import { bloomHeader, blockOfHash, isInBlock, type ValueHash } from '../../engine/parquet/bloom-filter.js';
@@ -9,9 +10,18 @@ import type { Manifest, Run, SegmentEntry } from '../../engine/store/manifest/ma
 import { publishManifest, readNewestManifest } from '../../engine/store/manifest/manifest-file.js';
 import { segmentFile } from '../../engine/store/manifest/segment-place.js';
 import {
+  gramFilterBytes,
+  pieceBytes,
+  pieceStoredBytesMax,
+  type GramFilterShape,
+} from '../../engine/store/sealed/gram-filter.js';
+import { GramProbing } from '../../engine/store/sealed/gram-probing.js';
+import {
+  decodeSummary,
   encodeSummary,
   filterBytes,
-  type SketchPlace,
+  noFilters,
+  type GramFilterPlace,
   type ValueFilterPlace,
 } from '../../engine/store/sealed/segment-filters.js';
 import {
@@ -29,82 +39,161 @@ export const fullSegmentRows = rowGroupRowsMax * segmentRowGroupsMax;
 /** Begins the names of their files. */
 export const madeUpName = 'made-up';
 
-/** What was made, and which row groups had filters at first that said "perhaps" to an id that is asked for. */
+/** What is asked for, and what filters the row groups that don't have it get. */
+export interface Needles {
+  /** Position in the schema, and whole values. */
+  readonly ids: { readonly field: number; readonly values: readonly string[] };
+  /** Position in the schema, and parts of values: ASCII in lower case. */
+  readonly texts: { readonly field: number; readonly values: readonly string[] };
+}
+
+/** What was made, and which row groups had filters at first that said "perhaps" to what is asked for. */
 export interface MadeUp {
   readonly segments: number;
   readonly rowGroups: number;
   /** Bytes of filters and summaries that were written. */
   readonly bytes: number;
-  /** For each id: the row groups whose sketch and filter both had it by chance. They got others. */
-  readonly passed: readonly number[];
+  /** Length of a gram, and the share of bits that is set in gram filters. */
+  readonly gramBytes: number;
+  readonly gramFill: number;
+  /** For each value and each text: the row groups whose filters had it by chance. They got others. */
+  readonly passed: { readonly ids: readonly number[]; readonly texts: readonly number[] };
 }
 
 /**
- * Adds full segments to the manifest of `agent`, in hours that follow its only segment. Their filters of `field` are real, of random
- * values, and so are their summaries; all else of their files is a hole, the footers too, so that a question which reads more
- * fails.
- *
- * @param ids what will be asked for: no filter of a made-up row group has them
+ * Adds full segments to the manifest of `agent`, in hours that follow its only segment, which is real. Their value filters are real, of
+ * random values; their gram filters are random bits, as large and as full as those of the real segment; so are their summaries. All else of
+ * their files is a hole, the footers too, so that a question which reads more fails.
  */
 export async function addMadeUpSegments(
   location: string,
   agent: string,
-  field: number,
-  ids: readonly string[],
-  count: number,
-  hours: number,
+  needles: Needles,
+  { count, hours }: { readonly count: number; readonly hours: number },
   onSegment: (index: number) => void,
 ): Promise<MadeUp> {
   const directory = await openRealDirectory(location, { create: false });
   const manifest = (await readNewestManifest(directory, agent))!;
   const model = manifest.segments[0]!;
   const first = model.runs.at(-1)!.partition + 1;
-  const hashes = ids.map(hashOf);
-  const passed = ids.map(() => 0);
+  const makers = new FilterMakers(needles, readGramFilter(join(location, agent), model, needles.texts.field));
   const entries: SegmentEntry[] = [];
   let bytes = 0;
   for (let index = 0; index < count; index++) {
     onSegment(index);
     const from = first + Math.floor((hours * index) / count);
     const until = first + Math.floor((hours * (index + 1)) / count);
-    const made = writeSegment(
-      model,
-      field,
-      () => nextFilter(hashes, passed),
-      from,
-      until,
-      index,
-      (file) => join(location, agent, file),
-    );
-    entries.push(made);
-    bytes += made.valueFilterBytes + made.summaryBytes;
+    const file = segmentFile(madeUpName, index, from);
+    const made = writeSegment(join(location, agent, file), model, needles, makers);
+    const times = { timeMinMs: from * hourMs, timeMaxMs: until * hourMs - 1 };
+    entries.push({ ...made, ...times, file, runs: runsOf(from, until) });
+    bytes += made.valueFilterBytes + made.gramFilterBytes + made.summaryBytes;
   }
   await publishManifest(directory, agent, withEntries(manifest, entries));
-  return { segments: count, rowGroups: count * segmentRowGroupsMax, bytes, passed };
+  const { gramBytes } = makers.shape;
+  const { gramFill, passed } = makers;
+  return { segments: count, rowGroups: count * segmentRowGroupsMax, bytes, gramBytes, gramFill, passed };
+}
+
+/** The gram filter of the first row group: its shape without trigrams, and the share of its bits that is set. */
+function readGramFilter(folder: string, entry: SegmentEntry, field: number): GramModel {
+  const file = readFileSync(join(folder, entry.file));
+  const filters = decodeSummary(file.subarray(entry.footerOffset - entry.summaryBytes, entry.footerOffset))!;
+  const { gramBytes, gramBits, offset } = filters.gramFilter(field, 0)!;
+  const shape = { gramBytes, gramBits, trigramBits: 0 };
+  const stored = file.subarray(offset, offset + gramFilterBytes(shape));
+  let set = 0;
+  for (const byte of stored) for (let rest = byte; rest > 0; rest &= rest - 1) set++;
+  return { shape, fill: set / (stored.length * 8) };
+}
+
+interface GramModel {
+  readonly shape: GramFilterShape;
+  readonly fill: number;
+}
+
+/** A density of random bits is exact to 2^-n. */
+const densityBits = 6;
+
+/** Makes filters that have none of what is asked for. */
+class FilterMakers {
+  readonly shape: GramFilterShape;
+  readonly gramFill: number;
+  readonly passed: { readonly ids: number[]; readonly texts: number[] };
+  readonly #hashes: readonly ValueHash[];
+  readonly #texts: readonly Uint8Array[];
+  readonly #values = new BigInt64Array(rowGroupRowsMax);
+
+  constructor({ ids, texts }: Needles, { shape, fill }: GramModel) {
+    this.shape = shape;
+    this.gramFill = Math.round(fill * 2 ** densityBits) / 2 ** densityBits;
+    this.passed = { ids: ids.values.map(() => 0), texts: texts.values.map(() => 0) };
+    this.#hashes = ids.values.map(hashOf);
+    this.#texts = texts.values.map((text) => Buffer.from(text));
+  }
+
+  /** The filter of as many random values as a row group has. */
+  valueFilter(): ValueFilter {
+    for (;;) {
+      const values = randomFillSync(this.#values);
+      const column: NumberColumn = { kind: 'int64', length: values.length, values, validity: null };
+      const filter = buildValueFilter(column, true)!;
+      if (!count(this.passed.ids, this.#hashes, (hash) => seemsToHave(filter, hash))) return filter;
+    }
+  }
+
+  /** A gram filter of random bits, with its checksums. */
+  gramFilter(): Uint8Array {
+    for (;;) {
+      const bits = this.#randomBits(2 ** this.shape.gramBits / 8);
+      const stored = withChecksums(bits);
+      if (!count(this.passed.texts, this.#texts, (text) => this.#seemsToContain(stored, text))) return stored;
+    }
+  }
+
+  /** Bits of which a share of `gramFill` is set: each binary digit of it, the last one first, adds half the bits or halves them. */
+  #randomBits(bytes: number): Uint8Array {
+    const bits = new Int32Array(bytes / 4);
+    const random = new Int32Array(bytes / 4);
+    for (let digit = 0; digit < densityBits; digit++) {
+      randomFillSync(random);
+      const adds = ((this.gramFill * 2 ** densityBits) >> digit) & 1;
+      for (let i = 0; i < bits.length; i++)
+        bits[i] = adds === 1 ? bits[i]! | random[i]! : bits[i]! & random[i]!;
+    }
+    return new Uint8Array(bits.buffer);
+  }
+
+  #seemsToContain(stored: Uint8Array, text: Uint8Array): boolean {
+    const probing = new GramProbing(this.shape, text, 0);
+    for (let piece = probing.wanted(); piece !== null; piece = probing.wanted())
+      probing.take(piece, stored.subarray(piece.offset, piece.offset + piece.storedBytes));
+    return probing.mayContain;
+  }
+}
+
+/** Counts which of the things are so; whether any is. */
+function count<T>(counts: number[], things: readonly T[], isSo: (thing: T) => boolean): boolean {
+  const found = things.map(isSo);
+  found.forEach((one, i) => (counts[i]! += one ? 1 : 0));
+  return found.includes(true);
+}
+
+function withChecksums(bits: Uint8Array): Uint8Array {
+  const stored = new Uint8Array((bits.length / pieceBytes) * pieceStoredBytesMax);
+  const view = new DataView(stored.buffer);
+  for (let from = 0, at = 0; from < bits.length; from += pieceBytes, at += pieceStoredBytesMax) {
+    const piece = bits.subarray(from, from + pieceBytes);
+    stored.set(piece, at);
+    view.setUint32(at + pieceBytes, crc32(piece), true);
+  }
+  return stored;
 }
 
 function hashOf(id: string): ValueHash {
   const bytes = Buffer.from(id);
   const [low, high] = hashStrings(bytes, Uint32Array.of(0, bytes.length), 1);
   return { low: low!, high: high! };
-}
-
-const values = new BigInt64Array(rowGroupRowsMax);
-
-/** The filter of as many random values as a row group has; of others, where one of the hashes seems to be among them. */
-function nextFilter(hashes: readonly ValueHash[], passed: number[]): ValueFilter {
-  for (;;) {
-    const column: NumberColumn = {
-      kind: 'int64',
-      length: values.length,
-      values: randomFillSync(values),
-      validity: null,
-    };
-    const filter = buildValueFilter(column, true)!;
-    const found = hashes.map((hash) => seemsToHave(filter, hash));
-    if (!found.includes(true)) return filter;
-    found.forEach((one, i) => (passed[i]! += one ? 1 : 0));
-  }
 }
 
 /** Whether sketch and Bloom filter both have the value. */
@@ -114,22 +203,19 @@ function seemsToHave({ blocks, bytes, sketch }: ValueFilter, hash: ValueHash): b
   return isInBlock(bytes, bloomHeader(blocks).length + blockOfHash(hash, blocks) * filterBlockBytes, hash);
 }
 
-/** Writes the filters and the summary where a segment as large as the model's row groups would have them. */
+/** Writes the filters and the summary where a segment with row groups as large as the model's would have them. */
 function writeSegment(
+  path: string,
   model: SegmentEntry,
-  field: number,
-  next: () => ValueFilter,
-  from: number,
-  until: number,
-  index: number,
-  pathOf: (file: string) => string,
-): SegmentEntry {
-  const file = segmentFile(madeUpName, index, from);
-  mkdirSync(dirname(pathOf(file)), { recursive: true });
-  const handle = openSync(pathOf(file), 'wx');
+  { ids, texts }: Needles,
+  makers: FilterMakers,
+): Omit<SegmentEntry, 'file' | 'runs' | 'timeMinMs' | 'timeMaxMs'> {
+  mkdirSync(dirname(path), { recursive: true });
+  const handle = openSync(path, 'wx');
   try {
     const columnBytes = Math.ceil((model.footerOffset / model.rows) * rowGroupRowsMax);
     const valueFilters: ValueFilterPlace[] = [];
+    const gramFilters: GramFilterPlace[] = [];
     const sketchesOf: Uint8Array[] = [];
     let offset = model.headerBytes;
     const write = (bytes: Uint8Array): number => {
@@ -138,31 +224,28 @@ function writeSegment(
       return offset - bytes.length;
     };
     for (let rowGroup = 0; rowGroup < segmentRowGroupsMax; rowGroup++) {
-      const { blocks, bytes, sketch } = next();
       offset += columnBytes;
-      valueFilters.push({ rowGroup, field, offset: write(bytes), blocks });
+      gramFilters.push({ ...makers.shape, rowGroup, field: texts.field, offset: write(makers.gramFilter()) });
+      const { blocks, bytes, sketch } = makers.valueFilter();
+      valueFilters.push({ rowGroup, field: ids.field, offset: write(bytes), blocks });
       sketchesOf.push(sketch);
     }
     const joined = joinSketches(sketchesOf);
-    const sketches: SketchPlace[] = [{ field, offset: write(joined.bytes), stripes: joined.stripes }];
-    const places = { gramFilters: [], valueFilters, sketches };
+    const sketches = [{ field: ids.field, offset: write(joined.bytes), stripes: joined.stripes }];
+    const places = { gramFilters, valueFilters, sketches };
     const summary = encodeSummary(places, segmentRowGroupsMax);
     write(summary);
     const footerBytes = model.footerBytes * segmentRowGroupsMax;
     ftruncateSync(handle, offset + footerBytes);
     return {
       ...model,
-      file,
       bytes: offset + footerBytes,
       rows: fullSegmentRows,
       rowGroupRows: valueFilters.map(() => rowGroupRowsMax),
-      runs: runsOf(from, until),
-      timeMinMs: from * hourMs,
-      timeMaxMs: until * hourMs - 1,
       footerOffset: offset,
       footerBytes,
-      gramFilterBytes: 0,
-      valueFilterBytes: filterBytes(places, segmentRowGroupsMax),
+      gramFilterBytes: filterBytes({ ...noFilters, gramFilters }, segmentRowGroupsMax),
+      valueFilterBytes: filterBytes({ ...places, gramFilters: [] }, segmentRowGroupsMax),
       summaryBytes: summary.length,
       replaces: [],
     };

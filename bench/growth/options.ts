@@ -28,7 +28,7 @@ time after opening (files in the page cache) and again. Writes a table, a plot a
 
   --rows A,B,C   records at which it is asked, ascending; 300k and 10M are understood (default: 10M,20M,40M,80M)
   --days N       days that the largest size is spread over (default: 365)
-  --billion      instead: ids in 1,006,632,960 records in 240 segments, whose filters are made up; 2.5 GB of disk
+  --billion      instead: needles in 1,006,698,496 records in 240 segments, whose filters are made up; 6 GB of disk
   --repeat N     fresh processes for each question (default: 7)
   --data FOLDER  where the archive is made and removed again (default: bench/data)
   --out PATH     result, without ending (default: bench/results/growth, bench/results/billion)
