@@ -6,6 +6,7 @@ import { preparePredicates } from '../../engine/scan/filter/predicate.js';
 import type { Predicate } from '../../engine/scan/plan/query.js';
 import type { SegmentEntry } from '../../engine/store/manifest/manifest.js';
 import type { RowGroup } from '../../engine/store/reading/snapshot.js';
+import { rulingOf } from '../../engine/store/reading/ruling-to-come.js';
 import { ruling, type Ruling } from '../../engine/store/sealed/filter-probing.js';
 import { makeSchema, type Field, type Schema } from '../../engine/terms/schema.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
@@ -58,7 +59,7 @@ function rulingsOf(
   counters = noReads(),
 ): Promise<Ruling[]> {
   const questions = preparePredicates({ limit: 1, predicates: [predicate] }, schema);
-  return Promise.all(rowGroups.map(async (group) => await group.probe(questions, null, counters)));
+  return Promise.all(rowGroups.map((group) => rulingOf(group.probe(questions, null, counters))));
 }
 
 /** Deterministic ids of 32 hexadecimal digits. */

@@ -15,6 +15,7 @@ import type { OpenRowGroup } from '../../engine/store/reading/snapshot.js';
 import type { Codec } from '../../engine/parquet/compression.js';
 import { newReadCounters, type ReadCounters } from '../../engine/store/reading/read-counters.js';
 import type { RowGroup } from '../../engine/store/reading/snapshot.js';
+import { rulingOf } from '../../engine/store/reading/ruling-to-come.js';
 import { ruling } from '../../engine/store/sealed/filter-probing.js';
 
 /** Hour of 2026-01-01T00:00Z. */
@@ -69,7 +70,7 @@ export async function mayContain(
   counters = noReads(),
 ): Promise<boolean> {
   const question = { field, asked: [{ hash: null, folded }] };
-  return (await rowGroup.probe([question], null, counters)) === ruling.mayMatch;
+  return (await rulingOf(rowGroup.probe([question], null, counters))) === ruling.mayMatch;
 }
 
 /** The whole content of a file. */

@@ -2,6 +2,7 @@ import { placementField, type Schema } from '../../terms/schema.js';
 import type { QueryThreads } from '../../store/reading/query-threads.js';
 import type { OpenRowGroup, RowGroup } from '../../store/reading/snapshot.js';
 import { ruling, type FilterQuestion, type Ruling } from '../../store/sealed/filter-probing.js';
+import { RulingToCome } from '../../store/reading/ruling-to-come.js';
 import { settled, type Steps } from '../../store/reading/steps.js';
 import type { ScanStats } from '../plan/query.js';
 import type { PreparedPredicate } from './predicate.js';
@@ -28,7 +29,7 @@ export class Pruning {
   /** What filters of row groups are asked: whole values first, then the longest text, which has the most grams that can be missing. */
   readonly #questions: readonly FilterQuestion[];
   /** What has been asked ahead. */
-  readonly #asked = new Map<RowGroup, Ruling | Promise<Ruling>>();
+  readonly #asked = new Map<RowGroup, Ruling | Promise<Ruling> | RulingToCome>();
   readonly #threads: QueryThreads | null;
   readonly #stats: ScanStats;
 
@@ -115,11 +116,17 @@ export class Pruning {
   *#mayHold(rowGroup: RowGroup): Steps<never, boolean> {
     if (this.#questions.length === 0) return true;
     const asked = this.#asked.get(rowGroup) ?? rowGroup.probe(this.#questions, this.#threads, this.#stats);
-    const said = yield* settled(asked);
+    const said = yield* settledRuling(asked);
     if (said === ruling.byValue) this.#stats.rowGroupsPrunedByValue++;
     if (said === ruling.byGram) this.#stats.rowGroupsPrunedByGram++;
     return said === ruling.mayMatch;
   }
+}
+
+function* settledRuling(asked: Ruling | Promise<Ruling> | RulingToCome): Steps<never, Ruling> {
+  if (!(asked instanceof RulingToCome)) return yield* settled(asked);
+  if (!asked.isKnown) yield asked.answered;
+  return asked.said;
 }
 
 /** The length of the shortest text that is asked for; whole values count as longer than any. */

@@ -7,7 +7,8 @@ import { RangeSpace, type ColumnSpace } from '../../parquet/column-space.js';
 import { chunkTask, type ChunkJob } from './chunk-task.js';
 import { streamTask, type StreamJob } from './stream-task.js';
 import { pooledChunkTask } from './pooled-chunk-task.js';
-import type { FilterQuestion, FirstProbes, Ruling } from '../sealed/filter-probing.js';
+import type { FilterQuestion, FirstProbes } from '../sealed/filter-probing.js';
+import { RulingToCome } from './ruling-to-come.js';
 import { probeTask, type ProbedSegment } from './probe-task.js';
 import type { JobQueue } from '../../workers/job-queue.js';
 import type { Task } from '../../workers/task.js';
@@ -18,13 +19,14 @@ import type { ReadCounters } from './read-counters.js';
 interface AskedSegment {
   readonly segment: Omit<ProbedSegment, 'rowGroups'>;
   readonly rowGroups: number[];
-  readonly waiting: WaitingForRuling[];
+  /** One for each of `rowGroups`. */
+  readonly rulings: RulingToCome[];
 }
 
-interface WaitingForRuling {
-  readonly counters: ReadCounters;
-  readonly answer: (said: Ruling) => void;
-  readonly fail: (error: unknown) => void;
+/** What is asked in one turn of the event loop. */
+interface ProbeTurn {
+  readonly asked: Map<object, AskedSegment>;
+  readonly answered: Promise<void>;
 }
 
 /** Why jobs are dropped whose query is over. Made once: the trace of an error costs more than all else that ends a query. */
@@ -36,7 +38,7 @@ const queryEnded = new LogstrataError('cancelled', 'the query has ended');
  */
 export class QueryThreads {
   readonly #queue: JobQueue;
-  #asked = new Map<object, AskedSegment>();
+  #turn: ProbeTurn | null = null;
   #firsts: FirstProbes | null = null;
   #turnsTaken = 0;
   readonly #turnsWanted: (() => void)[] = [];
@@ -66,17 +68,25 @@ export class QueryThreads {
     rowGroup: number,
     questions: readonly FilterQuestion[],
     counters: ReadCounters,
-  ): Promise<Ruling> {
-    return new Promise<Ruling>((answer, fail) => {
-      if (this.#asked.size === 0) void this.#probeGathered(questions);
-      let asked = this.#asked.get(segment);
-      if (asked === undefined) {
-        asked = { segment, rowGroups: [], waiting: [] };
-        this.#asked.set(segment, asked);
-      }
-      asked.rowGroups.push(rowGroup);
-      asked.waiting.push({ counters, answer, fail });
-    });
+  ): RulingToCome {
+    this.#turn ??= this.#beginTurn(questions, counters);
+    const { asked: segments, answered } = this.#turn;
+    let asked = segments.get(segment);
+    if (asked === undefined) {
+      asked = { segment, rowGroups: [], rulings: [] };
+      segments.set(segment, asked);
+    }
+    const said = new RulingToCome(answered);
+    asked.rowGroups.push(rowGroup);
+    asked.rulings.push(said);
+    return said;
+  }
+
+  #beginTurn(questions: readonly FilterQuestion[], counters: ReadCounters): ProbeTurn {
+    const asked = new Map<object, AskedSegment>();
+    const answered = this.#probeAll(asked, questions, counters);
+    this.track(answered);
+    return { asked, answered };
   }
 
   /** Has a column chunk read and decoded into `space`. */
@@ -119,30 +129,38 @@ export class QueryThreads {
     }
   }
 
-  async #probeGathered(questions: readonly FilterQuestion[]): Promise<void> {
+  async #probeAll(
+    segments: ReadonlyMap<object, AskedSegment>,
+    questions: readonly FilterQuestion[],
+    counters: ReadCounters,
+  ): Promise<void> {
     await setImmediate();
-    const asked = [...this.#asked.values()];
-    this.#asked = new Map();
+    this.#turn = null;
+    const asked = [...segments.values()];
     const rowGroups = asked.reduce((sum, segment) => sum + segment.rowGroups.length, 0);
     const each = Math.max(probesOfJobMin, Math.ceil(rowGroups / this.count));
-    for (const share of sharesOf(asked, each)) void this.#probeShare(questions, share);
+    const shares = [...sharesOf(asked, each)];
+    await Promise.all(shares.map((share) => this.#probeShare(questions, share, counters)));
   }
 
-  async #probeShare(questions: readonly FilterQuestion[], share: readonly AskedSegment[]): Promise<void> {
-    const waiting = share.flatMap((asked) => asked.waiting);
+  async #probeShare(
+    questions: readonly FilterQuestion[],
+    share: readonly AskedSegment[],
+    counters: ReadCounters,
+  ): Promise<void> {
+    const rulings = share.flatMap((asked) => asked.rulings);
     try {
-      const segments = share.map(({ segment, rowGroups }) => ({ ...segment, rowGroups }));
+      const segments = share.map(({ segment, rowGroups: asked }) => ({ ...segment, rowGroups: asked }));
       const firsts = (this.#firsts ??= questions.map(({ asked }) => asked.map(() => 0)));
       const answers = await this.#queue.run(probeTask, { questions, firsts, segments });
       this.#firsts = answers.firsts;
-      const { counters } = waiting[0]!;
       counters.gramPiecesRead += answers.gramPiecesRead;
       counters.valuePiecesRead += answers.valuePiecesRead;
       counters.bytesRead += answers.bytesRead;
-      const rulings = answers.rulings.flat();
-      waiting.forEach(({ answer }, i) => answer(rulings[i]!));
+      const said = answers.rulings.flat();
+      rulings.forEach((to, i) => to.answer(said[i]!));
     } catch (error) {
-      for (const { fail } of waiting) fail(error);
+      for (const to of rulings) to.fail(error);
     }
   }
 
@@ -167,10 +185,10 @@ export class QueryThreads {
 function* sharesOf(asked: readonly AskedSegment[], rowGroupsEach: number): Generator<AskedSegment[]> {
   let share: AskedSegment[] = [];
   let room = rowGroupsEach;
-  for (const { segment, rowGroups, waiting } of asked) {
+  for (const { segment, rowGroups, rulings } of asked) {
     for (let from = 0; from < rowGroups.length;) {
       const to = Math.min(rowGroups.length, from + room);
-      share.push({ segment, rowGroups: rowGroups.slice(from, to), waiting: waiting.slice(from, to) });
+      share.push({ segment, rowGroups: rowGroups.slice(from, to), rulings: rulings.slice(from, to) });
       room -= to - from;
       from = to;
       if (room > 0) continue;

@@ -22,6 +22,7 @@ import type { Directory, ReadableFile } from '../disk/directory.js';
 import type { Ruling } from '../sealed/filter-probing.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
 import type { SegmentFilters } from '../sealed/segment-filters.js';
+import { rulingOf, type RulingToCome } from './ruling-to-come.js';
 import { SegmentProbing, type Probe } from './segment-probing.js';
 import {
   decodeConverted,
@@ -129,10 +130,10 @@ export class SealedSegment {
     });
   }
 
-  #probe(probe: Probe): Ruling | Promise<Ruling> {
+  #probe(probe: Probe): Ruling | Promise<Ruling> | RulingToCome {
     // Segments that are older than summaries say in their footers where their filters are.
     if (this.#entry.summaryBytes === 0 && this.#footerRead === undefined)
-      return this.footer(probe.counters).then((footer) => this.#probing.probe(probe, footer));
+      return this.footer(probe.counters).then((footer) => rulingOf(this.#probing.probe(probe, footer)));
     return this.#probing.probe(probe, this.#footerRead);
   }
 

@@ -6,6 +6,7 @@ import { withFile, type SegmentFooter } from '../sealed/segment-file.js';
 import type { ProbedSegment } from './probe-task.js';
 import type { QueryThreads } from './query-threads.js';
 import type { ReadCounters } from './read-counters.js';
+import type { RulingToCome } from './ruling-to-come.js';
 
 /** What the filters of a segment are asked about one of its row groups. */
 export interface Probe {
@@ -50,7 +51,7 @@ export class SegmentProbing {
    *
    * @param footer where it has been read; always of a segment without a summary
    */
-  probe(probe: Probe, footer: SegmentFooter | undefined): Ruling | Promise<Ruling> {
+  probe(probe: Probe, footer: SegmentFooter | undefined): Ruling | Promise<Ruling> | RulingToCome {
     const { rowGroup, storedFields, questions, threads, counters } = probe;
     let asked = this.#asked.get(questions);
     if (asked === undefined) {

@@ -6,6 +6,7 @@ import type { Schema } from '../../terms/schema.js';
 import type { ColumnLease } from './column-lease.js';
 import type { QueryThreads } from './query-threads.js';
 import type { ReadCounters } from './read-counters.js';
+import type { RulingToCome } from './ruling-to-come.js';
 import type { FilterQuestion, Ruling } from '../sealed/filter-probing.js';
 
 /** The unit of the scan: up to 64 Ki rows of one segment, sealed or hot. */
@@ -29,7 +30,7 @@ export interface RowGroup {
     questions: readonly FilterQuestion[],
     threads: QueryThreads | null,
     counters: ReadCounters,
-  ): Ruling | Promise<Ruling>;
+  ): Ruling | Promise<Ruling> | RulingToCome;
   /**
    * Reads and checks the segment's footer (cached). Throws `DamageError` when it, or this row group, is damaged. Files are then
    * read by the threads where there are any and they can. No promise where the footer has been read before; who reads it has it counted.
