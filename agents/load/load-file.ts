@@ -250,7 +250,7 @@ class FileReading implements FrameConsumer {
     return {
       ...identity,
       tailHash: sha256(source.content.tail()),
-      ...(reader.compression === 'none' ? { inode: reader.inode } : {}),
+      ...(reader.compression === 'none' ? { inode: reader.inode } : { packedInode: reader.inode }),
       offset: source.content.offset,
       endsInLine,
       continues: known === null || others ? undefined : checkpointKey(known),
@@ -262,7 +262,8 @@ class FileReading implements FrameConsumer {
   }
 
   /** Where the file was read from and to: with it the same lines can be read again, and recognised as the same. */
-  private part({ continues: _, tailHash: _tail, inode: _inode, ...until }: Checkpoint): LoadedPart {
+  private part(checkpoint: Checkpoint): LoadedPart {
+    const { continues: _, tailHash: _tail, inode: _inode, packedInode: _packed, ...until } = checkpoint;
     const { known, reader } = this.source;
     return { from: withoutContinues(known), until, writtenMs: Math.floor(reader.modifiedMs) };
   }

@@ -91,6 +91,8 @@ export interface FollowOptions {
   readonly timestamp?: TimestampFormat;
   /** What the clock begins with; the time of the machine, unless told. */
   readonly startMs?: number;
+  /** The store as the collector sees it; as it is, unless told. */
+  readonly storeOf?: (store: AgentStore) => AgentStore;
 }
 
 const noThreads = new WorkerPool(0);
@@ -147,7 +149,7 @@ export class FollowedFolder {
     this.archive = await openOn(this.disk, now);
     this.store = await this.archive.agent('app', definition.schema);
     this.collector = new AgentCollector({
-      store: this.store,
+      store: options.storeOf?.(this.store) ?? this.store,
       definition,
       timezone: 'UTC',
       now,

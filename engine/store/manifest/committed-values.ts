@@ -75,7 +75,7 @@ export class CommittedValues {
   }
 
   applyCheckpoints(checkpoints: readonly Checkpoint[]): void {
-    for (const { continues, ...checkpoint } of checkpoints) {
+    for (const { continues, packedInode: _, ...checkpoint } of checkpoints) {
       if (continues !== undefined) this.sources.delete(continues);
       this.sources.set(checkpointKey(checkpoint), checkpoint);
     }

@@ -84,6 +84,8 @@ export interface Checkpoint {
   readonly tailHash?: string | undefined;
   /** Device and number of the file that was read, `dev:ino`; absent where there was none. */
   readonly inode?: string | undefined;
+  /** The same for a compressed file that a load has read. Only the commit looks at it; it is not stored, since copies are known too. */
+  readonly packedInode?: string | undefined;
   /** Length of that file where it is compressed and its content ends at `offset`; else absent. */
   readonly packedBytes?: number | undefined;
   /** The stored content ends inside a line that had no line end yet. */

@@ -26,7 +26,8 @@ export class SourceClaims {
   /** Throws `conflict` when a source of a unit that began at `since` was stored by somebody else. */
   checkUnit(since: number, checkpoints: readonly Checkpoint[], values: CommittedValues): void {
     for (const checkpoint of checkpoints) {
-      const { continues, path, inode } = checkpoint;
+      const { continues, path } = checkpoint;
+      const inode = inodeOf(checkpoint);
       const gone = continues !== undefined && values.checkpoint(continues) === undefined;
       const came = (this.keys.get(checkpointKey(checkpoint)) ?? 0) > since;
       const read = inode !== undefined && (this.inodes.get(inode) ?? 0) > since;
@@ -48,7 +49,8 @@ export class SourceClaims {
     this.appended(checkpoints);
     for (const checkpoint of checkpoints) {
       this.keys.set(checkpointKey(checkpoint), this.commits);
-      if (checkpoint.inode !== undefined) this.loaded.set(checkpoint.inode, manifest);
+      const inode = inodeOf(checkpoint);
+      if (inode !== undefined) this.loaded.set(inode, manifest);
     }
   }
 
@@ -56,8 +58,16 @@ export class SourceClaims {
   appended(checkpoints: readonly Checkpoint[]): void {
     if (checkpoints.length === 0) return;
     this.commits++;
-    for (const { inode } of checkpoints) if (inode !== undefined) this.inodes.set(inode, this.commits);
+    for (const checkpoint of checkpoints) {
+      const inode = inodeOf(checkpoint);
+      if (inode !== undefined) this.inodes.set(inode, this.commits);
+    }
   }
+}
+
+/** The file that was read, compressed or not. */
+function inodeOf({ inode, packedInode }: Checkpoint): string | undefined {
+  return inode ?? packedInode;
 }
 
 function conflict(path: string): LogstrataError {
