@@ -101,8 +101,7 @@ class FilesLoad {
         this.journal.report(item, item.read?.outcome === 'known' ? 'known' : 'empty', null);
         return;
       }
-      await this.requireStillNew([item], before);
-      const bytesOnDisk = await this.commit([item], unit);
+      const bytesOnDisk = await this.commit([item], unit, before);
       this.journal.report(item, 'loaded', null, bytesOnDisk);
     } catch (error) {
       await unit.abort();
@@ -128,8 +127,7 @@ class FilesLoad {
         if (checkpoint.continues !== undefined) known.delete(checkpoint.continues);
         known.set(checkpointKey(checkpoint), checkpoint);
       }
-      await this.requireStillNew(items, before);
-      const bytesOnDisk = await this.commitMerged(items, unit);
+      const bytesOnDisk = await this.commitMerged(items, unit, before);
       return this.journal.summary(bytesOnDisk, this.stopped);
     } catch (error) {
       await unit.abort();
@@ -138,9 +136,13 @@ class FilesLoad {
     }
   }
 
-  private async commitMerged(items: readonly FileInLoad[], unit: LoadUnit): Promise<number> {
+  private async commitMerged(
+    items: readonly FileInLoad[],
+    unit: LoadUnit,
+    before: readonly Checkpoint[],
+  ): Promise<number> {
     const filled = items.filter(({ read }) => read?.outcome === 'new');
-    const bytesOnDisk = filled.length === 0 ? 0 : await this.commit(filled, unit);
+    const bytesOnDisk = filled.length === 0 ? 0 : await this.commit(filled, unit, before);
     if (filled.length === 0) await unit.abort();
     for (const item of items) {
       const outcome = item.read?.outcome ?? 'empty';
@@ -186,7 +188,11 @@ class FilesLoad {
     });
   }
 
-  private async commit(items: readonly FileInLoad[], unit: LoadUnit): Promise<number> {
+  private async commit(
+    items: readonly FileInLoad[],
+    unit: LoadUnit,
+    before: readonly Checkpoint[],
+  ): Promise<number> {
     const session = await unit.session();
     this.options.signal?.throwIfAborted();
     const sum = (value: (tally: FileTally) => number): number =>
@@ -201,7 +207,8 @@ class FilesLoad {
     const last = items.at(-1)!;
     try {
       const onProgress = (fraction: number) => this.journal.progress(last, 'writing', fraction);
-      return (await session.commit({ checkpoints, parts, counters }, onProgress)).bytesOnDisk;
+      const check = () => this.requireStillNew(items, before);
+      return (await session.commit({ checkpoints, parts, counters, check }, onProgress)).bytesOnDisk;
     } catch (error) {
       // What can't be stored because of what is in it says nothing about the other files.
       if (!isLogstrataError(error) || error.code !== 'invalid') throw error;

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { loadFiles } from '../../agents/load/load.js';
@@ -9,8 +9,10 @@ import { everyOrder, type Turn } from './turns.js';
 
 /** A store that waits for a turn before each thing that a load asks of it. */
 function loadedInTurns(store: AgentStore, turn: Turn): AgentStore {
+  // From then on nobody else can commit: the order of what comes makes no difference.
+  let atCommit = false;
   const checkpoints: AgentStore['checkpoints'] = async () => {
-    await turn();
+    if (!atCommit) await turn();
     return store.checkpoints();
   };
   const beginLoad: AgentStore['beginLoad'] = async (options) => {
@@ -19,6 +21,7 @@ function loadedInTurns(store: AgentStore, turn: Turn): AgentStore {
     const commit = session.commit.bind(session);
     session.commit = async (...args) => {
       await turn();
+      atCommit = true;
       return commit(...args);
     };
     return session;
@@ -47,6 +50,7 @@ const noTurn: Turn = () => Promise.resolve();
 const loads = [
   { what: 'the log', names: ['web.log'] },
   { what: 'a compressed generation', names: ['web.log.2.gz'] },
+  { what: 'a copy of a generation', names: ['copy/web.log.1.gz'] },
   { what: 'all of them as one', names: ['web.log', 'web.log.1', 'web.log.2.gz'] },
 ];
 
@@ -63,6 +67,8 @@ it.each(loads)(
         writeFileSync(followed.path('web.log'), lines(5, 10));
         writeFileSync(followed.path('web.log.1'), lines(2, 5));
         writeFileSync(followed.path('web.log.2.gz'), gzipSync(lines(0, 2)));
+        mkdirSync(followed.path('copy'));
+        writeFileSync(followed.path('copy/web.log.1.gz'), gzipSync(lines(2, 5)));
         await followed.collector.survey();
         // The compressed file has been left alone for long enough to be read.
         followed.pass(3000);

@@ -208,6 +208,7 @@ export class LoadUnit implements LoadSession {
     const counts = this.rows.counts();
     const extension = this.extension(counts);
     const starts = await committer.reserve(this.id, counts);
+    await extras.check?.();
     const finished = await assembly.finish(starts, this.schemaVersion);
     const segments: SegmentEntry[] = [];
     for (const { entry, path } of finished) {

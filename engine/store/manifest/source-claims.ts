@@ -12,7 +12,7 @@ export class SourceClaims {
   private readonly keys = new Map<string, number>();
   /** Which commit was the last of a file, of a unit or not. */
   private readonly inodes = new Map<string, number>();
-  /** Number of the manifest with which a unit stored a part of a file. */
+  /** Number of the manifest with which a unit stored a part of a file last, by its inode and by what it begins with. */
   private readonly loaded = new Map<string, number>();
 
   /** @param firstManifest number of the manifest at which the writer began: of what came before it knows nothing. */
@@ -37,9 +37,13 @@ export class SourceClaims {
 
   /** The same for rows that are appended, whose reader knew the sources as of the manifest `asOf`. */
   checkAppend(asOf: number | undefined, checkpoints: readonly Checkpoint[], values: CommittedValues): void {
-    for (const { continues, path, inode } of checkpoints) {
+    for (const checkpoint of checkpoints) {
+      const { continues, path, inode } = checkpoint;
       const gone = continues !== undefined && values.checkpoint(continues) === undefined;
-      const known = Math.max(this.firstManifest, this.loaded.get(inode ?? '') ?? 0);
+      // A file of which nothing is stored may have a copy that was loaded.
+      const begunAs = continues === undefined ? beginningOf(checkpoint) : '';
+      const loaded = Math.max(this.loaded.get(inode ?? '') ?? 0, this.loaded.get(begunAs) ?? 0);
+      const known = Math.max(this.firstManifest, loaded);
       if (gone || (asOf !== undefined && asOf < known)) throw conflict(path);
     }
   }
@@ -51,6 +55,7 @@ export class SourceClaims {
       this.keys.set(checkpointKey(checkpoint), this.commits);
       const inode = inodeOf(checkpoint);
       if (inode !== undefined) this.loaded.set(inode, manifest);
+      this.loaded.set(beginningOf(checkpoint), manifest);
     }
   }
 
@@ -68,6 +73,10 @@ export class SourceClaims {
 /** The file that was read, compressed or not. */
 function inodeOf({ inode, packedInode }: Checkpoint): string | undefined {
   return inode ?? packedInode;
+}
+
+function beginningOf({ headHash, headBytes }: Checkpoint): string {
+  return `${headHash}:${headBytes}`;
 }
 
 function conflict(path: string): LogstrataError {
