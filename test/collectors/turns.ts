@@ -16,7 +16,7 @@ interface Choice {
 export async function everyOrder(attempt: (run: RunInTurns) => Promise<void>): Promise<void> {
   let wanted: readonly number[] | null = [];
   while (wanted !== null) {
-    const steps = new Steps(wanted);
+    const steps: Steps = new Steps(wanted);
     await attempt((tasks) => steps.run(tasks));
     wanted = steps.nextOrder();
   }
