@@ -98,7 +98,8 @@ export async function addMadeUpSegments(
 /** The gram filter of the first row group: its shape without trigrams, and the share of its bits that is set. */
 function readGramFilter(folder: string, entry: SegmentEntry, field: number): GramModel {
   const file = readFileSync(join(folder, entry.file));
-  const filters = decodeSummary(file.subarray(entry.footerOffset - entry.summaryBytes, entry.footerOffset))!;
+  const summary = file.subarray(entry.footerOffset - entry.summaryBytes, entry.footerOffset);
+  const filters = decodeSummary(summary, entry.rowGroupRows.length)!;
   const { gramBytes, gramBits, offset } = filters.gramFilter(field, 0)!;
   const shape = { gramBytes, gramBits, trigramBits: 0 };
   const stored = file.subarray(offset, offset + gramFilterBytes(shape));

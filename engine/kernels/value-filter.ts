@@ -49,10 +49,10 @@ export function hashIntegers(values: BigInt64Array, count: number): Uint32Array 
 
 /** About how many of the hashes are distinct, by linear counting: within one in a hundred for the rows of a row group. */
 export function distinctHashes(hashes: Uint32Array): number {
-  const bitmap = new Int32Array(2 ** (markBits - 5));
-  const scratch = openScratch(hashes.byteLength + bitmap.byteLength);
+  const bitmapBytes = 2 ** (markBits - 3);
+  const scratch = openScratch(hashes.byteLength + bitmapBytes);
   const hashesAt = scratch.place(hashes, 0, hashes.length);
-  const bitmapAt = scratch.reserveZeros(bitmap.byteLength);
+  const bitmapAt = scratch.reserveZeros(bitmapBytes);
   const kernels = kernelsOver(scratch);
   kernels.markHashes(hashesAt, hashes.length / 2, markBits, bitmapAt);
   const marked = kernels.countRange(bitmapAt, 0, 2 ** markBits);

@@ -282,8 +282,8 @@ export const openFilesMax = 64;
 export const openFilesIdleMs = 5000;
 
 /**
- * Row groups whose filters a scan asks about at once: this many times those that it has taken, and one time more. Asking takes microseconds a
- * row group, a round trip to the threads a hundred of them.
+ * Row groups whose filters a scan asks about at once: one at first, which answers many queries, then this many times those that it has taken.
+ * Asking takes microseconds a row group, a round trip to the threads a hundred of them.
  */
 export const probesAheadFactor = 8;
 export const probesAheadMax = 1024;

@@ -7,6 +7,7 @@ import type { Predicate } from '../../engine/scan/plan/query.js';
 import type { SegmentEntry } from '../../engine/store/manifest/manifest.js';
 import type { RowGroup } from '../../engine/store/reading/snapshot.js';
 import { rulingOf } from '../../engine/store/reading/ruling-to-come.js';
+import { decodeSummary, encodeSummary } from '../../engine/store/sealed/segment-filters.js';
 import { ruling, type Ruling } from '../../engine/store/sealed/filter-probing.js';
 import { makeSchema, type Field, type Schema } from '../../engine/terms/schema.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
@@ -188,7 +189,7 @@ describe('a value filter', () => {
     await rulingsOf(segment, equals(idOf(0)));
     const counters = noReads();
     const questions = preparePredicates({ limit: 1, predicates: [equals(idOf(5 * 4000))] }, segment.schema);
-    await segment.rowGroups[5]!.probe(questions, null, counters);
+    await rulingOf(segment.rowGroups[5]!.probe(questions, null, counters));
     // A stripe, a piece and its checksum.
     expect(counters.valuePiecesRead).toBe(2);
     expect(counters.bytesRead).toBe(groups * 32 + 4 + 4096 + 4);
@@ -219,6 +220,26 @@ describe('a value filter', () => {
         }
       }
     }
+  });
+
+  test('is not asked where a summary says what no segment of ours has, though its checksum holds', () => {
+    const whole = {
+      gramFilters: [{ rowGroup: 1, field: 2, offset: 9, gramBytes: 5, gramBits: 20, trigramBits: 12 }],
+      valueFilters: [{ rowGroup: 1, field: 0, offset: 2 ** 33, blocks: 7 }],
+      sketches: [{ field: 0, offset: 5, stripes: 4 }],
+    };
+    const filters = decodeSummary(encodeSummary(whole, 3), 3);
+    expect(filters?.gramFilter(2, 1)).toEqual(whole.gramFilters[0]);
+    expect(filters?.valueFilter(0, 1)).toEqual(whole.valueFilters[0]);
+    expect(filters?.sketches(0)).toEqual(whole.sketches[0]);
+    expect(decodeSummary(encodeSummary(whole, 3), 4)).toBeNull();
+    for (const odd of [
+      { ...whole, valueFilters: [{ ...whole.valueFilters[0]!, rowGroup: 3 }] },
+      { ...whole, valueFilters: [{ ...whole.valueFilters[0]!, blocks: 0 }] },
+      { ...whole, sketches: [{ ...whole.sketches[0]!, stripes: 2 ** 31 }] },
+      { ...whole, gramFilters: [{ ...whole.gramFilters[0]!, gramBits: 200 }] },
+    ])
+      expect(decodeSummary(encodeSummary(odd, 3), 3)).toBeNull();
   });
 
   test('is not asked about what it can not know: parts, other case, ranges, opposites', async () => {

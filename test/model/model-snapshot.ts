@@ -8,7 +8,8 @@ import type { Dataset, ModelRecord, Value } from './dataset.js';
 import { makeColumn } from './model-column.js';
 import { between, seededRandom } from './random.js';
 import type { Random } from './random.js';
-import { ruling, type FilterQuestion, type Ruling } from '../../engine/store/sealed/filter-probing.js';
+import { RulingToCome } from '../../engine/store/reading/ruling-to-come.js';
+import { ruling, type FilterQuestion } from '../../engine/store/sealed/filter-probing.js';
 import type { ReadCounters } from '../../engine/store/reading/read-counters.js';
 
 export interface Layout {
@@ -141,7 +142,7 @@ export class ModelRowGroup implements RowGroup, OpenRowGroup {
     return this.opened > 0 && this.index % 2 === 0;
   }
 
-  probe(questions: readonly FilterQuestion[], _threads: unknown, counters: ReadCounters): Promise<Ruling> {
+  probe(questions: readonly FilterQuestion[], _threads: unknown, counters: ReadCounters): RulingToCome {
     const misses = ({ field, asked }: FilterQuestion): boolean => {
       if (!this.#hasGrams[field]!) return false;
       counters.gramPiecesRead++;
@@ -152,7 +153,7 @@ export class ModelRowGroup implements RowGroup, OpenRowGroup {
         );
       });
     };
-    return Promise.resolve(questions.some(misses) ? ruling.byGram : ruling.mayMatch);
+    return RulingToCome.of(Promise.resolve(questions.some(misses) ? ruling.byGram : ruling.mayMatch));
   }
 
   columns(fields: readonly number[], counters: ReadCounters): Column[] | Promise<Column[]> {

@@ -19,7 +19,9 @@ function rowGroup(index: number): RowGroup {
     timeMinMs: null,
     timeMaxMs: null,
     isOpen: () => false,
-    probe: () => Promise.reject(new Error('a plan reads nothing')),
+    probe: () => {
+      throw new Error('a plan reads nothing');
+    },
     open: () => Promise.reject(new Error('a plan reads nothing')),
     columnsNow: () => null,
   };

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { LogstrataError } from '../../engine/terms/errors.js';
+import { RulingToCome } from '../../engine/store/reading/ruling-to-come.js';
 import { ruling } from '../../engine/store/sealed/filter-probing.js';
 import { executeScan } from '../../engine/scan/execute.js';
 import type { Query, ScanStats } from '../../engine/scan/plan/query.js';
@@ -213,7 +214,8 @@ describe('the end of a scan', () => {
     let turns = 0;
     const timer = setInterval(() => turns++, 0);
     const filter = { kind: 'string', field: 3, op: 'like', value: 'x' } as const;
-    for (const group of snapshot.rowGroups) group.probe = () => Promise.resolve(ruling.mayMatch);
+    for (const group of snapshot.rowGroups)
+      group.probe = () => RulingToCome.of(Promise.resolve(ruling.mayMatch));
     for (let i = 0; i < 20; i++) {
       for await (const piece of executeScan(snapshot, { limit: 5, predicates: [filter] }).lines)
         expect(piece).toBe(null);

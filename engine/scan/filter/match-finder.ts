@@ -110,7 +110,8 @@ export class MatchFinder {
   #nextProbed(): ScanUnit | undefined {
     if (this.#probed.length > 0) return this.#probed.shift();
     const { threads, pace } = this.#work;
-    const count = threads === null ? 1 : Math.min(probesAheadMax, probesAheadFactor * (1 + this.#unitsTaken));
+    const count =
+      threads === null ? 1 : Math.min(probesAheadMax, Math.max(1, probesAheadFactor * this.#unitsTaken));
     for (let i = 0; i < count; i++) {
       const next = this.#units.next();
       if (next.done === true) break;

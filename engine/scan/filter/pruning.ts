@@ -29,7 +29,7 @@ export class Pruning {
   /** What filters of row groups are asked: whole values first, then the longest text, which has the most grams that can be missing. */
   readonly #questions: readonly FilterQuestion[];
   /** What has been asked ahead. */
-  readonly #asked = new Map<RowGroup, Ruling | Promise<Ruling> | RulingToCome>();
+  readonly #asked = new Map<RowGroup, Ruling | RulingToCome>();
   readonly #threads: QueryThreads | null;
   readonly #stats: ScanStats;
 
@@ -54,12 +54,7 @@ export class Pruning {
   probeAhead(rowGroup: RowGroup): void {
     if (this.#questions.length === 0 || this.#asked.has(rowGroup) || this.#isApartInTime(rowGroup)) return;
     if (rowGroup.isOpen() && this.#isRuledOutByZones(rowGroup)) return;
-    const said = rowGroup.probe(this.#questions, this.#threads, this.#stats);
-    this.#asked.set(rowGroup, said);
-    if (!(said instanceof Promise)) return;
-    // A failure shows where the answer is taken, which may never be.
-    const known = said.then((answer) => this.#asked.set(rowGroup, answer)).catch(() => {});
-    this.#threads?.track(known);
+    this.#asked.set(rowGroup, rowGroup.probe(this.#questions, this.#threads, this.#stats));
   }
 
   #isRuledOutByZones(rowGroup: RowGroup): boolean {
@@ -123,8 +118,8 @@ export class Pruning {
   }
 }
 
-function* settledRuling(asked: Ruling | Promise<Ruling> | RulingToCome): Steps<never, Ruling> {
-  if (!(asked instanceof RulingToCome)) return yield* settled(asked);
+function* settledRuling(asked: Ruling | RulingToCome): Steps<never, Ruling> {
+  if (!(asked instanceof RulingToCome)) return asked;
   if (!asked.isKnown) yield asked.answered;
   return asked.said;
 }

@@ -234,6 +234,7 @@ export function readSchema(object: JsonObject): Schema {
 
 /** What a segment's header and a manifest say alike, from JSON; throws `damaged`. */
 export function readSegmentFacts(item: JsonObject): SegmentFacts {
+  const footerOffset = countField(item, 'footerOffset');
   return {
     bytes: countField(item, 'bytes'),
     rows: countField(item, 'rows'),
@@ -241,14 +242,14 @@ export function readSegmentFacts(item: JsonObject): SegmentFacts {
     runs: readRuns(item),
     timeMinMs: timeOrNullField(item, 'timeMinMs'),
     timeMaxMs: timeOrNullField(item, 'timeMaxMs'),
-    footerOffset: countField(item, 'footerOffset'),
+    footerOffset,
     footerBytes: countField(item, 'footerBytes'),
     footerChecksum: countField(item, 'footerChecksum', 2 ** 32 - 1),
     schemaVersion: countField(item, 'schemaVersion'),
     codec: choiceField(item, 'codec', ['lz4', 'zstd']),
     gramFilterBytes: countField(item, 'gramFilterBytes'),
     valueFilterBytes: item['valueFilterBytes'] === undefined ? 0 : countField(item, 'valueFilterBytes'),
-    summaryBytes: item['summaryBytes'] === undefined ? 0 : countField(item, 'summaryBytes'),
+    summaryBytes: item['summaryBytes'] === undefined ? 0 : countField(item, 'summaryBytes', footerOffset),
     headerBytes: countField(item, 'headerBytes'),
   };
 }

@@ -86,7 +86,10 @@ function filtersOf(
   const key = `${path}@${summary.offset}`;
   let kept = summaries.get(key);
   if (kept === undefined) {
-    kept = { filters: decodeSummary(read(path, summary.offset, summary.bytes)), bytes: summary.bytes };
+    kept = {
+      filters: decodeSummary(read(path, summary.offset, summary.bytes), rowGroupCount),
+      bytes: summary.bytes,
+    };
     summaryBytes += kept.bytes;
   } else {
     summaries.delete(key);

@@ -1,6 +1,6 @@
 import { ruling, type Ruling } from '../sealed/filter-probing.js';
 
-/** What filters say of a row group, once threads have answered for all that was asked in the same turn: one promise serves them all. */
+/** What filters will have said of a row group. One promise may serve many of them: all that were asked about in one turn. */
 export class RulingToCome {
   /** Resolves, never rejects, when this and the others are known. */
   readonly answered: Promise<void>;
@@ -9,6 +9,17 @@ export class RulingToCome {
 
   constructor(answered: Promise<void>) {
     this.answered = answered;
+  }
+
+  /** What `asking` gives. */
+  static of(asking: Promise<Ruling>): RulingToCome {
+    const toCome: RulingToCome = new RulingToCome(
+      asking.then(
+        (said) => toCome.answer(said),
+        (error: unknown) => toCome.fail(error),
+      ),
+    );
+    return toCome;
   }
 
   get isKnown(): boolean {
@@ -31,7 +42,7 @@ export class RulingToCome {
 }
 
 /** The ruling, waited for where it has to come. */
-export async function rulingOf(said: Ruling | Promise<Ruling> | RulingToCome): Promise<Ruling> {
+export async function rulingOf(said: Ruling | RulingToCome): Promise<Ruling> {
   if (!(said instanceof RulingToCome)) return said;
   await said.answered;
   return said.said;

@@ -23,7 +23,7 @@ import type { Ruling } from '../sealed/filter-probing.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
 import type { SegmentFilters } from '../sealed/segment-filters.js';
 import { rulingOf, type RulingToCome } from './ruling-to-come.js';
-import { SegmentProbing, type Probe } from './segment-probing.js';
+import { SegmentProbing, tracked, type Probe } from './segment-probing.js';
 import {
   decodeConverted,
   readBytesInto,
@@ -130,11 +130,15 @@ export class SealedSegment {
     });
   }
 
-  #probe(probe: Probe): Ruling | Promise<Ruling> | RulingToCome {
+  #probe(probe: Probe): Ruling | RulingToCome {
+    if (this.#entry.summaryBytes > 0 || this.#footerRead !== undefined)
+      return this.#probing.probe(probe, this.#footerRead);
     // Segments that are older than summaries say in their footers where their filters are.
-    if (this.#entry.summaryBytes === 0 && this.#footerRead === undefined)
-      return this.footer(probe.counters).then((footer) => rulingOf(this.#probing.probe(probe, footer)));
-    return this.#probing.probe(probe, this.#footerRead);
+    const footer = this.footer(probe.counters);
+    return tracked(
+      probe,
+      footer.then((read) => rulingOf(this.#probing.probe(probe, read))),
+    );
   }
 
   /** The filters that a footer of this segment names. */

@@ -6,7 +6,7 @@ import { withFile, type SegmentFooter } from '../sealed/segment-file.js';
 import type { ProbedSegment } from './probe-task.js';
 import type { QueryThreads } from './query-threads.js';
 import type { ReadCounters } from './read-counters.js';
-import type { RulingToCome } from './ruling-to-come.js';
+import { RulingToCome } from './ruling-to-come.js';
 
 /** What the filters of a segment are asked about one of its row groups. */
 export interface Probe {
@@ -51,7 +51,7 @@ export class SegmentProbing {
    *
    * @param footer where it has been read; always of a segment without a summary
    */
-  probe(probe: Probe, footer: SegmentFooter | undefined): Ruling | Promise<Ruling> | RulingToCome {
+  probe(probe: Probe, footer: SegmentFooter | undefined): Ruling | RulingToCome {
     const { rowGroup, storedFields, questions, threads, counters } = probe;
     let asked = this.#asked.get(questions);
     if (asked === undefined) {
@@ -61,12 +61,13 @@ export class SegmentProbing {
     if (asked === null) return ruling.mayMatch;
     if (threads !== null && asked.path !== '') return threads.probe(asked, rowGroup, questions, counters);
     const { fields } = asked;
-    return withFile(this.#directory, this.#path, async (file) => {
+    const asking = withFile(this.#directory, this.#path, async (file) => {
       this.#filters ??= await this.#readSummary(file, counters);
       return this.#filters === undefined
         ? ruling.mayMatch
         : probeFile(file, this.#filters, { ...probe, storedFields: fields });
     });
+    return tracked(probe, asking);
   }
 
   #askedOf(
@@ -91,11 +92,17 @@ export class SegmentProbing {
 
   /** Undefined where the summary is damaged, which `verify` reports. */
   async #readSummary(file: ReadableFile, counters: ReadCounters): Promise<SegmentFilters | undefined> {
-    const { footerOffset, summaryBytes } = this.#entry;
+    const { footerOffset, summaryBytes, rowGroupRows } = this.#entry;
     const stored = await file.read(footerOffset - summaryBytes, summaryBytes);
     counters.bytesRead += stored.length;
-    return decodeSummary(stored) ?? undefined;
+    return decodeSummary(stored, rowGroupRows.length) ?? undefined;
   }
+}
+
+/** What `asking` gives. The query's files stay in use until then, whether or not anybody takes the answer. */
+export function tracked({ threads }: Probe, asking: Promise<Ruling>): RulingToCome {
+  threads?.track(asking);
+  return RulingToCome.of(asking);
 }
 
 /** Asks filters in the thread that asks. `storedFields` has the field of each question. */

@@ -24,13 +24,13 @@ export interface RowGroup {
   /**
    * What the filters of the file say of the row group, without its footer. The questions of one query are one list, which all its row
    * groups are given. Reads only the pieces that are needed, together with those for other row groups that are asked about in
-   * the same turn of the event loop. No promise where there is no filter that could tell.
+   * the same turn of the event loop. Known at once where there is no filter that could tell.
    */
   probe(
     questions: readonly FilterQuestion[],
     threads: QueryThreads | null,
     counters: ReadCounters,
-  ): Ruling | Promise<Ruling> | RulingToCome;
+  ): Ruling | RulingToCome;
   /**
    * Reads and checks the segment's footer (cached). Throws `DamageError` when it, or this row group, is damaged. Files are then
    * read by the threads where there are any and they can. No promise where the footer has been read before; who reads it has it counted.

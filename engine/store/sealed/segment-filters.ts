@@ -180,8 +180,8 @@ export function encodeSummary(
   return bytes;
 }
 
-/** What a summary says; null where its bytes are not whole. */
-export function decodeSummary(bytes: Uint8Array): SegmentFilters | null {
+/** What the summary of a segment of so many row groups says; null where its bytes are not whole, or say what no segment of ours has. */
+export function decodeSummary(bytes: Uint8Array, rowGroups: number): SegmentFilters | null {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const end = bytes.length - checksumBytes;
   if (end < headBytes || magic.some((byte, i) => bytes[i] !== byte)) return null;
@@ -217,5 +217,7 @@ export function decodeSummary(bytes: Uint8Array): SegmentFilters | null {
         return null;
     }
   }
-  return new SegmentFilters({ gramFilters, valueFilters, sketches }, view.getUint32(8, true));
+  const places = { gramFilters, valueFilters, sketches };
+  const isOurs = view.getUint32(8, true) === rowGroups && isPossible(places, rowGroups, () => true);
+  return isOurs ? new SegmentFilters(places, rowGroups) : null;
 }
