@@ -1,0 +1,116 @@
+import type { FieldType } from '../terms/schema.js';
+
+/**
+ * What a file that another program wrote says of itself: its columns and where their values lie. Plain data, which is sent to threads and
+ * stored as JSON. Reading it reads the footer alone.
+ */
+export interface ForeignFile {
+  readonly format: ForeignFormat;
+  readonly rows: number;
+  /** `xxh64:` and the XXH64 (hex) of the footer's bytes: the same in every copy of the file. */
+  readonly footerHash: string;
+  /** The program that wrote the file, as it calls itself; empty where it does not say. */
+  readonly writtenBy: string;
+  /** In the order of the file. A nested column is one of these: its values are JSON text. */
+  readonly columns: readonly ForeignColumn[];
+  readonly rowGroups: readonly ForeignRowGroup[];
+}
+
+export type ForeignFormat = 'parquet' | 'arrow';
+
+/** Who decodes a column: our own kernels, or a library that reads everything and takes longer. */
+export type ReadingWay = 'fast' | 'complete';
+
+export interface ForeignColumn {
+  /** As the file names it. */
+  readonly name: string;
+  /** The type of field that takes its values without loss, where there is one. */
+  readonly type: FieldType;
+  readonly way: ReadingWay;
+  /** Its type as its format calls it, for people: `INT64 TIMESTAMP(MICROS)`. */
+  readonly stored: string;
+  /** Why it is read the complete way, for people: `nested`, `INT96`; empty for the fast way. */
+  readonly reason: string;
+  /** How a stored value becomes a value of `type`. */
+  readonly values: ForeignValues;
+  /** Whether rows may lack a value. */
+  readonly nullable: boolean;
+}
+
+/**
+ * How stored values become ours. `ticks` are integers since the epoch, `perMs` of them a millisecond, or `ms` milliseconds each: times are
+ * rounded down to milliseconds. A time without a zone is taken for UTC.
+ */
+export type ForeignValues =
+  | { readonly kind: 'same' }
+  | { readonly kind: 'ticks'; readonly perMs: number; readonly ms: number }
+  /** As text: unsigned integers of 64 bits, decimals, UUIDs, times of day, intervals. */
+  | { readonly kind: 'text' }
+  /** Bytes as text: what is no UTF-8 becomes U+FFFD. */
+  | { readonly kind: 'bytes' }
+  /** Nested values as JSON. */
+  | { readonly kind: 'json' };
+
+export interface ForeignRowGroup {
+  readonly rows: number;
+  /** One for each column of the file. */
+  readonly chunks: readonly ForeignChunk[];
+}
+
+/** The values of a column in a row group. */
+export interface ForeignChunk {
+  /** Offset in the file of its first page, the dictionary's included; of an Arrow batch: of its message. */
+  readonly offset: number;
+  /** Of all its pages with their headers. */
+  readonly bytes: number;
+  /** Parquet's number of the codec (`CompressionCodec` of parquet.thrift); 0 for none. */
+  readonly codec: number;
+  /** As the file says, which nothing relies on. */
+  readonly uncompressedBytes: number;
+  readonly nullCount: number | null;
+  /** Bounds of the values as values of the column's `type`, sure to enclose all of them; null where nothing is known. */
+  readonly min: ForeignBound | null;
+  readonly max: ForeignBound | null;
+  /** Parquet's split-block Bloom filter of the chunk. */
+  readonly bloomFilter: { readonly offset: number; readonly bytes: number } | null;
+}
+
+/** An integer (or time in milliseconds, or 0 and 1 of a bool) as decimal text, a float, or text. */
+export type ForeignBound =
+  | { readonly kind: 'int'; readonly value: string }
+  | { readonly kind: 'float'; readonly value: number }
+  | { readonly kind: 'text'; readonly value: string };
+
+/** Rows [from, to) of a row group. */
+export interface RowSpan {
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * Where the pages of a chunk lie. `offsets` has the offset in the file of each data page's header, and of the end of the last page;
+ * `firstRows` the row, in the row group, that each begins with, and the rows of the row group.
+ */
+export interface PageTable {
+  readonly offsets: readonly number[];
+  readonly firstRows: readonly number[];
+}
+
+/** Values that are to be read. Plain data: another thread reads them. */
+export interface ForeignRead {
+  /** Absolute path of the file. */
+  readonly path: string;
+  readonly format: ForeignFormat;
+  /** Which column, for the complete way, and what it holds. */
+  readonly columnIndex: number;
+  readonly column: ForeignColumn;
+  readonly rowGroup: number;
+  readonly rowGroupRows: number;
+  readonly chunk: ForeignChunk;
+  /** The spans that the row group is divided into, ascending, without gaps. */
+  readonly spans: readonly RowSpan[];
+  /** The span that is wanted. Others may come with it, where the same pages hold them. */
+  readonly wanted: number;
+  /** Where it is known from an earlier reading. */
+  readonly pages: PageTable | null;
+}
