@@ -1,3 +1,4 @@
+import type { Column } from '../columns/column.js';
 import type { FieldType } from '../terms/schema.js';
 
 /**
@@ -35,6 +36,20 @@ export interface ForeignColumn {
   readonly values: ForeignValues;
   /** Whether rows may lack a value. */
   readonly nullable: boolean;
+  /** How Parquet stores its values; not there for Arrow, nor for a nested column. */
+  readonly parquet?: ParquetStorage;
+}
+
+/** How Parquet stores the values of a column that is not nested. */
+export interface ParquetStorage {
+  /** Number of the physical type (`Type` of parquet.thrift). */
+  readonly type: number;
+  /** Bytes of each value of a FIXED_LEN_BYTE_ARRAY; else 0. */
+  readonly valueBytes: number;
+  /** Whether integers have no sign. */
+  readonly isUnsigned: boolean;
+  /** Decimal digits behind the point of a DECIMAL that is stored as an integer; else 0. */
+  readonly scale: number;
 }
 
 /**
@@ -67,11 +82,12 @@ export interface ForeignChunk {
   readonly codec: number;
   /** As the file says, which nothing relies on. */
   readonly uncompressedBytes: number;
+  /** Rows without a value as a column of `type` has them: a float that is no finite number is none. Null where it is not known. */
   readonly nullCount: number | null;
   /** Bounds of the values as values of the column's `type`, sure to enclose all of them; null where nothing is known. */
   readonly min: ForeignBound | null;
   readonly max: ForeignBound | null;
-  /** Parquet's split-block Bloom filter of the chunk. */
+  /** Parquet's split-block Bloom filter of the chunk, with its header. `bytes` is 0 where the file does not say. */
   readonly bloomFilter: { readonly offset: number; readonly bytes: number } | null;
 }
 
@@ -113,4 +129,23 @@ export interface ForeignRead {
   readonly wanted: number;
   /** Where it is known from an earlier reading. */
   readonly pages: PageTable | null;
+}
+
+/** What came of a reading. */
+export interface DecodedSpans {
+  /** The wanted span, and those that came with it. The columns are dense and lie on the heap. */
+  readonly spans: readonly DecodedSpan[];
+  /** Where the pages lie, for the next reading; null where that is not known, or means nothing. */
+  readonly pages: PageTable | null;
+  readonly bytesRead: number;
+  /** crc32 of all bytes of the chunk, where all of them were read. */
+  readonly checksum: number | null;
+  /** Byte sequences in strings that were no UTF-8 and became U+FFFD. */
+  readonly replaced: number;
+}
+
+export interface DecodedSpan {
+  /** Index in the spans of the reading. */
+  readonly span: number;
+  readonly column: Column;
 }

@@ -1,6 +1,6 @@
 /**
- * The numbers of https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift that our files
- * use, and the names of what they mean here.
+ * The numbers of https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift that our files and
+ * those of other programs use, and the names of what they mean here.
  */
 
 export const magic = Uint8Array.of(0x50, 0x41, 0x52, 0x31);
@@ -8,24 +8,47 @@ export const magic = Uint8Array.of(0x50, 0x41, 0x52, 0x31);
 /** The footer's length (4 bytes, little-endian) and the magic number end every file. */
 export const tailBytes = 8;
 
-export const physicalType = { boolean: 0, int64: 2, double: 5, byteArray: 6 } as const;
+export const physicalType = {
+  boolean: 0,
+  int32: 1,
+  int64: 2,
+  int96: 3,
+  float: 4,
+  double: 5,
+  byteArray: 6,
+  fixedLengthBytes: 7,
+} as const;
 export type PhysicalType = (typeof physicalType)[keyof typeof physicalType];
 
-export const repetition = { required: 0, optional: 1 } as const;
+export const repetition = { required: 0, optional: 1, repeated: 2 } as const;
 
 export const convertedType = { utf8: 0, timestampMillis: 9 } as const;
 
 export const encoding = {
   plain: 0,
+  plainDictionary: 2,
   rle: 3,
+  bitPacked: 4,
   deltaBinaryPacked: 5,
   deltaLengthByteArray: 6,
+  deltaByteArray: 7,
   rleDictionary: 8,
+  byteStreamSplit: 9,
 } as const;
 
-export const codecNumber = { zstd: 6, lz4: 7 } as const;
+/** `lz4` is LZ4_RAW, a block as such; `lz4Framed` is the older LZ4. */
+export const codecNumber = {
+  none: 0,
+  snappy: 1,
+  gzip: 2,
+  lzo: 3,
+  brotli: 4,
+  lz4Framed: 5,
+  zstd: 6,
+  lz4: 7,
+} as const;
 
-export const pageType = { dictionary: 2, dataV2: 3 } as const;
+export const pageType = { dataV1: 0, index: 1, dictionary: 2, dataV2: 3 } as const;
 
 /** Bytes that are not what the format says. The reader of a file turns it into a `DamageError` with file and column. */
 export class FormatError extends Error {

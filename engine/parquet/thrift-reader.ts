@@ -13,6 +13,25 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
 
 type ThriftValue = number | boolean | Uint8Array | ThriftFields | readonly ThriftValue[];
 
+/** What keeps a long structure of another program from taking more memory than its bytes. */
+export interface ThriftBounds {
+  /** Structures and elements of lists in the outermost structure, but for those that are handed over. */
+  readonly valuesMax: number;
+  /**
+   * Fields of the outermost structure that are lists of structures: each element is handed over as it is read, with its index and the
+   * length of the list, and is not kept.
+   */
+  readonly handedOver: ReadonlyMap<number, HandOver>;
+}
+
+interface HandOver {
+  /** Structures and elements of lists in one element, asked before the first is read. */
+  valuesMax(): number;
+  receive(element: ThriftFields, index: number, length: number): void;
+}
+
+const unbounded: ThriftBounds = { valuesMax: Infinity, handedOver: new Map() };
+
 /**
  * Reads the structure in the Thrift compact protocol that begins at `at`. Every step is bounded by the bytes. Throws `FormatError`, as
  * the methods of what it gives do.
@@ -20,8 +39,9 @@ type ThriftValue = number | boolean | Uint8Array | ThriftFields | readonly Thrif
 export function readThrift(
   bytes: Uint8Array,
   at = 0,
+  bounds: ThriftBounds = unbounded,
 ): { readonly fields: ThriftFields; readonly end: number } {
-  const parser = new Parser(bytes, at);
+  const parser = new Parser(bytes, at, bounds);
   const fields = parser.struct(0);
   return { fields, end: parser.at };
 }
@@ -44,11 +64,12 @@ export class ThriftFields {
   size(id: number, absent?: number): number {
     if (absent !== undefined && this.values[id] === undefined) return absent;
     const value = this.integer(id);
-    return value < 0 ? this.#failAt(id, 'no negative number') : value;
+    return value < 0 ? this.#failAt(id, 'an integer from 0 on') : value;
   }
 
-  bool(id: number): boolean {
-    const value = this.values[id];
+  /** Without `absent` the field must be there. */
+  bool(id: number, absent?: boolean): boolean {
+    const value = this.values[id] ?? absent;
     return typeof value === 'boolean' ? value : this.#failAt(id, 'a boolean');
   }
 
@@ -64,6 +85,11 @@ export class ThriftFields {
     } catch {
       return this.fail('a name that is not UTF-8');
     }
+  }
+
+  /** Whether the field is there. */
+  has(id: number): boolean {
+    return this.values[id] !== undefined;
   }
 
   struct(id: number): ThriftFields {
@@ -102,16 +128,22 @@ function isList(value: ThriftValue): value is readonly ThriftValue[] {
 
 class Parser {
   readonly #bytes: Uint8Array;
+  readonly #bounds: ThriftBounds;
+  /** Values that may still be read. */
+  #rest: number;
   /** Offset of the next byte. */
   at: number;
 
-  constructor(bytes: Uint8Array, at: number) {
+  constructor(bytes: Uint8Array, at: number, bounds: ThriftBounds) {
     this.#bytes = bytes;
+    this.#bounds = bounds;
+    this.#rest = bounds.valuesMax;
     this.at = at;
   }
 
   struct(depth: number): ThriftFields {
     if (depth > depthMax) this.#fail('structures are nested too deeply');
+    this.#count(1);
     const start = this.at;
     const values = new Array<ThriftValue | undefined>(fieldsUsual);
     let id = 0;
@@ -120,6 +152,11 @@ class Parser {
       const type = header & 15;
       if (type === thriftType.stop) return new ThriftFields(values, start);
       id = header >>> 4 === 0 ? this.#integer() : id + (header >>> 4);
+      const handOver = depth === 0 ? this.#bounds.handedOver.get(id) : undefined;
+      if (handOver !== undefined && type === thriftType.list) {
+        this.#handOver(handOver);
+        continue;
+      }
       const isBoolean = type === thriftType.true || type === thriftType.false;
       const value = isBoolean ? type === thriftType.true : this.#value(type, depth);
       if (id > 0 && id <= idMax) values[id] = value;
@@ -154,13 +191,36 @@ class Parser {
 
   #list(depth: number): ThriftValue[] {
     if (depth > depthMax) this.#fail('lists are nested too deeply');
+    const { type, length } = this.#listHeader();
+    this.#count(length);
+    const values: ThriftValue[] = [];
+    for (let i = 0; i < length; i++) values.push(this.#value(type, depth));
+    return values;
+  }
+
+  #handOver({ valuesMax, receive }: HandOver): void {
+    const { type, length } = this.#listHeader();
+    if (type !== thriftType.struct && length > 0) this.#fail('a list of other things than structures');
+    const rest = this.#rest;
+    const restOfEach = valuesMax();
+    for (let i = 0; i < length; i++) {
+      this.#rest = restOfEach;
+      receive(this.struct(1), i, length);
+    }
+    this.#rest = rest;
+  }
+
+  #listHeader(): { readonly type: number; readonly length: number } {
     const header = this.#byte();
     const length = header >>> 4 === 15 ? this.#varint() : header >>> 4;
     // Each element takes at least a byte, so a longer list can't be there.
     if (length > this.#bytes.length - this.at) this.#fail(`a list of ${length} elements does not fit`);
-    const values: ThriftValue[] = [];
-    for (let i = 0; i < length; i++) values.push(this.#value(header & 15, depth));
-    return values;
+    return { type: header & 15, length };
+  }
+
+  #count(values: number): void {
+    this.#rest -= values;
+    if (this.#rest < 0) this.#fail('a structure of more values than can be read');
   }
 
   #integer(): number {

@@ -354,3 +354,12 @@ export const segmentHeaderRunsMax = 4096;
  * records since (that would be more than a million a second), and 256 of these fit.
  */
 export const repairOrdinalStep = 2 ** 32;
+
+/** The footer of a file of another program: those of thousands of row groups have some megabytes. */
+export const foreignFooterBytesMax = 64 * 1024 * 1024;
+
+/** Columns of such a file, those inside of others included: an agent takes a thousand of them at most. */
+export const foreignColumnsMax = 10_000;
+
+/** Column chunks of such a file, whose description takes some hundred bytes of memory each. */
+export const foreignChunksMax = 1_000_000;

@@ -1,0 +1,197 @@
+import { constants, promises as fs } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import { addStripes, finishXxh64, newLanes, stripeBytes } from '../../kernels/xxh64.js';
+import { FormatError, magic, physicalType, tailBytes } from '../../parquet/format.js';
+import { readThrift, type ThriftBounds } from '../../parquet/thrift-reader.js';
+import { fileSystemError, problemOfKind } from '../../store/disk/file-system-error.js';
+import { DamageError, LogstrataError } from '../../terms/errors.js';
+import { foreignFooterBytesMax, int64Max } from '../../terms/limits.js';
+import type { ForeignColumn, ForeignFile, ForeignRowGroup } from '../foreign-file.js';
+import { RowGroupReader } from './row-group-reader.js';
+import { SchemaReader, type SchemaColumn } from './schema-columns.js';
+
+/** Read at once from the end of a file: most footers fit. */
+const tailReadBytes = 64 * 1024;
+/** The magic number of a file whose footer is encrypted. */
+const encryptedMagic = 'PARE';
+/** The magic number at both ends, and the footer's length. */
+const fileBytesMin = magic.length + tailBytes;
+
+/** Values of the footer beside its lists of columns and row groups, and values that describe a column of a row group. */
+const footerValuesMax = 100_000;
+const chunkValuesMax = 1000;
+
+/**
+ * Reads the footer of a Parquet file of any program. Throws `DamageError` with the path and offset for what is malformed, `unsupported`
+ * for an encrypted footer, `not_found` and `io`.
+ */
+export async function readParquetFile(path: string): Promise<ForeignFile> {
+  let handle: FileHandle | undefined;
+  try {
+    // Without O_NONBLOCK, opening a named pipe waits for a writer.
+    handle = await fs.open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const stats = await handle.stat();
+    const problem = problemOfKind(stats);
+    if (problem !== undefined) throw new LogstrataError('io', `cannot read ${path}: ${problem}`, { path });
+    return await readOpenFile(path, handle, stats.size);
+  } catch (error) {
+    throw fileSystemError(error, 'read', path);
+  } finally {
+    await handle?.close();
+  }
+}
+
+async function readOpenFile(path: string, handle: FileHandle, size: number): Promise<ForeignFile> {
+  if (size < fileBytesMin) throw damage(path, 0, `${size} bytes are too few for a Parquet file`);
+  const tail = await readAt(path, handle, size, Math.min(size, tailReadBytes));
+  const ending = tail.subarray(-magic.length);
+  if (Buffer.from(ending).toString('latin1') === encryptedMagic)
+    throw new LogstrataError('unsupported', `${path} has an encrypted footer, which can't be read`, { path });
+  if (Buffer.compare(ending, magic) !== 0) {
+    const expected =
+      'the file does not end with "PAR1", as a Parquet file does: it is none, cut off, or still being written';
+    throw damage(path, size - magic.length, expected);
+  }
+  const footerBytes = new DataView(tail.buffer, tail.byteOffset).getUint32(tail.length - tailBytes, true);
+  const footerAt = size - tailBytes - footerBytes;
+  if (footerAt < magic.length)
+    throw damage(path, size - tailBytes, `a footer of ${footerBytes} bytes in a file of ${size}`);
+  if (footerBytes > foreignFooterBytesMax)
+    throw damage(
+      path,
+      size - tailBytes,
+      `a footer of ${footerBytes} bytes, but at most ${foreignFooterBytesMax} are read`,
+    );
+  const whole =
+    footerBytes + tailBytes <= tail.length ? tail : await readAt(path, handle, size, footerBytes + tailBytes);
+  const footer = whole.subarray(whole.length - tailBytes - footerBytes, whole.length - tailBytes);
+  try {
+    return readFooter(footer, footerAt);
+  } catch (error) {
+    if (error instanceof FormatError) throw damage(path, footerAt + error.offset, error.message);
+    throw error;
+  }
+}
+
+function damage(path: string, offset: number, problem: string): DamageError {
+  return new DamageError(`${path}, at byte ${offset}: ${problem}`, { path, offset });
+}
+
+/** The last `length` bytes before `end`. */
+async function readAt(path: string, handle: FileHandle, end: number, length: number): Promise<Uint8Array> {
+  const bytes = new Uint8Array(length);
+  let done = 0;
+  while (done < length) {
+    const { bytesRead } = await handle.read(bytes, done, length - done, end - length + done);
+    if (bytesRead === 0) throw damage(path, end - length + done, 'the file ends here, which was longer');
+    done += bytesRead;
+  }
+  return bytes;
+}
+
+/** Reads the structure `FileMetaData`, which begins at `footerAt` of the file. */
+function readFooter(footer: Uint8Array, footerAt: number): ForeignFile {
+  const schema = new SchemaReader();
+  let rowGroups: RowGroupReader | undefined;
+  const bounds: ThriftBounds = {
+    valuesMax: footerValuesMax,
+    handedOver: new Map([
+      [
+        2,
+        {
+          valuesMax: () => chunkValuesMax,
+          receive: (element, index, length) => schema.add(element, index, length),
+        },
+      ],
+      [
+        4,
+        {
+          valuesMax: () => (schema.leaves + 1) * chunkValuesMax,
+          receive: (group, index, length) => {
+            rowGroups ??= new RowGroupReader(schema.columns, schema.leaves, footerAt);
+            rowGroups.add(group, index, length);
+          },
+        },
+      ],
+    ]),
+  };
+  const { fields } = readThrift(footer, 0, bounds);
+  schema.end(fields);
+  const reader = rowGroups ?? new RowGroupReader(schema.columns, schema.leaves, footerAt);
+  const orders = fields.structs(7);
+  const { columns, groups } = decide(schema.columns, reader, (leaf) => {
+    const order = orders[leaf];
+    // TYPE_ORDER, or IEEE_754_TOTAL_ORDER.
+    return order === undefined || order.has(1) || order.has(2);
+  });
+  return {
+    format: 'parquet',
+    // What the file says besides is wrong in some.
+    rows: reader.rows,
+    footerHash: hashOf(footer),
+    writtenBy: fields.text(6),
+    columns,
+    rowGroups: groups,
+  };
+}
+
+/** The columns, and the row groups without bounds that mean nothing, now that all row groups are known. */
+function decide(
+  schemaColumns: readonly SchemaColumn[],
+  { rowGroups, reasons }: RowGroupReader,
+  isOrderKnown: (leaf: number) => boolean,
+): { columns: ForeignColumn[]; groups: ForeignRowGroup[] } {
+  const columns = schemaColumns.map((column, i) =>
+    asColumn(column, reasons.get(column), hasLargeIntegers(column, i, rowGroups)),
+  );
+  const isBounded = columns.map(
+    ({ values }, i) => values.kind !== 'text' && isOrderKnown(schemaColumns[i]!.firstLeaf),
+  );
+  if (isBounded.every(Boolean)) return { columns, groups: rowGroups };
+  const groups = rowGroups.map(({ rows, chunks }) => ({
+    rows,
+    chunks: chunks.map((chunk, i) => (isBounded[i]! ? chunk : { ...chunk, min: null, max: null })),
+  }));
+  return { columns, groups };
+}
+
+/** Whether a column of 64-bit integers without a sign may hold some that `int` has no room for. */
+function hasLargeIntegers(
+  column: SchemaColumn,
+  index: number,
+  rowGroups: readonly ForeignRowGroup[],
+): boolean {
+  const flat = column.flat;
+  if (flat === null || flat.type !== 'int' || !flat.parquet.isUnsigned) return false;
+  if (flat.parquet.type === physicalType.int32) return false;
+  return rowGroups.some(({ rows, chunks }) => {
+    const { max, nullCount } = chunks[index]!;
+    if (nullCount === rows) return false;
+    return max?.kind !== 'int' || BigInt(max.value) > int64Max;
+  });
+}
+
+function asColumn(
+  { name, isNullable, flat, stored }: SchemaColumn,
+  otherReason: string | undefined,
+  isLarge: boolean,
+): ForeignColumn {
+  const common = { name, stored, nullable: isNullable };
+  if (flat === null)
+    return { ...common, type: 'string', way: 'complete', reason: 'nested', values: { kind: 'json' } };
+  const { parquet } = flat;
+  if (isLarge) {
+    const reason = otherReason ?? 'integers that may be above 2^63 - 1';
+    return { ...common, type: 'string', way: 'complete', reason, values: { kind: 'text' }, parquet };
+  }
+  const reason = flat.reason !== '' ? flat.reason : (otherReason ?? '');
+  const way = reason === '' ? 'fast' : 'complete';
+  return { ...common, type: flat.type, way, reason, values: flat.values, parquet };
+}
+
+function hashOf(bytes: Uint8Array): string {
+  const lanes = newLanes();
+  addStripes(lanes, bytes);
+  const rest = bytes.subarray(bytes.length - (bytes.length % stripeBytes));
+  return 'xxh64:' + finishXxh64(lanes, bytes.length, rest).toString(16).padStart(16, '0');
+}

@@ -1,0 +1,118 @@
+import { codecNumber, encoding } from '../../parquet/format.js';
+import type { ThriftFields } from '../../parquet/thrift-reader.js';
+import { foreignChunksMax } from '../../terms/limits.js';
+import type { ForeignChunk, ForeignRowGroup } from '../foreign-file.js';
+import { chunkFacts, nothingKnown } from './chunk-bounds.js';
+import type { SchemaColumn } from './schema-columns.js';
+
+const codecNames = new Map<number, string>([
+  [codecNumber.lzo, 'LZO'],
+  [codecNumber.brotli, 'Brotli'],
+]);
+
+/** Pages begin behind the magic number at the beginning of the file. */
+const pagesBegin = 4;
+
+/** Reads the `RowGroup`s of parquet.thrift, which come one by one. */
+export class RowGroupReader {
+  readonly rowGroups: ForeignRowGroup[] = [];
+  /** By column: why our own kernels can't read it in all row groups; nothing for the others. */
+  readonly reasons = new Map<SchemaColumn, string>();
+  rows = 0;
+
+  /**
+   * @param columns those of the schema
+   * @param leaves column chunks of a row group
+   * @param pagesEnd where the footer begins
+   */
+  constructor(
+    private readonly columns: readonly SchemaColumn[],
+    private readonly leaves: number,
+    private readonly pagesEnd: number,
+  ) {}
+
+  /** Takes the next row group. Throws `FormatError` for what contradicts the schema, or lies outside the file. */
+  add(group: ThriftFields, index: number, length: number): void {
+    if (length * this.columns.length > foreignChunksMax)
+      group.fail(`${length} row groups of ${this.columns.length} columns, which is more than can be read`);
+    const rows = group.size(3);
+    const chunks = group.structs(1);
+    if (chunks.length !== this.leaves)
+      group.fail(
+        `row group ${index} has ${chunks.length} column chunks, but the schema ${this.leaves} columns`,
+      );
+    this.rows += rows;
+    this.rowGroups.push({
+      rows,
+      chunks: this.columns.map((column) => {
+        const own = chunks.slice(column.firstLeaf, column.firstLeaf + column.leaves);
+        const parts = own.map((chunk) => this.#readChunk(chunk, column, rows, index));
+        return column.flat === null ? enclosing(parts) : parts[0]!;
+      }),
+    });
+  }
+
+  /** @param rows of the row group */
+  #readChunk(chunk: ThriftFields, column: SchemaColumn, rows: number, rowGroup: number): ForeignChunk {
+    const place = `column "${column.name}" of row group ${rowGroup}`;
+    if ((chunk.binary(1)?.length ?? 0) > 0) chunk.fail(`${place} lies in another file, "${chunk.text(1)}"`);
+    if (chunk.has(8) || !chunk.has(3)) {
+      this.reasons.set(column, 'encrypted');
+      return { offset: 0, bytes: 0, codec: 0, uncompressedBytes: 0, ...nothingKnown, bloomFilter: null };
+    }
+    const fields = chunk.struct(3);
+    const { flat } = column;
+    if (flat !== null && fields.size(1) !== flat.parquet.type)
+      fields.fail(`${place} has another physical type than in the schema`);
+    const codec = fields.size(4);
+    const reason = reasonOf(codec, fields.integers(2));
+    if (reason !== '' && !this.reasons.has(column)) this.reasons.set(column, reason);
+    // Where there are no rows, some writers say that pages lie at offset 0.
+    const bytes = rows === 0 ? 0 : fields.size(7);
+    const dataAt = fields.size(9);
+    // Some writers say 0 where there is no dictionary, others although there is one, at the first page.
+    const dictionaryAt = fields.size(11, 0);
+    const offset = dictionaryAt >= pagesBegin ? Math.min(dictionaryAt, dataAt) : dataAt;
+    if (bytes > 0 && (offset < pagesBegin || offset + bytes > this.pagesEnd))
+      fields.fail(`${place} claims the bytes ${offset} to ${offset + bytes} of ${this.pagesEnd}`);
+    const facts = flat === null || !fields.has(12) ? nothingKnown : chunkFacts(fields.struct(12), flat, rows);
+    return {
+      offset,
+      bytes,
+      codec,
+      uncompressedBytes: fields.size(6),
+      ...facts,
+      bloomFilter: flat === null ? null : this.#bloomFilterOf(fields),
+    };
+  }
+
+  /** Filters are a help that one can do without: what lies outside the file is left out. */
+  #bloomFilterOf(fields: ThriftFields): ForeignChunk['bloomFilter'] {
+    if (!fields.has(14)) return null;
+    const offset = fields.size(14);
+    const bytes = fields.size(15, 0);
+    return offset < pagesBegin || offset + bytes > this.pagesEnd ? null : { offset, bytes };
+  }
+}
+
+/** Why our own kernels can't read a chunk; empty where they can. */
+function reasonOf(codec: number, encodings: readonly number[]): string {
+  if (codecNames.has(codec) || codec > codecNumber.lz4) return codecNames.get(codec) ?? `codec ${codec}`;
+  const unknown = encodings.find((number) => number > encoding.byteStreamSplit);
+  return unknown === undefined ? '' : `encoding ${unknown}`;
+}
+
+/** The range of the file that has all chunks of a nested column. */
+function enclosing(chunks: readonly ForeignChunk[]): ForeignChunk {
+  const filled = chunks.filter(({ bytes }) => bytes > 0);
+  const offset = filled.reduce((least, chunk) => Math.min(least, chunk.offset), Infinity);
+  const end = filled.reduce((most, chunk) => Math.max(most, chunk.offset + chunk.bytes), 0);
+  return {
+    offset: filled.length === 0 ? 0 : offset,
+    bytes: filled.length === 0 ? 0 : end - offset,
+    codec: chunks[0]!.codec,
+    uncompressedBytes: chunks.reduce((sum, chunk) => sum + chunk.uncompressedBytes, 0),
+    ...nothingKnown,
+    bloomFilter: null,
+  };
+}

@@ -1,0 +1,89 @@
+import { repetition } from '../../parquet/format.js';
+import type { ThriftFields } from '../../parquet/thrift-reader.js';
+import { foreignColumnsMax, jsonDepthMax } from '../../terms/limits.js';
+import { columnTypeOf, type ColumnType } from './column-type.js';
+
+/** A field of the outermost level of a file's schema. */
+export interface SchemaColumn {
+  readonly name: string;
+  readonly isNullable: boolean;
+  /** Null for one that holds others, or several values a row. */
+  readonly flat: ColumnType | null;
+  /** Its type for people, where `flat` does not say it. */
+  readonly stored: string;
+  /** Which column chunks of a row group it consists of. */
+  readonly firstLeaf: number;
+  readonly leaves: number;
+}
+
+/** What groups are called that have one of these as their `ConvertedType`: LIST, MAP and MAP_KEY_VALUE. */
+const groupNames = new Map([
+  [1, 'MAP'],
+  [2, 'MAP'],
+  [3, 'LIST'],
+]);
+
+/** Reads the `SchemaElement`s of parquet.thrift, which come one by one: the root, then each field before those that it holds. */
+export class SchemaReader {
+  readonly columns: SchemaColumn[] = [];
+  #leaves = 0;
+  /** Fields that the groups still hold which the next element lies in, the outermost first. */
+  readonly #missing: number[] = [];
+  #top: ThriftFields | undefined;
+  #topLeaf = 0;
+
+  /** Column chunks of a row group. */
+  get leaves(): number {
+    return this.#leaves;
+  }
+
+  /** Takes the next element. Throws `FormatError` for a schema that is none, or too large. */
+  add(element: ThriftFields, index: number, length: number): void {
+    if (length > foreignColumnsMax)
+      element.fail(`a schema of ${length} columns, but at most ${foreignColumnsMax} are possible`);
+    const children = element.size(5, 0);
+    if (index === 0) {
+      this.#missing.push(children);
+      return;
+    }
+    if (this.#missing.at(-1) === 0) element.fail('more columns than the groups of the schema hold');
+    this.#missing[this.#missing.length - 1]!--;
+    if (this.#missing.length === 1) {
+      this.#top = element;
+      this.#topLeaf = this.#leaves;
+    }
+    if (children > 0) this.#missing.push(children);
+    else this.#leaves++;
+    if (this.#missing.length > jsonDepthMax) element.fail(`groups are nested more than ${jsonDepthMax} deep`);
+    while (this.#missing.length > 1 && this.#missing.at(-1) === 0) this.#missing.pop();
+    if (this.#missing.length === 1) this.#finish();
+  }
+
+  /** Throws `FormatError` when groups lack columns; `fields` is where the schema stands. */
+  end(fields: ThriftFields): void {
+    if (this.#missing.length !== 1 || this.#missing[0] !== 0)
+      fields.fail('a schema with fewer columns than it says');
+  }
+
+  #finish(): void {
+    const element = this.#top!;
+    const repeats = element.size(3, repetition.required);
+    if (repeats > repetition.repeated) element.fail(`an unknown repetition ${repeats}`);
+    const isFlat = element.size(5, 0) === 0 && repeats !== repetition.repeated;
+    const flat = isFlat ? columnTypeOf(element) : null;
+    this.columns.push({
+      name: element.text(4),
+      isNullable: repeats !== repetition.required,
+      flat,
+      stored: flat?.stored ?? nestedText(element, repeats),
+      firstLeaf: this.#topLeaf,
+      leaves: this.#leaves - this.#topLeaf,
+    });
+  }
+}
+
+function nestedText(element: ThriftFields, repeats: number): string {
+  const isGroup = element.size(5, 0) > 0;
+  const name = isGroup ? (groupNames.get(element.size(6, -1)) ?? 'group') : columnTypeOf(element).stored;
+  return repeats === repetition.repeated ? `repeated ${name}` : name;
+}

@@ -1,0 +1,15 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+const root = join(import.meta.dirname, '../../../shared/parquet-testing');
+
+/** Whether the files that the Parquet project tests readers with are at hand. */
+export const hasParquetCorpus = existsSync(root);
+
+/** Those files, by their folder; none where they are not at hand. */
+export function parquetCorpus(folder: 'data' | 'bad_data'): { name: string; path: string }[] {
+  if (!hasParquetCorpus) return [];
+  return readdirSync(join(root, folder))
+    .filter((name) => name.endsWith('.parquet') || name.endsWith('.parquet.encrypted'))
+    .map((name) => ({ name, path: join(root, folder, name) }));
+}
