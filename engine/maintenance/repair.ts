@@ -170,6 +170,8 @@ function nextManifest(
     schemas: found.schemas,
     segments,
     hot: [],
+    attached: base?.attached ?? [],
+    ...(base?.attachedFrom === undefined ? {} : { attachedFrom: base.attachedFrom }),
     nextOrdinals: values.nextOrdinals(),
     ordinalsFrom: knowsOrdinals(found) ? base!.ordinalsFrom : firstFreeOrdinal(found, values),
     highestPartition: Math.max(values.highestPartition, found.highestPartition),

@@ -27,6 +27,26 @@ export interface Field {
   readonly type: FieldType;
   /** String fields: keep a gram filter (true), never (false), or let the data decide (undefined). */
   readonly index?: boolean | undefined;
+  /** Which column of attached files holds it; absent for the one of its name. */
+  readonly attached?: AttachedColumn | undefined;
+}
+
+/** Units of numbers that are times since the epoch, and how many milliseconds, or ticks of one, each is. */
+export const timeUnits = {
+  s: { perMs: 1, ms: 1000 },
+  ms: { perMs: 1, ms: 1 },
+  us: { perMs: 1000, ms: 1 },
+  ns: { perMs: 1_000_000, ms: 1 },
+} as const;
+
+export type TimeUnit = keyof typeof timeUnits;
+
+/** A column of a file that another program wrote. */
+export interface AttachedColumn {
+  /** As the file, or a folder `key=value`, names it. */
+  readonly column: string;
+  /** Fields of type time: what the numbers of the column count, where it holds no times but numbers. */
+  readonly unit?: TimeUnit | undefined;
 }
 
 /** The fields of an agent's records, in the order of the response. Every field may be null. */
@@ -67,10 +87,17 @@ export function makeSchema(fields: readonly Field[]): Schema {
     seen.add(field.name);
   }
   return {
-    fields: fields.map(({ name, type, index }) =>
-      index === undefined ? { name, type } : { name, type, index },
-    ),
+    fields: fields.map(({ name, type, index, attached }) => ({
+      name,
+      type,
+      ...(index === undefined ? {} : { index }),
+      ...(attached === undefined ? {} : { attached: onlyKnown(attached) }),
+    })),
   };
+}
+
+function onlyKnown({ column, unit }: AttachedColumn): AttachedColumn {
+  return unit === undefined ? { column } : { column, unit };
 }
 
 /** Position of the field that decides placement (the first of type `time`), or -1. */
@@ -84,7 +111,13 @@ export function sameSchema(a: Schema, b: Schema): boolean {
     a.fields.length === b.fields.length &&
     a.fields.every((field, i) => {
       const other = b.fields[i]!;
-      return field.name === other.name && field.type === other.type && field.index === other.index;
+      return (
+        field.name === other.name &&
+        field.type === other.type &&
+        field.index === other.index &&
+        field.attached?.column === other.attached?.column &&
+        field.attached?.unit === other.attached?.unit
+      );
     })
   );
 }

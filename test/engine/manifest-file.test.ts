@@ -71,7 +71,8 @@ function sample(number: number, segments = 2): Manifest {
         schema: {
           fields: [
             { name: 'time', type: 'time' },
-            { name: 'message', type: 'string', index: true },
+            { name: 'message', type: 'string', index: true, attached: { column: 'Message' } },
+            { name: 'sent', type: 'time', attached: { column: 'sent_s', unit: 's' } },
           ],
         },
       },
@@ -95,6 +96,8 @@ function sample(number: number, segments = 2): Manifest {
         createdMs: 2,
       },
     ],
+    attached: [{ file: 'attached/1.list', bytes: 100, checksum: 7, files: 2, rows: 40 }],
+    attachedFrom: 498_000,
     nextOrdinals: [
       [498_700, 70_001],
       [498_702, 5],

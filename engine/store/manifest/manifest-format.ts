@@ -1,8 +1,15 @@
-import { crc32 } from 'node:zlib';
 import { assert } from '../../terms/assert.js';
 import { DamageError } from '../../terms/errors.js';
 import { ordinalMax, partitionMax } from '../../terms/limits.js';
-import { fieldTypes, makeSchema, type Field, type Schema } from '../../terms/schema.js';
+import {
+  fieldTypes,
+  makeSchema,
+  timeUnits,
+  type AttachedColumn,
+  type Field,
+  type Schema,
+  type TimeUnit,
+} from '../../terms/schema.js';
 import {
   asObject,
   choiceField,
@@ -19,8 +26,9 @@ import {
   timeOrNullField,
   type JsonObject,
 } from '../disk/checked-json.js';
-import { otherFormat } from '../disk/format-version.js';
+import { decodeCheckedText, encodeCheckedText, type TextFormat } from '../disk/checked-text.js';
 import {
+  type AttachedList,
   type Checkpoint,
   type Counters,
   type HotEntry,
@@ -38,40 +46,19 @@ import {
   type SegmentFacts,
 } from './manifest.js';
 
-/**
- * A manifest as bytes: one line `logstrata-manifest <version> <bytes> <crc32>`, then as many bytes of JSON. The checksum
- * (8 hexadecimal digits) covers the line up to itself and the JSON, so every flipped bit shows. A change of the JSON that
- * an older program would misread counts the version up; the line stays as it is.
- */
-const manifestMagic = 'logstrata-manifest';
+/** A change of the JSON that an older program would misread counts the version up. */
 export const manifestVersion = 5;
-const headerPattern = /^logstrata-manifest (\d{1,9}) (\d{1,15}) ([0-9a-f]{8})\n/;
-const headerBytesMax = 64;
+const unitNames = Object.keys(timeUnits) as readonly TimeUnit[];
+const manifestText: TextFormat = { magic: 'logstrata-manifest', version: manifestVersion };
 
-function headerLine(version: number, json: Uint8Array): string {
-  const start = `${manifestMagic} ${version} ${json.length} `;
-  const checksum = crc32(json, crc32(start));
-  return `${start}${checksum.toString(16).padStart(8, '0')}\n`;
-}
-
-/** The bytes of a manifest file. */
+/** The bytes of a manifest file: JSON as checked text. */
 export function encodeManifest(manifest: Manifest): Uint8Array {
-  const json = Buffer.from(manifestJson(manifest));
-  return Buffer.concat([Buffer.from(headerLine(manifestVersion, json)), json]);
+  return encodeCheckedText(manifestText, manifestJson(manifest));
 }
 
 /** Reads the bytes of a manifest file. Throws `damaged` for what was not written so, `unsupported` for another version. */
 export function decodeManifest(bytes: Uint8Array): Manifest {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const header = headerPattern.exec(buffer.toString('latin1', 0, headerBytesMax));
-  if (header === null) throw new DamageError(`it does not begin with "${manifestMagic}"`, { offset: 0 });
-  const json = buffer.subarray(header[0].length);
-  const version = Number(header[1]);
-  if (header[0] !== headerLine(version, json)) {
-    throw new DamageError(`its length or its checksum is wrong`, { offset: 0 });
-  }
-  if (version !== manifestVersion) throw otherFormat('format version', version, manifestVersion);
-  return readManifest(parseJsonObject(buffer.toString('utf8', header[0].length), 'the manifest'));
+  return readManifest(parseJsonObject(decodeCheckedText(manifestText, bytes), 'the manifest'));
 }
 
 /** JSON with a line for each entry, which people and `diff` can read. */
@@ -86,6 +73,8 @@ function manifestJson(manifest: Manifest): string {
     `"schemas":${lines(manifest.schemas)},\n` +
     `"segments":${lines(manifest.segments.map((entry) => ({ ...entry, runs: flattenRuns(entry) })))},\n` +
     `"hot":${lines(manifest.hot.map(({ runs, ...hot }) => ({ ...hot, runs: flatRuns(runs) })))},\n` +
+    (manifest.attached.length === 0 ? '' : `"attached":${lines(manifest.attached)},\n`) +
+    (manifest.attachedFrom === undefined ? '' : `"attachedFrom":${manifest.attachedFrom},\n`) +
     `"rejected":${lines(manifest.rejected)},\n` +
     `"checkpoints":${lines(manifest.checkpoints)},\n` +
     `"loads":${lines(manifest.loads.map((load) => ({ ...load, runs: load.runs.flatMap(flatLoadedRun) })))},\n` +
@@ -172,6 +161,10 @@ function readManifest(object: JsonObject): Manifest {
     highestPartition: countField(object, 'highestPartition', partitionMax),
     checkpoints: objectsField(object, 'checkpoints', readCheckpoint),
     loads: object['loads'] === undefined ? [] : objectsField(object, 'loads', readLoad),
+    attached: object['attached'] === undefined ? [] : objectsField(object, 'attached', readAttachedList),
+    ...(object['attachedFrom'] === undefined
+      ? {}
+      : { attachedFrom: countField(object, 'attachedFrom', partitionMax) }),
     rejected: objectsField(object, 'rejected', readRejected),
     counters: readCounters(asObject(object['counters'], 'counters')),
     ordinalsFrom: countField(object, 'ordinalsFrom', ordinalMax),
@@ -222,14 +215,24 @@ function readSchemas(object: JsonObject): Manifest['schemas'] {
 /** Fields from JSON; throws `damaged`. */
 export function readSchema(object: JsonObject): Schema {
   const fields = objectsField(object, 'fields', (item): Field => {
-    const field = { name: textField(item, 'name'), type: choiceField(item, 'type', fieldTypes) };
-    return item['index'] === undefined ? field : { ...field, index: flagField(item, 'index') };
+    const { index, attached } = item;
+    return {
+      name: textField(item, 'name'),
+      type: choiceField(item, 'type', fieldTypes),
+      ...(index === undefined ? {} : { index: flagField(item, 'index') }),
+      ...(attached === undefined ? {} : { attached: readAttachedColumn(asObject(attached, 'attached')) }),
+    };
   });
   try {
     return makeSchema(fields);
   } catch (error) {
     throw new DamageError(error instanceof Error ? error.message : 'impossible fields', { cause: error });
   }
+}
+
+function readAttachedColumn(item: JsonObject): AttachedColumn {
+  const column = textField(item, 'column');
+  return item['unit'] === undefined ? { column } : { column, unit: choiceField(item, 'unit', unitNames) };
 }
 
 /** What a segment's header and a manifest say alike, from JSON; throws `damaged`. */
@@ -305,6 +308,16 @@ export function readCheckpoint(item: JsonObject): Checkpoint {
     lastTimeMs: timeOrNullField(item, 'lastTimeMs'),
     records: countField(item, 'records'),
     rejected: countField(item, 'rejected'),
+  };
+}
+
+function readAttachedList(item: JsonObject): AttachedList {
+  return {
+    file: textField(item, 'file'),
+    bytes: countField(item, 'bytes'),
+    checksum: countField(item, 'checksum', 0xffff_ffff),
+    files: countField(item, 'files'),
+    rows: countField(item, 'rows'),
   };
 }
 

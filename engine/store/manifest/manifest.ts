@@ -138,6 +138,18 @@ export interface RejectedEntry {
   readonly partition?: number | undefined;
 }
 
+/** A list of attached files, which is a file of its own: thousands of them would make each manifest long. */
+export interface AttachedList {
+  /** Path under the agent's folder: `attached/<name>.list`. */
+  readonly file: string;
+  readonly bytes: number;
+  /** crc32 of those bytes. */
+  readonly checksum: number;
+  /** How many files it names, and their rows. */
+  readonly files: number;
+  readonly rows: number;
+}
+
 /** The only truth about an agent's records: what it does not name does not exist. */
 export interface Manifest {
   /** Counts up by one with each publication. */
@@ -147,6 +159,10 @@ export interface Manifest {
   readonly schemas: readonly { readonly version: number; readonly schema: Schema }[];
   readonly segments: readonly SegmentEntry[];
   readonly hot: readonly HotEntry[];
+  /** Files of other programs that are answered from where they lie. */
+  readonly attached: readonly AttachedList[];
+  /** First partition of which their rows are live: retention hides those before. Absent: all are. */
+  readonly attachedFrom?: number | undefined;
   /** Next ordinal of every partition that ever held a record, for ever: `[partition, next]`, ascending. */
   readonly nextOrdinals: readonly (readonly [number, number])[];
   /** No ordinal below this is given any more, in any partition: a rebuilt manifest does not know which ones were. */

@@ -9,13 +9,14 @@ export function namedFiles(manifest: Manifest, hotRejected: readonly RejectedEnt
   const files = new Set<string>();
   for (const { file } of manifest.segments) files.add(file);
   for (const { file } of manifest.hot) files.add(file);
+  for (const { file } of manifest.attached) files.add(file);
   for (const { file } of [...manifest.rejected, ...hotRejected]) files.add(file);
   return files;
 }
 
-const ownFolders = /^(dt=\d{4,}-\d\d-\d\d|hot|rejected)$/;
+const ownFolders = /^(dt=\d{4,}-\d\d-\d\d|hot|rejected|attached)$/;
 
-const ownNames = /^[0-9a-f]{12}(-\d{5,})?\.(parquet|arrows|jsonl)$/;
+const ownNames = /^[0-9a-f]{12}(-\d{5,})?\.(parquet|arrows|jsonl|list|index)$/;
 
 /** Files of our own making in an agent's folder that its newest state does not name: what crashes have left. */
 export async function unnamedFiles(

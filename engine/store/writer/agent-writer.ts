@@ -457,6 +457,7 @@ export class AgentWriter implements Committer {
       agent,
       schemas: [],
       segments: [],
+      attached: [],
       loads: [],
       ordinalsFrom: 1,
       retired: nothingRetired,

@@ -54,6 +54,7 @@ export function manifestOf(
     schemas: [{ version: 1, schema: makeSchema([{ name: 'time', type: 'time' }]) }],
     segments,
     hot: [],
+    attached: [],
     nextOrdinals: [],
     highestPartition,
     checkpoints: [],
