@@ -6,6 +6,7 @@
 import type { Archive } from './archive/archive.js';
 import type { OpenOptions } from './archive/open-options.js';
 import type { exportParquet as ExportParquet } from './archive/parquet-export.js';
+import type { readForeignFile as ReadForeignFile } from './foreign/reading/read-foreign-file.js';
 
 /** Opens a data folder: see `openArchive` in `archive/archive-folder.ts`. */
 export async function openArchive(path: string, options: OpenOptions): Promise<Archive> {
@@ -17,6 +18,12 @@ export async function openArchive(path: string, options: OpenOptions): Promise<A
 export const exportParquet: typeof ExportParquet = async (...parameters) => {
   const parquetExport = await import('./archive/parquet-export.js');
   return parquetExport.exportParquet(...parameters);
+};
+
+/** What a file that another program wrote says of itself: see `readForeignFile` in `foreign/reading/read-foreign-file.ts`. */
+export const readForeignFile: typeof ReadForeignFile = async (...parameters) => {
+  const reading = await import('./foreign/reading/read-foreign-file.js');
+  return reading.readForeignFile(...parameters);
 };
 
 // An archive, and what it tells.
@@ -52,6 +59,9 @@ export type {
   RetentionPolicy,
 } from './store/manifest/manifest.js';
 export { lastPlacementTimes } from './store/manifest/placement.js';
+
+// Files of other programs.
+export type { ForeignColumn, ForeignFile, ForeignFormat } from './foreign/foreign-file.js';
 
 // Columns.
 export { BatchBuilder } from './columns/batch-builder.js';
@@ -118,8 +128,11 @@ export {
   isAgentName,
   makeSchema,
   placementField,
+  timeUnits,
+  type AttachedColumn,
   type Field,
   type FieldType,
   type Schema,
+  type TimeUnit,
 } from './terms/schema.js';
 export { repairUtf8 } from './terms/utf8.js';

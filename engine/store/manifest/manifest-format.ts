@@ -214,20 +214,23 @@ function readSchemas(object: JsonObject): Manifest['schemas'] {
 
 /** Fields from JSON; throws `damaged`. */
 export function readSchema(object: JsonObject): Schema {
-  const fields = objectsField(object, 'fields', (item): Field => {
-    const { index, attached } = item;
-    return {
-      name: textField(item, 'name'),
-      type: choiceField(item, 'type', fieldTypes),
-      ...(index === undefined ? {} : { index: flagField(item, 'index') }),
-      ...(attached === undefined ? {} : { attached: readAttachedColumn(asObject(attached, 'attached')) }),
-    };
-  });
+  const fields = objectsField(object, 'fields', readField);
   try {
     return makeSchema(fields);
   } catch (error) {
     throw new DamageError(error instanceof Error ? error.message : 'impossible fields', { cause: error });
   }
+}
+
+/** A field from JSON; throws `damaged`. Footers of segments have them too. */
+export function readField(item: JsonObject): Field {
+  const { index, attached } = item;
+  return {
+    name: textField(item, 'name'),
+    type: choiceField(item, 'type', fieldTypes),
+    ...(index === undefined ? {} : { index: flagField(item, 'index') }),
+    ...(attached === undefined ? {} : { attached: readAttachedColumn(asObject(attached, 'attached')) }),
+  };
 }
 
 function readAttachedColumn(item: JsonObject): AttachedColumn {

@@ -1,16 +1,9 @@
 import { DamageError } from '../../terms/errors.js';
-import { fieldTypes, makeSchema, type Field, type Schema } from '../../terms/schema.js';
-import {
-  asObject,
-  countField,
-  countsField,
-  listField,
-  objectsField,
-  parseJsonObject,
-  textField,
-} from '../disk/checked-json.js';
+import { makeSchema, type Schema } from '../../terms/schema.js';
+import { countField, countsField, listField, objectsField, parseJsonObject } from '../disk/checked-json.js';
 import type { JsonObject } from '../disk/checked-json.js';
 import { otherFormat } from '../disk/format-version.js';
+import { readField } from '../manifest/manifest-format.js';
 import type { Run } from '../manifest/manifest.js';
 import type { FilterPlaces } from './segment-filters.js';
 
@@ -117,12 +110,4 @@ function rowsOf(object: JsonObject, key: string, length: number | null): number[
     }
     return numbers;
   });
-}
-
-function readField(object: JsonObject): Field {
-  const type = fieldTypes.find((known) => known === textField(object, 'type'));
-  if (type === undefined)
-    throw new DamageError(`a field of the unknown type ${textField(object, 'type')}`, {});
-  const { index } = asObject(object, 'field');
-  return { name: textField(object, 'name'), type, ...(typeof index === 'boolean' ? { index } : {}) };
 }
