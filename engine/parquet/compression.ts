@@ -62,12 +62,13 @@ function decompressLz4(bytes: Uint8Array, target: Uint8Array): boolean {
 
 function decompressZstd(bytes: Uint8Array, target: Uint8Array): boolean {
   const { length } = target;
-  // The WASM build allocates what the frame claims, so the claim is checked first.
-  if (zstdContentBytes(bytes) !== length) return false;
+  // The WASM build allocates what the frame claims, so the claim is checked first. Frames of streams have none.
+  const claimed = zstdContentBytes(bytes);
+  if (claimed !== length && claimed !== zstdWithoutSize) return false;
   try {
     const content =
       nodeZstd === null
-        ? zstdWasm.decompress(bytes)
+        ? zstdWasm.decompress(bytes, { defaultHeapSize: length })
         : nodeZstd.zstdDecompressSync(bytes, { maxOutputLength: Math.max(1, length) });
     if (content.length !== length) return false;
     target.set(content);
@@ -79,18 +80,22 @@ function decompressZstd(bytes: Uint8Array, target: Uint8Array): boolean {
 
 const zstdMagic = 0xfd2fb528;
 
-/** Content size that a ZSTD frame's header gives (RFC 8878, 3.1.1.1), or -1 when it has none or is no frame. */
+/** What `zstdContentBytes` gives for a frame that does not say its size. */
+export const zstdWithoutSize = -1;
+
+/** Content size that a ZSTD frame's header gives (RFC 8878, 3.1.1.1), or -2 for what is no frame. */
 export function zstdContentBytes(frame: Uint8Array): number {
-  if (frame.length < 6) return -1;
+  if (frame.length < 6) return -2;
   const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
-  if (view.getUint32(0, true) !== zstdMagic) return -1;
+  if (view.getUint32(0, true) !== zstdMagic) return -2;
   const descriptor = frame[4]!;
   const singleSegment = (descriptor & 0x20) !== 0;
   const dictionaryIdBytes = [0, 1, 2, 4][descriptor & 3]!;
   const at = 5 + (singleSegment ? 0 : 1) + dictionaryIdBytes;
   const sizeFlag = descriptor >>> 6;
   const sizeBytes = sizeFlag === 0 ? (singleSegment ? 1 : 0) : 1 << sizeFlag;
-  if (sizeBytes === 0 || at + sizeBytes > frame.length) return -1;
+  if (sizeBytes === 0) return zstdWithoutSize;
+  if (at + sizeBytes > frame.length) return -2;
   switch (sizeBytes) {
     case 1:
       return frame[at]!;

@@ -363,3 +363,26 @@ export const foreignColumnsMax = 10_000;
 
 /** Column chunks of such a file, whose description takes some hundred bytes of memory each. */
 export const foreignChunksMax = 1_000_000;
+
+/** Values of a page of such a file, those of lists and the missing ones included: a page of nothing but nulls takes a few bytes for all of them. */
+export const foreignPageValuesMax = 16 * 1024 * 1024;
+
+/** A page's header, with bounds of its values that may be long. */
+export const foreignPageHeaderBytesMax = 1024 * 1024;
+
+/** What one column of a span of such a file may take decoded, and what comes with it of the spans beside. */
+export const foreignSpanBytesMax = 256 * 1024 * 1024;
+export const foreignSiblingBytesMax = 64 * 1024 * 1024;
+
+/** Footers of such files that a thread keeps: a column of a file is read row group by row group. */
+export const foreignFootersMax = 4;
+
+/**
+ * How long a thread may take for one column of a row group of such a file, or for a footer: the largest that are usual take seconds. And the
+ * memory of its objects: the text of a nested value takes several times its bytes.
+ */
+export const guardedMsMax = 30_000;
+export const guardedHeapMb = 384;
+
+/** How long such a thread stays without a job. */
+export const guardedIdleMs = 10_000;

@@ -31,8 +31,14 @@ export class WorkerPool implements JobRunner {
   private nextId = 0;
   private closed = false;
 
-  /** @param threads at most; with 0 every task is done by the thread that asks */
-  constructor(readonly threads: number) {
+  /**
+   * @param threads at most; with 0 every task is done by the thread that asks
+   * @param heapMb what the objects of a thread may take; without it, as much as V8 gives
+   */
+  constructor(
+    readonly threads: number,
+    private readonly heapMb?: number,
+  ) {
     this.own = new JobQueue(this);
   }
 
@@ -117,7 +123,10 @@ export class WorkerPool implements JobRunner {
     const worker = new Worker(new URL('./thread.js', builtModule(import.meta.url)), {
       execArgv: [],
       // Tasks make few objects. With more room for new ones, V8 would use all of that room before it collects any.
-      resourceLimits: { maxYoungGenerationSizeMb: youngGenerationMb },
+      resourceLimits: {
+        maxYoungGenerationSizeMb: youngGenerationMb,
+        ...(this.heapMb === undefined ? {} : { maxOldGenerationSizeMb: this.heapMb }),
+      },
     });
     const thread: Thread = { worker, jobs: new Map() };
     worker.on('message', (reply: JobReply) => this.settle(thread, reply));

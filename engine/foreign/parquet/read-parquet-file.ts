@@ -2,7 +2,7 @@ import { constants, promises as fs } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { addStripes, finishXxh64, newLanes, stripeBytes } from '../../kernels/xxh64.js';
 import { FormatError, magic, physicalType, tailBytes } from '../../parquet/format.js';
-import { readThrift, type ThriftBounds } from '../../parquet/thrift-reader.js';
+import { readThrift, type ThriftBounds, type ThriftFields } from '../../parquet/thrift-reader.js';
 import { fileSystemError, problemOfKind } from '../../store/disk/file-system-error.js';
 import { DamageError, LogstrataError } from '../../terms/errors.js';
 import { foreignFooterBytesMax, int64Max } from '../../terms/limits.js';
@@ -25,7 +25,18 @@ const chunkValuesMax = 1000;
  * Reads the footer of a Parquet file of any program. Throws `DamageError` with the path and offset for what is malformed, `unsupported`
  * for an encrypted footer, `not_found` and `io`.
  */
-export async function readParquetFile(path: string): Promise<ForeignFile> {
+export function readParquetFile(path: string): Promise<ForeignFile> {
+  return withParquetFooter(path, describeFooter);
+}
+
+/**
+ * Has `read` read the footer of a Parquet file, which begins at `footerAt`. Throws as `readParquetFile` does, for a `FormatError` of
+ * `read` too.
+ */
+export async function withParquetFooter<T>(
+  path: string,
+  read: (footer: Uint8Array, footerAt: number) => T,
+): Promise<T> {
   let handle: FileHandle | undefined;
   try {
     // Without O_NONBLOCK, opening a named pipe waits for a writer.
@@ -33,7 +44,7 @@ export async function readParquetFile(path: string): Promise<ForeignFile> {
     const stats = await handle.stat();
     const problem = problemOfKind(stats);
     if (problem !== undefined) throw new LogstrataError('io', `cannot read ${path}: ${problem}`, { path });
-    return await readOpenFile(path, handle, stats.size);
+    return await readOpenFile(path, handle, stats.size, read);
   } catch (error) {
     throw fileSystemError(error, 'read', path);
   } finally {
@@ -41,7 +52,12 @@ export async function readParquetFile(path: string): Promise<ForeignFile> {
   }
 }
 
-async function readOpenFile(path: string, handle: FileHandle, size: number): Promise<ForeignFile> {
+async function readOpenFile<T>(
+  path: string,
+  handle: FileHandle,
+  size: number,
+  read: (footer: Uint8Array, footerAt: number) => T,
+): Promise<T> {
   if (size < fileBytesMin) throw damage(path, 0, `${size} bytes are too few for a Parquet file`);
   const tail = await readAt(path, handle, size, Math.min(size, tailReadBytes));
   const ending = tail.subarray(-magic.length);
@@ -66,7 +82,7 @@ async function readOpenFile(path: string, handle: FileHandle, size: number): Pro
     footerBytes + tailBytes <= tail.length ? tail : await readAt(path, handle, size, footerBytes + tailBytes);
   const footer = whole.subarray(whole.length - tailBytes - footerBytes, whole.length - tailBytes);
   try {
-    return readFooter(footer, footerAt);
+    return read(footer, footerAt);
   } catch (error) {
     if (error instanceof FormatError) throw damage(path, footerAt + error.offset, error.message);
     throw error;
@@ -89,37 +105,10 @@ async function readAt(path: string, handle: FileHandle, end: number, length: num
   return bytes;
 }
 
-/** Reads the structure `FileMetaData`, which begins at `footerAt` of the file. */
-function readFooter(footer: Uint8Array, footerAt: number): ForeignFile {
-  const schema = new SchemaReader();
-  let rowGroups: RowGroupReader | undefined;
-  const bounds: ThriftBounds = {
-    valuesMax: footerValuesMax,
-    handedOver: new Map([
-      [
-        2,
-        {
-          valuesMax: () => chunkValuesMax,
-          receive: (element, index, length) => schema.add(element, index, length),
-        },
-      ],
-      [
-        4,
-        {
-          valuesMax: () => (schema.leaves + 1) * chunkValuesMax,
-          receive: (group, index, length) => {
-            rowGroups ??= new RowGroupReader(schema.columns, schema.leaves, footerAt);
-            rowGroups.add(group, index, length);
-          },
-        },
-      ],
-    ]),
-  };
-  const { fields } = readThrift(footer, 0, bounds);
-  schema.end(fields);
-  const reader = rowGroups ?? new RowGroupReader(schema.columns, schema.leaves, footerAt);
+function describeFooter(footer: Uint8Array, footerAt: number): ForeignFile {
+  const { fields, schema, rowGroups } = readFooter(footer, footerAt);
   const orders = fields.structs(7);
-  const { columns, groups } = decide(schema.columns, reader, (leaf) => {
+  const { columns, groups } = decide(schema.columns, rowGroups, (leaf) => {
     const order = orders[leaf];
     // TYPE_ORDER, or IEEE_754_TOTAL_ORDER.
     return order === undefined || order.has(1) || order.has(2);
@@ -127,12 +116,56 @@ function readFooter(footer: Uint8Array, footerAt: number): ForeignFile {
   return {
     format: 'parquet',
     // What the file says besides is wrong in some.
-    rows: reader.rows,
+    rows: rowGroups.rows,
     footerHash: hashOf(footer),
     writtenBy: fields.text(6),
     columns,
     rowGroups: groups,
   };
+}
+/** Who else looks at a footer while it is read. */
+interface FooterVisitor {
+  /** Gets each `SchemaElement`. */
+  element?(element: ThriftFields): void;
+  /** The columns that row groups are described by, where these are not the schema's. */
+  columns?(schema: SchemaReader): readonly SchemaColumn[];
+}
+
+/** Reads the structure `FileMetaData`, which begins at `footerAt` of the file. Throws `FormatError` for one that can't be right. */
+export function readFooter(
+  footer: Uint8Array,
+  footerAt: number,
+  visitor: FooterVisitor = {},
+): { fields: ThriftFields; schema: SchemaReader; rowGroups: RowGroupReader } {
+  const schema = new SchemaReader();
+  let rowGroups: RowGroupReader | undefined;
+  const reader = (): RowGroupReader =>
+    (rowGroups ??= new RowGroupReader(visitor.columns?.(schema) ?? schema.columns, schema.leaves, footerAt));
+  const bounds: ThriftBounds = {
+    valuesMax: footerValuesMax,
+    handedOver: new Map([
+      [
+        2,
+        {
+          valuesMax: () => chunkValuesMax,
+          receive: (element, index, length) => {
+            schema.add(element, index, length);
+            visitor.element?.(element);
+          },
+        },
+      ],
+      [
+        4,
+        {
+          valuesMax: () => (schema.leaves + 1) * chunkValuesMax,
+          receive: (group, index, length) => reader().add(group, index, length),
+        },
+      ],
+    ]),
+  };
+  const { fields } = readThrift(footer, 0, bounds);
+  schema.end(fields);
+  return { fields, schema, rowGroups: reader() };
 }
 
 /** The columns, and the row groups without bounds that mean nothing, now that all row groups are known. */

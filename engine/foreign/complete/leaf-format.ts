@@ -1,0 +1,162 @@
+import { wkbToGeojson } from 'hyparquet/src/wkb.js';
+import { FormatError, physicalType } from '../../parquet/format.js';
+import {
+  bytesText,
+  dateText,
+  decimalText,
+  halfFloat,
+  intervalText,
+  numberJson,
+  signedInteger,
+  timeOfDayText,
+  timestampText,
+  uuidText,
+} from '../value-texts.js';
+import type { LeafType } from './schema-node.js';
+import type { ByteStrings, StoredValues } from './stored-values.js';
+
+/** A value with its type of Parquet applied: ticks of a time are a bigint still, and strings are bytes. */
+export type LeafValue = boolean | number | bigint | Uint8Array;
+
+/** What the values of a leaf mean. */
+export interface LeafFormat {
+  readonly read: (values: StoredValues, i: number) => LeafValue;
+  readonly text: (value: LeafValue) => string;
+  /** Whether the text is JSON as it is; else it is a string in JSON. */
+  readonly isJson: boolean;
+}
+
+const perSecond = { MILLIS: 1000n, MICROS: 1_000_000n, NANOS: 1_000_000_000n } as const;
+const dayNanos = 86_400n * perSecond.NANOS;
+/** The Julian day number of 1970-01-01. */
+const epochJulianDay = 2_440_588n;
+
+/** The format of a leaf. An annotation that does not belong to the physical type means nothing, as in `columnTypeOf`. */
+export function leafFormatOf(leaf: LeafType): LeafFormat {
+  switch (leaf.type) {
+    case physicalType.boolean:
+      return { read: (values, i) => numberAt(values, i) !== 0, text: String, isJson: true };
+    case physicalType.int32:
+    case physicalType.int64:
+      return integerFormat(leaf);
+    case physicalType.int96:
+      return {
+        read: (values, i) => int96Nanos(bytesAt(values, i)),
+        text: (value) => timestampText(value as bigint, perSecond.NANOS),
+        isJson: false,
+      };
+    case physicalType.float:
+    case physicalType.double:
+      return { read: numberAt, text: (value) => numberJson(value as number), isJson: true };
+    default:
+      return bytesFormat(leaf);
+  }
+}
+
+function integerFormat({ type, annotation }: LeafType): LeafFormat {
+  const bits = type === physicalType.int32 ? 32 : 64;
+  const isUnsigned = annotation.kind === 'integer' && !annotation.isSigned;
+  const read = isUnsigned
+    ? (values: StoredValues, i: number): bigint => BigInt.asUintN(bits, integerAt(values, i))
+    : integerAt;
+  const asText = (text: (value: bigint) => string): LeafFormat => ({
+    read,
+    text: (value) => text(value as bigint),
+    isJson: false,
+  });
+  switch (annotation.kind) {
+    case 'date':
+      if (bits === 32) return asText(dateText);
+      break;
+    case 'timestamp':
+      if (bits === 64) return asText((value) => timestampText(value, perSecond[annotation.unit]));
+      break;
+    case 'time of day':
+      return asText((value) => timeOfDayText(value, perSecond[annotation.unit]));
+    case 'decimal':
+      return { ...asText((value) => decimalText(value, annotation.scale)), isJson: true };
+    default:
+  }
+  return { read, text: String, isJson: true };
+}
+
+function bytesFormat({ type, valueBytes, annotation }: LeafType): LeafFormat {
+  const read = bytesAt;
+  const asText = (text: (bytes: Uint8Array) => string, isJson = false): LeafFormat => ({
+    read,
+    text: (value) => text(value as Uint8Array),
+    isJson,
+  });
+  const isFixed = type === physicalType.fixedLengthBytes;
+  switch (annotation.kind) {
+    case 'decimal':
+      return {
+        read: (values, i) => signedInteger(bytesAt(values, i), 'big'),
+        text: (value) => decimalText(value as bigint, annotation.scale),
+        isJson: true,
+      };
+    case 'UUID':
+      if (isFixed && valueBytes === 16) return asText(uuidText);
+      break;
+    case 'float16':
+      if (isFixed && valueBytes === 2)
+        return {
+          read: (values, i) => {
+            const bytes = bytesAt(values, i);
+            return halfFloat(bytes[0]! + 256 * bytes[1]!);
+          },
+          text: (value) => numberJson(value as number),
+          isJson: true,
+        };
+      break;
+    case 'interval':
+      if (isFixed && valueBytes === 12) return asText(parquetInterval);
+      break;
+    case 'geometry':
+      return asText(geometryJson, true);
+    default:
+  }
+  return asText(bytesText);
+}
+
+function numberAt(values: StoredValues, i: number): number {
+  return (values as Float64Array)[i]!;
+}
+
+function integerAt(values: StoredValues, i: number): bigint {
+  return BigInt((values as Int32Array | BigInt64Array)[i]!);
+}
+
+function bytesAt(values: StoredValues, i: number): Uint8Array {
+  const { bytes, starts, ends } = values as ByteStrings;
+  return bytes.subarray(starts[i], ends[i]);
+}
+
+/**
+ * Nanoseconds since the epoch: an INT96 has those of the day, then the Julian day in four bytes. Spark makes it of microseconds, whose sum
+ * overflows 64 bits for years from 287396 on, and so it does here.
+ */
+function int96Nanos(bytes: Uint8Array): bigint {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const day = BigInt(view.getInt32(8, true)) - epochJulianDay;
+  const nanosOfDay = view.getBigInt64(0, true);
+  const belowMicro = ((nanosOfDay % 1000n) + 1000n) % 1000n;
+  return BigInt.asIntN(64, (day * dayNanos + nanosOfDay - belowMicro) / 1000n) * 1000n + belowMicro;
+}
+
+/** Months, days and milliseconds, each of four bytes. */
+function parquetInterval(bytes: Uint8Array): string {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const [months, days, ms] = [0, 4, 8].map((at) => BigInt(view.getUint32(at, true)));
+  return intervalText(months!, days!, ms!, perSecond.MILLIS);
+}
+
+/** A geometry, which is stored as WKB, as GeoJSON (RFC 7946). */
+function geometryJson(bytes: Uint8Array): string {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  try {
+    return JSON.stringify(wkbToGeojson({ view, offset: 0 }));
+  } catch (error) {
+    throw new FormatError(`a geometry that can't be read: ${(error as Error).message}`, 0);
+  }
+}

@@ -1,0 +1,180 @@
+import { crc32 } from '../../kernels/crc32.js';
+import { FormatError, encoding, pageType } from '../../parquet/format.js';
+import { readThrift, type ThriftBounds, type ThriftFields } from '../../parquet/thrift-reader.js';
+import { openFiles } from '../../store/disk/open-files.js';
+import { LogstrataError } from '../../terms/errors.js';
+import { foreignPageHeaderBytesMax, foreignPageValuesMax, pageBytesMax } from '../../terms/limits.js';
+import type { ForeignChunk } from '../foreign-file.js';
+import type { DecompressPage } from './decompress.js';
+import { bitPackedBytes, bitsOf, readBitPacked, readHybrid } from './levels.js';
+import type { LeafType } from './schema-node.js';
+import { decodeValues, prefixed, type StoredValues } from './stored-values.js';
+
+/** The entries of a data page. */
+export interface LeafPage {
+  readonly entries: number;
+  /** Null where each entry has a value. */
+  readonly definitions: Uint16Array | null;
+  /** Null where each entry is a row. */
+  readonly repetitions: Uint16Array | null;
+  /** Values of the entries that have one; with `codes`, what these refer to. */
+  readonly values: StoredValues;
+  readonly codes: Uint32Array | null;
+}
+
+const headerBytesUsual = 16 * 1024;
+/** Structures and lists of a header with statistics. */
+const headerBounds: ThriftBounds = { valuesMax: 1000, handedOver: new Map() };
+
+const noBytes = new Uint8Array(0);
+
+/** The pages of a column chunk, one after another. Methods throw `FormatError` with the offset in the file, and `io`. */
+export class PageReader {
+  readonly #end: number;
+  #at: number;
+  #dictionary: StoredValues | null = null;
+  #dictionaryEntries = 0;
+
+  constructor(
+    private readonly path: string,
+    { offset, bytes }: ForeignChunk,
+    private readonly type: LeafType,
+    private readonly decompress: DecompressPage,
+  ) {
+    this.#at = offset;
+    this.#end = offset + bytes;
+  }
+
+  /** The next data page; null behind the last. */
+  next(): LeafPage | null {
+    while (this.#at < this.#end) {
+      const begin = this.#at;
+      try {
+        const page = this.#readPage();
+        if (page !== null) return page;
+      } catch (error) {
+        if (error instanceof FormatError) throw new FormatError(error.message, begin);
+        throw error;
+      }
+    }
+    return null;
+  }
+
+  /** Null for a page without entries of the column: a dictionary, an index. */
+  #readPage(): LeafPage | null {
+    const { fields, bodyAt } = this.#readHeader();
+    const size = fields.size(3);
+    const contentBytes = fields.size(2);
+    if (size > this.#end - bodyAt)
+      fields.fail(`a page of ${size} bytes, which is longer than the column chunk`);
+    if (size > pageBytesMax || contentBytes > pageBytesMax)
+      throw new LogstrataError(
+        'limit',
+        `a page of ${Math.max(size, contentBytes)} bytes, but at most ${pageBytesMax} are read`,
+      );
+    this.#at = bodyAt + size;
+    const type = fields.size(1);
+    if (type !== pageType.dataV1 && type !== pageType.dataV2 && type !== pageType.dictionary) return null;
+    const body = this.#read(bodyAt, size);
+    if (fields.has(4) && crc32(body) !== fields.integer(4) >>> 0)
+      fields.fail('a page that fails its checksum');
+    if (type === pageType.dataV1) return this.#readVersion1(fields.struct(5), body, contentBytes);
+    if (type === pageType.dataV2) return this.#readVersion2(fields.struct(8), body, contentBytes);
+    const entries = countOf(fields.struct(7), 1);
+    this.#dictionary = decodeValues(encoding.plain, this.type, this.decompress(body, contentBytes), entries);
+    this.#dictionaryEntries = entries;
+    return null;
+  }
+
+  #readHeader(): { fields: ThriftFields; bodyAt: number } {
+    const rest = Math.min(this.#end - this.#at, foreignPageHeaderBytesMax);
+    for (let bytes = Math.min(rest, headerBytesUsual); ; bytes = rest) {
+      try {
+        const { fields, end } = readThrift(this.#read(this.#at, bytes), 0, headerBounds);
+        return { fields, bodyAt: this.#at + end };
+      } catch (error) {
+        if (!(error instanceof FormatError) || bytes === rest) throw error;
+      }
+    }
+  }
+
+  #read(at: number, length: number): Uint8Array {
+    const bytes = new Uint8Array(length);
+    if (openFiles.read(this.path, at, bytes) < length)
+      throw new FormatError('the file ends here, which was longer', at);
+    return bytes;
+  }
+
+  #readVersion1(header: ThriftFields, body: Uint8Array, contentBytes: number): LeafPage {
+    const { definitionMax, repetitionMax } = this.type;
+    const entries = countOf(header, 1);
+    const content = this.decompress(body, contentBytes);
+    let at = 0;
+    const levels = (max: number, levelEncoding: number): Uint16Array | null => {
+      if (max === 0) return null;
+      if (levelEncoding === encoding.bitPacked) {
+        const bytes = bitPackedBytes(entries, bitsOf(max));
+        if (bytes > content.length - at) header.fail('levels that are not there');
+        at += bytes;
+        return readBitPacked(content.subarray(at - bytes, at), bitsOf(max), new Uint16Array(entries), max);
+      }
+      const { content: packed, end } = prefixed(content, at);
+      at = end;
+      return readHybrid(packed, bitsOf(max), new Uint16Array(entries), max);
+    };
+    const repetitions = levels(repetitionMax, header.size(4));
+    const definitions = levels(definitionMax, header.size(3));
+    return this.#page(entries, definitions, repetitions, header.size(2), content.subarray(at));
+  }
+
+  #readVersion2(header: ThriftFields, body: Uint8Array, contentBytes: number): LeafPage {
+    const { definitionMax, repetitionMax } = this.type;
+    const entries = countOf(header, 1);
+    const definitionBytes = header.size(5);
+    const repetitionBytes = header.size(6);
+    const levelBytes = definitionBytes + repetitionBytes;
+    if (levelBytes > Math.min(body.length, contentBytes)) header.fail('levels that are not there');
+    const levels = (max: number, from: number, to: number): Uint16Array | null =>
+      max === 0 ? null : readHybrid(body.subarray(from, to), bitsOf(max), new Uint16Array(entries), max);
+    const repetitions = levels(repetitionMax, 0, repetitionBytes);
+    const definitions = levels(definitionMax, repetitionBytes, levelBytes);
+    const rest = body.subarray(levelBytes);
+    // Where there is no value, some writers compress nothing to nothing.
+    const isCompressed = header.bool(7, true) && rest.length > 0;
+    const values = isCompressed ? this.decompress(rest, contentBytes - levelBytes) : rest;
+    return this.#page(entries, definitions, repetitions, header.size(4), values);
+  }
+
+  #page(
+    entries: number,
+    definitions: Uint16Array | null,
+    repetitions: Uint16Array | null,
+    number: number,
+    bytes: Uint8Array,
+  ): LeafPage {
+    let count = entries;
+    if (definitions !== null)
+      for (const definition of definitions) if (definition < this.type.definitionMax) count--;
+    const levels = { entries, definitions, repetitions };
+    if (number !== encoding.plainDictionary && number !== encoding.rleDictionary)
+      return { ...levels, values: decodeValues(number, this.type, bytes, count), codes: null };
+    if (count === 0)
+      return { ...levels, values: decodeValues(encoding.plain, this.type, noBytes, 0), codes: null };
+    if (this.#dictionary === null)
+      throw new FormatError('a page that refers to a dictionary that is not there', 0);
+    if (bytes.length === 0) throw new FormatError('a page without its codes', 0);
+    const codes = readHybrid(
+      bytes.subarray(1),
+      bytes[0]!,
+      new Uint32Array(count),
+      this.#dictionaryEntries - 1,
+    );
+    return { ...levels, values: this.#dictionary, codes };
+  }
+}
+
+/** A field that says how many values there are, which have memory before they are read. */
+function countOf(fields: ThriftFields, id: number): number {
+  const count = fields.size(id);
+  return count > foreignPageValuesMax ? fields.fail(`a page of ${count} values, which is too many`) : count;
+}

@@ -1,0 +1,198 @@
+import { FormatError } from '../../parquet/format.js';
+import { LogstrataError } from '../../terms/errors.js';
+import { valueBytesMax } from '../../terms/limits.js';
+import { leafFormatOf, type LeafFormat, type LeafValue } from './leaf-format.js';
+import type { LeafPage, PageReader } from './page-reader.js';
+import type { LeafType, ListNode, MapNode, SchemaNode } from './schema-node.js';
+
+/** The entries of a column chunk, one after another. */
+export class LeafCursor {
+  readonly format: LeafFormat;
+  #page: LeafPage | null;
+  #entry = 0;
+  #value = 0;
+
+  constructor(
+    readonly type: LeafType,
+    private readonly pages: PageReader,
+  ) {
+    this.format = leafFormatOf(type);
+    this.#page = this.#nextPage();
+  }
+
+  /** -1 behind the last entry. */
+  get definition(): number {
+    if (this.#page === null) return -1;
+    return this.#page.definitions === null ? this.type.definitionMax : this.#page.definitions[this.#entry]!;
+  }
+
+  /** 0 where a row begins; behind the last entry, too. */
+  get repetition(): number {
+    return this.#page?.repetitions?.[this.#entry] ?? 0;
+  }
+
+  /** The value of the entry, which must have one. */
+  get value(): LeafValue {
+    const { values, codes } = this.#page!;
+    return this.format.read(values, codes === null ? this.#value : codes[this.#value]!);
+  }
+
+  /** Goes to the next entry. Throws `FormatError` where there was none. */
+  advance(): void {
+    const page = this.#page;
+    if (page === null) throw new FormatError('fewer values than rows', 0);
+    if (this.definition === this.type.definitionMax) this.#value++;
+    this.#entry++;
+    if (this.#entry < page.entries) return;
+    this.#page = this.#nextPage();
+    this.#entry = 0;
+    this.#value = 0;
+  }
+
+  #nextPage(): LeafPage | null {
+    for (;;) {
+      const page = this.pages.next();
+      if (page === null || page.entries > 0) return page;
+    }
+  }
+}
+
+/** Puts the entries of the leaves of a column together to values. Methods throw `FormatError` where these contradict each other. */
+export class RowReader {
+  /** The text of a value, in parts, and how long it is. */
+  #parts: string[] = [];
+  #length = 0;
+
+  /** @param cursors those of the node's leaves */
+  constructor(
+    private readonly node: SchemaNode,
+    private readonly cursors: readonly LeafCursor[],
+  ) {}
+
+  /** The next row of a column that is not nested; null where it has no value. */
+  value(): LeafValue | null {
+    const cursor = this.cursors[0]!;
+    const value = cursor.definition < cursor.type.definitionMax ? null : cursor.value;
+    cursor.advance();
+    return value;
+  }
+
+  /** The next row as JSON; null where it has no value. Throws `limit` for one that is too long. */
+  json(): string | null {
+    const isMissing = this.#isMissing(this.node);
+    this.#parts = [];
+    this.#length = 0;
+    this.#write(this.node);
+    for (const { repetition } of this.cursors)
+      if (repetition !== 0) throw new FormatError('columns of a row that disagree where it ends', 0);
+    return isMissing ? null : this.#parts.join('');
+  }
+
+  /** Passes over the next row. */
+  skipRow(): void {
+    for (const cursor of this.cursors)
+      do cursor.advance();
+      while (cursor.repetition !== 0);
+  }
+
+  #cursorsOf({ firstLeaf, leaves }: SchemaNode): readonly LeafCursor[] {
+    const from = firstLeaf - this.node.firstLeaf;
+    return from === 0 && leaves === this.cursors.length
+      ? this.cursors
+      : this.cursors.slice(from, from + leaves);
+  }
+
+  #isMissing(node: SchemaNode): boolean {
+    return this.#isBelow(node, node.presentFrom);
+  }
+
+  /** Whether the leaves of a node end below a level of definition, which all of them do, or none. */
+  #isBelow(node: SchemaNode, level: number): boolean {
+    const [first, ...others] = this.#cursorsOf(node);
+    if (first!.definition < 0) throw new FormatError('fewer values than rows', 0);
+    const isBelow = first!.definition < level;
+    for (const { definition } of others)
+      if (definition < level !== isBelow)
+        throw new FormatError('columns that disagree on what is missing', 0);
+    return isBelow;
+  }
+
+  /** Whether another item follows of a list whose last one has been read. */
+  #isContinued(node: ListNode | MapNode): boolean {
+    const [first, ...others] = this.#cursorsOf(node);
+    const { repetition } = first!;
+    for (const other of others)
+      if (other.repetition !== repetition)
+        throw new FormatError('columns that disagree on where items begin', 0);
+    if (repetition > node.itemLevel) throw new FormatError('an item that begins within another', 0);
+    return repetition === node.itemLevel;
+  }
+
+  #skip(node: SchemaNode): void {
+    for (const cursor of this.#cursorsOf(node)) cursor.advance();
+  }
+
+  #write(node: SchemaNode): void {
+    if (this.#isMissing(node)) {
+      this.#add('null');
+      this.#skip(node);
+      return;
+    }
+    switch (node.kind) {
+      case 'leaf':
+        this.#add(this.#leafJson(node));
+        return;
+      case 'struct':
+        this.#add('{');
+        node.fields.forEach(({ name, node: field }, i) => {
+          this.#add(`${i === 0 ? '' : ','}${JSON.stringify(name)}:`);
+          this.#write(field);
+        });
+        this.#add('}');
+        return;
+      case 'list':
+        this.#writeItems(node, '[', ']', () => this.#write(node.item));
+        return;
+      case 'map':
+        this.#writeItems(node, '{', '}', () => this.#writePair(node));
+        return;
+    }
+  }
+
+  #writeItems(node: ListNode | MapNode, open: string, close: string, writeItem: () => void): void {
+    this.#add(open);
+    if (this.#isBelow(node, node.itemFrom)) this.#skip(node);
+    else
+      for (;;) {
+        writeItem();
+        if (!this.#isContinued(node)) break;
+        this.#add(',');
+      }
+    this.#add(close);
+  }
+
+  /** A key that is no string is one in JSON: its own text, or JSON. */
+  #writePair({ key, value }: MapNode): void {
+    const before = this.#parts;
+    this.#parts = [];
+    this.#write(key);
+    const text = this.#parts.join('');
+    this.#parts = before;
+    this.#add(`${text.startsWith('"') ? text : JSON.stringify(text)}:`);
+    this.#write(value);
+  }
+
+  #leafJson(node: SchemaNode): string {
+    const cursor = this.#cursorsOf(node)[0]!;
+    const text = cursor.format.text(cursor.value);
+    cursor.advance();
+    return cursor.format.isJson ? text : JSON.stringify(text);
+  }
+
+  #add(text: string): void {
+    this.#length += text.length;
+    if (this.#length > valueBytesMax)
+      throw new LogstrataError('limit', `a nested value of more than ${valueBytesMax} characters`);
+    this.#parts.push(text);
+  }
+}

@@ -1,0 +1,79 @@
+import { FormatError } from '../parquet/format.js';
+
+/** The LZ4 frame format (https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md), whose blocks may refer to what comes before them. */
+
+const frameMagic = 0x184d2204;
+const matchBytesMin = 4;
+
+/** Whether a frame begins here. */
+export function isLz4Frame(bytes: Uint8Array): boolean {
+  return bytes.length >= 7 && viewOf(bytes).getUint32(0, true) === frameMagic;
+}
+
+/** The content of a frame, which must have `length` bytes. Checksums are passed over. Throws `FormatError`. */
+export function lz4FrameContent(bytes: Uint8Array, length: number): Uint8Array {
+  if (!isLz4Frame(bytes)) throw new FormatError('no LZ4 frame', 0);
+  const view = viewOf(bytes);
+  const flags = bytes[4]!;
+  const hasBlockChecksums = (flags & 0x10) !== 0;
+  const hasContentSize = (flags & 0x08) !== 0;
+  if (flags >>> 6 !== 1 || (flags & 0x01) !== 0) throw new FormatError('an LZ4 frame of an unknown kind', 4);
+  const target = new Uint8Array(length);
+  let at = 7 + (hasContentSize ? 8 : 0);
+  let done = 0;
+  for (;;) {
+    if (at + 4 > bytes.length) throw new FormatError('an LZ4 frame that does not end', at);
+    const word = view.getUint32(at, true);
+    at += 4;
+    if (word === 0) break;
+    const size = word & 0x7fff_ffff;
+    if (size > bytes.length - at) throw new FormatError('an LZ4 block that does not fit', at);
+    const block = bytes.subarray(at, at + size);
+    if (word > 0x7fff_ffff) {
+      if (size > length - done) throw new FormatError('an LZ4 frame of more than its content', at);
+      target.set(block, done);
+      done += size;
+    } else {
+      done = decompressBlock(block, target, done);
+    }
+    at += size + (hasBlockChecksums ? 4 : 0);
+  }
+  if (done !== length) throw new FormatError(`an LZ4 frame of ${done} bytes, not ${length}`, at);
+  return target;
+}
+
+function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+}
+
+/** Decompresses a block into `target` from `done` on, where matches may reach back before that. Returns where it ends. */
+function decompressBlock(block: Uint8Array, target: Uint8Array, done: number): number {
+  let at = 0;
+  const longer = (length: number): number => {
+    if (length < 15) return length;
+    for (;;) {
+      const byte = block[at++];
+      if (byte === undefined) throw new FormatError('an LZ4 block that ends within a length', at);
+      length += byte;
+      if (byte < 255) return length;
+    }
+  };
+  while (at < block.length) {
+    const token = block[at++]!;
+    const literals = longer(token >>> 4);
+    if (literals > block.length - at || literals > target.length - done)
+      throw new FormatError('an LZ4 block of more than its content', at);
+    target.set(block.subarray(at, at + literals), done);
+    at += literals;
+    done += literals;
+    if (at === block.length) return done;
+    const distance = block[at]! + (block[at + 1] ?? 0) * 256;
+    at += 2;
+    const length = longer(token & 15) + matchBytesMin;
+    if (distance === 0 || distance > done || length > target.length - done)
+      throw new FormatError('an LZ4 block that refers outside its content', at);
+    // One byte after another: a match may reach into what it makes.
+    for (const end = done + length; done < end; done++) target[done] = target[done - distance]!;
+  }
+  return done;
+}

@@ -1,0 +1,73 @@
+import { columnBytes } from '../columns/column.js';
+import { makeColumnBuilder, type BuilderState, type ColumnBuilder } from '../columns/column-builder.js';
+import { heap } from '../memory/arena.js';
+import { LogstrataError } from '../terms/errors.js';
+import { foreignSiblingBytesMax, foreignSpanBytesMax } from '../terms/limits.js';
+import type { DecodedSpan, ForeignRead } from './foreign-file.js';
+
+/**
+ * The columns of the spans of a reading that goes through all rows from the first on: the wanted one, and others as far as there is memory
+ * for them.
+ */
+export class SpanColumns {
+  readonly spans: DecodedSpan[] = [];
+  readonly #read: ForeignRead;
+  #siblingBytes = 0;
+  #span = 0;
+  #row = 0;
+  #state!: BuilderState;
+  #builder: ColumnBuilder | null = null;
+  #bytesMax = 0;
+
+  constructor(read: ForeignRead) {
+    this.#read = read;
+    this.#begin();
+  }
+
+  /** The builder of the row that comes next; null where nobody needs its value. */
+  get builder(): ColumnBuilder | null {
+    return this.#builder;
+  }
+
+  /** Whether no further row is of use. */
+  get isComplete(): boolean {
+    const { spans, wanted } = this.#read;
+    return this.#span >= spans.length || (this.#span > wanted && this.#builder === null);
+  }
+
+  /** Ends a row, whose value is set or missing. Throws `limit` when the wanted span takes too much. */
+  endRow(): void {
+    this.#row++;
+    this.#state.rows++;
+    const { spans, wanted } = this.#read;
+    if (this.#builder?.kind === 'string' && this.#builder.bytesUsed > this.#bytesMax) {
+      if (this.#span === wanted)
+        throw new LogstrataError(
+          'limit',
+          `more than ${foreignSpanBytesMax} bytes in ${this.#state.rows} rows`,
+        );
+      this.#siblingBytes = foreignSiblingBytesMax;
+      this.#builder = null;
+    }
+    const { from, to } = spans[this.#span]!;
+    if (this.#row < to) return;
+    if (this.#builder !== null) {
+      const taken = this.#builder.take(to - from);
+      if (this.#span !== wanted) this.#siblingBytes += columnBytes(taken);
+      this.spans.push({ span: this.#span, column: taken });
+    }
+    this.#span++;
+    this.#begin();
+  }
+
+  #begin(): void {
+    const { column, spans, wanted } = this.#read;
+    const span = spans[this.#span];
+    const firstRows = span === undefined ? 0 : span.to - span.from;
+    this.#state = { rows: 0, arena: heap, firstRows, usual: null };
+    const isWanted = this.#span === wanted;
+    this.#bytesMax = isWanted ? foreignSpanBytesMax : foreignSiblingBytesMax - this.#siblingBytes;
+    const isOfUse = span !== undefined && this.#bytesMax > 0;
+    this.#builder = isOfUse ? makeColumnBuilder(column.type, this.#state) : null;
+  }
+}

@@ -1,0 +1,117 @@
+/** Values of other programs that have no type of ours, as text. */
+
+/** A decimal with all its digits: `decimalText(-5n, 2)` is `-0.05`. */
+export function decimalText(unscaled: bigint, scale: number): string {
+  if (scale <= 0) return (unscaled * 10n ** BigInt(-scale)).toString();
+  const digits = (unscaled < 0n ? -unscaled : unscaled).toString().padStart(scale + 1, '0');
+  const point = digits.length - scale;
+  return `${unscaled < 0n ? '-' : ''}${digits.slice(0, point)}.${digits.slice(point)}`;
+}
+
+/** Quotient, rounded down, and what remains, which is never negative. */
+function divided(value: bigint, by: bigint): [quotient: bigint, rest: bigint] {
+  const rest = ((value % by) + by) % by;
+  return [(value - rest) / by, rest];
+}
+
+function twoDigits(value: number): string {
+  return String(value).padStart(2, '0');
+}
+
+/** The part of a second behind the point, without zeros at its end: `.5`, or nothing. */
+function fractionText(ticks: bigint, perSecond: bigint): string {
+  if (ticks === 0n) return '';
+  const digits = ticks.toString().padStart(perSecond.toString().length - 1, '0');
+  let end = digits.length;
+  while (digits[end - 1] === '0') end--;
+  return `.${digits.slice(0, end)}`;
+}
+
+/** A time of day, of `perSecond` ticks a second since midnight: `01:02:03.5`. */
+export function timeOfDayText(ticks: bigint, perSecond: bigint): string {
+  const [seconds, rest] = divided(ticks, perSecond);
+  const [minutes, second] = divided(seconds, 60n);
+  const [hour, minute] = divided(minutes, 60n);
+  const clock = [Number(hour), Number(minute), Number(second)].map(twoDigits).join(':');
+  return clock + fractionText(rest, perSecond);
+}
+
+/** A day, counted from 1970-01-01, as `2024-02-29` (ISO 8601; years that do not have four digits have six, and a sign). */
+export function dateText(day: bigint): string {
+  // The calendar repeats after 400 years. Its years begin with March here, so that a leap day is the last of one.
+  const [eras, dayOfEra] = divided(day + 719_468n, 146_097n);
+  const d = Number(dayOfEra);
+  const yearOfEra = Math.floor(
+    (d - Math.floor(d / 1460) + Math.floor(d / 36_524) - Math.floor(d / 146_096)) / 365,
+  );
+  const dayOfYear = d - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
+  const shifted = Math.floor((5 * dayOfYear + 2) / 153);
+  const month = shifted < 10 ? shifted + 3 : shifted - 9;
+  const dayOfMonth = dayOfYear - Math.floor((153 * shifted + 2) / 5) + 1;
+  const year = BigInt(yearOfEra) + eras * 400n + (month <= 2 ? 1n : 0n);
+  return `${yearText(year)}-${twoDigits(month)}-${twoDigits(dayOfMonth)}`;
+}
+
+function yearText(year: bigint): string {
+  if (year >= 0n && year <= 9999n) return year.toString().padStart(4, '0');
+  const digits = (year < 0n ? -year : year).toString().padStart(6, '0');
+  return `${year < 0n ? '-' : '+'}${digits}`;
+}
+
+/** A time of `perSecond` ticks a second since the epoch: `2024-02-29T01:02:03.5Z`. */
+export function timestampText(ticks: bigint, perSecond: bigint): string {
+  const [day, rest] = divided(ticks, 86_400n * perSecond);
+  return `${dateText(day)}T${timeOfDayText(rest, perSecond)}Z`;
+}
+
+/** An interval as an ISO 8601 duration: `P1Y2M3DT4H5M6.5S`; `PT0S` for none. Each of its parts may be negative. */
+export function intervalText(months: bigint, days: bigint, ticks: bigint, perSecond: bigint): string {
+  const sign = ticks < 0n ? '-' : '';
+  const [seconds, rest] = divided(ticks < 0n ? -ticks : ticks, perSecond);
+  const second = `${seconds % 60n}${fractionText(rest, perSecond)}`;
+  const part = (value: bigint | string, unit: string): string =>
+    String(value) === '0' ? '' : `${value}${unit}`;
+  const date = part(months / 12n, 'Y') + part(months % 12n, 'M') + part(days, 'D');
+  const time = [part(seconds / 3600n, 'H'), part((seconds / 60n) % 60n, 'M'), part(second, 'S')]
+    .map((text) => (text === '' ? '' : sign + text))
+    .join('');
+  if (date === '' && time === '') return 'PT0S';
+  return time === '' ? `P${date}` : `P${date}T${time}`;
+}
+
+/** The 16 bytes of a UUID: `01234567-89ab-cdef-0123-456789abcdef`. */
+export function uuidText(bytes: Uint8Array): string {
+  const hex = Buffer.from(bytes).toString('hex');
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+}
+
+/** The number that the 16 bits of an IEEE 754 half are. */
+export function halfFloat(bits: number): number {
+  const sign = bits & 0x8000 ? -1 : 1;
+  const exponent = (bits >>> 10) & 0x1f;
+  const fraction = bits & 0x3ff;
+  if (exponent === 0) return sign * fraction * 2 ** -24;
+  if (exponent === 0x1f) return fraction === 0 ? sign * Infinity : NaN;
+  return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
+}
+
+/** A signed integer of two's complement. */
+export function signedInteger(bytes: Uint8Array, order: 'big' | 'little'): bigint {
+  if (bytes.length === 0) return 0n;
+  const copy = Buffer.from(bytes);
+  if (order === 'little') copy.reverse();
+  return BigInt.asIntN(8 * copy.length, BigInt(`0x${copy.toString('hex')}`));
+}
+
+// A byte order mark at the beginning of a value is part of it.
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+
+/** Bytes as text: what is no UTF-8 becomes U+FFFD. */
+export function bytesText(bytes: Uint8Array): string {
+  return decoder.decode(bytes);
+}
+
+/** A number as JSON: what is no finite number is null. */
+export function numberJson(value: number): string {
+  return Number.isFinite(value) ? JSON.stringify(value) : 'null';
+}

@@ -1,0 +1,91 @@
+import { orDeadline } from '../terms/deadline.js';
+import { LogstrataError, isLogstrataError } from '../terms/errors.js';
+import { guardedHeapMb, guardedIdleMs, guardedMsMax } from '../terms/limits.js';
+import { Mutex } from './mutex.js';
+import type { Task } from './task.js';
+import { WorkerPool } from './worker-pool.js';
+
+/** What a job is about, for the error when it is ended. */
+export interface GuardedWork {
+  /** As in "reading column x of /a/file". */
+  readonly doing: string;
+  readonly path: string;
+}
+
+export interface GuardLimits {
+  readonly msMax: number;
+  readonly heapMb: number;
+  readonly idleMs: number;
+}
+
+const limitsDefault: GuardLimits = { msMax: guardedMsMax, heapMb: guardedHeapMb, idleMs: guardedIdleMs };
+
+/**
+ * A thread for work on bytes of others, which may be made to take forever or all memory: a job that does is ended together with the
+ * thread, and the next one gets a new thread. One job runs at a time. The thread begins with the first job, ends when there has been none
+ * for a while, and does not keep the process alive without one.
+ *
+ * The bound is for the objects of the thread: what a task allocates for bytes it has to bound itself.
+ */
+export class GuardedThread {
+  readonly #limits: GuardLimits;
+  readonly #turns = new Mutex();
+  #pool: WorkerPool | undefined;
+  #idle: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(limits: Partial<GuardLimits> = {}) {
+    this.#limits = { ...limitsDefault, ...limits };
+  }
+
+  /** Has the thread do `task` on `job`. Throws what the task throws, `limit` when it was ended, `closed` when this is closed. */
+  async run<Job, Result>(task: Task<Job, Result>, job: Job, work: GuardedWork): Promise<Result> {
+    return this.#turns.run(async () => {
+      if (this.#closed) throw new LogstrataError('closed', 'the guarded thread has ended');
+      clearTimeout(this.#idle);
+      this.#pool ??= new WorkerPool(1, this.#limits.heapMb);
+      try {
+        return await this.#runWithin(this.#pool, task, job, work);
+      } finally {
+        this.#idle = setTimeout(() => void this.#end(), this.#limits.idleMs).unref();
+      }
+    });
+  }
+
+  async #runWithin<Job, Result>(
+    pool: WorkerPool,
+    task: Task<Job, Result>,
+    job: Job,
+    { doing, path }: GuardedWork,
+  ): Promise<Result> {
+    const { msMax, heapMb } = this.#limits;
+    let lost: unknown;
+    const answer = pool.run(task, job).catch((error: unknown) => {
+      lost = error;
+      return 'failed' as const;
+    });
+    const result = await orDeadline(answer, msMax);
+    if (result === 'deadline') {
+      await this.#end();
+      throw new LogstrataError('limit', `${doing} took more than ${msMax / 1000} s, and was ended`, { path });
+    }
+    if (result !== 'failed') return result;
+    const isOutOfMemory = isLogstrataError(lost) && lost.code === 'limit' && lost.path === undefined;
+    if (!isOutOfMemory) throw lost;
+    const message = `${doing} took more than ${heapMb} MB of memory, and was ended`;
+    throw new LogstrataError('limit', message, { path, cause: lost });
+  }
+
+  async #end(): Promise<void> {
+    clearTimeout(this.#idle);
+    const pool = this.#pool;
+    this.#pool = undefined;
+    await pool?.close();
+  }
+
+  /** Ends the thread, and with it the job under way. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#end();
+  }
+}

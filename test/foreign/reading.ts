@@ -1,0 +1,61 @@
+import { columnValue } from '../../engine/columns/column.js';
+import type { ForeignFile, ForeignRead } from '../../engine/foreign/foreign-file.js';
+import { decodeForeign } from '../../engine/foreign/reading/decode-foreign.js';
+import type { OurValue } from './duckdb-values.js';
+
+const spanRows = 64 * 1024;
+
+/** The reading of a column of a row group, in spans of `rows` rows. */
+export function readingOf(
+  file: ForeignFile,
+  path: string,
+  columnIndex: number,
+  rowGroup: number,
+  rows = spanRows,
+): ForeignRead {
+  const { rows: rowGroupRows, chunks } = file.rowGroups[rowGroup]!;
+  const count = Math.ceil(rowGroupRows / rows);
+  return {
+    path,
+    format: file.format,
+    columnIndex,
+    column: file.columns[columnIndex]!,
+    rowGroup,
+    rowGroupRows,
+    chunk: chunks[columnIndex]!,
+    spans: Array.from({ length: count }, (_, i) => ({
+      from: i * rows,
+      to: Math.min(rowGroupRows, (i + 1) * rows),
+    })),
+    wanted: 0,
+    pages: null,
+  };
+}
+
+/** All values of a column, read span by span. */
+export async function valuesOf(
+  file: ForeignFile,
+  path: string,
+  columnIndex: number,
+  rows?: number,
+  decode: typeof decodeForeign = decodeForeign,
+): Promise<OurValue[]> {
+  const values: OurValue[] = [];
+  for (const [rowGroup] of file.rowGroups.entries()) {
+    const read = readingOf(file, path, columnIndex, rowGroup, rows);
+    const known = new Map<number, OurValue[]>();
+    for (const [wanted, { from, to }] of read.spans.entries()) {
+      if (!known.has(wanted)) {
+        for (const { span, column } of (await decode({ ...read, wanted })).spans)
+          known.set(
+            span,
+            Array.from({ length: column.length }, (_, i) => columnValue(column, i)),
+          );
+      }
+      const span = known.get(wanted);
+      if (span?.length !== to - from) throw new Error(`the rows ${from} to ${to} did not come`);
+      for (const value of span) values.push(value);
+    }
+  }
+  return values;
+}
