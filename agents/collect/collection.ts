@@ -1,4 +1,6 @@
 import { type AgentStore, LogstrataError, type WorkerPool } from '../../engine/index.js';
+import { ArchiveImport } from '../archive/archive-import.js';
+import type { ImportStatus } from '../archive/import-status.js';
 import type { AgentDefinition } from '../definition/definition.js';
 import { AgentCollector } from './agent-collector.js';
 import { AgentFollowing } from './agent-following.js';
@@ -35,10 +37,16 @@ export interface CollectionOptions {
 /** Handles of logs that stay open in one process. Systems give from 1024 on, and queries need some too. */
 const handlesMax = 4096;
 
-/** One agent that is collected. */
-interface Collecting {
+/** What is done for an agent until it is told to stop. */
+interface Work {
   readonly run: (signal: AbortSignal, wakeUp: WakeUp) => Promise<void>;
-  readonly status: () => CollectStatus;
+  /** How its collection stands, where that is the work. */
+  readonly status?: () => CollectStatus;
+  /** How far its archive is, where that is the work. */
+  readonly importing?: () => ImportStatus;
+}
+
+interface Collecting extends Work {
   readonly stopping: AbortController;
   readonly wakeUp: WakeUp;
   running: Promise<void> | undefined;
@@ -46,7 +54,7 @@ interface Collecting {
 
 /** Collects what the agents have: follows their logs, takes their figures. Agents may come and go meanwhile. */
 export class Collection {
-  private readonly agents = new Map<string, Collecting>();
+  private readonly agents = new Map<string, readonly Collecting[]>();
   private readonly frames: FramePool;
   private readonly handles: OpenFiles;
   private isStarted = false;
@@ -62,24 +70,28 @@ export class Collection {
    * is followed is noted here. What fails is told, and tried again.
    */
   async add({ definition, store }: CollectedAgent): Promise<void> {
-    const { name, file, system } = definition;
+    const { name, file, archive, system } = definition;
     if (this.agents.has(name)) throw new LogstrataError('invalid', `agent ${name} is collected already`);
-    const parts =
-      file !== undefined
-        ? await this.follow(definition, store)
-        : system !== undefined
-          ? this.takeFigures(new SystemCollector({ ...this.options, definition, store, system }))
-          : undefined;
-    if (parts === undefined) return;
-    const added = { ...parts, stopping: new AbortController(), wakeUp: new WakeUp(), running: undefined };
+    const works: Work[] = [];
+    if (file !== undefined) works.push(await this.follow(definition, store));
+    if (system !== undefined)
+      works.push(this.takeFigures(new SystemCollector({ ...this.options, definition, store, system })));
+    if (archive?.mode === 'import') {
+      const { dataFolder } = this.options;
+      works.push(importing(new ArchiveImport({ ...this.options, definition, archive, store, dataFolder })));
+    }
+    if (works.length === 0) return;
+    const added = works.map((work) => ({
+      ...work,
+      stopping: new AbortController(),
+      wakeUp: new WakeUp(),
+      running: undefined,
+    }));
     this.agents.set(name, added);
-    if (this.isStarted) begin(added);
+    if (this.isStarted) added.forEach(begin);
   }
 
-  private async follow(
-    definition: AgentDefinition,
-    store: AgentStore,
-  ): Promise<Pick<Collecting, 'run' | 'status'>> {
+  private async follow(definition: AgentDefinition, store: AgentStore): Promise<Work> {
     const { options, handles, frames } = this;
     const collector = new AgentCollector({ ...options, definition, store, handles });
     try {
@@ -94,7 +106,7 @@ export class Collection {
     };
   }
 
-  private takeFigures(collector: SystemCollector): Pick<Collecting, 'run' | 'status'> {
+  private takeFigures(collector: SystemCollector): Work {
     return {
       run: (signal, wakeUp) => collector.run(signal, wakeUp),
       status: () => collector.status(),
@@ -104,21 +116,37 @@ export class Collection {
   /** Begins. Nothing is thrown: what fails is told, and tried again. */
   start(): void {
     this.isStarted = true;
-    for (const agent of this.agents.values()) begin(agent);
+    for (const works of this.agents.values()) works.forEach(begin);
   }
 
   /** How the collection of each agent stands. */
   status(): Record<string, CollectStatus> {
-    return Object.fromEntries([...this.agents].map(([name, { status }]) => [name, status()]));
+    return this.each(({ status }) => status?.());
+  }
+
+  /** How far the archive of each agent is that is imported. */
+  importing(): Record<string, ImportStatus> {
+    return this.each((work) => work.importing?.());
+  }
+
+  private each<T>(ask: (work: Work) => T | undefined): Record<string, T> {
+    const answers = [...this.agents].flatMap(([name, works]) =>
+      works.flatMap((work): [string, T][] => {
+        const answer = ask(work);
+        return answer === undefined ? [] : [[name, answer]];
+      }),
+    );
+    return Object.fromEntries(answers);
   }
 
   /** Collects an agent no longer. Ends when what is under way is stored. */
   async remove(name: string): Promise<void> {
-    const agent = this.agents.get(name);
-    if (agent === undefined) return;
-    agent.stopping.abort();
-    agent.wakeUp.call();
-    await agent.running;
+    const works = this.agents.get(name) ?? [];
+    for (const work of works) {
+      work.stopping.abort();
+      work.wakeUp.call();
+    }
+    for (const { running } of works) await running;
     this.agents.delete(name);
   }
 
@@ -130,6 +158,13 @@ export class Collection {
   }
 }
 
-function begin(agent: Collecting): void {
-  agent.running ??= agent.run(agent.stopping.signal, agent.wakeUp);
+function begin(work: Collecting): void {
+  work.running ??= work.run(work.stopping.signal, work.wakeUp);
+}
+
+function importing(archive: ArchiveImport): Work {
+  return {
+    run: (signal, wakeUp) => archive.run(signal, wakeUp),
+    importing: () => archive.status(),
+  };
 }

@@ -1,9 +1,9 @@
 import { BatchBuilder, columnValue, type FieldType, LogstrataError } from '../../engine/index.js';
-import type { AgentDefinition, FileInput } from '../definition/definition.js';
-import { fileCaptures } from '../patterns/file-captures.js';
+import { lineFormatOf, type AgentDefinition, type LineFormat } from '../definition/definition.js';
 import { sourcesOf } from './field-writer.js';
 import { LinePattern } from '../patterns/line-pattern.js';
 import { ParsedLine } from './parsed-line.js';
+import { pathCaptures } from './path-captures.js';
 import { logfmtKeys } from './logfmt-decoder.js';
 import { createParser, createRecordDecoder } from './record-decoder.js';
 import { compileTemplate } from '../templates/template.js';
@@ -43,27 +43,25 @@ export type LineDescription = {
 export interface DescribeOptions {
   readonly timezone: string;
   readonly now: () => number;
-  /** Name of the file that the line is taken to come from; its captures are parsed fields. */
+  /** The file that the line is taken to come from; what its path gives are parsed fields. */
   readonly fileName?: string | undefined;
 }
 
 /**
  * What `line` becomes as a record of an agent, by the same decoder that loading uses. With `multiline` it may have the lines of
- * one record. Throws `invalid` for text of several records, and for an agent that reads no files.
+ * one record. Throws `invalid` for text of several records, and for an agent that reads no lines.
  */
 export function describeLine(
   definition: AgentDefinition,
   line: string,
   options: DescribeOptions,
 ): LineDescription {
-  const { file } = definition;
-  if (file === undefined) throw new LogstrataError('invalid', `agent ${definition.name} reads no files`);
+  const lines = lineFormatOf(definition);
+  if (lines === undefined) throw new LogstrataError('invalid', `agent ${definition.name} reads no lines`);
   const bytes = Buffer.from(line.replace(/\r?\n?$/, ''));
-  const continues = requireOneRecord(file, bytes);
+  const continues = requireOneRecord(lines, bytes);
   const captures =
-    options.fileName === undefined
-      ? new Map<string, string>()
-      : fileCaptures(file.namePattern, options.fileName);
+    options.fileName === undefined ? new Map<string, string>() : pathCaptures(definition, options.fileName);
   const builder = new BatchBuilder(definition.schema);
   const decoder = createRecordDecoder(definition, {
     captures,
@@ -77,7 +75,7 @@ export function describeLine(
   if (rejection !== null) return { outcome: 'rejected', reason: rejection, continues };
   if (builder.rows === 0) return { outcome: 'blank', continues };
   const batch = builder.finish();
-  const parsed = parsedFields(definition, file, joinLines(bytes, 0, bytes.length), captures);
+  const parsed = parsedFields(definition, lines, joinLines(bytes, 0, bytes.length), captures);
   const texts = new Map(parsed.map(({ name, text }) => [name, text]));
   const fields = definition.fields.map(({ name, type, source, template }, i): DescribedField => {
     const stored = columnValue(batch.columns[i]!, 0);
@@ -95,7 +93,7 @@ function renderText(template: string, texts: ReadonlyMap<string, string | null>)
 }
 
 /** Throws `invalid` for text of several records. Returns whether its first line begins none. */
-function requireOneRecord({ multiline }: FileInput, bytes: Uint8Array): boolean {
+function requireOneRecord({ multiline }: LineFormat, bytes: Uint8Array): boolean {
   if (multiline === undefined) {
     if (!bytes.includes(0x0a)) return false;
     throw new LogstrataError(
@@ -115,16 +113,16 @@ function requireOneRecord({ multiline }: FileInput, bytes: Uint8Array): boolean 
 
 function parsedFields(
   { fields }: AgentDefinition,
-  file: FileInput,
+  lines: LineFormat,
   { bytes, start, end }: TextRange,
   captures: ReadonlyMap<string, string>,
 ): ParsedField[] {
-  const ofLine = partsOf(file, bytes.subarray(start, end));
+  const ofLine = partsOf(lines, bytes.subarray(start, end));
   const sources = new Set(fields.flatMap(sourcesOf));
   ofLine.forEach((name) => sources.delete(name));
   const names = [...ofLine, ...sources];
   const line = new ParsedLine(names.length);
-  createParser(file, names).parse(bytes, start, end, true, line);
+  createParser(lines, names).parse(bytes, start, end, true, line);
   const parts = names.map((name, i): ParsedField => ({ name, text: line.text(i) ?? null }));
   // Of the fields' sources that are no part by themselves those have a text that are paths.
   const found = parts.filter(({ text }, i) => i < ofLine.length || text !== null);
@@ -133,10 +131,10 @@ function parsedFields(
 }
 
 /** The names of the parts of a line that the decoder has taken. */
-function partsOf(file: FileInput, bytes: Uint8Array): readonly string[] {
-  switch (file.format) {
+function partsOf(lines: LineFormat, bytes: Uint8Array): readonly string[] {
+  switch (lines.format) {
     case 'plain':
-      return new LinePattern(file.regex ?? '').groupNames;
+      return new LinePattern(lines.regex ?? '').groupNames;
     case 'json':
       return jsonKeys(bytes);
     case 'logfmt':

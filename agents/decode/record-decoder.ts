@@ -5,7 +5,7 @@ import { JsonLineSplitter } from '../lines/json-lines.js';
 import type { LineSplitter } from '../lines/line-splitter.js';
 import { planColumn, type FieldOrigin } from './column-plan.js';
 import { ColumnarDecoder } from './columnar-decoder.js';
-import type { AgentDefinition, FileInput } from '../definition/definition.js';
+import { lineFormatOf, type AgentDefinition, type LineFormat } from '../definition/definition.js';
 import { delimitedSteps } from './delimited-steps.js';
 import { FieldTexts } from './field-texts.js';
 import { bindWriters, createFieldWriter, sourcesOf } from './field-writer.js';
@@ -54,15 +54,12 @@ export function createRecordDecoder(
   definition: AgentDefinition,
   options: RecordDecoderOptions,
 ): RecordDecoder {
-  const file = definition.file ?? figureLines;
+  const file = lineFormatOf(definition) ?? figureLines;
   const lines = new LineDecoder(definition, file, options);
   return file.multiline === undefined
     ? lines
     : new MultilineDecoder(lines, new MultilineRecords(file.multiline));
 }
-
-/** How the lines of an agent read. */
-type LineFormat = Pick<FileInput, 'format' | 'regex' | 'multiline'>;
 
 /** A `system` agent has its figures as JSON. */
 const figureLines: LineFormat = { format: 'json' };

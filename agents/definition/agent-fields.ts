@@ -1,20 +1,47 @@
-import { fieldNameProblem, fieldsMax, fieldTypes, LogstrataError, nearName } from '../../engine/index.js';
+import {
+  fieldNameProblem,
+  fieldsMax,
+  fieldTypes,
+  LogstrataError,
+  nearName,
+  timeUnits,
+  type FieldType,
+  type TimeUnit,
+} from '../../engine/index.js';
 import type { FieldDefinition } from './definition.js';
 import { compileTemplate } from '../templates/template.js';
 import { isTimestampFormatName, type TimestampFormat, timestampProblem } from '../times/timestamp.js';
 import { zoneProblem } from '../times/zone.js';
 import { joinNames, type YamlSection } from './yaml-section.js';
 
-const fieldKeys = ['name', 'type', 'source', 'description', 'index', 'timestamp', 'template', 'time_format'];
+const fieldKeys = [
+  'name',
+  'type',
+  'source',
+  'description',
+  'index',
+  'timestamp',
+  'unit',
+  'template',
+  'time_format',
+];
+const unitNames = Object.keys(timeUnits) as readonly TimeUnit[];
 
-/**
- * The list of fields of an agent. `sources` are the parsed fields that can be had, or undefined where that is not
- * known (JSON, or a broken pattern). Problems go to the section's list; the result counts only if there are none.
- */
+/** What the fields of an agent are made of. */
+export interface FieldInputs {
+  /** The parsed fields that can be had, or undefined where that is not known (JSON, or a broken pattern). */
+  readonly sources: readonly string[] | undefined;
+  /** There are lines to be parsed. */
+  readonly hasLines: boolean;
+  /** There are files in place, whose columns are taken as they are. */
+  readonly hasColumns: boolean;
+}
+
+/** The list of fields of an agent. Problems go to the section's list; the result counts only if there are none. */
 export function readFields(
   root: YamlSection,
   path: string,
-  sources: readonly string[] | undefined,
+  inputs: FieldInputs,
   notes: string[],
 ): readonly FieldDefinition[] {
   const sections = root.sections('fields', 'a field', fieldKeys);
@@ -29,7 +56,7 @@ export function readFields(
   }
   const lines = new Map<string, number>();
   return sections.flatMap((section) => {
-    const field = readField(section, path, sources, notes);
+    const field = readField(section, path, inputs, notes);
     if (field === undefined) return [];
     const place = section.placeOf('name');
     const line = lines.get(field.name);
@@ -43,12 +70,14 @@ export function readFields(
 function readField(
   section: YamlSection,
   path: string,
-  sources: readonly string[] | undefined,
+  inputs: FieldInputs,
   notes: string[],
 ): FieldDefinition | undefined {
+  const { sources } = inputs;
   const name = section.text('name');
   const givenType = section.oneOf('type', fieldTypes);
   const timestamp = readTimestamp(section, path, notes);
+  const unit = readUnit(section, givenType, timestamp, inputs);
   const template = section.text('template');
   const index = section.boolean('index');
   const description = section.text('description');
@@ -65,7 +94,7 @@ function readField(
       `${path}: the field "${name}" is of type time, because it has a timestamp; "type: ${givenType}" is not used`,
     );
   }
-  const type = timestamp !== undefined ? 'time' : (givenType ?? 'string');
+  const type = timestamp !== undefined ? 'time' : (givenType ?? (unit === undefined ? 'string' : 'time'));
   if (index === true && type !== 'string' && type !== 'int') {
     section.problem(
       section.placeOf('index'),
@@ -74,6 +103,7 @@ function readField(
   }
   if (template === undefined && nameProblem === undefined)
     checkSource(section, name, source ?? name, sources);
+  if (template !== undefined) checkColumn(section, name, inputs, path, notes);
   if (source !== undefined && template !== undefined) {
     notes.push(`${path}: the field "${name}" is made by its template; "source: ${source}" is not used`);
   }
@@ -84,8 +114,50 @@ function readField(
     ...(description === undefined ? {} : { description }),
     ...(index === undefined ? {} : { index }),
     ...(timestamp === undefined ? {} : { timestamp }),
+    ...(unit === undefined ? {} : { unit }),
     ...(template === undefined ? {} : { template }),
   };
+}
+
+/** What the numbers of a column count: `unit`, or the format `unix` of a timestamp. */
+function readUnit(
+  section: YamlSection,
+  type: FieldType | undefined,
+  timestamp: TimestampFormat | undefined,
+  { hasColumns }: FieldInputs,
+): TimeUnit | undefined {
+  const unit = section.oneOf('unit', unitNames);
+  if (unit !== undefined && !hasColumns) {
+    const message =
+      'unit is for files in place (archive) whose times are numbers; for lines there is timestamp';
+    section.problem(section.placeOf('unit'), message);
+  }
+  if (unit !== undefined && timestamp === undefined && type !== undefined && type !== 'time')
+    section.problem(
+      section.placeOf('unit'),
+      `unit is for fields of type time, and this one is of type ${type}`,
+    );
+  return unit ?? (hasColumns && timestamp?.format === 'unix' ? 's' : undefined);
+}
+
+/** Files in place have columns and no lines that a template could be made of. */
+function checkColumn(
+  section: YamlSection,
+  name: string,
+  { hasLines, hasColumns }: FieldInputs,
+  path: string,
+  notes: string[],
+): void {
+  if (!hasColumns) return;
+  if (hasLines) {
+    notes.push(
+      `${path}: the template of "${name}" is for lines; of files in place it is the column "${name}"`,
+    );
+    return;
+  }
+  const message =
+    'a template is made of the parts of a line, and files in place have none: take a column (source)';
+  section.problem(section.placeOf('template'), message);
 }
 
 function readTimestamp(section: YamlSection, path: string, notes: string[]): TimestampFormat | undefined {

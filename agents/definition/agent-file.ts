@@ -1,12 +1,14 @@
 import { readdirSync, statSync, type Stats } from 'node:fs';
 import { basename, join } from 'node:path';
-import { fileSystemError, isAgentName, LogstrataError, type Schema } from '../../engine/index.js';
-import { readFields } from './agent-fields.js';
+import { fileSystemError, isAgentName, LogstrataError, nearName, type Schema } from '../../engine/index.js';
+import { readFields, type FieldInputs } from './agent-fields.js';
 import { readFileInput, readRetention, readSystem } from './agent-input.js';
+import { readArchiveInput } from './archive-input.js';
 import { ConfigError, type ConfigProblem } from './config-error.js';
 import type { AgentDefinition, FieldDefinition } from './definition.js';
 import { systemFields } from './system-fields.js';
-import { ProblemList, readConfigText, readRootSection } from './yaml-section.js';
+import type { Place } from './yaml.js';
+import { joinNames, ProblemList, readConfigText, readRootSection, type YamlSection } from './yaml-section.js';
 
 /** What a folder of agents holds: those that can be used, by name, and what is wrong with the others. */
 export interface AgentsFolder {
@@ -112,43 +114,113 @@ export function parseAgentFile(text: string, path: string, dataFolder?: string):
       `the file's name makes the agent's name, which ${JSON.stringify(name)} can't be: it has ${rule}`,
     );
   }
-  const root = readRootSection(text, problems, ['fields', 'file', 'rejected', 'retention', 'system']);
-  const file = root === undefined ? undefined : readFileInput(root, path, dataFolder, notes);
-  const retention = root === undefined ? undefined : readRetention(root);
-  const rejectedBytesMax = root?.section('rejected', ['max_bytes'])?.byteSize('max_bytes');
-  const system = root === undefined ? undefined : readSystem(root, path, notes);
+  const root = readRootSection(text, problems, [
+    'archive',
+    'fields',
+    'file',
+    'rejected',
+    'retention',
+    'system',
+  ]);
+  const parts = root === undefined ? undefined : readParts(root, path, dataFolder, notes);
+  problems.throwIfAny();
+  return { name, path, ...parts!, notes };
+}
+
+/** All that an agent's file says. Problems go to the section's list; the result counts only if there are none. */
+function readParts(
+  root: YamlSection,
+  path: string,
+  dataFolder: string | undefined,
+  notes: string[],
+): Omit<AgentDefinition, 'name' | 'path' | 'notes'> {
+  const file = readFileInput(root, path, dataFolder, notes);
+  const archive = readArchiveInput(root, path, dataFolder, file);
+  const retention = readRetention(root);
+  const rejectedBytesMax = root.section('rejected', ['max_bytes'])?.byteSize('max_bytes');
+  const system = readSystem(root, path, notes);
+  const hasColumns = archive?.input.mode === 'in-place';
   const reported =
     system === undefined
-      ? []
+      ? undefined
       : systemFields({ disk: system.disk !== undefined, net: system.net !== undefined });
-  const sources = system !== undefined ? reported.map((field) => field.name) : file?.sources;
-  const named = root?.has('fields') === true ? readFields(root, path, sources, notes) : undefined;
-  if (named === undefined && root !== undefined && system === undefined)
-    root.missing('fields', 'an agent needs a list of at least one field, such as "- name: time"');
-  const fields =
-    system === undefined
-      ? (named ?? [])
-      : (named?.map((field) => withoutFormat(field, path, notes)) ?? reported);
-  if (root !== undefined && root.has('file') && root.has('system')) {
-    root.problem(root.placeOf('system'), 'an agent has "file" or "system", not both: make two agents of it');
-  }
-  if (root !== undefined && !root.has('file') && !root.has('system')) {
-    const message = 'it says where the lines come from and how they read (path, format and regex)';
-    root.missing('file', `${message}; an agent of figures of this machine has "system" instead`);
-  }
-  problems.throwIfAny();
+  const sources = archive !== undefined ? archive.sources : file?.sources;
+  const fields = readAgentFields(root, path, notes, {
+    reported,
+    sources: reported === undefined ? sources : reported.map((field) => field.name),
+    hasLines: file !== undefined || !hasColumns,
+    hasColumns,
+    mayLack: archive?.input.infersFields === true,
+  });
+  checkInputs(root);
+  if (archive?.input.time !== undefined && !archive.input.infersFields)
+    checkTimeField(root, archive.timePlace, archive.input.time, fields);
   return {
-    name,
-    path,
     fields,
-    schema: schemaOf(fields),
+    schema: schemaOf(fields, hasColumns),
     ...(file?.input === undefined ? {} : { file: file.input }),
+    ...(archive === undefined ? {} : { archive: archive.input }),
     ...(retention === undefined ? {} : { retention }),
     ...(rejectedBytesMax === undefined ? {} : { rejectedBytesMax }),
     ...(file?.rotate === undefined ? {} : { rotate: file.rotate }),
     ...(system === undefined ? {} : { system }),
-    notes,
   };
+}
+
+interface AgentFieldInputs extends FieldInputs {
+  /** What an agent of figures reports. */
+  readonly reported: readonly FieldDefinition[] | undefined;
+  /** The files of the archive say which fields there are. */
+  readonly mayLack: boolean;
+}
+
+function readAgentFields(
+  root: YamlSection,
+  path: string,
+  notes: string[],
+  inputs: AgentFieldInputs,
+): readonly FieldDefinition[] {
+  const { reported, mayLack } = inputs;
+  const named = root.has('fields') ? readFields(root, path, inputs, notes) : undefined;
+  if (named === undefined && reported === undefined && !mayLack)
+    root.missing('fields', 'an agent needs a list of at least one field, such as "- name: time"');
+  if (reported === undefined) return named ?? [];
+  return named?.map((field) => withoutFormat(field, path, notes)) ?? reported;
+}
+
+/** What an agent's records are made of: of lines, of files that lie there, or of figures. */
+function checkInputs(root: YamlSection): void {
+  for (const other of ['file', 'archive']) {
+    if (!root.has(other) || !root.has('system')) continue;
+    const place = root.placeOf('system');
+    root.problem(place, `an agent has "${other}" or "system", not both: make two agents of it`);
+  }
+  if (root.has('file') || root.has('archive') || root.has('system')) return;
+  root.missing(
+    'file',
+    'it says where the lines come from and how they read (path, format and regex); an agent of files that lie there already has ' +
+      '"archive" instead, and one of figures of this machine "system"',
+  );
+}
+
+/** Records are placed by the first field of type time; `archive.time` says that it is meant. */
+function checkTimeField(
+  root: YamlSection,
+  place: Place,
+  name: string,
+  fields: readonly FieldDefinition[],
+): void {
+  const first = fields.find(({ type }) => type === 'time');
+  if (first?.name === name) return;
+  const field = fields.find((each) => each.name === name);
+  const names = fields.filter(({ type }) => type === 'time').map((each) => each.name);
+  const message =
+    field === undefined
+      ? `time names no field${nearName(name, names)}: fields of type time are ${joinNames(names, 'and') || 'none'}`
+      : field.type !== 'time'
+        ? `time is the field that places records, and "${name}" is of type ${field.type}`
+        : `the first field of type time places records, and that is "${first!.name}": let "${name}" stand before it`;
+  root.problem(place, message);
 }
 
 /** The time of a record of figures is no text. */
@@ -161,10 +233,18 @@ function withoutFormat(field: FieldDefinition, path: string, notes: string[]): F
   return rest;
 }
 
-function schemaOf(fields: readonly FieldDefinition[]): Schema {
+/** The fields as the engine stores them; `hasColumns` where they are read from columns of files in place, too. */
+export function schemaOf(fields: readonly FieldDefinition[], hasColumns: boolean): Schema {
   return {
-    fields: fields.map(({ name, type, index }) =>
-      index === undefined ? { name, type } : { name, type, index },
-    ),
+    fields: fields.map(({ name, type, index, source, unit, template }) => {
+      const column = template === undefined ? source : name;
+      const isOther = hasColumns && (column !== name || unit !== undefined);
+      return {
+        name,
+        type,
+        ...(index === undefined ? {} : { index }),
+        ...(isOther ? { attached: unit === undefined ? { column } : { column, unit } } : {}),
+      };
+    }),
   };
 }

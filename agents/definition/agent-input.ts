@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import { lineBytesMax, LogstrataError } from '../../engine/index.js';
 import { byteSizeShape, parseByteSize } from './byte-size.js';
-import type { FileInput, Multiline, Retention, Rotation, SystemInput } from './definition.js';
+import type { FileInput, LineFormat, Multiline, Retention, Rotation, SystemInput } from './definition.js';
 import { parseDuration, durationShape } from './duration.js';
 import { LinePattern, startInstructionsMax } from '../patterns/line-pattern.js';
 import { isWithin, ownFilesReason, realPlace } from '../sources/own-files.js';
@@ -29,8 +29,22 @@ export function readFileInput(
   const rotate = readRotation(section, agentPath, notes);
   const place = readPath(section, agentPath, dataFolder);
   const format = section.has('format') ? section.oneOf('format', ['plain', 'json', 'logfmt']) : 'plain';
+  const lines = readLineFormat(section, format);
+  const nameCaptures = place?.captures;
+  const known = lines.sources !== undefined && nameCaptures !== undefined;
+  const sources = known ? [...new Set([...lines.sources, ...nameCaptures])] : undefined;
+  if (lines.format === undefined || place === undefined) return { input: undefined, sources, rotate };
+  const { directory, namePattern } = place;
+  return { input: { directory, namePattern, ...lines.format }, sources, rotate };
+}
+
+/** How lines of a format read, by the `regex` and `multiline` of a section, and the parsed fields that they supply. */
+export function readLineFormat(
+  section: YamlSection,
+  format: LineFormat['format'] | undefined,
+): { readonly format: LineFormat | undefined; readonly sources: readonly string[] | undefined } {
   const regex = section.text('regex');
-  const lineCaptures = regex === undefined ? undefined : readCaptures(section, 'regex', regex);
+  const captures = regex === undefined ? undefined : readCaptures(section, 'regex', regex);
   if (format === 'plain' && !section.has('regex')) {
     section.missing('regex', "the format plain needs one, such as '^(?P<time>[^ ]+) (?P<message>.*)$'");
   }
@@ -41,19 +55,13 @@ export function readFileInput(
     );
   }
   const multiline = readMultiline(section);
-  const nameCaptures = place?.captures;
-  const known = format === 'plain' && lineCaptures !== undefined && nameCaptures !== undefined;
-  const sources = known ? [...new Set([...lineCaptures, ...nameCaptures])] : undefined;
-  if (format === undefined || place === undefined) return { input: undefined, sources, rotate };
-  const { directory, namePattern } = place;
-  const input = {
-    directory,
-    namePattern,
-    format,
+  const sources = format === 'plain' ? captures : undefined;
+  if (format === undefined) return { format, sources };
+  const parts = {
     ...(regex === undefined ? {} : { regex }),
     ...(multiline === undefined ? {} : { multiline }),
   };
-  return { input, sources, rotate };
+  return { format: { format, ...parts }, sources };
 }
 
 /** A record is told by the line that follows it; an exception and its traces are written at once, so that a second is long. */

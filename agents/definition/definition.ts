@@ -1,4 +1,4 @@
-import type { FieldType, Schema } from '../../engine/index.js';
+import type { FieldType, ForeignFormat, Schema, TimeUnit } from '../../engine/index.js';
 import { isUndated, type TimestampFormat } from '../times/timestamp.js';
 
 /**
@@ -10,12 +10,14 @@ export interface AgentDefinition {
   readonly name: string;
   /** The YAML file, as it was named to the reader. */
   readonly path: string;
-  /** In the order of the response. */
+  /** In the order of the response. None where they are those of the archive's files, which nobody has looked at yet. */
   readonly fields: readonly FieldDefinition[];
   /** The same fields as the engine stores them. */
   readonly schema: Schema;
-  /** Absent for a `system` agent only. */
+  /** Logs that are followed. */
   readonly file?: FileInput;
+  /** Files that lie there already. */
+  readonly archive?: ArchiveInput;
   readonly retention?: Retention;
   readonly rotate?: Rotation;
   /** What the rejected lines that are kept may take, in bytes; absent for what is usual. */
@@ -28,27 +30,63 @@ export interface AgentDefinition {
 export interface FieldDefinition {
   readonly name: string;
   readonly type: FieldType;
-  /** The parsed field (capture, or key of JSON or logfmt) that gives the value; unused when there is a template. */
+  /**
+   * The parsed field (capture, key of JSON or logfmt, or of a folder) that gives the value; unused when there is a template. Of files in place
+   * the column.
+   */
   readonly source: string;
   readonly description?: string;
   /** String fields: keep a gram filter (true), never (false); absent lets the data decide. */
   readonly index?: boolean;
   /** Time fields: how the text reads. Absent: integers, milliseconds since the epoch. */
   readonly timestamp?: TimestampFormat;
+  /** Time fields: what the numbers of a column count that is no time in files in place. */
+  readonly unit?: TimeUnit;
   /** A Go template over the parsed fields (`template.ts`). */
   readonly template?: string;
 }
 
-export interface FileInput {
-  /** Absolute path of the folder. */
-  readonly directory: string;
-  /** RE2 expression that the whole file name must match; its named captures are parsed fields. */
-  readonly namePattern: string;
+/** How lines read. */
+export interface LineFormat {
   readonly format: 'plain' | 'json' | 'logfmt';
   /** RE2 expression of a line; `plain` only. Its named captures are parsed fields. */
   readonly regex?: string;
   /** Records of several lines; absent where each line is one. */
   readonly multiline?: Multiline;
+}
+
+export interface FileInput extends LineFormat {
+  /** Absolute path of the folder. */
+  readonly directory: string;
+  /** RE2 expression that the whole file name must match; its named captures are parsed fields. */
+  readonly namePattern: string;
+}
+
+/** Files that lie there already: answered from where they lie (`in-place`), or stored once (`import`). */
+export interface ArchiveInput {
+  /** Absolute path of the folder that relative globs start from. */
+  readonly folder: string;
+  readonly globs: readonly ArchiveGlob[];
+  readonly mode: 'in-place' | 'import';
+  /** How lines read, where `file` does not say it. */
+  readonly lines?: LineFormat;
+  /** The field that places records, as it is written; absent for the first of type time. */
+  readonly time?: string;
+  /** What becomes of the rows of a file that has changed: queries that need them fail, or those of the new file take their place. */
+  readonly changed: 'fail' | 'replace';
+  /** The same of a file that is not there any more. */
+  readonly missing: 'fail' | 'retire';
+  /** The agent's fields are those of the files. */
+  readonly infersFields: boolean;
+  /** Where the section stands in the agent's file, for problems that its files show. */
+  readonly place: { readonly line: number; readonly column: number };
+}
+
+/** Files by their paths, and what they are. */
+export interface ArchiveGlob {
+  /** As it is written. */
+  readonly glob: string;
+  readonly format: ForeignFormat | 'lines';
 }
 
 /** How lines make records: one begins with each line that `start` finds. */
@@ -91,6 +129,11 @@ export interface SystemInput {
   readonly disk?: { readonly path: string };
   /** Name of a network interface, or `default`. */
   readonly net?: { readonly interface: string };
+}
+
+/** How the lines of an agent read; undefined for one that has none. */
+export function lineFormatOf({ file, archive }: AgentDefinition): LineFormat | undefined {
+  return file ?? archive?.lines;
 }
 
 /** Whether the times of an agent need to be told when its lines were written. */

@@ -13,7 +13,7 @@ import { rejectedLongLine, type RejectedPlaces } from './rejected-lines.js';
 import { frameBytesDefault, framerBufferBytes, LineFramer, type Frame } from '../lines/line-framing.js';
 import { compilePattern } from '../patterns/line-pattern.js';
 import { recordEndsOf } from '../lines/record-ends.js';
-import type { AgentDefinition } from '../definition/definition.js';
+import { lineFormatOf, type AgentDefinition } from '../definition/definition.js';
 import type { PositionedSource } from '../sources/source-identity.js';
 import { stopFlagOf, type SignalFlag } from '../decode/stop-flag.js';
 import type { Written } from '../times/written.js';
@@ -93,7 +93,7 @@ export class FileLines {
       content,
       content.offset,
       false,
-      recordEndsOf(decode.definition.file),
+      recordEndsOf(lineFormatOf(decode.definition)),
       frameBytes,
       this.buffers.take,
     );

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { assert, repairUtf8 } from '../../engine/index.js';
-import type { FileInput, Multiline } from '../definition/definition.js';
+import type { LineFormat, Multiline } from '../definition/definition.js';
 import { LinePattern, startBytesMax, startInstructionsMax } from '../patterns/line-pattern.js';
 
 const lineFeed = 0x0a;
@@ -116,9 +116,9 @@ function firstBytesEnd(bytes: Uint8Array, start: number, end: number): number {
   return at;
 }
 
-/** How the lines of an agent's files make records. */
-export function recordEndsOf(file: FileInput | undefined): RecordEnds {
-  return file?.multiline === undefined ? singleLines : new MultilineRecords(file.multiline);
+/** How an agent's lines make records. */
+export function recordEndsOf(lines: LineFormat | undefined): RecordEnds {
+  return lines?.multiline === undefined ? singleLines : new MultilineRecords(lines.multiline);
 }
 
 /** A text in bytes[start, end). */

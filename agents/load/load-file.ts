@@ -13,7 +13,7 @@ import {
 import { sha256 } from '../sources/content-hash.js';
 import { decodeSettings } from '../frames/decode-task.js';
 import type { AgentDefinition } from '../definition/definition.js';
-import { fileCaptures } from '../patterns/file-captures.js';
+import { pathCaptures } from '../decode/path-captures.js';
 import { FileLines, type FileFrame, type FrameConsumer } from '../frames/file-lines.js';
 import { fileWritten } from './file-years.js';
 import type { DecodedBatch } from '../frames/lent-decoding.js';
@@ -189,9 +189,7 @@ class FileReading implements FrameConsumer {
   async readLines(): Promise<void> {
     const { source, job } = this;
     const { definition, timezone, workers, signal } = this.settings;
-    const captures = definition.file
-      ? fileCaptures(definition.file.namePattern, job.namedAs ?? job.path)
-      : new Map<string, string>();
+    const captures = pathCaptures(definition, job.namedAs ?? job.path);
     const decode = decodeSettings(definition, timezone);
     const options = { captures, workers, signal };
     const onRead = (fileBytesRead: number): void => this.progress('checking', fileBytesRead);
@@ -250,7 +248,9 @@ class FileReading implements FrameConsumer {
     return {
       ...identity,
       tailHash: sha256(source.content.tail()),
-      ...(reader.compression === 'none' ? { inode: reader.inode } : { packedInode: reader.inode }),
+      ...(reader.compression === 'none'
+        ? { inode: reader.inode }
+        : { packedInode: reader.inode, packedBytes: reader.fileBytes }),
       offset: source.content.offset,
       endsInLine,
       continues: known === null || others ? undefined : checkpointKey(known),
@@ -263,7 +263,8 @@ class FileReading implements FrameConsumer {
 
   /** Where the file was read from and to: with it the same lines can be read again, and recognised as the same. */
   private part(checkpoint: Checkpoint): LoadedPart {
-    const { continues: _, tailHash: _tail, inode: _inode, packedInode: _packed, ...until } = checkpoint;
+    const { continues: _, tailHash: _tail, inode: _inode, ...rest } = checkpoint;
+    const { packedInode: _packedInode, packedBytes: _packedBytes, ...until } = rest;
     const { known, reader } = this.source;
     return { from: withoutContinues(known), until, writtenMs: Math.floor(reader.modifiedMs) };
   }

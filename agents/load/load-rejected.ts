@@ -11,7 +11,7 @@ import { decodeSettings, type DecodeSettings } from '../frames/decode-task.js';
 import { decodeLines } from '../frames/lent-decoding.js';
 import { rangesLeft, type DecodedRange, type LineRange } from '../frames/line-range.js';
 import { isPartOfLine } from '../frames/rejected-lines.js';
-import { fileCaptures } from '../patterns/file-captures.js';
+import { pathCaptures } from '../decode/path-captures.js';
 import { abandon, cancellationOf, type ReadSettings } from './load-file.js';
 import { LoadJournal, type JournalItem } from './load-journal.js';
 import type { LoadEvent, LoadSummary } from './load-report.js';
@@ -144,9 +144,8 @@ class RejectedReading {
   private sourceOf(file: string): Source {
     const known = this.sources.get(file);
     if (known !== undefined) return known;
-    const pattern = this.options.definition.file?.namePattern;
     const captures =
-      pattern === undefined || file === streamName ? new Map<string, string>() : fileCaptures(pattern, file);
+      file === streamName ? new Map<string, string>() : pathCaptures(this.options.definition, file);
     const source = { number: this.sources.size, captures };
     this.sources.set(file, source);
     return source;

@@ -14,6 +14,7 @@ import {
 import { StreamSource, type ByteSource } from '../sources/byte-source.js';
 import { decodeRange } from '../frames/line-range.js';
 import { rejectedLongLine, toRejectedLines, type RejectedPlaces } from '../frames/rejected-lines.js';
+import { lineFormatOf } from '../definition/definition.js';
 import { LineFramer, type Frame } from '../lines/line-framing.js';
 import { noRecordError } from './no-record-error.js';
 import type { ReadSettings } from './load-file.js';
@@ -146,7 +147,7 @@ class StreamLoad {
     source: ByteSource,
   ) {
     const { definition, timezone, now } = options;
-    this.framer = new LineFramer(source, 0, true, recordEndsOf(definition.file));
+    this.framer = new LineFramer(source, 0, true, recordEndsOf(lineFormatOf(definition)));
     this.builder = new BatchBuilder(definition.schema);
     const origin = { captures: noCaptures, written: { byMs: now() } };
     this.decoder = createRecordDecoder(definition, { ...origin, timezone, turnMs });

@@ -1,6 +1,6 @@
 import type { Checkpoint, LoadedPart } from '../../engine/index.js';
 import { sha256 } from './content-hash.js';
-import { ContentReader } from './content-reader.js';
+import { ContentReader, tailBytesMax } from './content-reader.js';
 import { SourceError } from './source-error.js';
 import { SourceReader } from './source-reader.js';
 
@@ -70,6 +70,27 @@ export async function openAtKnownEnd(
   } catch (error) {
     await first.reader.close();
     throw error;
+  }
+}
+
+/**
+ * Whether all of a file is stored that was read under this path, as far as its beginning, its length and, where it is not compressed, its end
+ * tell: nothing between is read. Throws `SourceError`.
+ */
+export async function isStoredAsItLies(path: string, checkpoints: readonly Checkpoint[]): Promise<boolean> {
+  const ofPath = checkpoints.filter((checkpoint) => checkpoint.path === path);
+  if (ofPath.length === 0) return false;
+  const { reader, head } = await openFromStart(path);
+  try {
+    const candidates = candidatesOf(ofPath, head);
+    if (reader.compression !== 'none')
+      return candidates.some(({ packedBytes }) => packedBytes === reader.fileBytes);
+    const whole = candidates.filter(({ offset }) => offset === reader.fileBytes);
+    if (whole.length === 0) return false;
+    const tailHash = sha256(await reader.fileEnd(tailBytesMax));
+    return whole.some((checkpoint) => checkpoint.tailHash === tailHash);
+  } finally {
+    await reader.close();
   }
 }
 

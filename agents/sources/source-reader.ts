@@ -139,6 +139,13 @@ export class SourceReader {
     }
   }
 
+  /** The last bytes of the file as it was opened, at most so many. */
+  async fileEnd(bytesMax: number): Promise<Uint8Array> {
+    const bytes = new Uint8Array(Math.min(bytesMax, this.fileBytes));
+    const { bytesRead } = await this.handle.read(bytes, 0, bytes.length, this.fileBytes - bytes.length);
+    return bytes.subarray(0, bytesRead);
+  }
+
   /** Whether the file is longer now than when it was opened: somebody writes to it. */
   async hasGrown(): Promise<boolean> {
     return (await this.stats()).size > this.opened.size;

@@ -9,7 +9,7 @@ import type { AgentDefinition } from '../../agents/definition/definition.js';
 import type { Archive } from '../../engine/index.js';
 import { agentOfFile } from './options/agent-choice.js';
 import { retentionOf } from './options/retention.js';
-import type { ServedAgent } from './served-agents.js';
+import { requirePossible, type ServedAgent } from './served-agents.js';
 
 export interface ChangedAgentsOptions {
   readonly archive: Archive;
@@ -101,6 +101,7 @@ export class ChangedAgents {
     const { name, schema, notes } = definition;
     await collection?.remove(name);
     try {
+      requirePossible(definition);
       const store = await archive.redefine(name, schema, retentionOf(definition));
       const taken = { definition, store };
       served.set(name, taken);

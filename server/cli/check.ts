@@ -1,7 +1,12 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { formatProblem } from '../../agents/definition/config-error.js';
-import type { AgentDefinition, FieldDefinition, FileInput } from '../../agents/definition/definition.js';
+import type {
+  AgentDefinition,
+  ArchiveInput,
+  FieldDefinition,
+  LineFormat,
+} from '../../agents/definition/definition.js';
 import { isLogstrataError, type LogstrataError, type RetentionOutlook } from '../../engine/index.js';
 import { chooseAgent, noAgents, readAgentsFolder } from './options/agent-choice.js';
 import { exitDone, exitFailed, UsageError } from './output/failure.js';
@@ -43,16 +48,24 @@ function describeIndex(field: FieldDefinition): string {
   return field.index === undefined ? 'by the data' : field.index ? 'yes' : 'no';
 }
 
-function describeLines({ format, directory, namePattern, multiline }: FileInput): string[] {
-  const from = `  reads ${format} lines of ${directory}, files ${namePattern}`;
+function describeLines({ format, multiline }: LineFormat, where: string): string[] {
+  const from = `  reads ${format} lines of ${where}`;
   return multiline === undefined
     ? [from]
     : [from, `  a record begins with each line that ${multiline.start} finds`];
 }
 
-function describeInput({ file, system }: AgentDefinition): string[] {
-  if (file !== undefined) return describeLines(file);
-  if (system === undefined) return [];
+function describeArchive({ globs, mode, lines }: ArchiveInput): string[] {
+  const paths = globs.map(({ glob }) => glob).join(', ');
+  if (lines !== undefined) return describeLines(lines, `${paths}, which are stored once`);
+  return mode === 'import' ? [`  stores the files ${paths} once`] : [`  answers from ${paths}`];
+}
+
+function describeInput({ file, archive, system }: AgentDefinition): string[] {
+  const followed =
+    file === undefined ? [] : describeLines(file, `${file.directory}, files ${file.namePattern}`);
+  const archived = archive === undefined ? [] : describeArchive(archive);
+  if (system === undefined) return [...followed, ...archived];
   const { intervalMs, disk, net } = system;
   const parts = [
     'this machine',

@@ -1,6 +1,7 @@
 import { Collection } from '../../agents/collect/collection.js';
 import type { CollectLog } from '../../agents/collect/logs/collect-log.js';
 import type { CollectStatus } from '../../agents/collect/logs/collect-counts.js';
+import type { ImportStatus } from '../../agents/archive/import-status.js';
 import { realLogFiles } from '../../agents/collect/logs/log-files.js';
 import { type Archive, WorkerPool, workersDefault } from '../../engine/index.js';
 import type { ServedAgent } from './served-agents.js';
@@ -9,6 +10,7 @@ import type { Settings } from './options/settings.js';
 /** What a server answers other processes that ask how it is. */
 export interface ServerStatus {
   readonly collecting?: Readonly<Record<string, CollectStatus>>;
+  readonly importing?: Readonly<Record<string, ImportStatus>>;
 }
 
 /** One thread decodes lines faster than a disk delivers them. The second one is for other agents meanwhile. */
@@ -41,7 +43,10 @@ export async function whileCollecting<T>(
     flushMs,
     tailTimeoutMs,
   });
-  archive.provideStatus((): ServerStatus => ({ collecting: collection.status() }));
+  archive.provideStatus((): ServerStatus => ({
+    collecting: collection.status(),
+    importing: collection.importing(),
+  }));
   for (const agent of served.values()) await collection.add(agent);
   try {
     return await run(() => {

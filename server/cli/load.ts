@@ -3,14 +3,13 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { AgentDefinition } from '../../agents/definition/definition.js';
 import type { LoadFilesOptions } from '../../agents/load/load.js';
-import { expandFiles } from '../../agents/load/load-paths.js';
 import type { LoadEvent, LoadSummary } from '../../agents/load/load-report.js';
 import {
   type AgentStore,
   type Archive,
   type Codec,
   isLogstrataError,
-  type LogstrataError,
+  LogstrataError,
 } from '../../engine/index.js';
 import { chooseAgent } from './options/agent-choice.js';
 import { codecOption } from './options/codec-option.js';
@@ -19,6 +18,7 @@ import { formatBytes, formatCounted, formatRate, formatSpan } from './output/fig
 import { describeLosses, describeSummary, LoadDisplay } from './output/load-display.js';
 import { withWorkers } from './options/opened-archive.js';
 import { retentionOf } from './options/retention.js';
+import { requirePossible } from './served-agents.js';
 import { withProgress } from './output/progress.js';
 import { readSettings } from './options/settings.js';
 import type { GlobalFlags, Settings } from './options/settings.js';
@@ -42,6 +42,7 @@ Examples:
   $ logstrata load nginx '/var/log/nginx/access*'       plain, .gz and .zst alike
   $ journalctl -f -o cat | logstrata load app -         standard input, stored every 10 s or 64 Ki records
   $ logstrata load app --rejected                       lines that became no record, once the pattern is mended
+  $ logstrata load shop                                 the files of the agent's archive
 
 Each file is stored as a whole or not at all. A file that is known by its content is skipped, one that has grown goes on
 where it ended, also after it was renamed or compressed. A server on the same data may keep running.
@@ -91,6 +92,7 @@ async function loadShown(
   flags: LoadFlags,
   signal: AbortSignal,
 ): Promise<number> {
+  requirePossible(definition);
   return withWorkers(settings, 'write', 'load', flags.workers, async (archive, workers) => {
     const store = await archive.agent(definition.name, definition.schema, retentionOf(definition));
     const display = new LoadDisplay();
@@ -170,11 +172,6 @@ async function loadStandardInput(
 /** Throws a `UsageError` for arguments and flags that exclude each other. */
 function checkUsage(paths: readonly string[], flags: LoadFlags): void {
   const isStream = paths.includes('-');
-  if (paths.length === 0 && flags.rejected !== true)
-    throw new UsageError(
-      'no file is named: give files or patterns, - for standard input, or --rejected',
-      'The agent comes first: logstrata load AGENT FILE…',
-    );
   if (!isStream && flags.rejected !== true) return;
   const given = [
     paths.length > (isStream ? 1 : 0) || (isStream && flags.rejected === true) ? 'files' : undefined,
@@ -186,6 +183,35 @@ function checkUsage(paths: readonly string[], flags: LoadFlags): void {
   if (wrong === undefined) return;
   const what = flags.rejected === true ? '--rejected' : 'standard input (-)';
   throw new UsageError(`${what} does not go together with ${wrong}`);
+}
+
+/** The files that are named, or those of the agent's archive where none is. */
+async function filesToLoad(
+  paths: readonly string[],
+  { name, archive }: AgentDefinition,
+  { dataFolder }: Settings,
+): Promise<readonly string[]> {
+  if (paths.length > 0) {
+    const { expandFiles } = await import('../../agents/load/load-paths.js');
+    return expandFiles(paths, undefined, (path) =>
+      tell(
+        `warning  ${path} is passed over: its name is not UTF-8; rename it, or: cat … | logstrata load ${name} -`,
+      ),
+    );
+  }
+  if (archive?.mode !== 'import')
+    throw new UsageError(
+      'no file is named: give files or patterns, - for standard input, or --rejected',
+      'The agent comes first: logstrata load AGENT FILE…',
+    );
+  const { findFiles } = await import('../../agents/archive/found-files.js');
+  const { files, problems } = await findFiles(archive, dataFolder);
+  for (const { message } of problems) tell(`warning  ${message}`);
+  if (files.length === 0) {
+    const globs = archive.globs.map(({ glob }) => glob).join(', ');
+    throw new LogstrataError('not_found', `archive.path (${globs}) names no file`);
+  }
+  return files.map(({ path }) => path);
 }
 
 /** The agent of a name. Where a file has been named in its place, says so. */
@@ -214,11 +240,7 @@ async function load(
   if (flags.rejected === true) return loadShown(definition, 'rejected', settings, flags, signal);
   if (paths.includes('-')) return loadStandardInput(definition, settings, flags, signal);
   // Before the archive is opened: a name that is wrong must not make a data folder.
-  const files = await expandFiles(paths, undefined, (path) =>
-    tell(
-      `warning  ${path} is passed over: its name is not UTF-8; rename it, or: cat … | logstrata load ${agent} -`,
-    ),
-  );
+  const files = await filesToLoad(paths, definition, settings);
   if (signal.aborted) return exitFailed;
   return loadShown(definition, files, settings, flags, signal);
 }
@@ -230,7 +252,7 @@ export function addLoadCommand(program: Command): void {
     .summary('store log files, or standard input')
     .description('Stores log files: plain, gzip or zstd, recognised by their content. "-" is standard input.')
     .argument('<agent>', 'name of the agent')
-    .argument('[files...]', 'files or patterns, or -')
+    .argument('[files...]', "files or patterns, or - (default: those of the agent's archive)")
     .option('--rejected', 'load the lines that became no record before')
     .option('--again', 'store files that are known once more')
     .option('--merge', 'sort all files together and store them as one, or not at all')

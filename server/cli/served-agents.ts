@@ -1,4 +1,10 @@
-import { type AgentStore, type Archive, DamageError, type StoreStats } from '../../engine/index.js';
+import {
+  type AgentStore,
+  type Archive,
+  DamageError,
+  LogstrataError,
+  type StoreStats,
+} from '../../engine/index.js';
 import type { AgentDefinition } from '../../agents/definition/definition.js';
 import { formatCounted, formatTime } from './output/figures.js';
 import { describeRetention, retentionOf } from './options/retention.js';
@@ -16,10 +22,18 @@ export async function openAgents(
 ): Promise<Map<string, ServedAgent>> {
   const served = new Map<string, ServedAgent>();
   for (const definition of definitions) {
+    requirePossible(definition);
     const store = await archive.agent(definition.name, definition.schema, retentionOf(definition));
     served.set(definition.name, { definition, store });
   }
   return served;
+}
+
+/** Throws `unsupported` for an agent whose files are to be answered from where they lie. */
+export function requirePossible({ name, path, archive }: AgentDefinition): void {
+  if (archive?.mode !== 'in-place') return;
+  const message = `${path}: the agent "${name}" has files in place (archive), which is not possible yet`;
+  throw new LogstrataError('unsupported', message, { path });
 }
 
 /** The records of an agent, or that they are damaged: then this agent is not served, and the others are. */

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
+import type { ImportStatus } from '../../agents/archive/import-status.js';
 import type { CollectStatus } from '../../agents/collect/logs/collect-counts.js';
 import type { ServerStatus } from './collecting.js';
 import { exitDone } from './output/failure.js';
-import { formatBytes, formatCount, formatCounted, formatTime } from './output/figures.js';
+import { formatBytes, formatCount, formatCounted, formatSpan, formatTime } from './output/figures.js';
 import { noRecordsYet } from './options/each-agent.js';
 import { storesOf, withArchive } from './options/opened-archive.js';
 import { describePolicyInForce } from './options/retention.js';
@@ -19,6 +20,7 @@ interface StatsFlags extends GlobalFlags {
 /** With what the server of the folder says, where one runs. */
 interface AgentStats extends StoreStats {
   readonly collecting?: CollectStatus;
+  readonly importing?: ImportStatus;
   readonly retention: RetentionOutlook;
 }
 
@@ -74,6 +76,25 @@ function collectingDetails({ collecting }: AgentStats): [string, string][] {
   ];
 }
 
+function importingDetails({ importing }: AgentStats): [string, string][] {
+  if (importing === undefined) return [];
+  const { files, bytes, filesLeft, bytesLeft, filesWaiting, records, rejected, path, msLeft } = importing;
+  const { paused, problems, problemsListed } = importing;
+  const time = msLeft === null || filesLeft === 0 ? '' : `, about ${formatSpan(msLeft)}`;
+  return [
+    ['archive', `${formatCounted(files, 'file')}, ${formatBytes(bytes)}`],
+    ...(paused === null ? [] : [['  paused', paused] as [string, string]]),
+    ['  to be stored', `${formatCounted(filesLeft, 'file')}, ${formatBytes(bytesLeft)}${time}`],
+    ...(path === null ? [] : [['  under way', path] as [string, string]]),
+    ['  still written to', formatCounted(filesWaiting, 'file')],
+    ['  since start', `${formatCounted(records, 'record')}, ${formatCount(rejected)} rejected`],
+    ...problemsListed.map(({ message }): [string, string] => ['  problem', message]),
+    ...(problems === problemsListed.length
+      ? []
+      : [['  more problems', formatCount(problems - problemsListed.length)] as [string, string]]),
+  ];
+}
+
 function details(store: AgentStats): string[] {
   const fields = store.schema.fields.map((field) => `${field.name} ${field.type}`);
   return [
@@ -106,6 +127,7 @@ function details(store: AgentStats): string[] {
       ['source files known', formatCount(store.sources)],
       ['manifest', formatCount(store.manifest)],
       ...collectingDetails(store),
+      ...importingDetails(store),
       ...fields.map((field, i): [string, string] => [i === 0 ? 'fields' : '', field]),
     ]),
   ];
@@ -124,11 +146,13 @@ async function stats(agent: string | undefined, flags: StatsFlags): Promise<numb
     const found: AgentStats[] = [];
     for (const store of await storesOf(archive, agent)) {
       const collecting = status?.collecting?.[store.name];
+      const importing = status?.importing?.[store.name];
       const retention = await archive.retentionOutlook(store.name);
       found.push({
         ...(await store.stats()),
         retention,
         ...(collecting === undefined ? {} : { collecting }),
+        ...(importing === undefined ? {} : { importing }),
       });
     }
     if (flags.json === true) await printJson(agent === undefined ? found : found[0]);

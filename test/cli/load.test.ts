@@ -127,7 +127,9 @@ describe('logstrata load', () => {
     writeFileSync(join(folder, 'access.log'), 'x\n');
     const alone = await run(folder, ['load', 'access.log']);
     expect(alone).toMatchObject({ code: 2, stdout: '' });
-    expect(alone.stderr).toContain('The agent comes first: logstrata load AGENT FILE');
+    expect(alone.stderr).toContain(
+      'access.log is a file. The agent comes first: logstrata load AGENT access.log',
+    );
     const { code, stderr } = await run(folder, ['load', './access.log', 'access.log']);
     expect(code).toBe(2);
     expect(stderr).toMatch(/no agent ".\/access.log".*Agents in agents: app, nginx/);

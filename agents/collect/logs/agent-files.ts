@@ -1,3 +1,4 @@
+import { inLanes } from '../../sources/lanes.js';
 import { isWithin, ownFilesReason, realPlace } from '../../sources/own-files.js';
 import { SourceError, systemCode } from '../../sources/source-error.js';
 import { FollowedFile } from './followed-file.js';
@@ -58,7 +59,7 @@ export class AgentFiles {
     const found = new Map<string, Sighting>();
     const failures: { path: string; error: Error }[] = [];
     const strays: Stray[] = [];
-    await this.inLanes(entries, async (entry) => {
+    await inLanes(entries, lanes, async (entry) => {
       const path = `${this.directory}/${entry.name}`;
       const each = await this.look(entry.name, entry.isLink).catch((error: Error) => {
         failures.push({ path, error });
@@ -155,14 +156,6 @@ export class AgentFiles {
       if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(systemCode(error) ?? '')) return null;
       throw error;
     }
-  }
-
-  private async inLanes<T>(items: readonly T[], run: (item: T) => Promise<void>): Promise<void> {
-    let next = 0;
-    const lane = async (): Promise<void> => {
-      while (next < items.length) await run(items[next++]!);
-    };
-    await Promise.all(Array.from({ length: lanes }, lane));
   }
 }
 

@@ -296,7 +296,7 @@ describe('problems', () => {
     ['fields: [{name: a}]\nretention: { max_bytes: much }\n', ':2:25: max_bytes must be a size such as'],
     [
       'fields: [{name: a}]\ncolour: red\n',
-      ':2:1: unknown key "colour": the file has fields, file, rejected, retention and system',
+      ':2:1: unknown key "colour": the file has archive, fields, file, rejected, retention and system',
     ],
     ['fields: [{name: a}]\nsystem: {}\n', 'an agent has "file" or "system", not both'],
   ])('%j: %s', (text, expected) => {
@@ -421,7 +421,7 @@ describe('problems', () => {
     ['"abc', /:1:\d+: this is not YAML: /],
     [
       '- a\n- b',
-      /:1:1: the file must be a mapping with fields, file, rejected, retention and system, not a list/,
+      /:1:1: the file must be a mapping with archive, fields, file, rejected, retention and system, not a list/,
     ],
     ['a: 1\n---\nb: 2', /:3:1: a second document begins here/],
     ['? [a]\n: b', /:1:3: a key must be a word/],

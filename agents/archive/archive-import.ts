@@ -1,0 +1,189 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { isLogstrataError, type AgentStore, type Checkpoint, type WorkerPool } from '../../engine/index.js';
+import type { CollectLog } from '../collect/logs/collect-log.js';
+import type { WakeUp } from '../collect/logs/wake-up.js';
+import type { AgentDefinition, ArchiveInput } from '../definition/definition.js';
+import { loadFiles } from '../load/load.js';
+import type { FileReport } from '../load/load-report.js';
+import { isStoredAsItLies } from '../sources/source-identity.js';
+import { FileProblems } from './file-problems.js';
+import { findFiles, type FoundFile } from './found-files.js';
+import { ImportTally, type ImportStatus } from './import-status.js';
+
+export interface ImportOptions {
+  readonly definition: AgentDefinition;
+  readonly archive: ArchiveInput;
+  readonly store: AgentStore;
+  /** Our own, whose files are none of the archive. */
+  readonly dataFolder: string | undefined;
+  readonly workers: WorkerPool;
+  readonly log: CollectLog;
+  readonly now: () => number;
+  readonly timezone: string;
+}
+
+/** How often the folders are looked through for files that have come. */
+export const lookMs = 10_000;
+
+/** Looking takes at most this part of the time, so that very many files are looked for less often. */
+const lookFraction = 0.1;
+
+/** A file that was changed so recently is still being written, for all that we know. */
+export const quietMs = 60_000;
+
+/** After a failure of the storage, and for a file that could not be read, it is tried again after this time. */
+const retryMs = 60_000;
+
+/** Between two files it rests for this part of the time that the last one took, at most so long: queries need the disk and the threads too. */
+const restFraction = 0.25;
+const restMsMax = 1000;
+
+/** A file as it was when it was looked at: once it is dealt with, it is left alone until it changes. */
+interface Attempt {
+  readonly bytes: number;
+  readonly mtimeMs: number;
+  /** When it is tried again although it has not changed. */
+  readonly againMs: number;
+}
+
+/**
+ * Stores the text files of an archive, the newest first, while the server answers: each as one unit, known by its content. Files that come later
+ * are taken as well. A file that fails is told once, and the others go on.
+ */
+export class ArchiveImport {
+  private readonly attempts = new Map<string, Attempt>();
+  private readonly problems: FileProblems;
+  private readonly tally: ImportTally;
+
+  constructor(private readonly options: ImportOptions) {
+    this.problems = new FileProblems(options.definition.name, options.log);
+    this.tally = new ImportTally(options.definition.name, options.log);
+  }
+
+  /** How far it is. */
+  status(): ImportStatus {
+    return this.tally.status(this.problems);
+  }
+
+  /** Imports until it is told to stop: the signal, and a call of the wake-up so that it is looked at. */
+  async run(signal: AbortSignal, wakeUp: WakeUp): Promise<void> {
+    while (!signal.aborted) {
+      const startedMs = performance.now();
+      let waitMs = lookMs;
+      try {
+        const more = await this.round(signal);
+        this.tally.resume();
+        waitMs = more ? 0 : Math.max(lookMs, (performance.now() - startedMs) / lookFraction);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.tally.pause(error);
+        waitMs = retryMs;
+      }
+      if (waitMs > 0 && !signal.aborted) await wakeUp.sleep(waitMs);
+    }
+  }
+
+  /** Looks for files and stores some of them. Returns whether there are more. */
+  private async round(signal: AbortSignal): Promise<boolean> {
+    const { archive, dataFolder, store, now } = this.options;
+    const startedMs = performance.now();
+    const { files, problems } = await findFiles(archive, dataFolder);
+    this.problems.ofSearch(problems);
+    this.forgetGone(files);
+    const nowMs = now();
+    const left = files.filter((file) => !this.isDone(file, nowMs));
+    const ready = left.filter(({ mtimeMs }) => Math.abs(nowMs - mtimeMs) >= quietMs);
+    this.tally.found(files, ready, left.length - ready.length);
+    const known = byPath(ready.length === 0 ? [] : await store.checkpoints());
+    for (const [i, file] of ready.entries()) {
+      if (signal.aborted) return false;
+      const fileStartedMs = performance.now();
+      await this.take(file, known.get(file.path) ?? [], signal);
+      const nowMs = performance.now();
+      const restMs = Math.min(restMsMax, (nowMs - fileStartedMs) * restFraction);
+      if (restMs >= 1) await delay(restMs, undefined, { signal }).catch(() => {});
+      // The newest come first, also those that come meanwhile.
+      if (nowMs - startedMs >= lookMs && i + 1 < ready.length) return true;
+    }
+    this.tally.ended();
+    return false;
+  }
+
+  private forgetGone(files: readonly FoundFile[]): void {
+    const paths = new Set(files.map(({ path }) => path));
+    for (const path of this.attempts.keys()) {
+      if (paths.has(path)) continue;
+      this.attempts.delete(path);
+      this.problems.clear(path);
+    }
+  }
+
+  private isDone({ path, bytes, mtimeMs }: FoundFile, nowMs: number): boolean {
+    const attempt = this.attempts.get(path);
+    return attempt?.bytes === bytes && attempt.mtimeMs === mtimeMs && nowMs < attempt.againMs;
+  }
+
+  private async take(file: FoundFile, known: readonly Checkpoint[], signal: AbortSignal): Promise<void> {
+    const { definition, store, workers, timezone, now } = this.options;
+    const { path, bytes, mtimeMs } = file;
+    let againMs = Infinity;
+    if (await this.isStored(path, known)) {
+      this.tally.passedOver(file);
+      this.problems.clear(path);
+    } else {
+      const { files, stopped } = await loadFiles({
+        store,
+        definition,
+        timezone,
+        now,
+        signal,
+        workers,
+        files: [path],
+        onEvent: (event) => this.tally.event(event),
+      });
+      if (stopped !== null) throw stopped;
+      const report = files[0]!;
+      this.tally.loaded(file, report);
+      this.tell(report);
+      if (report.outcome === 'failed' && mayMend(report)) againMs = now() + retryMs;
+    }
+    this.attempts.set(path, { bytes, mtimeMs, againMs });
+  }
+
+  /** What can't be looked at is told when it is to be loaded. */
+  private async isStored(path: string, known: readonly Checkpoint[]): Promise<boolean> {
+    try {
+      return await isStoredAsItLies(path, known);
+    } catch (error) {
+      if (!isLogstrataError(error)) throw error;
+      return false;
+    }
+  }
+
+  private tell(report: FileReport): void {
+    const { path, error, rejected, notKept, records } = report;
+    if (error === null) this.problems.clear(path);
+    else this.problems.ofFile(path, error.message);
+    if (rejected === 0) return;
+    const { definition, log } = this.options;
+    log.warn(
+      { agent: definition.name, path, records, rejected, notKept },
+      'lines of a file of the archive became no record',
+    );
+  }
+}
+
+/** Whether a file may be read next time although it stays as it is: somebody may give permission, or has stored it meanwhile. */
+function mayMend({ error }: FileReport): boolean {
+  return error?.code === 'io' || error?.code === 'conflict' || error?.code === 'not_found';
+}
+
+function byPath(checkpoints: readonly Checkpoint[]): ReadonlyMap<string, readonly Checkpoint[]> {
+  const found = new Map<string, Checkpoint[]>();
+  for (const checkpoint of checkpoints) {
+    const others = found.get(checkpoint.path);
+    if (others === undefined) found.set(checkpoint.path, [checkpoint]);
+    else others.push(checkpoint);
+  }
+  return found;
+}

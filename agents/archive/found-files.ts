@@ -1,0 +1,179 @@
+import { readdir, realpath, type Stats } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { relative, resolve } from 'node:path';
+import { LogstrataError, type ForeignFormat } from '../../engine/index.js';
+import type { ArchiveInput } from '../definition/definition.js';
+import { fixedBeginning, folderKeys } from '../patterns/folder-keys.js';
+import { inLanes } from '../sources/lanes.js';
+import { isWithin } from '../sources/own-files.js';
+import { describeSystemError, systemCode } from '../sources/source-error.js';
+
+/** Files of one archive: each takes some hundred bytes, and is looked at every few seconds. */
+export const archiveFilesMax = 1_000_000;
+
+/** Names in the folders that are looked through, whether or not they are of the archive. */
+const entriesMax = 10 * archiveFilesMax;
+
+/** Files that are looked at at the same time: as many as Node has threads for it. */
+const lanes = 4;
+
+/** Node puts it where a name is no UTF-8. Nothing is to be found under the name that it makes so. */
+const replacementCharacter = '\ufffd';
+
+/** A file that a glob of the archive names. */
+export interface FoundFile {
+  /** Absolute; symbolic links are not followed in it. */
+  readonly path: string;
+  readonly format: ForeignFormat | 'lines';
+  readonly bytes: number;
+  readonly mtimeMs: number;
+  /** Keys and values of the folders `key=value` that it lies in. */
+  readonly keys: ReadonlyMap<string, string | null>;
+}
+
+/** What can't be looked at: a file, or a folder with all that may lie in it. */
+export interface PathProblem {
+  readonly path: string;
+  readonly message: string;
+}
+
+export interface FoundFiles {
+  /** The newest first: by the time of their last change, then by name from the end of the alphabet on. */
+  readonly files: readonly FoundFile[];
+  readonly problems: readonly PathProblem[];
+}
+
+/**
+ * Looks for the files of an archive. A file that several names lead to is found once. Names that begin with a point are passed over, unless a
+ * glob begins so, and so is what other programs put aside under names with `_`, beside files of Parquet and Arrow. What can't be looked at is
+ * among the problems. Throws `limit` for more files than are possible.
+ *
+ * @param dataFolder of our own, whose files are none of the archive
+ */
+export async function findFiles(archive: ArchiveInput, dataFolder: string | undefined): Promise<FoundFiles> {
+  const search = new FileSearch(archive, dataFolder);
+  for (const { glob, format } of archive.globs) await search.look(glob, format);
+  return search.finish();
+}
+
+class FileSearch {
+  private readonly byInode = new Map<string, FoundFile>();
+  private readonly problems = new Map<string, string>();
+  private readonly folders: readonly string[];
+  private readonly ownFolder: string | undefined;
+  private entries = 0;
+
+  constructor(
+    private readonly archive: ArchiveInput,
+    dataFolder: string | undefined,
+  ) {
+    this.ownFolder = dataFolder === undefined ? undefined : resolve(dataFolder);
+    this.folders = archive.globs.map(({ glob }) => resolve(archive.folder, fixedBeginning(glob)));
+  }
+
+  async look(pattern: string, format: FoundFile['format']): Promise<void> {
+    // It takes longer to load than most commands take.
+    const { glob } = await import('tinyglobby');
+    const fixed = fixedBeginning(pattern);
+    const beginning = resolve(this.archive.folder, fixed);
+    const paths = await glob(pattern.slice(fixed.length).replace(/^\/+/, ''), {
+      cwd: beginning,
+      absolute: true,
+      onlyFiles: true,
+      expandDirectories: false,
+      extglob: false,
+      fs: { readdir: this.readFolder as typeof readdir, realpath: this.followLink as typeof realpath },
+    });
+    const others = paths.filter((path) => {
+      if (this.ownFolder !== undefined && isWithin(path, this.ownFolder)) return false;
+      return format === 'lines' || !isPutAside(relative(beginning, path));
+    });
+    if (this.entries > entriesMax) throw tooMany(`${entriesMax} files and folders`, this.archive);
+    await inLanes(others, lanes, (path) => this.add(path, format));
+  }
+
+  finish(): FoundFiles {
+    const files = [...this.byInode.values()].sort(
+      (a, b) => b.mtimeMs - a.mtimeMs || compareNames(b.path, a.path),
+    );
+    return { files, problems: [...this.problems].map(([path, message]) => ({ path, message })) };
+  }
+
+  private async add(path: string, format: FoundFile['format']): Promise<void> {
+    let status: Stats;
+    try {
+      status = await stat(path);
+    } catch (error) {
+      if (systemCode(error) !== 'ENOENT') this.problems.set(path, describeSystemError(error, path).message);
+      else if (path.includes(replacementCharacter))
+        this.problems.set(path, `${path} can't be read: its name is not UTF-8; rename it`);
+      // Else it went while we looked.
+      return;
+    }
+    if (!status.isFile()) {
+      this.problems.set(path, `${path} is passed over: it is a named pipe or a device, and no file`);
+      return;
+    }
+    const { dev, ino, size, mtimeMs } = status;
+    const inode = `${dev}:${ino}`;
+    const other = this.byInode.get(inode);
+    if (other !== undefined && !comesFirst(path, other.path)) return;
+    if (this.byInode.size >= archiveFilesMax) throw tooMany(`${archiveFilesMax} files`, this.archive);
+    this.byInode.set(inode, { path, format, bytes: size, mtimeMs, keys: folderKeys(path, this.folders) });
+  }
+
+  /** Reads a folder for the search, which passes over those that can't be read without a word. */
+  private readonly readFolder = (
+    path: string,
+    options: { withFileTypes: true },
+    done: (error: Error | null, entries: unknown[]) => void,
+  ): void => {
+    readdir(path, options, (error, entries) => {
+      if (error !== null) this.problems.set(withoutSlash(path), whyUnread(error, withoutSlash(path)));
+      this.entries += error === null ? entries.length : 0;
+      done(error, error !== null || this.entries > entriesMax ? [] : entries);
+    });
+  };
+
+  /** What a symbolic link leads to. */
+  private readonly followLink = (path: string, done: (error: Error | null, place: string) => void): void => {
+    realpath(path, (error, place) => {
+      if (error !== null) this.problems.set(path, `${path} is a symbolic link that leads nowhere`);
+      done(error, place);
+    });
+  };
+}
+
+/** Whether a path below the archive's folder is one that Spark, Hive and others give to what is not finished, or is about other files. */
+function isPutAside(path: string): boolean {
+  return path.split('/').some((part) => part.startsWith('_') && !part.includes('='));
+}
+
+function withoutSlash(path: string): string {
+  return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
+}
+
+function whyUnread(error: Error, path: string): string {
+  if (systemCode(error) === 'ENOENT') return `the folder ${path} is not there`;
+  return describeSystemError(error, path).message;
+}
+
+/** Of several names of a file the shortest counts, then the first of the alphabet. */
+function comesFirst(path: string, other: string): boolean {
+  return path.length === other.length ? path < other : path.length < other.length;
+}
+
+/** Names in the order of people: `log.2` before `log.10`. */
+function compareNames(a: string, b: string): number {
+  return collator.compare(a, b);
+}
+
+const collator = new Intl.Collator('en', { numeric: true });
+
+function tooMany(what: string, { globs }: ArchiveInput): LogstrataError {
+  const paths = globs.map(({ glob }) => glob).join(', ');
+  return new LogstrataError(
+    'limit',
+    `archive.path (${paths}) names more than ${what}, which is the most that is possible`,
+  );
+}

@@ -1,0 +1,190 @@
+import { dirname, resolve } from 'node:path';
+import { isWithin, ownFilesReason, realPlace } from '../sources/own-files.js';
+import { fixedBeginning, keysOfGlob } from '../patterns/folder-keys.js';
+import { readLineFormat } from './agent-input.js';
+import type { ArchiveGlob, ArchiveInput, FileInput } from './definition.js';
+import type { Place } from './yaml.js';
+import { joinNames, type YamlSection } from './yaml-section.js';
+
+const archiveKeys = ['path', 'format', 'mode', 'time', 'changed', 'missing', 'regex', 'multiline'];
+
+const lineFormats = ['plain', 'json', 'logfmt'] as const;
+const archiveFormats = ['parquet', 'arrow', ...lineFormats] as const;
+
+type ArchiveFormat = (typeof archiveFormats)[number];
+
+/** What names of files end with whose format is known by that. Lines of text have any name. */
+const endings: ReadonlyMap<string, ArchiveGlob['format']> = new Map([
+  ['parquet', 'parquet'],
+  ['arrow', 'arrow'],
+  ['arrows', 'arrow'],
+  ['feather', 'arrow'],
+  ['ipc', 'arrow'],
+]);
+
+export interface ReadArchiveInput {
+  readonly input: ArchiveInput;
+  /** The parsed fields that can be had of lines and folders; undefined where that is not known. */
+  readonly sources: readonly string[] | undefined;
+  /** Where `time` stands. */
+  readonly timePlace: Place;
+}
+
+/**
+ * The `archive` section: files that lie there already. `file` is how the agent's lines read where it follows logs as well, and `fileSources`
+ * what those supply. Gives undefined where there is none, or something is wrong with it that is on the list of problems then.
+ */
+export function readArchiveInput(
+  root: YamlSection,
+  agentPath: string,
+  dataFolder: string | undefined,
+  file:
+    { readonly input: FileInput | undefined; readonly sources: readonly string[] | undefined } | undefined,
+): ReadArchiveInput | undefined {
+  const section = root.section('archive', archiveKeys);
+  if (section === undefined) return undefined;
+  const folder = dirname(resolve(agentPath));
+  const paths = readPaths(section, folder, dataFolder);
+  const format = section.text('format') === undefined ? 'by ending' : section.oneOf('format', archiveFormats);
+  const globs = format === undefined ? [] : readFormats(section, paths, format, file !== undefined);
+  const isText = globs.some((glob) => glob.format === 'lines');
+  if (isText && globs.some((glob) => glob.format !== 'lines')) {
+    section.problem(
+      section.placeOf('path'),
+      'path has files of Parquet or Arrow and others: make two agents of it',
+    );
+  }
+  const hasFormat = format !== undefined && format !== 'by ending';
+  const lines = isText && hasFormat ? readLines(section, format, file?.input) : undefined;
+  if (globs.length > 0) checkMode(section, globs);
+  if (globs.length > 0 && !isText) refuseLineKeys(section);
+  const changed = section.oneOf('changed', ['fail', 'replace']) ?? 'fail';
+  const missing = section.oneOf('missing', ['fail', 'retire']) ?? 'fail';
+  const unused = ['changed', 'missing'].find((key) => isText && section.has(key));
+  if (unused !== undefined) {
+    section.problem(
+      section.placeOf(unused),
+      `${unused} is for files in place; lines of text are stored, and stay as they were`,
+    );
+  }
+  const time = section.text('time');
+  const { line, column } = section.place;
+  const input: ArchiveInput = {
+    folder,
+    globs,
+    mode: isText ? 'import' : 'in-place',
+    ...(lines?.format === undefined ? {} : { lines: lines.format }),
+    ...(time === undefined ? {} : { time }),
+    changed,
+    missing,
+    infersFields: !isText && file === undefined && !root.has('fields'),
+    place: { line, column },
+  };
+  const sources = isText ? withKeys(lines?.sources ?? file?.sources, globs) : undefined;
+  return { input, sources, timePlace: section.placeOf('time') };
+}
+
+/** `archive.path`: one glob or a list of them, as they are written. */
+function readPaths(section: YamlSection, folder: string, dataFolder: string | undefined): readonly string[] {
+  const paths = section.texts('path') ?? [];
+  if (!section.has('path'))
+    section.missing(
+      'path',
+      "the files, by a pattern such as '/archive/nginx/**/*.parquet', or a list of patterns",
+    );
+  else if (paths.length === 0)
+    section.problem(section.placeOf('path'), 'path names no file: it is an empty list');
+  for (const path of paths) {
+    const place = section.placeOf('path');
+    if (path === '' || path.endsWith('/')) {
+      const message = `path must end with a pattern for file names, such as '*.parquet': ${JSON.stringify(path)}`;
+      section.problem(place, message);
+    } else if (path.startsWith('!')) {
+      section.problem(place, `path can't leave files out: ${JSON.stringify(path)} begins with "!"`);
+    } else if (
+      dataFolder !== undefined &&
+      isWithin(realPlace(resolve(folder, fixedBeginning(path))), realPlace(dataFolder))
+    ) {
+      section.problem(place, `path leads into the data folder ${dataFolder}: ${ownFilesReason}`);
+    }
+  }
+  return paths;
+}
+
+/** What the files of each glob are. */
+function readFormats(
+  section: YamlSection,
+  paths: readonly string[],
+  format: ArchiveFormat | 'by ending',
+  hasLines: boolean,
+): readonly ArchiveGlob[] {
+  return paths.flatMap((glob): ArchiveGlob[] => {
+    if (format === 'parquet' || format === 'arrow') return [{ glob, format }];
+    if (format !== 'by ending') return [{ glob, format: 'lines' }];
+    const ending = endings.get(/\.([a-z]+)$/i.exec(glob)?.[1]?.toLowerCase() ?? '');
+    if (ending !== undefined) return [{ glob, format: ending }];
+    if (hasLines) return [{ glob, format: 'lines' }];
+    section.missing(
+      'format',
+      `${joinNames(archiveFormats, 'or')}; names that end with ${joinNames(
+        [...endings.keys()].map((each) => `.${each}`),
+        'or',
+      )} need none, and ${JSON.stringify(glob)} does not end so`,
+    );
+    return [];
+  });
+}
+
+/** How lines of the archive read: as those that the agent follows, or as the section says. */
+function readLines(
+  section: YamlSection,
+  format: ArchiveFormat,
+  file: FileInput | undefined,
+): Partial<ReturnType<typeof readLineFormat>> {
+  if (file === undefined)
+    return readLineFormat(section, lineFormats.find((known) => known === format) ?? 'plain');
+  if (format !== file.format) {
+    section.problem(
+      section.placeOf('format'),
+      `the lines of the agent are ${file.format} (file.format), and so are those of its archive: leave format out here`,
+    );
+  }
+  const own = ['regex', 'multiline'].find((key) => section.has(key));
+  if (own !== undefined)
+    section.problem(section.placeOf(own), `"file" says how lines read: leave ${own} out here`);
+  return {};
+}
+
+function checkMode(section: YamlSection, globs: readonly ArchiveGlob[]): void {
+  const mode = section.oneOf('mode', ['in-place', 'import']);
+  if (mode === undefined) return;
+  const format = globs[0]!.format;
+  if (mode === 'in-place' && format === 'lines') {
+    section.problem(
+      section.placeOf('mode'),
+      'in-place is for files of Parquet and Arrow. Lines of text are searched once they are stored: mode: import',
+    );
+  }
+  if (mode === 'import' && format !== 'lines') {
+    section.problem(
+      section.placeOf('mode'),
+      `import is not possible for files of ${format}: they are answered from where they lie (mode: in-place)`,
+    );
+  }
+}
+
+function refuseLineKeys(section: YamlSection): void {
+  for (const key of ['regex', 'multiline']) {
+    if (!section.has(key)) continue;
+    section.problem(section.placeOf(key), `${key} is for lines of text, and these files have columns`);
+  }
+}
+
+/** What lines supply, and the folders `key=value` that a glob names; a `**` may lead through others. */
+function withKeys(
+  sources: readonly string[] | undefined,
+  globs: readonly ArchiveGlob[],
+): readonly string[] | undefined {
+  if (sources === undefined || globs.some(({ glob }) => glob.includes('**'))) return undefined;
+  return [...new Set([...sources, ...globs.flatMap(({ glob }) => keysOfGlob(glob))])];
+}

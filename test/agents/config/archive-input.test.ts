@@ -1,0 +1,204 @@
+import { describe, expect, test } from 'vitest';
+import { parseAgentFile } from '../../../agents/definition/agent-file.js';
+import { ConfigError, formatProblem } from '../../../agents/definition/config-error.js';
+import type { AgentDefinition } from '../../../agents/definition/definition.js';
+
+function parse(text: string): AgentDefinition {
+  return parseAgentFile(text, '/etc/agents/web.yaml', '/srv/store');
+}
+
+function problemsOf(text: string): string[] {
+  try {
+    parse(text);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError)
+      return error.problems.map((problem) => formatProblem(problem).replace('/etc/agents/web.yaml:', ''));
+    throw error;
+  }
+}
+
+const message = 'fields: [{ name: message }]\n';
+
+describe('what an archive is', () => {
+  test('files of Parquet and Arrow are in place, by the endings of their names, and need no fields', () => {
+    const { archive, fields } = parse(
+      "archive: { path: ['a/*.parquet', '/b/**/*.FEATHER', c.arrows, d.arrow, e.ipc] }",
+    );
+    expect(archive).toEqual({
+      folder: '/etc/agents',
+      globs: [
+        { glob: 'a/*.parquet', format: 'parquet' },
+        { glob: '/b/**/*.FEATHER', format: 'arrow' },
+        { glob: 'c.arrows', format: 'arrow' },
+        { glob: 'd.arrow', format: 'arrow' },
+        { glob: 'e.ipc', format: 'arrow' },
+      ],
+      mode: 'in-place',
+      changed: 'fail',
+      missing: 'fail',
+      infersFields: true,
+      place: { line: 1, column: 10 },
+    });
+    expect(fields).toEqual([]);
+  });
+
+  test('a format that is named holds for all names', () => {
+    const { archive } = parse(
+      'archive: { path: /a/*, format: Parquet, mode: in-place, changed: replace, missing: retire }',
+    );
+    expect(archive).toMatchObject({
+      globs: [{ glob: '/a/*', format: 'parquet' }],
+      changed: 'replace',
+      missing: 'retire',
+    });
+  });
+
+  test('text is stored, and read as the archive says', () => {
+    const { archive, file } = parse(
+      `${message}archive: { path: '/a/*.gz', format: plain, regex: '^(?P<message>.*)$', multiline: { start: '^x' } }`,
+    );
+    expect(file).toBeUndefined();
+    expect(archive).toMatchObject({
+      globs: [{ glob: '/a/*.gz', format: 'lines' }],
+      mode: 'import',
+      lines: { format: 'plain', regex: '^(?P<message>.*)$', multiline: { start: '^x' } },
+      infersFields: false,
+    });
+  });
+
+  test('text is read as the lines that are followed, where there are any', () => {
+    const { archive, file } = parse(
+      `${message}file: { path: '/l/.*', format: json }\narchive: { path: '/a/*.gz', mode: import }`,
+    );
+    expect(file?.format).toBe('json');
+    expect(archive).toMatchObject({ globs: [{ glob: '/a/*.gz', format: 'lines' }], mode: 'import' });
+    expect(archive).not.toHaveProperty('lines');
+  });
+});
+
+describe('fields of files in place', () => {
+  const inPlace = "archive: { path: '/a/*.parquet' }\n";
+
+  test('take columns, with units of times that are numbers', () => {
+    const { schema, fields } = parse(
+      `${inPlace}fields: [{ name: at, source: '@timestamp', unit: US }, { name: seen, type: time, timestamp: { format: unix } }, { name: user_id, type: int, source: UserID, index: true }, { name: plain }]`,
+    );
+    expect(fields[0]).toMatchObject({ type: 'time', unit: 'us' });
+    expect(schema.fields).toEqual([
+      { name: 'at', type: 'time', attached: { column: '@timestamp', unit: 'us' } },
+      { name: 'seen', type: 'time', attached: { column: 'seen', unit: 's' } },
+      { name: 'user_id', type: 'int', index: true, attached: { column: 'UserID' } },
+      { name: 'plain', type: 'string' },
+    ]);
+  });
+
+  test('of an agent that follows lines, too, have the column of their name where they have a template', () => {
+    const { schema, notes } = parse(
+      `${inPlace}file: { path: '/l/.*', format: json }\nfields: [{ name: t, source: x, template: '{{.a}}' }, { name: b, source: c }]`,
+    );
+    expect(schema.fields).toEqual([
+      { name: 't', type: 'string' },
+      { name: 'b', type: 'string', attached: { column: 'c' } },
+    ]);
+    expect(notes.join()).toContain(
+      'the template of "t" is for lines; of files in place it is the column "t"',
+    );
+  });
+});
+
+test('folders of the archive supply fields beside what lines do', () => {
+  const regex = "format: plain, regex: '^(?P<message>.*)$'";
+  const fields = 'fields: [{ name: message }, { name: region }]\n';
+  expect(problemsOf(`${fields}archive: { path: '/a/region=*/*.log', ${regex} }`)).toEqual([]);
+  expect(problemsOf(`${fields}archive: { path: '/a/**/*.log', ${regex} }`)).toEqual([]);
+  expect(problemsOf(`${fields}archive: { path: '/a/*/*.log', ${regex} }`)).toEqual([
+    '1:37: the field "region" takes "region", which nothing supplies: there are message',
+  ]);
+});
+
+describe('problems', () => {
+  test.each([
+    [`${message}archive: { format: json }`, '2:10: path is missing: the files, by a pattern'],
+    [`${message}archive: { path: [], format: json }`, '2:18: path names no file: it is an empty list'],
+    [`${message}archive: { path: /a/, format: json }`, '2:18: path must end with a pattern for file names'],
+    [
+      `${message}archive: { path: '!a', format: json }`,
+      '2:18: path can\'t leave files out: "!a" begins with "!"',
+    ],
+    [
+      `${message}archive: { path: /srv/store/*, format: json }`,
+      '2:18: path leads into the data folder /srv/store: ',
+    ],
+    [
+      `${message}archive: { path: '/a/*.log' }`,
+      '2:10: format is missing: parquet, arrow, plain, json or logfmt; names that end with .parquet, .arrow, .arrows, .feather or .ipc need none',
+    ],
+    [
+      `archive: { path: /a, format: parqet }`,
+      ':30: format must be parquet, arrow, plain, json or logfmt, not "parqet" (did you mean',
+    ],
+    [
+      `archive: { path: /a.parquet, colour: red }`,
+      ':30: unknown key "colour": archive has path, format, mode',
+    ],
+    [
+      `${message}archive: { path: [/a.parquet, /b.log], format: }\nfile: { path: /l/x, format: json }`,
+      '2:18: path has files of Parquet or Arrow and others: make two agents of it',
+    ],
+    [
+      `${message}archive: { path: /a.log, format: json, mode: in-place }`,
+      'in-place is for files of Parquet and Arrow. Lines of text are searched once they are stored: mode: import',
+    ],
+    [`archive: { path: /a.parquet, mode: import }`, 'import is not possible for files of parquet'],
+    [`archive: { path: /a.parquet, mode: copy }`, 'mode must be in-place or import, not "copy"'],
+    [`archive: { path: /a.parquet, changed: retire }`, 'changed must be fail or replace, not "retire"'],
+    [`archive: { path: /a.parquet, missing: replace }`, 'missing must be fail or retire, not "replace"'],
+    [`${message}archive: { path: /a, format: json, missing: retire }`, 'missing is for files in place'],
+    [`archive: { path: /a.parquet, regex: x }`, 'regex is for lines of text, and these files have columns'],
+    [`${message}archive: { path: /a, format: plain }`, 'regex is missing: the format plain needs one'],
+    [`${message}archive: { path: /a, format: json, regex: x }`, 'regex is for the format plain'],
+    [
+      `${message}file: { path: /l/x, format: json }\narchive: { path: /a, format: logfmt }`,
+      '3:30: the lines of the agent are json (file.format), and so are those of its archive: leave format out here',
+    ],
+    [
+      `${message}file: { path: /l/x, format: json }\narchive: { path: /a, regex: y, format: json }`,
+      '"file" says how lines read: leave regex out here',
+    ],
+    [`archive: { path: /a.parquet }\nsystem: {}`, 'an agent has "archive" or "system", not both'],
+    [`archive: { path: /a, format: json }`, 'fields is missing'],
+    [`file: { path: /l/x, format: json }\narchive: { path: /a.parquet }`, 'fields is missing'],
+    [
+      'fields: [{ name: at, type: time }, { name: seen, type: time }]\narchive: { path: /a.parquet, time: seen }',
+      '2:36: the first field of type time places records, and that is "at": let "seen" stand before it',
+    ],
+    [
+      'fields: [{ name: at, type: time }, { name: n, type: int }]\narchive: { path: /a.parquet, time: n }',
+      'time is the field that places records, and "n" is of type int',
+    ],
+    [
+      'fields: [{ name: stamp, type: time }]\narchive: { path: /a.parquet, time: stmp }',
+      'time names no field (did you mean "stamp"?): fields of type time are stamp',
+    ],
+    [
+      'fields: [{ name: at, type: time, unit: m }]\narchive: { path: /a.parquet }',
+      'unit must be s, ms, us or ns',
+    ],
+    [
+      'fields: [{ name: at, type: int, unit: ms }]\narchive: { path: /a.parquet }',
+      'unit is for fields of type time',
+    ],
+    [
+      'fields: [{ name: at, type: time, unit: ms }]\nfile: { path: /l/x, format: json }',
+      'unit is for files in place (archive) whose times are numbers',
+    ],
+    [
+      "fields: [{ name: at, template: '{{.a}}' }]\narchive: { path: /a.parquet }",
+      'a template is made of the parts of a line, and files in place have none',
+    ],
+  ])('%s', (text, expected) => {
+    expect(problemsOf(text).join('\n')).toContain(expected);
+    expect(problemsOf(text)).toHaveLength(1);
+  });
+});
