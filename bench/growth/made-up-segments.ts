@@ -15,7 +15,7 @@ import {
   pieceStoredBytesMax,
   type GramFilterShape,
 } from '../../engine/store/sealed/gram-filter.js';
-import { GramProbing } from '../../engine/store/sealed/gram-probing.js';
+import { mayHaveAll, planGramReads } from '../../engine/store/sealed/gram-probing.js';
 import {
   decodeSummary,
   encodeSummary,
@@ -166,10 +166,9 @@ class FilterMakers {
   }
 
   #seemsToContain(stored: Uint8Array, text: Uint8Array): boolean {
-    const probing = new GramProbing(this.shape, text, 0);
-    for (let piece = probing.wanted(); piece !== null; piece = probing.wanted())
-      probing.take(piece, stored.subarray(piece.offset, piece.offset + piece.storedBytes));
-    return probing.mayContain;
+    return planGramReads(this.shape, text).every((read) =>
+      mayHaveAll(read, stored.subarray(read.offset, read.offset + read.bytes)),
+    );
   }
 }
 

@@ -274,19 +274,29 @@ export const workersMax = 64;
 /** Jobs of one query or load that no thread has taken. Queries and loads look only a few jobs ahead, so that more are a bug. */
 export const jobsWaitingMax = 4096;
 
-/** Gram filters asked in one job, at least where there are as many: a probe takes microseconds, a job tens of them. */
+/**
+ * Row groups whose filters are asked in one job, at least where there are as many: a probe takes microseconds, a job tens of them. And at
+ * most: other queries wait for a job of some milliseconds.
+ */
 export const probesOfJobMin = 8;
+export const probesOfJobMax = 2048;
 
-/** Files that a worker thread keeps open, and how long without use: far below what a process may have by default. */
-export const openFilesMax = 64;
+/** A thread reads pieces of filters, and stripes of sketches, into memory of this size; more than fits is rare, and read into its own. */
+export const probeReadBytes = 64 * 1024;
+
+/**
+ * Files that a worker thread keeps open, and how long without use: those of a year of days, because opening one takes longer than reading
+ * from it. Far below what a process may have by default.
+ */
+export const openFilesMax = 512;
 export const openFilesIdleMs = 5000;
 
 /**
- * Row groups whose filters a scan asks about at once: one at first, which answers many queries, then this many times those that it has taken.
- * Asking takes microseconds a row group, a round trip to the threads a hundred of them.
+ * Row groups whose filters a scan asks about at once: one at first, which answers many queries, then this many times those that it has gone
+ * past. Asking takes a microsecond or some a row group, a round trip to the threads a hundred of them.
  */
 export const probesAheadFactor = 8;
-export const probesAheadMax = 1024;
+export const probesAheadMax = 8192;
 
 /** Row groups that a scan looks at ahead of the one whose rows it takes: each waits for its turn with a bitmap at most. */
 export const rowGroupsAheadMax = 64;

@@ -6,7 +6,8 @@ import { foldNeedle } from '../../engine/terms/fold.js';
 import type { RowGroup } from '../../engine/store/reading/snapshot.js';
 import type { Schema } from '../../engine/terms/schema.js';
 import { buildGramFilter, checkedPiece, gramPieces } from '../../engine/store/sealed/gram-filter.js';
-import { GramProbing } from '../../engine/store/sealed/gram-probing.js';
+import { FilterProbing, ruling } from '../../engine/store/sealed/filter-probing.js';
+import { noFilters, SegmentFilters } from '../../engine/store/sealed/segment-filters.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { fileBytes, mayContain, noReads, openSegment, sealBatches } from '../parquet/segment-sample.js';
 
@@ -194,26 +195,28 @@ describe('a gram filter', () => {
   });
 
   test('is asked for what has ruled out the last row group first', () => {
-    const filter = buildGramFilter(bytesOf(accessLines(20_000)), true)!;
-    const piecesOf = (probing: GramProbing): number => {
-      let pieces = 0;
-      for (let piece = probing.wanted(); piece !== null; piece = probing.wanted()) {
-        const { offset, storedBytes } = piece;
-        probing.take(piece, filter.bytes.subarray(offset, offset + storedBytes));
-        pieces++;
+    const { gramBytes, gramBits, trigramBits, bytes } = buildGramFilter(bytesOf(accessLines(20_000)), true)!;
+    const place = { gramBytes, gramBits, trigramBits, rowGroup: 0, field: 0, offset: 0 };
+    const filters = new SegmentFilters({ ...noFilters, gramFilters: [place] }, 1);
+    /** Asks for a text in one row group; returns what is said and how often something was read. */
+    const ask = (text: string, firsts: number[][]): { said: number; reads: number } => {
+      const questions = [{ field: 0, asked: [{ hash: null, folded: foldNeedle(text) }] }];
+      const rulings = Uint8Array.of(ruling.mayMatch);
+      const probing = new FilterProbing(questions, firsts, noReads()).probe(filters, [0], rulings);
+      let reads = 0;
+      for (let step = probing.next(); step.done !== true; reads++) {
+        const { offset, bytes: wanted } = step.value;
+        step = probing.next(bytes.subarray(offset, offset + wanted));
       }
-      return pieces;
+      return { said: rulings[0]!, reads };
     };
-    const needle = foldNeedle(`"GET /api/v1/items/17 HTTP/1.1" 200 zqxj`);
-    const first = new GramProbing(filter, needle, 0);
-    expect(piecesOf(first)).toBeGreaterThan(5);
-    expect(first.mayContain).toBe(false);
-    const second = new GramProbing(filter, needle, first.missed);
-    expect(piecesOf(second)).toBe(1);
-    expect(second.mayContain).toBe(false);
-    const there = new GramProbing(filter, foldNeedle(accessLines(1)[0]!), 3);
-    piecesOf(there);
-    expect(there.mayContain).toBe(true);
+    const needle = `"GET /api/v1/items/17 HTTP/1.1" 200 zqxj`;
+    const firsts = [[0]];
+    const first = ask(needle, firsts);
+    expect(first.said).toBe(ruling.byGram);
+    expect(first.reads).toBeGreaterThan(1);
+    expect(ask(needle, firsts)).toEqual({ said: ruling.byGram, reads: 1 });
+    expect(ask(accessLines(1)[0]!, [[3]]).said).toBe(ruling.mayMatch);
   });
 
   test('rules nothing out where it is damaged', async () => {

@@ -6,12 +6,11 @@ import { preparePredicates } from '../../engine/scan/filter/predicate.js';
 import type { Predicate } from '../../engine/scan/plan/query.js';
 import type { SegmentEntry } from '../../engine/store/manifest/manifest.js';
 import type { RowGroup } from '../../engine/store/reading/snapshot.js';
-import { rulingOf } from '../../engine/store/reading/ruling-to-come.js';
 import { decodeSummary, encodeSummary } from '../../engine/store/sealed/segment-filters.js';
 import { ruling, type Ruling } from '../../engine/store/sealed/filter-probing.js';
 import { makeSchema, type Field, type Schema } from '../../engine/terms/schema.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
-import { fileBytes, noReads, openSegment, sealBatches } from '../parquet/segment-sample.js';
+import { fileBytes, noReads, openSegment, rulingOf, sealBatches } from '../parquet/segment-sample.js';
 
 const long = process.env.LOGSTRATA_LONG === '1';
 
@@ -60,7 +59,7 @@ function rulingsOf(
   counters = noReads(),
 ): Promise<Ruling[]> {
   const questions = preparePredicates({ limit: 1, predicates: [predicate] }, schema);
-  return Promise.all(rowGroups.map((group) => rulingOf(group.probe(questions, null, counters))));
+  return Promise.all(rowGroups.map((group) => rulingOf(group, questions, counters)));
 }
 
 /** Deterministic ids of 32 hexadecimal digits. */
@@ -189,7 +188,7 @@ describe('a value filter', () => {
     await rulingsOf(segment, equals(idOf(0)));
     const counters = noReads();
     const questions = preparePredicates({ limit: 1, predicates: [equals(idOf(5 * 4000))] }, segment.schema);
-    await rulingOf(segment.rowGroups[5]!.probe(questions, null, counters));
+    await rulingOf(segment.rowGroups[5]!, questions, counters);
     // A stripe, a piece and its checksum.
     expect(counters.valuePiecesRead).toBe(2);
     expect(counters.bytesRead).toBe(groups * 32 + 4 + 4096 + 4);

@@ -8,7 +8,7 @@ import type { Dataset, ModelRecord, Value } from './dataset.js';
 import { makeColumn } from './model-column.js';
 import { between, seededRandom } from './random.js';
 import type { Random } from './random.js';
-import { RulingToCome } from '../../engine/store/reading/ruling-to-come.js';
+import type { AskableFilters, FilterAsk } from '../../engine/store/reading/filter-ask.js';
 import { ruling, type FilterQuestion } from '../../engine/store/sealed/filter-probing.js';
 import type { ReadCounters } from '../../engine/store/reading/read-counters.js';
 
@@ -34,6 +34,7 @@ export function makeSnapshot(dataset: Dataset, layout: Layout): ModelSnapshot {
   const random = seededRandom(layout.seed);
   const rowGroups: ModelRowGroup[] = [];
   const open: { records: ModelRecord[]; group: ModelRowGroup }[] = [];
+  const filters: ModelFilters[] = [];
   const runs: { group: ModelRowGroup; firstRow: number; rows: number; record: ModelRecord }[] = [];
   let segment = 0;
   let previous: ModelRecord | undefined;
@@ -47,6 +48,7 @@ export function makeSnapshot(dataset: Dataset, layout: Layout): ModelSnapshot {
         records,
         `segment-${segment}`,
         rowGroups.length,
+        (filters[segment] ??= new ModelFilters()),
         layout,
         random,
       );
@@ -77,10 +79,33 @@ export function makeSnapshot(dataset: Dataset, layout: Layout): ModelSnapshot {
   };
 }
 
+/** The filters of a segment's row groups, which are asked together and answer a little later. */
+class ModelFilters implements AskableFilters {
+  readonly #rowGroups: ModelRowGroup[] = [];
+
+  add(rowGroup: ModelRowGroup): void {
+    this.#rowGroups[rowGroup.index] = rowGroup;
+  }
+
+  get rowGroups(): number {
+    return this.#rowGroups.length;
+  }
+
+  async ask({ rowGroups, rulings, questions, counters }: FilterAsk): Promise<void> {
+    await Promise.resolve();
+    for (const index of rowGroups) {
+      const rowGroup = this.#rowGroups[index]!;
+      if (questions.some((question) => rowGroup.isMissed(question, counters)))
+        rulings.set(index, ruling.byGram);
+    }
+  }
+}
+
 export class ModelRowGroup implements RowGroup, OpenRowGroup {
   readonly file: string;
   readonly index: number;
   readonly hot: boolean;
+  readonly filters: AskableFilters;
   rows = 0;
   timeMinMs: number | null = null;
   timeMaxMs: number | null = null;
@@ -100,6 +125,7 @@ export class ModelRowGroup implements RowGroup, OpenRowGroup {
     records: readonly ModelRecord[],
     file: string,
     index: number,
+    filters: ModelFilters,
     layout: Layout,
     random: Random,
   ) {
@@ -110,6 +136,8 @@ export class ModelRowGroup implements RowGroup, OpenRowGroup {
     this.hot = random() < 0.3;
     this.#random = random;
     this.#isExact = layout.statistics === 'exact';
+    this.filters = filters;
+    filters.add(this);
   }
 
   /** Builds the columns once all records are there. */
@@ -142,18 +170,16 @@ export class ModelRowGroup implements RowGroup, OpenRowGroup {
     return this.opened > 0 && this.index % 2 === 0;
   }
 
-  probe(questions: readonly FilterQuestion[], _threads: unknown, counters: ReadCounters): RulingToCome {
-    const misses = ({ field, asked }: FilterQuestion): boolean => {
-      if (!this.#hasGrams[field]!) return false;
-      counters.gramPiecesRead++;
-      return asked.every(({ folded }) => {
-        const needle = Buffer.from(folded).toString('utf8');
-        return this.#values(field).every(
-          (value) => value === null || !foldText(String(value)).includes(needle),
-        );
-      });
-    };
-    return RulingToCome.of(Promise.resolve(questions.some(misses) ? ruling.byGram : ruling.mayMatch));
+  /** Whether the gram filter of the field, if there is one, has none of what is asked. */
+  isMissed({ field, asked }: FilterQuestion, counters: ReadCounters): boolean {
+    if (!this.#hasGrams[field]!) return false;
+    counters.gramPiecesRead++;
+    return asked.every(({ folded }) => {
+      const needle = Buffer.from(folded).toString('utf8');
+      return this.#values(field).every(
+        (value) => value === null || !foldText(String(value)).includes(needle),
+      );
+    });
   }
 
   columns(fields: readonly number[], counters: ReadCounters): Column[] | Promise<Column[]> {

@@ -15,8 +15,8 @@ import type { OpenRowGroup } from '../../engine/store/reading/snapshot.js';
 import type { Codec } from '../../engine/parquet/compression.js';
 import { newReadCounters, type ReadCounters } from '../../engine/store/reading/read-counters.js';
 import type { RowGroup } from '../../engine/store/reading/snapshot.js';
-import { rulingOf } from '../../engine/store/reading/ruling-to-come.js';
-import { ruling } from '../../engine/store/sealed/filter-probing.js';
+import { SegmentRulings } from '../../engine/store/reading/segment-rulings.js';
+import { ruling, type FilterQuestion, type Ruling } from '../../engine/store/sealed/filter-probing.js';
 
 /** Hour of 2026-01-01T00:00Z. */
 export const samplePartition = 490896;
@@ -62,6 +62,19 @@ export function openSegment(
 
 export const noReads = newReadCounters;
 
+/** What the filters of a row group say, which nobody has asked before. */
+export async function rulingOf(
+  { filters, index }: RowGroup,
+  questions: readonly FilterQuestion[],
+  counters = noReads(),
+): Promise<Ruling> {
+  const rulings = new SegmentRulings(filters.rowGroups);
+  rulings.set(index, ruling.mayMatch);
+  await filters.ask({ rowGroups: [index], rulings, questions, threads: null, counters });
+  if (rulings.failure !== undefined) throw rulings.failure as Error;
+  return rulings.of(index);
+}
+
 /** Whether the gram filters of a row group allow for a folded text. */
 export async function mayContain(
   rowGroup: RowGroup,
@@ -70,7 +83,7 @@ export async function mayContain(
   counters = noReads(),
 ): Promise<boolean> {
   const question = { field, asked: [{ hash: null, folded }] };
-  return (await rulingOf(rowGroup.probe([question], null, counters))) === ruling.mayMatch;
+  return (await rulingOf(rowGroup, [question], counters)) === ruling.mayMatch;
 }
 
 /** The whole content of a file. */

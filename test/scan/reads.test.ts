@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { LogstrataError } from '../../engine/terms/errors.js';
-import { RulingToCome } from '../../engine/store/reading/ruling-to-come.js';
-import { ruling } from '../../engine/store/sealed/filter-probing.js';
 import { executeScan } from '../../engine/scan/execute.js';
 import type { Query, ScanStats } from '../../engine/scan/plan/query.js';
 import { makeSchema } from '../../engine/terms/schema.js';
@@ -214,8 +212,7 @@ describe('the end of a scan', () => {
     let turns = 0;
     const timer = setInterval(() => turns++, 0);
     const filter = { kind: 'string', field: 3, op: 'like', value: 'x' } as const;
-    for (const group of snapshot.rowGroups)
-      group.probe = () => RulingToCome.of(Promise.resolve(ruling.mayMatch));
+    for (const group of snapshot.rowGroups) group.filters.ask = () => Promise.resolve();
     for (let i = 0; i < 20; i++) {
       for await (const piece of executeScan(snapshot, { limit: 5, predicates: [filter] }).lines)
         expect(piece).toBe(null);

@@ -1,7 +1,7 @@
 import { assert } from '../../terms/assert.js';
 import { probesAheadFactor, probesAheadMax, rowGroupRowsMax, rowGroupsAheadMax } from '../../terms/limits.js';
 import { throwIfAborted } from '../../store/reading/pace.js';
-import { scanUnits, shareOf } from '../plan/plan.js';
+import { shareOf, UnitWalk } from '../plan/plan.js';
 import type { ScanPlan, ScanUnit } from '../plan/plan.js';
 import type { RowGroupFilter, ScanWork } from './row-group-filter.js';
 import { compactSelection, countSelected, type Matches } from './selection.js';
@@ -16,9 +16,19 @@ interface BegunRowGroup {
   unitsLeft: number;
 }
 
+/** A unit takes a microsecond at most to be considered or passed by, asking the pace as long as some. */
+const unitsBetweenPauses = 256;
+
+/** A unit, and the rows of its row group that match. */
+interface SelectedUnit {
+  readonly unit: ScanUnit;
+  readonly selection: Selection;
+}
+
 /**
- * Walks the units of a plan for their matches. With threads it also begins to look at units ahead: at one more after each unit whose
- * matches have been taken. So a scan that ends early has looked at no more than twice as many as it needed.
+ * Walks the units of a plan for their matches. The filters of many row groups are asked together, and what they rule out is passed by. With
+ * threads it also begins to look at units ahead: at one more after each unit that it has gone past. So a scan that ends early has
+ * looked at no more than twice as many as it needed.
  */
 export class MatchFinder {
   readonly #plan: ScanPlan;
@@ -26,18 +36,23 @@ export class MatchFinder {
   readonly #work: ScanWork;
   /** Row groups that are being looked at, or have further units. */
   readonly #begunRowGroups = new Map<RowGroup, BegunRowGroup>();
-  readonly #units: Iterator<ScanUnit, void>;
   /** Units that are being looked at, the next one first. */
   readonly #begun: ScanUnit[] = [];
-  /** Units behind those, of which the filters are being asked. */
-  readonly #probed: ScanUnit[] = [];
-  #unitsTaken = 0;
+  readonly #units: UnitWalk;
+  /** Goes ahead of `#units`, by as many of them as are considered. */
+  readonly #unitsAhead: UnitWalk;
+  #considered = 0;
+  /** Until the filters of those have been asked. */
+  #asking: Promise<unknown> | null = null;
+  /** Units that were taken or passed by. */
+  #gone = 0;
 
   constructor(plan: ScanPlan, filter: RowGroupFilter, work: ScanWork) {
     this.#plan = plan;
     this.#filter = filter;
     this.#work = work;
-    this.#units = scanUnits(plan);
+    this.#units = new UnitWalk(plan);
+    this.#unitsAhead = new UnitWalk(plan);
   }
 
   /** The matches of an answer of `limit` rows, in its order. */
@@ -55,9 +70,9 @@ export class MatchFinder {
   *#first(limit: number): Steps<Matches> {
     let left = limit;
     while (left > 0) {
-      const unit = this.#next();
-      if (unit === undefined) return;
-      const selection = yield* this.#take(unit);
+      const next = yield* this.#next();
+      if (next === undefined) return;
+      const { unit, selection } = next;
       const take = Math.min(left, countSelected(selection, unit.ranges));
       if (take === 0) continue;
       yield { unit, selection, skip: 0, take };
@@ -70,9 +85,9 @@ export class MatchFinder {
     const found: Matches[] = [];
     let left = limit;
     while (left > 0) {
-      const unit = this.#next();
-      if (unit === undefined) break;
-      const selection = yield* this.#take(unit);
+      const next = yield* this.#next();
+      if (next === undefined) break;
+      const { unit, selection } = next;
       const count = countSelected(selection, unit.ranges);
       if (count === 0) continue;
       const take = Math.min(left, count);
@@ -87,44 +102,76 @@ export class MatchFinder {
     return found;
   }
 
-  /** The unit to be taken next. It, and what may follow it, is being looked at. */
-  #next(): ScanUnit | undefined {
-    const { threads, pace } = this.#work;
-    const aheadMax = threads === null ? 1 : rowGroupsAheadMax;
-    while (this.#begun.length <= Math.min(this.#unitsTaken, aheadMax - 1)) {
-      const unit = this.#nextProbed();
-      if (unit === undefined) break;
+  /** The next unit that nothing stored beside its values has ruled out; undefined at the end. */
+  *#next(): Steps<never, SelectedUnit | undefined> {
+    const { pace, stats } = this.#work;
+    yield* settled(pace.pause());
+    const startMs = performance.now();
+    yield* this.#beginAhead();
+    const unit = this.#begun.shift();
+    const selection = unit === undefined ? undefined : yield* this.#selectionOf(unit.rowGroup);
+    stats.selectMs += performance.now() - startMs;
+    if (unit === undefined || selection === undefined) return undefined;
+    this.#gone++;
+    return { unit, selection };
+  }
+
+  /** Begins to look at the unit to be taken next, and at what may follow it. */
+  *#beginAhead(): Steps<never> {
+    const { pruning } = this.#filter;
+    const aheadMax = this.#work.threads === null ? 1 : rowGroupsAheadMax;
+    while (this.#begun.length <= Math.min(this.#gone, aheadMax - 1)) {
+      if (this.#considered === 0) yield* this.#considerNext();
+      if (this.#asking !== null) {
+        // What has been begun is taken while filters are asked.
+        if (this.#begun.length > 0) return;
+        yield* settled(this.#asking);
+      }
+      const { rowGroup } = this.#units;
+      if (rowGroup === undefined) return;
+      this.#considered--;
+      if (pruning.isRuledOut(rowGroup)) {
+        this.#units.pass();
+        yield* this.#goOn();
+        continue;
+      }
       // The query may have been aborted during the last wait.
-      throwIfAborted(pace.signal);
-      this.#begin(unit);
-      this.#begun.push(unit);
+      throwIfAborted(this.#work.pace.signal);
+      const unit = this.#units.take();
+      if (unit !== null) this.#begin(unit);
     }
-    this.#unitsTaken++;
-    return this.#begun.shift();
   }
 
   /**
-   * The unit behind those that have been begun. The filters of many row groups are asked together, of ever more as the scan goes on:
-   * where they rule out nearly all, it waits for them a few times and not for each.
+   * Has the filters of the next units asked, of ever more as the scan goes on: where they rule out nearly all, it waits for them a
+   * few times and not for each.
    */
-  #nextProbed(): ScanUnit | undefined {
-    if (this.#probed.length > 0) return this.#probed.shift();
+  *#considerNext(): Steps<never> {
+    const { pruning } = this.#filter;
     const { threads, pace } = this.#work;
-    const count =
-      threads === null ? 1 : Math.min(probesAheadMax, Math.max(1, probesAheadFactor * this.#unitsTaken));
-    for (let i = 0; i < count; i++) {
-      const next = this.#units.next();
-      if (next.done === true) break;
-      if (threads !== null) {
-        throwIfAborted(pace.signal);
-        this.#filter.probeAhead(next.value.rowGroup);
-      }
-      this.#probed.push(next.value);
+    const isAlone = threads === null || !pruning.asks;
+    const count = isAlone ? 1 : Math.min(probesAheadMax, Math.max(1, probesAheadFactor * this.#gone));
+    for (; this.#considered < count; this.#considered++) {
+      const { rowGroup } = this.#unitsAhead;
+      if (rowGroup === undefined) break;
+      if (this.#considered % unitsBetweenPauses === 0) yield* settled(pace.pause());
+      throwIfAborted(pace.signal);
+      pruning.consider(rowGroup);
+      this.#unitsAhead.pass();
     }
-    return this.#probed.shift();
+    this.#asking = pruning.ask();
+    void this.#asking?.then(() => (this.#asking = null));
   }
 
-  #begin({ rowGroup }: ScanUnit): void {
+  /** Counts a unit that is left behind. */
+  *#goOn(): Steps<never> {
+    this.#gone++;
+    if (this.#gone % unitsBetweenPauses === 0) yield* settled(this.#work.pace.pause());
+  }
+
+  #begin(unit: ScanUnit): void {
+    const { rowGroup } = unit;
+    this.#begun.push(unit);
     if (this.#begunRowGroups.has(rowGroup)) return;
     assert(rowGroup.rows <= rowGroupRowsMax, `${rowGroup.file} has a row group of ${rowGroup.rows} rows`);
     const share = shareOf(this.#plan, rowGroup);
@@ -135,16 +182,12 @@ export class MatchFinder {
     });
   }
 
-  *#take({ rowGroup }: ScanUnit): Steps<never, Selection> {
-    const { pace, stats } = this.#work;
-    yield* settled(pace.pause());
-    const startMs = performance.now();
+  *#selectionOf(rowGroup: RowGroup): Steps<never, Selection> {
     const begun = this.#begunRowGroups.get(rowGroup);
     assert(begun !== undefined, 'a unit is taken after it was begun');
     begun.selection ??= yield* begun.looking;
     begun.unitsLeft--;
     if (begun.unitsLeft === 0) this.#begunRowGroups.delete(rowGroup);
-    stats.selectMs += performance.now() - startMs;
     return begun.selection;
   }
 }

@@ -2,7 +2,8 @@ import { placementField, type Schema } from '../../terms/schema.js';
 import type { QueryThreads } from '../../store/reading/query-threads.js';
 import type { OpenRowGroup, RowGroup } from '../../store/reading/snapshot.js';
 import { ruling, type FilterQuestion, type Ruling } from '../../store/sealed/filter-probing.js';
-import { RulingToCome } from '../../store/reading/ruling-to-come.js';
+import type { AskableFilters } from '../../store/reading/filter-ask.js';
+import { SegmentRulings } from '../../store/reading/segment-rulings.js';
 import { settled, type Steps } from '../../store/reading/steps.js';
 import type { ScanStats } from '../plan/query.js';
 import type { PreparedPredicate } from './predicate.js';
@@ -21,15 +22,36 @@ export type Pruned = Undecided | { readonly kind: 'all' } | { readonly kind: 'no
 
 const none: Pruned = { kind: 'none' };
 
-/** Rules out row groups by what is stored beside the values. Each kind of it is asked in `prune`, those that cost least first. */
+/** A segment with row groups that nobody has asked about yet. */
+interface ToAsk {
+  readonly filters: AskableFilters;
+  readonly rulings: SegmentRulings;
+  rowGroups: number[];
+}
+
+/** Where a row group that is ruled out is counted. */
+const counterOf = {
+  [ruling.byTime]: 'rowGroupsPrunedByTime',
+  [ruling.byZone]: 'rowGroupsPrunedByZone',
+  [ruling.byValue]: 'rowGroupsPrunedByValue',
+  [ruling.byGram]: 'rowGroupsPrunedByGram',
+} as const;
+
+/**
+ * Rules out row groups by what is stored beside the values: what costs least is asked first. Each row group is considered, then its
+ * filters are asked together with those of others, and only what is not ruled out by then is opened.
+ */
 export class Pruning {
   readonly #predicates: readonly RankedPredicate[];
   /** Those on the field whose bounds the manifest has. */
   readonly #onTime: readonly PreparedPredicate[];
   /** What filters of row groups are asked: whole values first, then the longest text, which has the most grams that can be missing. */
   readonly #questions: readonly FilterQuestion[];
-  /** What has been asked ahead. */
-  readonly #asked = new Map<RowGroup, Ruling | RulingToCome>();
+  readonly #segments = new Map<AskableFilters, ToAsk>();
+  /** Those with row groups to ask about. */
+  #toAsk: ToAsk[] = [];
+  /** The segment that was needed last: the next row group is mostly of the same one. */
+  #last: ToAsk | undefined;
   readonly #threads: QueryThreads | null;
   readonly #stats: ScanStats;
 
@@ -50,38 +72,86 @@ export class Pruning {
     this.#stats = stats;
   }
 
-  /** Asks the filters of a row group of which `prune` will be asked later. */
-  probeAhead(rowGroup: RowGroup): void {
-    if (this.#questions.length === 0 || this.#asked.has(rowGroup) || this.#isApartInTime(rowGroup)) return;
-    if (rowGroup.isOpen() && this.#isRuledOutByZones(rowGroup)) return;
-    this.#asked.set(rowGroup, rowGroup.probe(this.#questions, this.#threads, this.#stats));
+  /** Whether filters are asked at all, which takes a while. */
+  get asks(): boolean {
+    return this.#questions.length > 0;
   }
 
-  #isRuledOutByZones(rowGroup: RowGroup): boolean {
+  /** Finds out what is known of a row group without a wait. `ask` asks for the rest. */
+  consider(rowGroup: RowGroup): void {
+    const segment = this.#segmentOf(rowGroup);
+    if (segment.rulings.of(rowGroup.index) !== ruling.unknown) return;
+    const known = this.#rulingInMemory(rowGroup);
+    segment.rulings.set(rowGroup.index, known);
+    if (known !== ruling.mayMatch || !this.asks) return;
+    if (segment.rowGroups.length === 0) this.#toAsk.push(segment);
+    segment.rowGroups.push(rowGroup.index);
+  }
+
+  /** Asks the filters of the row groups that have been considered. Null where there is nothing to wait for. Never rejects. */
+  ask(): Promise<unknown> | null {
+    const answers: Promise<void>[] = [];
+    for (const segment of this.#toAsk.splice(0)) {
+      const { filters, rulings, rowGroups } = segment;
+      segment.rowGroups = [];
+      const answer = filters.ask({
+        rowGroups,
+        rulings,
+        questions: this.#questions,
+        threads: this.#threads,
+        counters: this.#stats,
+      });
+      // Threads give the same promise for all that is asked at once.
+      if (answer !== null && answer !== answers.at(-1)) answers.push(answer);
+    }
+    return answers.length === 0 ? null : Promise.all(answers);
+  }
+
+  /** Whether a row group that has been considered, and asked about, is ruled out. Counts, once, what has done so. */
+  isRuledOut(rowGroup: RowGroup): boolean {
+    const { rulings } = this.#segmentOf(rowGroup);
+    const known = rulings.of(rowGroup.index);
+    if (known === ruling.counted) return true;
+    if (known === ruling.unknown || known === ruling.mayMatch || known === ruling.failed) return false;
+    this.#stats[counterOf[known]]++;
+    rulings.set(rowGroup.index, ruling.counted);
+    return true;
+  }
+
+  #segmentOf({ filters }: RowGroup): ToAsk {
+    if (this.#last?.filters === filters) return this.#last;
+    let segment = this.#segments.get(filters);
+    if (segment === undefined) {
+      segment = { filters, rulings: new SegmentRulings(filters.rowGroups), rowGroups: [] };
+      this.#segments.set(filters, segment);
+    }
+    this.#last = segment;
+    return segment;
+  }
+
+  /** What the manifest and a footer in memory say. One that is not in memory is longer than the pieces of filters: it comes after them. */
+  #rulingInMemory(rowGroup: RowGroup): Ruling {
+    if (this.#isApartInTime(rowGroup)) return ruling.byTime;
+    if (this.#predicates.length === 0 || !rowGroup.isOpen()) return ruling.mayMatch;
     const open = rowGroup.open(this.#threads, this.#stats);
-    return !(open instanceof Promise) && this.#undecidedByZones(open) === null;
+    const isRuledOut = !(open instanceof Promise) && this.#undecidedByZones(open) === null;
+    return isRuledOut ? ruling.byZone : ruling.mayMatch;
   }
 
-  /** What is known of a row group without its columns. Counts what has ruled it out. */
+  /** What is known of a row group that is not ruled out, without its columns. Throws what asking its filters has thrown. */
   *prune(rowGroup: RowGroup): Steps<never, Pruned> {
     const stats = this.#stats;
     if (this.#predicates.length === 0) return this.#every();
-    if (this.#isApartInTime(rowGroup)) {
-      stats.rowGroupsPrunedByTime++;
-      return none;
-    }
-    // Zone maps in memory are asked before filters. Those in a footer come after them: a footer is longer than the pieces of filters.
-    const isProbed = !rowGroup.isOpen();
-    if (isProbed && !(yield* this.#mayHold(rowGroup))) return none;
+    const { rulings } = this.#segmentOf(rowGroup);
+    if (rulings.of(rowGroup.index) === ruling.failed)
+      yield* settled(Promise.reject(rulings.failure as Error));
     const open = yield* settled(rowGroup.open(this.#threads, stats));
     const predicates = this.#undecidedByZones(open);
     if (predicates === null) {
       stats.rowGroupsPrunedByZone++;
       return none;
     }
-    if (predicates.length === 0) return this.#every();
-    if (!isProbed && !(yield* this.#mayHold(rowGroup))) return none;
-    return { kind: 'undecided', open, predicates };
+    return predicates.length === 0 ? this.#every() : { kind: 'undecided', open, predicates };
   }
 
   #every(): Pruned {
@@ -106,22 +176,6 @@ export class Pruning {
     }
     return undecided;
   }
-
-  /** Whether rows may match, as far as the filters in the file tell. */
-  *#mayHold(rowGroup: RowGroup): Steps<never, boolean> {
-    if (this.#questions.length === 0) return true;
-    const asked = this.#asked.get(rowGroup) ?? rowGroup.probe(this.#questions, this.#threads, this.#stats);
-    const said = yield* settledRuling(asked);
-    if (said === ruling.byValue) this.#stats.rowGroupsPrunedByValue++;
-    if (said === ruling.byGram) this.#stats.rowGroupsPrunedByGram++;
-    return said === ruling.mayMatch;
-  }
-}
-
-function* settledRuling(asked: Ruling | RulingToCome): Steps<never, Ruling> {
-  if (!(asked instanceof RulingToCome)) return asked;
-  if (!asked.isKnown) yield asked.answered;
-  return asked.said;
 }
 
 /** The length of the shortest text that is asked for; whole values count as longer than any. */

@@ -57,13 +57,13 @@ export class RowGroupFilter {
     this.#queue = threads === null ? null : new NarrowingQueue(threads, stats, pace.signal);
   }
 
-  /** Asks the filters of a row group that is looked at later. */
-  probeAhead(rowGroup: RowGroup): void {
-    this.#pruning.probeAhead(rowGroup);
+  /** What rules out row groups before any of them is looked at. */
+  get pruning(): Pruning {
+    return this.#pruning;
   }
 
   /**
-   * Begins to look for the matching rows of the share. The steps give them, or throw: bits outside the share are 0, and `all` means all
+   * Begins to look for the matching rows of the share of a row group that is not ruled out. The steps give them, or throw: bits outside the share are 0, and `all` means all
    * rows of the share. The steps need not be taken.
    */
   look(rowGroup: RowGroup, share: RowGroupShare): Steps<never, Selection> {

@@ -85,29 +85,47 @@ export function shareOf(plan: ScanPlan, rowGroup: RowGroup): RowGroupShare {
   return { firstRow, endRow, units };
 }
 
-/** The units of a plan in its direction, made one at a time, so that a query that stops early makes only those that it needs. */
-export function* scanUnits(plan: ScanPlan): Generator<ScanUnit> {
-  const { runs, first, end } = plan;
-  if (plan.direction === 'forward') {
-    for (let i = first; i < end;) {
-      const { rowGroup } = runs[i]!;
-      const ranges: RowRange[] = [];
-      for (; i < end && runs[i]!.rowGroup === rowGroup; i++) pushRange(plan, i, ranges);
-      if (ranges.length > 0) yield { rowGroup, ranges };
-    }
-    return;
-  }
-  for (let i = end - 1; i >= first;) {
-    const { rowGroup } = runs[i]!;
-    const ranges: RowRange[] = [];
-    for (; i >= first && runs[i]!.rowGroup === rowGroup; i--) pushRange(plan, i, ranges);
-    if (ranges.length > 0) yield { rowGroup, ranges: ranges.reverse() };
-  }
-}
+/**
+ * Goes through the units of a plan in its direction. Units are made one at a time, and only those that are wanted: a query that stops early,
+ * or can rule out most row groups, makes few.
+ */
+export class UnitWalk {
+  readonly #plan: ScanPlan;
+  readonly #step: 1 | -1;
+  /** The next run, and the one behind the last. */
+  #at: number;
+  readonly #end: number;
 
-function pushRange(plan: ScanPlan, index: number, ranges: RowRange[]): void {
-  const range = rangeOfRun(plan, index);
-  if (range !== null) ranges.push(range);
+  constructor(plan: ScanPlan) {
+    const isForward = plan.direction === 'forward';
+    this.#plan = plan;
+    this.#step = isForward ? 1 : -1;
+    this.#at = isForward ? plan.first : plan.end - 1;
+    this.#end = isForward ? plan.end : plan.first - 1;
+  }
+
+  /** The row group of the next unit; undefined at the end. */
+  get rowGroup(): RowGroup | undefined {
+    return this.#at === this.#end ? undefined : this.#plan.runs[this.#at]!.rowGroup;
+  }
+
+  /** Goes past the next unit without making it. */
+  pass(): void {
+    const { rowGroup } = this;
+    while (rowGroup !== undefined && rowGroup === this.rowGroup) this.#at += this.#step;
+  }
+
+  /** The next unit; null where none of its rows lies between the cursors. */
+  take(): ScanUnit | null {
+    const rowGroup = this.rowGroup!;
+    const ranges: RowRange[] = [];
+    for (; rowGroup === this.rowGroup; this.#at += this.#step) {
+      const range = rangeOfRun(this.#plan, this.#at);
+      if (range !== null) ranges.push(range);
+    }
+    if (this.#step < 0) ranges.reverse();
+    return ranges.length === 0 ? null : { rowGroup, ranges };
+  }
 }
 
 /** The rows of run number `index` of a plan that lie within its bounds; null where none do. */

@@ -3,7 +3,7 @@ import type { BatchBuilder } from '../../columns/batch-builder.js';
 import type { ColumnBuilder } from '../../columns/column-builder.js';
 import { plainColumn } from '../../columns/take.js';
 import type { Column, RecordBatch } from '../../columns/column.js';
-import { ruling, type Ruling } from '../sealed/filter-probing.js';
+import type { AskableFilters } from './filter-ask.js';
 import type { OpenRowGroup, RowGroup } from './snapshot.js';
 import { widenZone, zoneOfNoRows, type ZoneMap } from '../../columns/zone-map.js';
 import { placementField, type Field, type Schema } from '../../terms/schema.js';
@@ -124,6 +124,7 @@ interface Source {
 class HotRowGroup implements RowGroup, OpenRowGroup {
   readonly index = 0;
   readonly hot = true;
+  readonly filters: AskableFilters = { rowGroups: 1, ask: () => null };
   // The zone maps are at hand without opening anything, and exact.
   readonly timeMinMs = null;
   readonly timeMaxMs = null;
@@ -139,10 +140,6 @@ class HotRowGroup implements RowGroup, OpenRowGroup {
 
   isOpen(): boolean {
     return true;
-  }
-
-  probe(): Ruling {
-    return ruling.mayMatch;
   }
 
   open(): OpenRowGroup {

@@ -1,12 +1,12 @@
+import { probeReadBytes } from '../../terms/limits.js';
 import { builtModule, type Finished, type Task } from '../../workers/task.js';
 import { openFiles } from '../disk/open-files.js';
 import {
-  probeFilters,
-  ruling,
+  FilterProbing,
   type FilterQuestion,
-  type FirstProbes,
+  type FirstReads,
+  type ProbeCounters,
   type Reading,
-  type Ruling,
 } from '../sealed/filter-probing.js';
 import { decodeSummary, SegmentFilters, type FilterPlaces } from '../sealed/segment-filters.js';
 
@@ -20,22 +20,20 @@ export interface ProbedSegment {
   readonly rowGroupCount: number;
   /** The stored field of each question; -1 where the segment can't be asked. */
   readonly fields: readonly number[];
-  /** Row groups that are asked about. */
-  readonly rowGroups: readonly number[];
 }
 
 export interface ProbeJob {
   readonly questions: readonly FilterQuestion[];
-  readonly firsts: FirstProbes;
+  readonly firsts: FirstReads;
   readonly segments: readonly ProbedSegment[];
+  /** For each row group of each of `segments`: `mayMatch` where it is asked about. */
+  readonly rulings: Uint8Array<ArrayBuffer>;
 }
 
-export interface ProbeAnswers {
-  /** For each segment, what is said of its row groups. */
-  readonly rulings: readonly (readonly Ruling[])[];
-  readonly firsts: FirstProbes;
-  readonly gramPiecesRead: number;
-  readonly valuePiecesRead: number;
+export interface ProbeAnswers extends ProbeCounters {
+  /** As in the job, with what rules row groups out. */
+  readonly rulings: Uint8Array<ArrayBuffer>;
+  readonly firsts: FirstReads;
   readonly bytesRead: number;
 }
 
@@ -51,30 +49,35 @@ interface KeptSummary {
 const summaries = new Map<string, KeptSummary>();
 let summaryBytes = 0;
 
+/** What was read last, made once: new arrays of some kilobytes take longer than the reads. */
+const lastRead = new Uint8Array(probeReadBytes);
+
 /** Asks the filters of segments, one after another: the work of `probeTask`. Throws what reading a file throws. */
-export function work({ questions, firsts, segments }: ProbeJob): Finished<ProbeAnswers> {
+export function work({ questions, firsts, segments, rulings }: ProbeJob): Finished<ProbeAnswers> {
   const counters = { gramPiecesRead: 0, valuePiecesRead: 0, bytesRead: 0 };
   const read = (path: string, offset: number, bytes: number): Uint8Array => {
-    const target = new Uint8Array(bytes);
+    const target = bytes <= lastRead.length ? lastRead.subarray(0, bytes) : new Uint8Array(bytes);
     const done = openFiles.read(path, offset, target);
     counters.bytesRead += done;
     return done === bytes ? target : target.subarray(0, done);
   };
-  const rulings = segments.map((segment) => {
-    const { path, fields, rowGroups } = segment;
+  const probing = new FilterProbing(questions, firsts, counters);
+  let at = 0;
+  for (const segment of segments) {
+    const { path, fields, rowGroupCount } = segment;
+    const own = rulings.subarray(at, at + rowGroupCount);
+    at += rowGroupCount;
     const filters = filtersOf(segment, read);
-    if (filters === null) return rowGroups.map(() => ruling.mayMatch);
-    return readAll(probeFilters(filters, rowGroups, questions, fields, firsts, counters), path, read);
-  });
-  return { result: { rulings, firsts, ...counters }, transfer: [] };
+    if (filters !== null) readAll(probing.probe(filters, fields, own), path, read);
+  }
+  return { result: { rulings, firsts, ...counters }, transfer: [rulings.buffer] };
 }
 
 type Read = (path: string, offset: number, bytes: number) => Uint8Array;
 
-function readAll<T>(reading: Reading<T>, path: string, read: Read): T {
+function readAll(reading: Reading<void>, path: string, read: Read): void {
   let step = reading.next();
   while (step.done !== true) step = reading.next(read(path, step.value.offset, step.value.bytes));
-  return step.value;
 }
 
 /** Null where a summary is damaged, which `verify` reports. */

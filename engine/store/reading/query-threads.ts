@@ -1,31 +1,29 @@
-import { setImmediate } from 'node:timers/promises';
 import type { Column } from '../../columns/column.js';
 import { columnAt, layoutEnd } from '../../columns/column-layout.js';
 import { LogstrataError } from '../../terms/errors.js';
-import { probesOfJobMin } from '../../terms/limits.js';
+import { probesOfJobMax, probesOfJobMin } from '../../terms/limits.js';
 import { RangeSpace, type ColumnSpace } from '../../parquet/column-space.js';
 import { chunkTask, type ChunkJob } from './chunk-task.js';
 import { streamTask, type StreamJob } from './stream-task.js';
 import { pooledChunkTask } from './pooled-chunk-task.js';
-import type { FilterQuestion, FirstProbes } from '../sealed/filter-probing.js';
-import { RulingToCome } from './ruling-to-come.js';
+import { ruling, type FilterQuestion, type FirstReads } from '../sealed/filter-probing.js';
+import type { SegmentRulings } from './segment-rulings.js';
 import { probeTask, type ProbedSegment } from './probe-task.js';
 import type { JobQueue } from '../../workers/job-queue.js';
 import type { Task } from '../../workers/task.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import type { ReadCounters } from './read-counters.js';
 
-/** Row groups of one segment that are asked about in one turn of the event loop. */
-interface AskedSegment {
-  readonly segment: Omit<ProbedSegment, 'rowGroups'>;
-  readonly rowGroups: number[];
-  /** One for each of `rowGroups`. */
-  readonly rulings: RulingToCome[];
+/** Row groups of one segment that are asked about, and who takes the answer. */
+export interface AskedSegment {
+  readonly segment: ProbedSegment;
+  readonly rowGroups: readonly number[];
+  readonly rulings: SegmentRulings;
 }
 
 /** What is asked in one turn of the event loop. */
 interface ProbeTurn {
-  readonly asked: Map<object, AskedSegment>;
+  readonly asked: AskedSegment[];
   readonly answered: Promise<void>;
 }
 
@@ -39,7 +37,7 @@ const queryEnded = new LogstrataError('cancelled', 'the query has ended');
 export class QueryThreads {
   readonly #queue: JobQueue;
   #turn: ProbeTurn | null = null;
-  #firsts: FirstProbes | null = null;
+  #firsts: FirstReads | null = null;
   #turnsTaken = 0;
   readonly #turnsWanted: (() => void)[] = [];
 
@@ -60,30 +58,17 @@ export class QueryThreads {
   }
 
   /**
-   * What the filters of a segment say of one of its row groups. What is asked in one turn of the event loop is asked together, because
-   * asking a filter takes far less time than handing over a job.
+   * As `AskableFilters.ask`. What is asked in one turn of the event loop is asked together, because asking a filter takes far less time
+   * than handing over a job.
    */
-  probe(
-    segment: Omit<ProbedSegment, 'rowGroups'>,
-    rowGroup: number,
-    questions: readonly FilterQuestion[],
-    counters: ReadCounters,
-  ): RulingToCome {
+  probe(asked: AskedSegment, questions: readonly FilterQuestion[], counters: ReadCounters): Promise<void> {
     this.#turn ??= this.#beginTurn(questions, counters);
-    const { asked: segments, answered } = this.#turn;
-    let asked = segments.get(segment);
-    if (asked === undefined) {
-      asked = { segment, rowGroups: [], rulings: [] };
-      segments.set(segment, asked);
-    }
-    const said = new RulingToCome(answered);
-    asked.rowGroups.push(rowGroup);
-    asked.rulings.push(said);
-    return said;
+    this.#turn.asked.push(asked);
+    return this.#turn.answered;
   }
 
   #beginTurn(questions: readonly FilterQuestion[], counters: ReadCounters): ProbeTurn {
-    const asked = new Map<object, AskedSegment>();
+    const asked: AskedSegment[] = [];
     const answered = this.#probeAll(asked, questions, counters);
     this.track(answered);
     return { asked, answered };
@@ -130,15 +115,14 @@ export class QueryThreads {
   }
 
   async #probeAll(
-    segments: ReadonlyMap<object, AskedSegment>,
+    asked: readonly AskedSegment[],
     questions: readonly FilterQuestion[],
     counters: ReadCounters,
   ): Promise<void> {
-    await setImmediate();
+    await Promise.resolve();
     this.#turn = null;
-    const asked = [...segments.values()];
     const rowGroups = asked.reduce((sum, segment) => sum + segment.rowGroups.length, 0);
-    const each = Math.max(probesOfJobMin, Math.ceil(rowGroups / this.count));
+    const each = Math.min(probesOfJobMax, Math.max(probesOfJobMin, Math.ceil(rowGroups / this.count)));
     const shares = [...sharesOf(asked, each)];
     await Promise.all(shares.map((share) => this.#probeShare(questions, share, counters)));
   }
@@ -148,19 +132,26 @@ export class QueryThreads {
     share: readonly AskedSegment[],
     counters: ReadCounters,
   ): Promise<void> {
-    const rulings = share.flatMap((asked) => asked.rulings);
     try {
-      const segments = share.map(({ segment, rowGroups: asked }) => ({ ...segment, rowGroups: asked }));
+      const segments = share.map(({ segment }) => segment);
       const firsts = (this.#firsts ??= questions.map(({ asked }) => asked.map(() => 0)));
-      const answers = await this.#queue.run(probeTask, { questions, firsts, segments });
+      const answers = await this.#queue.run(probeTask, {
+        questions,
+        firsts,
+        segments,
+        rulings: askedOf(share),
+      });
       this.#firsts = answers.firsts;
       counters.gramPiecesRead += answers.gramPiecesRead;
       counters.valuePiecesRead += answers.valuePiecesRead;
       counters.bytesRead += answers.bytesRead;
-      const said = answers.rulings.flat();
-      rulings.forEach((to, i) => to.answer(said[i]!));
+      let at = 0;
+      for (const { segment, rowGroups, rulings } of share) {
+        rulings.take(rowGroups, answers.rulings.subarray(at));
+        at += segment.rowGroupCount;
+      }
     } catch (error) {
-      for (const to of rulings) to.fail(error);
+      for (const { rowGroups, rulings } of share) rulings.fail(rowGroups, error);
     }
   }
 
@@ -188,7 +179,7 @@ function* sharesOf(asked: readonly AskedSegment[], rowGroupsEach: number): Gener
   for (const { segment, rowGroups, rulings } of asked) {
     for (let from = 0; from < rowGroups.length;) {
       const to = Math.min(rowGroups.length, from + room);
-      share.push({ segment, rowGroups: rowGroups.slice(from, to), rulings: rulings.slice(from, to) });
+      share.push({ segment, rowGroups: rowGroups.slice(from, to), rulings });
       room -= to - from;
       from = to;
       if (room > 0) continue;
@@ -198,4 +189,15 @@ function* sharesOf(asked: readonly AskedSegment[], rowGroupsEach: number): Gener
     }
   }
   if (share.length > 0) yield share;
+}
+
+/** `mayMatch` for each row group that is asked about, of all row groups of the segments. */
+function askedOf(share: readonly AskedSegment[]): Uint8Array<ArrayBuffer> {
+  const rulings = new Uint8Array(share.reduce((sum, { segment }) => sum + segment.rowGroupCount, 0));
+  let at = 0;
+  for (const { segment, rowGroups } of share) {
+    for (const rowGroup of rowGroups) rulings[at + rowGroup] = ruling.mayMatch;
+    at += segment.rowGroupCount;
+  }
+  return rulings;
 }

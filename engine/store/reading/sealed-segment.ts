@@ -19,11 +19,10 @@ import {
 } from '../../columns/convert-column.js';
 import { copyColumn } from '../../columns/copy-column.js';
 import type { Directory, ReadableFile } from '../disk/directory.js';
-import type { Ruling } from '../sealed/filter-probing.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
 import type { SegmentFilters } from '../sealed/segment-filters.js';
-import { rulingOf, type RulingToCome } from './ruling-to-come.js';
-import { SegmentProbing, tracked, type Probe } from './segment-probing.js';
+import type { AskableFilters, FilterAsk } from './filter-ask.js';
+import { SegmentProbing } from './segment-probing.js';
 import {
   decodeConverted,
   readBytesInto,
@@ -48,7 +47,6 @@ interface FieldSource {
 export class SealedSegment {
   readonly #directory: Directory;
   readonly #path: string;
-  #absolutePath: string | undefined;
   readonly #entry: SegmentEntry;
   readonly #schema: Schema;
   readonly #pool: BufferPool;
@@ -109,6 +107,10 @@ export class SealedSegment {
       sources[placement]!.field === placementField(this.#schema) &&
       sources[placement]!.conversion === 'none';
     const storedFields = sources.map(({ field, conversion }) => (conversion === 'none' ? field : -1));
+    const filters: AskableFilters = {
+      rowGroups: this.#entry.rowGroupRows.length,
+      ask: (ask) => this.#askFilters(ask, storedFields),
+    };
     return this.#entry.rowGroupRows.map((rows, index) => {
       const source: RowGroupSource = { segment: this, index, target, sources, keys: null, zones: [] };
       return {
@@ -119,8 +121,7 @@ export class SealedSegment {
         timeMinMs: hasTimes ? this.#entry.timeMinMs : null,
         timeMaxMs: hasTimes ? this.#entry.timeMaxMs : null,
         isOpen: () => this.#footerRead !== undefined,
-        probe: (questions, threads, counters) =>
-          this.#probe({ rowGroup: index, storedFields, questions, threads, counters }),
+        filters,
         open: (threads = null, counters) =>
           this.#footerRead === undefined
             ? this.footer(counters).then((footer) => new SealedRowGroup(source, footer, threads))
@@ -130,15 +131,15 @@ export class SealedSegment {
     });
   }
 
-  #probe(probe: Probe): Ruling | RulingToCome {
+  #askFilters(ask: FilterAsk, storedFields: readonly number[]): Promise<void> | null {
     if (this.#entry.summaryBytes > 0 || this.#footerRead !== undefined)
-      return this.#probing.probe(probe, this.#footerRead);
+      return this.#probing.ask(ask, storedFields, this.#footerRead);
     // Segments that are older than summaries say in their footers where their filters are.
-    const footer = this.footer(probe.counters);
-    return tracked(
-      probe,
-      footer.then((read) => rulingOf(this.#probing.probe(probe, read))),
-    );
+    const asking = this.footer(ask.counters)
+      .then((footer) => this.#probing.ask(ask, storedFields, footer))
+      .catch((error: unknown) => ask.rulings.fail(ask.rowGroups, error));
+    ask.threads?.track(asking);
+    return asking.then(() => undefined);
   }
 
   /** The filters that a footer of this segment names. */
@@ -213,7 +214,7 @@ export class SealedSegment {
 
   /** Absolute, where other threads can read the file. */
   get absolutePath(): string | undefined {
-    return (this.#absolutePath ??= this.#directory.absolutePath?.(this.#path));
+    return this.#probing.absolutePath;
   }
 
   withFile<T>(use: (file: ReadableFile) => Promise<T>): Promise<T> {

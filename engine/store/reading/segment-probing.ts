@@ -1,39 +1,29 @@
 import type { Directory, ReadableFile } from '../disk/directory.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
-import { probeFilters, ruling, type FilterQuestion, type Ruling } from '../sealed/filter-probing.js';
+import { FilterProbing, ruling, type FilterQuestion } from '../sealed/filter-probing.js';
 import { decodeSummary, noFilters, SegmentFilters } from '../sealed/segment-filters.js';
 import { withFile, type SegmentFooter } from '../sealed/segment-file.js';
+import type { FilterAsk } from './filter-ask.js';
 import type { ProbedSegment } from './probe-task.js';
-import type { QueryThreads } from './query-threads.js';
 import type { ReadCounters } from './read-counters.js';
-import { RulingToCome } from './ruling-to-come.js';
-
-/** What the filters of a segment are asked about one of its row groups. */
-export interface Probe {
-  readonly rowGroup: number;
-  /** For each field of the query's schema the stored one; -1 where values were stored otherwise or not at all. */
-  readonly storedFields: readonly number[];
-  readonly questions: readonly FilterQuestion[];
-  /** Null where the thread that asks is to read them itself. */
-  readonly threads: QueryThreads | null;
-  readonly counters: ReadCounters;
-}
-
-type AskedSegment = Omit<ProbedSegment, 'rowGroups'>;
 
 /** Asks the filters of one segment. */
 export class SegmentProbing {
   readonly #directory: Directory;
   readonly #path: string;
+  #absolutePath: string | undefined;
   readonly #entry: SegmentEntry;
-  /** What threads are told of the segment for each query that looks at it; null where none of its filters could tell. */
-  readonly #asked = new WeakMap<readonly FilterQuestion[], AskedSegment | null>();
   #filters: SegmentFilters | undefined;
 
   constructor(directory: Directory, path: string, entry: SegmentEntry) {
     this.#directory = directory;
     this.#path = path;
     this.#entry = entry;
+  }
+
+  /** Absolute, where other threads can read the file. */
+  get absolutePath(): string | undefined {
+    return (this.#absolutePath ??= this.#directory.absolutePath?.(this.#path));
   }
 
   /** The filters that the segment's footer names. */
@@ -47,47 +37,54 @@ export class SegmentProbing {
   }
 
   /**
-   * What the filters say. Throws what reading the file throws; damaged filters rule nothing out.
+   * As `AskableFilters.ask`.
    *
+   * @param storedFields for each field of the query's schema the stored one; -1 where values were stored otherwise or not at all
    * @param footer where it has been read; always of a segment without a summary
    */
-  probe(probe: Probe, footer: SegmentFooter | undefined): Ruling | RulingToCome {
-    const { rowGroup, storedFields, questions, threads, counters } = probe;
-    let asked = this.#asked.get(questions);
-    if (asked === undefined) {
-      asked = this.#askedOf(questions, storedFields, footer);
-      this.#asked.set(questions, asked);
-    }
-    if (asked === null) return ruling.mayMatch;
-    if (threads !== null && asked.path !== '') return threads.probe(asked, rowGroup, questions, counters);
-    const { fields } = asked;
-    const asking = withFile(this.#directory, this.#path, async (file) => {
-      this.#filters ??= await this.#readSummary(file, counters);
-      return this.#filters === undefined
-        ? ruling.mayMatch
-        : probeFile(file, this.#filters, { ...probe, storedFields: fields });
-    });
-    return tracked(probe, asking);
-  }
-
-  #askedOf(
-    questions: readonly FilterQuestion[],
+  ask(
+    ask: FilterAsk,
     storedFields: readonly number[],
     footer: SegmentFooter | undefined,
-  ): AskedSegment | null {
-    const fields = questions.map(({ field }) => {
+  ): Promise<void> | null {
+    const fields = ask.questions.map(({ field }) => {
       const stored = storedFields[field]!;
       return footer === undefined || this.filtersOf(footer).has(stored) ? stored : -1;
     });
     if (fields.every((field) => field < 0)) return null;
+    const path = this.absolutePath;
+    const { rowGroups, rulings, questions, threads, counters } = ask;
+    if (threads === null || path === undefined) return this.#askHere(ask, fields);
+    const segment = this.#described(path, fields, footer);
+    return threads.probe({ segment, rowGroups, rulings }, questions, counters);
+  }
+
+  #described(path: string, fields: readonly number[], footer: SegmentFooter | undefined): ProbedSegment {
     const { footerOffset, summaryBytes, rowGroupRows } = this.#entry;
     return {
-      path: this.#directory.absolutePath?.(this.#path) ?? '',
+      path,
       summary: { offset: footerOffset - summaryBytes, bytes: summaryBytes },
       places: summaryBytes > 0 ? null : { ...noFilters, gramFilters: footer!.metadata.gramFilters },
       rowGroupCount: rowGroupRows.length,
       fields,
     };
+  }
+
+  /** Reads in the thread that asks. */
+  #askHere(
+    { rowGroups, rulings, questions, threads, counters }: FilterAsk,
+    fields: readonly number[],
+  ): Promise<void> {
+    const asking = withFile(this.#directory, this.#path, async (file) => {
+      this.#filters ??= await this.#readSummary(file, counters);
+      if (this.#filters === undefined) return;
+      const asked = new Uint8Array(this.#filters.rowGroups);
+      for (const rowGroup of rowGroups) asked[rowGroup] = ruling.mayMatch;
+      await probeFile(file, this.#filters, fields, questions, asked, counters);
+      rulings.take(rowGroups, asked);
+    }).catch((error: unknown) => rulings.fail(rowGroups, error));
+    threads?.track(asking);
+    return asking;
   }
 
   /** Undefined where the summary is damaged, which `verify` reports. */
@@ -99,25 +96,20 @@ export class SegmentProbing {
   }
 }
 
-/** What `asking` gives. The query's files stay in use until then, whether or not anybody takes the answer. */
-export function tracked({ threads }: Probe, asking: Promise<Ruling>): RulingToCome {
-  threads?.track(asking);
-  return RulingToCome.of(asking);
-}
-
-/** Asks filters in the thread that asks. `storedFields` has the field of each question. */
 async function probeFile(
   file: ReadableFile,
   filters: SegmentFilters,
-  { rowGroup, storedFields, questions, counters }: Probe,
-): Promise<Ruling> {
+  fields: readonly number[],
+  questions: readonly FilterQuestion[],
+  rulings: Uint8Array,
+  counters: ReadCounters,
+): Promise<void> {
   const firsts = questions.map(({ asked }) => asked.map(() => 0));
-  const probing = probeFilters(filters, [rowGroup], questions, storedFields, firsts, counters);
+  const probing = new FilterProbing(questions, firsts, counters).probe(filters, fields, rulings);
   let step = probing.next();
   while (step.done !== true) {
     const stored = await file.read(step.value.offset, step.value.bytes);
     counters.bytesRead += stored.length;
     step = probing.next(stored);
   }
-  return step.value[0]!;
 }

@@ -6,8 +6,7 @@ import type { Schema } from '../../terms/schema.js';
 import type { ColumnLease } from './column-lease.js';
 import type { QueryThreads } from './query-threads.js';
 import type { ReadCounters } from './read-counters.js';
-import type { RulingToCome } from './ruling-to-come.js';
-import type { FilterQuestion, Ruling } from '../sealed/filter-probing.js';
+import type { AskableFilters } from './filter-ask.js';
 
 /** The unit of the scan: up to 64 Ki rows of one segment, sealed or hot. */
 export interface RowGroup {
@@ -21,16 +20,8 @@ export interface RowGroup {
   readonly timeMaxMs: number | null;
   /** Whether its footer is in memory, so that `open` gives no promise. */
   isOpen(): boolean;
-  /**
-   * What the filters of the file say of the row group, without its footer. The questions of one query are one list, which all its row
-   * groups are given. Reads only the pieces that are needed, together with those for other row groups that are asked about in
-   * the same turn of the event loop. Known at once where there is no filter that could tell.
-   */
-  probe(
-    questions: readonly FilterQuestion[],
-    threads: QueryThreads | null,
-    counters: ReadCounters,
-  ): Ruling | RulingToCome;
+  /** Those of its file, the same for all row groups of it. */
+  readonly filters: AskableFilters;
   /**
    * Reads and checks the segment's footer (cached). Throws `DamageError` when it, or this row group, is damaged. Files are then
    * read by the threads where there are any and they can. No promise where the footer has been read before; who reads it has it counted.

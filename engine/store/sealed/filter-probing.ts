@@ -1,7 +1,6 @@
-import type { ValueHash } from '../../parquet/bloom-filter.js';
-import { GramProbing } from './gram-probing.js';
+import { isInBlock, type ValueHash } from '../../parquet/bloom-filter.js';
+import { mayHaveAll, planGramReads, type GramRead } from './gram-probing.js';
 import type { GramFilterPlace, SegmentFilters, SketchPlace, ValueFilterPlace } from './segment-filters.js';
-import { isInBlock } from '../../parquet/bloom-filter.js';
 import { hasChecksum, mayBeInStripe, probeOf, stripeBytes, stripeOf, wholeStripe } from './value-filter.js';
 
 /** Bytes of a segment's file. */
@@ -10,7 +9,7 @@ export interface WantedBytes {
   readonly bytes: number;
 }
 
-/** Work that asks for bytes and goes on with what was read, which may be fewer. */
+/** Work that asks for bytes and goes on with what was read, which may be fewer. They may be read until more are asked for. */
 export type Reading<T> = Generator<WantedBytes, T, Uint8Array>;
 
 /** A value that is looked for, or a text that values are to contain. */
@@ -28,8 +27,20 @@ export interface FilterQuestion {
   readonly asked: readonly Asked[];
 }
 
-/** What filters say of a row group: its rows may match, or a filter of whole values or of grams rules it out. */
-export const ruling = { mayMatch: 0, byValue: 1, byGram: 2 } as const;
+/**
+ * What is known of a row group: nothing yet; that its rows may match; what has ruled it out, bounds of times or of other values, or filters
+ * of whole values or of grams; or that its filters could not be read. One that is ruled out becomes `counted` once it has been.
+ */
+export const ruling = {
+  unknown: 0,
+  mayMatch: 1,
+  byTime: 2,
+  byZone: 3,
+  byValue: 4,
+  byGram: 5,
+  failed: 6,
+  counted: 7,
+} as const;
 export type Ruling = (typeof ruling)[keyof typeof ruling];
 
 /** Pieces of filters that were read. */
@@ -39,98 +50,121 @@ export interface ProbeCounters {
 }
 
 /**
- * Where the probes of each question's texts begin. What tells a text apart stands at the same place for every filter of a column, so
- * that the gram that ruled out the last row group is likely to rule out the next.
+ * Which read each question's texts begin with. What tells a text apart stands at the same place for every filter of a column, so
+ * that the grams that ruled out the last row group are likely to rule out the next.
  */
-export type FirstProbes = number[][];
+export type FirstReads = number[][];
 
-/**
- * Asks the filters of a segment about some of its row groups, with as few bytes read as possible: all sketches of a value in one read, then
- * the filters of the row groups that are left.
- *
- * @param fields the stored field of each question; -1 where the segment can't be asked
- * @returns what the filters say of each of `rowGroups`
- */
-export function* probeFilters(
-  filters: SegmentFilters,
-  rowGroups: readonly number[],
-  questions: readonly FilterQuestion[],
-  fields: readonly number[],
-  firsts: FirstProbes,
-  counters: ProbeCounters,
-): Reading<Ruling[]> {
-  const rulings: Ruling[] = rowGroups.map(() => ruling.mayMatch);
-  for (const [i, { asked }] of questions.entries()) {
-    const field = fields[i]!;
-    if (field < 0 || asked.length === 0) continue;
-    const sketches = filters.sketches(field);
-    const sketched: (Uint8Array | null)[] = [];
-    for (const { hash } of asked) {
-      const wanted = sketches !== undefined && hash !== null;
-      sketched.push(wanted ? yield* readStripe(sketches, filters.rowGroups, hash, counters) : null);
-    }
-    for (const [k, rowGroup] of rowGroups.entries()) {
-      if (rulings[k] !== ruling.mayMatch) continue;
-      const places = {
-        values: filters.valueFilter(field, rowGroup),
-        grams: filters.gramFilter(field, rowGroup),
-      };
-      let said: Ruling = ruling.byValue;
+/** Asks the filters of segments the questions of one query. */
+export class FilterProbing {
+  readonly #questions: readonly FilterQuestion[];
+  readonly #firsts: FirstReads;
+  readonly #counters: ProbeCounters;
+  /** What has to be read for each text, by the shape of the filter: most filters of a column have the same. */
+  readonly #plans = new Map<Asked, Map<number, readonly GramRead[]>>();
+
+  constructor(questions: readonly FilterQuestion[], firsts: FirstReads, counters: ProbeCounters) {
+    this.#questions = questions;
+    this.#firsts = firsts;
+    this.#counters = counters;
+  }
+
+  /**
+   * Asks about the row groups of a segment that have `mayMatch` in `rulings`, and writes there what rules them out. As few bytes are read as
+   * possible: all sketches of a value in one read, then the filters of the row groups that are left.
+   *
+   * @param fields the stored field of each question; -1 where the segment can't be asked
+   * @param rulings for each row group of the segment
+   */
+  *probe(filters: SegmentFilters, fields: readonly number[], rulings: Uint8Array): Reading<void> {
+    for (const [i, { asked }] of this.#questions.entries()) {
+      const field = fields[i]!;
+      if (field < 0 || asked.length === 0) continue;
+      let left = rowGroupsWith(rulings, ruling.mayMatch);
+      const said = new Uint8Array(rulings.length).fill(ruling.byValue);
       for (const [j, one] of asked.entries()) {
-        const stripe = sketched[j]!;
-        if (stripe !== null && !mayBeInStripe(stripe, rowGroup, one.hash!)) continue;
-        said = yield* probeOne(places, one, firsts[i]!, j, counters);
-        if (said === ruling.mayMatch) break;
+        const sketches = one.hash === null ? undefined : filters.sketches(field);
+        const maybe =
+          sketches === undefined
+            ? left
+            : yield* this.#askSketches(sketches, filters.rowGroups, one.hash!, left);
+        for (const rowGroup of maybe) {
+          const values = filters.valueFilter(field, rowGroup);
+          const grams = filters.gramFilter(field, rowGroup);
+          said[rowGroup] = yield* this.#probeOne(values, grams, one, this.#firsts[i]!, j);
+        }
+        left = left.filter((rowGroup) => said[rowGroup] !== ruling.mayMatch);
+        if (left.length === 0) break;
       }
-      rulings[k] = said;
+      for (const rowGroup of left) rulings[rowGroup] = said[rowGroup]!;
     }
   }
-  return rulings;
-}
 
-interface Places {
-  readonly values: ValueFilterPlace | undefined;
-  readonly grams: GramFilterPlace | undefined;
-}
-
-/** Filters of whole values are asked first: they need one piece, and are wrong for one value in a hundred. */
-function* probeOne(
-  { values, grams }: Places,
-  { hash, folded }: Asked,
-  firsts: number[],
-  index: number,
-  counters: ProbeCounters,
-): Reading<Ruling> {
-  if (hash !== null && values !== undefined) {
-    return (yield* probeValue(values, hash, counters)) ? ruling.mayMatch : ruling.byValue;
+  /** Those of the row groups whose sketches may have the value. */
+  *#askSketches(
+    { offset, stripes }: SketchPlace,
+    rowGroups: number,
+    hash: ValueHash,
+    among: readonly number[],
+  ): Reading<readonly number[]> {
+    const bytes = stripeBytes(rowGroups);
+    this.#counters.valuePiecesRead++;
+    const stripe = wholeStripe(yield { offset: offset + stripeOf(hash, stripes) * bytes, bytes }, rowGroups);
+    return stripe === null ? among : among.filter((rowGroup) => mayBeInStripe(stripe, rowGroup, hash));
   }
-  if (grams === undefined || folded.length === 0) return ruling.mayMatch;
-  const probing = new GramProbing(grams, folded, firsts[index]!);
-  for (let piece = probing.wanted(); piece !== null; piece = probing.wanted()) {
-    counters.gramPiecesRead++;
-    probing.take(piece, yield { offset: grams.offset + piece.offset, bytes: piece.storedBytes });
+
+  /** Filters of whole values are asked first: they need one piece, and are wrong for one value in a hundred. */
+  *#probeOne(
+    values: ValueFilterPlace | undefined,
+    grams: GramFilterPlace | undefined,
+    one: Asked,
+    firsts: number[],
+    index: number,
+  ): Reading<Ruling> {
+    if (one.hash !== null && values !== undefined)
+      return (yield* this.#probeValue(values, one.hash)) ? ruling.mayMatch : ruling.byValue;
+    if (grams === undefined || one.folded.length === 0) return ruling.mayMatch;
+    const reads = this.#readsOf(grams, one);
+    const first = firsts[index]!;
+    for (let i = 0; i < reads.length; i++) {
+      const at = (first + i) % reads.length;
+      const { offset, bytes, pieces } = reads[at]!;
+      this.#counters.gramPiecesRead += pieces;
+      if (mayHaveAll(reads[at]!, yield { offset: grams.offset + offset, bytes })) continue;
+      firsts[index] = at;
+      return ruling.byGram;
+    }
+    return ruling.mayMatch;
   }
-  if (probing.mayContain) return ruling.mayMatch;
-  firsts[index] = probing.missed;
-  return ruling.byGram;
+
+  #readsOf(shape: GramFilterPlace, one: Asked): readonly GramRead[] {
+    let plans = this.#plans.get(one);
+    if (plans === undefined) {
+      plans = new Map();
+      this.#plans.set(one, plans);
+    }
+    const key = (shape.gramBytes << 16) | (shape.gramBits << 8) | shape.trigramBits;
+    let reads = plans.get(key);
+    if (reads === undefined) {
+      reads = planGramReads(shape, one.folded);
+      plans.set(key, reads);
+    }
+    return reads;
+  }
+
+  /** Whether a row group may hold the value. What does not match its checksum rules nothing out: `verify` reports it. */
+  *#probeValue(place: ValueFilterPlace, hash: ValueHash): Reading<boolean> {
+    const { piece, at } = probeOf(place.blocks, hash);
+    this.#counters.valuePiecesRead++;
+    const checksum = (yield { offset: place.offset + piece.checksumOffset, bytes: 4 }).slice();
+    const bytes = yield { offset: place.offset + piece.offset, bytes: piece.bytes };
+    return !hasChecksum(bytes, checksum) || isInBlock(bytes, at, hash);
+  }
 }
 
-/** Whether a row group may hold the value. What does not match its checksum rules nothing out: `verify` reports it. */
-function* probeValue(place: ValueFilterPlace, hash: ValueHash, counters: ProbeCounters): Reading<boolean> {
-  const { piece, at } = probeOf(place.blocks, hash);
-  counters.valuePiecesRead++;
-  const bytes = yield { offset: place.offset + piece.offset, bytes: piece.bytes };
-  const checksum = yield { offset: place.offset + piece.checksumOffset, bytes: 4 };
-  return !hasChecksum(bytes, checksum) || isInBlock(bytes, at, hash);
-}
-
-function* readStripe(
-  { offset, stripes }: SketchPlace,
-  rowGroups: number,
-  hash: ValueHash,
-  counters: ProbeCounters,
-): Reading<Uint8Array | null> {
-  const bytes = stripeBytes(rowGroups);
-  counters.valuePiecesRead++;
-  return wholeStripe(yield { offset: offset + stripeOf(hash, stripes) * bytes, bytes }, rowGroups);
+function rowGroupsWith(rulings: Uint8Array, wanted: Ruling): readonly number[] {
+  const found: number[] = [];
+  for (let rowGroup = 0; rowGroup < rulings.length; rowGroup++)
+    if (rulings[rowGroup] === wanted) found.push(rowGroup);
+  return found;
 }

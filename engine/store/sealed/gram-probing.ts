@@ -1,54 +1,49 @@
-import { checkedPiece, isBitSet, planProbes } from './gram-filter.js';
-import type { GramFilterShape, GramPiece, GramProbe } from './gram-filter.js';
+import { checkedPiece, isBitSet, pieceStoredBytesMax, planProbes } from './gram-filter.js';
+import type { GramFilterShape, GramProbe } from './gram-filter.js';
+
+/** Pieces of a gram filter that are read at once, and the bits of them that a text asks for. */
+export interface GramRead {
+  /** Offset in the filter. */
+  readonly offset: number;
+  readonly bytes: number;
+  readonly pieces: number;
+  readonly probes: readonly GramProbe[];
+}
+
+/** So much is read at once: two pieces that lie side by side. A third takes as long to copy as a second read, which is rarely needed. */
+const readBytesMax = 2 * pieceStoredBytesMax;
 
 /**
- * Looks a needle up in one gram filter, reading as few pieces of it as possible. The caller reads the piece that is `wanted` and gives
- * it to `take`, until nothing is wanted.
+ * What has to be read of a gram filter to look a text up; empty where the filter can't tell. The reads that ask for most bits come first,
+ * because they are the likeliest to miss one.
  */
-export class GramProbing {
-  readonly #probes: readonly GramProbe[];
-  readonly #first: number;
-  /** Pieces that have been read; null for one that is damaged. */
-  readonly #pieces = new Map<number, Uint8Array | null>();
-  /** Probes that have been answered, counted from `#first` on. */
-  #answered = 0;
-  #missed = -1;
-
-  /**
-   * @param first the probe to begin with. What tells a needle apart stands at the same place for every filter of a column,
-   *   so that the one that ruled out the last row group is likely to rule out the next
-   */
-  constructor(shape: GramFilterShape, folded: Uint8Array, first: number) {
-    this.#probes = planProbes(shape, folded);
-    this.#first = first < this.#probes.length ? first : 0;
+export function planGramReads(shape: GramFilterShape, folded: Uint8Array): GramRead[] {
+  const probes = planProbes(shape, folded).sort((a, b) => a.piece.offset - b.piece.offset);
+  const reads: GramRead[] = [];
+  for (const probe of probes) {
+    const { offset, storedBytes } = probe.piece;
+    const last = reads.at(-1);
+    const isNear = last !== undefined && offset + storedBytes - last.offset <= readBytesMax;
+    if (isNear) reads.pop();
+    const from = isNear ? last.offset : offset;
+    const bytes = offset + storedBytes - from;
+    const together = isNear ? [...last.probes, probe] : [probe];
+    reads.push({ offset: from, bytes, pieces: bytes / storedBytes, probes: together });
   }
+  return reads.sort((a, b) => b.probes.length - a.probes.length);
+}
 
-  /** The probe that was missed; -1 while none was. */
-  get missed(): number {
-    return this.#missed;
-  }
-
-  /** What the filter says once nothing is wanted: false only when the column has no such text. */
-  get mayContain(): boolean {
-    return this.#missed < 0;
-  }
-
-  /** The piece to be read next, or null. */
-  wanted(): GramPiece | null {
-    while (this.#missed < 0 && this.#answered < this.#probes.length) {
-      const index = (this.#first + this.#answered) % this.#probes.length;
-      const { piece, bit } = this.#probes[index]!;
-      const bitmap = this.#pieces.get(piece.offset);
-      if (bitmap === undefined) return piece;
-      // A damaged piece can't rule anything out: the answer stays right, and `verify` reports it.
-      if (bitmap !== null && !isBitSet(bitmap, bit)) this.#missed = index;
-      this.#answered++;
+/** Whether a filter may have all bits of a read, given the bytes read. A damaged piece rules nothing out: `verify` reports it. */
+export function mayHaveAll({ offset, probes }: GramRead, stored: Uint8Array): boolean {
+  let checked = -1;
+  let bitmap: Uint8Array | null = null;
+  for (const { piece, bit } of probes) {
+    if (piece.offset !== checked) {
+      const from = piece.offset - offset;
+      bitmap = checkedPiece(stored.subarray(from, from + piece.storedBytes), piece);
+      checked = piece.offset;
     }
-    return null;
+    if (bitmap !== null && !isBitSet(bitmap, bit)) return false;
   }
-
-  /** Gives the piece that was wanted, as it was read. */
-  take(piece: GramPiece, stored: Uint8Array): void {
-    this.#pieces.set(piece.offset, checkedPiece(stored, piece));
-  }
+  return true;
 }

@@ -195,7 +195,9 @@ export function joinSketches(sketches: readonly (Uint8Array | null)[]): {
 export function mayBeInStripe(stripe: Uint8Array, index: number, { low }: ValueHash): boolean {
   const mixed = Math.imul(low ^ (low >>> 15), 0x2c1b3c6d);
   const at = index * filterBlockBytes;
-  return [mixed >>> 24, (mixed >>> 16) & 255, (mixed >>> 8) & 255].every(
-    (bit) => (stripe[at + (bit >>> 3)]! & (1 << (bit & 7))) !== 0,
-  );
+  for (let shift = 24; shift > 0; shift -= 8) {
+    const bit = (mixed >>> shift) & 255;
+    if ((stripe[at + (bit >>> 3)]! & (1 << (bit & 7))) === 0) return false;
+  }
+  return true;
 }
