@@ -26,6 +26,7 @@ export interface FoundFile {
   readonly path: string;
   readonly format: ForeignFormat | 'lines';
   readonly bytes: number;
+  /** When it was changed last, in whole milliseconds. */
   readonly mtimeMs: number;
   /** Keys and values of the folders `key=value` that it lies in. */
   readonly keys: ReadonlyMap<string, string | null>;
@@ -114,7 +115,8 @@ class FileSearch {
       this.problems.set(path, `${path} is passed over: it is a named pipe or a device, and no file`);
       return;
     }
-    const { dev, ino, size, mtimeMs } = status;
+    const { dev, ino, size } = status;
+    const mtimeMs = Math.floor(status.mtimeMs);
     const inode = `${dev}:${ino}`;
     const other = this.byInode.get(inode);
     if (other !== undefined && !comesFirst(path, other.path)) return;

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
+import type { ArchiveReport } from '../../agents/archive/archive-report.js';
 import { formatProblem } from '../../agents/definition/config-error.js';
 import type {
   AgentDefinition,
@@ -106,21 +107,63 @@ function describeOutlook(agent: AgentDefinition, outlook: RetentionOutlook | Log
   return [`what that means for the records can't be told: ${outlook.message}`];
 }
 
-function describeAgent(agent: AgentDefinition, outlooks: Outlooks): string[] {
+/** What the files of the agents' archives come to, by agent. */
+type Archives = ReadonlyMap<string, ArchiveReport>;
+
+async function archivesOf(settings: Settings, agents: readonly AgentDefinition[]): Promise<Archives> {
+  const archives = new Map<string, ArchiveReport>();
+  for (const agent of agents) {
+    if (agent.archive === undefined) continue;
+    const { checkArchive } = await import('./checked-archive.js');
+    archives.set(agent.name, await checkArchive(agent, agent.archive, settings));
+  }
+  return archives;
+}
+
+/** Says what is wrong with the files of archives. Returns whether something is. */
+async function tellArchiveProblems(agents: readonly AgentDefinition[], archives: Archives): Promise<boolean> {
+  let isWrong = false;
+  for (const agent of agents) {
+    const report = archives.get(agent.name);
+    if (report === undefined) continue;
+    const { archiveProblems } = await import('./checked-archive.js');
+    const problems = archiveProblems(agent, report);
+    problems.forEach(tell);
+    isWrong ||= problems.length > 0;
+  }
+  return isWrong;
+}
+
+async function describeAgent(
+  agent: AgentDefinition,
+  outlooks: Outlooks,
+  archives: Archives,
+): Promise<string[]> {
+  const report = archives.get(agent.name);
+  const lines = describeFields(agent, outlooks);
+  if (report === undefined) return lines;
+  const { describeArchiveReport } = await import('./checked-archive.js');
+  return [...lines.slice(0, -1), ...describeArchiveReport(agent, report), ''];
+}
+
+function describeFields(agent: AgentDefinition, outlooks: Outlooks): string[] {
   const outlook = outlooks.get(agent.name);
-  const table = formatTable(
-    ['field', 'type', 'from', 'timestamp', 'filters', 'description'],
-    agent.fields.map((field) => [
-      field.name,
-      field.type,
-      describeSource(field),
-      describeTimestamp(field),
-      describeIndex(field),
-      field.description ?? '',
-    ]),
-  );
+  const isInferred = agent.fields.length === 0;
+  const table = isInferred
+    ? []
+    : formatTable(
+        ['field', 'type', 'from', 'timestamp', 'filters', 'description'],
+        agent.fields.map((field) => [
+          field.name,
+          field.type,
+          describeSource(field),
+          describeTimestamp(field),
+          describeIndex(field),
+          field.description ?? '',
+        ]),
+      );
   return [
-    `${agent.name} (${agent.path}): ${formatCounted(agent.fields.length, 'field')}`,
+    `${agent.name} (${agent.path}): ${isInferred ? 'the fields of its files' : formatCounted(agent.fields.length, 'field')}`,
     ...describeInput(agent),
     `  keeps ${describeRetention(agent.retention)}`,
     ...(outlook === undefined ? [] : describeOutlook(agent, outlook).map((line) => `  ${line}`)),
@@ -130,19 +173,26 @@ function describeAgent(agent: AgentDefinition, outlooks: Outlooks): string[] {
   ];
 }
 
-function outlookForJson(outlook: RetentionOutlook | LogstrataError | undefined): object {
-  return outlook !== undefined && 'kept' in outlook ? { retentionOutlook: outlook } : {};
+function forJson(agent: AgentDefinition, outlooks: Outlooks, archives: Archives): object {
+  const outlook = outlooks.get(agent.name);
+  const report = archives.get(agent.name);
+  return {
+    ...agent,
+    ...(outlook !== undefined && 'kept' in outlook ? { retentionOutlook: outlook } : {}),
+    ...(report === undefined ? {} : { archiveReport: report }),
+  };
 }
 
 async function checkAll(settings: Settings, flags: CheckFlags): Promise<number> {
   const { agents, problems } = await readAgentsFolder(settings);
+  const outlooks = await outlooksOf(settings, agents);
+  const archives = await archivesOf(settings, agents);
+  let isWrong = problems.length > 0 || agents.length === 0;
   if (flags.json === true) {
-    const outlooks = await outlooksOf(settings, agents);
-    const known = agents.map((agent) => ({ ...agent, ...outlookForJson(outlooks.get(agent.name)) }));
+    const known = agents.map((agent) => forJson(agent, outlooks, archives));
     await printJson({ agents: known, problems });
   } else {
-    const outlooks = await outlooksOf(settings, agents);
-    await printLines(agents.flatMap((agent) => describeAgent(agent, outlooks)));
+    for (const agent of agents) await printLines(await describeAgent(agent, outlooks, archives));
     for (const problem of problems) tell(formatProblem(problem));
     for (const note of settings.config.notes) await printLines([`note: ${note}`]);
     if (agents.length === 0 && problems.length === 0) tell(noAgents(settings.agentsFolder));
@@ -151,7 +201,8 @@ async function checkAll(settings: Settings, flags: CheckFlags): Promise<number> 
         `${formatCounted(agents.length, 'agent')} ok, ${formatCounted(problems.length, 'problem')}`,
       ]);
   }
-  return problems.length === 0 && agents.length > 0 ? exitDone : exitFailed;
+  isWrong = (await tellArchiveProblems(agents, archives)) || isWrong;
+  return isWrong ? exitFailed : exitDone;
 }
 
 async function check(name: string | undefined, flags: CheckFlags): Promise<number> {
@@ -169,9 +220,10 @@ async function check(name: string | undefined, flags: CheckFlags): Promise<numbe
     return describeLineOf(agent, flags.line, settings, flags.json === true);
   }
   const outlooks = await outlooksOf(settings, [agent]);
-  if (flags.json === true) await printJson({ ...agent, ...outlookForJson(outlooks.get(name)) });
-  else await printLines(describeAgent(agent, outlooks).slice(0, -1));
-  return exitDone;
+  const archives = await archivesOf(settings, [agent]);
+  if (flags.json === true) await printJson(forJson(agent, outlooks, archives));
+  else await printLines((await describeAgent(agent, outlooks, archives)).slice(0, -1));
+  return (await tellArchiveProblems([agent], archives)) ? exitFailed : exitDone;
 }
 
 /** `logstrata check`: the agents' files, and what one line becomes. */

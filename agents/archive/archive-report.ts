@@ -1,0 +1,91 @@
+import { LogstrataError, nearName } from '../../engine/index.js';
+import type { AgentDefinition, ArchiveInput } from '../definition/definition.js';
+import { FileFooters } from './file-footers.js';
+import { findFiles, type FoundFile, type PathProblem } from './found-files.js';
+import { FieldInference, type ColumnVariant, type InferredColumn } from './inferred-fields.js';
+
+/** What the files of an archive come to. */
+export interface ArchiveReport {
+  readonly formats: readonly FormatCount[];
+  /** Of files in place; null for text. */
+  readonly rows: number | null;
+  /** The fields of files in place, and what they are in the files. Empty for text. */
+  readonly columns: readonly InferredColumn[];
+  /** Keys of folders. */
+  readonly keys: readonly string[];
+  /** Files and folders that can't be read. */
+  readonly problems: readonly PathProblem[];
+  /** Why the columns can't be the agent's fields. */
+  readonly fieldProblems: readonly string[];
+}
+
+export interface FormatCount {
+  readonly format: FoundFile['format'];
+  readonly files: number;
+  readonly bytes: number;
+}
+
+/**
+ * Looks at all files of an archive, and of those in place at what they say of themselves. Throws `limit` for too many files.
+ *
+ * @param onProgress told how many of how many files were read
+ */
+export async function reportArchive(
+  definition: AgentDefinition,
+  archive: ArchiveInput,
+  dataFolder: string | undefined,
+  onProgress: (read: number, files: number) => void,
+): Promise<ArchiveReport> {
+  const found = await findFiles(archive, dataFolder);
+  const { files } = found;
+  const problems = [...found.problems];
+  const keys = [...new Set(files.flatMap((file) => [...file.keys.keys()]))];
+  const common = { formats: countFormats(files), keys };
+  if (archive.mode === 'import') return { ...common, rows: null, columns: [], problems, fieldProblems: [] };
+  const footers = await new FileFooters().read(files, undefined, (read) => onProgress(read, files.length));
+  const inference = new FieldInference();
+  let rows = 0;
+  for (const file of files) {
+    const footer = footers.get(file.path)!;
+    if (footer instanceof LogstrataError) {
+      problems.push({ path: file.path, message: footer.message });
+    } else {
+      inference.add(file, footer);
+      rows += footer.rows;
+    }
+  }
+  const inferred = inference.finish(archive.infersFields ? archive.time : undefined);
+  if (archive.infersFields)
+    return { ...common, rows, columns: inferred.columns, problems, fieldProblems: inferred.problems };
+  const listed = listedColumns(definition, inference.variants());
+  return { ...common, rows, problems, ...listed };
+}
+
+/** Fields that an agent's file lists, and what the files have under their columns. */
+function listedColumns(
+  { schema }: AgentDefinition,
+  variants: ReadonlyMap<string, readonly ColumnVariant[]>,
+): Pick<ArchiveReport, 'columns' | 'fieldProblems'> {
+  const fieldProblems: string[] = [];
+  const columns = schema.fields.map(({ name, type, attached }): InferredColumn => {
+    const column = attached?.column ?? name;
+    const found = variants.get(column);
+    if (found === undefined && variants.size > 0) {
+      const hint = nearName(column, [...variants.keys()]);
+      fieldProblems.push(
+        `the field "${name}" takes the column ${JSON.stringify(column)}, which no file has${hint}`,
+      );
+    }
+    return { field: { name, type, column, unit: attached?.unit }, variants: found ?? [] };
+  });
+  return { columns, fieldProblems };
+}
+
+function countFormats(files: readonly FoundFile[]): FormatCount[] {
+  const counts = new Map<FoundFile['format'], { files: number; bytes: number }>();
+  for (const { format, bytes } of files) {
+    const count = counts.get(format) ?? { files: 0, bytes: 0 };
+    counts.set(format, { files: count.files + 1, bytes: count.bytes + bytes });
+  }
+  return [...counts].map(([format, count]) => ({ format, ...count }));
+}

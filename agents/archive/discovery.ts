@@ -1,0 +1,189 @@
+import { LogstrataError } from '../../engine/index.js';
+import type { ArchiveInput } from '../definition/definition.js';
+import { isWithin } from '../sources/own-files.js';
+import type { FooterRead } from './file-footers.js';
+import type { FoundFile, FoundFiles, PathProblem } from './found-files.js';
+
+/** A file that is attached. */
+export interface KnownFile {
+  readonly id: string;
+  readonly path: string;
+  readonly bytes: number;
+  readonly mtimeMs: number;
+  readonly footerHash: string;
+}
+
+/** A known file that lies elsewhere, or was touched. */
+export interface MovedFile {
+  readonly id: string;
+  readonly path: string;
+  readonly bytes: number;
+  readonly mtimeMs: number;
+}
+
+/** What has become of the files of an archive since they were attached. */
+export interface Discovery {
+  /** In the order in which they were found: the newest first. */
+  readonly adds: readonly FoundFile[];
+  readonly moves: readonly MovedFile[];
+  /** Known files whose rows are given up, by the archive's policy. */
+  readonly removes: readonly KnownFile[];
+  /** Paths of files that have no end yet, and that somebody wrote to just now. */
+  readonly waits: readonly string[];
+  readonly problems: readonly PathProblem[];
+}
+
+/** A file that can't be read and was changed so recently is still being written, for all that we know. */
+const writtenMs = 60_000;
+
+/** The files of which a footer is needed to say what has become of them. */
+export function filesToRead(known: readonly KnownFile[], found: readonly FoundFile[]): FoundFile[] {
+  const byPath = new Map(known.map((file) => [file.path, file]));
+  return found.filter((file) => !isUntouched(file, byPath.get(file.path)));
+}
+
+function isUntouched({ bytes, mtimeMs }: FoundFile, known: KnownFile | undefined): boolean {
+  return known?.bytes === bytes && known.mtimeMs === mtimeMs;
+}
+
+/**
+ * Compares the files that are attached with those that were found. A file is known by its footer wherever it lies; of two with the same one the
+ * second is left out. Files without a row are passed over.
+ *
+ * @param footers of all of `filesToRead`
+ */
+export function discover(
+  known: readonly KnownFile[],
+  found: FoundFiles,
+  footers: ReadonlyMap<string, FooterRead>,
+  policy: Pick<ArchiveInput, 'changed' | 'missing'>,
+  nowMs: number,
+): Discovery {
+  return new Comparison(known, found, footers, policy, nowMs).run();
+}
+
+class Comparison {
+  private readonly adds: FoundFile[] = [];
+  private readonly moves: MovedFile[] = [];
+  private readonly removes: KnownFile[] = [];
+  private readonly waits: string[] = [];
+  private readonly problems: PathProblem[] = [];
+  private readonly knownByPath: ReadonlyMap<string, KnownFile>;
+  /** Where the rows of each footer are, once that is known. */
+  private readonly placeOfFooter = new Map<string, string>();
+  /** Known files that do not lie where they lay, by their footer. */
+  private readonly lost = new Map<string, KnownFile[]>();
+
+  constructor(
+    private readonly known: readonly KnownFile[],
+    private readonly found: FoundFiles,
+    private readonly footers: ReadonlyMap<string, FooterRead>,
+    private readonly policy: Pick<ArchiveInput, 'changed' | 'missing'>,
+    private readonly nowMs: number,
+  ) {
+    this.knownByPath = new Map(known.map((file) => [file.path, file]));
+  }
+
+  run(): Discovery {
+    // A name may have been given to another file: so those that stayed, then those that moved, and what is left is new.
+    const elsewhere = this.found.files.filter((file) => !this.isWhereItLay(file));
+    this.noteLost();
+    const others = elsewhere.filter((file) => !this.hasMoved(file));
+    for (const file of others) this.take(file);
+    this.lookAfterLost();
+    const { adds, moves, removes, waits, problems } = this;
+    return { adds, moves, removes, waits, problems };
+  }
+
+  private isWhereItLay(file: FoundFile): boolean {
+    const known = this.knownByPath.get(file.path);
+    if (known === undefined) return false;
+    if (!isUntouched(file, known)) {
+      if (this.hashOf(file) !== known.footerHash) return false;
+      this.move(known, file);
+    }
+    this.placeOfFooter.set(known.footerHash, file.path);
+    return true;
+  }
+
+  private noteLost(): void {
+    for (const file of this.known) {
+      if (this.placeOfFooter.get(file.footerHash) === file.path) continue;
+      const others = this.lost.get(file.footerHash);
+      if (others === undefined) this.lost.set(file.footerHash, [file]);
+      else others.push(file);
+    }
+  }
+
+  private hasMoved(file: FoundFile): boolean {
+    const hash = this.hashOf(file);
+    if (hash === undefined || this.placeOfFooter.has(hash)) return false;
+    const known = this.lost.get(hash)?.shift();
+    if (known === undefined) return false;
+    this.placeOfFooter.set(hash, file.path);
+    this.move(known, file);
+    return true;
+  }
+
+  /** A file that was not attached before. */
+  private take(file: FoundFile): void {
+    const { path } = file;
+    const footer = this.footers.get(path);
+    if (footer === undefined) return;
+    if (footer instanceof LogstrataError) {
+      this.unreadable(file, footer);
+      return;
+    }
+    const before = this.knownByPath.get(path);
+    const isChanged = before !== undefined && this.lost.get(before.footerHash)?.includes(before) === true;
+    if (isChanged && this.policy.changed === 'fail') {
+      const message = `${path} is another file than the one that was attached. Queries that need its rows fail until that one is back, or archive.changed is replace`;
+      this.problems.push({ path, message });
+      return;
+    }
+    if (isChanged) this.removes.push(before);
+    const { footerHash, rows } = footer;
+    if (rows === 0) return;
+    const other = this.placeOfFooter.get(footerHash);
+    this.placeOfFooter.set(footerHash, other ?? path);
+    if (other === undefined) this.adds.push(file);
+    else {
+      const message = `${path} has the same footer as ${other}, and so the same rows: it is left out`;
+      this.problems.push({ path, message });
+    }
+  }
+
+  private hashOf({ path }: FoundFile): string | undefined {
+    const footer = this.footers.get(path);
+    return footer === undefined || footer instanceof LogstrataError ? undefined : footer.footerHash;
+  }
+
+  private move({ id }: KnownFile, { path, bytes, mtimeMs }: FoundFile): void {
+    this.moves.push({ id, path, bytes, mtimeMs });
+  }
+
+  private unreadable({ path, mtimeMs }: FoundFile, error: LogstrataError): void {
+    if (Math.abs(this.nowMs - mtimeMs) < writtenMs) this.waits.push(path);
+    else this.problems.push({ path, message: error.message });
+  }
+
+  /** Known files that lie nowhere any more. Of those whose name another file has, that one has been told. */
+  private lookAfterLost(): void {
+    const unseen = this.found.problems.map(({ path }) => path);
+    const paths = new Set(this.found.files.map(({ path }) => path));
+    for (const file of [...this.lost.values()].flat()) {
+      const { path } = file;
+      if (paths.has(path) || unseen.some((folder) => isWithin(path, folder))) continue;
+      // A disk that is not mounted looks like an empty folder.
+      if (this.policy.missing === 'retire' && paths.size > 0) {
+        this.removes.push(file);
+        continue;
+      }
+      const advice =
+        this.policy.missing === 'retire'
+          ? 'no file of the archive is, so that nothing is retired'
+          : 'queries that need its rows fail until it is back, or archive.missing is retire';
+      this.problems.push({ path, message: `${path} is not there any more: ${advice}` });
+    }
+  }
+}

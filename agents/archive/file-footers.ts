@@ -1,0 +1,93 @@
+import {
+  isLogstrataError,
+  LogstrataError,
+  readForeignFile,
+  type ForeignColumn,
+  type ForeignFormat,
+} from '../../engine/index.js';
+import { inLanes } from '../sources/lanes.js';
+import type { FoundFile } from './found-files.js';
+
+/** Footers that are read at the same time: each takes some megabytes at the most, and most of the time waits for the disk. */
+const lanes = 4;
+
+/** What is known of a column of a file: its type here and there, and who reads it. */
+export type ColumnFacts = Pick<ForeignColumn, 'name' | 'type' | 'way' | 'stored' | 'reason'>;
+
+/** What a file in place says of itself. */
+export interface Footer {
+  readonly footerHash: string;
+  readonly rows: number;
+  /** The same list for all files that have the same columns. */
+  readonly columns: readonly ColumnFacts[];
+}
+
+/** A footer, or why there is none to be read. */
+export type FooterRead = Footer | LogstrataError;
+
+interface KnownFooter {
+  readonly bytes: number;
+  readonly mtimeMs: number;
+  readonly footer: FooterRead;
+}
+
+/** Footers of files in place, each read once as long as the file stays as it is. */
+export class FileFooters {
+  private readonly known = new Map<string, KnownFooter>();
+  private readonly lists = new Map<string, readonly ColumnFacts[]>();
+
+  /** The footers of files, by path. Throws the signal's reason. */
+  async read(
+    files: readonly FoundFile[],
+    signal?: AbortSignal,
+    onProgress?: (read: number) => void,
+  ): Promise<ReadonlyMap<string, FooterRead>> {
+    const footers = new Map<string, FooterRead>();
+    await inLanes(files, lanes, async (file) => {
+      signal?.throwIfAborted();
+      footers.set(file.path, await this.footerOf(file));
+      onProgress?.(footers.size);
+    });
+    return footers;
+  }
+
+  /** Forgets the files that are not among these. */
+  keep(files: readonly FoundFile[]): void {
+    const paths = new Set(files.map(({ path }) => path));
+    for (const path of this.known.keys()) if (!paths.has(path)) this.known.delete(path);
+  }
+
+  private async footerOf({ path, format, bytes, mtimeMs }: FoundFile): Promise<FooterRead> {
+    const known = this.known.get(path);
+    if (known?.bytes === bytes && known.mtimeMs === mtimeMs) return known.footer;
+    const footer = format === 'lines' ? noFooter(path) : await this.readFooter(path, format);
+    // One that may be read next time, because somebody gives permission, is tried again.
+    if (!(footer instanceof LogstrataError) || footer.code !== 'io')
+      this.known.set(path, { bytes, mtimeMs, footer });
+    return footer;
+  }
+
+  private async readFooter(path: string, format: ForeignFormat): Promise<FooterRead> {
+    try {
+      const { footerHash, rows, columns } = await readForeignFile(path, format);
+      return { footerHash, rows, columns: this.shared(columns) };
+    } catch (error) {
+      if (isLogstrataError(error)) return error;
+      throw error;
+    }
+  }
+
+  /** Ten thousand files of a table have the same columns, and need one list of them. */
+  private shared(columns: readonly ForeignColumn[]): readonly ColumnFacts[] {
+    const facts = columns.map(({ name, type, way, stored, reason }) => ({ name, type, way, stored, reason }));
+    const key = JSON.stringify(facts);
+    const known = this.lists.get(key);
+    if (known !== undefined) return known;
+    this.lists.set(key, facts);
+    return facts;
+  }
+}
+
+function noFooter(path: string): LogstrataError {
+  return new LogstrataError('unsupported', `${path} is a file of text, which has no columns`, { path });
+}

@@ -1,0 +1,227 @@
+import { fieldsMax, nearName, type FieldType, type TimeUnit } from '../../engine/index.js';
+import type { FieldDefinition } from '../definition/definition.js';
+import { joinNames } from '../definition/yaml-section.js';
+import type { ColumnFacts, Footer } from './file-footers.js';
+import type { FoundFile } from './found-files.js';
+
+/** A field that the files of an archive have. */
+export interface InferredField {
+  readonly name: string;
+  readonly type: FieldType;
+  /** The column, or the key of folders. */
+  readonly column: string;
+  readonly unit?: TimeUnit | undefined;
+}
+
+/** How files store a column. */
+export interface ColumnVariant extends ColumnFacts {
+  /** How many files do. */
+  files: number;
+  /** One of them. */
+  readonly path: string;
+}
+
+/** A column of the files, or a key of their folders. */
+export interface InferredColumn {
+  readonly field: InferredField;
+  /** One for each way in which files store it; none for a key of folders. */
+  readonly variants: readonly ColumnVariant[];
+}
+
+export interface InferredFields {
+  /** The one that places records stands first, keys of folders last. */
+  readonly columns: readonly InferredColumn[];
+  /** Why they can't be the fields of an agent. */
+  readonly problems: readonly string[];
+}
+
+/** Columns that are told apart, so that files which all have others take no more than that. It is an error long before. */
+const columnsMax = 10 * fieldsMax;
+
+/** What our own files have besides fields. */
+const cursorColumn = '_cursor';
+
+/** The name of the field that a column gets: lower case, and `_` once for all that is no letter or digit of ASCII. Empty where nothing is left. */
+export function fieldNameOf(column: string): string {
+  const name = column
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '_')
+    .replace(/^_|_$/g, '');
+  return /^[0-9]/.test(name) ? `n_${name}` : name;
+}
+
+interface KnownColumn {
+  readonly column: string;
+  type: FieldType;
+  /** The first file that has it. */
+  readonly path: string;
+}
+
+interface KnownKey {
+  readonly key: string;
+  readonly path: string;
+  areIntegers: boolean;
+  isEmpty: boolean;
+}
+
+/**
+ * Makes the fields of an agent out of the columns of its files, which are given one after another. A column that some files lack is null there;
+ * integers and floats together are floats; anything else that differs is a problem, and so are two columns of the same name.
+ */
+export class FieldInference {
+  private readonly columns = new Map<string, KnownColumn>();
+  private readonly keys = new Map<string, KnownKey>();
+  private readonly textKeys: ReadonlySet<string>;
+  /** By column. */
+  private readonly stored = new Map<string, ColumnVariant[]>();
+  private readonly problems = new Set<string>();
+  private readonly seen = new Map<readonly ColumnFacts[], Map<string, ColumnVariant>>();
+
+  /** Takes in what an agent has already: those fields stay as they are, and files that come may add others. */
+  constructor(known: readonly InferredField[] = []) {
+    for (const { name, column, type } of known) this.columns.set(name, { column, type, path: '' });
+    this.textKeys = new Set(known.filter(({ type }) => type === 'string').map(({ name }) => name));
+  }
+
+  /** Takes in a file. */
+  add({ path, keys }: FoundFile, { columns }: Footer): void {
+    for (const [key, value] of keys) this.addKey(key, value, path);
+    const known = this.seen.get(columns);
+    if (known !== undefined) {
+      for (const variant of known.values()) variant.files++;
+      return;
+    }
+    const variants = new Map<string, ColumnVariant>();
+    this.seen.set(columns, variants);
+    for (const column of columns) {
+      if (column.name === cursorColumn || this.stored.size > columnsMax) continue;
+      variants.set(column.name, this.variantOf(column, path));
+      this.addColumn(column, path);
+    }
+  }
+
+  private addKey(key: string, value: string | null, path: string): void {
+    const name = fieldNameOf(key);
+    const known = this.keys.get(name);
+    const isInteger = value === null || /^-?\d{1,18}$/.test(value);
+    if (known === undefined) {
+      if (name === '')
+        this.problems.add(`${path}: the key ${JSON.stringify(key)} of its folder makes no name of a field`);
+      else this.keys.set(name, { key, path, areIntegers: isInteger, isEmpty: value === null });
+      return;
+    }
+    if (known.key !== key) this.problems.add(meeting(name, known.key, known.path, key, path));
+    known.areIntegers &&= isInteger;
+    known.isEmpty &&= value === null;
+  }
+
+  private addColumn(column: ColumnFacts, path: string): void {
+    const name = fieldNameOf(column.name);
+    if (name === '') {
+      this.problems.add(
+        `${path}: the column ${JSON.stringify(column.name)} makes no name of a field: list the fields, with a source`,
+      );
+      return;
+    }
+    const known = this.columns.get(name);
+    if (known === undefined) {
+      this.columns.set(name, { column: column.name, type: column.type, path });
+      return;
+    }
+    if (known.column !== column.name) {
+      this.problems.add(meeting(name, known.column, known.path, column.name, path));
+      return;
+    }
+    const type = widened(known.type, column.type);
+    if (type === undefined) this.problems.add(clash(column, path, known, this.stored.get(column.name)?.[0]));
+    else known.type = type;
+  }
+
+  private variantOf(column: ColumnFacts, path: string): ColumnVariant {
+    const known = this.stored.get(column.name) ?? [];
+    this.stored.set(column.name, known);
+    const same = known.find(({ stored, reason }) => stored === column.stored && reason === column.reason);
+    if (same !== undefined) {
+      same.files++;
+      return same;
+    }
+    const variant = { ...column, files: 1, path };
+    known.push(variant);
+    return variant;
+  }
+
+  /** What the files have, by column and key of folders. */
+  variants(): ReadonlyMap<string, readonly ColumnVariant[]> {
+    const found = new Map<string, readonly ColumnVariant[]>(this.stored);
+    for (const { key } of this.keys.values()) found.set(key, []);
+    return found;
+  }
+
+  /** The fields. `time` is the field that places records, by its name or that of its column; the first of type time without it. */
+  finish(time: string | undefined): InferredFields {
+    const columns: InferredColumn[] = [];
+    for (const [name, { column, type }] of this.columns) {
+      if (this.keys.has(name)) continue;
+      columns.push({ field: { name, type, column }, variants: this.stored.get(column) ?? [] });
+    }
+    for (const [name, { key, areIntegers, isEmpty }] of this.keys) {
+      // Folders that come later make no integers of texts.
+      const isInteger = areIntegers && !isEmpty && !this.textKeys.has(name);
+      columns.push({ field: { name, type: isInteger ? 'int' : 'string', column: key }, variants: [] });
+    }
+    if (columns.length > fieldsMax)
+      this.problems.add(
+        `the files have ${columns.length} columns, but at most ${fieldsMax} fields are possible: list the fields that are wanted`,
+      );
+    const placing = this.placing(columns, time);
+    if (placing !== undefined) columns.unshift(...columns.splice(columns.indexOf(placing), 1));
+    return { columns, problems: [...this.problems] };
+  }
+
+  private placing(columns: readonly InferredColumn[], time: string | undefined): InferredColumn | undefined {
+    const times = columns.filter(({ field }) => field.type === 'time');
+    if (time === undefined) return times[0];
+    const named = columns.find(({ field }) => field.name === time || field.column === time);
+    const placing = named?.field.type === 'time' ? named : undefined;
+    if (placing === undefined) this.problems.add(noTime(time, named?.field, times));
+    return placing;
+  }
+}
+
+/** The fields as an agent's file would list them. */
+export function definitionsOf({ columns }: InferredFields): FieldDefinition[] {
+  return columns.map(({ field: { name, type, column } }) => ({ name, type, source: column }));
+}
+
+/** The type that takes the values of both; undefined where there is none. */
+function widened(a: FieldType, b: FieldType): FieldType | undefined {
+  if (a === b) return a;
+  const isNumber = (type: FieldType): boolean => type === 'int' || type === 'float';
+  return isNumber(a) && isNumber(b) ? 'float' : undefined;
+}
+
+function meeting(name: string, a: string, aPath: string, b: string, bPath: string): string {
+  const first = aPath === bPath || aPath === '' ? '' : ` (${aPath})`;
+  const columns = `${JSON.stringify(a)}${first} and ${JSON.stringify(b)}`;
+  return `${bPath}: the columns ${columns} are both the field "${name}": list the fields, with a source each`;
+}
+
+function clash(
+  { name, type, stored }: ColumnFacts,
+  path: string,
+  known: KnownColumn,
+  first: ColumnVariant | undefined,
+): string {
+  const before = first === undefined ? known.type : `${known.type} (${first.stored}) in ${first.path}`;
+  return `${path}: the column ${JSON.stringify(name)} is ${type} (${stored}) here and ${before}: list the fields without it, or make two agents of it`;
+}
+
+function noTime(time: string, field: InferredField | undefined, times: readonly InferredColumn[]): string {
+  const names = times.map((column) => column.field.name);
+  const there = `the columns of type time are ${joinNames(names, 'and') || 'none'}`;
+  if (field === undefined)
+    return `time names the column "${time}", which no file has${nearName(time, names)}: ${there}`;
+  const advice =
+    field.type === 'int' || field.type === 'float' ? '; list the fields, with a unit for this one' : '';
+  return `time names the column "${time}", which is of type ${field.type}: ${there}${advice}`;
+}

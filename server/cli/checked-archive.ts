@@ -1,0 +1,79 @@
+import { fieldsYaml } from '../../agents/archive/fields-yaml.js';
+import { reportArchive, type ArchiveReport } from '../../agents/archive/archive-report.js';
+import type { InferredColumn } from '../../agents/archive/inferred-fields.js';
+import type { AgentDefinition, ArchiveInput } from '../../agents/definition/definition.js';
+import { formatBytes, formatCount, formatCounted } from './output/figures.js';
+import { withProgress } from './output/progress.js';
+import type { Settings } from './options/settings.js';
+import { formatTable } from './output/table.js';
+
+/** Widths of cells whose text comes from files, so that a line has 80 columns. */
+const cellWidth = { field: 15, column: 15, stored: 18, read: 18 } as const;
+
+/** Files and folders with problems that are named one by one. */
+const problemsShownMax = 20;
+
+/** Looks at the files of an agent's archive. */
+export async function checkArchive(
+  agent: AgentDefinition,
+  archive: ArchiveInput,
+  { dataFolder }: Settings,
+): Promise<ArchiveReport> {
+  return withProgress(`looking at the archive of ${agent.name}`, (progress) =>
+    reportArchive(agent, archive, dataFolder, (read, files) =>
+      progress.update(read / files, `${formatCount(read)} of ${formatCounted(files, 'file')}`),
+    ),
+  );
+}
+
+/** What is there, in lines of a person's. */
+export function describeArchiveReport(agent: AgentDefinition, report: ArchiveReport): string[] {
+  const { formats, rows, columns, keys } = report;
+  const counts = formats.map(
+    ({ format, files, bytes }) => `${formatCounted(files, 'file')} of ${format}, ${formatBytes(bytes)}`,
+  );
+  const rowCount = rows === null || formats.length === 0 ? '' : `, ${formatCounted(rows, 'row')}`;
+  const placing = columns.find(({ field }) => field.type === 'time')?.field.name;
+  const placed =
+    placing === undefined
+      ? 'no field is of type time: the rows have no time'
+      : `the rows have their place by ${placing}`;
+  return [
+    `archive: ${counts.length === 0 ? 'no file is there' : `${counts.join('; ')}${rowCount}`}`,
+    ...(keys.length === 0 ? [] : [`folders have the keys ${keys.join(', ')}`]),
+    ...(columns.length === 0 ? [] : [placed, ...columnTable(columns)]),
+    ...(agent.archive?.infersFields === true && columns.length > 0
+      ? ["the same as a list, for the agent's file:", ...fieldsYaml(columns)]
+      : []),
+  ];
+}
+
+function columnTable(columns: readonly InferredColumn[]): string[] {
+  const rows = columns.flatMap(({ field, variants }) => {
+    const column = field.column === field.name ? '' : clip(field.column, cellWidth.column);
+    const first = [clip(field.name, cellWidth.field), field.type, column];
+    const unit = field.unit === undefined ? '' : ` in ${field.unit}`;
+    if (variants.length === 0) return [[...first, '', '']];
+    return variants.map(({ stored, way, reason }, i) => [
+      ...(i === 0 ? first : ['', '', '']),
+      clip(`${stored}${unit}`, cellWidth.stored),
+      clip(reason === '' ? way : `${way}: ${reason}`, cellWidth.read),
+    ]);
+  });
+  return formatTable(['field', 'type', 'column', 'stored as', 'read'], rows);
+}
+
+/** What is wrong with the files, a line for each. */
+export function archiveProblems({ path }: AgentDefinition, report: ArchiveReport): string[] {
+  const lines = [
+    ...report.fieldProblems.map((message) => `${path}: ${message}`),
+    ...report.problems.map(({ message }) => message),
+  ];
+  const more = lines.length - problemsShownMax;
+  if (more <= 0) return lines;
+  return [...lines.slice(0, problemsShownMax), `… and ${formatCounted(more, 'problem')} more`];
+}
+
+function clip(text: string, width: number): string {
+  return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
+}

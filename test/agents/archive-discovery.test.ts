@@ -1,0 +1,169 @@
+import { describe, expect, it } from 'vitest';
+import { discover, filesToRead, type Discovery, type KnownFile } from '../../agents/archive/discovery.js';
+import type { FooterRead } from '../../agents/archive/file-footers.js';
+import type { FoundFile } from '../../agents/archive/found-files.js';
+import { DamageError } from '../../engine/index.js';
+
+const nowMs = 1_800_000_000_000;
+const old = nowMs - 3_600_000;
+
+/** `path hash`: a file of 100 bytes that was changed an hour ago. A hash `-` is a footer that can't be read, and `0` is one without rows. */
+function parse(text: string): { path: string; hash: string; mtimeMs: number } {
+  const [path, hash, age] = text.split(' ') as [string, string, string | undefined];
+  return { path: `/a/${path}`, hash, mtimeMs: age === undefined ? old : nowMs - Number(age) };
+}
+
+function knownOf(text: string): KnownFile {
+  const { path, hash, mtimeMs } = parse(text);
+  return { id: `id-${hash}`, path, bytes: 100, mtimeMs, footerHash: hash };
+}
+
+function footerOf(path: string, hash: string): FooterRead {
+  if (hash === '-') return new DamageError(`${path} is cut off`, { path });
+  return { footerHash: hash, rows: hash === '0' ? 0 : 5, columns: [] };
+}
+
+interface Case {
+  readonly known?: readonly string[];
+  readonly found: readonly string[];
+  readonly changed?: 'replace';
+  readonly missing?: 'retire';
+  /** Folders that could not be looked into. */
+  readonly shut?: readonly string[];
+}
+
+/** What is to be done, in short. */
+interface Outcome {
+  readonly adds?: readonly string[];
+  readonly moves?: readonly string[];
+  readonly removes?: readonly string[];
+  readonly waits?: readonly string[];
+  readonly problems?: readonly RegExp[];
+}
+
+function outcomeOf({ known = [], found, changed, missing, shut = [] }: Case): Discovery {
+  const knownFiles = known.map(knownOf);
+  const files = found.map((text): FoundFile => {
+    const { path, mtimeMs } = parse(text);
+    return { path, format: 'parquet', bytes: 100, mtimeMs, keys: new Map() };
+  });
+  const needed = new Set(filesToRead(knownFiles, files));
+  const footers = new Map(
+    found
+      .filter((_, i) => needed.has(files[i]!))
+      .map((text) => [parse(text).path, footerOf(parse(text).path, parse(text).hash)]),
+  );
+  const problems = shut.map((folder) => ({ path: `/a/${folder}`, message: 'shut' }));
+  const policy = { changed: changed ?? 'fail', missing: missing ?? 'fail' } as const;
+  return discover(knownFiles, { files, problems }, footers, policy, nowMs);
+}
+
+const cases: readonly (readonly [string, Case, Outcome])[] = [
+  ['nothing', { found: [] }, {}],
+  ['new files, in the order in which they were found', { found: ['b B', 'a A'] }, { adds: ['b', 'a'] }],
+  ['files that are as they were', { known: ['a A', 'b B'], found: ['a A', 'b B'] }, {}],
+  ['a file that was touched', { known: ['a A'], found: ['a A 7000'] }, { moves: ['id-A a'] }],
+  ['a file that lies elsewhere', { known: ['a A'], found: ['x/b A'] }, { moves: ['id-A x/b'] }],
+  [
+    'a file that lies elsewhere, whose name another one has now',
+    {
+      known: ['log.1 A 1000000', 'log.2 B 2000000'],
+      found: ['log.1 C 100', 'log.2 A 1000000', 'log.3 B 2000000'],
+    },
+    { adds: ['log.1'], moves: ['id-A log.2', 'id-B log.3'] },
+  ],
+  [
+    'files that have changed places',
+    { known: ['a A', 'b B'], found: ['a B 99999', 'b A 99999'] },
+    { moves: ['id-B a', 'id-A b'] },
+  ],
+  [
+    'two of the same content',
+    { found: ['b A', 'a A'] },
+    { adds: ['b'], problems: [/^\/a\/a has the same footer as \/a\/b/] },
+  ],
+  [
+    'a copy of a known file',
+    { known: ['a A'], found: ['b A', 'a A'] },
+    { problems: [/^\/a\/b has the same footer as \/a\/a/] },
+  ],
+  [
+    'two copies of a known file that is gone',
+    { known: ['a A'], found: ['c A', 'b A'] },
+    { moves: ['id-A c'], problems: [/^\/a\/b has the same footer as \/a\/c/] },
+  ],
+  ['files without a row', { found: ['a 0', 'b 0'] }, {}],
+  ['a file that is being written', { found: ['a - 59999'] }, { waits: ['a'] }],
+  ['a file of a clock that goes ahead', { found: ['a - -5000'] }, { waits: ['a'] }],
+  [
+    'a file that was cut off',
+    { found: ['a - 60000', 'b B'] },
+    { adds: ['b'], problems: [/^\/a\/a is cut off/] },
+  ],
+  [
+    'a known file that is cut off now',
+    { known: ['a A'], found: ['a - 60000'], changed: 'replace' },
+    { problems: [/^\/a\/a is cut off/] },
+  ],
+  [
+    'a file that has changed',
+    { known: ['a A'], found: ['a B 100'] },
+    { problems: [/^\/a\/a is another file than the one that was attached.*archive.changed is replace/] },
+  ],
+  [
+    'a file that has changed, and may',
+    { known: ['a A'], found: ['a B 100'], changed: 'replace' },
+    { adds: ['a'], removes: ['id-A'] },
+  ],
+  [
+    'a file that has lost its rows',
+    { known: ['a A'], found: ['a 0 100'], changed: 'replace' },
+    { removes: ['id-A'] },
+  ],
+  [
+    'a file that is gone',
+    { known: ['a A', 'b B'], found: ['b B'] },
+    { problems: [/^\/a\/a is not there any more: .*archive.missing is retire/] },
+  ],
+  [
+    'a file that is gone, and may',
+    { known: ['a A', 'b B'], found: ['b B'], missing: 'retire' },
+    { removes: ['id-A'] },
+  ],
+  [
+    'a file that has changed, where only gone ones may',
+    { known: ['a A', 'b B'], found: ['b B', 'a C 100'], missing: 'retire' },
+    { problems: [/^\/a\/a is another file/] },
+  ],
+  [
+    'all files gone, as with a disk that is not mounted',
+    { known: ['a A', 'b B'], found: [], missing: 'retire' },
+    { problems: [/^\/a\/a is not there any more: no file of the archive is/, /^\/a\/b is not there/] },
+  ],
+  [
+    'files in a folder that can not be looked into',
+    { known: ['x/a A', 'b B'], found: ['b B'], shut: ['x'], missing: 'retire' },
+    {},
+  ],
+];
+
+describe('what has become of the files of an archive', () => {
+  it.each(cases)('%s', (_, given, expected) => {
+    const { adds, moves, removes, waits, problems } = outcomeOf(given);
+    const short = (path: string): string => path.slice('/a/'.length);
+    expect(adds.map(({ path }) => short(path))).toEqual(expected.adds ?? []);
+    expect(moves.map(({ id, path }) => `${id} ${short(path)}`)).toEqual(expected.moves ?? []);
+    expect(removes.map(({ id }) => id)).toEqual(expected.removes ?? []);
+    expect(waits.map(short)).toEqual(expected.waits ?? []);
+    expect(problems.map(({ message }) => message)).toEqual(
+      (expected.problems ?? []).map((pattern) => expect.stringMatching(pattern) as string),
+    );
+  });
+
+  it('takes time in proportion to the files', () => {
+    const texts = Array.from({ length: 200_000 }, (_, i) => `f${i} H${i}`);
+    const { moves, adds } = outcomeOf({ known: texts, found: texts.map((text) => `x/${text}`) });
+    expect(moves).toHaveLength(texts.length);
+    expect(adds).toEqual([]);
+  });
+});

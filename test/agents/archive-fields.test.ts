@@ -1,0 +1,263 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { reportArchive } from '../../agents/archive/archive-report.js';
+import { fieldsYaml } from '../../agents/archive/fields-yaml.js';
+import type { ColumnFacts } from '../../agents/archive/file-footers.js';
+import { FieldInference, fieldNameOf, type InferredFields } from '../../agents/archive/inferred-fields.js';
+import { parseAgentFile } from '../../agents/definition/agent-file.js';
+import { queryAllDuckDb } from '../oracle/duckdb.js';
+
+type Columns = Readonly<Record<string, ColumnFacts['type'] | `${ColumnFacts['type']} complete`>>;
+
+function factsOf(columns: Columns): ColumnFacts[] {
+  return Object.entries(columns).map(([name, text]) => {
+    const [type, way = 'fast'] = text.split(' ') as [ColumnFacts['type'], ColumnFacts['way'] | undefined];
+    return { name, type, way, stored: type.toUpperCase(), reason: way === 'fast' ? '' : 'nested' };
+  });
+}
+
+/** The fields of files `/a/0`, `/a/1`, … with these columns and keys. */
+function infer(
+  files: readonly { columns?: Columns; keys?: Readonly<Record<string, string | null>> }[],
+  time?: string,
+  known?: InferredFields,
+): InferredFields {
+  const inference = new FieldInference(known?.columns.map(({ field }) => field));
+  files.forEach(({ columns = {}, keys = {} }, i) => {
+    const path = `/a/${i}`;
+    const file = {
+      path,
+      format: 'parquet',
+      bytes: 1,
+      mtimeMs: 0,
+      keys: new Map(Object.entries(keys)),
+    } as const;
+    inference.add(file, { footerHash: path, rows: 1, columns: factsOf(columns) });
+  });
+  return inference.finish(time);
+}
+
+const short = ({ columns }: InferredFields): string[] =>
+  columns.map(({ field: { name, type, column } }) => `${name} ${type}${column === name ? '' : ` ${column}`}`);
+
+it.each([
+  ['@timestamp', 'timestamp'],
+  ['__index_level_0__', 'index_level_0'],
+  ['UserID', 'userid'],
+  ['request.uri', 'request_uri'],
+  ['a - b', 'a_b'],
+  ['2xx', 'n_2xx'],
+  ['größe', 'gr_e'],
+  ['日付', ''],
+  ['_', ''],
+])('the column %s makes the field "%s"', (column, name) => {
+  expect(fieldNameOf(column)).toBe(name);
+});
+
+describe('the fields of files', () => {
+  it('are their columns, without our own cursors, the first time before the others, and the keys of folders', () => {
+    const columns = { _cursor: 'int', Level: 'string', '@timestamp': 'time', seen: 'time' } as const;
+    const { problems, ...fields } = infer([{ columns, keys: { dt: '2026-01-01', hour: '07' } }]);
+    expect(short({ ...fields, problems })).toEqual([
+      'timestamp time @timestamp',
+      'level string Level',
+      'seen time',
+      'dt string',
+      'hour int',
+    ]);
+    expect(problems).toEqual([]);
+    expect(short(infer([{ columns }], 'seen'))[0]).toBe('seen time');
+    expect(short(infer([{ columns }], '@timestamp'))[0]).toBe('timestamp time @timestamp');
+  });
+
+  it('are the columns of all of them, integers and floats together floats', () => {
+    const files = [
+      { columns: { a: 'int', b: 'float' } },
+      { columns: { c: 'bool', b: 'int', a: 'float' } },
+    ] as const;
+    expect(short(infer(files))).toEqual(['a float', 'b float', 'c bool']);
+    expect(infer(files).problems).toEqual([]);
+  });
+
+  it('count how many files store a column in which way', () => {
+    const plain = { columns: { a: 'string' } } as const;
+    const { columns } = infer([plain, { columns: { a: 'string complete' } }, plain, plain]);
+    expect(columns[0]!.variants.map(({ way, files, path }) => [way, files, path])).toEqual([
+      ['fast', 3, '/a/0'],
+      ['complete', 1, '/a/1'],
+    ]);
+  });
+
+  it('are texts where a key has any', () => {
+    const keys = (...values: (string | null)[]): string[] =>
+      short(infer(values.map((k) => ({ keys: { k } }))));
+    expect(keys('1', '-20')).toEqual(['k int']);
+    expect(keys('1', null)).toEqual(['k int']);
+    expect(keys('1', 'x')).toEqual(['k string']);
+    expect(keys(null)).toEqual(['k string']);
+    expect(keys('')).toEqual(['k string']);
+    expect(keys('9'.repeat(19))).toEqual(['k string']);
+  });
+
+  it('are the keys of folders where files have a column of that name', () => {
+    const { columns, problems } = infer([{ columns: { DT: 'time', a: 'int' }, keys: { dt: '7' } }]);
+    expect(columns.map(({ field }) => field.name)).toEqual(['a', 'dt']);
+    expect(columns[1]!.field).toEqual({ name: 'dt', type: 'int', column: 'dt' });
+    expect(problems).toEqual([]);
+  });
+
+  it('stay as they were when files come, which may add some', () => {
+    const first = infer([{ columns: { b: 'time', a: 'int' }, keys: { k: 'x' } }]);
+    const later = infer([{ columns: { a: 'float', c: 'string' }, keys: { k: '1' } }], undefined, first);
+    expect(short(later)).toEqual(['b time', 'a float', 'c string', 'k string']);
+  });
+
+  it.each([
+    [
+      [{ columns: { a: 'int' } }, { columns: { a: 'string' } }],
+      undefined,
+      /^\/a\/1: the column "a" is string \(STRING\) here and int \(INT\) in \/a\/0: /,
+    ],
+    [
+      [{ columns: { UserID: 'int', userid: 'int' } }],
+      undefined,
+      /^\/a\/0: the columns "UserID" and "userid" are both the field "userid"/,
+    ],
+    [
+      [{ columns: { UserID: 'int' } }, { columns: { userid: 'int' } }],
+      undefined,
+      /^\/a\/1: the columns "UserID" \(\/a\/0\) and "userid" are both/,
+    ],
+    [
+      [{ keys: { Dt: '1' } }, { keys: { dt: '1' } }],
+      undefined,
+      /^\/a\/1: the columns "Dt" \(\/a\/0\) and "dt" are both/,
+    ],
+    [[{ columns: { 日付: 'time' } }], undefined, /^\/a\/0: the column "日付" makes no name of a field/],
+    [
+      [{ columns: { stamp: 'time' } }],
+      'stmp',
+      /^time names the column "stmp", which no file has \(did you mean "stamp"\?\): the columns of type time are stamp$/,
+    ],
+    [
+      [{ columns: { ts: 'int' } }],
+      'ts',
+      /^time names the column "ts", which is of type int: .* are none; list the fields, with a unit/,
+    ],
+    [
+      [{ columns: Object.fromEntries(Array.from({ length: 1001 }, (_, i) => [`c${i}`, 'int'])) }],
+      undefined,
+      /^the files have 1001 columns, but at most 1000 fields/,
+    ],
+  ] as const)('are a problem: %#', (files, time, expected) => {
+    const { problems } = infer(files as Parameters<typeof infer>[0], time);
+    expect(problems).toEqual([expect.stringMatching(expected)]);
+  });
+
+  it('are told apart up to a bound, whatever the files have', () => {
+    const files = Array.from({ length: 30 }, (_, file) => ({
+      columns: Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`c_${file}_${i}`, 'int' as const])),
+    }));
+    const { columns, problems } = infer(files);
+    expect(columns.length).toBeLessThan(12_000);
+    expect(problems.join()).toContain('at most 1000 fields are possible');
+  });
+});
+
+it('the list of fields is YAML that says the same, whatever the columns are called', () => {
+  const names = [
+    "it's",
+    'null',
+    'a: b',
+    '#',
+    '\n\u2028"',
+    'Yes',
+    '- x',
+    '日付 n',
+    'x'.repeat(100),
+    'plain',
+    '{{.a}}',
+    '\\d',
+  ];
+  const fields = names.map((column, i) => ({ name: `f${i}`, type: 'int' as const, column, unit: undefined }));
+  const units = [{ name: 'null', type: 'time', column: '@t', unit: 'us' } as const];
+  const columns = [...fields, ...units].map((field) => ({ field, variants: [] }));
+  const text = `archive: { path: /a.parquet }\n${fieldsYaml(columns).join('\n')}\n`;
+  const { schema } = parseAgentFile(text, '/etc/agents/web.yaml');
+  expect(schema.fields.map(({ name, type, attached }) => ({ name, type, ...attached }))).toEqual(
+    columns.map(({ field: { name, type, column, unit } }) => ({
+      name,
+      type,
+      column,
+      ...(unit === undefined ? {} : { unit }),
+    })),
+  );
+});
+
+describe('files that DuckDB wrote', () => {
+  async function written(...statements: string[]): Promise<string> {
+    const folder = mkdtempSync(join(tmpdir(), 'logstrata-archive-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    mkdirSync(join(folder, 'a'));
+    await queryAllDuckDb(statements.map((statement) => statement.replaceAll('DIR', join(folder, 'a'))));
+    return folder;
+  }
+
+  async function reportOf(folder: string, text: string) {
+    const agent = parseAgentFile(text, join(folder, 'web.yaml'));
+    return reportArchive(agent, agent.archive!, undefined, () => {});
+  }
+
+  it('have the fields of their schemas, and those of their folders', async () => {
+    const folder = await written(
+      `COPY (SELECT TIMESTAMPTZ '2026-01-01' + INTERVAL (i) HOUR AS "@timestamp", i AS "UserID", i / 2 AS score,
+        [i] AS tags, {'n': i} AS context, 'w' || (i % 2) AS web, i % 3 AS day FROM range(12) t(i))
+        TO 'DIR/old' (FORMAT parquet, PARTITION_BY (web, day))`,
+      `COPY (SELECT 1.5::DOUBLE AS "UserID", true AS ok, 'x' AS note) TO 'DIR/new.parquet'`,
+    );
+    const report = await reportOf(folder, "archive: { path: 'a/**/*.parquet' }");
+    expect(report).toMatchObject({ rows: 13, problems: [], fieldProblems: [], keys: ['web', 'day'] });
+    expect(report.formats).toMatchObject([{ format: 'parquet', files: 7 }]);
+    expect(short({ columns: report.columns, problems: [] }).sort()).toEqual([
+      'context string',
+      'day int',
+      'note string',
+      'ok bool',
+      'score float',
+      'tags string',
+      'timestamp time @timestamp',
+      'userid float UserID',
+      'web string',
+    ]);
+    expect(report.columns[0]!.field.name).toBe('timestamp');
+    const ways = report.columns.map(({ field, variants }) => [
+      field.name,
+      variants.map(({ way }) => way).join(),
+    ]);
+    expect(Object.fromEntries(ways)).toMatchObject({
+      tags: 'complete',
+      timestamp: 'fast',
+      userid: 'fast,fast',
+      web: '',
+    });
+  });
+
+  it('that can not be read are named, and columns that no file has', async () => {
+    const folder = await written(
+      `COPY (SELECT 1 AS status) TO 'DIR/a.parquet'`,
+      `COPY (SELECT 1 AS status) TO 'DIR/b.parquet' (FORMAT csv)`,
+    );
+    const report = await reportOf(
+      folder,
+      "archive: { path: 'a/*.parquet' }\nfields: [{ name: code, type: int, source: status }, { name: stats, type: int }]",
+    );
+    expect(report.rows).toBe(1);
+    expect(report.problems.map(({ path }) => path)).toEqual([join(folder, 'a/b.parquet')]);
+    expect(report.fieldProblems).toEqual([
+      'the field "stats" takes the column "stats", which no file has (did you mean "status"?)',
+    ]);
+    expect(report.columns[0]!.variants).toHaveLength(1);
+  });
+});

@@ -1,0 +1,86 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { queryDuckDb } from '../oracle/duckdb.js';
+import { run, workFolder } from './process.js';
+
+/** A folder with an agent `web`, whose archive is written by a statement of SQL. */
+async function folderWith(agentFile: string, statement: string): Promise<string> {
+  const folder = workFolder();
+  mkdirSync(join(folder, 'lake'));
+  writeFileSync(join(folder, 'agents/web.yaml'), agentFile);
+  await queryDuckDb(statement.replaceAll('DIR', join(folder, 'lake')));
+  return folder;
+}
+
+const partitioned = `COPY (SELECT TIMESTAMP '2026-01-01' + INTERVAL (i) MINUTE AS "@timestamp", i AS "UserID",
+  'GET' AS method, {'city': 'Bergen', 'numbers': [i]} AS a_context_that_has_a_long_name, i::DECIMAL(38, 9) AS price, i % 2 AS day
+  FROM range(1000) t(i)) TO 'DIR/web' (FORMAT parquet, PARTITION_BY (day))`;
+
+describe('logstrata check of an archive', () => {
+  it('shows what is there, who reads it, and the fields that it amounts to, which are taken as they are shown', async () => {
+    const agentFile = "archive: { path: '../lake/**/*.parquet' }\n";
+    const folder = await folderWith(agentFile, partitioned);
+    const { code, stdout, stderr } = await run(folder, ['check', 'web']);
+    expect(stderr).toBe('');
+    expect(code).toBe(0);
+    expect(stdout).toContain('web (agents/web.yaml): the fields of its files\n');
+    expect(stdout).toMatch(/archive: 2 files of parquet, [\d.]+ kB, 1,000 rows\n/);
+    expect(stdout).toContain('folders have the keys day\nthe rows have their place by timestamp\n');
+    expect(stdout).toMatch(/^timestamp +time +@timestamp +INT64 TIMESTAMP\S* +fast$/m);
+    expect(stdout).toMatch(/^a_context_that… +string +group +complete: nested$/m);
+    expect(stdout).toMatch(/^day +int$/m);
+    expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
+    const list = stdout.slice(stdout.indexOf('fields:\n'));
+    expect(list.split('\n')).toEqual(
+      expect.arrayContaining([
+        "  - { name: timestamp, type: time, source: '@timestamp' }",
+        '  - { name: method }',
+      ]),
+    );
+    writeFileSync(join(folder, 'agents/web.yaml'), agentFile + list);
+    const listed = await run(folder, ['check', 'web', '--json']);
+    const inferred = JSON.parse((await run(folder, ['check', '--json'])).stdout) as {
+      agents: { name: string }[];
+    };
+    const agent = JSON.parse(listed.stdout) as {
+      fields: { name: string }[];
+      archiveReport: { columns: unknown[] };
+    };
+    expect(listed.code).toBe(0);
+    expect(agent.fields.map(({ name }) => name)).toEqual([
+      'timestamp',
+      'userid',
+      'method',
+      'a_context_that_has_a_long_name',
+      'price',
+      'day',
+    ]);
+    expect(agent.archiveReport.columns).toHaveLength(6);
+    expect(inferred.agents.map(({ name }) => name)).toEqual(['app', 'nginx', 'web']);
+  });
+
+  it('names every file and column with a problem, and fails', async () => {
+    const agentFile =
+      "archive: { path: '../lake/**/*.parquet', time: day }\nfields: [{ name: day, type: time, source: dya }]\n";
+    const folder = await folderWith(agentFile, partitioned);
+    writeFileSync(join(folder, 'lake/torn.parquet'), 'PAR1, but no more of it');
+    for (const args of [['check', 'web'], ['check']]) {
+      const { code, stderr } = await run(folder, args);
+      expect(code).toBe(1);
+      expect(stderr).toContain(
+        'agents/web.yaml: the field "day" takes the column "dya", which no file has (did you mean "day"?)\n',
+      );
+      expect(stderr).toContain(`${join(folder, 'lake/torn.parquet')}, at byte `);
+    }
+  });
+
+  it('says how many text files there are', async () => {
+    const agentFile = "archive: { path: '../lake/*.csv', format: json }\nfields: [{ name: a }]\n";
+    const folder = await folderWith(agentFile, "COPY (SELECT 1 AS a) TO 'DIR/a.csv'");
+    const { code, stdout } = await run(folder, ['check', 'web']);
+    expect(code).toBe(0);
+    expect(stdout).toContain('reads json lines of ../lake/*.csv, which are stored once\n');
+    expect(stdout).toContain('archive: 1 file of lines, 4 bytes\n');
+  });
+});
