@@ -387,6 +387,9 @@ export const foreignSiblingBytesMax = 64 * 1024 * 1024;
 /** Footers of such files that a thread keeps: a column of a file is read row group by row group. */
 export const foreignFootersMax = 4;
 
+/** Buffers of an Arrow file whose first bytes are part of its hash: reading them takes a few microseconds each. */
+export const foreignHashedBuffersMax = 16 * 1024;
+
 /**
  * How long a thread may take for one column of a row group of such a file, or for a footer: the largest that are usual take seconds. And the
  * memory of its objects: the text of a nested value takes several times its bytes.

@@ -1,19 +1,16 @@
-import type { ColumnBuilder } from '../../columns/column-builder.js';
 import { crc32 } from '../../kernels/crc32.js';
 import { FormatError } from '../../parquet/format.js';
 import { openFiles } from '../../store/disk/open-files.js';
-import { assert } from '../../terms/assert.js';
-import { DamageError, LogstrataError } from '../../terms/errors.js';
-import { int64Max, int64Min, verifyPieceBytes } from '../../terms/limits.js';
-import type { DecodedSpans, ForeignChunk, ForeignColumn, ForeignRead } from '../foreign-file.js';
-import { ticksToMs } from '../parquet/ticks.js';
+import { verifyPieceBytes } from '../../terms/limits.js';
+import type { DecodedSpans, ForeignChunk, ForeignRead } from '../foreign-file.js';
+import { withErrorsNamed } from '../reading-errors.js';
 import { SpanColumns } from '../span-columns.js';
 import { openPageDecompressor } from './decompress.js';
-import type { LeafFormat, LeafValue } from './leaf-format.js';
 import { nestedFooterOf } from './nested-footer.js';
 import { PageReader } from './page-reader.js';
 import { LeafCursor, RowReader } from './row-reader.js';
 import type { LeafNode, SchemaNode } from './schema-node.js';
+import { setJson, valueSetter } from './set-value.js';
 
 /**
  * Decodes a column of a row group of a Parquet file, of any type, encoding and codec, value by value. Gives all spans of the row group, but
@@ -21,21 +18,10 @@ import type { LeafNode, SchemaNode } from './schema-node.js';
  * and column, `limit` for what takes too much memory, `unsupported`, `not_found` and `io`.
  */
 export async function decodeParquetCompletely(read: ForeignRead): Promise<DecodedSpans> {
-  const { path, column, rowGroup, chunk } = read;
-  try {
+  return await withErrorsNamed(read, async ({ path, chunk }) => {
     const decoded = await decodeSpans(read);
     return { ...decoded, pages: null, bytesRead: chunk.bytes, checksum: checksumOf(path, chunk) };
-  } catch (error) {
-    const place = `${path}: column "${column.name}" of row group ${rowGroup}`;
-    if (error instanceof FormatError) {
-      // What the rows of several pages contradict each other in has no place of its own.
-      const offset = Math.max(error.offset, chunk.offset);
-      const message = `${place}, at byte ${offset}: ${error.message}`;
-      throw new DamageError(message, { path, offset, rowGroup, column: column.name, cause: error });
-    }
-    if (!(error instanceof LogstrataError) || error.path !== undefined) throw error;
-    throw new LogstrataError(error.code, `${place}: ${error.message}`, { path, cause: error });
-  }
+  });
 }
 
 async function decodeSpans(read: ForeignRead): Promise<Pick<DecodedSpans, 'spans' | 'replaced'>> {
@@ -54,7 +40,7 @@ async function decodeSpans(read: ForeignRead): Promise<Pick<DecodedSpans, 'spans
   const rows = new RowReader(node, cursors);
   const columns = new SpanColumns(read);
   const isJson = node.kind !== 'leaf' || column.values.kind === 'json';
-  const setValue = isJson ? undefined : setterOf(column, cursors[0]!.format);
+  const setValue = isJson ? undefined : valueSetter(column, cursors[0]!.format.text);
   let replaced = 0;
   while (!columns.isComplete) {
     const { builder } = columns;
@@ -80,39 +66,6 @@ function leafTypes(node: SchemaNode): LeafNode['type'][] {
     case 'map':
       return [...leafTypes(node.key), ...leafTypes(node.value)];
   }
-}
-
-function setJson(builder: ColumnBuilder, json: string | null): void {
-  assert(builder.kind === 'string', 'JSON is text');
-  if (json !== null) builder.setString(json);
-}
-
-/** How a value of a column that is not nested is set. Returns the sequences in it that were no UTF-8. */
-function setterOf(
-  column: ForeignColumn,
-  format: LeafFormat,
-): (builder: ColumnBuilder, value: LeafValue) => number {
-  const { values } = column;
-  return (builder, value) => {
-    switch (builder.kind) {
-      case 'string':
-        if (values.kind === 'bytes' && value instanceof Uint8Array)
-          return builder.setBytes(value, 0, value.length);
-        builder.setString(format.text(value));
-        return 0;
-      case 'float':
-        builder.setNumber(typeof value === 'number' ? value : Number(format.text(value)));
-        return 0;
-      case 'int': {
-        const stored = BigInt(value as boolean | bigint);
-        const integer = values.kind === 'ticks' ? ticksToMs(stored, values) : stored;
-        if (integer < int64Min || integer > int64Max)
-          throw new FormatError(`the integer ${integer}, which the file says is not there`, 0);
-        builder.setBigInt(integer);
-        return 0;
-      }
-    }
-  };
 }
 
 /** The crc32 of a column chunk, which its pages were read from a moment ago. */

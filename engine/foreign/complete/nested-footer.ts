@@ -1,8 +1,6 @@
-import { promises as fs } from 'node:fs';
-import { fileSystemError } from '../../store/disk/file-system-error.js';
-import { foreignFootersMax } from '../../terms/limits.js';
 import type { ThriftFields } from '../../parquet/thrift-reader.js';
 import type { ForeignRowGroup } from '../foreign-file.js';
+import { KeptFacts } from '../kept-facts.js';
 import { readFooter, withParquetFooter } from '../parquet/read-parquet-file.js';
 import { schemaNodes, type SchemaNode } from './schema-node.js';
 
@@ -13,23 +11,11 @@ export interface NestedFooter {
   readonly rowGroups: readonly ForeignRowGroup[];
 }
 
-/** Footers that were read last, by path, size and time of the last change. */
-const kept = new Map<string, NestedFooter>();
+const footers = new KeptFacts((path) => withParquetFooter(path, readNestedFooter));
 
 /** The footer of a Parquet file, which this thread reads once. Throws as `readParquetFile` does. */
 export async function nestedFooterOf(path: string): Promise<NestedFooter> {
-  let key: string;
-  try {
-    const { size, mtimeNs } = await fs.stat(path, { bigint: true });
-    key = `${size} ${mtimeNs} ${path}`;
-  } catch (error) {
-    throw fileSystemError(error, 'read', path);
-  }
-  const footer = kept.get(key) ?? (await withParquetFooter(path, readNestedFooter));
-  kept.delete(key);
-  kept.set(key, footer);
-  for (const oldest of kept.keys()) if (kept.size > foreignFootersMax) kept.delete(oldest);
-  return footer;
+  return await footers.of(path);
 }
 
 function readNestedFooter(footer: Uint8Array, footerAt: number): NestedFooter {

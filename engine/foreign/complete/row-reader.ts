@@ -1,6 +1,5 @@
 import { FormatError } from '../../parquet/format.js';
-import { LogstrataError } from '../../terms/errors.js';
-import { valueBytesMax } from '../../terms/limits.js';
+import { JsonText } from '../json-text.js';
 import { leafFormatOf, type LeafFormat, type LeafValue } from './leaf-format.js';
 import type { LeafPage, PageReader } from './page-reader.js';
 import type { LeafType, ListNode, MapNode, SchemaNode } from './schema-node.js';
@@ -59,9 +58,7 @@ export class LeafCursor {
 
 /** Puts the entries of the leaves of a column together to values. Methods throw `FormatError` where these contradict each other. */
 export class RowReader {
-  /** The text of a value, in parts, and how long it is. */
-  #parts: string[] = [];
-  #length = 0;
+  readonly #json = new JsonText();
 
   /** @param cursors those of the node's leaves */
   constructor(
@@ -80,12 +77,11 @@ export class RowReader {
   /** The next row as JSON; null where it has no value. Throws `limit` for one that is too long. */
   json(): string | null {
     const isMissing = this.#isMissing(this.node);
-    this.#parts = [];
-    this.#length = 0;
     this.#write(this.node);
     for (const { repetition } of this.cursors)
       if (repetition !== 0) throw new FormatError('columns of a row that disagree where it ends', 0);
-    return isMissing ? null : this.#parts.join('');
+    const text = this.#json.take();
+    return isMissing ? null : text;
   }
 
   /** Passes over the next row. */
@@ -134,21 +130,21 @@ export class RowReader {
 
   #write(node: SchemaNode): void {
     if (this.#isMissing(node)) {
-      this.#add('null');
+      this.#json.add('null');
       this.#skip(node);
       return;
     }
     switch (node.kind) {
       case 'leaf':
-        this.#add(this.#leafJson(node));
+        this.#json.add(this.#leafJson(node));
         return;
       case 'struct':
-        this.#add('{');
+        this.#json.add('{');
         node.fields.forEach(({ name, node: field }, i) => {
-          this.#add(`${i === 0 ? '' : ','}${JSON.stringify(name)}:`);
+          this.#json.addName(name, i === 0);
           this.#write(field);
         });
-        this.#add('}');
+        this.#json.add('}');
         return;
       case 'list':
         this.#writeItems(node, '[', ']', () => this.#write(node.item));
@@ -160,25 +156,19 @@ export class RowReader {
   }
 
   #writeItems(node: ListNode | MapNode, open: string, close: string, writeItem: () => void): void {
-    this.#add(open);
+    this.#json.add(open);
     if (this.#isBelow(node, node.itemFrom)) this.#skip(node);
     else
       for (;;) {
         writeItem();
         if (!this.#isContinued(node)) break;
-        this.#add(',');
+        this.#json.add(',');
       }
-    this.#add(close);
+    this.#json.add(close);
   }
 
-  /** A key that is no string is one in JSON: its own text, or JSON. */
   #writePair({ key, value }: MapNode): void {
-    const before = this.#parts;
-    this.#parts = [];
-    this.#write(key);
-    const text = this.#parts.join('');
-    this.#parts = before;
-    this.#add(`${text.startsWith('"') ? text : JSON.stringify(text)}:`);
+    this.#json.addKey(() => this.#write(key));
     this.#write(value);
   }
 
@@ -187,12 +177,5 @@ export class RowReader {
     const text = cursor.format.text(cursor.value);
     cursor.advance();
     return cursor.format.isJson ? text : JSON.stringify(text);
-  }
-
-  #add(text: string): void {
-    this.#length += text.length;
-    if (this.#length > valueBytesMax)
-      throw new LogstrataError('limit', `a nested value of more than ${valueBytesMax} characters`);
-    this.#parts.push(text);
   }
 }

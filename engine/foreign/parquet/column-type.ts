@@ -33,7 +33,7 @@ const typeNames = new Map<number, string>([
 ]);
 
 /** A type of ours, and how values get there. */
-interface Meaning {
+export interface Meaning {
   readonly type: FieldType;
   readonly values: ForeignValues;
   readonly reason: string;
@@ -107,7 +107,7 @@ function integerMeaning(type: number, annotation: Annotation): Meaning {
 }
 
 /** An integer where there are no digits behind the point, a float where it has all digits, else text. */
-function decimalMeaning({ precision, scale }: { precision: number; scale: number }): Meaning {
+export function decimalMeaning({ precision, scale }: { precision: number; scale: number }): Meaning {
   const reason = `DECIMAL(${precision}, ${scale})`;
   if (scale === 0 && precision <= int64DigitsMax) return { type: 'int', values: same, reason };
   if (precision <= exactDigitsMax && scale <= exactPowerMax)

@@ -1,12 +1,10 @@
-import { constants, promises as fs } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
-import { addStripes, finishXxh64, newLanes, stripeBytes } from '../../kernels/xxh64.js';
 import { FormatError, magic, physicalType, tailBytes } from '../../parquet/format.js';
 import { readThrift, type ThriftBounds, type ThriftFields } from '../../parquet/thrift-reader.js';
-import { fileSystemError, problemOfKind } from '../../store/disk/file-system-error.js';
-import { DamageError, LogstrataError } from '../../terms/errors.js';
+import { LogstrataError } from '../../terms/errors.js';
 import { foreignFooterBytesMax, int64Max } from '../../terms/limits.js';
 import type { ForeignColumn, ForeignFile, ForeignRowGroup } from '../foreign-file.js';
+import { contentHash } from '../source/content-hash.js';
+import { withForeignSource, type ForeignSource } from '../source/foreign-source.js';
 import { RowGroupReader } from './row-group-reader.js';
 import { SchemaReader, type SchemaColumn } from './schema-columns.js';
 
@@ -37,72 +35,40 @@ export async function withParquetFooter<T>(
   path: string,
   read: (footer: Uint8Array, footerAt: number) => T,
 ): Promise<T> {
-  let handle: FileHandle | undefined;
-  try {
-    // Without O_NONBLOCK, opening a named pipe waits for a writer.
-    handle = await fs.open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    const stats = await handle.stat();
-    const problem = problemOfKind(stats);
-    if (problem !== undefined) throw new LogstrataError('io', `cannot read ${path}: ${problem}`, { path });
-    return await readOpenFile(path, handle, stats.size, read);
-  } catch (error) {
-    throw fileSystemError(error, 'read', path);
-  } finally {
-    await handle?.close();
-  }
+  return await withForeignSource(path, async (source) => {
+    const { footer, footerAt } = await findFooter(source);
+    try {
+      return read(footer, footerAt);
+    } catch (error) {
+      if (error instanceof FormatError) throw new FormatError(error.message, footerAt + error.offset);
+      throw error;
+    }
+  });
 }
 
-async function readOpenFile<T>(
-  path: string,
-  handle: FileHandle,
-  size: number,
-  read: (footer: Uint8Array, footerAt: number) => T,
-): Promise<T> {
-  if (size < fileBytesMin) throw damage(path, 0, `${size} bytes are too few for a Parquet file`);
-  const tail = await readAt(path, handle, size, Math.min(size, tailReadBytes));
+async function findFooter(source: ForeignSource): Promise<{ footer: Uint8Array; footerAt: number }> {
+  const { path, size } = source;
+  if (size < fileBytesMin) throw new FormatError(`${size} bytes are too few for a Parquet file`, 0);
+  const tailReadLength = Math.min(size, tailReadBytes);
+  const tail = await source.read(size - tailReadLength, tailReadLength);
   const ending = tail.subarray(-magic.length);
   if (Buffer.from(ending).toString('latin1') === encryptedMagic)
     throw new LogstrataError('unsupported', `${path} has an encrypted footer, which can't be read`, { path });
   if (Buffer.compare(ending, magic) !== 0) {
     const expected =
       'the file does not end with "PAR1", as a Parquet file does: it is none, cut off, or still being written';
-    throw damage(path, size - magic.length, expected);
+    throw new FormatError(expected, size - magic.length);
   }
   const footerBytes = new DataView(tail.buffer, tail.byteOffset).getUint32(tail.length - tailBytes, true);
   const footerAt = size - tailBytes - footerBytes;
-  if (footerAt < magic.length)
-    throw damage(path, size - tailBytes, `a footer of ${footerBytes} bytes in a file of ${size}`);
-  if (footerBytes > foreignFooterBytesMax)
-    throw damage(
-      path,
-      size - tailBytes,
-      `a footer of ${footerBytes} bytes, but at most ${foreignFooterBytesMax} are read`,
-    );
-  const whole =
-    footerBytes + tailBytes <= tail.length ? tail : await readAt(path, handle, size, footerBytes + tailBytes);
-  const footer = whole.subarray(whole.length - tailBytes - footerBytes, whole.length - tailBytes);
-  try {
-    return read(footer, footerAt);
-  } catch (error) {
-    if (error instanceof FormatError) throw damage(path, footerAt + error.offset, error.message);
-    throw error;
-  }
-}
-
-function damage(path: string, offset: number, problem: string): DamageError {
-  return new DamageError(`${path}, at byte ${offset}: ${problem}`, { path, offset });
-}
-
-/** The last `length` bytes before `end`. */
-async function readAt(path: string, handle: FileHandle, end: number, length: number): Promise<Uint8Array> {
-  const bytes = new Uint8Array(length);
-  let done = 0;
-  while (done < length) {
-    const { bytesRead } = await handle.read(bytes, done, length - done, end - length + done);
-    if (bytesRead === 0) throw damage(path, end - length + done, 'the file ends here, which was longer');
-    done += bytesRead;
-  }
-  return bytes;
+  const refuse = (problem: string): never => {
+    throw new FormatError(`a footer of ${footerBytes} bytes${problem}`, size - tailBytes);
+  };
+  if (footerAt < magic.length) refuse(` in a file of ${size}`);
+  if (footerBytes > foreignFooterBytesMax) refuse(`, but at most ${foreignFooterBytesMax} are read`);
+  if (footerBytes + tailBytes > tail.length)
+    return { footer: await source.read(footerAt, footerBytes), footerAt };
+  return { footer: tail.subarray(tail.length - tailBytes - footerBytes, tail.length - tailBytes), footerAt };
 }
 
 function describeFooter(footer: Uint8Array, footerAt: number): ForeignFile {
@@ -117,7 +83,7 @@ function describeFooter(footer: Uint8Array, footerAt: number): ForeignFile {
     format: 'parquet',
     // What the file says besides is wrong in some.
     rows: rowGroups.rows,
-    footerHash: hashOf(footer),
+    footerHash: contentHash(footer),
     writtenBy: fields.text(6),
     columns,
     rowGroups: groups,
@@ -220,11 +186,4 @@ function asColumn(
   const reason = flat.reason !== '' ? flat.reason : (otherReason ?? '');
   const way = reason === '' ? 'fast' : 'complete';
   return { ...common, type: flat.type, way, reason, values: flat.values, parquet };
-}
-
-function hashOf(bytes: Uint8Array): string {
-  const lanes = newLanes();
-  addStripes(lanes, bytes);
-  const rest = bytes.subarray(bytes.length - (bytes.length % stripeBytes));
-  return 'xxh64:' + finishXxh64(lanes, bytes.length, rest).toString(16).padStart(16, '0');
 }

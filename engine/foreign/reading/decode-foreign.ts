@@ -1,4 +1,4 @@
-import { LogstrataError } from '../../terms/errors.js';
+import { decodeArrow } from '../arrow/decode-arrow.js';
 import { decodeParquetCompletely } from '../complete/decode-parquet.js';
 import type { DecodedSpans, ForeignRead } from '../foreign-file.js';
 
@@ -7,12 +7,5 @@ import type { DecodedSpans, ForeignRead } from '../foreign-file.js';
  * `DamageError` with the path, offset, row group and column, `limit` for what takes too much memory, `unsupported`, `not_found` and `io`.
  */
 export async function decodeForeign(read: ForeignRead): Promise<DecodedSpans> {
-  if (read.format === 'parquet') return await decodeParquetCompletely(read);
-  throw new LogstrataError(
-    'unsupported',
-    `${read.path}: files of the format "${read.format}" can't be read`,
-    {
-      path: read.path,
-    },
-  );
+  return read.format === 'arrow' ? await decodeArrow(read) : await decodeParquetCompletely(read);
 }

@@ -1,0 +1,207 @@
+import { FormatError } from '../../parquet/format.js';
+import { LogstrataError } from '../../terms/errors.js';
+import { foreignChunksMax, foreignFooterBytesMax } from '../../terms/limits.js';
+import { KeptFacts } from '../kept-facts.js';
+import { withForeignSource, type ForeignSource } from '../source/foreign-source.js';
+import { readArrowSchema, type ArrowField } from './arrow-schema.js';
+import { FlatTable } from './flat-table.js';
+
+/** A record batch, or the values of a dictionary. Offsets are those in the file. */
+export interface ArrowBatch {
+  readonly offset: number;
+  readonly rows: number;
+  /** Where buffers are counted from. */
+  readonly bodyAt: number;
+  readonly bodyBytes: number;
+  /** Length and count of nulls of each field, the outer before the inner ones. */
+  readonly nodes: readonly number[];
+  /** Offset in the body and bytes of each buffer. */
+  readonly buffers: readonly number[];
+  readonly codec: 'none' | 'lz4 frame' | 'zstd';
+  /** Buffers with the bytes of each column of views. */
+  readonly viewBuffers: readonly number[];
+}
+
+export interface ArrowDictionary {
+  readonly id: bigint;
+  /** Whether its values come behind those that there are. */
+  readonly isDelta: boolean;
+  /** It is for batches from this one on. */
+  readonly firstBatch: number;
+  readonly values: ArrowBatch;
+}
+
+/** What an Arrow file or stream says of itself. */
+export interface ArrowIndex {
+  readonly fields: readonly ArrowField[];
+  readonly batches: readonly ArrowBatch[];
+  readonly dictionaries: readonly ArrowDictionary[];
+  /** The footer or the schema, and all headers of batches. */
+  readonly headers: readonly Uint8Array[];
+}
+
+const fileMagic = 'ARROW1';
+/** The footer's length, and the magic number. */
+const tailBytes = 4 + fileMagic.length;
+/** Before the length of each message, since version 0.15 of the format. */
+const continuation = 0xffff_ffff;
+const headerKind = { schema: 1, dictionary: 2, batch: 3 } as const;
+/** Numbers of integers that are read of a message. */
+const nodeWords = 2;
+
+const indexes = new KeptFacts((path) => withForeignSource(path, readIndex));
+
+/**
+ * The index of an Arrow file (https://arrow.apache.org/docs/format/Columnar.html#ipc-file-format) or stream, which this thread reads once.
+ * Throws `DamageError` with the path and offset, `unsupported`, `not_found` and `io`.
+ */
+export async function arrowIndexOf(path: string): Promise<ArrowIndex> {
+  return await indexes.of(path);
+}
+
+async function readIndex(source: ForeignSource): Promise<ArrowIndex> {
+  const { path, size } = source;
+  if (size < 8) throw new FormatError(`${size} bytes are too few for an Arrow file or stream`, 0);
+  const start = Buffer.from(await source.read(0, 8));
+  if (start.toString('latin1', 0, 4) === 'FEA1')
+    throw new LogstrataError('unsupported', `${path} is a Feather file of version 1, which can't be read`, {
+      path,
+    });
+  const index = new IndexReader(source);
+  return start.toString('latin1', 0, fileMagic.length) === fileMagic
+    ? await index.readFile()
+    : await index.readStream();
+}
+
+class IndexReader {
+  #fields: readonly ArrowField[] | null = null;
+  readonly #batches: ArrowBatch[] = [];
+  readonly #dictionaries: ArrowDictionary[] = [];
+  readonly #headers: Uint8Array[] = [];
+  #headerBytes = 0;
+
+  constructor(private readonly source: ForeignSource) {}
+
+  async readFile(): Promise<ArrowIndex> {
+    const { size } = this.source;
+    const ending = Math.max(0, size - tailBytes);
+    const tail = Buffer.from(await this.source.read(ending, Math.min(size, tailBytes)));
+    if (tail.toString('latin1', 4) !== fileMagic)
+      throw new FormatError(
+        'the file does not end with "ARROW1", as an Arrow file does: it is cut off, or still being written',
+        ending,
+      );
+    const length = tail.readUInt32LE(0);
+    if (length > ending - 8)
+      throw new FormatError(`a footer of ${length} bytes in a file of ${size}`, ending);
+    const footer = await this.#readHeader(ending - length, length);
+    const { fields, dictionaries, batches } = at(ending - length, () => {
+      const table = FlatTable.root(footer);
+      const schema = table.table(1) ?? table.fail('a footer without a schema');
+      return { fields: readArrowSchema(schema), dictionaries: table.blocks(2), batches: table.blocks(3) };
+    });
+    this.#fields = fields;
+    for (const { offset } of dictionaries) await this.#readMessage(offset, headerKind.dictionary);
+    for (const { offset } of batches) await this.#readMessage(offset, headerKind.batch);
+    // Of a file, a dictionary is for all batches, wherever it stands.
+    return this.#index(this.#dictionaries.map((dictionary) => ({ ...dictionary, firstBatch: 0 })));
+  }
+
+  async readStream(): Promise<ArrowIndex> {
+    for (let offset: number | null = 0; offset !== null && offset < this.source.size;)
+      offset = await this.#readMessage(offset, null);
+    return this.#index(this.#dictionaries);
+  }
+
+  #index(dictionaries: readonly ArrowDictionary[]): ArrowIndex {
+    if (this.#fields === null) throw new FormatError('no schema: this is no Arrow file or stream', 0);
+    return { fields: this.#fields, batches: this.#batches, dictionaries, headers: this.#headers };
+  }
+
+  /**
+   * Reads the message at `offset`, without its body. Returns where the next one begins; null behind the last of a stream.
+   *
+   * @param expected of a file, the kind that its footer says it is
+   */
+  async #readMessage(offset: number, expected: number | null): Promise<number | null> {
+    const { size } = this.source;
+    const prefix = new DataView((await this.source.read(offset, Math.min(8, size - offset))).buffer);
+    if (prefix.byteLength < 4) throw new FormatError('a message that does not fit', offset);
+    const isMarked = prefix.getUint32(0, true) === continuation;
+    if (isMarked && prefix.byteLength < 8) throw new FormatError('a message that does not fit', offset);
+    const length = prefix.getUint32(isMarked ? 4 : 0, true);
+    const headerAt = offset + (isMarked ? 8 : 4);
+    if (length === 0) return null;
+    if (length > size - headerAt) throw new FormatError(`a message of ${length} bytes`, offset);
+    const header = await this.#readHeader(headerAt, length);
+    return at(headerAt, () => this.#take(FlatTable.root(header), offset, headerAt + length, expected));
+  }
+
+  #take(message: FlatTable, offset: number, bodyAt: number, expected: number | null): number {
+    const kind = message.byte(1, 0);
+    const content = message.table(2) ?? message.fail('a message without content');
+    const bodyBytes = message.size(3);
+    if (bodyBytes > this.source.size - bodyAt)
+      message.fail(`a body of ${bodyBytes} bytes, which the file does not have`);
+    if (expected !== null && kind !== expected)
+      message.fail(`a message of the kind ${kind}, not ${expected}`);
+    if (kind === headerKind.schema) this.#fields = readArrowSchema(content);
+    if (kind === headerKind.batch) {
+      this.#batches.push(readBatch(content, offset, bodyAt, bodyBytes));
+      this.#bound(content);
+    }
+    if (kind === headerKind.dictionary) {
+      const values = content.table(1) ?? content.fail('a dictionary without values');
+      this.#dictionaries.push({
+        id: content.long(0),
+        isDelta: content.bool(2, false),
+        firstBatch: this.#batches.length,
+        values: readBatch(values, offset, bodyAt, bodyBytes),
+      });
+    }
+    return bodyAt + bodyBytes;
+  }
+
+  #bound(content: FlatTable): void {
+    if (this.#batches.length * (this.#fields?.length ?? 0) > foreignChunksMax)
+      content.fail(`${this.#batches.length} batches, which is more than can be read`);
+  }
+
+  async #readHeader(offset: number, length: number): Promise<Uint8Array> {
+    this.#headerBytes += length;
+    if (this.#headerBytes > foreignFooterBytesMax)
+      throw new FormatError(`a footer and headers of more than ${foreignFooterBytesMax} bytes`, offset);
+    const header = await this.source.read(offset, length);
+    this.#headers.push(header);
+    return header;
+  }
+}
+
+/** What `read` gives; its errors get the place in the file of the bytes that begin at `offset`. */
+function at<T>(offset: number, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof FormatError) throw new FormatError(error.message, offset + error.offset);
+    throw error;
+  }
+}
+
+function readBatch(batch: FlatTable, offset: number, bodyAt: number, bodyBytes: number): ArrowBatch {
+  const buffers = batch.sizes(2, nodeWords);
+  for (let i = 0; i < buffers.length; i += nodeWords)
+    if (buffers[i]! + buffers[i + 1]! > bodyBytes)
+      batch.fail(`a buffer outside of a body of ${bodyBytes} bytes`);
+  const compression = batch.table(3);
+  const codec = compression === null ? 'none' : (['lz4 frame', 'zstd'] as const)[compression.byte(0, 0)];
+  return {
+    offset,
+    rows: batch.size(0),
+    bodyAt,
+    bodyBytes,
+    nodes: batch.sizes(1, nodeWords),
+    buffers,
+    codec: codec ?? batch.fail('a compression that is not known'),
+    viewBuffers: batch.sizes(4, 1),
+  };
+}

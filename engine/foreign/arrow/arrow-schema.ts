@@ -1,0 +1,164 @@
+import { foreignColumnsMax, jsonDepthMax } from '../../terms/limits.js';
+import type { FlatTable } from './flat-table.js';
+
+/** Ticks of a second, by Arrow's number of the unit. */
+const perSecond = [1n, 1000n, 1_000_000n, 1_000_000_000n] as const;
+
+/** A type of Schema.fbs (https://github.com/apache/arrow/blob/main/format/Schema.fbs). */
+export type ArrowType =
+  | { readonly kind: 'null' | 'bool' | 'struct' | 'run end encoded' }
+  | { readonly kind: 'int'; readonly bits: number; readonly isSigned: boolean }
+  | { readonly kind: 'float'; readonly bits: number }
+  | { readonly kind: 'decimal'; readonly bits: number; readonly precision: number; readonly scale: number }
+  /** Text or bytes, with offsets of `bits`. */
+  | { readonly kind: 'bytes'; readonly isText: boolean; readonly bits: number }
+  | { readonly kind: 'bytes view'; readonly isText: boolean }
+  | { readonly kind: 'fixed bytes'; readonly width: number }
+  /** Days of 32 bits, or milliseconds of 64. */
+  | { readonly kind: 'date'; readonly bits: number }
+  | { readonly kind: 'time of day'; readonly bits: number; readonly perSecond: bigint }
+  | { readonly kind: 'timestamp' | 'duration'; readonly perSecond: bigint }
+  /** Months; days and milliseconds; months, days and nanoseconds. */
+  | { readonly kind: 'interval'; readonly unit: number }
+  | { readonly kind: 'list' | 'list view'; readonly bits: number }
+  | { readonly kind: 'map' }
+  | { readonly kind: 'fixed list'; readonly length: number }
+  | { readonly kind: 'union'; readonly isDense: boolean; readonly typeIds: readonly number[] };
+
+export interface ArrowField {
+  readonly name: string;
+  readonly isNullable: boolean;
+  readonly type: ArrowType;
+  readonly children: readonly ArrowField[];
+  /** Where values are numbers of entries in a dictionary. */
+  readonly dictionary: { readonly id: bigint; readonly codes: ArrowType } | null;
+}
+
+/** The fields of a `Schema`. Throws `FormatError` for one that is none, too large, or of another byte order. */
+export function readArrowSchema(schema: FlatTable): ArrowField[] {
+  if (schema.short(0, 0) !== 0) schema.fail('integers in big-endian order, which are not read');
+  let fields = 0;
+  const read = (table: FlatTable, depth: number): ArrowField => {
+    if (++fields > foreignColumnsMax) table.fail(`more than ${foreignColumnsMax} fields`);
+    if (depth > jsonDepthMax) table.fail(`fields are nested more than ${jsonDepthMax} deep`);
+    const type = readType(table);
+    const children = table.tables(5).map((child) => read(child, depth + 1));
+    checkChildren(table, type, children);
+    const encoding = table.table(4);
+    const codes = encoding?.table(1);
+    const dictionary =
+      encoding === null
+        ? null
+        : {
+            id: encoding.long(0),
+            codes: codes === null || codes === undefined ? defaultCodes : intType(codes),
+          };
+    return { name: table.text(0), isNullable: table.bool(1, false), type, children, dictionary };
+  };
+  return schema.tables(1).map((field) => read(field, 1));
+}
+
+const defaultCodes: ArrowType = { kind: 'int', bits: 32, isSigned: true };
+
+function intType(type: FlatTable): ArrowType {
+  const bits = type.int(0, 0);
+  if (![8, 16, 32, 64].includes(bits)) type.fail(`integers of ${bits} bits`);
+  return { kind: 'int', bits, isSigned: type.bool(1, false) };
+}
+
+/** The number of the union `Type`, and what it holds. */
+function readType(field: FlatTable): ArrowType {
+  const number = field.byte(2, 0);
+  const type = field.table(3) ?? field.fail('a field without a type');
+  switch (number) {
+    case 1:
+      return { kind: 'null' };
+    case 2:
+      return intType(type);
+    case 3:
+      return { kind: 'float', bits: [16, 32, 64][type.short(0, 0)] ?? type.fail('an unknown precision') };
+    case 4:
+    case 5:
+      return { kind: 'bytes', isText: number === 5, bits: 32 };
+    case 6:
+      return { kind: 'bool' };
+    case 7: {
+      const bits = type.int(2, 128);
+      if (![32, 64, 128, 256].includes(bits)) type.fail(`decimals of ${bits} bits`);
+      const scale = type.int(1, 0);
+      if (Math.abs(scale) > 255) type.fail(`decimals of ${scale} digits behind the point`);
+      return { kind: 'decimal', bits, precision: type.int(0, 0), scale };
+    }
+    case 8:
+      return { kind: 'date', bits: type.short(0, 1) === 0 ? 32 : 64 };
+    case 9: {
+      const bits = type.int(1, 32);
+      if (bits !== 32 && bits !== 64) type.fail(`times of ${bits} bits`);
+      return { kind: 'time of day', bits, perSecond: unitOf(type, 1) };
+    }
+    case 10:
+      return { kind: 'timestamp', perSecond: unitOf(type, 0) };
+    case 11:
+      return { kind: 'interval', unit: type.short(0, 0) };
+    case 12:
+    case 21:
+      return { kind: 'list', bits: number === 12 ? 32 : 64 };
+    case 13:
+      return { kind: 'struct' };
+    case 14:
+      return { kind: 'union', isDense: type.short(0, 0) === 1, typeIds: type.ints(1) };
+    case 15:
+      return { kind: 'fixed bytes', width: sizeOf(type) };
+    case 16:
+      return { kind: 'fixed list', length: sizeOf(type) };
+    case 17:
+      return { kind: 'map' };
+    case 18:
+      return { kind: 'duration', perSecond: unitOf(type, 1) };
+    case 19:
+    case 20:
+      return { kind: 'bytes', isText: number === 20, bits: 64 };
+    case 22:
+      return { kind: 'run end encoded' };
+    case 23:
+    case 24:
+      return { kind: 'bytes view', isText: number === 24 };
+    case 25:
+    case 26:
+      return { kind: 'list view', bits: number === 25 ? 32 : 64 };
+    default:
+      return field.fail(`the unknown type ${number}`);
+  }
+}
+
+function sizeOf(type: FlatTable): number {
+  const size = type.int(0, 0);
+  return size < 0 ? type.fail(`a length of ${size}`) : size;
+}
+
+function unitOf(type: FlatTable, absent: number): bigint {
+  return perSecond[type.short(0, absent)] ?? type.fail('an unknown unit of time');
+}
+
+function checkChildren(table: FlatTable, type: ArrowType, children: readonly ArrowField[]): void {
+  const { length } = children;
+  switch (type.kind) {
+    case 'list':
+    case 'list view':
+    case 'fixed list':
+      if (length !== 1) table.fail(`a list of ${length} fields`);
+      return;
+    case 'map':
+      if (length !== 1 || children[0]!.children.length !== 2 || children[0]!.type.kind !== 'struct')
+        table.fail('a map that is none of pairs');
+      return;
+    case 'run end encoded':
+      if (length !== 2 || children[0]!.type.kind !== 'int') table.fail('runs without ends and values');
+      return;
+    case 'struct':
+    case 'union':
+      return;
+    default:
+      if (length !== 0) table.fail(`values of the type "${type.kind}" that hold others`);
+  }
+}

@@ -1,0 +1,102 @@
+import { crc32 } from '../../kernels/crc32.js';
+import { openDecompressor } from '../../parquet/compression.js';
+import { FormatError } from '../../parquet/format.js';
+import { openFiles } from '../../store/disk/open-files.js';
+import { LogstrataError } from '../../terms/errors.js';
+import { foreignSpanBytesMax } from '../../terms/limits.js';
+import { lz4FrameContent } from '../lz4-frame.js';
+import type { ArrowBatch } from './arrow-index.js';
+
+/** Decompresses bytes that become `length` bytes. */
+type Decompress = (bytes: Uint8Array, length: number) => Uint8Array;
+
+const decompressors: Record<ArrowBatch['codec'], () => Promise<Decompress>> = {
+  none: () => Promise.resolve((bytes) => bytes),
+  'lz4 frame': () => Promise.resolve(lz4FrameContent),
+  zstd: async () => {
+    const decompress = await openDecompressor('zstd');
+    return (bytes, length) => {
+      const content = new Uint8Array(length);
+      if (!decompress(bytes, content))
+        throw new FormatError(`a buffer that does not decompress to ${length} bytes`, 0);
+      return content;
+    };
+  },
+};
+
+/** What a reading has taken so far. */
+export class ReadingTally {
+  /** Of the file. */
+  bytesRead = 0;
+  /** crc32 of these bytes, in the order of reading. */
+  checksum = 0;
+  /** Of memory. */
+  #contentBytes = 0;
+
+  /** Counts bytes before they are allocated. Throws `limit` when there are too many. */
+  count(contentBytes: number): void {
+    this.#contentBytes += contentBytes;
+    if (this.#contentBytes > foreignSpanBytesMax)
+      throw new LogstrataError('limit', `buffers of more than ${foreignSpanBytesMax} bytes`);
+  }
+}
+
+/** The buffers of a batch. */
+export class BatchBuffers {
+  private constructor(
+    private readonly path: string,
+    readonly batch: ArrowBatch,
+    private readonly tally: ReadingTally,
+    private readonly decompress: Decompress,
+  ) {}
+
+  static async open(path: string, batch: ArrowBatch, tally: ReadingTally): Promise<BatchBuffers> {
+    return new BatchBuffers(path, batch, tally, await decompressors[batch.codec]());
+  }
+
+  /** Bytes of a buffer as it is stored: 0 for one that is left out. */
+  storedBytes(buffer: number): number {
+    return this.batch.buffers[2 * buffer + 1]!;
+  }
+
+  /** The bytes [from, to) of a buffer's content, to its end where `to` is not given. Throws `FormatError`, `limit` and `io`. */
+  read(buffer: number, from = 0, to?: number): Uint8Array {
+    const { batch } = this;
+    const at = batch.bodyAt + batch.buffers[2 * buffer]!;
+    const bytes = this.storedBytes(buffer);
+    if (batch.codec === 'none' || bytes === 0) {
+      const end = to ?? bytes;
+      if (from > end || end > bytes) throw new FormatError(`a buffer of ${bytes} bytes, not ${end}`, at);
+      return this.#readFile(at + from, end - from);
+    }
+    const content = this.#content(this.#readFile(at, bytes), at);
+    const end = to ?? content.length;
+    if (from > end || end > content.length)
+      throw new FormatError(`a buffer of ${content.length} bytes, not ${end}`, at);
+    return content.subarray(from, end);
+  }
+
+  /** A compressed buffer begins with the length of its content, or -1 where it is not compressed nevertheless. */
+  #content(stored: Uint8Array, at: number): Uint8Array {
+    if (stored.length < 8) throw new FormatError('a compressed buffer without its length', at);
+    const length = Number(new DataView(stored.buffer, stored.byteOffset).getBigInt64(0, true));
+    if (length === -1) return stored.subarray(8);
+    if (length < 0) throw new FormatError(`a buffer of ${length} bytes`, at);
+    this.tally.count(length);
+    try {
+      return length === 0 ? new Uint8Array(0) : this.decompress(stored.subarray(8), length);
+    } catch (error) {
+      throw error instanceof FormatError ? new FormatError(error.message, at) : error;
+    }
+  }
+
+  #readFile(at: number, length: number): Uint8Array {
+    this.tally.count(length);
+    const bytes = new Uint8Array(length);
+    if (openFiles.read(this.path, at, bytes) < length)
+      throw new FormatError('the file ends here, which was longer', at);
+    this.tally.bytesRead += length;
+    this.tally.checksum = crc32(bytes, this.tally.checksum);
+    return bytes;
+  }
+}

@@ -1,0 +1,53 @@
+import { constants, promises as fs } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import { FormatError } from '../../parquet/format.js';
+import { fileSystemError, problemOfKind } from '../../store/disk/file-system-error.js';
+import { DamageError, LogstrataError } from '../../terms/errors.js';
+
+/** A file of another program that is open. */
+export class ForeignSource {
+  constructor(
+    readonly path: string,
+    /** Bytes. */
+    readonly size: number,
+    private readonly handle: FileHandle,
+  ) {}
+
+  /** The bytes [at, at + length). Throws `FormatError` where the file ends before that. */
+  async read(at: number, length: number): Promise<Uint8Array> {
+    if (at + length > this.size) throw new FormatError(`${length} bytes, which the file does not have`, at);
+    const bytes = new Uint8Array(length);
+    let done = 0;
+    while (done < length) {
+      const { bytesRead } = await this.handle.read(bytes, done, length - done, at + done);
+      if (bytesRead === 0) throw new FormatError('the file ends here, which was longer', at + done);
+      done += bytesRead;
+    }
+    return bytes;
+  }
+}
+
+/**
+ * Opens a file for `use`. A `FormatError` with the offset in the file becomes a `DamageError` with the path; throws `not_found` and `io`
+ * besides.
+ */
+export async function withForeignSource<T>(
+  path: string,
+  use: (source: ForeignSource) => Promise<T>,
+): Promise<T> {
+  let handle: FileHandle | undefined;
+  try {
+    // Without O_NONBLOCK, opening a named pipe waits for a writer.
+    handle = await fs.open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const stats = await handle.stat();
+    const problem = problemOfKind(stats);
+    if (problem !== undefined) throw new LogstrataError('io', `cannot read ${path}: ${problem}`, { path });
+    return await use(new ForeignSource(path, stats.size, handle));
+  } catch (error) {
+    if (!(error instanceof FormatError)) throw fileSystemError(error, 'read', path);
+    const { offset, message } = error;
+    throw new DamageError(`${path}, at byte ${offset}: ${message}`, { path, offset });
+  } finally {
+    await handle?.close();
+  }
+}
