@@ -11,13 +11,14 @@ import { repairAgent, type RepairReport } from '../maintenance/repair.js';
 import { verifyOpening, type VerifyOptions, type VerifyReport } from '../maintenance/verify.js';
 import { BackgroundCompaction, type BackgroundAgent } from '../maintenance/background.js';
 import { isAgentName, sameSchema, type Schema } from '../terms/schema.js';
+import { GuardedThread } from '../workers/guarded-thread.js';
 import { WorkerPool, workersDefault } from '../workers/worker-pool.js';
 import { AgentFolders } from '../store/manifest/agent-folders.js';
 import { AgentState } from '../store/reading/agent-state.js';
 import { AgentWriter } from '../store/writer/agent-writer.js';
 import { arrowModules } from '../store/hot/arrow-modules.js';
 import { BufferPool, poolBytesDefault } from '../store/reading/buffer-pool.js';
-import type { Committer } from '../store/manifest/committer.js';
+import type { AttachingCommitter } from '../store/attached/change-lists.js';
 import type { Directory } from '../store/disk/directory.js';
 import { Follower } from '../store/reading/follower.js';
 import type { RetentionPolicy } from '../store/manifest/manifest.js';
@@ -79,6 +80,7 @@ export class ArchiveFolder implements Archive {
   private readonly pool: BufferPool;
   private readonly workers: WorkerPool;
   private readonly ownWorkers: WorkerPool | undefined;
+  private readonly guard = new GuardedThread();
   private readonly background: BackgroundCompaction | undefined;
   private readonly opened = new Map<string, Promise<OpenAgent>>();
   private lock: WriterLock | undefined;
@@ -235,9 +237,9 @@ export class ArchiveFolder implements Archive {
 
   private async openAgent(name: string, schema: Schema | undefined): Promise<OpenAgent> {
     const shown = schema ?? (await this.storedSchema(name));
-    const state = new AgentState(this.directory, name, shown, this.pool);
+    const { workers, guard } = this;
+    const state = new AgentState(this.directory, name, shown, this.pool, guard);
     const { now, codec, zstdAfterMs, onRetention } = this.settings;
-    const { workers } = this;
     const follower = new Follower(this.directory, state, () =>
       this.askWriter(async (link) => (await link.request('heads', { agent: name })) as Heads),
     );
@@ -254,6 +256,7 @@ export class ArchiveFolder implements Archive {
       codec,
       zstdAfterMs,
       workers,
+      guard,
       retention: undefined,
     });
     const agent: OpenAgent = {
@@ -305,9 +308,9 @@ export class ArchiveFolder implements Archive {
   }
 
   /** The writer of another process, or this one where the other has gone. */
-  private async committer(name: string, schema: Schema): Promise<Committer> {
+  private async committer(name: string, schema: Schema): Promise<AttachingCommitter> {
     if (this.settings.mode === 'read') throw new LogstrataError('invalid', 'this archive was opened to read');
-    return this.asWriter<Committer>(
+    return this.asWriter<AttachingCommitter>(
       async (link) => {
         const opened = (await link.request('open', { agent: name, schema })) as { schemaVersion: number };
         return new RemoteCommitter(link, name, schema, opened.schemaVersion);
@@ -469,6 +472,7 @@ export class ArchiveFolder implements Archive {
       () => this.lock?.stopServing(),
       () => everyStep([...this.opened.values()].map((opening) => () => this.closeAgent(opening))),
       () => this.pool.close(),
+      () => this.guard.close(),
       () => this.link?.close(),
       () => this.lock?.release(),
       () => this.ownWorkers?.close(),

@@ -2,6 +2,9 @@ import type { RecordBatch } from '../columns/column.js';
 import type { Query } from '../scan/plan/query.js';
 import type { SelectedRows } from '../scan/selected-rows.js';
 import type { Schema } from '../terms/schema.js';
+import type { AttachOptions, AttachRequest, AttachResult } from '../store/attached/attach-files.js';
+import type { IndexOptions, IndexResult } from '../store/attached/index-files.js';
+import type { AttachedFile } from '../store/attached/attached-file.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
 import type {
   AppendResult,
@@ -92,6 +95,15 @@ export interface AgentStore {
   rejectedFiles(): Promise<readonly RejectedEntry[]>;
   /** The lines of one of them, in groups, in its order. Throws `damaged`, and `not_found` for one that has gone. */
   rejectedLines(entry: RejectedEntry): AsyncIterable<readonly RejectedLine[]>;
+  /** The files of other programs that it answers from where they lie. */
+  attachedFiles(): Promise<readonly AttachedFile[]>;
+  /**
+   * Attaches files, moves and removes attached ones, in one commit. Of each new file the footer and the column that places its rows are read;
+   * one that can't be is a problem in the result, and stays out. Nothing in the files is changed.
+   */
+  attach(request: AttachRequest, options?: AttachOptions): Promise<AttachResult>;
+  /** Indexes attached files that have no index yet, or one of other fields. */
+  indexAttached(options?: IndexOptions): Promise<IndexResult>;
   /** Seals what is hot and merges small segments. Cursors and answers stay the same. */
   compact(options?: CompactOptions): Promise<CompactResult>;
   /** Reads every byte that the manifest names and compares it with its checksums. */

@@ -9,8 +9,17 @@ import { executeScan } from '../scan/execute.js';
 import type { Query } from '../scan/plan/query.js';
 import { resumeScan } from '../scan/resume.js';
 import { selectRows, type SelectedRows } from '../scan/selected-rows.js';
+import {
+  attachFiles,
+  type AttachOptions,
+  type AttachRequest,
+  type AttachResult,
+} from '../store/attached/attach-files.js';
+import type { AttachedFile } from '../store/attached/attached-file.js';
+import type { AttachingCommitter } from '../store/attached/change-lists.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
 import type { Schema } from '../terms/schema.js';
+import type { GuardedThread } from '../workers/guarded-thread.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import type { AgentState } from '../store/reading/agent-state.js';
 import type {
@@ -20,9 +29,10 @@ import type {
   LoadSession,
   RejectedLine,
 } from '../store/manifest/commit.js';
-import type { Committer } from '../store/manifest/committer.js';
 import type { Directory } from '../store/disk/directory.js';
 import { LoadUnit } from '../store/load/load-session.js';
+import { indexFiles, type IndexOptions, type IndexResult } from '../store/attached/index-files.js';
+import { ForeignWork } from '../store/attached/foreign-work.js';
 import { placementTimes } from '../store/manifest/placement.js';
 import { partitionOfTime } from '../terms/cursor.js';
 import { extendRetention } from '../store/manifest/retention-policy.js';
@@ -38,7 +48,7 @@ export interface StoreAccess {
   /** Looks for a newer state where another process may have committed one; undefined where none can. */
   refresh(): Promise<void> | undefined;
   /** Throws when the archive was opened to read. */
-  committer(): Promise<Committer>;
+  committer(): Promise<AttachingCommitter>;
   /** Another process may remove files that a snapshot of this one still needs. */
   readonly follows: boolean;
 }
@@ -55,6 +65,8 @@ export interface StoreContext {
   /** Age of a day at which its segments get ZSTD; null for never. */
   readonly zstdAfterMs: number | null;
   readonly workers: WorkerPool;
+  /** For files of other programs. */
+  readonly guard: GuardedThread;
 }
 
 /** The engine's side of `AgentStore`: ties state, commits, scans and maintenance together. */
@@ -175,6 +187,34 @@ export class Store implements AgentStore {
 
   rejectedLines(entry: RejectedEntry): AsyncIterable<readonly RejectedLine[]> {
     return readRejectedLines(this.context.directory, `${this.name}/${entry.file}`, entry);
+  }
+
+  async attachedFiles(): Promise<readonly AttachedFile[]> {
+    await this.context.access.refresh();
+    const { state } = this.context;
+    if (state.damage !== undefined) throw state.damage;
+    return state.attached.files();
+  }
+
+  async attach(request: AttachRequest, options: AttachOptions = {}): Promise<AttachResult> {
+    const { access, now, workers } = this.context;
+    const committer = await access.committer();
+    const work = this.foreignWork(options.signal);
+    return attachFiles({ committer, now, work, filesAtOnce: workers.threads }, request, options);
+  }
+
+  async indexAttached(options: IndexOptions = {}): Promise<IndexResult> {
+    const { directory, access, workers } = this.context;
+    const committer = await access.committer();
+    const work = this.foreignWork(options.signal);
+    const context = { directory, agent: this.name, committer, work, columnsAtOnce: workers.threads };
+    return indexFiles(context, await this.attachedFiles(), options);
+  }
+
+  private foreignWork(signal: AbortSignal | undefined): ForeignWork {
+    const { guard, workers } = this.context;
+    const queue = workers.queue(signal);
+    return new ForeignWork(guard, (task, job) => queue.run(task, job));
   }
 
   async compact(options: CompactOptions = {}): Promise<CompactResult> {

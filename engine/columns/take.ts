@@ -120,6 +120,15 @@ export function takeColumn(column: Column, indices: Uint32Array): PlainColumn {
   return plainColumn({ ...column, length: indices.length, codes, validity: takeValidity([column], taken) });
 }
 
+/** The same, with the dictionary of a column that has one. */
+export function takeColumnRows(column: Column, indices: Uint32Array): Column {
+  if (column.kind !== 'dictionary') return takeColumn(column, indices);
+  const taken = { rows: indices.length, pageOf: null, fromOf: indices, toOf: null };
+  const codes = column.codes.slice(0, indices.length);
+  for (let i = 0; i < indices.length; i++) codes[i] = column.codes[indices[i]!]!;
+  return { ...column, length: indices.length, codes, validity: takeValidity([column], taken) };
+}
+
 /** The same values without a dictionary. */
 export function plainColumn(column: Column): PlainColumn {
   if (column.kind !== 'dictionary') return column;

@@ -6,6 +6,7 @@ import type { Directory } from '../store/disk/directory.js';
 import { scanHotSegment, type HotBatch, type HotDamage } from '../store/hot/hot-segment-file.js';
 import { listManifests, manifestName, readManifestFile } from '../store/manifest/manifest-file.js';
 import {
+  type AttachedList,
   liveRows,
   liveRuns,
   mergeRejected,
@@ -24,6 +25,7 @@ import { readFoundSegment } from './found-segment.js';
 import { recoverSegment } from './recovered-segment.js';
 import { lostDay, lostRun, missingHot, type LostRecords } from './lost-records.js';
 import { namedFiles, ownFiles } from '../store/manifest/stored-files.js';
+import { examineLists } from './attached-state.js';
 import type { RepairContext, RepairOptions } from './repair-context.js';
 
 /** A sealed segment, and what of it is whole. */
@@ -118,6 +120,8 @@ export interface Findings {
   schemas: { version: number; schema: Schema }[];
   segments: Finding[];
   hot: HotFinding[];
+  /** Lists of attached files that can be read. */
+  attached: AttachedList[];
   /** Records of hot files that stay as they are. */
   hotRecordsKept: number;
   rejected: { readonly entry: RejectedEntry; readonly listed: boolean }[];
@@ -140,6 +144,7 @@ export async function examine(context: RepairContext, options: RepairOptions): P
     schemas: [],
     segments: [],
     hot: [],
+    attached: [],
     hotRecordsKept: 0,
     rejected: [],
     badRejected: [],
@@ -171,6 +176,10 @@ export async function examine(context: RepairContext, options: RepairOptions): P
       `no file of agent "${agent}" tells its fields: its file in the agents folder is needed`,
     );
   for (const file of files) if (file.startsWith('hot/')) await examineHot(directory, agent, file, found);
+  const lists = await examineLists(directory, agent, found.base?.attached ?? []);
+  found.attached = lists.whole;
+  found.illegible.push(...lists.illegible);
+  found.lost.push(...lists.lost);
   step(segments.length);
   await examineRejectedFiles(directory, agent, files, found);
   step(files.length);

@@ -170,7 +170,7 @@ function nextManifest(
     schemas: found.schemas,
     segments,
     hot: [],
-    attached: base?.attached ?? [],
+    attached: found.attached,
     ...(base?.attachedFrom === undefined ? {} : { attachedFrom: base.attachedFrom }),
     nextOrdinals: values.nextOrdinals(),
     ordinalsFrom: knowsOrdinals(found) ? base!.ordinalsFrom : firstFreeOrdinal(found, values),

@@ -1,4 +1,5 @@
 import { formatCursor } from '../terms/cursor.js';
+import { rowsOfFile } from '../store/attached/attached-file.js';
 import type { AgentState } from '../store/reading/agent-state.js';
 import { restorableOf, type Restorable } from '../store/manifest/lost-loads.js';
 import { type Counters, nothingRetired, type Retired } from '../store/manifest/manifest.js';
@@ -31,6 +32,7 @@ export function agentStats(state: AgentState): StoreStats {
       bytesHot: state.hotBytes,
       bytesGramFilters: segments.reduce((sum, segment) => sum + segment.gramFilterBytes, 0),
       bytesValueFilters: segments.reduce((sum, segment) => sum + segment.valueFilterBytes, 0),
+      attached: attachedStats(state),
       bytesRejected: state.rejectedBytes,
       linesRejected: rejected.reduce((sum, { lines }) => sum + lines, 0),
       timeMinMs: mins.length === 0 ? null : mins.reduce((a, b) => Math.min(a, b)),
@@ -54,6 +56,33 @@ export function agentStats(state: AgentState): StoreStats {
   }
 }
 
+/** What is answered from files of other programs, where they lie. */
+export interface AttachedStats {
+  readonly files: number;
+  readonly records: number;
+  /** Of the files; they are not counted elsewhere. */
+  readonly bytes: number;
+  /** Files that have an index, their bytes, and those of the indexes, which lie in the agent's folder. */
+  readonly filesIndexed: number;
+  readonly bytesIndexed: number;
+  readonly bytesIndexes: number;
+}
+
+function attachedStats(state: AgentState): AttachedStats {
+  const files = state.attached.files();
+  const indexed = files.filter(({ index }) => index !== undefined);
+  const bytesOf = (some: readonly { readonly bytes: number }[]) =>
+    some.reduce((sum, { bytes }) => sum + bytes, 0);
+  return {
+    files: files.length,
+    records: files.reduce((sum, file) => sum + rowsOfFile(file), 0),
+    bytes: bytesOf(files),
+    filesIndexed: indexed.length,
+    bytesIndexed: bytesOf(indexed),
+    bytesIndexes: bytesOf(indexed.map(({ index }) => index!)),
+  };
+}
+
 export interface StoreStats {
   readonly agent: string;
   readonly manifest: number;
@@ -68,6 +97,7 @@ export interface StoreStats {
   readonly bytesHot: number;
   readonly bytesGramFilters: number;
   readonly bytesValueFilters: number;
+  readonly attached: AttachedStats;
   readonly bytesRejected: number;
   /** Lines that are kept because they became no record. */
   readonly linesRejected: number;

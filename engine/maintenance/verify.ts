@@ -22,6 +22,7 @@ import { rejectedPieces } from '../store/manifest/rejected-file.js';
 import { verifySegment, type SegmentDamage } from '../store/sealed/verify-segment.js';
 import { Coverage } from '../store/manifest/coverage.js';
 import { restorableOf, type Restorable } from '../store/manifest/lost-loads.js';
+import { verifyAttached } from './attached-state.js';
 import { clipRuns, lostInHot, lostRun, missingHot } from './lost-records.js';
 import { namedFiles, unnamedFiles } from '../store/manifest/stored-files.js';
 
@@ -62,6 +63,12 @@ export async function verifyAgent(
     await verifyRejected(directory, agent, rejected, totals);
     step();
   }
+  const attached = await verifyAttached(directory, agent, manifest.attached);
+  totals.files += attached.files;
+  totals.bytes += attached.bytes;
+  totals.records += attached.records;
+  for (const damage of attached.damages)
+    totals.damages.push({ ...damage, rowGroup: null, column: null, positions: [] });
   const named = namedFiles(manifest, mergeRejected(manifest.rejected, state.hotRejected()));
   return {
     ...totals,

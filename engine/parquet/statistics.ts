@@ -1,7 +1,8 @@
 import type { BytesColumn, NumberColumn, PlainColumn } from '../columns/column.js';
-import { extremeRows } from '../columns/zone-map.js';
+import { extremeRows, type ZoneMap } from '../columns/zone-map.js';
 import { boundRows } from '../kernels/string-bounds.js';
 import { statisticsBytesMax } from '../terms/limits.js';
+import type { FieldType } from '../terms/schema.js';
 
 /** Bounds of a column chunk as the footer keeps them: the values' bytes in PLAIN encoding, strings without their length. */
 export interface Bounds {
@@ -44,4 +45,17 @@ export function int64Of(bytes: Uint8Array): bigint {
 /** A float as bounds keep it. */
 export function float64Of(bytes: Uint8Array): number {
   return new DataView(bytes.buffer, bytes.byteOffset, 8).getFloat64(0, true);
+}
+
+/** Bounds of a column of a type as they are compared; null where they can't be read. */
+export function boundValues(bounds: Bounds | null, type: FieldType): Pick<ZoneMap, 'min' | 'max'> {
+  if (bounds === null) return { min: null, max: null };
+  const { min, max } = bounds;
+  if (type === 'string') return { min, max };
+  if (type === 'bool') return { min: BigInt(min[0] ?? 0), max: BigInt(max[0] ?? 1) };
+  // A bound of another length can't be read, and a missing bound rules nothing out.
+  if (min.length !== 8 || max.length !== 8) return { min: null, max: null };
+  return type === 'float'
+    ? { min: float64Of(min), max: float64Of(max) }
+    : { min: int64Of(min), max: int64Of(max) };
 }

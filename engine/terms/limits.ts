@@ -399,3 +399,15 @@ export const guardedHeapMb = 384;
 
 /** How long such a thread stays without a job. */
 export const guardedIdleMs = 10_000;
+
+/** Attached files of one list, which is written anew when one of them changes: some hundred bytes for each. */
+export const attachedFilesOfListMax = 256;
+
+/** A list of attached files: those whose rows lie in no order of time have megabytes of placements each. */
+export const attachedListBytesMax = 256 * 1024 * 1024;
+
+/** Columns of an attached file of which it is kept where the pages of a row group lie. */
+export const attachedPageTablesMax = 4096;
+
+/** Column chunks of attached files whose descriptions are kept in memory, some hundred bytes each. */
+export const describedChunksMax = 200_000;

@@ -96,7 +96,9 @@ function sample(number: number, segments = 2): Manifest {
         createdMs: 2,
       },
     ],
-    attached: [{ file: 'attached/1.list', bytes: 100, checksum: 7, files: 2, rows: 40 }],
+    attached: [
+      { file: 'attached/1.list', bytes: 100, checksum: 7, files: 2, rows: 40, indexes: ['attached/2.index'] },
+    ],
     attachedFrom: 498_000,
     nextOrdinals: [
       [498_700, 70_001],

@@ -90,6 +90,9 @@ export class ScriptedStore implements AgentStore {
   rejectedFiles = unused;
   lostLoads = unused;
   rejectedLines = unused;
+  attachedFiles = unused;
+  attach = unused;
+  indexAttached = unused;
   compact = unused;
   verify = unused;
   stats = unused;

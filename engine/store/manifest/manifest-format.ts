@@ -233,7 +233,8 @@ export function readField(item: JsonObject): Field {
   };
 }
 
-function readAttachedColumn(item: JsonObject): AttachedColumn {
+/** Which column of attached files a field reads, from JSON; throws `damaged`. */
+export function readAttachedColumn(item: JsonObject): AttachedColumn {
   const column = textField(item, 'column');
   return item['unit'] === undefined ? { column } : { column, unit: choiceField(item, 'unit', unitNames) };
 }
@@ -321,6 +322,7 @@ function readAttachedList(item: JsonObject): AttachedList {
     checksum: countField(item, 'checksum', 0xffff_ffff),
     files: countField(item, 'files'),
     rows: countField(item, 'rows'),
+    indexes: listField(item, 'indexes').map((file) => textField({ file }, 'file')),
   };
 }
 

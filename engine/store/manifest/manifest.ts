@@ -148,6 +148,8 @@ export interface AttachedList {
   /** How many files it names, and their rows. */
   readonly files: number;
   readonly rows: number;
+  /** Files of their indexes, under the agent's folder. */
+  readonly indexes: readonly string[];
 }
 
 /** The only truth about an agent's records: what it does not name does not exist. */

@@ -9,7 +9,7 @@ export function namedFiles(manifest: Manifest, hotRejected: readonly RejectedEnt
   const files = new Set<string>();
   for (const { file } of manifest.segments) files.add(file);
   for (const { file } of manifest.hot) files.add(file);
-  for (const { file } of manifest.attached) files.add(file);
+  for (const { file, indexes } of manifest.attached) for (const own of [file, ...indexes]) files.add(own);
   for (const { file } of [...manifest.rejected, ...hotRejected]) files.add(file);
   return files;
 }

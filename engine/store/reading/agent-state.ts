@@ -3,6 +3,8 @@ import type { Schema } from '../../terms/schema.js';
 import { sameSchema } from '../../terms/schema.js';
 import type { RowGroup, Snapshot, SnapshotRun } from './snapshot.js';
 import { assert } from '../../terms/assert.js';
+import type { GuardedThread } from '../../workers/guarded-thread.js';
+import { AttachedFiles } from './attached-files.js';
 import type { BufferPool } from './buffer-pool.js';
 import { CommittedValues, compareRuns } from '../manifest/committed-values.js';
 import type { Directory } from '../disk/directory.js';
@@ -36,6 +38,11 @@ export interface HotFile {
 /** Hot rows that were sealed while a long query reads them. Their memory goes to the next hot files, which can use no more than these. */
 const retiredHotMax = 2;
 
+/** What is closed when no snapshot needs it any more. */
+interface Closable {
+  close(): void | Promise<void>;
+}
+
 interface OpenSegment {
   readonly entry: SegmentEntry;
   readonly segment: SealedSegment;
@@ -51,12 +58,14 @@ export class AgentState {
   values: CommittedValues;
   /** Damage because of which not all records of this agent can be read. Every query and commit fails with it. */
   damage: DamageError | undefined;
+  readonly attached: AttachedFiles;
   private sealed = new Map<string, OpenSegment>();
   private hotFiles: HotFile[] = [];
-  private sealedRuns: SnapshotRun[] = [];
+  /** Of sealed segments and attached files. */
+  private sealedRuns: readonly SnapshotRun[] = [];
   private currentRuns: readonly SnapshotRun[] | undefined;
   private readonly pins = new Map<number, number>();
-  private retired: OpenSegment[] = [];
+  private retired: Closable[] = [];
   /** Rows that are sealed, while snapshots may still read them. */
   private retiredHot: { readonly rows: HotRows; readonly since: number }[] = [];
   private newest: Manifest | undefined;
@@ -67,8 +76,10 @@ export class AgentState {
     /** What snapshots show: the current schema, whatever the files were written with. */
     private shown: Schema,
     private readonly pool: BufferPool,
+    guard: GuardedThread,
   ) {
     this.values = new CommittedValues(undefined);
+    this.attached = new AttachedFiles(directory, agent, pool, guard);
   }
 
   get schema(): Schema {
@@ -80,6 +91,7 @@ export class AgentState {
     this.shown = schema;
     for (const [file, { entry, segment }] of this.sealed)
       this.sealed.set(file, { entry, segment, rowGroups: segment.rowGroups(schema) });
+    this.attached.show(schema);
     this.mergeSealed();
   }
 
@@ -93,6 +105,7 @@ export class AgentState {
 
   /** Takes a newer manifest. Hot files that it still names keep their rows; `values` start anew from it. */
   async takeManifest(manifest: Manifest): Promise<void> {
+    const detached = await this.attached.take(manifest, this.schema);
     const sealed = new Map<string, OpenSegment>();
     for (const entry of manifest.segments) {
       const before = this.sealed.get(entry.file);
@@ -113,12 +126,14 @@ export class AgentState {
       return { entry, schema, rows: new HotRows(schema, entry.file), endBytes: 0, rejected: null };
     });
     for (const { entry } of this.hotFiles) previousHot.delete(entry.file);
-    const gone = [...this.sealed].filter(([file]) => !sealed.has(file)).map(([, open]) => open);
+    const gone: Closable[] = [...this.sealed].flatMap(([file, { segment }]) =>
+      sealed.has(file) ? [] : [segment],
+    );
     this.sealed = sealed;
     this.newest = manifest;
     this.values = new CommittedValues(manifest);
     this.mergeSealed();
-    for (const open of gone) this.closeWhenUnpinned(open);
+    for (const closable of [...gone, ...detached]) this.closeWhenUnpinned(closable);
     for (const { rows } of previousHot.values()) this.retiredHot.push({ rows, since: manifest.number });
     this.giveBackHot();
   }
@@ -134,9 +149,10 @@ export class AgentState {
   }
 
   private mergeSealed(): void {
-    this.sealedRuns = [...this.sealed.values()]
+    const sealed = [...this.sealed.values()]
       .flatMap(({ entry, rowGroups }) => runsOfSegment(entry, rowGroups))
       .sort(compareRuns);
+    this.sealedRuns = mergeSorted(this.attached.runs(), sealed);
     this.currentRuns = undefined;
   }
 
@@ -147,9 +163,9 @@ export class AgentState {
     return { entry, segment, rowGroups: segment.rowGroups(this.schema) };
   }
 
-  private closeWhenUnpinned(open: OpenSegment): void {
-    if (this.pins.size === 0) void open.segment.close();
-    else this.retired.push(open);
+  private closeWhenUnpinned(closable: Closable): void {
+    if (this.pins.size === 0) void closable.close();
+    else this.retired.push(closable);
   }
 
   /** Adds a hot batch that is durable. `folded` says that the manifest counts it already. */
@@ -169,7 +185,7 @@ export class AgentState {
     return this.hotFiles.reduce((sum, hot) => sum + hot.rows.rowCount, 0);
   }
 
-  /** All records. */
+  /** All records that lie in files of ours. */
   get rowCount(): number {
     const sealed = this.newest?.segments ?? [];
     return sealed.reduce((sum, entry) => sum + liveRows(entry), this.hotRowCount);
@@ -233,7 +249,7 @@ export class AgentState {
     if (count > 0) this.pins.set(generation, count);
     else this.pins.delete(generation);
     if (this.pins.size === 0) {
-      for (const open of this.retired) void open.segment.close();
+      for (const closable of this.retired) void closable.close();
       this.retired = [];
     }
     if (this.retiredHot.length > 0) this.giveBackHot();
@@ -258,7 +274,9 @@ export class AgentState {
   }
 
   async close(): Promise<void> {
-    for (const open of [...this.sealed.values(), ...this.retired]) await open.segment.close();
+    for (const { segment } of this.sealed.values()) await segment.close();
+    for (const closable of this.retired) await closable.close();
+    this.attached.close();
     this.sealed.clear();
     this.retired = [];
   }
@@ -301,7 +319,8 @@ export function runsOfSegment(entry: SegmentEntry, rowGroups: readonly RowGroup[
   return result;
 }
 
-function mergeSorted(a: readonly SnapshotRun[], b: readonly SnapshotRun[]): SnapshotRun[] {
+function mergeSorted(a: readonly SnapshotRun[], b: readonly SnapshotRun[]): readonly SnapshotRun[] {
+  if (a.length === 0) return b;
   const result: SnapshotRun[] = [];
   let i = 0;
   for (const run of b) {

@@ -3,6 +3,7 @@ import { assert } from '../../terms/assert.js';
 import type { Column } from '../../columns/column.js';
 import { isLogstrataError, LogstrataError } from '../../terms/errors.js';
 import { alignedBytes } from '../../memory/allocator.js';
+import type { Arena } from '../../memory/arena.js';
 import { sharedMemory, type SharedMemory } from '../../memory/shared-memory.js';
 import {
   poolBytesMax,
@@ -220,6 +221,25 @@ export class BufferPool {
   /** Whether the column of a key is to be streamed, and not kept: it is not in memory, and this is the first search in a while. */
   isToStream(key: string, sizeBytes: number): boolean {
     return !this.#entries.has(key) && this.#streamed.isToStream(key, sizeBytes);
+  }
+
+  /**
+   * Keeps a column that came with another, where there is room that nobody waits for and no other column has to go. `copy` makes one of
+   * at most `sizeBytes` bytes.
+   */
+  offer(key: string, sizeBytes: number, copy: (arena: Arena) => Column): void {
+    if (this.#isClosed || this.#entries.has(key) || this.#waiters.length > 0) return;
+    const memory = this.#memory;
+    if (this.#bytes + alignedBytes(sizeBytes) > this.#bytesMax) return;
+    const address = memory.allocate(sizeBytes, { grows: memory.freeBytes <= this.#scatteredBytesMax });
+    if (address === null) return;
+    const bytes = memory.sizeOf(this.#taken(address));
+    const decoded = copy(new RangeSpace(memory, address, bytes).kept);
+    const column = Promise.resolve(decoded);
+    const entry: Entry = { key, address, bytes, pins: 0, column, decoded, isGone: false };
+    this.#entries.set(key, entry);
+    this.#used.again.add(entry);
+    this.#lastTouched = null;
   }
 
   /** Forgets the columns whose key begins with `prefix`; those in use are freed after that. */

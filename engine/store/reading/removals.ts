@@ -57,7 +57,7 @@ export class Removals {
   async removeUnit(id: string, live: ReadonlySet<string>): Promise<void> {
     const { agent } = this.state;
     for (const folder of await this.directory.list(agent)) {
-      if (!folder.startsWith('dt=') && folder !== 'rejected') continue;
+      if (!folder.startsWith('dt=') && folder !== 'rejected' && folder !== 'attached') continue;
       for (const name of await this.directory.list(`${agent}/${folder}`)) {
         const unnamed = name.startsWith(id) && !live.has(`${folder}/${name}`);
         if (unnamed) await this.directory.remove(`${agent}/${folder}/${name}`);

@@ -2,13 +2,13 @@ import type { Column } from '../../columns/column.js';
 import type { KernelNeedle } from '../../kernels/needle.js';
 import { streamedBytesMin } from '../../terms/limits.js';
 import type { ColumnLease } from './column-lease.js';
-import { placementField, type FieldType, type Schema } from '../../terms/schema.js';
+import { placementField, type Schema } from '../../terms/schema.js';
 import type { QueryThreads } from './query-threads.js';
 import type { ColumnUse, OpenRowGroup, RowGroup } from './snapshot.js';
 import type { ZoneMap } from '../../columns/zone-map.js';
 import { decodingBytesMax, readingBytesMax } from '../../parquet/chunk-decoder.js';
 import type { ColumnSpace } from '../../parquet/column-space.js';
-import { float64Of, int64Of, type Bounds } from '../../parquet/statistics.js';
+import { boundValues } from '../../parquet/statistics.js';
 import type { BufferPool, ColumnRequest } from './buffer-pool.js';
 import {
   conversionBytesMax,
@@ -396,17 +396,4 @@ class SharedFile {
     const file = await this.#opening?.catch(() => undefined);
     await file?.close();
   }
-}
-
-/** Bounds as the scan compares them. */
-function boundValues(bounds: Bounds | null, type: FieldType): Pick<ZoneMap, 'min' | 'max'> {
-  if (bounds === null) return { min: null, max: null };
-  const { min, max } = bounds;
-  if (type === 'string') return { min, max };
-  if (type === 'bool') return { min: BigInt(min[0] ?? 0), max: BigInt(max[0] ?? 1) };
-  // A bound of another length can't be read, and a missing bound rules nothing out.
-  if (min.length !== 8 || max.length !== 8) return { min: null, max: null };
-  return type === 'float'
-    ? { min: float64Of(min), max: float64Of(max) }
-    : { min: int64Of(min), max: int64Of(max) };
 }

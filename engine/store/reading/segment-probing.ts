@@ -7,15 +7,18 @@ import type { FilterAsk } from './filter-ask.js';
 import type { ProbedSegment } from './probe-task.js';
 import type { ReadCounters } from './read-counters.js';
 
+/** What is known of a file that has filters: of a segment, or of the index of an attached file. */
+export type ProbedEntry = Pick<SegmentEntry, 'footerOffset' | 'summaryBytes' | 'rowGroupRows'>;
+
 /** Asks the filters of one segment. */
 export class SegmentProbing {
   readonly #directory: Directory;
   readonly #path: string;
   #absolutePath: string | undefined;
-  readonly #entry: SegmentEntry;
+  readonly #entry: ProbedEntry;
   #filters: SegmentFilters | undefined;
 
-  constructor(directory: Directory, path: string, entry: SegmentEntry) {
+  constructor(directory: Directory, path: string, entry: ProbedEntry) {
     this.#directory = directory;
     this.#path = path;
     this.#entry = entry;

@@ -8,17 +8,16 @@ import type { Arena } from '../../memory/arena.js';
 import { encodeSpaceBytes, withEncodeSpace } from '../../parquet/encode-space.js';
 import { presentValues } from '../../parquet/present-values.js';
 import { valueKinds, type Field, type FieldType, type Schema } from '../../terms/schema.js';
-import { buildGramFilter, type GramFilter } from './gram-filter.js';
-import { buildValueFilter, noValues, type ValueFilter } from './value-filter.js';
+import { filtersOfValues, noChunkFilters, type ChunkFilters } from './chunk-filters.js';
+import type { RowGroupFilters } from './filter-writer.js';
+import type { GramFilter } from './gram-filter.js';
+import type { ValueFilter } from './value-filter.js';
 
 /** A row group as it is written, but for its `_cursor` chunk. Where it will stand in the file changes nothing in it. */
-export interface EncodedRowGroup {
+export interface EncodedRowGroup extends RowGroupFilters {
   readonly rows: number;
   /** One for each field. */
   readonly chunks: readonly EncodedChunk[];
-  readonly gramFilters: readonly { readonly field: number; readonly filter: GramFilter }[];
-  /** For each field; null where there is none. */
-  readonly valueFilters: readonly (ValueFilter | null)[];
 }
 
 /** Encodes 1 to `rowGroupRowsMax` rows: a column that does not lie whole in the kernels' memory is put together where it is encoded. Chunks lie in memory that `output` gives. */
@@ -54,21 +53,10 @@ export function encodingBytesMax(schema: Schema, slices: RowSlices): number {
   return Math.max(...sizes);
 }
 
-interface ChunkFilters {
-  readonly grams: GramFilter | null;
-  readonly values: ValueFilter | null;
-}
-
 /** A dictionary tells by itself what a row group has. */
 function filtersOf(column: PlainColumn, chunk: EncodedChunk, field: Field): ChunkFilters {
-  const isFiltered = field.type === 'string' || field.type === 'int';
-  if (!isFiltered || chunk.dictionaryPageBytes > 0) return { grams: null, values: null };
-  if (chunk.nullCount === column.length) return { grams: null, values: noValues };
-  const present = presentValues(column);
-  return {
-    grams: present.kind === 'bytes' ? buildGramFilter(present, field.index) : null,
-    values: buildValueFilter(present, field.index),
-  };
+  if (chunk.dictionaryPageBytes > 0) return noChunkFilters;
+  return filtersOfValues(presentValues(column), column.length, field);
 }
 
 function encodingOf(type: FieldType): ChunkEncoding {

@@ -15,13 +15,14 @@ import {
   type PolicyDecision,
   type WantedPolicy,
 } from '../manifest/retention-change.js';
+import { changeLists, type AttachedChanges, type AttachingCommitter } from '../attached/change-lists.js';
+import type { AttachedFile } from '../attached/attached-file.js';
 import { assertStillLost } from '../manifest/lost-loads.js';
 import { hasLeapt, proposeRetirement, retentionBounds, type Taken } from '../manifest/retention-policy.js';
 import { type AgentState, currentVersion, retirable } from '../reading/agent-state.js';
 import type { AppendResult, CommitExtras } from '../manifest/commit.js';
 import {
   buildingFolder,
-  type Committer,
   type PartitionCount,
   type PartitionStart,
   type Publication,
@@ -31,16 +32,14 @@ import { newestLoads } from '../manifest/loaded-rows.js';
 import { hotEntriesForManifest, sealHotFiles } from './seal.js';
 import { publishManifest, readNewestManifest } from '../manifest/manifest-file.js';
 import {
-  datedRejected,
   type Manifest,
-  mergeRejected,
-  nothingRetired,
   type OrdinalRun,
   type RejectedEntry,
   type RetentionPolicy,
 } from '../manifest/manifest.js';
 import { Mutex } from '../../workers/mutex.js';
 import { OpenHotFile } from './open-hot-file.js';
+import { nextManifest } from './next-manifest.js';
 import { placeLive, placeLoaded } from './placed-rows.js';
 import { partTimes, partsOf, placementTimes } from '../manifest/placement.js';
 import type { Heads } from '../reading/recovery.js';
@@ -75,7 +74,7 @@ const dayMs = 86_400_000;
  * The one writer of an agent's records. Commits happen one at a time, and each is durable before the state shows it, so
  * what a client has seen is there after any crash.
  */
-export class AgentWriter implements Committer {
+export class AgentWriter implements AttachingCommitter {
   private readonly commits = new Mutex();
   private readonly units = new Map<string, Unit>();
   private open: OpenHotFile | undefined;
@@ -303,6 +302,23 @@ export class AgentWriter implements Committer {
     });
   }
 
+  async attach(changes: AttachedChanges): Promise<readonly AttachedFile[]> {
+    return this.commits.run(async () => {
+      await this.settle();
+      const { agent, attached } = this.state;
+      const values = this.state.values.copy();
+      const changed = await changeLists(this.directory, agent, attached.lists, changes, values);
+      try {
+        await this.publishNext({ attached: changed.lists }, values);
+      } catch (error) {
+        for (const file of changed.written) this.doubt(file);
+        throw error;
+      }
+      this.removals.add(changed.left);
+      return changed.added;
+    });
+  }
+
   /** Throws `conflict` for rows of another version of the fields than the current one. */
   assertVersion(version: number | undefined): void {
     if (version === undefined || version === this.schemaVersion) return;
@@ -350,12 +366,15 @@ export class AgentWriter implements Committer {
       const isOver = (run: OrdinalRun) => run.partition < Math.max(byAge, bySize);
       if (this.state.hot.some((hot) => hot.rows.runs().some(isOver))) await this.sealAll();
       const retirement = proposeRetirement(newest(), taking, nowMs);
+      // Rows of attached files are hidden: the files are not ours.
+      const hides = this.state.attached.lists.length > 0 && byAge > (manifest.attachedFrom ?? 0);
+      const policy = { retention: kept, ...(hides ? { attachedFrom: byAge } : {}) };
       if (retirement === undefined) {
-        if (!isDeepStrictEqual(before, kept)) await this.publishNext({ retention: kept });
+        if (hides || !isDeepStrictEqual(before, kept)) await this.publishNext(policy);
         return { ...decision, taken: null };
       }
       const { removes, taken, ...left } = retirement;
-      await this.publishNext({ ...left, retention: kept });
+      await this.publishNext({ ...left, ...policy });
       this.removals.add(removes);
       return { ...decision, taken: taken.records + taken.rejectedLines === 0 ? null : taken };
     });
@@ -452,25 +471,7 @@ export class AgentWriter implements Committer {
   private async publishNext(changes: Partial<Manifest>, values = this.state.values): Promise<void> {
     const { manifest, agent } = this.state;
     const hot = changes.hot ?? hotEntriesForManifest(this.state.hot, this.open?.hot);
-    const rejected = mergeRejected(changes.rejected ?? manifest?.rejected ?? [], this.state.hotRejected());
-    const next: Manifest = {
-      agent,
-      schemas: [],
-      segments: [],
-      attached: [],
-      loads: [],
-      ordinalsFrom: 1,
-      retired: nothingRetired,
-      ...manifest,
-      ...changes,
-      rejected: datedRejected(rejected, values.highestPartition),
-      hot,
-      number: (manifest?.number ?? 0) + 1,
-      nextOrdinals: values.nextOrdinals(),
-      highestPartition: values.highestPartition,
-      checkpoints: values.checkpoints(),
-      counters: values.counters,
-    };
+    const next = nextManifest(this.state, changes, hot, values);
     try {
       await publishManifest(this.directory, agent, next);
     } catch (error) {

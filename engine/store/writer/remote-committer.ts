@@ -1,13 +1,15 @@
 import type { RecordBatch } from '../../columns/column.js';
 import type { Schema } from '../../terms/schema.js';
 import { encodeBatch } from '../hot/batch-codec.js';
+import type { AttachedFile } from '../attached/attached-file.js';
+import type { AttachedChanges, AttachingCommitter } from '../attached/change-lists.js';
 import type { AppendResult, CommitExtras } from '../manifest/commit.js';
-import type { Committer, PartitionCount, PartitionStart, Publication } from '../manifest/committer.js';
+import type { PartitionCount, PartitionStart, Publication } from '../manifest/committer.js';
 import type { ChannelClient } from './writer-channel.js';
 import { encodeExtras } from './writer-operations.js';
 
 /** Commits through the process that is the writer. What it builds, it builds in this process, on the same disk. */
-export class RemoteCommitter implements Committer {
+export class RemoteCommitter implements AttachingCommitter {
   constructor(
     private readonly channel: ChannelClient,
     private readonly agent: string,
@@ -35,6 +37,10 @@ export class RemoteCommitter implements Committer {
     const payload = encodeBatch(this.schema, batch);
     const sent = encodeExtras({ ...extras, schemaVersion: this.schemaVersion });
     return (await this.ask('append', { extras: sent, placement }, payload)) as AppendResult;
+  }
+
+  async attach(changes: AttachedChanges): Promise<readonly AttachedFile[]> {
+    return (await this.ask('attach', { changes })) as readonly AttachedFile[];
   }
 
   async seal(): Promise<void> {

@@ -5,6 +5,7 @@ import { decodeBatch } from '../hot/batch-codec.js';
 import type { CommitExtras } from '../manifest/commit.js';
 import type { PartitionCount, Publication } from '../manifest/committer.js';
 import type { Heads } from '../reading/recovery.js';
+import type { AttachedChanges } from '../attached/change-lists.js';
 import type { ChannelOperations } from './writer-channel.js';
 
 /** What is committed of an agent that the archive does not have. */
@@ -59,6 +60,10 @@ export function writerOperations(
       const target = await writer(args);
       target.assertVersion(extras.schemaVersion);
       return target.append(decodeBatch(target.schema, payload), decodeExtras(extras), placement);
+    },
+    attach: async (args) => {
+      const { changes } = args as { changes: AttachedChanges };
+      return (await writer(args)).attach(changes);
     },
     seal: async (args) => {
       await (await writer(args)).seal();

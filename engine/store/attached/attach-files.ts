@@ -1,0 +1,75 @@
+import { isLogstrataError, type LogstrataError } from '../../terms/errors.js';
+import type { AttachedFile, FilePlan, FileToAttach } from './attached-file.js';
+import type { AttachingCommitter, MovedFile } from './change-lists.js';
+import type { ForeignWork } from './foreign-work.js';
+import { planFile } from './plan-file.js';
+
+/** What is to be changed of the files that an agent answers from where they lie. */
+export interface AttachRequest {
+  readonly adds: readonly FileToAttach[];
+  readonly moves: readonly MovedFile[];
+  /** Ids of attached files. */
+  readonly removes: readonly string[];
+}
+
+export interface AttachOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Called when a file has been read. */
+  readonly onProgress?: ((filesRead: number, files: number) => void) | undefined;
+}
+
+export interface AttachResult {
+  readonly attached: readonly AttachedFile[];
+  /** The files that can't be attached. */
+  readonly problems: readonly { readonly path: string; readonly error: LogstrataError }[];
+}
+
+/** Where files are attached. */
+export interface AttachContext {
+  readonly committer: AttachingCommitter;
+  readonly now: () => number;
+  readonly work: ForeignWork;
+  /** Files that are read at once. */
+  readonly filesAtOnce: number;
+}
+
+/**
+ * Reads the files, and commits all of them in one manifest, in their order. One that can't be read stays out, as a problem. Throws what
+ * committing throws; nothing is changed then.
+ */
+export async function attachFiles(
+  { committer, now, work, filesAtOnce }: AttachContext,
+  { adds, moves, removes }: AttachRequest,
+  { signal, onProgress }: AttachOptions,
+): Promise<AttachResult> {
+  const { schema } = committer;
+  const nowMs = now();
+  const plans: (FilePlan | LogstrataError)[] = [];
+  let next = 0;
+  let filesRead = 0;
+  const readSome = async (): Promise<void> => {
+    while (next < adds.length) {
+      signal?.throwIfAborted();
+      const index = next++;
+      plans[index] = await planOrProblem(() => planFile(adds[index]!, schema, nowMs, work));
+      onProgress?.(++filesRead, adds.length);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.max(1, filesAtOnce) }, readSome));
+  const read = plans.filter((plan): plan is FilePlan => !(plan instanceof Error));
+  const problems = plans.flatMap((plan, i) =>
+    plan instanceof Error ? [{ path: adds[i]!.path, error: plan }] : [],
+  );
+  const isEmpty = read.length + moves.length + removes.length === 0;
+  const attached = isEmpty ? [] : await committer.attach({ adds: read, moves, removes });
+  return { attached, problems };
+}
+
+async function planOrProblem(read: () => Promise<FilePlan>): Promise<FilePlan | LogstrataError> {
+  try {
+    return await read();
+  } catch (error) {
+    if (isLogstrataError(error)) return error;
+    throw error;
+  }
+}

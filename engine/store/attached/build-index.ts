@@ -1,0 +1,206 @@
+import { setImmediate } from 'node:timers/promises';
+import type { ForeignFile, ForeignRead, ForeignRowGroup } from '../../foreign/foreign-file.js';
+import type { Field, Schema } from '../../terms/schema.js';
+import { buildingFolder } from '../manifest/committer.js';
+import { moveIntoPlace } from '../manifest/segment-place.js';
+import type { Directory, WritableFile } from '../disk/directory.js';
+import { FilterWriter, type RowGroupFilters } from '../sealed/filter-writer.js';
+import { encodeSummary } from '../sealed/segment-filters.js';
+import type { AttachedFile } from './attached-file.js';
+import type { AttachingCommitter } from './change-lists.js';
+import { columnSource, type ColumnSource } from './column-source.js';
+import { encodeFacts, isSameReading, type FileIndex, type ZoneFacts } from './file-index.js';
+import { indexTask, type ColumnIndex } from './index-task.js';
+import type { ForeignWork } from './foreign-work.js';
+import { assertSameFile } from './same-file.js';
+import { spansOf } from './spans.js';
+
+/** Where indexes are built. */
+export interface IndexContext {
+  readonly directory: Directory;
+  readonly agent: string;
+  readonly committer: AttachingCommitter;
+  readonly work: ForeignWork;
+  /** Columns that are read at once. */
+  readonly columnsAtOnce: number;
+}
+
+export interface IndexProgress {
+  /** Of the file, read so far, and of all columns that are to be read. */
+  readonly bytesRead: number;
+  readonly bytes: number;
+}
+
+/** What indexing one file has come to. */
+export interface IndexedFile {
+  readonly index: FileIndex;
+  readonly decodedBytes: number;
+}
+
+interface IndexedField {
+  readonly field: Field;
+  readonly source: ColumnSource & { readonly kind: 'column' };
+}
+
+/** Whether a file has an index of all fields as they are read now. */
+export function isIndexed({ index }: AttachedFile, { fields }: Schema): boolean {
+  if (index === undefined) return false;
+  // Fields that the file has no column for are in no index, which is found when it is built: those that are in it count.
+  const known = (field: Field) =>
+    index.fields.some((own) => own.name === field.name && isSameReading(own, field));
+  return fields.every((field) => known(field) || index.without.includes(field.name));
+}
+
+/**
+ * Reads all columns of an attached file, a row group after another, writes its index beside our segments, and commits that. What was begun is
+ * removed again where it fails. Throws `DamageError` for a file that has changed, is gone or is malformed.
+ */
+export async function buildIndex(
+  context: IndexContext,
+  file: AttachedFile,
+  onProgress: (progress: IndexProgress) => void = () => {},
+): Promise<IndexedFile> {
+  const { directory, agent, committer } = context;
+  const id = await committer.begin();
+  try {
+    const path = `${buildingFolder(agent, id)}/index`;
+    const writable = await directory.create(path);
+    let built;
+    try {
+      built = await writeIndex(context, file, writable, onProgress);
+      await writable.sync();
+    } finally {
+      await writable.close();
+    }
+    const name = `attached/${id}.index`;
+    await moveIntoPlace(directory, agent, path, name);
+    const index = { ...built.index, file: name };
+    await committer.attach({ adds: [], moves: [], removes: [], indexes: [{ id: file.id, index }] });
+    return { index, decodedBytes: built.decodedBytes };
+  } finally {
+    await committer.end(id);
+  }
+}
+
+async function writeIndex(
+  context: IndexContext,
+  attached: AttachedFile,
+  writable: WritableFile,
+  onProgress: (progress: IndexProgress) => void,
+): Promise<{ index: Omit<FileIndex, 'file'>; decodedBytes: number }> {
+  const { path, format, constants } = attached;
+  await assertSameFile(path, format, attached);
+  const described = await context.work.describe(path, format);
+  const wanted = context.committer.schema.fields;
+  const fields: IndexedField[] = wanted.flatMap((field) => {
+    const source = columnSource(field, described, constants);
+    return source.kind === 'column' ? [{ field, source }] : [];
+  });
+  let position = 0;
+  const append = async (content: Uint8Array): Promise<number> => {
+    const offset = position;
+    await writable.write(offset, content);
+    position += content.length;
+    return offset;
+  };
+  const filters = new FilterWriter(fields.length, append);
+  const columns = new ColumnReader(context, attached, described, fields, onProgress);
+  const zones: ZoneFacts[][] = fields.map(() => []);
+  const checksums: (number | null)[][] = fields.map(() => []);
+  let decodedBytes = 0;
+  for (const rowGroup of described.rowGroups.keys()) {
+    const indexed = await columns.read(rowGroup);
+    indexed.forEach((column, i) => {
+      decodedBytes += column.decodedBytes;
+      checksums[i]!.push(column.checksum);
+      zones[i]!.push(...column.spans.map(({ nullCount, bounds }) => ({ nullCount, bounds })));
+    });
+    for (const own of filtersOfSpans(indexed)) await filters.write(own);
+    await setImmediate();
+  }
+  await filters.end();
+  const summary = encodeSummary(filters.places, filters.rowGroups);
+  const summaryOffset = await append(summary);
+  await append(
+    encodeFacts({ fields: fields.map((_, i) => ({ zones: zones[i]!, checksums: checksums[i]! })) }),
+  );
+  const names = new Set(fields.map(({ field }) => field.name));
+  const index = {
+    bytes: position,
+    summaryOffset,
+    summaryBytes: summary.length,
+    fields: fields.map(({ field }) => field),
+    without: wanted.flatMap(({ name }) => (names.has(name) ? [] : [name])),
+  };
+  return { index, decodedBytes };
+}
+
+function filtersOfSpans(columns: readonly ColumnIndex[]): RowGroupFilters[] {
+  const spans = columns[0]?.spans ?? [];
+  return spans.map((_, span) => {
+    const own = columns.map((column) => column.spans[span]!.filters);
+    return {
+      gramFilters: own.flatMap(({ grams }, field) => (grams === null ? [] : [{ field, filter: grams }])),
+      valueFilters: own.map(({ values }) => values),
+    };
+  });
+}
+
+/** Has the columns of a file indexed on threads. */
+class ColumnReader {
+  readonly #context: IndexContext;
+  readonly #attached: AttachedFile;
+  readonly #described: ForeignFile;
+  readonly #fields: readonly IndexedField[];
+  readonly #onProgress: (progress: IndexProgress) => void;
+  /** Of all columns that are read. */
+  readonly #bytes: number;
+  #bytesRead = 0;
+
+  constructor(
+    context: IndexContext,
+    attached: AttachedFile,
+    described: ForeignFile,
+    fields: readonly IndexedField[],
+    onProgress: (progress: IndexProgress) => void,
+  ) {
+    this.#context = context;
+    this.#attached = attached;
+    this.#described = described;
+    this.#fields = fields;
+    this.#onProgress = onProgress;
+    const bytesOf = ({ chunks }: ForeignRowGroup) =>
+      fields.reduce((sum, { source }) => sum + chunks[source.columnIndex]!.bytes, 0);
+    this.#bytes = described.rowGroups.reduce((sum, group) => sum + bytesOf(group), 0);
+  }
+
+  /** All columns of a row group, some at once. */
+  async read(rowGroup: number): Promise<ColumnIndex[]> {
+    const results: ColumnIndex[] = [];
+    let next = 0;
+    const some = async (): Promise<void> => {
+      while (next < this.#fields.length) {
+        const index = next++;
+        results[index] = await this.#readColumn(rowGroup, this.#fields[index]!);
+      }
+    };
+    const atOnce = Math.max(1, Math.min(this.#context.columnsAtOnce, this.#fields.length));
+    await Promise.all(Array.from({ length: atOnce }, some));
+    return results;
+  }
+
+  async #readColumn(rowGroup: number, { field, source }: IndexedField): Promise<ColumnIndex> {
+    const { path, format, bytes, mtimeMs, footerHash } = this.#attached;
+    const { column, columnIndex, change } = source;
+    const { rows: rowGroupRows, chunks } = this.#described.rowGroups[rowGroup]!;
+    const chunk = chunks[columnIndex]!;
+    const spans = spansOf(rowGroupRows);
+    const where = { path, format, columnIndex, column, rowGroup, rowGroupRows, chunk, spans };
+    const read: ForeignRead = { ...where, wanted: 0, pages: null };
+    const job = { read, attached: { bytes, mtimeMs, footerHash }, change, field };
+    const index = await this.#context.work.read(indexTask, job, read);
+    this.#bytesRead += chunk.bytes;
+    this.#onProgress({ bytesRead: this.#bytesRead, bytes: this.#bytes });
+    return index;
+  }
+}

@@ -1,0 +1,199 @@
+import {
+  isValid,
+  numberColumn,
+  type Column,
+  type DictionaryColumn,
+  type NumberColumn,
+} from '../../columns/column.js';
+import { conversionOf, convertColumn, convertZone, type Conversion } from '../../columns/convert-column.js';
+import type { ZoneMap } from '../../columns/zone-map.js';
+import type { ForeignBound, ForeignChunk, ForeignColumn, ForeignFile } from '../../foreign/foreign-file.js';
+import { bitmapBytes } from '../../kernels/bitmap.js';
+import { int64Max, int64Min } from '../../terms/limits.js';
+import { timeUnits, type Field, type FieldType, type TimeUnit } from '../../terms/schema.js';
+
+/** How a field is read from an attached file. */
+export type ColumnSource =
+  | {
+      readonly kind: 'column';
+      /** In the file. */
+      readonly columnIndex: number;
+      readonly column: ForeignColumn;
+      /** The unit of the bounds in the file, where they are numbers and the values times. */
+      readonly boundUnit: TimeUnit | null;
+      /** What becomes of the decoded values. */
+      readonly change: ValueChange;
+    }
+  /** What a folder `key=value` says is the value of all rows. */
+  | { readonly kind: 'constant'; readonly text: string }
+  /** The file has no such column: all rows are null. */
+  | { readonly kind: 'missing' };
+
+/** What becomes of decoded values before they are those of a field. */
+export interface ValueChange {
+  /** Numbers that count this since the epoch become times first. */
+  readonly unit: TimeUnit | null;
+  readonly conversion: Conversion;
+  /** Of the field. */
+  readonly type: FieldType;
+}
+
+/** How a field is read from a file whose folders say `constants`. */
+export function columnSource(
+  field: Field,
+  file: ForeignFile,
+  constants: Readonly<Record<string, string>>,
+): ColumnSource {
+  const name = field.attached?.column ?? field.name;
+  const text = Object.hasOwn(constants, name) ? constants[name] : undefined;
+  if (text !== undefined) return { kind: 'constant', text };
+  const columnIndex = file.columns.findIndex((column) => column.name === name);
+  if (columnIndex < 0) return { kind: 'missing' };
+  const column = file.columns[columnIndex]!;
+  const unit = field.attached?.unit;
+  const isNumber = column.type === 'int' || column.type === 'float';
+  if (field.type !== 'time' || unit === undefined || !isNumber) {
+    const change = { unit: null, conversion: conversionOf(column.type, field.type), type: field.type };
+    return { kind: 'column', columnIndex, column, boundUnit: null, change };
+  }
+  const kind = 'column';
+  const boundUnit = unit;
+  if (column.type === 'float' || column.way === 'complete')
+    return { kind, columnIndex, column, boundUnit, change: { unit, conversion: 'none', type: 'time' } };
+  // The decoder makes times of integers by itself.
+  const asTime: ForeignColumn = { ...column, type: 'time', values: { kind: 'ticks', ...timeUnits[unit] } };
+  const change = { unit: null, conversion: 'none', type: 'time' } as const;
+  return { kind, columnIndex, column: asTime, boundUnit, change };
+}
+
+/** The values of a field, of decoded ones. */
+export function changeColumn(column: Column, { unit, conversion, type }: ValueChange): Column {
+  const timed = unit === null ? column : timesOf(column, unit);
+  return convertColumn(timed, conversion, type);
+}
+
+/** Times of numbers that count units since the epoch, rounded down to milliseconds; null for what is no possible time. */
+function timesOf(column: Column, unit: TimeUnit): Column {
+  if (column.kind === 'bytes') return column;
+  if (column.kind === 'dictionary') {
+    const codes = Uint32Array.from(column.codes.subarray(0, column.length));
+    const entries = column.values as NumberColumn;
+    return timesAt(entries, unit, column.length, (row) => (isValid(column.validity, row) ? codes[row]! : -1));
+  }
+  return timesAt(column, unit, column.length, (row) => (isValid(column.validity, row) ? row : -1));
+}
+
+/** @param at where in `numbers` the value of a row is; -1 for null */
+function timesAt(
+  numbers: NumberColumn,
+  unit: TimeUnit,
+  rows: number,
+  at: (row: number) => number,
+): NumberColumn {
+  const values = new BigInt64Array(rows);
+  const validity = new Uint8Array(bitmapBytes(rows));
+  for (let row = 0; row < rows; row++) {
+    const index = at(row);
+    const time = index < 0 ? null : timeOf(numbers.values[index]!, unit);
+    if (time === null) continue;
+    values[row] = time;
+    validity[row >> 3]! |= 1 << (row & 7);
+  }
+  return numberColumn('int64', rows, values.buffer, 0, validity);
+}
+
+/** Digits of a float beyond microseconds are those of its binary form, not of the time. */
+function timeOf(value: bigint | number, unit: TimeUnit): bigint | null {
+  const { perMs, ms } = timeUnits[unit];
+  if (typeof value === 'bigint') {
+    const time = value * BigInt(ms);
+    const quotient = time / BigInt(perMs);
+    const floor = quotient * BigInt(perMs) > time ? quotient - 1n : quotient;
+    return floor < int64Min || floor > int64Max ? null : floor;
+  }
+  const time = Math.floor(Math.round(((value * ms) / perMs) * 1000) / 1000);
+  return Number.isSafeInteger(time) ? BigInt(time) : null;
+}
+
+/** The same value in all rows; null in all of them where the text is none of the type. */
+export function constantColumn(text: string, type: FieldType, rows: number): Column {
+  const entry = constantValue(text, type);
+  if (entry === null) return convertColumn(rowsOf(text, rows), 'toNull', type);
+  if (entry instanceof Uint8Array) return rowsOf(text, rows);
+  const values = typeof entry === 'bigint' ? BigInt64Array.of(entry) : Float64Array.of(entry);
+  const kind = typeof entry === 'bigint' ? 'int64' : 'float64';
+  return { ...rowsOf('', rows), values: numberColumn(kind, 1, values.buffer, 0, null) };
+}
+
+function rowsOf(text: string, rows: number): DictionaryColumn {
+  const bytes = new TextEncoder().encode(text);
+  const offsets = Uint32Array.of(0, bytes.length);
+  const values = { kind: 'bytes', length: 1, offsets, bytes, validity: null } as const;
+  return { kind: 'dictionary', length: rows, codes: new Uint8Array(rows), values, validity: null };
+}
+
+const integerPattern = /^-?\d{1,19}$/;
+
+function constantValue(text: string, type: FieldType): bigint | number | Uint8Array | null {
+  switch (type) {
+    case 'string':
+      return new TextEncoder().encode(text);
+    case 'int': {
+      const value = integerPattern.test(text) ? BigInt(text) : null;
+      return value === null || value > int64Max || value < int64Min ? null : value;
+    }
+    case 'float': {
+      const value = text.trim() === '' ? NaN : Number(text);
+      return Number.isFinite(value) ? value : null;
+    }
+    case 'bool':
+      return text === 'true' ? 1n : text === 'false' ? 0n : null;
+    case 'time': {
+      const timeMs = Date.parse(text);
+      return Number.isNaN(timeMs) ? null : BigInt(timeMs);
+    }
+  }
+}
+
+/** What is known of a constant's rows without making them. */
+export function constantZone(text: string, type: FieldType, rows: number): ZoneMap {
+  const value = constantValue(text, type);
+  return { nullCount: value === null ? rows : 0, rows, min: value, max: value };
+}
+
+/**
+ * What a file says of the values of a column in a row group, for `rows` of its rows; null where that is nothing of use.
+ *
+ * @param rowGroupRows rows of the row group
+ */
+export function zoneOfChunk(
+  { column, boundUnit, change }: ColumnSource & { kind: 'column' },
+  { nullCount, min, max }: ForeignChunk,
+  rowGroupRows: number,
+  rows: number,
+): ZoneMap | null {
+  const bound = (value: ForeignBound | null) => boundValue(value, column.type, boundUnit);
+  const hasNone = nullCount === 0;
+  const hasOnly = nullCount === rowGroupRows;
+  // Where some rows of the row group are null, or it is not known, one null says of several rows no more than is true: some may be.
+  if (!hasNone && !hasOnly && rows === 1) return null;
+  const nulls = hasNone ? 0 : hasOnly ? rows : 1;
+  return convertZone({ nullCount: nulls, rows, min: bound(min), max: bound(max) }, change.conversion);
+}
+
+function boundValue(
+  bound: ForeignBound | null,
+  type: FieldType,
+  unit: TimeUnit | null,
+): bigint | number | Uint8Array | null {
+  switch (bound?.kind) {
+    case undefined:
+      return null;
+    case 'int':
+      return unit === null ? BigInt(bound.value) : timeOf(BigInt(bound.value), unit);
+    case 'float':
+      return unit === null ? bound.value : timeOf(bound.value, unit);
+    case 'text':
+      return type === 'string' ? new TextEncoder().encode(bound.value) : null;
+  }
+}

@@ -1,0 +1,104 @@
+import type { ForeignFile } from '../../foreign/foreign-file.js';
+import { DamageError, isLogstrataError } from '../../terms/errors.js';
+import { describedChunksMax } from '../../terms/limits.js';
+import type { Directory } from '../disk/directory.js';
+import type { AttachedFile } from './attached-file.js';
+import { readFacts, type IndexFacts } from './file-index.js';
+import type { ForeignWork } from './foreign-work.js';
+import { assertSameFile } from './same-file.js';
+import { spansOfFile } from './spans.js';
+
+/** What is known of an attached file. */
+export interface Description {
+  /** What it says of itself. */
+  readonly file: ForeignFile;
+  /** What its index says; null where there is none, or a damaged one, which `verify` reports. */
+  readonly facts: IndexFacts | null;
+}
+
+/**
+ * What attached files say of themselves, read when it is first needed. It is kept in memory up to a bound; that of the files that were least
+ * recently used is forgotten first.
+ */
+export class Descriptions {
+  readonly #chunksMax: number;
+  /** By id of the file, in the order of their last use. */
+  readonly #known = new Map<string, Description>();
+  readonly #underWay = new Map<string, Promise<Description>>();
+  #chunks = 0;
+
+  constructor(
+    private readonly directory: Directory,
+    private readonly agent: string,
+    chunksMax = describedChunksMax,
+  ) {
+    this.#chunksMax = chunksMax;
+  }
+
+  /** What is in memory; undefined where it has to be read. */
+  known(id: string): Description | undefined {
+    const file = this.#known.get(id);
+    if (file === undefined) return undefined;
+    this.#known.delete(id);
+    this.#known.set(id, file);
+    return file;
+  }
+
+  /** Reads it, once for all who ask meanwhile. Throws `DamageError` for a file that has changed or is gone. */
+  read(file: AttachedFile, work: ForeignWork): Promise<Description> {
+    const known = this.#underWay.get(file.id);
+    if (known !== undefined) return known;
+    const reading = this.#describe(file, work).then((described) => {
+      this.#keep(file.id, described);
+      return described;
+    });
+    const ended = reading.finally(() => this.#underWay.delete(file.id));
+    this.#underWay.set(file.id, ended);
+    return ended;
+  }
+
+  forget(id: string): void {
+    const file = this.#known.get(id);
+    if (file === undefined) return;
+    this.#known.delete(id);
+    this.#chunks -= chunksOf(file);
+  }
+
+  async #describe(attached: AttachedFile, work: ForeignWork): Promise<Description> {
+    const file = await readSame(attached, work);
+    return { file, facts: await this.#factsOf(attached) };
+  }
+
+  async #factsOf({ index, rowGroupRows }: AttachedFile): Promise<IndexFacts | null> {
+    if (index === undefined) return null;
+    const spans = spansOfFile(rowGroupRows).length;
+    try {
+      return await readFacts(this.directory, this.agent, index, spans, rowGroupRows.length);
+    } catch (error) {
+      if (!isLogstrataError(error) || error.code !== 'damaged') throw error;
+      return null;
+    }
+  }
+
+  #keep(id: string, described: Description): void {
+    this.forget(id);
+    this.#known.set(id, described);
+    this.#chunks += chunksOf(described);
+    for (const oldest of this.#known.keys()) {
+      if (this.#chunks <= this.#chunksMax || oldest === id) break;
+      this.forget(oldest);
+    }
+  }
+}
+
+async function readSame(attached: AttachedFile, work: ForeignWork): Promise<ForeignFile> {
+  const { path, format } = attached;
+  await assertSameFile(path, format, attached);
+  const file = await work.describe(path, format);
+  if (file.footerHash === attached.footerHash) return file;
+  throw new DamageError(`${path} has another footer than the file that was attached`, { path });
+}
+
+function chunksOf({ file: { columns, rowGroups } }: Description): number {
+  return columns.length * rowGroups.length;
+}

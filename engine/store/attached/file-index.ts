@@ -1,0 +1,127 @@
+import type { Bounds } from '../../parquet/statistics.js';
+import { attachedListBytesMax, statisticsBytesMax } from '../../terms/limits.js';
+import type { Field } from '../../terms/schema.js';
+import {
+  countField,
+  listField,
+  objectsField,
+  parseJsonObject,
+  textOrNullField,
+  type JsonObject,
+} from '../disk/checked-json.js';
+import { decodeCheckedText, encodeCheckedText, type TextFormat } from '../disk/checked-text.js';
+import type { Directory } from '../disk/directory.js';
+import { DamageError, isLogstrataError } from '../../terms/errors.js';
+import { isUnsupported, writtenByAnother } from '../disk/format-version.js';
+
+const factsText: TextFormat = { magic: 'logstrata-index', version: 1 };
+
+/** The index of an attached file, which lies in our folder: the filters, their sketches and summary, as in a segment, then the facts. */
+export interface FileIndex {
+  /** Path under the agent's folder: `attached/<name>.index`. */
+  readonly file: string;
+  readonly bytes: number;
+  /** Where the summary begins, and its length. The facts come behind it, up to the end of the file. */
+  readonly summaryOffset: number;
+  readonly summaryBytes: number;
+  /** Which fields it has, and how they were read. */
+  readonly fields: readonly Field[];
+  /** Fields that the file has no column for. */
+  readonly without: readonly string[];
+}
+
+/** What an index knows beside filters: of each of its fields. */
+export interface IndexFacts {
+  readonly fields: readonly FieldFacts[];
+}
+
+export interface FieldFacts {
+  /** By span of the file. */
+  readonly zones: readonly ZoneFacts[];
+  /** By row group: crc32 of the bytes that it was made of; null where that is not known. */
+  readonly checksums: readonly (number | null)[];
+}
+
+export interface ZoneFacts {
+  readonly nullCount: number;
+  readonly bounds: Bounds | null;
+}
+
+/** The facts as the end of an index file. */
+export function encodeFacts({ fields }: IndexFacts): Uint8Array {
+  const lines = fields.map(({ zones, checksums }) =>
+    JSON.stringify({
+      checksums,
+      nulls: zones.map(({ nullCount }) => nullCount),
+      mins: zones.map(({ bounds }) => (bounds === null ? null : hexOf(bounds.min))),
+      maxs: zones.map(({ bounds }) => (bounds === null ? null : hexOf(bounds.max))),
+    }),
+  );
+  return encodeCheckedText(factsText, `{"fields":[\n${lines.join(',\n')}\n]}\n`);
+}
+
+/** Reads the facts of an index of a file with so many spans and row groups. Throws `damaged`, `not_found` and `io`. */
+export async function readFacts(
+  directory: Directory,
+  agent: string,
+  index: FileIndex,
+  spans: number,
+  rowGroups: number,
+): Promise<IndexFacts> {
+  const path = `${agent}/${index.file}`;
+  const where = `${directory.location}/${path}`;
+  try {
+    const from = index.summaryOffset + index.summaryBytes;
+    const file = await directory.openRead(path);
+    const bytes = await file
+      .read(from, Math.min(index.bytes - from, attachedListBytesMax))
+      .finally(() => file.close());
+    const object = parseJsonObject(decodeCheckedText(factsText, bytes), 'the index');
+    const fields = objectsField(object, 'fields', (item) => readField(item, spans, rowGroups));
+    if (fields.length !== index.fields.length) throw new DamageError('it has other fields', {});
+    return { fields };
+  } catch (error) {
+    if (!isLogstrataError(error)) throw error;
+    if (isUnsupported(error)) throw writtenByAnother(`the index ${where}`, where, error);
+    if (error.code !== 'damaged') throw error;
+    const message =
+      `the index ${where} is damaged: ${error.message}; remove it from the records with ` +
+      `\`logstrata index ${agent} --again\``;
+    throw new DamageError(message, { path: where, offset: error.offset ?? 0, cause: error });
+  }
+}
+
+function readField(item: JsonObject, spans: number, rowGroups: number): FieldFacts {
+  const nulls = listField(item, 'nulls').map((nulls) => countField({ nulls }, 'nulls'));
+  const bound = (list: readonly unknown[], i: number): Uint8Array | null => {
+    const text = textOrNullField({ bound: list[i] ?? null }, 'bound');
+    return text === null ? null : new Uint8Array(Buffer.from(text.slice(0, 2 * statisticsBytesMax), 'hex'));
+  };
+  const mins = listField(item, 'mins');
+  const maxs = listField(item, 'maxs');
+  const checksums = listField(item, 'checksums').map((checksum) =>
+    checksum === null ? null : countField({ checksum }, 'checksum', 0xffff_ffff),
+  );
+  if (nulls.length !== spans || checksums.length !== rowGroups)
+    throw new DamageError('it is of another file', {});
+  const zones = nulls.map((nullCount, i) => {
+    const min = bound(mins, i);
+    const max = bound(maxs, i);
+    return { nullCount, bounds: min === null || max === null ? null : { min, max } };
+  });
+  return { zones, checksums };
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex');
+}
+
+/** Whether an index has a field as it is read now. */
+export function isSameReading(a: Field, b: Field): boolean {
+  return (
+    a.type === b.type &&
+    a.index === b.index &&
+    (a.attached?.column ?? a.name) === (b.attached?.column ?? b.name) &&
+    a.attached?.unit === b.attached?.unit
+  );
+}

@@ -1,0 +1,115 @@
+import { extremeRows } from '../../columns/zone-map.js';
+import { isValid, type Column } from '../../columns/column.js';
+import { plainColumn } from '../../columns/take.js';
+import type { ForeignChunk, ForeignColumn, ForeignFormat } from '../../foreign/foreign-file.js';
+import { partitionOfTime } from '../../terms/cursor.js';
+import { builtModule, type Finished, type Task } from '../../workers/task.js';
+import { readAllSpans } from './all-spans.js';
+import type { ValueChange } from './column-source.js';
+import { spanTimes } from './row-order.js';
+import { spansOf } from './spans.js';
+
+/** Row groups of a file, and the column of it that places their rows. */
+export interface PlaceJob {
+  readonly path: string;
+  readonly format: ForeignFormat;
+  readonly columnIndex: number;
+  readonly column: ForeignColumn;
+  readonly change: ValueChange;
+  readonly rowGroups: readonly PlacedRowGroup[];
+  readonly nowMs: number;
+  /** The placement time (ms) of the row before them; null when there is none. */
+  readonly previousMs: number | null;
+}
+
+/** A row group, by its number in the file. */
+export interface PlacedRowGroup {
+  readonly rowGroup: number;
+  readonly rows: number;
+  readonly chunk: ForeignChunk;
+}
+
+/** Where rows go. */
+export interface PlacedSpans {
+  readonly spans: readonly SpanHours[];
+  /** The placement time (ms) of the last row; `previousMs` of the job where there is none. */
+  readonly lastMs: number | null;
+  /** Bounds of the times; null where no row has one. */
+  readonly timeMinMs: number | null;
+  readonly timeMaxMs: number | null;
+}
+
+/** Rows of a span in the hours that they go to. */
+export interface SpanHours {
+  readonly isOrdered: boolean;
+  /** As `SpanPlacement.previousMs`. */
+  readonly previousMs: number | null;
+  readonly rows: ReadonlyMap<number, number>;
+}
+
+/** Reads the column that places rows, and no other. Throws `DamageError` for what is malformed. */
+export async function work(job: PlaceJob): Promise<Finished<PlacedSpans>> {
+  const spans: SpanHours[] = [];
+  const bounds = new TimeBounds();
+  let { previousMs } = job;
+  for (const rowGroup of job.rowGroups) {
+    for (const times of await timesOfRowGroup(job, rowGroup)) {
+      bounds.add(times);
+      const placed = spanTimes(times, job.nowMs, previousMs);
+      const { isOrdered, rows } = hoursOf(placed);
+      spans.push({ isOrdered, rows, previousMs: isValid(times.validity, 0) ? null : previousMs });
+      previousMs = placed.at(-1)!;
+    }
+  }
+  const { timeMinMs, timeMaxMs } = bounds;
+  return { result: { spans, lastMs: previousMs, timeMinMs, timeMaxMs }, transfer: [] };
+}
+
+/** The times of each span of a row group. */
+async function timesOfRowGroup(
+  { path, format, columnIndex, column, change }: PlaceJob,
+  { rowGroup, rows: rowGroupRows, chunk }: PlacedRowGroup,
+): Promise<readonly Column[]> {
+  const spans = spansOf(rowGroupRows);
+  const read = { path, format, columnIndex, column, rowGroup, rowGroupRows, chunk, spans };
+  return (await readAllSpans({ ...read, wanted: 0, pages: null }, change)).columns;
+}
+
+function hoursOf(placedMs: Float64Array): { isOrdered: boolean; rows: Map<number, number> } {
+  const rows = new Map<number, number>();
+  let isOrdered = true;
+  let last = 0;
+  for (let from = 0; from < placedMs.length;) {
+    const hour = partitionOfTime(placedMs[from]!);
+    let end = from + 1;
+    while (end < placedMs.length && partitionOfTime(placedMs[end]!) === hour) end++;
+    rows.set(hour, (rows.get(hour) ?? 0) + end - from);
+    isOrdered &&= hour >= last;
+    last = hour;
+    from = end;
+  }
+  return { isOrdered, rows };
+}
+
+/** The least and the greatest of times. */
+class TimeBounds {
+  timeMinMs: number | null = null;
+  timeMaxMs: number | null = null;
+
+  add(times: Column): void {
+    const plain = plainColumn(times);
+    const extremes = plain.kind === 'bytes' ? null : extremeRows(plain);
+    if (extremes === null || plain.kind === 'bytes') return;
+    const least = Number(plain.values[extremes.least]!);
+    const greatest = Number(plain.values[extremes.greatest]!);
+    this.timeMinMs = Math.min(this.timeMinMs ?? least, least);
+    this.timeMaxMs = Math.max(this.timeMaxMs ?? greatest, greatest);
+  }
+}
+
+/** Has the rows of row groups placed. */
+export const placeTask: Task<PlaceJob, PlacedSpans> = {
+  module: builtModule(import.meta.url),
+  isLong: true,
+  work,
+};

@@ -1,0 +1,151 @@
+import type { ForeignFile, ForeignRowGroup } from '../../foreign/foreign-file.js';
+import { partitionOfTime } from '../../terms/cursor.js';
+import { LogstrataError } from '../../terms/errors.js';
+import { placementField, type Schema } from '../../terms/schema.js';
+import type { FilePlan, FileToAttach } from './attached-file.js';
+import { columnSource } from './column-source.js';
+import type { ForeignWork } from './foreign-work.js';
+import {
+  placeTask,
+  type PlacedRowGroup,
+  type PlacedSpans,
+  type PlaceJob,
+  type SpanHours,
+} from './place-task.js';
+import { encodePlacements, type SpanPlacement } from './span-placements.js';
+import { fileStamp } from './same-file.js';
+import { spansOfFile } from './spans.js';
+
+/** Rows whose times a thread reads before it does something else. */
+const portionRows = 2_000_000;
+
+/**
+ * Reads of a file what must be known before its rows have positions: its footer, and the column that places them.
+ *
+ * @param nowMs the clock, by which rows without a readable time, and those of times to come, are placed
+ * @throws DamageError for a malformed file; `invalid` for one whose column can't place rows, `conflict` for one that changes
+ *   meanwhile, `unsupported`, `not_found` and `io`
+ */
+export async function planFile(
+  file: FileToAttach,
+  schema: Schema,
+  nowMs: number,
+  work: ForeignWork,
+): Promise<FilePlan> {
+  const { path, format } = file;
+  const before = await fileStamp(path);
+  const described = await work.describe(path, format);
+  const placement = await placeRows(file, described, schema, nowMs, work);
+  const after = await fileStamp(path);
+  if (before.bytes !== after.bytes || before.mtimeMs !== after.mtimeMs)
+    throw new LogstrataError('conflict', `${path} changes while it is read`, { path });
+  const rowGroupRows = described.rowGroups.map(({ rows }) => rows);
+  return { ...file, ...after, footerHash: described.footerHash, rowGroupRows, nowMs, ...placement };
+}
+
+async function placeRows(
+  { path, format, constants }: FileToAttach,
+  file: ForeignFile,
+  schema: Schema,
+  nowMs: number,
+  work: ForeignWork,
+): Promise<FilePlacement & Pick<FilePlan, 'placedBy'>> {
+  const place = placementField(schema);
+  if (place < 0) return { ...allAt(nowMs, file), placedBy: null };
+  const field = schema.fields[place]!;
+  const source = columnSource(field, file, constants);
+  const name = field.attached?.column ?? field.name;
+  if (source.kind !== 'column') {
+    const what =
+      source.kind === 'missing'
+        ? `has no column "${name}"`
+        : `takes "${name}" from the name of its folder, which can't place records`;
+    throw invalid(path, `${what}, whose times give field "${field.name}" and the order of the records`);
+  }
+  const { column, columnIndex, change } = source;
+  if (change.unit === null && change.conversion !== 'none') {
+    const wanted =
+      column.type === 'string'
+        ? 'only times and numbers can place records'
+        : 'say what its numbers count (unit: s, ms, us or ns)';
+    throw invalid(path, `has no times in column "${name}" (${column.stored}): ${wanted}`);
+  }
+  const from = { path, format, columnIndex, column, change, nowMs };
+  const placement = await placeAll(from, file, work);
+  const placedBy = {
+    column: name,
+    ...(field.attached?.unit === undefined ? {} : { unit: field.attached.unit }),
+  };
+  return { ...placement, placedBy };
+}
+
+type FilePlacement = Pick<FilePlan, 'hours' | 'placements' | 'timeMinMs' | 'timeMaxMs'>;
+
+/** Reads the column that places rows, some row groups at a time. */
+async function placeAll(
+  from: Omit<PlaceJob, 'rowGroups' | 'previousMs'>,
+  { rowGroups }: ForeignFile,
+  work: ForeignWork,
+): Promise<FilePlacement> {
+  const spans: SpanHours[] = [];
+  const mins: number[] = [];
+  const maxs: number[] = [];
+  let previousMs: number | null = null;
+  for (const some of portionsOf(rowGroups, from.columnIndex)) {
+    const job: PlaceJob = { ...from, rowGroups: some, previousMs };
+    const placed: PlacedSpans = await work.read(placeTask, job, from);
+    spans.push(...placed.spans);
+    if (placed.timeMinMs !== null) mins.push(placed.timeMinMs);
+    if (placed.timeMaxMs !== null) maxs.push(placed.timeMaxMs);
+    previousMs = placed.lastMs;
+  }
+  return {
+    ...placementOf(spans),
+    timeMinMs: mins.length === 0 ? null : mins.reduce((a, b) => Math.min(a, b)),
+    timeMaxMs: maxs.length === 0 ? null : maxs.reduce((a, b) => Math.max(a, b)),
+  };
+}
+
+/** Row groups in order, in portions that a thread reads at once. */
+function portionsOf(rowGroups: readonly ForeignRowGroup[], columnIndex: number): PlacedRowGroup[][] {
+  const portions: PlacedRowGroup[][] = [];
+  let rowsLeft = 0;
+  rowGroups.forEach(({ rows, chunks }, rowGroup) => {
+    if (rowsLeft <= 0) {
+      portions.push([]);
+      rowsLeft = portionRows;
+    }
+    portions.at(-1)!.push({ rowGroup, rows, chunk: chunks[columnIndex]! });
+    rowsLeft -= rows;
+  });
+  return portions;
+}
+
+/** The hours of a file, and how many rows of each span go to which of them. */
+function placementOf(spans: readonly SpanHours[]): Pick<FilePlan, 'hours' | 'placements'> {
+  const sums = new Map<number, number>();
+  for (const { rows } of spans)
+    for (const [hour, count] of rows) sums.set(hour, (sums.get(hour) ?? 0) + count);
+  const hours = [...sums].sort((a, b) => a[0] - b[0]);
+  const indexes = new Map(hours.map(([hour], index) => [hour, index]));
+  const placements = spans.map(({ isOrdered, previousMs, rows }): SpanPlacement => {
+    const own = [...rows].map(([hour, count]) => ({ hour: indexes.get(hour)!, rows: count }));
+    return { isOrdered, previousMs, hours: own.sort((a, b) => a.hour - b.hour) };
+  });
+  return { hours, placements: encodePlacements(placements) };
+}
+
+function invalid(path: string, problem: string): LogstrataError {
+  return new LogstrataError('invalid', `${path} ${problem}`, { path });
+}
+
+/** All rows go to the hour of one time. */
+function allAt(nowMs: number, file: ForeignFile): FilePlacement {
+  const hour = partitionOfTime(nowMs);
+  const spans = spansOfFile(file.rowGroups.map(({ rows }) => rows)).map(({ from, to }) => ({
+    isOrdered: true,
+    previousMs: null,
+    rows: new Map([[hour, to - from]]),
+  }));
+  return { ...placementOf(spans), timeMinMs: null, timeMaxMs: null };
+}

@@ -1,0 +1,65 @@
+import type { Column } from '../../columns/column.js';
+import type { ForeignChunk, ForeignColumn, ForeignRead } from '../../foreign/foreign-file.js';
+import { decodeForeign } from '../../foreign/reading/decode-foreign.js';
+import { assert } from '../../terms/assert.js';
+import { partitionOfTime } from '../../terms/cursor.js';
+import { placementTimes } from '../manifest/placement.js';
+import { changeColumn, type ValueChange } from './column-source.js';
+
+/** The column whose times place the rows of a row group. */
+export interface PlacedBy {
+  readonly columnIndex: number;
+  readonly column: ForeignColumn;
+  readonly chunk: ForeignChunk;
+  readonly change: ValueChange;
+  /** The clock (ms) by which rows without a readable time, and those of times to come, are placed. */
+  readonly nowMs: number;
+}
+
+const timeOnly = { fields: [{ name: 'time', type: 'time' }] } as const;
+
+/** The placement times (ms) of a span's rows; `previousMs` is that of the row before them. */
+export function spanTimes(times: Column, nowMs: number, previousMs: number | null): Float64Array {
+  const rows = times.length;
+  const batch = { length: rows, columns: [times] };
+  return placementTimes(timeOnly, batch, nowMs, [{ rows, previousTimeMs: previousMs }]);
+}
+
+/**
+ * The rows of a span in the order of their positions: by hour, and in the order of the file within one.
+ *
+ * @param read another column of the same row group, whose spans these are
+ */
+export async function hourOrder(
+  placedBy: PlacedBy,
+  read: ForeignRead,
+  span: number,
+  previousMs: number | null,
+): Promise<{ order: Uint32Array; bytesRead: number }> {
+  const { columnIndex, column, chunk, change, nowMs } = placedBy;
+  const decoded = await decodeForeign({ ...read, columnIndex, column, chunk, wanted: span, pages: null });
+  const own = decoded.spans.find((found) => found.span === span);
+  assert(own !== undefined, 'a reading gives the wanted span');
+  const hours = spanTimes(changeColumn(own.column, change), nowMs, previousMs).map(partitionOfTime);
+  return { order: stableOrder(hours), bytesRead: decoded.bytesRead };
+}
+
+/** The indexes of `keys` in ascending order of the keys, equal ones as they stand. */
+function stableOrder(keys: Float64Array): Uint32Array {
+  const counts = new Map<number, number>();
+  for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);
+  let at = 0;
+  const next = new Map<number, number>();
+  for (const key of [...counts.keys()].sort((a, b) => a - b)) {
+    next.set(key, at);
+    at += counts.get(key)!;
+  }
+  const order = new Uint32Array(keys.length);
+  for (let row = 0; row < keys.length; row++) {
+    const key = keys[row]!;
+    const place = next.get(key)!;
+    order[place] = row;
+    next.set(key, place + 1);
+  }
+  return order;
+}

@@ -1,0 +1,82 @@
+import { DamageError } from '../../terms/errors.js';
+
+/** Where the rows of one span go. */
+export interface SpanPlacement {
+  /** Whether the rows stand in the order of their hours, so that they are in the order of their positions. */
+  readonly isOrdered: boolean;
+  /** The placement time (ms) of the row before the span, where its first row has none of its own; else null. */
+  readonly previousMs: number | null;
+  /** How many rows go to which hour, ascending: `hour` is an index in the hours of the file. */
+  readonly hours: readonly { readonly hour: number; readonly rows: number }[];
+}
+
+const orderedFlag = 1;
+const previousFlag = 2;
+
+/**
+ * Placements as base64 of LEB128 numbers. For each span: flags, the previous time where there is one, the number of hours, and for each hour
+ * how far it is from the one before and its rows. A span whose rows lie in a few hours takes some ten bytes.
+ */
+export function encodePlacements(placements: readonly SpanPlacement[]): string {
+  const bytes: number[] = [];
+  for (const { isOrdered, previousMs, hours } of placements) {
+    bytes.push((isOrdered ? orderedFlag : 0) | (previousMs === null ? 0 : previousFlag));
+    if (previousMs !== null) addNumber(bytes, previousMs);
+    addNumber(bytes, hours.length);
+    let last = 0;
+    for (const { hour, rows } of hours) {
+      addNumber(bytes, hour - last);
+      addNumber(bytes, rows);
+      last = hour;
+    }
+  }
+  return Buffer.from(bytes).toString('base64');
+}
+
+/**
+ * Reads what `encodePlacements` has written.
+ *
+ * @param spanRows rows of each span
+ * @param hours of the file
+ * @throws DamageError for anything else
+ */
+export function decodePlacements(text: string, spanRows: readonly number[], hours: number): SpanPlacement[] {
+  const bytes = Buffer.from(text, 'base64');
+  let at = 0;
+  const next = (): number => {
+    let value = 0;
+    for (let factor = 1; at < bytes.length && factor < Number.MAX_SAFE_INTEGER; factor *= 128) {
+      const byte = bytes[at++]!;
+      value += (byte & 127) * factor;
+      if (byte < 128 && Number.isSafeInteger(value)) return value;
+    }
+    throw new DamageError('"placements" ends too early', {});
+  };
+  const placements = spanRows.map((rows): SpanPlacement => {
+    const flags = next();
+    const previousMs = (flags & previousFlag) === 0 ? null : next();
+    const count = next();
+    if (count > rows) throw new DamageError(`"placements" has ${count} hours for ${rows} rows`, {});
+    let hour = 0;
+    let sum = 0;
+    const own = Array.from({ length: count }, (_, i) => {
+      const step = next();
+      hour += step;
+      const hourRows = next();
+      sum += hourRows;
+      if (hour >= hours || hourRows === 0 || (i > 0 && step === 0))
+        throw new DamageError(`"placements" has ${hourRows} rows for hour ${hour} of ${hours}`, {});
+      return { hour, rows: hourRows };
+    });
+    if (sum !== rows) throw new DamageError(`"placements" has ${sum} rows for ${rows}`, {});
+    return { isOrdered: (flags & orderedFlag) !== 0, previousMs, hours: own };
+  });
+  if (at !== bytes.length) throw new DamageError('"placements" goes on behind the last span', {});
+  return placements;
+}
+
+function addNumber(bytes: number[], value: number): void {
+  let rest = value;
+  for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 128);
+  bytes.push(rest);
+}

@@ -1,0 +1,110 @@
+import type { Schema } from '../../terms/schema.js';
+import type { AttachedFile } from '../attached/attached-file.js';
+import { readAttachedList } from '../attached/attached-list.js';
+import type { OpenList } from '../attached/change-lists.js';
+import { Descriptions } from '../attached/descriptions.js';
+import { compareRuns } from '../manifest/committed-values.js';
+import type { GuardedThread } from '../../workers/guarded-thread.js';
+import type { Directory } from '../disk/directory.js';
+import type { Manifest } from '../manifest/manifest.js';
+import { AttachedSegment } from './attached-segment.js';
+import type { BufferPool } from './buffer-pool.js';
+import type { RowGroup, SnapshotRun } from './snapshot.js';
+
+interface OpenFile {
+  readonly segment: AttachedSegment;
+  rowGroups: readonly RowGroup[];
+}
+
+/** The attached files of an agent, as the newest manifest and its lists name them. */
+export class AttachedFiles {
+  readonly #directory: Directory;
+  readonly #agent: string;
+  readonly #pool: BufferPool;
+  readonly #guard: GuardedThread;
+  readonly #descriptions: Descriptions;
+  #lists: readonly OpenList[] = [];
+  /** By id. */
+  #open = new Map<string, OpenFile>();
+  #liveFrom = 0;
+  /** Of all files; null where it is to be made anew. */
+  #runs: readonly SnapshotRun[] | null = null;
+
+  constructor(directory: Directory, agent: string, pool: BufferPool, guard: GuardedThread) {
+    this.#directory = directory;
+    this.#agent = agent;
+    this.#pool = pool;
+    this.#guard = guard;
+    this.#descriptions = new Descriptions(directory, agent);
+  }
+
+  get lists(): readonly OpenList[] {
+    return this.#lists;
+  }
+
+  files(): AttachedFile[] {
+    return this.#lists.flatMap(({ files }) => files);
+  }
+
+  /**
+   * Takes what a newer manifest names. Lists that are known are not read again.
+   *
+   * @returns the files that it does not name any more, to be closed when nobody reads them
+   */
+  async take(manifest: Manifest, schema: Schema): Promise<AttachedSegment[]> {
+    const known = new Map(this.#lists.map((open) => [open.list.file, open]));
+    const lists: OpenList[] = [];
+    for (const list of manifest.attached) {
+      const files =
+        known.get(list.file)?.files ?? (await readAttachedList(this.#directory, this.#agent, list));
+      lists.push({ list, files });
+    }
+    const open = new Map<string, OpenFile>();
+    for (const file of lists.flatMap(({ files }) => files)) open.set(file.id, this.#opened(file, schema));
+    const liveFrom = manifest.attachedFrom ?? 0;
+    const isSame = open.size === this.#open.size && [...open.keys()].every((id) => this.#open.has(id));
+    if (!isSame || liveFrom !== this.#liveFrom) this.#runs = null;
+    const gone = [...this.#open].filter(([id]) => !open.has(id)).map(([, { segment }]) => segment);
+    this.#lists = lists;
+    this.#open = open;
+    this.#liveFrom = liveFrom;
+    return gone;
+  }
+
+  #opened(file: AttachedFile, schema: Schema): OpenFile {
+    const before = this.#open.get(file.id);
+    if (before === undefined) {
+      const segment = new AttachedSegment(
+        this.#directory,
+        this.#agent,
+        file,
+        this.#descriptions,
+        this.#pool,
+        this.#guard,
+      );
+      return { segment, rowGroups: segment.rowGroups(schema) };
+    }
+    before.segment.take(file);
+    return before;
+  }
+
+  /** Shows the files under another schema from now on. */
+  show(schema: Schema): void {
+    for (const open of this.#open.values()) open.rowGroups = open.segment.rowGroups(schema);
+    this.#runs = null;
+  }
+
+  /** Live runs, ascending by position. */
+  runs(): readonly SnapshotRun[] {
+    return (this.#runs ??= [...this.#open.values()]
+      .flatMap(({ segment, rowGroups }) => segment.runs(rowGroups, this.#liveFrom))
+      .sort(compareRuns));
+  }
+
+  close(): void {
+    for (const { segment } of this.#open.values()) segment.close();
+    this.#open.clear();
+    this.#lists = [];
+    this.#runs = null;
+  }
+}

@@ -1,0 +1,474 @@
+import { arraysOf, type Column } from '../../columns/column.js';
+import { nullColumn } from '../../columns/convert-column.js';
+import { copyColumn } from '../../columns/copy-column.js';
+import type { ZoneMap } from '../../columns/zone-map.js';
+import type { ForeignFile, PageTable } from '../../foreign/foreign-file.js';
+import { boundValues } from '../../parquet/statistics.js';
+import { bufferBytes } from '../../memory/allocator.js';
+import { assert } from '../../terms/assert.js';
+import { hourMs } from '../../terms/cursor.js';
+import { attachedPageTablesMax } from '../../terms/limits.js';
+import { placementField, type Field, type Schema } from '../../terms/schema.js';
+import type { GuardedThread } from '../../workers/guarded-thread.js';
+import type { AttachedFile } from '../attached/attached-file.js';
+import {
+  columnSource,
+  constantColumn,
+  constantZone,
+  zoneOfChunk,
+  type ColumnSource,
+} from '../attached/column-source.js';
+import type { Description, Descriptions } from '../attached/descriptions.js';
+import type { Directory } from '../disk/directory.js';
+import { ForeignWork } from '../attached/foreign-work.js';
+import { isSameReading } from '../attached/file-index.js';
+import { decodePlacements, type SpanPlacement } from '../attached/span-placements.js';
+import { spanTask, type ReadSpans, type SpanJob, type SpanOrder } from '../attached/span-task.js';
+import { spansOf, spansOfFile, type FileSpan } from '../attached/spans.js';
+import type { BufferPool, ColumnRequest } from './buffer-pool.js';
+import type { ColumnLease } from './column-lease.js';
+import type { AskableFilters } from './filter-ask.js';
+import type { QueryThreads } from './query-threads.js';
+import type { ReadCounters } from './read-counters.js';
+import { SegmentProbing } from './segment-probing.js';
+import type { ColumnUse, OpenRowGroup, RowGroup, SnapshotRun } from './snapshot.js';
+
+/**
+ * An attached file, opened for reading. A span of it is what a row group of a sealed segment is: its rows are put in the order of their
+ * positions when they are decoded. Columns are read when they are first needed, and kept in the pool like those of segments.
+ */
+export class AttachedSegment {
+  #file: AttachedFile;
+  readonly spans: readonly FileSpan[];
+  readonly placements: readonly SpanPlacement[];
+  readonly #descriptions: Descriptions;
+  readonly #pool: BufferPool;
+  readonly #guard: GuardedThread;
+  readonly #directory: Directory;
+  readonly #agent: string;
+  /** Asks the filters of the index; null where there is none. */
+  #probing: SegmentProbing | null;
+  /** Begins the names of its columns in the pool. */
+  readonly #poolPrefix: string;
+  /** Bytes of columns that have been decoded, by their names in the pool: the file says nothing that could be relied on. */
+  readonly #sizes = new Map<string, number>();
+  readonly #pages = new Map<string, PageTable>();
+  /** Readings under way, by row group and column. */
+  readonly #readings = new Map<string, Promise<ReadSpans>>();
+
+  /** Throws `DamageError` where the placements are not those of the rows. Nothing of the file itself is read yet. */
+  constructor(
+    directory: Directory,
+    agent: string,
+    file: AttachedFile,
+    descriptions: Descriptions,
+    pool: BufferPool,
+    guard: GuardedThread,
+  ) {
+    this.#file = file;
+    this.spans = spansOfFile(file.rowGroupRows);
+    const spanRows = this.spans.map(({ from, to }) => to - from);
+    this.placements = decodePlacements(file.placements, spanRows, file.runs.length);
+    this.#descriptions = descriptions;
+    this.#pool = pool;
+    this.#guard = guard;
+    this.#directory = directory;
+    this.#agent = agent;
+    this.#probing = this.#probingOf(file);
+    this.#poolPrefix = `attached/${agent}/${file.id}/`;
+  }
+
+  get file(): AttachedFile {
+    return this.#file;
+  }
+
+  /** Takes a newer entry of the same file, which may lie elsewhere now, or have an index. */
+  take(file: AttachedFile): void {
+    const isIndexedAnew = file.index?.file !== this.#file.index?.file;
+    this.#file = file;
+    if (!isIndexedAnew) return;
+    this.#descriptions.forget(file.id);
+    this.#probing = this.#probingOf(file);
+  }
+
+  #probingOf({ index }: AttachedFile): SegmentProbing | null {
+    if (index === undefined) return null;
+    const { file, summaryOffset, summaryBytes } = index;
+    const rowGroupRows = this.spans.map(({ from, to }) => to - from);
+    const entry = { footerOffset: summaryOffset + summaryBytes, summaryBytes, rowGroupRows };
+    return new SegmentProbing(this.#directory, `${this.#agent}/${file}`, entry);
+  }
+
+  /** The filters of the index, which may come later. */
+  #filters({ fields }: Schema): AskableFilters {
+    return {
+      rowGroups: this.spans.length,
+      ask: (ask) => {
+        if (this.#probing === null) return null;
+        const stored = fields.map((field) => this.indexOf(field));
+        return this.#probing.ask(ask, stored, undefined);
+      },
+    };
+  }
+
+  /** The spans in the order of the file, with the fields of `target`. */
+  rowGroups(target: Schema): RowGroup[] {
+    const times = this.#hasTimes(target) ? this.#file : null;
+    const filters = this.#filters(target);
+    return this.spans.map((span, index) => new AttachedRowGroup(this, target, span, index, times, filters));
+  }
+
+  /** Whether the field that places new records placed these rows too. */
+  #hasTimes({ fields }: Schema): boolean {
+    const field = fields[placementField({ fields })];
+    const { placedBy } = this.#file;
+    if (field === undefined || placedBy === null) return false;
+    return (
+      placedBy.column === (field.attached?.column ?? field.name) && placedBy.unit === field.attached?.unit
+    );
+  }
+
+  /** The positions of the rows in partitions from `liveFrom` on, cut where the spans are. */
+  runs(rowGroups: readonly RowGroup[], liveFrom: number): SnapshotRun[] {
+    const { runs } = this.#file;
+    const nextOrdinals = runs.map(({ firstOrdinal }) => firstOrdinal);
+    const result: SnapshotRun[] = [];
+    this.placements.forEach(({ hours }, span) => {
+      let firstRow = 0;
+      for (const { hour, rows } of hours) {
+        const { partition } = runs[hour]!;
+        const firstOrdinal = nextOrdinals[hour]!;
+        if (partition >= liveFrom)
+          result.push({ rowGroup: rowGroups[span]!, firstRow, rows, partition, firstOrdinal });
+        nextOrdinals[hour] = firstOrdinal + rows;
+        firstRow += rows;
+      }
+    });
+    return result;
+  }
+
+  /** Position of a field in the index; -1 where it has none, or of other values. */
+  indexOf(field: Field): number {
+    const fields = this.#file.index?.fields ?? [];
+    return fields.findIndex((own) => own.name === field.name && isSameReading(own, field));
+  }
+
+  /** What is known of the file, where it is in memory. */
+  get described(): Description | undefined {
+    return this.#descriptions.known(this.#file.id);
+  }
+
+  describe(threads: QueryThreads | null): Promise<Description> {
+    return this.#descriptions.read(this.#file, this.#work(threads));
+  }
+
+  poolKey(span: number, { name, type, attached }: Field): string {
+    return `${this.#poolPrefix}${span}/${attached?.column ?? name}/${type}/${attached?.unit ?? ''}`;
+  }
+
+  get pool(): BufferPool {
+    return this.#pool;
+  }
+
+  /** A column of a span through the pool, which has `column` decoded already unless that is null. */
+  request(key: string, column: Column | null, decode: () => Promise<Column>): ColumnRequest {
+    if (column !== null) this.#sizes.set(key, sizeBytesOf(column));
+    return {
+      key,
+      sizeBytes: this.#sizes.get(key)!,
+      load: async (space) => copyColumn(column ?? (await decode()), space.kept),
+    };
+  }
+
+  /**
+   * Reads a column of a span on a thread where there are any. Other spans that come with it are offered to the pool. Readers of the same
+   * column of a row group share one reading.
+   */
+  async readColumn(
+    span: FileSpan,
+    field: Field,
+    source: ColumnSource & { kind: 'column' },
+    description: Description,
+    threads: QueryThreads | null,
+    counters: ReadCounters,
+  ): Promise<Column> {
+    const { type, attached } = field;
+    const name = `${span.rowGroup}/${source.columnIndex}/${type}/${attached?.unit ?? ''}`;
+    for (;;) {
+      const before = this.#readings.get(name);
+      const reading = before ?? this.#read(name, span, field, source, description, threads);
+      const { spans, bytesRead } = await reading;
+      if (before === undefined) {
+        counters.bytesRead += bytesRead;
+        this.#offer(span, field, spans);
+      }
+      const own = spans.find((found) => found.span === span.index);
+      if (own !== undefined) return own.column;
+      assert(before !== undefined, 'a reading gives the wanted span');
+    }
+  }
+
+  #read(
+    name: string,
+    span: FileSpan,
+    field: Field,
+    source: ColumnSource & { kind: 'column' },
+    description: Description,
+    threads: QueryThreads | null,
+  ): Promise<ReadSpans> {
+    const job = this.#job(name, span, field, source, description);
+    const run = async (): Promise<ReadSpans> => {
+      try {
+        const read = await this.#work(threads).read(spanTask, job, job.read);
+        if (read.pages !== null && read.pages.offsets.length > 2) this.#keepPages(name, read.pages);
+        return read;
+      } finally {
+        this.#readings.delete(name);
+      }
+    };
+    const reading = run();
+    this.#readings.set(name, reading);
+    return reading;
+  }
+
+  #work(threads: QueryThreads | null): ForeignWork {
+    return new ForeignWork(this.#guard, async (task, job) =>
+      threads === null ? (await task.work(job)).result : threads.run(task, job),
+    );
+  }
+
+  #keepPages(name: string, pages: PageTable): void {
+    if (this.#pages.size >= attachedPageTablesMax) this.#pages.clear();
+    this.#pages.set(name, pages);
+  }
+
+  #job(
+    name: string,
+    { rowGroup, index }: FileSpan,
+    field: Field,
+    { column, columnIndex, change }: ColumnSource & { kind: 'column' },
+    { file, facts }: Description,
+  ): SpanJob {
+    const { path, format, bytes, mtimeMs, footerHash } = this.#file;
+    const { rows: rowGroupRows, chunks } = file.rowGroups[rowGroup]!;
+    const chunk = chunks[columnIndex]!;
+    const pages = this.#pages.get(name) ?? null;
+    const spans = spansOf(rowGroupRows);
+    const read = { path, format, columnIndex, column, rowGroup, rowGroupRows, chunk, spans, wanted: index };
+    const order = this.#orderOf(rowGroup, file);
+    const indexed = facts?.fields[this.indexOf(field)];
+    const checksum = indexed?.checksums[rowGroup] ?? null;
+    return { read: { ...read, pages }, attached: { bytes, mtimeMs, footerHash }, change, checksum, order };
+  }
+
+  #orderOf(rowGroup: number, file: ForeignFile): SpanOrder | null {
+    const own = this.placements.filter((_, span) => this.spans[span]!.rowGroup === rowGroup);
+    const { placedBy, nowMs, constants } = this.#file;
+    if (placedBy === null || own.every(({ isOrdered }) => isOrdered)) return null;
+    const source = columnSource({ name: 'time', type: 'time', attached: placedBy }, file, constants);
+    assert(source.kind === 'column', 'the same file has the column that placed its rows');
+    const { column, columnIndex, change } = source;
+    const chunk = file.rowGroups[rowGroup]!.chunks[columnIndex]!;
+    return {
+      placedBy: { columnIndex, column, chunk, change, nowMs },
+      previousMs: own.map(({ previousMs }) => previousMs),
+      isOrdered: own.map(({ isOrdered }) => isOrdered),
+    };
+  }
+
+  #offer({ rowGroup, index: wanted }: FileSpan, field: Field, spans: ReadSpans['spans']): void {
+    const first = this.spans.findIndex((span) => span.rowGroup === rowGroup);
+    for (const { span, column } of spans) {
+      if (span === wanted) continue;
+      const key = this.poolKey(first + span, field);
+      const { sizeBytes } = this.request(key, column, () => Promise.resolve(column));
+      this.#pool.offer(key, sizeBytes, (arena) => copyColumn(column, arena));
+    }
+  }
+
+  /** Gives back what it holds in memory. The file stays. */
+  close(): void {
+    this.#descriptions.forget(this.#file.id);
+    this.#pool.evict(this.#poolPrefix);
+  }
+}
+
+/** The most bytes that a copy of a column asks of its space. */
+function sizeBytesOf(column: Column): number {
+  return arraysOf(column).reduce((sum, { byteLength }) => sum + bufferBytes(byteLength), 0);
+}
+
+class AttachedRowGroup implements RowGroup {
+  readonly rows: number;
+  readonly index: number;
+  readonly hot = false;
+  readonly timeMinMs: number | null;
+  readonly timeMaxMs: number | null;
+  readonly segment: AttachedSegment;
+  readonly target: Schema;
+  readonly span: FileSpan;
+  readonly keys: readonly string[];
+  readonly filters: AskableFilters;
+
+  /** @param times the file, where its bounds are those of the field that places records */
+  constructor(
+    segment: AttachedSegment,
+    target: Schema,
+    span: FileSpan,
+    index: number,
+    times: AttachedFile | null,
+    filters: AskableFilters,
+  ) {
+    this.segment = segment;
+    this.filters = filters;
+    this.target = target;
+    this.span = span;
+    this.index = index;
+    this.rows = span.to - span.from;
+    const bounds = times === null ? null : spanBounds(times, segment.placements[index]!);
+    this.timeMinMs = bounds?.min ?? null;
+    this.timeMaxMs = bounds?.max ?? null;
+    this.keys = target.fields.map((field) => segment.poolKey(index, field));
+  }
+
+  get file(): string {
+    return this.segment.file.path;
+  }
+
+  isOpen(): boolean {
+    return this.segment.described !== undefined;
+  }
+
+  open(threads: QueryThreads | null = null): OpenRowGroup | Promise<OpenRowGroup> {
+    const { described } = this.segment;
+    if (described !== undefined) return new OpenSpan(this, described, threads);
+    return this.segment.describe(threads).then((read) => new OpenSpan(this, read, threads));
+  }
+
+  columnsNow(): readonly Column[] | null {
+    return this.segment.pool.decodedNow(this.keys);
+  }
+}
+
+/** Bounds of the times in a span: those of its hours where no time was clamped, else those of the file. */
+function spanBounds(
+  { timeMinMs, timeMaxMs, nowMs, runs }: AttachedFile,
+  { hours }: SpanPlacement,
+): { min: number; max: number } | null {
+  if (timeMinMs === null || timeMaxMs === null) return null;
+  if (timeMinMs < hourMs || timeMaxMs > nowMs) return { min: timeMinMs, max: timeMaxMs };
+  const first = runs[hours[0]!.hour]!.partition;
+  const last = runs[hours.at(-1)!.hour]!.partition;
+  return { min: Math.max(timeMinMs, first * hourMs), max: Math.min(timeMaxMs, (last + 1) * hourMs - 1) };
+}
+
+class OpenSpan implements OpenRowGroup {
+  readonly #rowGroup: AttachedRowGroup;
+  readonly #description: Description;
+  readonly #threads: QueryThreads | null;
+  readonly #sources: (ColumnSource | undefined)[] = [];
+
+  constructor(rowGroup: AttachedRowGroup, description: Description, threads: QueryThreads | null) {
+    this.#rowGroup = rowGroup;
+    this.#description = description;
+    this.#threads = threads;
+  }
+
+  #source(field: number): ColumnSource {
+    const { target, segment } = this.#rowGroup;
+    return (this.#sources[field] ??= columnSource(
+      target.fields[field]!,
+      this.#description.file,
+      segment.file.constants,
+    ));
+  }
+
+  zone(field: number): ZoneMap | null {
+    const { rows, target, span } = this.#rowGroup;
+    const source = this.#source(field);
+    switch (source.kind) {
+      case 'missing':
+        return { nullCount: rows, rows, min: null, max: null };
+      case 'constant':
+        return constantZone(source.text, target.fields[field]!.type, rows);
+      case 'column': {
+        const indexed = this.#indexedZone(field);
+        if (indexed !== null) return indexed;
+        const { rows: rowGroupRows, chunks } = this.#description.file.rowGroups[span.rowGroup]!;
+        return zoneOfChunk(source, chunks[source.columnIndex]!, rowGroupRows, rows);
+      }
+    }
+  }
+
+  #indexedZone(field: number): ZoneMap | null {
+    const { rows, target, segment, index } = this.#rowGroup;
+    const { name, type } = target.fields[field]!;
+    const known = this.#description.facts?.fields[segment.indexOf(target.fields[field]!)];
+    const zone = known?.zones[index];
+    assert(known === undefined || zone !== undefined, `the index has each span of field ${name}`);
+    if (zone === undefined) return null;
+    return { nullCount: zone.nullCount, rows, ...boundValues(zone.bounds, type) };
+  }
+
+  isAtHand(field: number): boolean {
+    const { segment, keys } = this.#rowGroup;
+    return segment.pool.hasDecoded(keys[field]!);
+  }
+
+  columns(
+    fields: readonly number[],
+    counters: ReadCounters,
+    lease: ColumnLease,
+    use: ColumnUse = 'again',
+  ): Column[] | Promise<Column[]> {
+    const { segment, keys } = this.#rowGroup;
+    const wanted = fields.map((field) => keys[field]!);
+    const columns = segment.pool.pinDecoded(wanted, use, lease);
+    if (columns === null) return this.#read(fields, counters, lease, use);
+    counters.columnsCached += columns.length;
+    return columns;
+  }
+
+  async #read(
+    fields: readonly number[],
+    counters: ReadCounters,
+    lease: ColumnLease,
+    use: ColumnUse,
+  ): Promise<Column[]> {
+    const { segment, keys } = this.#rowGroup;
+    const decode = (field: number) => this.#decode(field, counters);
+    const decoded = await Promise.all(
+      fields.map(async (field) => (this.isAtHand(field) ? null : decode(field))),
+    );
+    const requests = fields.map((field, i) =>
+      segment.request(keys[field]!, decoded[i]!, () => decode(field)),
+    );
+    const pinned = await segment.pool.pin(requests, use, lease);
+    decoded.forEach((column) => {
+      if (column === null) counters.columnsCached++;
+      else counters.columnsDecoded++;
+    });
+    return pinned.map(({ column }) => column);
+  }
+
+  async #decode(field: number, counters: ReadCounters): Promise<Column> {
+    const { segment, target, span, rows } = this.#rowGroup;
+    const source = this.#source(field);
+    const { type } = target.fields[field]!;
+    switch (source.kind) {
+      case 'missing':
+        return nullColumn(type, rows);
+      case 'constant':
+        return constantColumn(source.text, type, rows);
+      case 'column':
+        return segment.readColumn(
+          span,
+          target.fields[field]!,
+          source,
+          this.#description,
+          this.#threads,
+          counters,
+        );
+    }
+  }
+}

@@ -1,0 +1,342 @@
+import fc from 'fast-check';
+import { createHash } from 'node:crypto';
+import { mkdtemp, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AgentStore } from '../../engine/archive/archive.js';
+import type { Query, ScanStats, StringOp } from '../../engine/scan/plan/query.js';
+import { comparePositions, partitionOfTime } from '../../engine/terms/cursor.js';
+import { makeSchema } from '../../engine/terms/schema.js';
+import { answer, openOn, textOf } from '../engine/store/memory-archive.js';
+import { answerOf } from '../model/answer.js';
+import { datasets, queries } from '../model/arbitraries.js';
+import type { Dataset, ModelRecord, Value } from '../model/dataset.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
+import { writeParquet } from './write-parquet.js';
+
+const hourMs = 3_600_000;
+const nowMs = Date.UTC(2025, 0, 3);
+const everything: Query = { limit: 1_000_000, after: undefined, before: undefined, predicates: [] };
+
+type Row = readonly Value[];
+
+interface Story {
+  readonly dataset: Dataset;
+  readonly files: readonly { readonly rows: readonly Row[]; readonly rowGroupRows: number }[];
+}
+
+const schema = makeSchema([
+  { name: 'time', type: 'time', attached: { column: '@timestamp', unit: 'ms' } },
+  { name: 'status', type: 'int' },
+  { name: 'ratio', type: 'float' },
+  { name: 'method', type: 'string' },
+  { name: 'message', type: 'string', index: true },
+  { name: 'cached', type: 'bool' },
+]);
+
+/** Files of rows in no order of time, of which some times are missing, some before the epoch and some yet to come. */
+const stories: fc.Arbitrary<Story> = fc
+  .record({
+    parts: fc.array(
+      fc.record({
+        part: datasets(40),
+        hours: fc.array(fc.integer({ min: -3, max: 60 }), { minLength: 1, maxLength: 10 }),
+        rowGroupRows: fc.integer({ min: 1, max: 30 }),
+      }),
+      { minLength: 1, maxLength: 4 },
+    ),
+    far: fc.constantFrom(0n, -(10n ** 15n), 10n ** 15n),
+  })
+  .map(({ parts, far }) => {
+    const files = parts.map(({ part, hours, rowGroupRows }) => ({
+      rowGroupRows,
+      rows: part.records.map(({ values: [time, ...others] }, i): Row => {
+        const hour = hours[i % hours.length]!;
+        const moved = hour < 0 ? far : BigInt(hour * hourMs);
+        return [time === null ? null : (time as bigint) + moved, ...others];
+      }),
+    }));
+    return { files, dataset: placed(files.map(({ rows }) => rows)) };
+  });
+
+/** Where the rules put the rows of files that are attached one after the other. */
+function placed(files: readonly (readonly Row[])[]): Dataset {
+  const next = new Map<number, number>();
+  const records: ModelRecord[] = [];
+  for (const rows of files) {
+    let previous = nowMs;
+    for (const values of rows) {
+      const [time] = values;
+      if (time !== null) previous = Math.min(nowMs, Math.max(1, Number(time)));
+      const partition = partitionOfTime(previous);
+      const ordinal = next.get(partition) ?? 1;
+      next.set(partition, ordinal + 1);
+      records.push({ position: { partition, ordinal }, values });
+    }
+  }
+  records.sort((a, b) => comparePositions(a.position, b.position));
+  return { schema, records };
+}
+
+let folder: string;
+let names = 0;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'logstrata-attached-'));
+});
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function write(rows: readonly Row[], rowGroupRows: number): Promise<string> {
+  const path = join(folder, `${names++}.parquet`);
+  await writeParquet(path, schema, rows, { rowGroupRows, pageBytes: 100 });
+  return path;
+}
+
+async function attach(store: AgentStore, paths: readonly string[]): Promise<void> {
+  const adds = paths.map((path) => ({ path, format: 'parquet' as const, constants: {} }));
+  const { problems } = await store.attach({ adds, moves: [], removes: [] });
+  expect(problems).toEqual([]);
+}
+
+describe('rows of attached files', () => {
+  it('are answered as the model does, whatever their order', async () => {
+    const story = stories.chain((told) =>
+      fc.record({
+        told: fc.constant(told),
+        asked: fc.array(queries(told.dataset), { minLength: 5, maxLength: 15 }),
+        isReopened: fc.boolean(),
+        atOnce: fc.boolean(),
+        indexes: fc.constantFrom('none', 'some', 'all'),
+      }),
+    );
+    await fc.assert(
+      fc.asyncProperty(story, async ({ told: { files, dataset }, asked, isReopened, atOnce, indexes }) => {
+        const directory = new MemoryDirectory();
+        let archive = await openOn(directory, () => nowMs);
+        let store = await archive.agent('web', schema);
+        const paths: string[] = [];
+        for (const { rows, rowGroupRows } of files) paths.push(await write(rows, rowGroupRows));
+        if (atOnce) await attach(store, paths);
+        else for (const path of paths) await attach(store, [path]);
+        if (indexes !== 'none') {
+          const { problems } = await store.indexAttached(indexes === 'some' ? { filesMax: 1 } : {});
+          expect(problems).toEqual([]);
+        }
+        if (isReopened) {
+          await archive.close();
+          archive = await openOn(directory, () => nowMs);
+          store = await archive.agent('web', schema);
+        }
+        expect(await answer(store, everything)).toBe(answerOf(dataset, everything));
+        for (const query of asked) expect(await answer(store, query)).toBe(answerOf(dataset, query));
+        await archive.close();
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('keep their cursors while older files arrive', async () => {
+    const day = Date.UTC(2025, 0, 1);
+    const rowsOf = (hour: number): Row[] =>
+      Array.from({ length: 50 }, (_, i) => [
+        BigInt(day + hour * hourMs + i),
+        BigInt(i),
+        null,
+        'GET',
+        `${hour}/${i}`,
+        null,
+      ]);
+    const archive = await openOn(new MemoryDirectory(), () => nowMs);
+    const store = await archive.agent('web', schema);
+    await attach(store, [await write(rowsOf(20), 16)]);
+    const seen: string[] = [];
+    let before: Query['before'];
+    for (let page = 0; page < 15; page++) {
+      const lines = (await answer(store, { ...everything, limit: 10, before })).trimEnd().split('\n');
+      if (lines[0] === '') break;
+      seen.unshift(...lines);
+      const cursor = (JSON.parse(lines[0]!) as { _cursor: string })._cursor;
+      before = { partition: parseInt(cursor.slice(0, 6), 16), ordinal: parseInt(cursor.slice(6), 16) };
+      // The walk goes back in time, so it meets what is older, and not what comes to hours that it has passed.
+      if (page === 1) await attach(store, [await write(rowsOf(10), 16), await write(rowsOf(21), 16)]);
+    }
+    const messages = seen.map((line) => (JSON.parse(line) as { message: string }).message);
+    expect(messages).toEqual([...rowsOf(10), ...rowsOf(20)].map((row) => row[4]));
+    await archive.close();
+  });
+});
+
+describe('the index of an attached file', () => {
+  const hour = Date.UTC(2025, 0, 1, 5);
+  const rows: Row[] = Array.from({ length: 4000 }, (_, i) => [
+    BigInt(hour + i),
+    BigInt(i * 7919),
+    null,
+    createHash('md5').update(String(i)).digest('hex'),
+    `request ${createHash('sha1').update(String(i)).digest('hex')} was served`,
+    null,
+  ]);
+  const asked = (field: number, op: StringOp, value: string): Query => ({
+    ...everything,
+    predicates: [{ kind: 'string', field, op, value }],
+  });
+
+  it('rules row groups out by whole values, by parts of text, and by bounds', async () => {
+    const archive = await openOn(new MemoryDirectory(), () => nowMs);
+    const store = await archive.agent('web', schema);
+    await attach(store, [await write(rows, 500)]);
+    const id = String(rows[1234]![3]);
+    const before = await explained(store, asked(3, 'exact', id));
+    expect(before.lines).toHaveLength(1);
+    expect(before.stats.rowGroupsPrunedByValue).toBe(0);
+    const { indexed } = await store.indexAttached();
+    expect(indexed).toHaveLength(1);
+    expect((await store.stats()).attached).toMatchObject({ files: 1, filesIndexed: 1, records: 4000 });
+    const found = await explained(store, asked(3, 'exact', id));
+    expect(found.lines).toEqual(before.lines);
+    expect(found.stats.rowGroupsPrunedByValue).toBeGreaterThanOrEqual(6);
+    const part = /[0-9a-f]{12}/.exec(String(rows[1234]![4]))![0];
+    const searched = await explained(store, asked(4, 'like', part));
+    expect(searched.lines).toEqual(before.lines);
+    expect(searched.stats.rowGroupsPrunedByGram).toBeGreaterThanOrEqual(6);
+    const bounded = await explained(store, {
+      ...everything,
+      predicates: [{ kind: 'int', field: 1, op: 'eq', value: 1234n * 7919n }],
+    });
+    expect(bounded.lines).toEqual(before.lines);
+    expect(bounded.stats.rowGroupsScanned).toBe(1);
+    await archive.close();
+  });
+
+  it('is made once, and anew where a field is read as something else', async () => {
+    const archive = await openOn(new MemoryDirectory(), () => nowMs);
+    const store = await archive.agent('web', schema);
+    await attach(store, [await write(rows, 500)]);
+    const first = await store.indexAttached();
+    expect(first).toMatchObject({ left: 0, problems: [] });
+    expect((await store.indexAttached()).indexed).toEqual([]);
+    const fields = schema.fields.map((field) =>
+      field.name === 'status' ? ({ ...field, type: 'string' } as const) : field,
+    );
+    const changed = await archive.redefine('web', makeSchema(fields), undefined);
+    expect((await changed.indexAttached()).indexed).toHaveLength(1);
+    const found = await explained(changed, asked(1, 'exact', String(77 * 7919)));
+    expect(found.lines).toHaveLength(1);
+    const { rowGroupsPrunedByValue: byValue, rowGroupsPrunedByZone: byZone } = found.stats;
+    expect(byValue).toBeGreaterThan(0);
+    expect(byValue + byZone).toBeGreaterThanOrEqual(6);
+    await archive.close();
+  });
+
+  it('tells of bytes that have changed since, though the file looks the same', async () => {
+    const archive = await openOn(new MemoryDirectory(), () => nowMs);
+    const store = await archive.agent('web', schema);
+    const path = await write(rows, 4000);
+    await attach(store, [path]);
+    await store.indexAttached();
+    const { mtimeMs } = (await store.attachedFiles())[0]!;
+    const bytes = await readFile(path);
+    const at = bytes.indexOf(String(rows[3999]![3]));
+    expect(at).toBeGreaterThan(0);
+    bytes[at]! ^= 1;
+    await writeFile(path, bytes);
+    await utimes(path, mtimeMs / 1000, mtimeMs / 1000);
+    await expect(answer(store, everything)).rejects.toThrow('is not what it was when it was indexed');
+    await archive.close();
+  });
+});
+
+async function explained(store: AgentStore, query: Query): Promise<{ lines: string[]; stats: ScanStats }> {
+  const { lines, stats } = await store.scan(query);
+  const text = await textOf(lines);
+  return { lines: text.split('\n').filter((line) => line !== ''), stats };
+}
+
+describe('an attached file', () => {
+  const rows: Row[] = Array.from({ length: 20 }, (_, i) => [
+    BigInt(Date.UTC(2025, 0, 1, 5) + i),
+    BigInt(i),
+    null,
+    'GET',
+    'a message',
+    null,
+  ]);
+
+  async function attached(): Promise<{ store: AgentStore; path: string; close: () => Promise<void> }> {
+    const archive = await openOn(new MemoryDirectory(), () => nowMs);
+    const store = await archive.agent('web', schema);
+    const path = await write(rows, 7);
+    await attach(store, [path]);
+    return { store, path, close: () => archive.close() };
+  }
+
+  it('is the same with another time of change, and elsewhere once that is said', async () => {
+    const { store, path, close } = await attached();
+    const lines = await answer(store, everything);
+    await utimes(path, 1_700_000_000, 1_700_000_000);
+    const { id } = (await store.attachedFiles())[0]!;
+    const elsewhere = `${path}.moved.parquet`;
+    await rename(path, elsewhere);
+    const move = { id, path: elsewhere, bytes: (await store.attachedFiles())[0]!.bytes, mtimeMs: 0 };
+    await store.attach({ adds: [], moves: [move], removes: [] });
+    expect(await answer(store, everything)).toBe(lines);
+    expect((await store.attachedFiles()).map(({ path: now }) => now)).toEqual([elsewhere]);
+    await close();
+  });
+
+  it.each([
+    [
+      'changed',
+      (path: string) => write(rows.slice(1), 7).then((other) => rename(other, path)),
+      'has changed since',
+    ],
+    ['gone', (path: string) => rm(path), 'is attached and not there any more'],
+    ['another file', (path: string) => writeFile(path, 'x'.repeat(500)), 'has changed since'],
+  ])('that is %s fails the queries that need it, and no other', async (_, change, says) => {
+    const { store, path, close } = await attached();
+    const later = await write(
+      rows.map(([time, ...others]) => [(time as bigint) + BigInt(hourMs), ...others]),
+      7,
+    );
+    await attach(store, [later]);
+    await change(path);
+    const newest = await answer(store, { ...everything, limit: 20 });
+    expect(newest.split('\n')).toHaveLength(21);
+    await expect(answer(store, everything)).rejects.toThrow(path);
+    await expect(answer(store, everything)).rejects.toThrow(says);
+    await close();
+  });
+
+  it('is attached once, and its positions are not given again once it is removed', async () => {
+    const { store, path, close } = await attached();
+    await attach(store, [path]);
+    const [file, ...others] = await store.attachedFiles();
+    expect(others).toEqual([]);
+    await store.attach({ adds: [], moves: [], removes: [file!.id] });
+    expect(await answer(store, everything)).toBe('');
+    await attach(store, [path]);
+    const first = JSON.parse((await answer(store, everything)).split('\n')[0]!) as { _cursor: string };
+    expect(parseInt(first._cursor.slice(6), 16)).toBe(rows.length + 1);
+    await close();
+  });
+
+  it('without the column of the times, or with another in its place, is refused by name', async () => {
+    const archive = await openOn(new MemoryDirectory(), () => nowMs);
+    const path = await write(rows, 7);
+    const adds = [{ path, format: 'parquet' as const, constants: {} }];
+    const cases = [
+      [{ name: 'time', type: 'time' }, `${path} has no column "time"`],
+      [{ name: 'time', type: 'time', attached: { column: '@timestamp' } }, 'say what its numbers count'],
+      [{ name: 'time', type: 'time', attached: { column: 'message' } }, 'only times and numbers'],
+    ] as const;
+    for (const [index, [field, says]] of cases.entries()) {
+      const store = await archive.agent(`web${index}`, makeSchema([field]));
+      const { attached: none, problems } = await store.attach({ adds, moves: [], removes: [] });
+      expect(none).toEqual([]);
+      expect(problems.map(({ error }) => error.message).join()).toContain(says);
+    }
+    await archive.close();
+  });
+});

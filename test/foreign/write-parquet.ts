@@ -1,0 +1,37 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { parquetWriteBuffer } from 'hyparquet-writer';
+import type { FieldType, Schema } from '../../engine/terms/schema.js';
+import type { Value } from '../model/dataset.js';
+
+export interface ParquetShape {
+  readonly rowGroupRows: number;
+  /** Bytes of a page, about. */
+  readonly pageBytes: number;
+}
+
+const storedTypes = {
+  int: 'INT64',
+  time: 'INT64',
+  float: 'DOUBLE',
+  string: 'STRING',
+  bool: 'BOOLEAN',
+} as const satisfies Record<FieldType, string>;
+
+/** Writes rows as a Parquet file of another program's making. Times are plain integers, bools are booleans. */
+export async function writeParquet(
+  path: string,
+  { fields }: Schema,
+  rows: readonly (readonly Value[])[],
+  { rowGroupRows, pageBytes }: ParquetShape,
+): Promise<void> {
+  const columnData = fields.map(({ name, type, attached }, field) => ({
+    name: attached?.column ?? name,
+    type: storedTypes[type],
+    nullable: true,
+    data: rows.map((row) => (type === 'bool' && row[field] !== null ? row[field] === 1n : row[field]!)),
+  }));
+  const bytes = parquetWriteBuffer({ columnData, rowGroupSize: rowGroupRows, pageSize: pageBytes });
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, new Uint8Array(bytes));
+}
