@@ -7,7 +7,9 @@ const root = join(import.meta.dirname, '../../../shared/parquet-testing');
 export const hasParquetCorpus = existsSync(root);
 
 /** Those files, by their folder; none where they are not at hand. */
-export function parquetCorpus(folder: 'data' | 'bad_data'): { name: string; path: string }[] {
+export function parquetCorpus(
+  folder: 'data' | 'bad_data' | 'data/geospatial',
+): { name: string; path: string }[] {
   if (!hasParquetCorpus) return [];
   return readdirSync(join(root, folder))
     .filter((name) => name.endsWith('.parquet') || name.endsWith('.parquet.encrypted'))

@@ -1,6 +1,7 @@
 import { crc32 } from '../../kernels/crc32.js';
 import { FormatError } from '../../parquet/format.js';
 import { openFiles } from '../../store/disk/open-files.js';
+import { LogstrataError } from '../../terms/errors.js';
 import { verifyPieceBytes } from '../../terms/limits.js';
 import type { DecodedSpans, ForeignChunk, ForeignRead } from '../foreign-file.js';
 import { withErrorsNamed } from '../reading-errors.js';
@@ -26,6 +27,8 @@ export async function decodeParquetCompletely(read: ForeignRead): Promise<Decode
 
 async function decodeSpans(read: ForeignRead): Promise<Pick<DecodedSpans, 'spans' | 'replaced'>> {
   const { path, column, columnIndex, rowGroup, chunk } = read;
+  if (column.reason === 'encrypted')
+    throw new LogstrataError('unsupported', "is encrypted, which can't be read");
   const footer = await nestedFooterOf(path);
   const node = footer.columns[columnIndex];
   const chunks = footer.rowGroups[rowGroup]?.chunks;
