@@ -110,7 +110,7 @@ function arithmetic(madeUp: MadeUp, asked: readonly Measured[]): string[][] {
     [
       'ids: pieces of filters',
       formatCount(left),
-      `sketches leave ${percent(sketchPasses)} of the row groups; with its checksum each is two reads`,
+      `sketches leave ${percent(sketchPasses)} of the row groups; each is one read, the first time with its checksums two`,
     ],
     passingRow(
       'ids',

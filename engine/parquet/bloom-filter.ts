@@ -35,6 +35,15 @@ export function bloomHeader(blockCount: number): Uint8Array {
   return writeThrift({ 1: i32(blockCount * filterBlockBytes), 2: only, 3: only, 4: only }).slice();
 }
 
+const emptyHeaderBytes = bloomHeader(0).length;
+
+/** Bytes of `bloomHeader`. The size of the filter is the only number there that needs more of them: 7 bits in each, its sign before them. */
+export function bloomHeaderBytes(blockCount: number): number {
+  let bytes = emptyHeaderBytes;
+  for (let rest = 2 * blockCount * filterBlockBytes; rest >= 128; rest = Math.floor(rest / 128)) bytes++;
+  return bytes;
+}
+
 /** The block that a value belongs to, of `blockCount`. */
 export function blockOfHash({ high }: ValueHash, blockCount: number): number {
   return Math.floor((high * blockCount) / 2 ** 32);

@@ -8,6 +8,8 @@ import type { SegmentEntry } from '../../engine/store/manifest/manifest.js';
 import type { RowGroup } from '../../engine/store/reading/snapshot.js';
 import { decodeSummary, encodeSummary } from '../../engine/store/sealed/segment-filters.js';
 import { ruling, type Ruling } from '../../engine/store/sealed/filter-probing.js';
+import { bloomBlocks, bloomHeader, bloomHeaderBytes } from '../../engine/parquet/bloom-filter.js';
+import { checksumsOf } from '../../engine/store/sealed/value-filter.js';
 import { makeSchema, type Field, type Schema } from '../../engine/terms/schema.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { fileBytes, noReads, openSegment, rulingOf, sealBatches } from '../parquet/segment-sample.js';
@@ -80,6 +82,12 @@ const idsOf = (groups: number, rows: number): string[][] =>
   );
 
 describe('a value filter', () => {
+  test('has a header of as many bytes as are counted', () => {
+    for (let power = 0; power < 26; power++)
+      for (const blocks of [2 ** power - 1, 2 ** power, 2 ** power + 1])
+        expect(bloomHeaderBytes(blocks), `${blocks} blocks`).toBe(bloomHeader(blocks).length);
+  });
+
   test('never rules out a value that is there, whatever the row groups', async () => {
     const text = fc.oneof(
       fc.string({ unit: 'grapheme', maxLength: 20 }),
@@ -189,9 +197,12 @@ describe('a value filter', () => {
     const counters = noReads();
     const questions = preparePredicates({ limit: 1, predicates: [equals(idOf(5 * 4000))] }, segment.schema);
     await rulingOf(segment.rowGroups[5]!, questions, counters);
-    // A stripe, a piece and its checksum.
+    // A stripe, a piece and the checksums of its filter.
+    const checksums = checksumsOf(bloomBlocks(4000)).bytes;
     expect(counters.valuePiecesRead).toBe(2);
-    expect(counters.bytesRead).toBe(groups * 32 + 4 + 4096 + 4);
+    expect(counters.bytesRead).toBe(groups * 32 + 4 + 4096 + checksums);
+    await rulingOf(segment.rowGroups[5]!, questions, counters);
+    expect(counters.bytesRead).toBe(2 * (groups * 32 + 4 + 4096) + checksums);
   });
 
   test('rules nothing out where it is damaged, and the damage is found', async () => {

@@ -17,6 +17,8 @@ export class OpenFiles {
   readonly #filesMax: number;
   /** By absolute path, in the order of their last use. */
   readonly #files = new Map<string, OpenFile>();
+  /** The path that was read last. */
+  #newest = '';
   #timer: NodeJS.Timeout | undefined;
 
   constructor(filesMax: number = openFilesMax) {
@@ -49,6 +51,9 @@ export class OpenFiles {
 
   #open(path: string): number {
     const known = this.#files.get(path);
+    // Many reads of one file follow one another, and each takes hardly longer than this.
+    if (known !== undefined && path === this.#newest) return known.descriptor;
+    this.#newest = path;
     if (known !== undefined) {
       this.#files.delete(path);
       this.#files.set(path, known);

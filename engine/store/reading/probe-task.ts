@@ -37,15 +37,16 @@ export interface ProbeAnswers extends ProbeCounters {
   readonly bytesRead: number;
 }
 
-/** Summaries that a thread keeps, in bytes of their files: those of thousands of segments. */
+/** Memory for summaries that a thread keeps, and for checksums of filters that come with them: those of thousands of segments. */
 const summaryBytesMax = 16 * 1024 * 1024;
 
 interface KeptSummary {
+  readonly offset: number;
   readonly filters: SegmentFilters | null;
   readonly bytes: number;
 }
 
-/** By path and offset, the least recently used first. */
+/** By path, the oldest first. */
 const summaries = new Map<string, KeptSummary>();
 let summaryBytes = 0;
 
@@ -86,24 +87,23 @@ function filtersOf(
   read: Read,
 ): SegmentFilters | null {
   if (places !== null) return new SegmentFilters(places, rowGroupCount);
-  const key = `${path}@${summary.offset}`;
-  let kept = summaries.get(key);
-  if (kept === undefined) {
-    kept = {
-      filters: decodeSummary(read(path, summary.offset, summary.bytes), rowGroupCount),
-      bytes: summary.bytes,
-    };
-    summaryBytes += kept.bytes;
-  } else {
-    summaries.delete(key);
-  }
-  summaries.set(key, kept);
+  const known = summaries.get(path);
+  if (known?.offset === summary.offset) return known.filters;
+  if (known !== undefined) forget(path, known.bytes);
+  const filters = decodeSummary(read(path, summary.offset, summary.bytes), rowGroupCount);
+  const kept = { offset: summary.offset, filters, bytes: summary.bytes + (filters?.checksumBytes ?? 0) };
+  summaries.set(path, kept);
+  summaryBytes += kept.bytes;
   for (const [oldest, { bytes }] of summaries) {
     if (summaryBytes <= summaryBytesMax) break;
-    summaries.delete(oldest);
-    summaryBytes -= bytes;
+    forget(oldest, bytes);
   }
-  return kept.filters;
+  return filters;
+}
+
+function forget(path: string, bytes: number): void {
+  summaries.delete(path);
+  summaryBytes -= bytes;
 }
 
 /** Looks values and texts up in the filters of several segments. */

@@ -1,7 +1,15 @@
 import { isInBlock, type ValueHash } from '../../parquet/bloom-filter.js';
 import { mayHaveAll, planGramReads, type GramRead } from './gram-probing.js';
 import type { GramFilterPlace, SegmentFilters, SketchPlace, ValueFilterPlace } from './segment-filters.js';
-import { hasChecksum, mayBeInStripe, probeOf, stripeBytes, stripeOf, wholeStripe } from './value-filter.js';
+import {
+  checksumsOf,
+  hasChecksum,
+  mayBeInStripe,
+  probeOf,
+  stripeBytes,
+  stripeOf,
+  wholeStripe,
+} from './value-filter.js';
 
 /** Bytes of a segment's file. */
 export interface WantedBytes {
@@ -89,9 +97,7 @@ export class FilterProbing {
             ? left
             : yield* this.#askSketches(sketches, filters.rowGroups, one.hash!, left);
         for (const rowGroup of maybe) {
-          const values = filters.valueFilter(field, rowGroup);
-          const grams = filters.gramFilter(field, rowGroup);
-          said[rowGroup] = yield* this.#probeOne(values, grams, one, this.#firsts[i]!, j);
+          said[rowGroup] = yield* this.#probeOne(filters, field, rowGroup, one, this.#firsts[i]!, j);
         }
         left = left.filter((rowGroup) => said[rowGroup] !== ruling.mayMatch);
         if (left.length === 0) break;
@@ -115,14 +121,19 @@ export class FilterProbing {
 
   /** Filters of whole values are asked first: they need one piece, and are wrong for one value in a hundred. */
   *#probeOne(
-    values: ValueFilterPlace | undefined,
-    grams: GramFilterPlace | undefined,
+    filters: SegmentFilters,
+    field: number,
+    rowGroup: number,
     one: Asked,
     firsts: number[],
     index: number,
   ): Reading<Ruling> {
-    if (one.hash !== null && values !== undefined)
-      return (yield* this.#probeValue(values, one.hash)) ? ruling.mayMatch : ruling.byValue;
+    const values = one.hash === null ? undefined : filters.valueFilter(field, rowGroup);
+    if (values !== undefined) {
+      const mayHold = yield* this.#probeValue(values, one.hash!, filters.checksums);
+      return mayHold ? ruling.mayMatch : ruling.byValue;
+    }
+    const grams = filters.gramFilter(field, rowGroup);
     if (grams === undefined || one.folded.length === 0) return ruling.mayMatch;
     const reads = this.#readsOf(grams, one);
     const first = firsts[index]!;
@@ -153,12 +164,22 @@ export class FilterProbing {
   }
 
   /** Whether a row group may hold the value. What does not match its checksum rules nothing out: `verify` reports it. */
-  *#probeValue(place: ValueFilterPlace, hash: ValueHash): Reading<boolean> {
+  *#probeValue(
+    place: ValueFilterPlace,
+    hash: ValueHash,
+    known: Map<ValueFilterPlace, Uint8Array>,
+  ): Reading<boolean> {
     const { piece, at } = probeOf(place.blocks, hash);
+    const { offset, bytes } = checksumsOf(place.blocks);
+    let checksums = known.get(place);
+    if (checksums === undefined) {
+      checksums = (yield { offset: place.offset + offset, bytes }).slice();
+      known.set(place, checksums);
+    }
     this.#counters.valuePiecesRead++;
-    const checksum = (yield { offset: place.offset + piece.checksumOffset, bytes: 4 }).slice();
-    const bytes = yield { offset: place.offset + piece.offset, bytes: piece.bytes };
-    return !hasChecksum(bytes, checksum) || isInBlock(bytes, at, hash);
+    const blocks = yield { offset: place.offset + piece.offset, bytes: piece.bytes };
+    const from = piece.checksumOffset - offset;
+    return !hasChecksum(blocks, checksums.subarray(from, from + 4)) || isInBlock(blocks, at, hash);
   }
 }
 

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import { filterBlockBytes } from '../../kernels/value-filter.js';
 import { gramFilterBytes, type GramFilterShape } from './gram-filter.js';
-import { stripeBytes, valueFilterBytes } from './value-filter.js';
+import { checksumsOf, stripeBytes, valueFilterBytes } from './value-filter.js';
 
 export interface GramFilterPlace extends GramFilterShape {
   readonly rowGroup: number;
@@ -97,6 +97,8 @@ const blocksMax = (64 * 1024 * 1024) / filterBlockBytes;
 
 /** Filters of a segment by field and row group. */
 export class SegmentFilters {
+  /** The checksums of value filters, as far as they have been read: with them, a value takes one read. */
+  readonly checksums = new Map<ValueFilterPlace, Uint8Array>();
   readonly #rowGroups: number;
   readonly #fields: ReadonlySet<number>;
   readonly #gramFilters: ReadonlyMap<number, GramFilterPlace>;
@@ -117,6 +119,13 @@ export class SegmentFilters {
 
   get rowGroups(): number {
     return this.#rowGroups;
+  }
+
+  /** Bytes of all checksums of value filters. */
+  get checksumBytes(): number {
+    let bytes = 0;
+    for (const { blocks } of this.#valueFilters.values()) bytes += checksumsOf(blocks).bytes;
+    return bytes;
   }
 
   /** Whether a row group has a filter for a field. */

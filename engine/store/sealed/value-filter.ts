@@ -8,7 +8,13 @@ import {
   hashIntegers,
   hashStrings,
 } from '../../kernels/value-filter.js';
-import { bloomBlocks, bloomHeader, blockOfHash, type ValueHash } from '../../parquet/bloom-filter.js';
+import {
+  bloomBlocks,
+  bloomHeader,
+  bloomHeaderBytes,
+  blockOfHash,
+  type ValueHash,
+} from '../../parquet/bloom-filter.js';
 
 /**
  * Which values a column chunk has, as hashes: Parquet's own split-block Bloom filter, and a sketch, a Bloom filter of less than half the
@@ -88,7 +94,7 @@ function withChecksums(blocks: Uint8Array): Uint8Array {
 
 /** Bytes of the header and the blocks: the Bloom filter as Parquet knows it. */
 export function bloomFilterBytes(blocks: number): number {
-  return bloomHeader(blocks).length + blocks * filterBlockBytes;
+  return bloomHeaderBytes(blocks) + blocks * filterBlockBytes;
 }
 
 /** Bytes on disk of a filter of so many blocks, its checksums included. */
@@ -106,7 +112,7 @@ export interface ValuePiece {
 
 /** The header's piece, then those of the blocks. */
 export function valuePieces(blocks: number): ValuePiece[] {
-  const headerBytes = bloomHeader(blocks).length;
+  const headerBytes = bloomHeaderBytes(blocks);
   const end = headerBytes + blocks * filterBlockBytes;
   const pieces = [{ offset: 0, bytes: headerBytes, checksumOffset: end }];
   for (let i = 0; i * pieceBytes < blocks * filterBlockBytes; i++)
@@ -123,19 +129,21 @@ function pieceNumber(index: number, headerBytes: number, end: number): ValuePiec
   };
 }
 
+/** Where the checksums of a filter's blocks lie, one behind the other; the offset counts from the beginning of the filter. */
+export function checksumsOf(blocks: number): { readonly offset: number; readonly bytes: number } {
+  const offset = bloomFilterBytes(blocks) + checksumBytes;
+  return { offset, bytes: valueFilterBytes(blocks) - offset };
+}
+
 /** The piece that a value's block lies in, and the block's place in the piece. */
 export function probeOf(
   blocks: number,
   hash: ValueHash,
 ): { readonly piece: ValuePiece; readonly at: number } {
-  const headerBytes = bloomHeader(blocks).length;
+  const headerBytes = bloomHeaderBytes(blocks);
   const at = blockOfHash(hash, blocks) * filterBlockBytes;
-  const piece = pieceNumber(
-    Math.floor(at / pieceBytes),
-    headerBytes,
-    headerBytes + blocks * filterBlockBytes,
-  );
-  return { piece, at: at % pieceBytes };
+  const end = headerBytes + blocks * filterBlockBytes;
+  return { piece: pieceNumber(Math.floor(at / pieceBytes), headerBytes, end), at: at % pieceBytes };
 }
 
 /** Whether bytes have the checksum that stands in `stored`, 4 bytes. */
