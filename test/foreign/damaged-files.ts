@@ -2,8 +2,10 @@ import fc from 'fast-check';
 import { writeFile } from 'node:fs/promises';
 import { expect } from 'vitest';
 import type { ForeignFile, ForeignFormat } from '../../engine/foreign/foreign-file.js';
-import { GuardedReader } from '../../engine/foreign/reading/guarded-reader.js';
+import { decodeForeignTask } from '../../engine/foreign/reading/decode-task.js';
+import { describeForeignTask } from '../../engine/foreign/reading/describe-task.js';
 import { LogstrataError } from '../../engine/terms/errors.js';
+import { GuardedThread } from '../../engine/workers/guarded-thread.js';
 import { readingOf } from './reading.js';
 
 /** What reading one file may take, and what all of it may take of memory. */
@@ -57,7 +59,7 @@ export async function readDamagedCopies(
   ending: number,
   numRuns: number,
 ): Promise<void> {
-  const reader = new GuardedReader({ msMax });
+  const thread = new GuardedThread({ msMax });
   const attempt = async <T>(reading: Promise<T>): Promise<T | null> => {
     try {
       return await reading;
@@ -74,18 +76,21 @@ export async function readDamagedCopies(
     await fc.assert(
       fc.asyncProperty(fc.nat(files.length - 1), damages, async (which, how) => {
         await writeFile(copyPath, damaged(files[which]!, how, ending));
-        const file: ForeignFile | null = await attempt(reader.describe(copyPath, format));
+        const about = { doing: `reading ${copyPath}`, path: copyPath };
+        const file: ForeignFile | null = await attempt(
+          thread.run(describeForeignTask, { path: copyPath, format }, about),
+        );
         for (const [rowGroup, { rows }] of file?.rowGroups.slice(0, 3).entries() ?? [])
           for (const column of rows === 0 ? [] : file!.columns.slice(0, 20).keys()) {
             const read = readingOf(file!, copyPath, column, rowGroup);
             // A row group may claim any number of rows.
-            await attempt(reader.decode({ ...read, spans: read.spans.slice(0, 100) }));
+            await attempt(thread.run(decodeForeignTask, { ...read, spans: read.spans.slice(0, 100) }, about));
           }
         expect(process.memoryUsage().rss).toBeLessThan(bytesMax);
       }),
       { numRuns },
     );
   } finally {
-    await reader.close();
+    await thread.close();
   }
 }
