@@ -6,12 +6,19 @@
 import type { Archive } from './archive/archive.js';
 import type { OpenOptions } from './archive/open-options.js';
 import type { exportParquet as ExportParquet } from './archive/parquet-export.js';
+import type { ZstdLibrary } from './parquet/zstd-library.js';
 import type { readForeignFile as ReadForeignFile } from './foreign/reading/read-foreign-file.js';
 
 /** Opens a data folder: see `openArchive` in `archive/archive-folder.ts`. */
 export async function openArchive(path: string, options: OpenOptions): Promise<Archive> {
   const archiveFolder = await import('./archive/archive-folder.js');
   return archiveFolder.openArchive(path, options);
+}
+
+/** libzstd, instantiated once a thread. */
+export async function loadZstd(): Promise<ZstdLibrary> {
+  const library = await import('./parquet/zstd-library.js');
+  return library.loadZstd();
 }
 
 /** Writes the answer to a query as Parquet files: see `exportParquet` in `archive/parquet-export.ts`. */
@@ -88,6 +95,7 @@ export { WorkerPool, workersDefault } from './workers/worker-pool.js';
 
 // Files.
 export type { Codec } from './parquet/compression.js';
+export type { ZstdLibrary } from './parquet/zstd-library.js';
 export { fileSystemError, hasSystemCode } from './store/disk/file-system-error.js';
 export { openRealDirectory } from './store/disk/real-directory.js';
 

@@ -1,43 +1,4 @@
-import { ZSTDDecoder } from 'zstddec/stream';
-import { assert } from '../../engine/index.js';
-
-/** What we call of libzstd (`zstd.h`), compiled to WebAssembly. Pointers and sizes are 32 bits. */
-interface ZstdExports {
-  readonly memory: { readonly buffer: ArrayBuffer };
-  malloc(bytes: number): number;
-  free(pointer: number): void;
-  ZSTD_createDCtx(): number;
-  ZSTD_freeDCtx(context: number): number;
-  ZSTD_decompressStream(context: number, output: number, input: number): number;
-}
-
-/**
- * The package's own streaming function takes libzstd's error codes for sizes and goes on, so we take the instance that it
- * makes and call libzstd ourselves.
- */
-class ZstdModule extends ZSTDDecoder {
-  /** The package calls this without a `this`, hence the variable of the module; its own is used when memory grows. */
-  override _init(result: { instance: { exports: unknown } }): void {
-    super._init(result);
-    instantiated = result.instance.exports as ZstdExports;
-  }
-}
-
-let instantiated: ZstdExports | undefined;
-
-let loading: Promise<ZstdExports> | undefined;
-
-/** libzstd, instantiated once a process. */
-export function loadZstd(): Promise<ZstdExports> {
-  loading ??= instantiate();
-  return loading;
-}
-
-async function instantiate(): Promise<ZstdExports> {
-  await new ZstdModule().init();
-  assert(instantiated !== undefined, 'the zstd module was instantiated elsewhere');
-  return instantiated;
-}
+import { assert, type ZstdLibrary } from '../../engine/index.js';
 
 /** Compressed bytes taken in at once, and content given out at once (one zstd block is at most 128 KiB). */
 const inputBytes = 128 * 1024;
@@ -82,7 +43,7 @@ export class ZstdStream {
   private outputWasFull = false;
   private freed = false;
 
-  constructor(private readonly zstd: ZstdExports) {
+  constructor(private readonly zstd: ZstdLibrary) {
     this.context = zstd.ZSTD_createDCtx();
     this.input = zstd.malloc(inputBytes);
     this.output = zstd.malloc(outputBytes);

@@ -1,6 +1,7 @@
+import { loadZstd } from '../../engine/index.js';
 import type { ByteSource } from './byte-source.js';
 import { SourceError } from './source-error.js';
-import { loadZstd, ZstdError, ZstdStream } from './zstd-decoder.js';
+import { ZstdError, ZstdStream } from './zstd-decoder.js';
 
 /**
  * The content of a zstd file (RFC 8878): frames and skippable frames one after another, checksums verified. Always

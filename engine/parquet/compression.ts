@@ -1,6 +1,8 @@
 import * as zlib from 'node:zlib';
 import * as zstdWasm from '@bokuweb/zstd-wasm';
 import { lz4Compress, lz4Decompress } from '../kernels/lz4.js';
+import { LogstrataError } from '../terms/errors.js';
+import type { ZstdLibrary } from './zstd-library.js';
 
 /** Compresses a page. The result may lie in `room`, which has `lz4BytesMax` bytes for it. */
 export type Compress = (bytes: Uint8Array, room: Uint8Array) => Uint8Array;
@@ -27,17 +29,11 @@ const nodeZstd: NodeZstd | null = 'zstdCompressSync' in zlib ? (zlib as unknown 
 
 let wasmReady: Promise<void> | null = null;
 
-/** Must be awaited before ZSTD pages are read or written; immediate where Node has ZSTD itself. */
-async function prepareCodec(codec: Codec): Promise<void> {
-  if (codec !== 'zstd' || nodeZstd !== null) return;
-  wasmReady ??= zstdWasm.init();
-  await wasmReady;
-}
-
 /** The compressor of `codec`, ready to be called. */
 export async function openCompressor(codec: Codec): Promise<Compress> {
-  await prepareCodec(codec);
-  return codec === 'lz4' ? compressLz4 : compressZstd;
+  if (codec === 'lz4') return compressLz4;
+  if (nodeZstd === null) await (wasmReady ??= zstdWasm.init());
+  return compressZstd;
 }
 
 function compressLz4(bytes: Uint8Array, room: Uint8Array): Uint8Array {
@@ -52,24 +48,21 @@ function compressZstd(bytes: Uint8Array): Uint8Array {
 
 /** The decompressor of `codec`, ready to be called. */
 export async function openDecompressor(codec: Codec): Promise<Decompress> {
-  await prepareCodec(codec);
-  return codec === 'lz4' ? decompressLz4 : decompressZstd;
+  if (codec === 'lz4') return decompressLz4;
+  if (nodeZstd === null) return await openFramesDecompressor();
+  const node = nodeZstd;
+  return (bytes, target) => decompressByNode(node, bytes, target);
 }
 
 function decompressLz4(bytes: Uint8Array, target: Uint8Array): boolean {
   return lz4Decompress(bytes, target, target.length) === target.length;
 }
 
-function decompressZstd(bytes: Uint8Array, target: Uint8Array): boolean {
+function decompressByNode(node: NodeZstd, bytes: Uint8Array, target: Uint8Array): boolean {
   const { length } = target;
-  // The WASM build allocates what the frame claims, so the claim is checked first. Frames of streams have none.
-  const claimed = zstdContentBytes(bytes);
-  if (claimed !== length && claimed !== zstdWithoutSize) return false;
+  if (zstdContentBytes(bytes) !== length) return false;
   try {
-    const content =
-      nodeZstd === null
-        ? zstdWasm.decompress(bytes, { defaultHeapSize: length })
-        : nodeZstd.zstdDecompressSync(bytes, { maxOutputLength: Math.max(1, length) });
+    const content = node.zstdDecompressSync(bytes, { maxOutputLength: Math.max(1, length) });
     if (content.length !== length) return false;
     target.set(content);
     return true;
@@ -78,24 +71,45 @@ function decompressZstd(bytes: Uint8Array, target: Uint8Array): boolean {
   }
 }
 
+/** The decompressor of ZSTD frames, any number of them one behind another, which need not say how long their content is. */
+export async function openFramesDecompressor(): Promise<Decompress> {
+  const { loadZstd } = await import('./zstd-library.js');
+  const zstd = await loadZstd();
+  return (bytes, target) => decompressFrames(zstd, bytes, target);
+}
+
+function decompressFrames(zstd: ZstdLibrary, bytes: Uint8Array, target: Uint8Array): boolean {
+  const { length } = target;
+  const source = zstd.malloc(Math.max(1, bytes.length));
+  const content = zstd.malloc(Math.max(1, length));
+  try {
+    if (source === 0 || content === 0)
+      throw new LogstrataError('limit', `no memory to decompress a page of ${length} bytes`);
+    new Uint8Array(zstd.memory.buffer, source, bytes.length).set(bytes);
+    // An error is a number below 0, or a large one.
+    if (zstd.ZSTD_decompress(content, length, source, bytes.length) !== length) return false;
+    target.set(new Uint8Array(zstd.memory.buffer, content, length));
+    return true;
+  } finally {
+    zstd.free(source);
+    zstd.free(content);
+  }
+}
+
 const zstdMagic = 0xfd2fb528;
 
-/** What `zstdContentBytes` gives for a frame that does not say its size. */
-export const zstdWithoutSize = -1;
-
-/** Content size that a ZSTD frame's header gives (RFC 8878, 3.1.1.1), or -2 for what is no frame. */
+/** Content size that a ZSTD frame's header gives (RFC 8878, 3.1.1.1), or -1 when it has none or is no frame. */
 export function zstdContentBytes(frame: Uint8Array): number {
-  if (frame.length < 6) return -2;
+  if (frame.length < 6) return -1;
   const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
-  if (view.getUint32(0, true) !== zstdMagic) return -2;
+  if (view.getUint32(0, true) !== zstdMagic) return -1;
   const descriptor = frame[4]!;
   const singleSegment = (descriptor & 0x20) !== 0;
   const dictionaryIdBytes = [0, 1, 2, 4][descriptor & 3]!;
   const at = 5 + (singleSegment ? 0 : 1) + dictionaryIdBytes;
   const sizeFlag = descriptor >>> 6;
   const sizeBytes = sizeFlag === 0 ? (singleSegment ? 1 : 0) : 1 << sizeFlag;
-  if (sizeBytes === 0) return zstdWithoutSize;
-  if (at + sizeBytes > frame.length) return -2;
+  if (sizeBytes === 0 || at + sizeBytes > frame.length) return -1;
   switch (sizeBytes) {
     case 1:
       return frame[at]!;
