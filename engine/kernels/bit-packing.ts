@@ -6,6 +6,9 @@ import { assert } from '../terms/assert.js';
 import { openScratch, scratchBytes } from '../memory/scratch.js';
 import { kernelsOver } from './kernels.js';
 
+/** Codes of dictionary entries. */
+export type Codes = Uint8Array | Uint16Array | Uint32Array;
+
 /** Bits that the codes of `entries` dictionary entries need: 0 for one entry, at most 16. */
 export function codeBits(entries: number): number {
   return entries <= 1 ? 0 : 32 - Math.clz32(entries - 1);
@@ -58,9 +61,37 @@ export function unpackCodes(
   scratch.copyOut(targetAt, target, to, count);
 }
 
+/**
+ * Decodes `count` codes of `width` bits from the hybrid of runs and packed codes in source[at, …) to the front of `target`. What a run has
+ * beyond the last code is passed over. Returns the offset behind what was read, or -1 when the input is malformed, or its codes don't fit
+ * the target; never reads or writes outside either.
+ */
+export function decodeHybrid(
+  source: Uint8Array,
+  at: number,
+  count: number,
+  width: number,
+  target: Codes,
+): number {
+  const codeBytes = target.BYTES_PER_ELEMENT;
+  if (width > 8 * codeBytes || at > source.length) return -1;
+  const sourceBytes = source.length - at;
+  const scratch = openScratch(scratchBytes(source, sourceBytes) + scratchBytes(target, count) + windowsBytes);
+  const sourceAt = scratch.place(source, at, source.length);
+  const targetAt = scratch.target(target, 0, count);
+  const windows = scratch.reserve(windowsBytes);
+  const kernels = kernelsOver(scratch);
+  const read = kernels.decodeHybrid(sourceAt, sourceBytes, count, width, targetAt, codeBytes, windows);
+  if (read < 0) return -1;
+  scratch.copyOut(targetAt, target, 0, count);
+  return at + read;
+}
+
 /** The largest of codes[0, count), or -1 when there is none. */
-export function largestCode(codes: Uint8Array | Uint16Array, count: number): number {
+export function largestCode(codes: Codes, count: number): number {
   if (count === 0) return -1;
   const scratch = openScratch(scratchBytes(codes, count));
-  return kernelsOver(scratch).largestCode(scratch.place(codes, 0, count), codes.BYTES_PER_ELEMENT, count);
+  const codesAt = scratch.place(codes, 0, count);
+  if (codes instanceof Uint32Array) return kernelsOver(scratch).largestCode32(codesAt, count) >>> 0;
+  return kernelsOver(scratch).largestCode(codesAt, codes.BYTES_PER_ELEMENT, count);
 }

@@ -26,6 +26,25 @@ export function setRange(bits: Uint8Array, from: number, to: number): void {
   bits[last]! |= tail;
 }
 
+/**
+ * Sets in `bits` from the row `row` on those of the `count` bytes at `at` of `other`, as far as `bits` has room. Nothing must be set from
+ * that row on.
+ */
+export function addBits(bits: Uint8Array, row: number, other: Uint8Array, at: number, count: number): void {
+  const shift = row & 7;
+  let to = row >> 3;
+  if (shift === 0) {
+    bits.set(other.subarray(at, at + Math.min(count, bits.length - to)), to);
+    return;
+  }
+  for (const end = at + count; at < end; at++, to++) {
+    const pair = other[at]! << shift;
+    bits[to]! |= pair;
+    // Beyond the end of an array nothing is written.
+    bits[to + 1] = pair >> 8;
+  }
+}
+
 /** Turns the bits of the rows [from, to) over; `from` is a multiple of 8. */
 export function flipRange(bits: Uint8Array, from: number, to: number): void {
   const end = to >> 3;

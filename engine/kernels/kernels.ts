@@ -9,6 +9,7 @@ export interface Kernels {
   copyShifted(target: number, source: number, count: number, shift: number): void;
   lz4Compress(source: number, length: number, target: number, table: number): number;
   lz4Decompress(source: number, sourceBytes: number, target: number, length: number): number;
+  snappyDecompress(source: number, sourceBytes: number, target: number, length: number): number;
   beginSearch(
     source: number,
     length: number,
@@ -56,10 +57,38 @@ export interface Kernels {
   packCodes(codes: number, codeBytes: number, count: number, width: number, target: number): number;
   unpackCodes8(source: number, count: number, width: number, target: number, windows: number): void;
   unpackCodes16(source: number, count: number, width: number, target: number, windows: number): void;
+  decodeHybrid(
+    source: number,
+    sourceBytes: number,
+    count: number,
+    width: number,
+    target: number,
+    codeBytes: number,
+    windows: number,
+  ): number;
   largestCode(codes: number, codeBytes: number, count: number): number;
+  largestCode32(codes: number, count: number): number;
   encodeDelta(values: number, count: number, target: number, deltas: number): number;
   decodeDelta(source: number, sourceBytes: number, values: number, count: number): number;
   addLengths(lengths: number, count: number, sizeBytes: number, offsets: number): number;
+  prefixedBytes(prefixes: number, suffixes: number, count: number, suffixBytes: number, most: number): bigint;
+  joinPrefixed(
+    prefixes: number,
+    suffixes: number,
+    count: number,
+    bytes: number,
+    target: number,
+    offsets: number,
+  ): void;
+  widenInt32(source: number, count: number, target: number, isUnsigned: number): void;
+  widenFloat32(source: number, count: number, target: number): void;
+  wrapInt32(values: number, count: number, isUnsigned: number): void;
+  joinStreams(source: number, count: number, width: number, target: number): void;
+  divideDown(values: number, count: number, divisor: bigint): void;
+  multiply(values: number, count: number, factor: bigint, most: bigint, bits: number): number;
+  divideToFloats(values: number, count: number, divisor: number): void;
+  dropInfinite(values: number, count: number, bits: number): number;
+  noneNegative(values: number, count: number): number;
   encodePlain(bytes: number, offsets: number, rows: number, target: number): number;
   decodePlain(source: number, sourceBytes: number, count: number, bytes: number, offsets: number): number;
   selectInt64(

@@ -2,7 +2,7 @@
  * Definition levels of a flat optional column (https://parquet.apache.org/docs/file-format/nulls/): one bit a row in
  * Parquet's RLE/bit-packing hybrid, which our bitmaps (least significant bit first, 1 = present) already are.
  */
-import { countRange, setRange } from './bitmap.js';
+import { addBits, countRange, setRange } from './bitmap.js';
 
 /** Number of runs of equal bits in the first `rows` bits. */
 export function countRuns(bits: Uint8Array, rows: number): number {
@@ -59,8 +59,8 @@ function writeVarint(value: number, target: Uint8Array, at: number): number {
 }
 
 /**
- * Decodes the levels of `rows` rows from source[at, end) into `bits`, which is all zeros and has room for them. Returns
- * the number of present rows, or -1 when the input is malformed.
+ * Decodes the levels of `rows` rows from source[at, end) into `bits`, which is all zeros and has room for them. What a run has beyond the
+ * last row is passed over. Returns the number of present rows, or -1 when the input is malformed.
  */
 export function decodeLevels(
   source: Uint8Array,
@@ -83,17 +83,20 @@ export function decodeLevels(
     const length = Math.floor(header / 2);
     if (length === 0) return -1;
     if (header % 2 === 0) {
-      if (at >= end || length > rows - row || source[at]! > 1) return -1;
-      if (source[at++] === 1) setRange(bits, row, row + length);
-      row += length;
+      if (at >= end || source[at]! > 1) return -1;
+      const runEnd = Math.min(rows, row + length);
+      if (source[at++] === 1) setRange(bits, row, runEnd);
+      row = runEnd;
       continue;
     }
-    // Only whole bytes of the bitmap are packed by our writer, and only the last one may reach beyond the rows.
-    if ((row & 7) !== 0 || length > end - at || length > (rows - row + 7) >> 3) return -1;
-    bits.set(source.subarray(at, at + length), row >> 3);
-    at += length;
-    row += length * 8;
+    const bytes = Math.min(length, (rows - row + 7) >> 3);
+    if (bytes > end - at) return -1;
+    addBits(bits, row, source, at, bytes);
+    at = Math.min(end, at + length);
+    row += bytes * 8;
   }
-  if ((rows & 7) !== 0) bits[rows >> 3]! &= (1 << (rows & 7)) - 1;
-  return at === end ? countRange(bits, 0, rows) : -1;
+  // Up to seven bits behind the last row have been written. What lies beyond the end of the array stays unwritten.
+  bits[rows >> 3]! &= (1 << (rows & 7)) - 1;
+  bits[(rows >> 3) + 1] = 0;
+  return countRange(bits, 0, rows);
 }

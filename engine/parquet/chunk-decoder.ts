@@ -9,7 +9,7 @@ import {
 } from '../columns/column.js';
 import { bufferBytes } from '../memory/allocator.js';
 import { int64sOf, uint16sOf, uint32sOf } from '../memory/arena.js';
-import { codeBits, largestCode, unpackCodes } from '../kernels/bit-packing.js';
+import { codeBits, decodeHybrid, largestCode } from '../kernels/bit-packing.js';
 import { decodeDelta, decodeLengths } from '../kernels/delta.js';
 import { decodePlainStrings } from '../kernels/plain-strings.js';
 import { spreadCodes, spreadOffsets, spreadWords } from '../kernels/spread.js';
@@ -251,50 +251,12 @@ function decodeCodes(
   const width = bytes[0] ?? -1;
   if (width !== codeBits(entries.length)) throw new FormatError(`codes of ${width} bits`, page.at);
   const codes = entries.length <= 256 ? space.kept(rows) : uint16sOf(space.kept, rows);
-  let at = 1;
-  let row = 0;
-  while (row < present) {
-    const run = readRunHeader(bytes, at, page.at);
-    at = run.at;
-    if (run.length === 0) throw new FormatError('an empty run', page.at);
-    if (run.packed) {
-      const count = Math.min(run.length * 8, present - row);
-      if (run.length * 8 - count > 7 || run.length * width > bytes.length - at)
-        throw new FormatError('a run too long', page.at);
-      unpackCodes(bytes, at, count, width, codes, row);
-      at += run.length * width;
-      row += count;
-    } else {
-      const valueBytes = Math.ceil(width / 8);
-      if (run.length > present - row || valueBytes > bytes.length - at)
-        throw new FormatError('a run too long', page.at);
-      const code = valueBytes === 0 ? 0 : bytes[at]! | (valueBytes === 2 ? bytes[at + 1]! << 8 : 0);
-      codes.fill(code, row, row + run.length);
-      at += valueBytes;
-      row += run.length;
-    }
-  }
-  if (at !== bytes.length) throw new FormatError('bytes behind the last code', page.at);
+  if (decodeHybrid(bytes, 1, present, width, codes) !== bytes.length)
+    throw new FormatError('malformed codes', page.at);
   if (largestCode(codes, present) >= entries.length)
     throw new FormatError('a code beyond the dictionary', page.at);
   if (validity !== null) spreadCodes(codes, validity, rows, present);
   return { kind: 'dictionary', length: rows, codes, values: entries, validity };
-}
-
-function readRunHeader(
-  bytes: Uint8Array,
-  at: number,
-  pageAt: number,
-): { length: number; packed: boolean; at: number } {
-  let header = 0;
-  let factor = 1;
-  for (;;) {
-    if (at >= bytes.length || factor > 0x10000000) throw new FormatError('a malformed run', pageAt);
-    const byte = bytes[at++]!;
-    header += (byte & 127) * factor;
-    factor *= 128;
-    if (byte < 128) return { length: Math.floor(header / 2), packed: header % 2 === 1, at };
-  }
 }
 
 function withNulls(column: PlainColumn, validity: Validity, present: number): PlainColumn {

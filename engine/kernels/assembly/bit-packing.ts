@@ -1,4 +1,5 @@
 // Dictionary codes as bits: see ../bit-packing.ts.
+import { readVarint, varint } from './varint';
 
 /**
  * Packs `count` codes of `codeBytes` bytes each (1 or 2) with `width` bits each (1 to 16), filled up with zeros to a
@@ -113,4 +114,85 @@ export function largestCode(codes: usize, codeBytes: u32, count: u32): u32 {
     i8x16.shuffle(largest, largest, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3),
   );
   return max<u32>(rest, max<u32>(i16x8.extract_lane_u(largest, 0), i16x8.extract_lane_u(largest, 1)));
+}
+
+/** Unpacks `count` codes of `width` bits (0 to 32) to codes of `codeBytes` bytes (1, 2 or 4). Slack follows the source. */
+function unpackFew(source: usize, count: u32, width: u32, target: usize, codeBytes: u32): void {
+  const mask = ((<u64>1) << width) - 1;
+  let bit: usize = 0;
+  for (const end = target + <usize>count * codeBytes; target < end; target += codeBytes) {
+    const code = <u32>((load<u64>(source + (bit >>> 3)) >>> (bit & 7)) & mask);
+    if (codeBytes == 1) store<u8>(target, <u8>code);
+    else if (codeBytes == 2) store<u16>(target, <u16>code);
+    else store<u32>(target, code);
+    bit += width;
+  }
+}
+
+function fillCodes(target: usize, count: u32, code: u32, codeBytes: u32): void {
+  if (codeBytes == 1) memory.fill(target, <u8>code, count);
+  else if (codeBytes == 2) {
+    for (const end = target + ((<usize>count) << 1); target < end; target += 2) store<u16>(target, <u16>code);
+  } else {
+    for (const end = target + ((<usize>count) << 2); target < end; target += 4) store<u32>(target, code);
+  }
+}
+
+/** Fewer codes are unpacked faster one by one. */
+const vectorCodesMin: u32 = 32;
+
+/**
+ * Decodes `count` codes of `width` bits, which fit `codeBytes` bytes (1, 2 or 4), from the hybrid of runs and packed codes in
+ * source[0, sourceBytes). Slack follows both sides; `windows` has 64 bytes. What a run has beyond the last code is passed over. Returns the
+ * bytes read, or -1 when the input is malformed.
+ */
+export function decodeHybrid(
+  source: usize,
+  sourceBytes: u32,
+  count: u32,
+  width: u32,
+  target: usize,
+  codeBytes: u32,
+  windows: usize,
+): i32 {
+  const end = source + sourceBytes;
+  const valueBytes: usize = (width + 7) >>> 3;
+  const mask = <u32>(((<u64>1) << width) - 1);
+  let at = source;
+  let done: u32 = 0;
+  while (done < count) {
+    at = readVarint(at, end);
+    if (at == 0 || varint < 2 || varint > u32.MAX_VALUE) return -1;
+    const length = (<u32>varint) >>> 1;
+    const to = target + <usize>done * codeBytes;
+    const rest = count - done;
+    if ((varint & 1) == 0) {
+      if (valueBytes > end - at) return -1;
+      // Where codes have no bits, none are read.
+      const code = load<u32>(at) & (<u32>(((<u64>1) << (valueBytes << 3)) - 1));
+      if (code > mask) return -1;
+      const repeated = min<u32>(length, rest);
+      fillCodes(to, repeated, code, codeBytes);
+      at += valueBytes;
+      done += repeated;
+      continue;
+    }
+    const packed = length > rest >>> 3 ? rest : length << 3;
+    // Some writers leave out the bytes that only fill up the last eight.
+    if ((<u64>packed * width + 7) >>> 3 > <u64>(end - at)) return -1;
+    if (packed < vectorCodesMin || width == 0 || codeBytes == 4) unpackFew(at, packed, width, to, codeBytes);
+    else if (codeBytes == 1) unpackCodes8(at, packed, width, to, windows);
+    else unpackCodes16(at, packed, width, to, windows);
+    at += <usize>min<u64>(<u64>length * width, <u64>(end - at));
+    done += packed;
+  }
+  return <i32>(at - source);
+}
+
+/** As `largestCode`, for codes of four bytes. */
+export function largestCode32(codes: usize, count: u32): u32 {
+  let largest: u32 = 0;
+  for (const end = codes + ((<usize>count) << 2); codes < end; codes += 4)
+    largest = max<u32>(largest, load<u32>(codes));
+  return largest;
 }

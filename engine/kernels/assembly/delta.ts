@@ -1,4 +1,6 @@
 // DELTA_BINARY_PACKED for 64-bit integers: see ../delta.ts.
+import { copyLoose } from './copy';
+import { readVarint, varint } from './varint';
 
 const blockValues: u32 = 128;
 const miniblocks: u32 = 4;
@@ -98,25 +100,6 @@ export function encodeDelta(values: usize, count: u32, target: usize, deltas: us
   return <u32>(at - target);
 }
 
-/** What `readVarint` has read, and the address behind it: 0 when there was no varint of 64 bits. */
-let varint: u64 = 0;
-
-function readVarint(at: usize, end: usize): usize {
-  let bits: u64 = 0;
-  for (let shift: u64 = 0; shift < 70; shift += 7) {
-    if (at >= end) return 0;
-    const byte = <u64>load<u8>(at++);
-    // The tenth byte has room for one bit.
-    if (shift == 63 && (byte & 127) > 1) return 0;
-    bits |= (byte & 127) << shift;
-    if (byte < 128) {
-      varint = bits;
-      return at;
-    }
-  }
-  return 0;
-}
-
 function unpackMiniblock(at: usize, width: u32, minimum: i64, count: u32, values: usize): void {
   let value = load<i64>(values - 8);
   const mask = width == 64 ? <u64>-1 : ((<u64>1) << width) - 1;
@@ -132,6 +115,29 @@ function unpackMiniblock(at: usize, width: u32, minimum: i64, count: u32, values
   }
 }
 
+/** Larger blocks, whose bytes may not be counted in 32 bits, are none. */
+const blockValuesMax: u64 = (<u64>1) << 24;
+
+/** Values of a miniblock of the blocks that are read. */
+let inMiniblock: u32 = 0;
+
+/**
+ * Unpacks the miniblocks of a block of `count` values, whose widths are at `at`, to `values`. Returns the address behind them, or 0 when
+ * they are malformed.
+ */
+function unpackBlock(at: usize, end: usize, perBlock: u32, minimum: i64, count: u32, values: usize): usize {
+  const widthsAt = at;
+  at += perBlock;
+  for (let m: u32 = 0, row: u32 = 0; m < perBlock && row < count; m++, row += inMiniblock) {
+    const width = <u32>load<u8>(widthsAt + m);
+    const packedBytes = <usize>width * (inMiniblock >>> 3);
+    if (width > 64 || packedBytes > end - at) return 0;
+    unpackMiniblock(at, width, minimum, min<u32>(inMiniblock, count - row), values + ((<usize>row) << 3));
+    at += packedBytes;
+  }
+  return at;
+}
+
 /**
  * Decodes exactly `count` values from source[0, sourceBytes), which slack follows, to `values`. Returns the number of
  * bytes read, or -1 when the input is malformed.
@@ -139,35 +145,26 @@ function unpackMiniblock(at: usize, width: u32, minimum: i64, count: u32, values
 export function decodeDelta(source: usize, sourceBytes: u32, values: usize, count: u32): i32 {
   const end = source + sourceBytes;
   let at = readVarint(source, end);
-  if (at == 0 || varint != blockValues) return -1;
+  if (at == 0 || varint == 0 || varint > blockValuesMax || (varint & 127) != 0) return -1;
+  const inBlock = <u32>varint;
   at = readVarint(at, end);
-  if (at == 0 || varint != miniblocks) return -1;
+  if (at == 0 || varint == 0 || varint > inBlock) return -1;
+  const perBlock = <u32>varint;
+  inMiniblock = inBlock / perBlock;
+  if (inMiniblock * perBlock != inBlock || (inMiniblock & 31) != 0) return -1;
   at = readVarint(at, end);
   if (at == 0 || varint != count) return -1;
   at = readVarint(at, end);
   if (at == 0) return -1;
   if (count == 0) return <i32>(at - source);
   store<i64>(values, unzigzag(varint));
-  for (let first: u32 = 1; first < count; first += blockValues) {
+  for (let first: u32 = 1; first < count;) {
     at = readVarint(at, end);
-    if (at == 0 || end - at < miniblocks) return -1;
-    const minimum = unzigzag(varint);
-    const widthsAt = at;
-    at += miniblocks;
-    for (let m: u32 = 0; m < miniblocks; m++) {
-      const row = first + m * miniblockValues;
-      if (row >= count) break;
-      const width = <u32>load<u8>(widthsAt + m);
-      if (width > 64 || <usize>(width << 2) > end - at) return -1;
-      unpackMiniblock(
-        at,
-        width,
-        minimum,
-        min<u32>(miniblockValues, count - row),
-        values + ((<usize>row) << 3),
-      );
-      at += width << 2;
-    }
+    if (at == 0 || end - at < perBlock) return -1;
+    const inThis = min<u32>(inBlock, count - first);
+    at = unpackBlock(at, end, perBlock, unzigzag(varint), inThis, values + ((<usize>first) << 3));
+    if (at == 0) return -1;
+    first += inThis;
   }
   return <i32>(at - source);
 }
@@ -188,4 +185,56 @@ export function addLengths(lengths: usize, count: u32, sizeBytes: u32, offsets: 
     store<u32>(offsets + ((<usize>row) << 2), <u32>end, 4);
   }
   return end == sizeBytes;
+}
+
+/**
+ * Bytes of `count` strings of which each has the first `prefixes` bytes of the one before and its own `suffixes` ones, which are
+ * `suffixBytes` together: both are integers. Returns -1 when they contradict themselves, or are more than `most` bytes.
+ */
+export function prefixedBytes(
+  prefixes: usize,
+  suffixes: usize,
+  count: u32,
+  suffixBytes: u32,
+  most: u32,
+): i64 {
+  let sum: u64 = 0;
+  let ownSum: u64 = 0;
+  let before: u64 = 0;
+  for (let row: u32 = 0; row < count; row++) {
+    const shared = load<u64>(prefixes + ((<usize>row) << 3));
+    const own = load<u64>(suffixes + ((<usize>row) << 3));
+    // A length below 0 is a large one here.
+    if (shared > before || own > suffixBytes) return -1;
+    ownSum += own;
+    before = shared + own;
+    sum += before;
+    if (ownSum > suffixBytes || sum > most) return -1;
+  }
+  return ownSum == suffixBytes ? <i64>sum : -1;
+}
+
+/** Puts such strings together at `target`, and writes where each ends to `offsets` behind the first entry. Slack follows all of them. */
+export function joinPrefixed(
+  prefixes: usize,
+  suffixes: usize,
+  count: u32,
+  bytes: usize,
+  target: usize,
+  offsets: usize,
+): void {
+  let before = target;
+  let at = target;
+  for (let row: u32 = 0; row < count; row++) {
+    const shared = load<u32>(prefixes + ((<usize>row) << 3));
+    const own = load<u32>(suffixes + ((<usize>row) << 3));
+    const begin = at;
+    memory.copy(at, before, shared);
+    at += shared;
+    copyLoose(at, bytes, own);
+    bytes += own;
+    at += own;
+    before = begin;
+    store<u32>(offsets + ((<usize>row) << 2), <u32>(at - target), 4);
+  }
 }

@@ -1,13 +1,32 @@
 // The exports of kernels.wasm. Each kernel works on addresses of the memory that it was given; memory/wasm.ts loads them.
 export { copyBytes, copyShifted } from './copy';
 export { lz4Compress, lz4Decompress } from './lz4';
+export { snappyDecompress } from './snappy';
+export {
+  divideDown,
+  divideToFloats,
+  dropInfinite,
+  joinStreams,
+  multiply,
+  noneNegative,
+  widenFloat32,
+  widenInt32,
+  wrapInt32,
+} from './stored-numbers';
 export { beginSearch, searchPiece, searchText } from './lz4-search';
 export { reduceCrc32 } from './crc32';
 export { addGrams, addMap, foldAscii, halveBitmap, isAscii } from './grams';
 export { boundRows } from './string-bounds';
 export { numberBytes, numberWords } from './dictionary';
-export { largestCode, packCodes, unpackCodes8, unpackCodes16 } from './bit-packing';
-export { addLengths, encodeDelta, decodeDelta } from './delta';
+export {
+  decodeHybrid,
+  largestCode,
+  largestCode32,
+  packCodes,
+  unpackCodes8,
+  unpackCodes16,
+} from './bit-packing';
+export { addLengths, encodeDelta, decodeDelta, joinPrefixed, prefixedBytes } from './delta';
 export { encodePlain, decodePlain } from './plain-strings';
 export { selectInt64, selectFloat64 } from './compare';
 export { andRange, orRange, countRange, listRange16, listRange32, spreadBits } from './bitmap';

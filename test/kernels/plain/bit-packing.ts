@@ -66,3 +66,42 @@ export function largestCode(codes: Uint8Array | Uint16Array, count: number): num
   for (let i = 0; i < count; i++) if (codes[i]! > largest) largest = codes[i]!;
   return largest;
 }
+
+/**
+ * Decodes `count` codes of `width` bits from the hybrid of runs and packed codes in source[at, …) to the front of `target`. Returns the
+ * offset behind what was read, or -1 when the input is malformed, or its codes don't fit the target.
+ */
+export function decodeHybrid(
+  source: Uint8Array,
+  at: number,
+  count: number,
+  width: number,
+  target: Uint8Array | Uint16Array | Uint32Array,
+): number {
+  if (width > 8 * target.BYTES_PER_ELEMENT) return -1;
+  const bitAt = (bit: number): number => (source[at + (bit >> 3)]! >> (bit & 7)) & 1;
+  let done = 0;
+  while (done < count) {
+    let header = 0;
+    for (let factor = 1; ; factor *= 128) {
+      const byte = source[at++];
+      if (byte === undefined || factor > 2 ** 35) return -1;
+      header += (byte & 127) * factor;
+      if (byte < 128) break;
+    }
+    if (header < 2 || header >= 2 ** 32) return -1;
+    const length = Math.floor(header / 2);
+    const isPacked = header % 2 === 1;
+    const values = Math.min(count - done, isPacked ? length * 8 : length);
+    const bytes = Math.ceil(isPacked ? (values * width) / 8 : width / 8);
+    if (bytes > source.length - at) return -1;
+    if (!isPacked && bytes > 0 && source[at + bytes - 1]! >= 2 ** (width - 8 * (bytes - 1))) return -1;
+    for (let i = 0; i < values; i++) {
+      let code = 0;
+      for (let k = 0; k < width; k++) code += bitAt((isPacked ? i * width : 0) + k) * 2 ** k;
+      target[done++] = code;
+    }
+    at = Math.min(source.length, at + (isPacked ? length * width : bytes));
+  }
+  return at;
+}

@@ -145,31 +145,35 @@ function encodeWideBlock(
  */
 export function decodeDelta(source: Uint8Array, at: number, values: BigInt64Array, count: number): number {
   const reader = { at, bits: 0n };
-  const header = readVarint(source, reader) && reader.bits === BigInt(blockValues);
-  if (!header || !readVarint(source, reader) || reader.bits !== BigInt(miniblocks)) return -1;
+  if (!readVarint(source, reader) || reader.bits > 2n ** 24n) return -1;
+  const inBlock = Number(reader.bits);
+  if (!readVarint(source, reader) || reader.bits > BigInt(inBlock)) return -1;
+  const perBlock = Number(reader.bits);
+  const inMiniblock = inBlock / perBlock;
+  if (inBlock === 0 || inBlock % 128 !== 0 || perBlock === 0 || inMiniblock % 32 !== 0) return -1;
   if (!readVarint(source, reader) || reader.bits !== BigInt(count)) return -1;
   if (!readVarint(source, reader)) return -1;
   if (count === 0) return reader.at;
   const halves = new Int32Array(values.buffer, values.byteOffset, count * 2);
   values[0] = unzigzag(reader.bits);
-  for (let first = 1; first < count; first += blockValues) {
-    if (!readVarint(source, reader) || reader.at + miniblocks > source.length) return -1;
+  for (let first = 1; first < count; first += inBlock) {
+    if (!readVarint(source, reader) || reader.at + perBlock > source.length) return -1;
     const minimum = unzigzag(reader.bits);
     const narrow = Number(minimum);
     const widthsAt = reader.at;
-    let from = widthsAt + miniblocks;
-    for (let m = 0; m < miniblocks; m++) {
-      const row = first + m * miniblockValues;
+    let from = widthsAt + perBlock;
+    for (let m = 0; m < perBlock; m++) {
+      const row = first + m * inMiniblock;
       if (row >= count) break;
       const width = source[widthsAt + m]!;
-      const inMiniblock = Math.min(miniblockValues, count - row);
-      if (width > 64 || from + width * (miniblockValues / 8) > source.length) return -1;
+      const inThis = Math.min(inMiniblock, count - row);
+      if (width > 64 || from + width * (inMiniblock / 8) > source.length) return -1;
       if (width > 32 || narrow > exactMinimum || narrow < -exactMinimum) {
-        unpackWide(source, from, width, minimum, values, row, inMiniblock);
+        unpackWide(source, from, width, minimum, values, row, inThis);
       } else {
-        unpackNarrow(source, from, width, narrow, halves, row, inMiniblock);
+        unpackNarrow(source, from, width, narrow, halves, row, inThis);
       }
-      from += width * (miniblockValues / 8);
+      from += width * (inMiniblock / 8);
     }
     reader.at = from;
   }
@@ -237,7 +241,7 @@ function unpackWide(
   inMiniblock: number,
 ): void {
   let packed = 0n;
-  for (let i = width * (miniblockValues / 8) - 1; i >= 0; i--)
+  for (let i = Math.ceil((width * inMiniblock) / 8) - 1; i >= 0; i--)
     packed = (packed << 8n) | BigInt(source[at + i]!);
   const mask = (1n << BigInt(width)) - 1n;
   for (let k = 0; k < inMiniblock; k++) {
@@ -282,4 +286,36 @@ function readVarint(source: Uint8Array, reader: { at: number; bits: bigint }): b
     }
   }
   return false;
+}
+
+/** The strings of DELTA_BYTE_ARRAY: see `decodePrefixed` of the kernels. */
+export function decodePrefixed(
+  source: Uint8Array,
+  count: number,
+  bytesMax: number,
+  offsets: Uint32Array,
+): Uint8Array | null {
+  const prefixes = new BigInt64Array(count);
+  const suffixes = new BigInt64Array(count);
+  const suffixesAt = decodeDelta(source, 0, prefixes, count);
+  let at = suffixesAt < 0 ? -1 : decodeDelta(source, suffixesAt, suffixes, count);
+  if (at < 0) return null;
+  const strings: Uint8Array[] = [];
+  let before: Uint8Array = new Uint8Array(0);
+  let total = 0;
+  for (let row = 0; row < count; row++) {
+    const [prefix, suffix] = [prefixes[row]!, suffixes[row]!];
+    if (prefix < 0n || prefix > BigInt(before.length)) return null;
+    if (suffix < 0n || suffix > BigInt(source.length - at)) return null;
+    const own = source.subarray(at, at + Number(suffix));
+    at += own.length;
+    total += Number(prefix) + own.length;
+    if (total > bytesMax) return null;
+    before = Buffer.concat([before.subarray(0, Number(prefix)), own]);
+    strings.push(before);
+  }
+  if (at !== source.length) return null;
+  offsets[0] = 0;
+  strings.forEach((string, row) => (offsets[row + 1] = offsets[row]! + string.length));
+  return Buffer.concat(strings);
 }
