@@ -1,6 +1,6 @@
 import { crc32 } from '../kernels/crc32.js';
 import { encoding, pageType } from './format.js';
-import { readThrift } from './thrift-reader.js';
+import { readThrift, type ThriftFields } from './thrift-reader.js';
 import { i32, type ThriftStruct, writeThrift } from './thrift-writer.js';
 
 export interface DictionaryPageHeader {
@@ -28,6 +28,28 @@ export interface DataPageHeader {
 }
 
 export type PageHeader = DictionaryPageHeader | DataPageHeader;
+
+/** What the header of a page of any writer says. */
+interface AnyPage {
+  readonly bytes: number;
+  readonly uncompressedBytes: number;
+  /** crc32 of the page behind the header; null where it does not say. */
+  readonly checksum: number | null;
+}
+
+/** A data page of version 1 or 2. In version 1 levels and values are compressed together, and their bytes and the nulls are not known. */
+export interface AnyDataPageHeader extends AnyPage, Omit<DataPageHeader, 'checksum'> {
+  readonly version: 1 | 2;
+  readonly levelEncoding: number;
+  /** Version 2: of levels that say where values repeat, before the other levels. Some writers have them where none does. */
+  readonly repetitionBytes: number;
+}
+
+export interface AnyDictionaryPageHeader extends AnyPage, Omit<DictionaryPageHeader, 'checksum'> {}
+
+/** A page header of any writer; `other` is one of a page without values, as an index is. */
+export type AnyPageHeader =
+  AnyDictionaryPageHeader | AnyDataPageHeader | (AnyPage & { readonly kind: 'other' });
 
 /** Header of a dictionary page with the crc32 of `body`, whose pieces stand one behind another. */
 export function writeDictionaryPageHeader(
@@ -76,33 +98,62 @@ export function readPageHeader(
   end = bytes.length,
 ): { header: PageHeader; bodyAt: number } {
   const { fields, end: bodyAt } = readThrift(bytes, at);
+  const header = readAnyHeader(fields, end - bodyAt);
+  const { checksum } = header;
+  if (checksum === null) return fields.fail('a page without a checksum');
+  if (header.kind === 'other' || (header.kind === 'data' && header.version === 1))
+    return fields.fail('a page that is neither a dictionary nor a version 2 data page');
+  return { header: { ...header, checksum }, bodyAt };
+}
+
+/** The page header of any writer. Throws `FormatError` for one that contradicts itself, or a body of more than `bytesMax`. */
+export function readAnyHeader(fields: ThriftFields, bytesMax: number): AnyPageHeader {
   const type = fields.size(1);
-  const sizes = {
+  const page = {
     bytes: fields.size(3),
     uncompressedBytes: fields.size(2),
-    checksum: fields.integer(4) >>> 0,
+    checksum: fields.has(4) ? fields.integer(4) >>> 0 : null,
   };
-  if (sizes.bytes > end - bodyAt) fields.fail(`a page of ${sizes.bytes} bytes does not fit`);
-  if (type === pageType.dictionary) {
-    return { header: { kind: 'dictionary', ...sizes, entries: fields.struct(7).size(1) }, bodyAt };
+  if (page.bytes > bytesMax) fields.fail(`a page of ${page.bytes} bytes does not fit`);
+  switch (type) {
+    case pageType.dictionary:
+      return { kind: 'dictionary', ...page, entries: fields.struct(7).size(1) };
+    case pageType.dataV1: {
+      const data = fields.struct(5);
+      const levels = { levelEncoding: data.size(3), levelBytes: 0, repetitionBytes: 0 };
+      const rest = { nullCount: 0, compressed: true };
+      return {
+        kind: 'data',
+        version: 1,
+        ...page,
+        rows: data.size(1),
+        encoding: data.size(2),
+        ...levels,
+        ...rest,
+      };
+    }
+    case pageType.dataV2:
+      return { kind: 'data', version: 2, ...page, ...readVersion2(fields.struct(8), page) };
+    default:
+      return { kind: 'other', ...page };
   }
-  if (type !== pageType.dataV2)
-    fields.fail(`a page of type ${type}, expected a dictionary or version 2 data page`);
-  const data = fields.struct(8);
-  const header: DataPageHeader = {
-    kind: 'data',
-    ...sizes,
+}
+
+function readVersion2(
+  data: ThriftFields,
+  page: { readonly bytes: number; readonly uncompressedBytes: number },
+): Omit<AnyDataPageHeader, keyof AnyPage | 'kind' | 'version'> {
+  const header = {
     rows: data.size(1),
     nullCount: data.size(2),
     encoding: data.size(4),
+    levelEncoding: encoding.rle,
     levelBytes: data.size(5),
-    compressed: data.bool(7),
+    repetitionBytes: data.size(6, 0),
+    compressed: data.bool(7, true),
   };
-  if (
-    header.nullCount > header.rows ||
-    header.levelBytes > Math.min(header.bytes, header.uncompressedBytes)
-  ) {
-    fields.fail('a page header that contradicts itself');
-  }
-  return { header, bodyAt };
+  const levelBytes = header.levelBytes + header.repetitionBytes;
+  if (header.nullCount > header.rows || levelBytes > Math.min(page.bytes, page.uncompressedBytes))
+    data.fail('a page header that contradicts itself');
+  return header;
 }

@@ -411,3 +411,9 @@ export const attachedPageTablesMax = 4096;
 
 /** Column chunks of attached files whose descriptions are kept in memory, some hundred bytes each. */
 export const describedChunksMax = 200_000;
+
+/** Pages of a column chunk of such a file: the smallest that are usual have 8 KiB, and a chunk rarely more than a gigabyte. */
+export const foreignPagesMax = 256 * 1024;
+
+/** A column chunk of such a file up to this size is read at once, when all of it is read: most are, and each thread reads one. */
+export const foreignChunkReadMax = 64 * 1024 * 1024;

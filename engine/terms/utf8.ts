@@ -60,10 +60,27 @@ export interface RepairedText {
 
 /** bytes[start, end) with each sequence that is not UTF-8 replaced by U+FFFD (https://encoding.spec.whatwg.org/#utf-8-decoder). */
 export function repairUtf8(bytes: Uint8Array, start: number, end: number): RepairedText {
-  // Each bad byte grows to three at most.
-  const out = new Uint8Array((end - start) * 3);
-  let at = 0;
+  const out = new Uint8Array((end - start) * repairFactorMax);
   const replacedAt: number[] = [];
+  const at = repairUtf8Into(bytes, start, end, out, 0, (place) => replacedAt.push(place));
+  return { bytes: out.subarray(0, at), replacedAt };
+}
+
+/** Each bad byte grows to three at most. */
+export const repairFactorMax = 3;
+
+/**
+ * As `repairUtf8`, to `out` from `at` on, which has room for `repairFactorMax` times as many bytes. Calls `replaced` with the place of each
+ * U+FFFD in `out` that was not in the input. Returns where the text ends.
+ */
+export function repairUtf8Into(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  out: Uint8Array,
+  at: number,
+  replaced: (place: number) => void,
+): number {
   let i = start;
   while (i < end) {
     const length = bytes[i]! < 0x80 ? 1 : utf8SequenceLength(bytes, i, end);
@@ -72,11 +89,11 @@ export function repairUtf8(bytes: Uint8Array, start: number, end: number): Repai
       i += length;
       continue;
     }
-    replacedAt.push(at);
+    replaced(at);
     out[at++] = 0xef;
     out[at++] = 0xbf;
     out[at++] = 0xbd;
     i -= length;
   }
-  return { bytes: out.subarray(0, at), replacedAt };
+  return at;
 }

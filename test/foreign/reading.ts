@@ -1,5 +1,5 @@
-import { columnValue } from '../../engine/columns/column.js';
-import type { ForeignFile, ForeignRead } from '../../engine/foreign/foreign-file.js';
+import { columnValue, type Column } from '../../engine/columns/column.js';
+import type { DecodedSpans, ForeignFile, ForeignRead, PageTable } from '../../engine/foreign/foreign-file.js';
 import { decodeForeign } from '../../engine/foreign/reading/decode-foreign.js';
 import type { OurValue } from './duckdb-values.js';
 
@@ -32,7 +32,12 @@ export function readingOf(
   };
 }
 
-/** All values of a column, read span by span. */
+/** The values of a decoded column. */
+export function columnValues(column: Column): OurValue[] {
+  return Array.from({ length: column.length }, (_, row) => columnValue(column, row));
+}
+
+/** All values of a column, read span by span: later readings go by what the first one found out of where pages lie. */
 export async function valuesOf(
   file: ForeignFile,
   path: string,
@@ -44,13 +49,12 @@ export async function valuesOf(
   for (const [rowGroup] of file.rowGroups.entries()) {
     const read = readingOf(file, path, columnIndex, rowGroup, rows);
     const known = new Map<number, OurValue[]>();
+    let pages: PageTable | null = null;
     for (const [wanted, { from, to }] of read.spans.entries()) {
       if (!known.has(wanted)) {
-        for (const { span, column } of (await decode({ ...read, wanted })).spans)
-          known.set(
-            span,
-            Array.from({ length: column.length }, (_, i) => columnValue(column, i)),
-          );
+        const decoded: DecodedSpans = await decode({ ...read, wanted, pages });
+        pages = decoded.pages;
+        for (const { span, column } of decoded.spans) known.set(span, columnValues(column));
       }
       const span = known.get(wanted);
       if (span?.length !== to - from) throw new Error(`the rows ${from} to ${to} did not come`);

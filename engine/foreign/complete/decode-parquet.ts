@@ -6,7 +6,7 @@ import { verifyPieceBytes } from '../../terms/limits.js';
 import type { DecodedSpans, ForeignChunk, ForeignRead } from '../foreign-file.js';
 import { withErrorsNamed } from '../reading-errors.js';
 import { SpanColumns } from '../span-columns.js';
-import { openPageDecompressor } from './decompress.js';
+import { openDecompressedPages } from './decompress.js';
 import { nestedFooterOf } from './nested-footer.js';
 import { PageReader } from './page-reader.js';
 import { LeafCursor, RowReader } from './row-reader.js';
@@ -37,7 +37,7 @@ async function decodeSpans(read: ForeignRead): Promise<Pick<DecodedSpans, 'spans
   const cursors: LeafCursor[] = [];
   for (const [i, type] of leafTypes(node).entries()) {
     const leafChunk = chunks[node.firstLeaf + i]!;
-    const pages = new PageReader(path, leafChunk, type, await openPageDecompressor(leafChunk.codec));
+    const pages = new PageReader(path, leafChunk, type, await openDecompressedPages(leafChunk.codec));
     cursors.push(new LeafCursor(type, pages));
   }
   const rows = new RowReader(node, cursors);

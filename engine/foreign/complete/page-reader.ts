@@ -5,6 +5,7 @@ import { openFiles } from '../../store/disk/open-files.js';
 import { LogstrataError } from '../../terms/errors.js';
 import { foreignPageHeaderBytesMax, foreignPageValuesMax, pageBytesMax } from '../../terms/limits.js';
 import type { ForeignChunk } from '../foreign-file.js';
+import { missingBytesMax } from '../parquet/chunk-bytes.js';
 import type { DecompressPage } from './decompress.js';
 import { bitPackedBytes, bitsOf, readBitPacked, readHybrid } from './levels.js';
 import type { LeafType } from './schema-node.js';
@@ -65,7 +66,7 @@ export class PageReader {
     const { fields, bodyAt } = this.#readHeader();
     const size = fields.size(3);
     const contentBytes = fields.size(2);
-    if (size > this.#end - bodyAt)
+    if (size > this.#end + missingBytesMax - bodyAt)
       fields.fail(`a page of ${size} bytes, which is longer than the column chunk`);
     if (size > pageBytesMax || contentBytes > pageBytesMax)
       throw new LogstrataError(

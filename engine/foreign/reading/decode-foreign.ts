@@ -1,11 +1,13 @@
 import { decodeArrow } from '../arrow/decode-arrow.js';
 import { decodeParquetCompletely } from '../complete/decode-parquet.js';
 import type { DecodedSpans, ForeignRead } from '../foreign-file.js';
+import { decodeParquet } from '../parquet/decode-parquet.js';
 
 /**
  * Reads and decodes a column of a row group of a file that another program wrote: the wanted span, and others that come with it. Throws
  * `DamageError` with the path, offset, row group and column, `limit` for what takes too much memory, `unsupported`, `not_found` and `io`.
  */
 export async function decodeForeign(read: ForeignRead): Promise<DecodedSpans> {
-  return read.format === 'arrow' ? await decodeArrow(read) : await decodeParquetCompletely(read);
+  if (read.format === 'arrow') return await decodeArrow(read);
+  return await (read.column.way === 'fast' ? decodeParquet(read) : decodeParquetCompletely(read));
 }

@@ -1,0 +1,153 @@
+import { crc32 } from '../../kernels/crc32.js';
+import { encoding, FormatError } from '../../parquet/format.js';
+import {
+  readAnyHeader,
+  type AnyDataPageHeader,
+  type AnyDictionaryPageHeader,
+  type AnyPageHeader,
+} from '../../parquet/page-header.js';
+import { readThrift, type ThriftBounds } from '../../parquet/thrift-reader.js';
+import {
+  foreignPageHeaderBytesMax,
+  foreignPagesMax,
+  foreignPageValuesMax,
+  pageBytesMax,
+} from '../../terms/limits.js';
+import type { ForeignRead, PageTable, RowSpan } from '../foreign-file.js';
+import type { ChunkBytes } from './chunk-bytes.js';
+
+/** Whether a page has codes of a dictionary's entries. */
+export function hasCodes(pageEncoding: number): boolean {
+  return pageEncoding === encoding.rleDictionary || pageEncoding === encoding.plainDictionary;
+}
+
+/** A page as its header describes it. Offsets are those of the file. */
+export interface Page<H extends AnyPageHeader = AnyPageHeader> {
+  readonly at: number;
+  readonly bodyAt: number;
+  readonly header: H;
+}
+
+export type DictionaryPage = Page<AnyDictionaryPageHeader>;
+
+/** A data page, and the row of the row group that it begins with. */
+export interface DataPage extends Page<AnyDataPageHeader> {
+  readonly firstRow: number;
+}
+
+/** The pages that hold a span. */
+export interface SpanPages {
+  readonly dictionary: DictionaryPage | null;
+  /** At least one, one behind another. */
+  readonly pages: readonly DataPage[];
+  /** Where all data pages lie. */
+  readonly table: PageTable;
+}
+
+/** Most headers are smaller; larger ones are read again. */
+const headerBytesUsual = 4096;
+/** Structures and elements of lists in a header. */
+const headerBounds: ThriftBounds = { valuesMax: 1000, handedOver: new Map() };
+
+/**
+ * Finds the pages that hold a span by the headers of all pages. Throws `FormatError` with the offset in the file for headers that contradict
+ * themselves or the row group.
+ */
+export function walkPages(bytes: ChunkBytes, { chunk, rowGroupRows }: ForeignRead, span: RowSpan): SpanPages {
+  let dictionary: DictionaryPage | null = null;
+  const pages: DataPage[] = [];
+  const offsets: number[] = [];
+  const firstRows: number[] = [];
+  let row = 0;
+  let at = chunk.offset;
+  for (let count = 0; row < rowGroupRows; count++) {
+    if (at >= bytes.end) throw new FormatError(`${row} rows, but the row group has ${rowGroupRows}`, at);
+    if (count === foreignPagesMax) throw new FormatError(`more than ${foreignPagesMax} pages`, at);
+    const page = readPage(bytes, at);
+    at = page.bodyAt + page.header.bytes;
+    if (isDictionary(page)) {
+      if (count > 0) throw new FormatError('a dictionary behind another page', page.at);
+      dictionary = page;
+    } else if (isData(page) && page.header.rows > 0) {
+      const end = row + page.header.rows;
+      if (end > rowGroupRows)
+        throw new FormatError(`more than the ${rowGroupRows} rows of the row group`, at);
+      if (row < span.to && end > span.from) pages.push({ ...page, firstRow: row });
+      offsets.push(page.at);
+      firstRows.push(row);
+      row = end;
+    }
+  }
+  return { dictionary, pages, table: { offsets: [...offsets, at], firstRows: [...firstRows, row] } };
+}
+
+/** Finds the pages that hold a span where it is known where pages lie. Reads their headers, and the dictionary's. Throws as `walkPages`. */
+export function pagesOfTable(
+  bytes: ChunkBytes,
+  { chunk }: ForeignRead,
+  span: RowSpan,
+  table: PageTable,
+): SpanPages {
+  const { offsets, firstRows } = table;
+  const first = firstRows.findLastIndex((row) => row <= span.from);
+  const last = firstRows.findIndex((row) => row >= span.to);
+  if (first < 0 || last <= first) throw new FormatError('no page for the rows that are wanted', chunk.offset);
+  const pages: DataPage[] = [];
+  bytes.readAhead(offsets[first]!, offsets[last]!);
+  for (let i = first; i < last; i++) {
+    const firstRow = firstRows[i]!;
+    const end = firstRows[i + 1]!;
+    const page = readPage(bytes, offsets[i]!, offsets[i + 1]!);
+    if (!isData(page) || page.header.rows !== end - firstRow)
+      throw new FormatError(`no data page of ${end - firstRow} rows, which was here`, page.at);
+    pages.push({ ...page, firstRow });
+  }
+  const hasOthers = chunk.offset < offsets[0]!;
+  if (!hasOthers || !pages.some(({ header }) => hasCodes(header.encoding)))
+    return { dictionary: null, pages, table };
+  bytes.readAhead(chunk.offset, offsets[0]!);
+  const page = readPage(bytes, chunk.offset, offsets[0]!);
+  return { dictionary: isDictionary(page) ? page : null, pages, table };
+}
+
+function isDictionary(page: Page): page is DictionaryPage {
+  return page.header.kind === 'dictionary';
+}
+
+function isData(page: Page): page is Page<AnyDataPageHeader> {
+  return page.header.kind === 'data';
+}
+
+/** Reads the header of the page at `at`, which ends before `end`. */
+function readPage(bytes: ChunkBytes, at: number, end = bytes.end): Page {
+  const most = Math.min(end - at, foreignPageHeaderBytesMax);
+  for (let length = Math.min(most, headerBytesUsual); ; length = Math.min(most, 2 * length)) {
+    try {
+      const { fields, end: headerBytes } = readThrift(bytes.bytesAt(at, length), 0, headerBounds);
+      const header = readAnyHeader(fields, bytes.pagesEnd - at - headerBytes);
+      checkClaims(header, at);
+      return { at, bodyAt: at + headerBytes, header };
+    } catch (error) {
+      if (!(error instanceof FormatError)) throw error;
+      if (length >= most) throw new FormatError(`a malformed page header: ${error.message}`, at);
+    }
+  }
+}
+
+/** Memory is taken for what a header claims, up to here. */
+function checkClaims(header: AnyPageHeader, at: number): void {
+  const bytes = Math.max(header.bytes, header.uncompressedBytes);
+  if (header.kind !== 'other' && bytes > pageBytesMax)
+    throw new FormatError(`a page of ${bytes} bytes, but at most ${pageBytesMax} are read`, at);
+  const values = header.kind === 'data' ? header.rows : header.kind === 'dictionary' ? header.entries : 0;
+  if (values > foreignPageValuesMax)
+    throw new FormatError(`a page of ${values} values, but at most ${foreignPageValuesMax} are read`, at);
+}
+
+/** The body of a page as it lies in the file. Throws `FormatError` where its header has another checksum. */
+export function bodyOf(bytes: ChunkBytes, { at, bodyAt, header }: Page): Uint8Array {
+  const body = bytes.bytesAt(bodyAt, header.bytes);
+  if (header.checksum !== null && crc32(body) !== header.checksum)
+    throw new FormatError('a page that fails its checksum', at);
+  return body;
+}

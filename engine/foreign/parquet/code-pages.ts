@@ -1,0 +1,100 @@
+import type { DictionaryColumn, PlainColumn } from '../../columns/column.js';
+import { decodeHybrid, largestCode } from '../../kernels/bit-packing.js';
+import { spreadBits } from '../../kernels/bitmap.js';
+import { spreadCodes } from '../../kernels/spread.js';
+import { encoding, FormatError } from '../../parquet/format.js';
+import type { StoredPage } from './stored-page.js';
+
+/** Codes of a dictionary fit a byte up to so many entries. */
+const byteEntriesMax = 256;
+
+/** Codes of pages that stand one behind another. */
+export class CodePages {
+  readonly #codes: Uint8Array | Uint16Array;
+  readonly #entries: PlainColumn;
+
+  /** @param entries as the column has them, at least one */
+  constructor(rows: number, entries: PlainColumn) {
+    this.#codes = entries.length <= byteEntriesMax ? new Uint8Array(rows) : new Uint16Array(rows);
+    this.#entries = entries;
+  }
+
+  get column(): DictionaryColumn {
+    const codes = this.#codes;
+    return { kind: 'dictionary', length: codes.length, codes, values: this.#entries, validity: null };
+  }
+
+  /** Takes the rows of a page from `row` on. Throws `FormatError`. */
+  add(page: StoredPage, row: number): void {
+    const { present, rows, bits } = page;
+    const codes = this.#codes.subarray(row, row + rows);
+    decodeCodes(page, codes, this.#entries.length);
+    if (bits !== null) spreadCodes(codes, bits, rows, present);
+  }
+}
+
+/** Reads the codes of a page to the front of `codes`. Throws `FormatError`, for a code beyond the dictionary too. */
+function decodeCodes(page: StoredPage, codes: Uint8Array | Uint16Array, entries: number): void {
+  const width = page.values[0] ?? 0;
+  if (width > 8 * codes.BYTES_PER_ELEMENT) {
+    // Wider than needed: each code fits all the same.
+    codes.set(decodeEntryCodes(page, entries));
+    return;
+  }
+  checkCodes(page, decodeHybrid(page.values, 1, page.present, width, codes), codes, entries);
+}
+
+/** The codes of a page, for a dictionary of any size. Throws `FormatError`, for a code beyond the dictionary too. */
+export function decodeEntryCodes(page: StoredPage, entries: number): Uint32Array {
+  const codes = new Uint32Array(page.present);
+  checkCodes(page, decodeHybrid(page.values, 1, page.present, page.values[0] ?? 0, codes), codes, entries);
+  return codes;
+}
+
+function checkCodes(
+  { present, at, values }: StoredPage,
+  end: number,
+  codes: Uint8Array | Uint16Array | Uint32Array,
+  entries: number,
+): void {
+  if (present > 0 && (values.length === 0 || end < 0)) throw new FormatError('malformed codes', at);
+  if (largestCode(codes, present) >= entries) throw new FormatError('a code beyond the dictionary', at);
+}
+
+/** Booleans of pages that stand one behind another, as codes of 0 and 1. */
+export class BoolPages {
+  readonly #codes: Uint8Array;
+
+  constructor(rows: number) {
+    this.#codes = new Uint8Array(rows);
+  }
+
+  get column(): DictionaryColumn {
+    const values = BigInt64Array.of(0n, 1n);
+    return {
+      kind: 'dictionary',
+      length: this.#codes.length,
+      codes: this.#codes,
+      values: { kind: 'int64', length: 2, values, validity: null },
+      validity: null,
+    };
+  }
+
+  /** Takes the rows of a page from `row` on. Throws `FormatError`. */
+  add(page: StoredPage, row: number): void {
+    const { present, rows, bits, at, values } = page;
+    const codes = this.#codes.subarray(row, row + rows);
+    if (page.encoding === encoding.plain) {
+      if (values.length < (present + 7) >> 3)
+        throw new FormatError(`${values.length} bytes for ${present} bits`, at);
+      spreadBits(values, present, codes);
+    } else if (page.encoding === encoding.rle) {
+      // The length of the runs stands before them.
+      const read = present === 0 ? 0 : values.length < 4 ? -1 : decodeHybrid(values, 4, present, 1, codes);
+      if (read < 0) throw new FormatError('malformed runs', at);
+    } else {
+      throw new FormatError(`booleans in the encoding ${page.encoding}`, at);
+    }
+    if (bits !== null) spreadCodes(codes, bits, rows, present);
+  }
+}

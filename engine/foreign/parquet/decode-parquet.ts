@@ -1,0 +1,194 @@
+import type { BytesColumn, Column, NumberColumn, PlainColumn } from '../../columns/column.js';
+import { nullColumn } from '../../columns/convert-column.js';
+import { addBits, bitmapBytes, setRange } from '../../kernels/bitmap.js';
+import { FormatError, physicalType } from '../../parquet/format.js';
+import { LogstrataError } from '../../terms/errors.js';
+import { dictionaryEntriesMax, foreignSpanBytesMax } from '../../terms/limits.js';
+import type {
+  DecodedSpan,
+  DecodedSpans,
+  ForeignColumn,
+  ForeignRead,
+  ParquetStorage,
+} from '../foreign-file.js';
+import { openPageDecompressor } from '../page-codec.js';
+import { withErrorsNamed } from '../reading-errors.js';
+import { ChunkBytes } from './chunk-bytes.js';
+import { hasCodes, pagesOfTable, walkPages, type SpanPages } from './chunk-pages.js';
+import { BoolPages, CodePages } from './code-pages.js';
+import { convertNumbers, mayDrop, NumberPages } from './number-pages.js';
+import { sliceRows } from './row-slice.js';
+import { readDataPage, readDictionaryPage, type PageReading, type StoredPage } from './stored-page.js';
+import { StringPages } from './string-pages.js';
+import { validText } from './valid-text.js';
+
+/** Rows of pages that stand one behind another. */
+interface DecodedPages {
+  readonly column: Column;
+  readonly replaced: number;
+}
+
+/** What pages are decoded with. */
+interface Decoding {
+  readonly column: ForeignColumn;
+  readonly stored: ParquetStorage;
+  readonly reading: PageReading;
+}
+
+/** What takes the values of pages. */
+interface PageTarget {
+  add(page: StoredPage, row: number): void;
+}
+
+/**
+ * Decodes a column of a row group of a Parquet file by our own kernels: the pages that hold the wanted span, and all spans that these hold
+ * wholly. Where it is not known where pages lie, all of the chunk is read once, and only then has a checksum. Blocks while it reads and
+ * decodes: it is for a thread. Throws `DamageError` with the path, offset, row group and column, `unsupported` for what is read the
+ * complete way, `limit`, `not_found` and `io`.
+ */
+export async function decodeParquet(read: ForeignRead): Promise<DecodedSpans> {
+  return await withErrorsNamed(read, async ({ path, chunk, column }) => {
+    const decompress = await openPageDecompressor(chunk.codec);
+    const bytes = new ChunkBytes(path, chunk);
+    let room = new Uint8Array(0);
+    const reading: PageReading = {
+      bytes,
+      codec: chunk.codec,
+      decompress,
+      isNullable: column.nullable,
+      room: (length) => {
+        if (room.length < length) room = new Uint8Array(length);
+        return room.subarray(0, length);
+      },
+    };
+    try {
+      return decodeSpans(read, reading);
+    } finally {
+      bytes.close();
+    }
+  });
+}
+
+function decodeSpans(read: ForeignRead, reading: PageReading): DecodedSpans {
+  const { column, spans, wanted } = read;
+  const stored = column.parquet;
+  const { bytes } = reading;
+  if (column.way !== 'fast' || stored === undefined)
+    throw new LogstrataError('unsupported', `values that are read the complete way`);
+  const span = spans[wanted]!;
+  const checksum = read.pages === null ? bytes.readWhole() : null;
+  const found =
+    read.pages === null ? walkPages(bytes, read, span) : pagesOfTable(bytes, read, span, read.pages);
+  const common = { pages: found.table, checksum };
+  if (found.pages.length === 0) {
+    const empty = { span: wanted, column: nullColumn(column.type, 0) };
+    return { spans: [empty], ...common, bytesRead: bytes.bytesRead, replaced: 0 };
+  }
+  const firstRow = found.pages[0]!.firstRow;
+  const decoded = decodePages(found, rowsOf(found), { column, stored, reading });
+  const slices: DecodedSpan[] = [];
+  for (const [i, { from, to }] of spans.entries()) {
+    if (from < firstRow || to > firstRow + decoded.column.length) continue;
+    slices.push({ span: i, column: sliceRows(decoded.column, from - firstRow, to - firstRow) });
+  }
+  return { spans: slices, ...common, bytesRead: bytes.bytesRead, replaced: decoded.replaced };
+}
+
+function rowsOf({ pages }: SpanPages): number {
+  return pages.reduce((sum, { header }) => sum + header.rows, 0);
+}
+
+/** Decodes all rows of the pages. */
+function decodePages(found: SpanPages, rows: number, decoding: Decoding): DecodedPages {
+  const { stored } = decoding;
+  const pageBytes = found.pages.reduce((sum, { header }) => sum + header.uncompressedBytes, 0);
+  // A value takes eight bytes at most, or where it ends four beside its own ones.
+  if (Math.max(pageBytes, rows * 8) > foreignSpanBytesMax)
+    throw new FormatError(
+      `pages of more than ${foreignSpanBytesMax} bytes hold the span`,
+      found.pages[0]!.at,
+    );
+  if (stored.type === physicalType.boolean) {
+    const target = new BoolPages(rows);
+    const bits = addPages(found, rows, target, decoding);
+    return { column: { ...target.column, validity: bits }, replaced: 0 };
+  }
+  const entries = dictionaryOf(found, decoding);
+  const isCoded = found.pages.every(({ header }) => hasCodes(header.encoding));
+  if (isCoded && entries !== null && entries.length > 0 && entries.length <= dictionaryEntriesMax) {
+    const { column: own, replaced, dropped } = convertEntries(entries, decoding);
+    if (dropped === 0) {
+      const target = new CodePages(rows, own);
+      const bits = addPages(found, rows, target, decoding);
+      return { column: { ...target.column, validity: bits }, replaced };
+    }
+    // Entries that are no values of the column's type: the rows have to be looked at.
+    return decodePlain(found, rows, decoding, dictionaryOf(found, decoding));
+  }
+  return decodePlain(found, rows, decoding, entries);
+}
+
+/** The entries of the dictionary as they are stored, where pages refer to them. */
+function dictionaryOf({ dictionary, pages }: SpanPages, { stored, reading }: Decoding): PlainColumn | null {
+  if (dictionary === null || !pages.some(({ header }) => hasCodes(header.encoding))) return null;
+  const page = readDictionaryPage(dictionary, reading);
+  const target = isText(stored)
+    ? new StringPages(page.rows, page.values.length, stored, null)
+    : new NumberPages(page.rows, stored, null);
+  target.add(page, 0);
+  return target.column;
+}
+
+function isText({ type }: ParquetStorage): boolean {
+  return type === physicalType.byteArray || type === physicalType.fixedLengthBytes;
+}
+
+/** Entries as values of the column's type. `dropped` are none. */
+function convertEntries(
+  entries: PlainColumn,
+  { column, stored }: Decoding,
+): { column: PlainColumn; replaced: number; dropped: number } {
+  if (entries.kind === 'bytes') return { ...validText(entries), dropped: 0 };
+  const bits = mayDrop(column, stored) ? new Uint8Array(bitmapBytes(entries.length)) : null;
+  return { ...convertNumbers(entries, column, stored, bits), replaced: 0 };
+}
+
+/** Decodes all rows to a column without a dictionary. `entries` are as they are stored. */
+function decodePlain(
+  found: SpanPages,
+  rows: number,
+  decoding: Decoding,
+  entries: PlainColumn | null,
+): DecodedPages {
+  const { stored, column } = decoding;
+  if (isText(stored)) {
+    const pageBytes = found.pages.reduce((sum, { header }) => sum + header.uncompressedBytes, 0);
+    const target = new StringPages(rows, pageBytes, stored, entries as BytesColumn | null);
+    const bits = addPages(found, rows, target, decoding);
+    const text = validText(target.column);
+    return { column: { ...text.column, validity: bits }, replaced: text.replaced };
+  }
+  const target = new NumberPages(rows, stored, entries as NumberColumn | null);
+  const bits = addPages(found, rows, target, decoding);
+  const numbers = convertNumbers(target.column, column, stored, bits).column;
+  return { column: { ...numbers, validity: bits }, replaced: 0 };
+}
+
+/** Decodes all pages to the target. Returns the bits of the rows, 1 = present, where there may be some without a value. */
+function addPages(
+  { pages }: SpanPages,
+  rows: number,
+  target: PageTarget,
+  { column, stored, reading }: Decoding,
+): Uint8Array | null {
+  const bits = column.nullable || mayDrop(column, stored) ? new Uint8Array(bitmapBytes(rows)) : null;
+  let row = 0;
+  for (const page of pages) {
+    const values = readDataPage(page, reading);
+    target.add(values, row);
+    if (bits !== null && values.bits === null) setRange(bits, row, row + values.rows);
+    else if (bits !== null) addBits(bits, row, values.bits!, 0, (values.rows + 7) >> 3);
+    row += values.rows;
+  }
+  return bits;
+}

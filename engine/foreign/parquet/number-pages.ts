@@ -1,0 +1,134 @@
+import { halvesOf, type NumberColumn } from '../../columns/column.js';
+import { takeColumn } from '../../columns/take.js';
+import { decodeDelta } from '../../kernels/delta.js';
+import { spreadWords } from '../../kernels/spread.js';
+import {
+  divideDown,
+  divideToFloats,
+  dropInfinite,
+  joinStreams,
+  multiply,
+  noneNegative,
+  widenFloat32,
+  widenInt32,
+  wrapInt32,
+} from '../../kernels/stored-numbers.js';
+import { encoding, FormatError, physicalType } from '../../parquet/format.js';
+import { LogstrataError } from '../../terms/errors.js';
+import type { ForeignColumn, ParquetStorage } from '../foreign-file.js';
+import { decodeEntryCodes } from './code-pages.js';
+import type { StoredPage } from './stored-page.js';
+
+type Values = BigInt64Array | Float64Array;
+
+/** Numbers of pages that stand one behind another, in one array: first as they are stored, with a sign and eight bytes each. */
+export class NumberPages {
+  readonly #stored: ParquetStorage;
+  readonly #is32: boolean;
+  readonly #isFloat: boolean;
+  readonly #values: Values;
+  readonly #entries: NumberColumn | null;
+
+  /** @param entries of the dictionary, as they are stored */
+  constructor(rows: number, stored: ParquetStorage, entries: NumberColumn | null) {
+    const { type } = stored;
+    this.#stored = stored;
+    this.#is32 = type === physicalType.int32 || type === physicalType.float;
+    this.#isFloat = type === physicalType.float || type === physicalType.double;
+    this.#values = this.#isFloat ? new Float64Array(rows) : new BigInt64Array(rows);
+    this.#entries = entries;
+  }
+
+  /** The numbers as they are stored. */
+  get column(): NumberColumn {
+    const values = this.#values;
+    const common = { length: values.length, validity: null };
+    return values instanceof Float64Array
+      ? { kind: 'float64', ...common, values }
+      : { kind: 'int64', ...common, values };
+  }
+
+  /** Takes the rows of a page from `row` on. Throws `FormatError`. */
+  add(page: StoredPage, row: number): void {
+    const { present, rows, bits } = page;
+    if (present > 0) this.#decode(page, this.#values.subarray(row, row + present));
+    if (bits !== null) spreadWords(halvesOf(this.#values.subarray(row, row + rows)), bits, rows, present);
+  }
+
+  #decode(page: StoredPage, target: Values): void {
+    const { present, values, at } = page;
+    const storedBytes = present * (this.#is32 ? 4 : 8);
+    switch (page.encoding) {
+      case encoding.plain:
+        if (values.length < storedBytes) throw tooShort(page);
+        this.#widen(values, present, target);
+        return;
+      case encoding.byteStreamSplit: {
+        if (values.length < storedBytes) throw tooShort(page);
+        const joined = new Uint8Array(storedBytes);
+        joinStreams(values, 0, present, this.#is32 ? 4 : 8, joined);
+        this.#widen(joined, present, target);
+        return;
+      }
+      case encoding.deltaBinaryPacked:
+        if (!(target instanceof BigInt64Array)) throw new FormatError('deltas of no integers', at);
+        if (decodeDelta(values, 0, target, present) < 0) throw new FormatError('malformed deltas', at);
+        if (this.#is32) wrapInt32(target, this.#stored.isUnsigned);
+        return;
+      case encoding.plainDictionary:
+      case encoding.rleDictionary: {
+        if (this.#entries === null) throw new FormatError('codes without a dictionary', at);
+        const taken = takeColumn(this.#entries, decodeEntryCodes(page, this.#entries.length)) as NumberColumn;
+        halvesOf(target).set(halvesOf(taken.values));
+        return;
+      }
+      default:
+        throw new FormatError(`numbers in the encoding ${page.encoding}`, at);
+    }
+  }
+
+  /** Reads numbers of their own width. */
+  #widen(source: Uint8Array, count: number, target: Values): void {
+    if (!this.#is32)
+      new Uint8Array(target.buffer, target.byteOffset, count * 8).set(source.subarray(0, count * 8));
+    else if (target instanceof Float64Array) widenFloat32(source, 0, count, target);
+    else widenInt32(source, 0, count, target, this.#stored.isUnsigned);
+  }
+}
+
+function tooShort({ present, values, at }: StoredPage): FormatError {
+  return new FormatError(`${values.length} bytes for ${present} numbers`, at);
+}
+
+/** Whether some stored numbers have no value of the column's type, so that rows with them have none. */
+export function mayDrop({ values }: ForeignColumn, { type }: ParquetStorage): boolean {
+  return (
+    type === physicalType.float || type === physicalType.double || (values.kind === 'ticks' && values.ms > 1)
+  );
+}
+
+/**
+ * Stored numbers as values of the column's type, in the same memory. Rows whose number is none of the type become 0, and their bits in
+ * `bits` too, which has one a row where `mayDrop` says so. Returns how many. Throws `FormatError` for what the file says is not there.
+ */
+export function convertNumbers(
+  stored: NumberColumn,
+  { type, values: meaning }: ForeignColumn,
+  { isUnsigned, scale, type: physical }: ParquetStorage,
+  bits: Uint8Array | null,
+): { column: NumberColumn; dropped: number } {
+  const { values, length } = stored;
+  if (values instanceof Float64Array) {
+    if (type !== 'float') throw new LogstrataError('unsupported', `floats as values of the type ${type}`);
+    return { column: stored, dropped: dropInfinite(values, bits!) };
+  }
+  if (isUnsigned && physical === physicalType.int64 && !noneNegative(values))
+    throw new FormatError('integers above 2^63 - 1, which the file says are not there', 0);
+  if (type === 'float') {
+    const floats = divideToFloats(values, 10 ** scale);
+    return { column: { kind: 'float64', length, values: floats, validity: null }, dropped: 0 };
+  }
+  if (meaning.kind !== 'ticks') return { column: stored, dropped: 0 };
+  if (meaning.perMs > 1) divideDown(values, meaning.perMs);
+  return { column: stored, dropped: meaning.ms > 1 ? multiply(values, meaning.ms, bits!) : 0 };
+}
