@@ -1,5 +1,7 @@
 import { type AgentStore, LogstrataError, type WorkerPool } from '../../engine/index.js';
+import { ArchiveAttaching } from '../archive/archive-attaching.js';
 import { ArchiveImport } from '../archive/archive-import.js';
+import type { AttachStatus } from '../archive/attach-status.js';
 import type { ImportStatus } from '../archive/import-status.js';
 import type { AgentDefinition } from '../definition/definition.js';
 import { AgentCollector } from './agent-collector.js';
@@ -30,6 +32,8 @@ export interface CollectionOptions {
   /** Longest time from a line to its answer. */
   readonly flushMs: number;
   readonly tailTimeoutMs: number;
+  /** Gives an agent more fields, those of columns that files of its archive have which came. */
+  readonly redefine: (definition: AgentDefinition) => Promise<void>;
   /** See `FollowingOptions`. */
   readonly backlogEveryMs?: number | undefined;
 }
@@ -44,6 +48,8 @@ interface Work {
   readonly status?: () => CollectStatus;
   /** How far its archive is, where that is the work. */
   readonly importing?: () => ImportStatus;
+  /** The same where its files are answered from where they lie. */
+  readonly attaching?: () => AttachStatus;
 }
 
 interface Collecting extends Work {
@@ -76,9 +82,17 @@ export class Collection {
     if (file !== undefined) works.push(await this.follow(definition, store));
     if (system !== undefined)
       works.push(this.takeFigures(new SystemCollector({ ...this.options, definition, store, system })));
+    const { dataFolder } = this.options;
     if (archive?.mode === 'import') {
-      const { dataFolder } = this.options;
       works.push(importing(new ArchiveImport({ ...this.options, definition, archive, store, dataFolder })));
+    }
+    if (archive?.mode === 'in-place') {
+      const redefine = (grown: AgentDefinition): Promise<void> => this.options.redefine(grown);
+      works.push(
+        attaching(
+          new ArchiveAttaching({ ...this.options, definition, archive, store, dataFolder, redefine }),
+        ),
+      );
     }
     if (works.length === 0) return;
     const added = works.map((work) => ({
@@ -129,6 +143,11 @@ export class Collection {
     return this.each((work) => work.importing?.());
   }
 
+  /** How far the archive of each agent is whose files are answered from where they lie. */
+  attaching(): Record<string, AttachStatus> {
+    return this.each((work) => work.attaching?.());
+  }
+
   private each<T>(ask: (work: Work) => T | undefined): Record<string, T> {
     const answers = [...this.agents].flatMap(([name, works]) =>
       works.flatMap((work): [string, T][] => {
@@ -160,6 +179,13 @@ export class Collection {
 
 function begin(work: Collecting): void {
   work.running ??= work.run(work.stopping.signal, work.wakeUp);
+}
+
+function attaching(archive: ArchiveAttaching): Work {
+  return {
+    run: (signal, wakeUp) => archive.run(signal, wakeUp),
+    attaching: () => archive.status(),
+  };
 }
 
 function importing(archive: ArchiveImport): Work {

@@ -103,6 +103,7 @@ class CollectingSide {
       now: Date.now,
       timezone: 'UTC',
       limitLines: 0,
+      redefine: () => Promise.resolve(),
       flushMs: 250,
       tailTimeoutMs: 5000,
     });

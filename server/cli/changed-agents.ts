@@ -9,7 +9,7 @@ import type { AgentDefinition } from '../../agents/definition/definition.js';
 import type { Archive } from '../../engine/index.js';
 import { agentOfFile } from './options/agent-choice.js';
 import { retentionOf } from './options/retention.js';
-import { requirePossible, type ServedAgent } from './served-agents.js';
+import { completed, type ServedAgent } from './served-agents.js';
 
 export interface ChangedAgentsOptions {
   readonly archive: Archive;
@@ -81,7 +81,7 @@ export class ChangedAgents {
     const counts = { added: 0, changed: 0, removed: 0, refused: broken.size };
     for (const definition of found.agents) {
       const before = served.get(definition.name);
-      if (before !== undefined && isDeepStrictEqual(before.definition, definition)) continue;
+      if (before !== undefined && isDeepStrictEqual(before.written, definition)) continue;
       if (!(await this.take(definition, before))) counts.refused++;
       else if (before === undefined) counts.added++;
       else counts.changed++;
@@ -96,14 +96,14 @@ export class ChangedAgents {
   }
 
   /** Serves and collects an agent as its file says now. Returns false, and leaves it as it was, when that fails. */
-  private async take(definition: AgentDefinition, before: ServedAgent | undefined): Promise<boolean> {
+  private async take(written: AgentDefinition, before: ServedAgent | undefined): Promise<boolean> {
     const { archive, served, collection, log } = this.options;
-    const { name, schema, notes } = definition;
+    const { name, notes } = written;
     await collection?.remove(name);
     try {
-      requirePossible(definition);
-      const store = await archive.redefine(name, schema, retentionOf(definition));
-      const taken = { definition, store };
+      const definition = await completed(archive, written);
+      const store = await archive.redefine(name, definition.schema, retentionOf(definition));
+      const taken = { definition, written, store };
       served.set(name, taken);
       await collection?.add(taken);
       for (const note of notes) log.info({ agent: name }, note);

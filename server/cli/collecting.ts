@@ -1,16 +1,19 @@
 import { Collection } from '../../agents/collect/collection.js';
 import type { CollectLog } from '../../agents/collect/logs/collect-log.js';
 import type { CollectStatus } from '../../agents/collect/logs/collect-counts.js';
+import type { AttachStatus } from '../../agents/archive/attach-status.js';
 import type { ImportStatus } from '../../agents/archive/import-status.js';
 import { realLogFiles } from '../../agents/collect/logs/log-files.js';
 import { type Archive, WorkerPool, workersDefault } from '../../engine/index.js';
 import type { ServedAgent } from './served-agents.js';
+import { retentionOf } from './options/retention.js';
 import type { Settings } from './options/settings.js';
 
 /** What a server answers other processes that ask how it is. */
 export interface ServerStatus {
   readonly collecting?: Readonly<Record<string, CollectStatus>>;
   readonly importing?: Readonly<Record<string, ImportStatus>>;
+  readonly attaching?: Readonly<Record<string, AttachStatus>>;
 }
 
 /** One thread decodes lines faster than a disk delivers them. The second one is for other agents meanwhile. */
@@ -22,7 +25,7 @@ export type BeginCollecting = () => Collection | undefined;
 /** Collects the logs and figures of the agents while `run` runs, from when it calls `begin`. */
 export async function whileCollecting<T>(
   archive: Archive,
-  served: ReadonlyMap<string, ServedAgent>,
+  served: Map<string, ServedAgent>,
   { config }: Settings,
   flags: { readonly follow: boolean; readonly workers?: number },
   log: CollectLog,
@@ -42,10 +45,17 @@ export async function whileCollecting<T>(
     limitLines: limit,
     flushMs,
     tailTimeoutMs,
+    redefine: async (definition) => {
+      const { name, schema } = definition;
+      const store = await archive.redefine(name, schema, retentionOf(definition));
+      const before = served.get(name);
+      if (before !== undefined) served.set(name, { ...before, definition, store });
+    },
   });
   archive.provideStatus((): ServerStatus => ({
     collecting: collection.status(),
     importing: collection.importing(),
+    attaching: collection.attaching(),
   }));
   for (const agent of served.values()) await collection.add(agent);
   try {

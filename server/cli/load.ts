@@ -18,7 +18,6 @@ import { formatBytes, formatCounted, formatRate, formatSpan } from './output/fig
 import { describeLosses, describeSummary, LoadDisplay } from './output/load-display.js';
 import { withWorkers } from './options/opened-archive.js';
 import { retentionOf } from './options/retention.js';
-import { requirePossible } from './served-agents.js';
 import { withProgress } from './output/progress.js';
 import { readSettings } from './options/settings.js';
 import type { GlobalFlags, Settings } from './options/settings.js';
@@ -92,7 +91,6 @@ async function loadShown(
   flags: LoadFlags,
   signal: AbortSignal,
 ): Promise<number> {
-  requirePossible(definition);
   return withWorkers(settings, 'write', 'load', flags.workers, async (archive, workers) => {
     const store = await archive.agent(definition.name, definition.schema, retentionOf(definition));
     const display = new LoadDisplay();
@@ -214,6 +212,13 @@ async function filesToLoad(
   return files.map(({ path }) => path);
 }
 
+/** Throws `invalid` for an agent all of whose files are answered from where they lie. */
+function requireLines({ name, file, archive }: AgentDefinition): void {
+  if (file !== undefined || archive?.mode !== 'in-place') return;
+  const message = `agent "${name}" reads no lines: the files of its archive are answered from where they lie, and nothing of them is stored. To attach new ones now: logstrata index ${name}`;
+  throw new LogstrataError('invalid', message);
+}
+
 /** The agent of a name. Where a file has been named in its place, says so. */
 async function agentToLoad(settings: Settings, name: string): Promise<AgentDefinition> {
   try {
@@ -236,6 +241,7 @@ async function load(
   checkUsage(paths, flags);
   const settings = await readSettings(flags);
   const definition = await agentToLoad(settings, agent);
+  requireLines(definition);
   for (const note of definition.notes) tell(`note     ${note}`);
   if (flags.rejected === true) return loadShown(definition, 'rejected', settings, flags, signal);
   if (paths.includes('-')) return loadStandardInput(definition, settings, flags, signal);

@@ -6,6 +6,7 @@ import { addDemoCommand } from './demo.js';
 import { addExportCommand } from './export.js';
 import { didYouMean } from '../route/suggestion.js';
 import { exitDone, exitUsage, reportFailure, UsageError } from './output/failure.js';
+import { addIndexCommand } from './index-archive.js';
 import { addLoadCommand } from './load.js';
 import { packageVersion } from './options/package-root.js';
 import { addQueryCommand } from './query.js';
@@ -58,6 +59,7 @@ function buildProgram(): Command {
     addCompactCommand,
     addRetentionCommand,
     addExportCommand,
+    addIndexCommand,
     addDemoCommand,
     addHelpCommand,
   ]) {

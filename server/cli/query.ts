@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { Schema } from '../../engine/index.js';
 import { parseQueryRequest } from '../route/request.js';
 import { chooseAgent } from './options/agent-choice.js';
 import { describeQuery, describeStats } from './output/explain.js';
@@ -9,6 +10,7 @@ import type { QueryBounds } from './options/query-words.js';
 import { readSettings } from './options/settings.js';
 import type { GlobalFlags } from './options/settings.js';
 import { stoppable } from './options/stoppable.js';
+import { completed } from './served-agents.js';
 import { tell, writeOut } from './output/terminal.js';
 import { cacheOption } from './options/cache-option.js';
 import { workersOption } from './options/workers-option.js';
@@ -36,17 +38,22 @@ async function query(
   signal: AbortSignal,
 ): Promise<number> {
   const settings = await readSettings(flags);
-  const definition = await chooseAgent(settings, agent);
-  const request = parseQueryRequest(rawQueryOf(words, flags), {
-    schema: definition.schema,
-    now: Date.now(),
-    timezone: settings.config.server.timezone,
-    limitMax: settings.config.server.limitMax,
-    limitDefault: Math.min(limitDefault, settings.config.server.limitMax),
-  });
-  if (flags.explain === true) describeQuery(request, definition.schema).forEach(tell);
+  const written = await chooseAgent(settings, agent);
+  const requestFor = (schema: Schema): ReturnType<typeof parseQueryRequest> =>
+    parseQueryRequest(rawQueryOf(words, flags), {
+      schema,
+      now: Date.now(),
+      timezone: settings.config.server.timezone,
+      limitMax: settings.config.server.limitMax,
+      limitDefault: Math.min(limitDefault, settings.config.server.limitMax),
+    });
+  // A mistake is told before anything is opened, but where only the archive knows the fields.
+  const early = written.archive?.infersFields === true ? undefined : requestFor(written.schema);
   return withWorkers(settings, 'read', 'query', flags.workers, async (archive) => {
-    const store = await archive.agent(agent, definition.schema);
+    const { schema } = await completed(archive, written);
+    const request = early ?? requestFor(schema);
+    if (flags.explain === true) describeQuery(request, schema).forEach(tell);
+    const store = await archive.agent(agent, schema);
     const scan = await store.scan(request, { signal, lends: true });
     for await (const piece of scan.lines) await writeOut(piece);
     if (flags.explain === true) describeStats(scan.stats).forEach(tell);

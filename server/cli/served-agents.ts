@@ -1,17 +1,14 @@
-import {
-  type AgentStore,
-  type Archive,
-  DamageError,
-  LogstrataError,
-  type StoreStats,
-} from '../../engine/index.js';
+import { type AgentStore, type Archive, DamageError, type StoreStats } from '../../engine/index.js';
 import type { AgentDefinition } from '../../agents/definition/definition.js';
-import { formatCounted, formatTime } from './output/figures.js';
+import { formatCount, formatCounted, formatTime } from './output/figures.js';
+import { withProgress } from './output/progress.js';
 import { describeRetention, retentionOf } from './options/retention.js';
 
 /** One agent that a server answers for. */
 export interface ServedAgent {
   readonly definition: AgentDefinition;
+  /** As its file says: without the fields that its files have. */
+  readonly written: AgentDefinition;
   readonly store: AgentStore;
 }
 
@@ -22,18 +19,24 @@ export async function openAgents(
 ): Promise<Map<string, ServedAgent>> {
   const served = new Map<string, ServedAgent>();
   for (const definition of definitions) {
-    requirePossible(definition);
-    const store = await archive.agent(definition.name, definition.schema, retentionOf(definition));
-    served.set(definition.name, { definition, store });
+    const complete = await completed(archive, definition);
+    const store = await archive.agent(complete.name, complete.schema, retentionOf(complete));
+    served.set(complete.name, { definition: complete, written: definition, store });
   }
   return served;
 }
 
-/** Throws `unsupported` for an agent whose files are to be answered from where they lie. */
-export function requirePossible({ name, path, archive }: AgentDefinition): void {
-  if (archive?.mode !== 'in-place') return;
-  const message = `${path}: the agent "${name}" has files in place (archive), which is not possible yet`;
-  throw new LogstrataError('unsupported', message, { path });
+/** The definition of an agent with the fields that its files have, where its own file lists none. Throws a `ConfigError` where they have none. */
+export async function completed(archive: Archive, definition: AgentDefinition): Promise<AgentDefinition> {
+  const { name } = definition;
+  if (definition.archive?.infersFields !== true) return definition;
+  const { completedDefinition } = await import('../../agents/archive/completed-definition.js');
+  const stored = (await archive.agents()).includes(name) ? (await archive.agent(name)).schema : undefined;
+  return withProgress(`looking at the archive of ${name}`, (progress) =>
+    completedDefinition(definition, stored, archive.location, (read, files) =>
+      progress.update(read / files, `${formatCount(read)} of ${formatCounted(files, 'file')}`),
+    ),
+  );
 }
 
 /** The records of an agent, or that they are damaged: then this agent is not served, and the others are. */

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { AttachStatus } from '../../agents/archive/attach-status.js';
 import type { ImportStatus } from '../../agents/archive/import-status.js';
 import type { CollectStatus } from '../../agents/collect/logs/collect-counts.js';
 import type { ServerStatus } from './collecting.js';
@@ -21,6 +22,7 @@ interface StatsFlags extends GlobalFlags {
 interface AgentStats extends StoreStats {
   readonly collecting?: CollectStatus;
   readonly importing?: ImportStatus;
+  readonly attaching?: AttachStatus;
   readonly retention: RetentionOutlook;
 }
 
@@ -79,7 +81,7 @@ function collectingDetails({ collecting }: AgentStats): [string, string][] {
 function importingDetails({ importing }: AgentStats): [string, string][] {
   if (importing === undefined) return [];
   const { files, bytes, filesLeft, bytesLeft, filesWaiting, records, rejected, path, msLeft } = importing;
-  const { paused, problems, problemsListed } = importing;
+  const { paused } = importing;
   const time = msLeft === null || filesLeft === 0 ? '' : `, about ${formatSpan(msLeft)}`;
   return [
     ['archive', `${formatCounted(files, 'file')}, ${formatBytes(bytes)}`],
@@ -88,10 +90,43 @@ function importingDetails({ importing }: AgentStats): [string, string][] {
     ...(path === null ? [] : [['  under way', path] as [string, string]]),
     ['  still written to', formatCounted(filesWaiting, 'file')],
     ['  since start', `${formatCounted(records, 'record')}, ${formatCount(rejected)} rejected`],
+    ...problemDetails(importing),
+  ];
+}
+
+function attachedDetails({ attached, attaching }: AgentStats): [string, string][] {
+  if (attaching === undefined && attached.files === 0) return [];
+  const { files, records, bytes, filesIndexed, bytesIndexed, bytesIndexes } = attached;
+  const share =
+    bytesIndexed === 0 ? '' : `, ${((100 * bytesIndexes) / bytesIndexed).toFixed(1)} % of those files`;
+  return [
+    [
+      'files in place',
+      `${formatCounted(files, 'file')}, ${formatBytes(bytes)}, ${formatCounted(records, 'record')}`,
+    ],
+    ['  indexed', `${formatCounted(filesIndexed, 'file')}, ${formatBytes(bytesIndexed)}`],
+    ['  index', `${formatBytes(bytesIndexes)}${share}`],
+    ...attachingDetails(attaching),
+  ];
+}
+
+function attachingDetails(attaching: AttachStatus | undefined): [string, string][] {
+  if (attaching === undefined) return [];
+  const { filesLeft, filesWaiting, paused } = attaching;
+  return [
+    ...(paused === null ? [] : [['  paused', paused] as [string, string]]),
+    ['  to be attached', formatCounted(filesLeft, 'file')],
+    ['  still written to', formatCounted(filesWaiting, 'file')],
+    ...problemDetails(attaching),
+  ];
+}
+
+/** What is wrong with the files of an archive. */
+function problemDetails({ problems, problemsListed }: AttachStatus | ImportStatus): [string, string][] {
+  const more = problems - problemsListed.length;
+  return [
     ...problemsListed.map(({ message }): [string, string] => ['  problem', message]),
-    ...(problems === problemsListed.length
-      ? []
-      : [['  more problems', formatCount(problems - problemsListed.length)] as [string, string]]),
+    ...(more === 0 ? [] : [['  more problems', formatCount(more)] as [string, string]]),
   ];
 }
 
@@ -128,6 +163,7 @@ function details(store: AgentStats): string[] {
       ['manifest', formatCount(store.manifest)],
       ...collectingDetails(store),
       ...importingDetails(store),
+      ...attachedDetails(store),
       ...fields.map((field, i): [string, string] => [i === 0 ? 'fields' : '', field]),
     ]),
   ];
@@ -147,12 +183,14 @@ async function stats(agent: string | undefined, flags: StatsFlags): Promise<numb
     for (const store of await storesOf(archive, agent)) {
       const collecting = status?.collecting?.[store.name];
       const importing = status?.importing?.[store.name];
+      const attaching = status?.attaching?.[store.name];
       const retention = await archive.retentionOutlook(store.name);
       found.push({
         ...(await store.stats()),
         retention,
         ...(collecting === undefined ? {} : { collecting }),
         ...(importing === undefined ? {} : { importing }),
+        ...(attaching === undefined ? {} : { attaching }),
       });
     }
     if (flags.json === true) await printJson(agent === undefined ? found : found[0]);

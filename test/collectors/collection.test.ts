@@ -45,6 +45,7 @@ it.each(threads)(
       now: Date.now,
       timezone: 'UTC',
       limitLines: 0,
+      redefine: () => Promise.resolve(),
       flushMs: 250,
       tailTimeoutMs: 5000,
       backlogEveryMs: 0,

@@ -6,6 +6,7 @@ import { addCheckCommand } from '../../server/cli/check.js';
 import { addCompactCommand } from '../../server/cli/compact.js';
 import { addDemoCommand } from '../../server/cli/demo.js';
 import { addExportCommand } from '../../server/cli/export.js';
+import { addIndexCommand } from '../../server/cli/index-archive.js';
 import { addLoadCommand } from '../../server/cli/load.js';
 import { addQueryCommand } from '../../server/cli/query.js';
 import { addRetentionCommand } from '../../server/cli/retention-command.js';
@@ -21,6 +22,7 @@ for (const add of [
   addCompactCommand,
   addDemoCommand,
   addExportCommand,
+  addIndexCommand,
   addLoadCommand,
   addQueryCommand,
   addRetentionCommand,

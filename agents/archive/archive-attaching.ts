@@ -1,0 +1,234 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { AgentStore } from '../../engine/index.js';
+import type { CollectLog } from '../collect/logs/collect-log.js';
+import type { WakeUp } from '../collect/logs/wake-up.js';
+import type { AgentDefinition, ArchiveInput } from '../definition/definition.js';
+import { AttachTally, type AttachRound, type AttachStatus } from './attach-status.js';
+import { discover, filesToRead, type Discovery } from './discovery.js';
+import { FieldGrowth } from './field-growth.js';
+import { FileFooters, type FooterRead } from './file-footers.js';
+import { FileProblems } from './file-problems.js';
+import { findFiles, type FoundFile, type PathProblem } from './found-files.js';
+
+export interface AttachingOptions {
+  readonly definition: AgentDefinition;
+  readonly archive: ArchiveInput;
+  readonly store: AgentStore;
+  /** Our own, whose files are none of the archive. */
+  readonly dataFolder: string | undefined;
+  readonly log: CollectLog;
+  readonly now: () => number;
+  /** Gives the agent more fields, those of columns that files which came have. */
+  readonly redefine: (definition: AgentDefinition) => Promise<void>;
+}
+
+/** How often the folders are looked through for files that have come, moved, changed or gone. */
+const lookMs = 10_000;
+
+/** Looking takes at most this part of the time, so that very many files are looked for less often. */
+const lookFraction = 0.1;
+
+/** After a failure of the storage, and for a file that could not be attached or indexed, it is tried again after this time. */
+const retryMs = 60_000;
+
+/** Files that are attached by one commit: so many are answered sooner than all, and a commit costs as much for each. */
+const batchFiles = 64;
+
+/** Indexing rests for as long as it works: queries need the disk and the threads, too. */
+const restFraction = 1;
+
+/** Files that are indexed before the folders may be looked at again. */
+const indexedAtOnce = 4;
+
+/** Told how many of how many files have been read. */
+export type AttachProgress = (filesRead: number, files: number) => void;
+
+/** A file that could not be attached as it was, and until when it is left alone. */
+interface Failure {
+  readonly bytes: number;
+  readonly mtimeMs: number;
+  readonly untilMs: number;
+  readonly message: string;
+}
+
+/**
+ * Attaches the files of an archive that are answered from where they lie, the newest first, and goes by what becomes of them: they move, change,
+ * go, and others come. A file that fails is told once, and the others go on.
+ */
+export class ArchiveAttaching {
+  private readonly footers = new FileFooters();
+  private readonly failures = new Map<string, Failure>();
+  private readonly problems: FileProblems;
+  private readonly tally: AttachTally;
+  private readonly growth: FieldGrowth;
+  private indexAgainMs = 0;
+
+  constructor(private readonly options: AttachingOptions) {
+    const { definition, log } = options;
+    this.problems = new FileProblems(definition.name, log);
+    this.tally = new AttachTally(definition.name, log);
+    this.growth = new FieldGrowth(definition);
+  }
+
+  /** How far it is. */
+  status(): AttachStatus {
+    return this.tally.status(this.problems);
+  }
+
+  /** Attaches and indexes until it is told to stop: the signal, and a call of the wake-up so that it is looked at. */
+  async run(signal: AbortSignal, wakeUp: WakeUp): Promise<void> {
+    while (!signal.aborted) {
+      const startedMs = performance.now();
+      let waitMs = lookMs;
+      try {
+        await this.round(signal);
+        const tookMs = performance.now() - startedMs;
+        await this.index(signal, startedMs + lookMs);
+        this.tally.resume();
+        const passedMs = performance.now() - startedMs;
+        waitMs = Math.max(lookMs, tookMs / lookFraction) - passedMs;
+      } catch (error) {
+        if (signal.aborted) return;
+        this.tally.pause(error);
+        waitMs = retryMs;
+      }
+      if (waitMs > 0 && !signal.aborted) await wakeUp.sleep(waitMs);
+    }
+  }
+
+  /** Looks at the archive once, and attaches what there is. Throws the signal's reason, and what the storage throws. */
+  async round(signal: AbortSignal, onProgress?: AttachProgress): Promise<AttachRound> {
+    const { archive, dataFolder, store, now } = this.options;
+    const found = await findFiles(archive, dataFolder);
+    const known = await store.attachedFiles();
+    const footers = await this.footers.read(filesToRead(known, found.files), signal);
+    this.footers.keep(found.files);
+    const discovery = discover(known, found, footers, archive, now());
+    const wrong: PathProblem[] = [...found.problems, ...discovery.problems];
+    const ready = discovery.adds.filter((file) => this.mayBeAttached(file, wrong));
+    this.tally.found(found.files, ready.length, discovery.waits.length);
+    const counts = await this.apply(discovery, ready, footers, wrong, signal, onProgress);
+    this.problems.ofSearch(wrong);
+    this.tally.done(counts);
+    return { ...counts, waiting: discovery.waits.length, problems: wrong };
+  }
+
+  /** Whether a file is tried now; a failure that is not to be tried yet stays a problem. */
+  private mayBeAttached({ path, bytes, mtimeMs }: FoundFile, wrong: PathProblem[]): boolean {
+    const failure = this.failures.get(path);
+    if (failure === undefined) return true;
+    if (failure.bytes === bytes && failure.mtimeMs === mtimeMs && this.options.now() < failure.untilMs) {
+      wrong.push({ path, message: failure.message });
+      return false;
+    }
+    this.failures.delete(path);
+    return true;
+  }
+
+  private async apply(
+    { moves, removes }: Discovery,
+    ready: readonly FoundFile[],
+    footers: ReadonlyMap<string, FooterRead>,
+    wrong: PathProblem[],
+    signal: AbortSignal,
+    onProgress: AttachProgress | undefined,
+  ): Promise<Omit<AttachRound, 'waiting' | 'problems'>> {
+    const { store } = this.options;
+    // A file takes the place of the one before in one commit: neither both are answered nor none.
+    const replaced = new Set(removes.map(({ path }) => path));
+    const order = [
+      ...ready.filter(({ path }) => replaced.has(path)),
+      ...ready.filter(({ path }) => !replaced.has(path)),
+    ];
+    const batches = batchesOf(order, replaced.size);
+    if (batches.length === 0 && moves.length + removes.length > 0) batches.push([]);
+    let attached = 0;
+    let rows = 0;
+    let filesRead = 0;
+    for (const [i, batch] of batches.entries()) {
+      signal.throwIfAborted();
+      const { taken, refused } = await this.withFields(batch, footers);
+      for (const { path, message } of refused) this.fail(path, batch, message, wrong);
+      // Of files with rows of the same hour those of the older one come first.
+      const adds = taken.toReversed().map(({ path, format, keys }) => ({
+        path,
+        format: format === 'arrow' ? format : ('parquet' as const),
+        constants: Object.fromEntries([...keys].filter((key): key is [string, string] => key[1] !== null)),
+      }));
+      const kept = new Set(refused.map(({ path }) => path));
+      const given = removes.filter(({ path }) => !kept.has(path)).map(({ id }) => id);
+      const result = await store.attach(
+        { adds, moves: i === 0 ? moves : [], removes: i === 0 ? given : [] },
+        { signal, onProgress: (read) => onProgress?.(filesRead + read, order.length) },
+      );
+      filesRead += batch.length;
+      attached += result.attached.length;
+      for (const { rowGroupRows } of result.attached) for (const count of rowGroupRows) rows += count;
+      for (const { path, error } of result.problems) this.fail(path, batch, error.message, wrong);
+      this.tally.attached(batch.length);
+    }
+    return { attached, rows, moved: moves.length, removed: removes.length };
+  }
+
+  private fail(path: string, files: readonly FoundFile[], message: string, wrong: PathProblem[]): void {
+    const file = files.find((each) => each.path === path);
+    if (file !== undefined) {
+      const { bytes, mtimeMs } = file;
+      const untilMs = this.options.now() + retryMs;
+      this.failures.set(path, { bytes, mtimeMs, untilMs, message });
+    }
+    wrong.push({ path, message });
+  }
+
+  /** The files whose columns the agent's fields take, which grow by new ones where those are the files'. */
+  private async withFields(
+    files: readonly FoundFile[],
+    footers: ReadonlyMap<string, FooterRead>,
+  ): Promise<{ readonly taken: readonly FoundFile[]; readonly refused: readonly PathProblem[] }> {
+    const { archive, redefine, log } = this.options;
+    if (!archive.infersFields) return { taken: files, refused: [] };
+    const { taken, refused, definition } = this.growth.take(files, footers);
+    if (definition !== undefined) {
+      await redefine(definition);
+      const { name, fields } = definition;
+      log.info(
+        { agent: name, fields: fields.length },
+        'files that came have other columns, and the agent more fields',
+      );
+    }
+    return { taken, refused };
+  }
+
+  /** Indexes attached files until there are none left to do, or it is time to look at the archive. Throws as `round`. */
+  private async index(signal: AbortSignal, untilMs: number): Promise<void> {
+    const { store, log, definition, now } = this.options;
+    if (now() < this.indexAgainMs) return;
+    for (let left = 1; left > 0 && !signal.aborted && performance.now() < untilMs;) {
+      const startedMs = performance.now();
+      const result = await store.indexAttached({ signal, filesMax: indexedAtOnce });
+      left = result.left;
+      this.tally.indexed(result.indexed.length, left);
+      for (const { path, error } of result.problems)
+        log.error({ agent: definition.name, path }, `it can't be indexed: ${error.message}`);
+      // Files that fail are asked for first each time: they are left alone for a while, and the others with them.
+      if (result.problems.length > 0) {
+        this.indexAgainMs = now() + retryMs;
+        return;
+      }
+      if (result.indexed.length === 0) return;
+      const restMs = (performance.now() - startedMs) * restFraction;
+      await delay(Math.min(restMs, lookMs), undefined, { signal }).catch(() => {});
+    }
+  }
+}
+
+/** Files in groups that are attached together; the first one has `firstMin` files at least. */
+function batchesOf(files: readonly FoundFile[], firstMin: number): FoundFile[][] {
+  const batches: FoundFile[][] = [];
+  for (let from = 0; from < files.length;) {
+    const to = from + (from === 0 ? Math.max(batchFiles, firstMin) : batchFiles);
+    batches.push(files.slice(from, to));
+    from = to;
+  }
+  return batches;
+}

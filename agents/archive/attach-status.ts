@@ -1,0 +1,120 @@
+import type { CollectLog } from '../collect/logs/collect-log.js';
+import type { FileProblems } from './file-problems.js';
+import type { FoundFile, PathProblem } from './found-files.js';
+
+/** How far the files of an agent's archive are that are answered from where they lie. */
+export interface AttachStatus {
+  readonly files: number;
+  readonly bytes: number;
+  /** Files that are to be attached. */
+  readonly filesLeft: number;
+  /** Files that are still being written. */
+  readonly filesWaiting: number;
+  /** Files that are to be indexed; null where that is not known yet. */
+  readonly filesToIndex: number | null;
+  /** Why nothing is attached at present; null when it is. */
+  readonly paused: string | null;
+  readonly problems: number;
+  /** The first of them. */
+  readonly problemsListed: readonly PathProblem[];
+}
+
+/** What one look at the archive has changed. */
+export interface AttachRound {
+  readonly attached: number;
+  readonly rows: number;
+  readonly moved: number;
+  readonly removed: number;
+  /** Files that are still being written. */
+  readonly waiting: number;
+  /** What is wrong with files and folders by now. */
+  readonly problems: readonly PathProblem[];
+}
+
+/** How often it is told how far it is. */
+const tellMs = 10_000;
+
+/** Counts what is attached and indexed, and says now and then how far it is. */
+export class AttachTally {
+  private files = 0;
+  private bytes = 0;
+  private filesLeft = 0;
+  private waiting = 0;
+  private filesToIndex: number | null = null;
+  private paused: string | null = null;
+  private toldMs = -Infinity;
+
+  constructor(
+    private readonly agent: string,
+    private readonly log: CollectLog,
+  ) {}
+
+  /** A look at the archive has found `files`, of which `ready` are attached now and `waiting` later. */
+  found(files: readonly FoundFile[], ready: number, waiting: number): void {
+    this.files = files.length;
+    this.bytes = files.reduce((sum, { bytes }) => sum + bytes, 0);
+    this.filesLeft = ready;
+    this.waiting = waiting;
+    if (ready === 0) return;
+    this.toldMs = performance.now();
+    this.log.info({ agent: this.agent, files: this.files, left: ready }, 'attaching files of the archive');
+  }
+
+  /** So many files were attached, or failed. */
+  attached(files: number): void {
+    this.filesLeft -= files;
+    const nowMs = performance.now();
+    if (this.filesLeft === 0 || nowMs - this.toldMs < tellMs) return;
+    this.toldMs = nowMs;
+    this.log.info({ agent: this.agent, left: this.filesLeft }, 'attaching files of the archive');
+  }
+
+  /** A look at the archive is over. */
+  done({ attached, rows, moved, removed }: Omit<AttachRound, 'waiting' | 'problems'>): void {
+    this.filesLeft = 0;
+    if (attached > 0) this.filesToIndex = null;
+    if (attached + moved + removed === 0) return;
+    this.log.info(
+      { agent: this.agent, attached, rows, moved, removed },
+      'the files of the archive are attached',
+    );
+  }
+
+  /** Files were indexed, and so many are left. */
+  indexed(files: number, left: number): void {
+    this.filesToIndex = left;
+    if (files === 0) return;
+    const nowMs = performance.now();
+    if (left > 0 && nowMs - this.toldMs < tellMs) return;
+    this.toldMs = nowMs;
+    const message = left === 0 ? 'the files of the archive are indexed' : 'indexing files of the archive';
+    this.log.info({ agent: this.agent, left }, message);
+  }
+
+  /** The storage has failed. */
+  pause(error: unknown): void {
+    const message = error instanceof Error ? error.message : String(error);
+    if (this.paused !== message) this.log.error({ agent: this.agent }, `attaching pauses: ${message}`);
+    this.paused = message;
+  }
+
+  /** The storage works. */
+  resume(): void {
+    if (this.paused !== null) this.log.info({ agent: this.agent }, 'attaching goes on');
+    this.paused = null;
+  }
+
+  /** How far it is. */
+  status(problems: FileProblems): AttachStatus {
+    return {
+      files: this.files,
+      bytes: this.bytes,
+      filesLeft: this.filesLeft,
+      filesWaiting: this.waiting,
+      filesToIndex: this.filesToIndex,
+      paused: this.paused,
+      problems: problems.count,
+      problemsListed: problems.list(),
+    };
+  }
+}

@@ -1,0 +1,64 @@
+import { LogstrataError } from '../../engine/index.js';
+import { schemaOf } from '../definition/agent-file.js';
+import type { AgentDefinition } from '../definition/definition.js';
+import type { Footer, FooterRead } from './file-footers.js';
+import type { FoundFile, PathProblem } from './found-files.js';
+import { FieldInference, type InferredField } from './inferred-fields.js';
+
+/** The fields of an agent that are those of its files: files that come may add some, and have to agree with the others. */
+export class FieldGrowth {
+  private fields: readonly InferredField[];
+
+  constructor(private readonly definition: AgentDefinition) {
+    this.fields = definition.fields.map(({ name, type, source, unit }) => ({
+      name,
+      type,
+      column: source,
+      unit,
+    }));
+  }
+
+  /** Says which of the files agree with the fields, and why the others don't. `definition` is there where the fields have become more. */
+  take(
+    files: readonly FoundFile[],
+    footers: ReadonlyMap<string, FooterRead>,
+  ): {
+    readonly taken: readonly FoundFile[];
+    readonly refused: readonly PathProblem[];
+    readonly definition: AgentDefinition | undefined;
+  } {
+    const before = this.fields;
+    const taken: FoundFile[] = [];
+    const refused: PathProblem[] = [];
+    for (const file of files) {
+      const footer = footers.get(file.path);
+      if (footer === undefined || footer instanceof LogstrataError) continue;
+      const problem = this.grow(file, footer);
+      if (problem === undefined) taken.push(file);
+      else refused.push({ path: file.path, message: problem });
+    }
+    return { taken, refused, definition: this.fields === before ? undefined : this.grown() };
+  }
+
+  private grow(file: FoundFile, footer: Footer): string | undefined {
+    const inference = new FieldInference(this.fields);
+    inference.add(file, footer);
+    const { columns, problems } = inference.finish(undefined);
+    if (problems[0] !== undefined) return problems[0];
+    const byName = new Map(columns.map(({ field }) => [field.name, field]));
+    const known = this.fields.map((field) => ({
+      ...field,
+      type: byName.get(field.name)?.type ?? field.type,
+    }));
+    const names = new Set(known.map(({ name }) => name));
+    const more = columns.map(({ field }) => field).filter(({ name }) => !names.has(name));
+    const isOther = known.some(({ type }, i) => type !== this.fields[i]!.type);
+    if (isOther || more.length > 0) this.fields = [...known, ...more];
+    return undefined;
+  }
+
+  private grown(): AgentDefinition {
+    const fields = this.fields.map(({ name, type, column }) => ({ name, type, source: column }));
+    return { ...this.definition, fields, schema: schemaOf(fields, true) };
+  }
+}

@@ -1,0 +1,133 @@
+import type { Command } from 'commander';
+import type { ArchiveAttaching } from '../../agents/archive/archive-attaching.js';
+import type { AttachRound } from '../../agents/archive/attach-status.js';
+import type { AgentStore, Archive } from '../../engine/index.js';
+import { chooseAgent } from './options/agent-choice.js';
+import { withWorkers } from './options/opened-archive.js';
+import { retentionOf } from './options/retention.js';
+import { readSettings, type GlobalFlags, type Settings } from './options/settings.js';
+import { stoppable } from './options/stoppable.js';
+import { workersOption } from './options/workers-option.js';
+import { exitDone, exitFailed, UsageError } from './output/failure.js';
+import { formatBytes, formatCount, formatCounted } from './output/figures.js';
+import { withProgress } from './output/progress.js';
+import { printJson, printLines, tell } from './output/terminal.js';
+import { completed } from './served-agents.js';
+
+interface IndexFlags extends GlobalFlags {
+  readonly json?: boolean;
+  readonly workers?: number;
+}
+
+const examples = `
+Examples:
+  $ logstrata index web          attach the files of its archive that are new, and index those that have no index
+
+Files are only read. What was done stays when it is stopped, and the same command goes on. A server on the same data does
+all of this by itself, and may keep running.
+
+Exit code 1 when a file can't be read.`;
+
+/** What has come of indexing. */
+interface IndexReport extends AttachRound {
+  readonly indexed: number;
+  readonly bytesIndexed: number;
+  readonly bytesIndexes: number;
+}
+
+async function attachAndIndex(
+  archive: Archive,
+  name: string,
+  settings: Settings,
+  signal: AbortSignal,
+): Promise<IndexReport> {
+  const definition = await completed(archive, await chooseAgent(settings, name));
+  if (definition.archive?.mode !== 'in-place') {
+    throw new UsageError(
+      `agent "${name}" has no archive whose files are answered from where they lie`,
+      `Text is stored: logstrata load ${name}`,
+    );
+  }
+  const store = await archive.agent(name, definition.schema, retentionOf(definition));
+  const { ArchiveAttaching } = await import('../../agents/archive/archive-attaching.js');
+  const attaching = new ArchiveAttaching({
+    definition,
+    archive: definition.archive,
+    store,
+    dataFolder: archive.location,
+    log: { info: () => {}, warn: () => {}, error: (_facts, message) => tell(`problem  ${message}`) },
+    now: Date.now,
+    redefine: async ({ schema }) => void (await archive.redefine(name, schema, retentionOf(definition))),
+  });
+  const round = await attach(attaching, name, signal);
+  const indexed = await indexAll(store, signal);
+  return { ...round, ...indexed, problems: [...round.problems, ...indexed.problems] };
+}
+
+function attach(attaching: ArchiveAttaching, name: string, signal: AbortSignal): Promise<AttachRound> {
+  return withProgress(`attaching the archive of ${name}`, (progress) =>
+    attaching.round(signal, (read, files) =>
+      progress.update(read / files, `${formatCount(read)} of ${formatCounted(files, 'file')}`),
+    ),
+  );
+}
+
+function indexAll(
+  store: AgentStore,
+  signal: AbortSignal,
+): Promise<Pick<IndexReport, 'indexed' | 'bytesIndexed' | 'bytesIndexes' | 'problems'>> {
+  return withProgress(`indexing ${store.name}`, async (progress) => {
+    const { indexed, problems } = await store.indexAttached({
+      signal,
+      onProgress: ({ filesDone, files, bytesDone, bytes }) =>
+        progress.update(
+          bytes === 0 ? 1 : bytesDone / bytes,
+          `${formatCount(filesDone)} of ${formatCounted(files, 'file')}, ${formatBytes(bytesDone)}`,
+        ),
+    });
+    for (const { error } of problems) tell(`problem  ${error.message}`);
+    return {
+      indexed: indexed.length,
+      bytesIndexed: indexed.reduce((sum, file) => sum + file.bytes, 0),
+      bytesIndexes: indexed.reduce((sum, file) => sum + file.indexBytes, 0),
+      problems: problems.map(({ path, error }) => ({ path, message: error.message })),
+    };
+  });
+}
+
+function describeReport(report: IndexReport): string[] {
+  const { attached, rows, moved, removed, waiting, indexed, bytesIndexed, bytesIndexes } = report;
+  return [
+    `attached ${formatCounted(attached, 'file')}, ${formatCounted(rows, 'row')}`,
+    ...(moved === 0 ? [] : [`moved    ${formatCounted(moved, 'file')}`]),
+    ...(removed === 0 ? [] : [`removed  ${formatCounted(removed, 'file')}`]),
+    ...(waiting === 0 ? [] : [`waiting  ${formatCounted(waiting, 'file')}, still being written`]),
+    `indexed  ${formatCounted(indexed, 'file')}, ${formatBytes(bytesIndexed)}; the index has ${formatBytes(bytesIndexes)}`,
+  ];
+}
+
+async function index(name: string, flags: IndexFlags, signal: AbortSignal): Promise<number> {
+  const settings = await readSettings(flags);
+  await chooseAgent(settings, name);
+  return withWorkers(settings, 'write', 'index', flags.workers, async (archive) => {
+    const report = await attachAndIndex(archive, name, settings, signal);
+    if (flags.json === true) await printJson(report);
+    else await printLines(describeReport(report));
+    return report.problems.length > 0 ? exitFailed : exitDone;
+  });
+}
+
+/** `logstrata index`: attaches and indexes files that are answered from where they lie. */
+export function addIndexCommand(program: Command): void {
+  program
+    .command('index')
+    .summary('attach and index the files of an archive')
+    .description(
+      "Attaches the files of an agent's archive that are answered from where they lie, and indexes them.",
+    )
+    .argument('<agent>', 'name of the agent')
+    .addOption(workersOption('read and index'))
+    .option('--json', 'answer with JSON')
+    .addHelpText('after', examples)
+    .action(stoppable((flags: IndexFlags, { signal }, agent: string) => index(agent, flags, signal)));
+}

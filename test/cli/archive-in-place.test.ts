@@ -1,0 +1,236 @@
+import {
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { AttachStatus } from '../../agents/archive/attach-status.js';
+import { queryAllDuckDb } from '../oracle/duckdb.js';
+import { fetchAlone, freePort, recordsOf, run, start, workFolder } from './process.js';
+
+const inferred = "archive: { path: '../lake/**/*.parquet' }\n";
+
+/** Rows from `from` up to but without `to`, one a minute, as a file of Parquet. */
+function rows(from: number, to: number, path: string, more = ''): string {
+  const select = `SELECT TIMESTAMP '2026-01-01' + INTERVAL (i) MINUTE AS "@timestamp", i AS "UserID", 'm' || i AS message${more}`;
+  return `COPY (${select} FROM range(${from}, ${to}) t(i)) TO 'LAKE/${path}' (FORMAT parquet)`;
+}
+
+async function write(folder: string, ...statements: string[]): Promise<void> {
+  await queryAllDuckDb(statements.map((statement) => statement.replaceAll('LAKE', join(folder, 'lake'))));
+}
+
+/** A folder with an agent `web` and its archive. */
+async function lakeFolder(agentFile: string, ...statements: string[]): Promise<string> {
+  const folder = workFolder();
+  for (const key of ['day=1', 'day=2']) mkdirSync(join(folder, 'lake', key), { recursive: true });
+  writeFileSync(join(folder, 'agents/web.yaml'), agentFile);
+  await write(folder, ...statements);
+  return folder;
+}
+
+/** What a folder holds, byte for byte. */
+function contentOf(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((path) => statSync(join(folder, path)).isFile())
+    .map(
+      (path) =>
+        `${path} ${createHash('sha256')
+          .update(readFileSync(join(folder, path)))
+          .digest('hex')}`,
+    )
+    .sort();
+}
+
+async function answer(folder: string, ...words: string[]): Promise<ReturnType<typeof recordsOf>> {
+  const { stdout, stderr } = await run(folder, ['query', 'web', '--limit', '1000', ...words]);
+  expect(stderr).toBe('');
+  return recordsOf(stdout);
+}
+
+interface Report {
+  attached: number;
+  rows: number;
+  moved: number;
+  removed: number;
+  waiting: number;
+  indexed: number;
+  problems: { path: string; message: string }[];
+}
+
+async function index(folder: string): Promise<{ code: number | null; report: Report }> {
+  const { code, stdout } = await run(folder, ['index', 'web', '--json']);
+  return { code, report: JSON.parse(stdout) as Report };
+}
+
+function makeOld(path: string): void {
+  const atS = Date.now() / 1000 - 600;
+  utimesSync(path, atS, atS);
+}
+
+const users = (records: ReturnType<typeof recordsOf>): number[] =>
+  records.map(({ userid }) => Number(userid));
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
+
+describe('files of Parquet', () => {
+  it('are attached and indexed by a command, once, and are only read', async () => {
+    const folder = await lakeFolder(
+      inferred,
+      rows(0, 50, 'day=1/a.parquet'),
+      rows(50, 80, 'day=2/b.parquet'),
+    );
+    const before = contentOf(join(folder, 'lake'));
+    const shown = await run(folder, ['index', 'web']);
+    expect(shown.code).toBe(0);
+    expect(shown.stdout).toContain('attached 2 files, 80 rows\n');
+    expect(shown.stdout).toMatch(/indexed {2}2 files, [\d.]+ kB; the index has/);
+    const records = await answer(folder);
+    expect(users(records)).toEqual(upTo(80));
+    expect(records[79]).toMatchObject({ timestamp: Date.UTC(2026, 0, 1, 1, 19), message: 'm79', day: 2 });
+    expect(users(await answer(folder, 'message__exact=m7'))).toEqual([7]);
+    expect(users(await answer(folder, 'day__eq=2', 'userid__lt=52'))).toEqual([50, 51]);
+    expect(await index(folder)).toMatchObject({ code: 0, report: { attached: 0, indexed: 0, problems: [] } });
+    expect(contentOf(join(folder, 'lake'))).toEqual(before);
+    const { stdout } = await run(folder, ['stats', 'web']);
+    expect(stdout).toMatch(/^files in place +2 files, [\d.]+ kB, 80 records$/m);
+    const loaded = await run(folder, ['load', 'web']);
+    expect(loaded).toMatchObject({ code: 1, stdout: '' });
+    expect(loaded.stderr).toContain('agent "web" reads no lines');
+  });
+
+  it('have fields that become more, and keep their cursors, when others come', async () => {
+    const folder = await lakeFolder(inferred, rows(10, 20, 'day=1/a.parquet'));
+    await index(folder);
+    const before = await answer(folder);
+    await write(
+      folder,
+      rows(0, 10, 'day=1/b.parquet', `, i * 0.5::DOUBLE AS score`),
+      rows(20, 25, 'day=2/c.parquet', ', i AS message').replace("'m' || i AS message, ", ''),
+    );
+    const { code, report } = await index(folder);
+    expect(code).toBe(1);
+    expect(report).toMatchObject({ attached: 1, rows: 10 });
+    expect(report.problems).toEqual([
+      {
+        path: join(folder, 'lake/day=2/c.parquet'),
+        message: expect.stringContaining('the column "message" is int (INT64') as string,
+      },
+    ]);
+    const after = await answer(folder);
+    expect(users(after).sort((a, b) => a - b)).toEqual(upTo(20));
+    expect(Object.keys(after[0]!)).toEqual(['_cursor', 'timestamp', 'userid', 'message', 'day', 'score']);
+    expect(users(await answer(folder, 'score__eq=2.5'))).toEqual([5]);
+    const cursors = new Map(after.map(({ userid, _cursor }) => [userid, _cursor]));
+    for (const { userid, _cursor } of before) expect(cursors.get(userid!)).toBe(_cursor);
+  });
+
+  it('that change or go fail the queries that need them, until somebody says otherwise', async () => {
+    const folder = await lakeFolder(
+      inferred,
+      rows(0, 50, 'day=1/a.parquet'),
+      rows(50, 80, 'day=2/b.parquet'),
+    );
+    await index(folder);
+    await write(folder, rows(100, 120, 'day=1/a.parquet'));
+    rmSync(join(folder, 'lake/day=2/b.parquet'));
+    const refused = await index(folder);
+    expect(refused.code).toBe(1);
+    expect(refused.report).toMatchObject({ attached: 0, removed: 0 });
+    expect(refused.report.problems.map(({ message }) => message)).toEqual([
+      expect.stringContaining('a.parquet is another file than the one that was attached'),
+      expect.stringContaining('b.parquet is not there any more'),
+    ]);
+    const failed = await run(folder, ['query', 'web', 'userid__eq=60']);
+    expect(failed.code).toBe(1);
+    expect(failed.stderr).toContain(join(folder, 'lake/day=2/b.parquet'));
+    writeFileSync(
+      join(folder, 'agents/web.yaml'),
+      "archive: { path: '../lake/**/*.parquet', changed: replace, missing: retire }\n",
+    );
+    expect(await index(folder)).toMatchObject({ code: 0, report: { attached: 1, rows: 20, removed: 2 } });
+    expect(users(await answer(folder))).toEqual(upTo(120).slice(100));
+  });
+
+  it('that move are the same, and those that are no whole files are named', async () => {
+    const folder = await lakeFolder(
+      inferred,
+      rows(0, 50, 'day=1/a.parquet'),
+      rows(50, 80, 'day=2/b.parquet'),
+    );
+    await index(folder);
+    const before = await answer(folder);
+    const lake = (path: string): string => join(folder, 'lake', path);
+    renameSync(lake('day=1/a.parquet'), lake('day=1/renamed.parquet'));
+    copyFileSync(lake('day=2/b.parquet'), lake('day=2/copy.parquet'));
+    for (const name of ['torn', 'growing'])
+      writeFileSync(lake(`${name}.parquet`), readFileSync(lake('day=2/b.parquet')).subarray(0, 500));
+    makeOld(lake('torn.parquet'));
+    const { code, report } = await index(folder);
+    expect(code).toBe(1);
+    expect(report).toMatchObject({ attached: 0, moved: 1, removed: 0, waiting: 1 });
+    expect(report.problems.map(({ path }) => path).sort()).toEqual([
+      lake('day=2/copy.parquet'),
+      lake('torn.parquet'),
+    ]);
+    expect(await answer(folder)).toEqual(before);
+  });
+
+  it('are found by a server, which answers from them and from what it stores', async () => {
+    const agentFile = `${inferred}file: { path: '../logs/.*', format: json }
+fields: [{ name: at, type: time, source: '@timestamp' }, { name: n, type: int, source: UserID }, { name: message }]
+`;
+    const folder = await lakeFolder(agentFile, rows(0, 50, 'day=1/a.parquet'));
+    mkdirSync(join(folder, 'logs'));
+    const port = await freePort();
+    const server = start(folder, ['serve', '--listen', `127.0.0.1:${port}`]);
+    const url = `http://127.0.0.1:${port}/api/query/web?limit=1000`;
+    const numbers = async (): Promise<number[]> =>
+      recordsOf(await (await fetchAlone(url)).text()).map(({ n }) => Number(n));
+    const reaches = async (expected: readonly number[]): Promise<void> => {
+      let found: number[] = [];
+      while (found.length < expected.length) found = await numbers();
+      expect(found.sort((a, b) => a - b)).toEqual(expected);
+    };
+    await server.shows('serving ');
+    await reaches(upTo(50));
+    await server.shows('the files of the archive are indexed');
+    writeFileSync(join(folder, 'logs/x.log'), `{"@timestamp":"x","UserID":50,"message":"from a log"}\n`);
+    await write(folder, rows(51, 60, 'day=2/b.parquet'));
+    writeFileSync(join(folder, 'lake/bad.parquet'), 'this is none');
+    makeOld(join(folder, 'lake/bad.parquet'));
+    await reaches(upTo(60));
+    const { stdout } = await run(folder, ['stats', 'web', '--json']);
+    const { attaching, attached } = JSON.parse(stdout) as {
+      attaching: AttachStatus;
+      attached: { files: number };
+    };
+    expect(attached.files).toBe(2);
+    expect(attaching).toMatchObject({ files: 3, filesLeft: 0, problems: 1, paused: null });
+    server.child.kill('SIGTERM');
+    const ended = await server.finished;
+    expect(ended.code).toBe(0);
+    expect(ended.stderr.match(/"path":"[^"]*bad\.parquet"/g)).toHaveLength(1);
+  });
+
+  it('that are none, of an agent without fields, are a mistake in its file', async () => {
+    const folder = await lakeFolder(inferred);
+    for (const args of [['serve'], ['index', 'web']]) {
+      const { code, stderr } = await run(folder, args);
+      expect(code).toBe(1);
+      expect(stderr).toContain(
+        'agents/web.yaml:1:10: the agent "web" lists no fields, and its archive has none: no file is there',
+      );
+    }
+    const text = await run(folder, ['index', 'app']);
+    expect(text.code).toBe(2);
+    expect(text.stderr).toContain('agent "app" has no archive whose files are answered from where they lie');
+  });
+});
