@@ -29,10 +29,12 @@ export async function runBenchmark(options: BenchOptions, say: Say): Promise<Ben
   const versions: Record<string, string> = {};
   for (const set of sets) {
     const loaded = await loadSides(set, options, missing, say);
-    const questions = questionsOf(set).filter(({ id }) => options.questions?.includes(id) ?? true);
+    const questions = questionsOf(set).filter(({ id, isUnindexed }) =>
+      options.archive && isUnindexed === true ? false : (options.questions?.includes(id) ?? true),
+    );
     lines.push(...(await askQuestions(questions, loaded, versions, options, say)));
     lines.push(...describeLoading(set, loaded));
-    if (set.name === 'web') lines.push(...(await overHttp(set, loaded, options, say)));
+    if (set.name === 'web' && !options.archive) lines.push(...(await overHttp(set, loaded, options, say)));
   }
   return {
     format: 'logstrata-bench/1',
@@ -96,7 +98,8 @@ async function askQuestion(
   const asked: SideClient[] = [];
   for (const client of clients) if (await client.request({ kind: 'answers', question })) asked.push(client);
   const { answer, slowestMs } = await checkAnswers(question, asked);
-  const ours: SideName = question.isUnindexed === true ? 'logstrata-unindexed' : 'logstrata';
+  const oursStored: SideName = question.isUnindexed === true ? 'logstrata-unindexed' : 'logstrata';
+  const ours = options.archive ? 'logstrata-in-place-indexed' : oursStored;
   return compareLine({
     id: question.id,
     title: question.title,

@@ -7,6 +7,8 @@ import type { RecordSet } from './record-set.js';
 import { compareLine, type MissingPeer, type ResultLine, type Unit } from './result.js';
 import { SideClient } from './side-client.js';
 import {
+  archiveSides,
+  isOverFiles,
   peerOf,
   sideNames,
   type LoadFigures,
@@ -40,7 +42,9 @@ function needsInstall(peer: PeerName): boolean {
 
 /** The sides that take part for a set, ours first. */
 function sidesFor(set: RecordSet, options: BenchOptions, missing: readonly MissingPeer[]): SideName[] {
+  if (options.archive) return set.name === 'web' ? [...archiveSides] : [];
   return sideNames.filter((side) => {
+    if (isOverFiles(side)) return false;
     if (side === 'logstrata-unindexed') return set.name === 'web';
     const peer = peerOf(side);
     return peer === null || (options.peers.includes(peer) && missing.every((each) => each.peer !== peer));
@@ -138,8 +142,37 @@ const loadingLines: readonly LoadingLine[] = [
 /** Sides that load nothing: they read the file that the others load, and our store. */
 const withoutStore: readonly SideName[] = ['ripgrep', 'duckdb-our-parquet'];
 
+/** What attaching and indexing files cost, beside loading the same records. */
+function describeAttaching(set: RecordSet, loaded: readonly LoadedSide[]): ResultLine[] {
+  const line = (
+    about: Pick<LoadingLine, 'id' | 'title' | 'unit' | 'isLowerBetter' | 'ours'>,
+    value: LoadingLine['value'],
+  ): ResultLine =>
+    compareLine({
+      ...about,
+      set: set.name,
+      figures: Object.fromEntries(
+        loaded.map(({ options, figures }) => [options.side, spreadOf([value(figures, set.rows)])]),
+      ),
+    });
+  const attach = { id: 'attach', title: 'attaching files', unit: 'records/s', isLowerBetter: false } as const;
+  const memory = { id: 'index-memory', title: 'memory while indexing', unit: 'bytes' } as const;
+  const size = { id: 'index-size', title: 'size beside the files', unit: 'bytes' } as const;
+  const indexed = { isLowerBetter: true, ours: 'logstrata-in-place-indexed' } as const;
+  return [
+    line({ ...attach, ours: 'logstrata-in-place' }, ({ seconds }, rows) => rows / seconds),
+    line(
+      { ...attach, id: 'index', title: 'attaching and indexing files', ours: indexed.ours },
+      ({ seconds }, rows) => rows / seconds,
+    ),
+    line({ ...memory, ...indexed }, ({ rssBytes }) => rssBytes),
+    line({ ...size, ...indexed }, ({ bytes }) => bytes),
+  ];
+}
+
 /** The lines of a set about loading and disk. */
 export function describeLoading(set: RecordSet, loaded: readonly LoadedSide[]): ResultLine[] {
+  if (loaded.some(({ options: { side } }) => isOverFiles(side))) return describeAttaching(set, loaded);
   const prefix = set.name === 'web' ? '' : `${set.name}-`;
   const counted = loaded.filter(({ options }) => !withoutStore.includes(options.side));
   return loadingLines.map(({ id, title, unit, isLowerBetter, ours, target, value }) =>

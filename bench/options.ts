@@ -25,6 +25,8 @@ export interface BenchOptions {
   /** The result's files without their endings. */
   readonly outPath: string;
   readonly dataFolder: string;
+  /** Ask about an archive: Parquet files that DuckDB wrote, where they lie. */
+  readonly archive: boolean;
   /** Install what the peers need. */
   readonly mayInstall: boolean;
 }
@@ -35,6 +37,7 @@ Measures Logstrata beside other programs, on the same records, and writes a tabl
 Without options: 10 million web records and 5 million of an application, all peers. That takes an hour and 40 GB of disk.
 
   --quick           1 million web records, DuckDB alone (3 minutes)
+  --archive         web records alone, in 100 Parquet files of DuckDB: answered by it, and by ours in place
   --tiny            a few thousand records: whether it works, not how fast
   --rows N          web records, and half as many of the application where it takes part
   --peers A,B       of ${peerNames.join(', ')}; none for ours alone
@@ -123,6 +126,7 @@ function parse(args: readonly string[]) {
       options: {
         quick: flag,
         tiny: flag,
+        archive: flag,
         rows: text,
         peers: text,
         queries: text,
@@ -149,14 +153,16 @@ export function readBenchOptions(args: readonly string[]): BenchOptions | undefi
   const preset = values.tiny === true ? tiny : values.quick === true ? quick : full;
   const webRows = wholeNumber('rows', values.rows, preset.webRows);
   const scaled = Math.max(1, Math.floor(webRows / 2));
-  const name = webRows === preset.webRows ? preset.name : `${preset.name}-${webRows}`;
+  const archive = values.archive === true;
+  const kind = archive ? `archive-${preset.name}` : preset.name;
+  const name = webRows === preset.webRows ? kind : `${kind}-${webRows}`;
   // Only what somebody wants to keep goes to the folder of results: the tiny run is a test.
   const outFolder = preset === tiny ? 'bench/data' : 'bench/results';
   return {
     ...preset,
     name,
     webRows,
-    appRows: preset.appRows === 0 ? 0 : values.rows === undefined ? preset.appRows : scaled,
+    appRows: preset.appRows === 0 || archive ? 0 : values.rows === undefined ? preset.appRows : scaled,
     peers: peersOf(values.peers, preset),
     questions: questionsOf(values.queries),
     turns: wholeNumber('repeat', values.repeat, preset.turns),
@@ -164,6 +170,7 @@ export function readBenchOptions(args: readonly string[]): BenchOptions | undefi
     cacheBytes: wholeNumber('cache', values.cache, 4096) * 1024 * 1024,
     outPath: resolve(values.out ?? `${packageRoot()}/${outFolder}/${name}`),
     dataFolder: resolve(values.data ?? `${packageRoot()}/bench/data`),
+    archive,
     mayInstall: values['no-install'] !== true,
   };
 }

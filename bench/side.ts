@@ -2,7 +2,10 @@ import type { AnswerDigest } from './answer-digest.js';
 import type { Question } from './question.js';
 import type { RecordSet } from './record-set.js';
 
-/** The sides of the comparison: three stores of ours, and the peers. The last four have indexes, and are asked for needles alone. */
+/**
+ * The sides of the comparison: three stores of ours, and the peers. Four have indexes, and are asked for needles alone. The last three answer
+ * from Parquet files that DuckDB wrote, where they lie (`--archive`): DuckDB itself, and ours before and after they are indexed.
+ */
 export const sideNames = [
   'logstrata',
   'logstrata-unindexed',
@@ -17,6 +20,9 @@ export const sideNames = [
   'duckdb-parquet-bloom',
   'duckdb-our-parquet',
   'sqlite-indexed',
+  'duckdb-files',
+  'logstrata-in-place',
+  'logstrata-in-place-indexed',
 ] as const;
 export type SideName = (typeof sideNames)[number];
 
@@ -31,6 +37,19 @@ const indexedSides: readonly SideName[] = [
   'duckdb-our-parquet',
   'sqlite-indexed',
 ];
+
+/** What is asked about an archive: the files, and our own segments beside them. */
+export const archiveSides: readonly SideName[] = [
+  'logstrata',
+  'duckdb-files',
+  'logstrata-in-place',
+  'logstrata-in-place-indexed',
+];
+
+/** Whether a side answers from files that lie there. */
+export function isOverFiles(side: SideName): boolean {
+  return side !== 'logstrata' && archiveSides.includes(side);
+}
 
 /** Programs to compare with, as `--peers` names them. */
 export const peerNames = ['duckdb', 'clickhouse', 'sqlite', 'ripgrep'] as const;

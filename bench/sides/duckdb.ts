@@ -3,7 +3,8 @@ import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Question, SetColumn } from '../question.js';
 import { columnsOf } from '../record-set.js';
-import { isIndexed, type Side, type SideOptions } from '../side.js';
+import { isIndexed, type Side, type SideName, type SideOptions } from '../side.js';
+import { folderBytes } from './folder-size.js';
 import { importPeer } from './peer-package.js';
 import { quoteText, selectRecords, sqlQuestion, type Dialect } from './sql.js';
 
@@ -49,6 +50,14 @@ const dialect: Dialect = {
 /** DuckDB writes Bloom filters only of columns with a dictionary, which is given up by default long before a row group of ids ends. */
 const withBloomFilters = ', DICTIONARY_SIZE_LIMIT 1000000, BLOOM_FILTER_FALSE_POSITIVE_RATIO 0.01';
 
+/** Files of an archive. */
+const archiveFiles = 100;
+
+function placeOf(side: SideName): string {
+  if (side === 'duckdb-files') return '*.parquet';
+  return side === 'duckdb' ? 'records.duckdb' : 'records.parquet';
+}
+
 /** DuckDB, over a table of its own, over one Parquet file compressed with ZSTD that it wrote, or over the segments of our store. */
 export class DuckDbSide implements Side {
   private readonly columns: readonly SetColumn[];
@@ -66,7 +75,7 @@ export class DuckDbSide implements Side {
     this.dataPath =
       options.side === 'duckdb-our-parquet'
         ? join(options.folder, '../logstrata', options.set.name, 'dt=*/*.parquet')
-        : join(options.folder, this.isParquet ? 'records.parquet' : 'records.duckdb');
+        : join(options.folder, placeOf(options.side));
     this.table = this.isParquet ? `read_parquet(${quoteText(this.dataPath)})` : 'records';
     this.shown = this.columns
       .map(({ name, kind }) => (kind === 'time' ? `epoch_ms("${name}") AS "${name}"` : name))
@@ -90,11 +99,13 @@ export class DuckDbSide implements Side {
       `format = 'newline_delimited', columns = {seq: 'BIGINT', ${kinds}})`;
     await this.open(this.isParquet ? ':memory:' : this.dataPath);
     await this.run(`SET temp_directory = ${quoteText(join(folder, 'temp'))}`);
-    if (this.isParquet) {
+    if (this.isParquet && side !== 'duckdb-files') {
       const more = side === 'duckdb-parquet-bloom' ? withBloomFilters : '';
       await this.run(
         `COPY (${records}) TO ${quoteText(this.dataPath)} (FORMAT parquet, COMPRESSION zstd${more})`,
       );
+    } else if (side === 'duckdb-files') {
+      await this.writeFiles(records);
     } else {
       await this.run(`CREATE TABLE records AS ${records}`);
       await this.run('CHECKPOINT');
@@ -102,7 +113,22 @@ export class DuckDbSide implements Side {
     await this.close();
   }
 
+  /** Files of as many records each. */
+  private async writeFiles(records: string): Promise<void> {
+    const { set, folder } = this.options;
+    await this.run(`CREATE TABLE staged AS ${records}`);
+    for (let i = 0; i < archiveFiles; i++) {
+      const [from, to] = [i, i + 1].map((part) => Math.floor((set.rows * part) / archiveFiles));
+      const path = join(folder, `part-${String(i).padStart(3, '0')}.parquet`);
+      await this.run(
+        `COPY (SELECT * FROM staged ORDER BY _cursor LIMIT ${to! - from!} OFFSET ${from!}) ` +
+          `TO ${quoteText(path)} (FORMAT parquet, COMPRESSION zstd)`,
+      );
+    }
+  }
+
   async bytesOnDisk(): Promise<number> {
+    if (this.options.side === 'duckdb-files') return folderBytes(this.options.folder);
     return this.options.side === 'duckdb-our-parquet' ? 0 : (await stat(this.dataPath)).size;
   }
 

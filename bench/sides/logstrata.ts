@@ -90,7 +90,7 @@ export class LogstrataSide implements Side {
     this.store = undefined;
   }
 
-  private opened(): AgentStore {
+  protected opened(): AgentStore {
     if (this.store === undefined) throw new Error('the archive is not open');
     return this.store;
   }

@@ -1,6 +1,7 @@
 import type { Side, SideOptions } from '../side.js';
 import { ClickHouseSide } from './clickhouse.js';
 import { DuckDbSide } from './duckdb.js';
+import { InPlaceSide } from './in-place.js';
 import { LogstrataSide } from './logstrata.js';
 import { RipgrepSide } from './ripgrep.js';
 import { SqliteSide } from './sqlite.js';
@@ -16,7 +17,11 @@ export function makeSide(options: SideOptions): Side {
     case 'duckdb-parquet':
     case 'duckdb-parquet-bloom':
     case 'duckdb-our-parquet':
+    case 'duckdb-files':
       return new DuckDbSide(options);
+    case 'logstrata-in-place':
+    case 'logstrata-in-place-indexed':
+      return new InPlaceSide(options);
     case 'clickhouse':
     case 'clickhouse-zstd':
     case 'clickhouse-indexed':

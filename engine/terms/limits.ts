@@ -417,3 +417,6 @@ export const foreignPagesMax = 256 * 1024;
 
 /** A column chunk of such a file up to this size is read at once, when all of it is read: most are, and each thread reads one. */
 export const foreignChunkReadMax = 64 * 1024 * 1024;
+
+/** Spans of an attached file: 65 thousand million rows. */
+export const attachedSpansMax = 1_000_000;

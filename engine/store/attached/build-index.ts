@@ -51,34 +51,60 @@ export function isIndexed({ index }: AttachedFile, { fields }: Schema): boolean 
   return fields.every((field) => known(field) || index.without.includes(field.name));
 }
 
-/**
- * Reads all columns of an attached file, a row group after another, writes its index beside our segments, and commits that. What was begun is
- * removed again where it fails. Throws `DamageError` for a file that has changed, is gone or is malformed.
- */
-export async function buildIndex(
-  context: IndexContext,
-  file: AttachedFile,
-  onProgress: (progress: IndexProgress) => void = () => {},
-): Promise<IndexedFile> {
-  const { directory, agent, committer } = context;
-  const id = await committer.begin();
-  try {
-    const path = `${buildingFolder(agent, id)}/index`;
+/** Indexes of some files, which are committed together: a manifest for each of thousands of small files would take longer than they do. */
+export class IndexBatch {
+  readonly #context: IndexContext;
+  readonly #id: string;
+  readonly #indexes: { readonly id: string; readonly index: FileIndex }[] = [];
+  #number = 0;
+
+  private constructor(context: IndexContext, id: string) {
+    this.#context = context;
+    this.#id = id;
+  }
+
+  static async begin(context: IndexContext): Promise<IndexBatch> {
+    return new IndexBatch(context, await context.committer.begin());
+  }
+
+  /** Files whose indexes wait for the commit. */
+  get files(): number {
+    return this.#indexes.length;
+  }
+
+  /**
+   * Reads all columns of an attached file, a row group after another, and writes its index beside our segments. Throws `DamageError` for a
+   * file that has changed, is gone or is malformed; the others of the batch stay.
+   */
+  async add(file: AttachedFile, onProgress: (progress: IndexProgress) => void): Promise<IndexedFile> {
+    const { directory, agent } = this.#context;
+    const number = String(this.#number++).padStart(5, '0');
+    const path = `${buildingFolder(agent, this.#id)}/${number}.index`;
     const writable = await directory.create(path);
     let built;
     try {
-      built = await writeIndex(context, file, writable, onProgress);
+      built = await writeIndex(this.#context, file, writable, onProgress);
       await writable.sync();
     } finally {
       await writable.close();
     }
-    const name = `attached/${id}.index`;
+    const name = `attached/${this.#id}-${number}.index`;
     await moveIntoPlace(directory, agent, path, name);
     const index = { ...built.index, file: name };
-    await committer.attach({ adds: [], moves: [], removes: [], indexes: [{ id: file.id, index }] });
+    this.#indexes.push({ id: file.id, index });
     return { index, decodedBytes: built.decodedBytes };
-  } finally {
-    await committer.end(id);
+  }
+
+  /** Makes the indexes part of the archive, in one manifest. */
+  async commit(): Promise<void> {
+    if (this.#indexes.length === 0) return;
+    const indexes = this.#indexes;
+    await this.#context.committer.attach({ adds: [], moves: [], removes: [], indexes });
+  }
+
+  /** Removes what was not committed. */
+  async end(): Promise<void> {
+    await this.#context.committer.end(this.#id);
   }
 }
 

@@ -1,6 +1,11 @@
 import { isLogstrataError, type LogstrataError } from '../../terms/errors.js';
+import { everyStep } from '../../terms/every-step.js';
+import { attachedFilesOfListMax } from '../../terms/limits.js';
 import type { AttachedFile } from './attached-file.js';
-import { buildIndex, isIndexed, type IndexContext } from './build-index.js';
+import { IndexBatch, isIndexed, type IndexContext } from './build-index.js';
+
+/** How often what was indexed is committed. */
+const commitIntervalMs = 5000;
 
 export interface IndexOptions {
   readonly signal?: AbortSignal | undefined;
@@ -37,8 +42,8 @@ export interface IndexResult {
 }
 
 /**
- * Indexes attached files one after another, those with the newest records first. Each is committed when it is done, so that what was done
- * stays when this is stopped. Throws the signal's reason, and what committing throws.
+ * Indexes attached files one after another, those with the newest records first. They are committed every few seconds, and when this is
+ * stopped, so that what was done stays. Throws the signal's reason, and what committing throws.
  */
 export async function indexFiles(
   context: IndexContext,
@@ -54,29 +59,34 @@ export async function indexFiles(
   const indexed: IndexResult['indexed'][number][] = [];
   const problems: IndexResult['problems'][number][] = [];
   let bytesDone = 0;
-  for (const [filesDone, file] of chosen.entries()) {
-    const { path } = file;
-    signal?.throwIfAborted();
-    const tell = (share: number) =>
-      onProgress?.({
-        path,
-        filesDone,
-        files: chosen.length,
-        bytesDone: bytesDone + share * file.bytes,
-        bytes,
-      });
-    tell(0);
+  let next = 0;
+  while (next < chosen.length) {
+    const batch = await IndexBatch.begin(context);
     try {
-      const { index, decodedBytes } = await buildIndex(context, file, (progress) => {
-        signal?.throwIfAborted();
-        tell(progress.bytesRead / Math.max(1, progress.bytes));
-      });
-      indexed.push({ path, bytes: file.bytes, decodedBytes, indexBytes: index.bytes });
-    } catch (error) {
-      if (!isFault(error)) throw error;
-      problems.push({ path, error });
+      for (const endMs = performance.now() + commitIntervalMs; next < chosen.length; next++) {
+        if (batch.files >= attachedFilesOfListMax || performance.now() > endMs) break;
+        const file = chosen[next]!;
+        const { path } = file;
+        const tell = (share: number): void => {
+          signal?.throwIfAborted();
+          const done = { filesDone: next, bytesDone: bytesDone + share * file.bytes };
+          onProgress?.({ path, files: chosen.length, bytes, ...done });
+        };
+        tell(0);
+        try {
+          const { index, decodedBytes } = await batch.add(file, (progress) =>
+            tell(progress.bytesRead / Math.max(1, progress.bytes)),
+          );
+          indexed.push({ path, bytes: file.bytes, decodedBytes, indexBytes: index.bytes });
+        } catch (error) {
+          if (!isFault(error)) throw error;
+          problems.push({ path, error });
+        }
+        bytesDone += file.bytes;
+      }
+    } finally {
+      await everyStep([() => batch.commit(), () => batch.end()]);
     }
-    bytesDone += file.bytes;
   }
   return { indexed, problems, left: missing.length - indexed.length };
 }

@@ -1,6 +1,7 @@
 import type { ForeignFile, ForeignRowGroup } from '../../foreign/foreign-file.js';
 import { partitionOfTime } from '../../terms/cursor.js';
 import { LogstrataError } from '../../terms/errors.js';
+import { attachedSpansMax, rowGroupRowsMax } from '../../terms/limits.js';
 import { placementField, type Schema } from '../../terms/schema.js';
 import type { FilePlan, FileToAttach } from './attached-file.js';
 import { columnSource } from './column-source.js';
@@ -35,6 +36,7 @@ export async function planFile(
   const { path, format } = file;
   const before = await fileStamp(path);
   const described = await work.describe(path, format);
+  assertSpans(path, described);
   const placement = await placeRows(file, described, schema, nowMs, work);
   const after = await fileStamp(path);
   if (before.bytes !== after.bytes || before.mtimeMs !== after.mtimeMs)
@@ -133,6 +135,15 @@ function placementOf(spans: readonly SpanHours[]): Pick<FilePlan, 'hours' | 'pla
     return { isOrdered, previousMs, hours: own.sort((a, b) => a.hour - b.hour) };
   });
   return { hours, placements: encodePlacements(placements) };
+}
+
+/** A footer can claim any number of rows, and each span takes memory. */
+function assertSpans(path: string, { rowGroups }: ForeignFile): void {
+  const spans = rowGroups.reduce((sum, { rows }) => sum + Math.ceil(rows / rowGroupRowsMax), 0);
+  if (spans <= attachedSpansMax) return;
+  const rows = rowGroups.reduce((sum, group) => sum + group.rows, 0);
+  const message = `${path} claims ${rows} rows in ${rowGroups.length} row groups, which is more than can be attached`;
+  throw new LogstrataError('limit', message, { path });
 }
 
 function invalid(path: string, problem: string): LogstrataError {
