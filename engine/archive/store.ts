@@ -199,22 +199,33 @@ export class Store implements AgentStore {
   async attach(request: AttachRequest, options: AttachOptions = {}): Promise<AttachResult> {
     const { access, now, workers } = this.context;
     const committer = await access.committer();
-    const work = this.foreignWork(options.signal);
-    return attachFiles({ committer, now, work, filesAtOnce: workers.threads }, request, options);
+    return this.withForeignWork(options.signal, (work) =>
+      attachFiles({ committer, now, work, filesAtOnce: workers.threads }, request, options),
+    );
   }
 
   async indexAttached(options: IndexOptions = {}): Promise<IndexResult> {
     const { directory, access, workers } = this.context;
     const committer = await access.committer();
-    const work = this.foreignWork(options.signal);
-    const context = { directory, agent: this.name, committer, work, columnsAtOnce: workers.threads };
-    return indexFiles(context, await this.attachedFiles(), options);
+    const attached = await this.attachedFiles();
+    return this.withForeignWork(options.signal, (work) => {
+      const context = { directory, agent: this.name, committer, work, columnsAtOnce: workers.threads };
+      return indexFiles(context, attached, options);
+    });
   }
 
-  private foreignWork(signal: AbortSignal | undefined): ForeignWork {
+  /** Work on attached files, with a queue of its own that leaves the signal alone once it is done. */
+  private async withForeignWork<T>(
+    signal: AbortSignal | undefined,
+    run: (work: ForeignWork) => Promise<T>,
+  ): Promise<T> {
     const { guard, workers } = this.context;
     const queue = workers.queue(signal);
-    return new ForeignWork(guard, (task, job) => queue.run(task, job));
+    try {
+      return await run(new ForeignWork(guard, (task, job) => queue.run(task, job)));
+    } finally {
+      queue.end(new LogstrataError('cancelled', 'the work on attached files has ended'));
+    }
   }
 
   async compact(options: CompactOptions = {}): Promise<CompactResult> {

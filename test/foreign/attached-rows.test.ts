@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { createHash } from 'node:crypto';
+import { getEventListeners } from 'node:events';
 import { mkdtemp, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -339,4 +340,18 @@ describe('an attached file', () => {
     }
     await archive.close();
   });
+});
+
+it('attaching and indexing leave a signal that lasts alone', async () => {
+  const archive = await openOn(new MemoryDirectory());
+  const store = await archive.agent('nginx', schema);
+  const { signal } = new AbortController();
+  const path = await write([[BigInt(nowMs), 1n, 1, 'GET', 'message', 1n]], 10);
+  await store.attach(
+    { adds: [{ path, format: 'parquet', constants: {} }], moves: [], removes: [] },
+    { signal },
+  );
+  await store.indexAttached({ signal });
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
+  await archive.close();
 });
