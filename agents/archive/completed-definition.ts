@@ -22,6 +22,7 @@ export async function completedDefinition(
     name: field.name,
     type: field.type,
     source: field.attached?.column ?? field.name,
+    ...(field.attached?.unit === undefined ? {} : { unit: field.attached.unit }),
   }));
   const placing = known?.find(({ type }) => type === 'time');
   if (known !== undefined && [undefined, placing?.name, placing?.source].includes(archive.time))

@@ -58,7 +58,12 @@ export class FieldGrowth {
   }
 
   private grown(): AgentDefinition {
-    const fields = this.fields.map(({ name, type, column }) => ({ name, type, source: column }));
+    const fields = this.fields.map(({ name, type, column, unit }) => ({
+      name,
+      type,
+      source: column,
+      ...(unit === undefined ? {} : { unit }),
+    }));
     return { ...this.definition, fields, schema: schemaOf(fields, true) };
   }
 }

@@ -52,6 +52,7 @@ export function fieldNameOf(column: string): string {
 
 interface KnownColumn {
   readonly column: string;
+  readonly unit?: TimeUnit | undefined;
   type: FieldType;
   /** The first file that has it. */
   readonly path: string;
@@ -71,6 +72,8 @@ interface KnownKey {
 export class FieldInference {
   private readonly columns = new Map<string, KnownColumn>();
   private readonly keys = new Map<string, KnownKey>();
+  /** Of the fields that the agent has already, by column. */
+  private readonly names = new Map<string, string>();
   private readonly textKeys: ReadonlySet<string>;
   /** By column. */
   private readonly stored = new Map<string, ColumnVariant[]>();
@@ -79,7 +82,10 @@ export class FieldInference {
 
   /** Takes in what an agent has already: those fields stay as they are, and files that come may add others. */
   constructor(known: readonly InferredField[] = []) {
-    for (const { name, column, type } of known) this.columns.set(name, { column, type, path: '' });
+    for (const { name, column, type, unit } of known) {
+      this.columns.set(name, { column, type, unit, path: '' });
+      this.names.set(column, name);
+    }
     this.textKeys = new Set(known.filter(({ type }) => type === 'string').map(({ name }) => name));
   }
 
@@ -101,7 +107,7 @@ export class FieldInference {
   }
 
   private addKey(key: string, value: string | null, path: string): void {
-    const name = fieldNameOf(key);
+    const name = this.names.get(key) ?? fieldNameOf(key);
     const known = this.keys.get(name);
     const isInteger = value === null || /^-?\d{1,18}$/.test(value);
     if (known === undefined) {
@@ -116,7 +122,7 @@ export class FieldInference {
   }
 
   private addColumn(column: ColumnFacts, path: string): void {
-    const name = fieldNameOf(column.name);
+    const name = this.names.get(column.name) ?? fieldNameOf(column.name);
     if (name === '') {
       this.problems.add(
         `${path}: the column ${JSON.stringify(column.name)} makes no name of a field: list the fields, with a source`,
@@ -132,6 +138,7 @@ export class FieldInference {
       this.problems.add(meeting(name, known.column, known.path, column.name, path));
       return;
     }
+    if (known.unit !== undefined && isNumber(column.type)) return;
     const type = widened(known.type, column.type);
     if (type === undefined) this.problems.add(clash(column, path, known, this.stored.get(column.name)?.[0]));
     else known.type = type;
@@ -160,9 +167,10 @@ export class FieldInference {
   /** The fields. `time` is the field that places records, by its name or that of its column; the first of type time without it. */
   finish(time: string | undefined): InferredFields {
     const columns: InferredColumn[] = [];
-    for (const [name, { column, type }] of this.columns) {
+    for (const [name, { column, type, unit }] of this.columns) {
       if (this.keys.has(name)) continue;
-      columns.push({ field: { name, type, column }, variants: this.stored.get(column) ?? [] });
+      const field = unit === undefined ? { name, type, column } : { name, type, column, unit };
+      columns.push({ field, variants: this.stored.get(column) ?? [] });
     }
     for (const [name, { key, areIntegers, isEmpty }] of this.keys) {
       // Folders that come later make no integers of texts.
@@ -196,8 +204,11 @@ export function definitionsOf({ columns }: InferredFields): FieldDefinition[] {
 /** The type that takes the values of both; undefined where there is none. */
 function widened(a: FieldType, b: FieldType): FieldType | undefined {
   if (a === b) return a;
-  const isNumber = (type: FieldType): boolean => type === 'int' || type === 'float';
   return isNumber(a) && isNumber(b) ? 'float' : undefined;
+}
+
+function isNumber(type: FieldType): boolean {
+  return type === 'int' || type === 'float';
 }
 
 function meeting(name: string, a: string, aPath: string, b: string, bPath: string): string {
@@ -221,7 +232,6 @@ function noTime(time: string, field: InferredField | undefined, times: readonly 
   const there = `the columns of type time are ${joinNames(names, 'and') || 'none'}`;
   if (field === undefined)
     return `time names the column "${time}", which no file has${nearName(time, names)}: ${there}`;
-  const advice =
-    field.type === 'int' || field.type === 'float' ? '; list the fields, with a unit for this one' : '';
+  const advice = isNumber(field.type) ? '; list the fields, with a unit for this one' : '';
   return `time names the column "${time}", which is of type ${field.type}: ${there}${advice}`;
 }

@@ -114,6 +114,15 @@ describe('the fields of files', () => {
     expect(short(later)).toEqual(['b time', 'a float', 'c string', 'k string']);
   });
 
+  it('keep the names and units that they were given', () => {
+    const given = { name: 'at', type: 'time', column: 'ts', unit: 'us' } as const;
+    const known = { columns: [{ field: given, variants: [] }], problems: [] };
+    const { columns, problems } = infer([{ columns: { ts: 'int', a: 'bool' } }], undefined, known);
+    expect(columns.map(({ field }) => field)).toEqual([given, { name: 'a', type: 'bool', column: 'a' }]);
+    expect(problems).toEqual([]);
+    expect(infer([{ columns: { ts: 'string' } }], undefined, known).problems).toHaveLength(1);
+  });
+
   it.each([
     [
       [{ columns: { a: 'int' } }, { columns: { a: 'string' } }],
