@@ -1,3 +1,4 @@
+import { packedRun } from '../test/kernels/packed-run.js';
 import * as plainPacking from '../test/kernels/plain/bit-packing.js';
 import * as plainDelta from '../test/kernels/plain/delta.js';
 import * as plainDictionary from '../test/kernels/plain/dictionary.js';
@@ -121,6 +122,7 @@ function packingCases(rows: number, width: number): KernelCase[] {
   const narrow = width <= 8 ? Uint8Array.from(codes) : codes;
   const packed = new Uint8Array(Math.ceil(rows / 8) * width);
   plainPacking.packCodes(codes, rows, width, packed, 0);
+  const run = packedRun(packed, rows, width);
   const target = packed.slice();
   const back = narrow.slice();
   return [
@@ -129,7 +131,7 @@ function packingCases(rows: number, width: number): KernelCase[] {
       return target;
     }),
     sides(`unpack codes of ${width} bits`, narrow.byteLength, plainPacking, simdPacking, (packing) => {
-      packing.unpackCodes(packed, 0, rows, width, back, 0);
+      packing.decodeHybrid(run, 0, rows, width, back);
       return back instanceof Uint8Array ? back : bytesOf(back);
     }),
   ];

@@ -2,7 +2,6 @@
  * Dictionary codes as bits: the bit-packed runs of Parquet's RLE/bit-packing hybrid
  * (https://parquet.apache.org/docs/file-format/data-pages/encodings/#RLE), least significant bit first.
  */
-import { assert } from '../terms/assert.js';
 import { openScratch, scratchBytes } from '../memory/scratch.js';
 import { kernelsOver } from './kernels.js';
 
@@ -34,32 +33,8 @@ export function packCodes(
   return at + bytes;
 }
 
-/** What `unpackCodes` keeps for a vector of codes: the bytes that each lies in, and its shift. */
+/** What the kernel keeps for a vector of codes: the bytes that each lies in, and its shift. */
 const windowsBytes = 64;
-
-/**
- * Unpacks `count` codes of `width` bits (1 to 16, for codes of one byte 1 to 8) from `source` at `at` into target[to, to + count).
- * The caller has checked that `source` holds them.
- */
-export function unpackCodes(
-  source: Uint8Array,
-  at: number,
-  count: number,
-  width: number,
-  target: Uint8Array | Uint16Array,
-  to: number,
-): void {
-  assert(width <= 8 * target.BYTES_PER_ELEMENT, 'codes fit their array');
-  const bytes = Math.ceil((count * width) / 8);
-  const scratch = openScratch(scratchBytes(source, bytes) + scratchBytes(target, count) + windowsBytes);
-  const sourceAt = scratch.place(source, at, at + bytes);
-  const targetAt = scratch.target(target, to, count);
-  const windows = scratch.reserve(windowsBytes);
-  const kernels = kernelsOver(scratch);
-  if (target instanceof Uint8Array) kernels.unpackCodes8(sourceAt, count, width, targetAt, windows);
-  else kernels.unpackCodes16(sourceAt, count, width, targetAt, windows);
-  scratch.copyOut(targetAt, target, to, count);
-}
 
 /**
  * Decodes `count` codes of `width` bits from the hybrid of runs and packed codes in source[at, …) to the front of `target`. What a run has

@@ -55,8 +55,6 @@ export interface Kernels {
     tableBits: number,
   ): number;
   packCodes(codes: number, codeBytes: number, count: number, width: number, target: number): number;
-  unpackCodes8(source: number, count: number, width: number, target: number, windows: number): void;
-  unpackCodes16(source: number, count: number, width: number, target: number, windows: number): void;
   decodeHybrid(
     source: number,
     sourceBytes: number,

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { packedRun } from './packed-run.js';
 import * as plainPacking from './plain/bit-packing.js';
 import * as plainDelta from './plain/delta.js';
 import * as plainDictionary from './plain/dictionary.js';
@@ -347,14 +348,16 @@ describe('codes as bits', () => {
           const narrow = new Uint8Array(count + 9).fill(guard);
           simdPacking.packCodes(Uint8Array.from(codes), count, width, got.fill(guard), 3);
           expect(Buffer.compare(got, wanted)).toBe(0);
-          simdPacking.unpackCodes(got, 3, count, width, narrow, 5);
+          const run = packedRun(got.subarray(3), count, width);
+          simdPacking.decodeHybrid(run, 0, count, width, narrow.subarray(5, 5 + count));
           expect([...narrow.subarray(5, 5 + count)]).toEqual([...codes]);
           expect([...narrow.subarray(0, 5), ...narrow.subarray(5 + count)]).toEqual(
             Array<number>(9).fill(guard),
           );
         }
         const wide = new Uint16Array(count + 9).fill(guard);
-        simdPacking.unpackCodes(got, 3, count, width, wide, 5);
+        const run = packedRun(got.subarray(3), count, width);
+        simdPacking.decodeHybrid(run, 0, count, width, wide.subarray(5, 5 + count));
         expect([...wide.subarray(5, 5 + count)]).toEqual([...codes]);
         expect([...wide.subarray(0, 5), ...wide.subarray(5 + count)]).toEqual(Array<number>(9).fill(guard));
       }

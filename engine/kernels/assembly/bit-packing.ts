@@ -54,7 +54,7 @@ function lanes(group: v128, bytes: v128, factors: v128, mask: v128): v128 {
  * Unpacks `count` codes of `width` bits (1 to 8) to bytes. Up to 32 bytes of slack behind both sides are touched;
  * `windows` has 64 bytes.
  */
-export function unpackCodes8(source: usize, count: u32, width: u32, target: usize, windows: usize): void {
+function unpackCodes8(source: usize, count: u32, width: u32, target: usize, windows: usize): void {
   fillWindows(width, 2, windows);
   const first = v128.load(windows);
   const second = i8x16.add(first, i8x16.splat(<i8>width));
@@ -71,7 +71,7 @@ export function unpackCodes8(source: usize, count: u32, width: u32, target: usiz
 }
 
 /** Like `unpackCodes8`, for widths of 1 to 16 and 16-bit codes. */
-export function unpackCodes16(source: usize, count: u32, width: u32, target: usize, windows: usize): void {
+function unpackCodes16(source: usize, count: u32, width: u32, target: usize, windows: usize): void {
   fillWindows(width, 4, windows);
   const first = v128.load(windows);
   const second = v128.load(windows, 16);

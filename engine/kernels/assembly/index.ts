@@ -23,8 +23,6 @@ export {
   largestCode,
   largestCode32,
   packCodes,
-  unpackCodes8,
-  unpackCodes16,
 } from './bit-packing';
 export { addLengths, encodeDelta, decodeDelta, joinPrefixed, prefixedBytes } from './delta';
 export { encodePlain, decodePlain } from './plain-strings';

@@ -33,33 +33,6 @@ export function packCodes(
   return at;
 }
 
-/**
- * Unpacks `count` codes of `width` bits (1 to 16) from `source` at `at` into target[to, to + count). The caller has
- * checked that `source` holds them.
- */
-export function unpackCodes(
-  source: Uint8Array,
-  at: number,
-  count: number,
-  width: number,
-  target: Uint8Array | Uint16Array,
-  to: number,
-): void {
-  const mask = (1 << width) - 1;
-  const end = to + count;
-  let pending = 0;
-  let bits = 0;
-  while (to < end) {
-    while (bits < width) {
-      pending |= source[at++]! << bits;
-      bits += 8;
-    }
-    target[to++] = pending & mask;
-    pending >>>= width;
-    bits -= width;
-  }
-}
-
 /** The largest of codes[0, count), or -1 when there is none. */
 export function largestCode(codes: Uint8Array | Uint16Array, count: number): number {
   let largest = -1;
@@ -96,12 +69,38 @@ export function decodeHybrid(
     const bytes = Math.ceil(isPacked ? (values * width) / 8 : width / 8);
     if (bytes > source.length - at) return -1;
     if (!isPacked && bytes > 0 && source[at + bytes - 1]! >= 2 ** (width - 8 * (bytes - 1))) return -1;
-    for (let i = 0; i < values; i++) {
-      let code = 0;
-      for (let k = 0; k < width; k++) code += bitAt((isPacked ? i * width : 0) + k) * 2 ** k;
-      target[done++] = code;
-    }
+    if (isPacked && width <= 16) unpackCodes(source, at, values, width, target, done);
+    else
+      for (let i = 0; i < values; i++) {
+        let code = 0;
+        for (let k = 0; k < width; k++) code += bitAt((isPacked ? i * width : 0) + k) * 2 ** k;
+        target[done + i] = code;
+      }
+    done += values;
     at = Math.min(source.length, at + (isPacked ? length * width : bytes));
   }
   return at;
+}
+
+function unpackCodes(
+  source: Uint8Array,
+  at: number,
+  count: number,
+  width: number,
+  target: Uint8Array | Uint16Array | Uint32Array,
+  to: number,
+): void {
+  const mask = (1 << width) - 1;
+  const end = to + count;
+  let pending = 0;
+  let bits = 0;
+  while (to < end) {
+    while (bits < width) {
+      pending |= source[at++]! << bits;
+      bits += 8;
+    }
+    target[to++] = pending & mask;
+    pending >>>= width;
+    bits -= width;
+  }
 }
