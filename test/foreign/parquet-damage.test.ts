@@ -313,4 +313,25 @@ describe('pages that are not as they should be', () => {
     expect(columnValues(decoded.spans[0]!.column)).toEqual([...'bbbbbbbbab']);
     expect(decoded.pages!.firstRows).toEqual([0, 8, 10]);
   });
+
+  it('are read where levels are packed in the older way', async () => {
+    // Rows 0, 2 and 9 have a value. The most significant bit comes first.
+    const body = Buffer.concat([Uint8Array.of(0b1010_0000, 0b0100_0000), plainTexts('a', 'b', 'c')]);
+    const levels = { 5: { 1: i32(10), 2: i32(0), 3: i32(encoding.bitPacked), 4: i32(encoding.rle) } };
+    const page = dataPage(body, 10, 0, { header: levels });
+    const decoded = await decodeForeign(await readingOfPages([page], 10, { ...texts, nullable: true }));
+    const none = null;
+    expect(columnValues(decoded.spans[0]!.column)).toEqual(['a', none, 'b', ...Array(6).fill(none), 'c']);
+  });
+
+  it('are read where ZSTD frames do not say their size, and others are passed over', async () => {
+    const content = plainTexts('a text', 'another');
+    // A frame without flags, a window of a kilobyte, one block that is not compressed and the last; before it one that is skipped.
+    const blockHeader = [(content.length << 3) | 1, content.length >> 5, 0];
+    const frame = [0x28, 0xb5, 0x2f, 0xfd, 0, 0, ...blockHeader, ...content];
+    const skipped = [0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 7, 7];
+    const page = dataPage(Uint8Array.from([...skipped, ...frame]), 2, 0, { content: content.length });
+    const decoded = await decodeForeign(await readingOfPages([page], 2, texts, codecNumber.zstd));
+    expect(columnValues(decoded.spans[0]!.column)).toEqual(['a text', 'another']);
+  });
 });

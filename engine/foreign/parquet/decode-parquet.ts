@@ -1,6 +1,9 @@
 import type { BytesColumn, Column, NumberColumn, PlainColumn } from '../../columns/column.js';
 import { nullColumn } from '../../columns/convert-column.js';
 import { addBits, bitmapBytes, setRange } from '../../kernels/bitmap.js';
+import { withKeptScratch } from '../../memory/scratch.js';
+import type { Arena } from '../../memory/arena.js';
+import type { Decompress } from '../../parquet/compression.js';
 import { FormatError, physicalType } from '../../parquet/format.js';
 import { LogstrataError } from '../../terms/errors.js';
 import { dictionaryEntriesMax, foreignSpanBytesMax } from '../../terms/limits.js';
@@ -47,51 +50,57 @@ interface PageTarget {
  * complete way, `limit`, `not_found` and `io`.
  */
 export async function decodeParquet(read: ForeignRead): Promise<DecodedSpans> {
-  return await withErrorsNamed(read, async ({ path, chunk, column }) => {
+  return await withErrorsNamed(read, async ({ path, chunk }) => {
     const decompress = await openPageDecompressor(chunk.codec);
     const bytes = new ChunkBytes(path, chunk);
-    let room = new Uint8Array(0);
-    const reading: PageReading = {
-      bytes,
-      codec: chunk.codec,
-      decompress,
-      isNullable: column.nullable,
-      room: (length) => {
-        if (room.length < length) room = new Uint8Array(length);
-        return room.subarray(0, length);
-      },
-    };
     try {
-      return decodeSpans(read, reading);
+      return decodeSpans(read, bytes, decompress);
     } finally {
       bytes.close();
     }
   });
 }
 
-function decodeSpans(read: ForeignRead, reading: PageReading): DecodedSpans {
-  const { column, spans, wanted } = read;
+function decodeSpans(read: ForeignRead, bytes: ChunkBytes, decompress: Decompress): DecodedSpans {
+  const { column, spans, wanted, chunk } = read;
   const stored = column.parquet;
-  const { bytes } = reading;
-  if (column.way !== 'fast' || stored === undefined)
-    throw new LogstrataError('unsupported', `values that are read the complete way`);
+  if (stored === undefined) throw new LogstrataError('unsupported', 'a column that is not of Parquet');
   const span = spans[wanted]!;
   const checksum = read.pages === null ? bytes.readWhole() : null;
   const found =
     read.pages === null ? walkPages(bytes, read, span) : pagesOfTable(bytes, read, span, read.pages);
-  const common = { pages: found.table, checksum };
-  if (found.pages.length === 0) {
-    const empty = { span: wanted, column: nullColumn(column.type, 0) };
-    return { spans: [empty], ...common, bytesRead: bytes.bytesRead, replaced: 0 };
-  }
-  const firstRow = found.pages[0]!.firstRow;
-  const decoded = decodePages(found, rowsOf(found), { column, stored, reading });
+  const decoded = withPageRoom(found, (room) => {
+    const reading = { bytes, codec: chunk.codec, decompress, isNullable: column.nullable, room };
+    return decodePages(found, { column, stored, reading });
+  });
+  const firstRow = found.pages[0]?.firstRow ?? span.from;
   const slices: DecodedSpan[] = [];
   for (const [i, { from, to }] of spans.entries()) {
     if (from < firstRow || to > firstRow + decoded.column.length) continue;
     slices.push({ span: i, column: sliceRows(decoded.column, from - firstRow, to - firstRow) });
   }
-  return { spans: slices, ...common, bytesRead: bytes.bytesRead, replaced: decoded.replaced };
+  const { bytesRead } = bytes;
+  return { spans: slices, pages: found.table, bytesRead, checksum, replaced: decoded.replaced };
+}
+
+/** What kernels need beside a page, for each of its rows: a value or code, and where it ends. */
+const callBytesPerRow = 16;
+
+/**
+ * Has `use` work with memory that each page is decompressed to: where there is room, memory of the kernels, which then need no copy of it
+ * and which is not asked of the machine again and again.
+ */
+function withPageRoom<T>({ pages, dictionary }: SpanPages, use: (room: Arena) => T): T {
+  let bytes = dictionary?.header.uncompressedBytes ?? 0;
+  let rows = dictionary?.header.entries ?? 0;
+  for (const { header } of pages) {
+    bytes = Math.max(bytes, header.uncompressedBytes);
+    rows = Math.max(rows, header.rows);
+  }
+  return withKeptScratch(bytes, bytes + rows * callBytesPerRow, (kept) => {
+    const room = kept ?? new Uint8Array(bytes);
+    return use((length) => room.subarray(0, length));
+  });
 }
 
 function rowsOf({ pages }: SpanPages): number {
@@ -99,8 +108,10 @@ function rowsOf({ pages }: SpanPages): number {
 }
 
 /** Decodes all rows of the pages. */
-function decodePages(found: SpanPages, rows: number, decoding: Decoding): DecodedPages {
-  const { stored } = decoding;
+function decodePages(found: SpanPages, decoding: Decoding): DecodedPages {
+  const { stored, column } = decoding;
+  const rows = rowsOf(found);
+  if (rows === 0) return { column: nullColumn(column.type, 0), replaced: 0 };
   const pageBytes = found.pages.reduce((sum, { header }) => sum + header.uncompressedBytes, 0);
   // A value takes eight bytes at most, or where it ends four beside its own ones.
   if (Math.max(pageBytes, rows * 8) > foreignSpanBytesMax)

@@ -1,5 +1,6 @@
 import { halvesOf, type NumberColumn } from '../../columns/column.js';
 import { takeColumn } from '../../columns/take.js';
+import { copyFromShared } from '../../kernels/copy.js';
 import { decodeDelta } from '../../kernels/delta.js';
 import { spreadWords } from '../../kernels/spread.js';
 import {
@@ -90,7 +91,7 @@ export class NumberPages {
   /** Reads numbers of their own width. */
   #widen(source: Uint8Array, count: number, target: Values): void {
     if (!this.#is32)
-      new Uint8Array(target.buffer, target.byteOffset, count * 8).set(source.subarray(0, count * 8));
+      copyFromShared(source.subarray(0, count * 8), new Uint8Array(target.buffer, target.byteOffset), 0);
     else if (target instanceof Float64Array) widenFloat32(source, 0, count, target);
     else widenInt32(source, 0, count, target, this.#stored.isUnsigned);
   }

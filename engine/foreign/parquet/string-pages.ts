@@ -1,6 +1,6 @@
 import type { BytesColumn } from '../../columns/column.js';
 import { takeColumn } from '../../columns/take.js';
-import { copyShifted } from '../../kernels/copy.js';
+import { copyFromShared, copyShifted } from '../../kernels/copy.js';
 import { decodeLengths, decodePrefixed } from '../../kernels/delta.js';
 import { decodePlainStrings } from '../../kernels/plain-strings.js';
 import { spreadOffsets } from '../../kernels/spread.js';
@@ -133,7 +133,7 @@ export class StringPages {
   }
 
   #append(bytes: Uint8Array, at: number): void {
-    this.#room(bytes.length, at).set(bytes);
+    copyFromShared(bytes, this.#room(bytes.length, at), 0);
     this.#end += bytes.length;
   }
 
