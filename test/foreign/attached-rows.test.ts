@@ -9,6 +9,7 @@ import type { AgentStore } from '../../engine/archive/archive.js';
 import type { Query, ScanStats, StringOp } from '../../engine/scan/plan/query.js';
 import { comparePositions, partitionOfTime } from '../../engine/terms/cursor.js';
 import { makeSchema } from '../../engine/terms/schema.js';
+import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { answer, openOn, textOf } from '../engine/store/memory-archive.js';
 import { answerOf } from '../model/answer.js';
 import { datasets, queries } from '../model/arbitraries.js';
@@ -246,6 +247,40 @@ describe('the index of an attached file', () => {
     await utimes(path, mtimeMs / 1000, mtimeMs / 1000);
     await expect(answer(store, everything)).rejects.toThrow('is not what it was when it was indexed');
     await archive.close();
+  });
+});
+
+describe('a text that is searched for in files without an index', () => {
+  it('is found by threads, which keep no column that can not hold it', async () => {
+    const workers = new WorkerPool(2);
+    const archive = await openOn(new MemoryDirectory(), () => nowMs, workers);
+    const plain = makeSchema(schema.fields.map((field) => ({ ...field, index: false })));
+    const store = await archive.agent('web', plain);
+    const long: Row[] = Array.from({ length: 90_000 }, (_, i) => [
+      BigInt(Date.UTC(2025, 0, 1) + i),
+      BigInt(i),
+      null,
+      null,
+      `line ${i} of a log with words enough that its column is searched and not kept: ${'lorem ipsum '.repeat(8)}`,
+      null,
+    ]);
+    // Two row groups, of which the first is two spans.
+    await attach(store, [await write(long, 80_000)]);
+    const query: Query = {
+      ...everything,
+      predicates: [{ kind: 'string', field: 4, op: 'like', value: 'LINE 70123 of' }],
+    };
+    const first = await explained(store, query);
+    expect(first.lines.map((line) => (JSON.parse(line) as { status: number }).status)).toEqual([70_123]);
+    const second = await explained(store, query);
+    expect(second.lines).toEqual(first.lines);
+    // What could not hold the text is decoded only now, when it is asked for again.
+    expect(second.stats.columnsDecoded).toBeGreaterThan(0);
+    const third = await explained(store, query);
+    expect(third.lines).toEqual(first.lines);
+    expect(third.stats.columnsDecoded).toBe(0);
+    await archive.close();
+    await workers.close();
   });
 });
 

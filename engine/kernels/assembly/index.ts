@@ -18,12 +18,7 @@ export { reduceCrc32 } from './crc32';
 export { addGrams, addMap, foldAscii, halveBitmap, isAscii } from './grams';
 export { boundRows } from './string-bounds';
 export { numberBytes, numberWords } from './dictionary';
-export {
-  decodeHybrid,
-  largestCode,
-  largestCode32,
-  packCodes,
-} from './bit-packing';
+export { decodeHybrid, largestCode, largestCode32, packCodes } from './bit-packing';
 export { addLengths, encodeDelta, decodeDelta, joinPrefixed, prefixedBytes } from './delta';
 export { encodePlain, decodePlain } from './plain-strings';
 export { selectInt64, selectFloat64 } from './compare';

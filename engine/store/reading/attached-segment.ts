@@ -2,12 +2,12 @@ import { arraysOf, type Column } from '../../columns/column.js';
 import { nullColumn } from '../../columns/convert-column.js';
 import { copyColumn } from '../../columns/copy-column.js';
 import type { ZoneMap } from '../../columns/zone-map.js';
-import type { ForeignFile, PageTable } from '../../foreign/foreign-file.js';
 import { boundValues } from '../../parquet/statistics.js';
+import type { KernelNeedle } from '../../kernels/needle.js';
 import { bufferBytes } from '../../memory/allocator.js';
 import { assert } from '../../terms/assert.js';
 import { hourMs } from '../../terms/cursor.js';
-import { attachedPageTablesMax } from '../../terms/limits.js';
+import { streamedBytesMin } from '../../terms/limits.js';
 import { placementField, type Field, type Schema } from '../../terms/schema.js';
 import type { GuardedThread } from '../../workers/guarded-thread.js';
 import type { AttachedFile } from '../attached/attached-file.js';
@@ -20,11 +20,11 @@ import {
 } from '../attached/column-source.js';
 import type { Description, Descriptions } from '../attached/descriptions.js';
 import type { Directory } from '../disk/directory.js';
-import { ForeignWork } from '../attached/foreign-work.js';
 import { isSameReading } from '../attached/file-index.js';
 import { decodePlacements, type SpanPlacement } from '../attached/span-placements.js';
-import { spanTask, type ReadSpans, type SpanJob, type SpanOrder } from '../attached/span-task.js';
-import { spansOf, spansOfFile, type FileSpan } from '../attached/spans.js';
+import type { ReadSpans } from '../attached/span-task.js';
+import { spansOfFile, type FileSpan } from '../attached/spans.js';
+import { AttachedReader, type ColumnReading } from './attached-reader.js';
 import type { BufferPool, ColumnRequest } from './buffer-pool.js';
 import type { ColumnLease } from './column-lease.js';
 import type { AskableFilters } from './filter-ask.js';
@@ -43,7 +43,6 @@ export class AttachedSegment {
   readonly placements: readonly SpanPlacement[];
   readonly #descriptions: Descriptions;
   readonly #pool: BufferPool;
-  readonly #guard: GuardedThread;
   readonly #directory: Directory;
   readonly #agent: string;
   /** Asks the filters of the index; null where there is none. */
@@ -52,9 +51,7 @@ export class AttachedSegment {
   readonly #poolPrefix: string;
   /** Bytes of columns that have been decoded, by their names in the pool: the file says nothing that could be relied on. */
   readonly #sizes = new Map<string, number>();
-  readonly #pages = new Map<string, PageTable>();
-  /** Readings under way, by row group and column. */
-  readonly #readings = new Map<string, Promise<ReadSpans>>();
+  readonly reader: AttachedReader;
 
   /** Throws `DamageError` where the placements are not those of the rows. Nothing of the file itself is read yet. */
   constructor(
@@ -71,7 +68,7 @@ export class AttachedSegment {
     this.placements = decodePlacements(file.placements, spanRows, file.runs.length);
     this.#descriptions = descriptions;
     this.#pool = pool;
-    this.#guard = guard;
+    this.reader = new AttachedReader(guard);
     this.#directory = directory;
     this.#agent = agent;
     this.#probing = this.#probingOf(file);
@@ -159,7 +156,7 @@ export class AttachedSegment {
   }
 
   describe(threads: QueryThreads | null): Promise<Description> {
-    return this.#descriptions.read(this.#file, this.#work(threads));
+    return this.#descriptions.read(this.#file, this.reader.work(threads));
   }
 
   poolKey(span: number, { name, type, attached }: Field): string {
@@ -180,107 +177,27 @@ export class AttachedSegment {
     };
   }
 
-  /**
-   * Reads a column of a span on a thread where there are any. Other spans that come with it are offered to the pool. Readers of the same
-   * column of a row group share one reading.
-   */
-  async readColumn(
-    span: FileSpan,
-    field: Field,
-    source: ColumnSource & { kind: 'column' },
-    description: Description,
-    threads: QueryThreads | null,
-    counters: ReadCounters,
-  ): Promise<Column> {
-    const { type, attached } = field;
-    const name = `${span.rowGroup}/${source.columnIndex}/${type}/${attached?.unit ?? ''}`;
-    for (;;) {
-      const before = this.#readings.get(name);
-      const reading = before ?? this.#read(name, span, field, source, description, threads);
-      const { spans, bytesRead } = await reading;
-      if (before === undefined) {
-        counters.bytesRead += bytesRead;
-        this.#offer(span, field, spans);
-      }
-      const own = spans.find((found) => found.span === span.index);
-      if (own !== undefined) return own.column;
-      assert(before !== undefined, 'a reading gives the wanted span');
-    }
+  /** Reads a column of span number `index` of the file. Other spans that come with it are offered to the pool. */
+  async readColumn(index: number, field: Field, reading: ColumnReading): Promise<Column> {
+    const { spans, isOwn } = await this.reader.read(reading);
+    const { span } = reading;
+    if (isOwn) this.#offer(index - span.index, span.index, field, spans);
+    return spans.find((found) => found.span === span.index)!.column;
   }
 
-  #read(
-    name: string,
-    span: FileSpan,
-    field: Field,
-    source: ColumnSource & { kind: 'column' },
-    description: Description,
-    threads: QueryThreads | null,
-  ): Promise<ReadSpans> {
-    const job = this.#job(name, span, field, source, description);
-    const run = async (): Promise<ReadSpans> => {
-      try {
-        const read = await this.#work(threads).read(spanTask, job, job.read);
-        if (read.pages !== null && read.pages.offsets.length > 2) this.#keepPages(name, read.pages);
-        return read;
-      } finally {
-        this.#readings.delete(name);
-      }
-    };
-    const reading = run();
-    this.#readings.set(name, reading);
-    return reading;
+  /** Placements of the spans of a row group, of which one is span number `index` of the file. */
+  placementsBeside(index: number): SpanPlacement[] {
+    const { rowGroup, index: among } = this.spans[index]!;
+    const first = index - among;
+    let end = index + 1;
+    while (this.spans[end]?.rowGroup === rowGroup) end++;
+    return this.placements.slice(first, end);
   }
 
-  #work(threads: QueryThreads | null): ForeignWork {
-    return new ForeignWork(this.#guard, async (task, job) =>
-      threads === null ? (await task.work(job)).result : threads.run(task, job),
-    );
-  }
-
-  #keepPages(name: string, pages: PageTable): void {
-    if (this.#pages.size >= attachedPageTablesMax) this.#pages.clear();
-    this.#pages.set(name, pages);
-  }
-
-  #job(
-    name: string,
-    { rowGroup, index }: FileSpan,
-    field: Field,
-    { column, columnIndex, change }: ColumnSource & { kind: 'column' },
-    { file, facts }: Description,
-  ): SpanJob {
-    const { path, format, bytes, mtimeMs, footerHash } = this.#file;
-    const { rows: rowGroupRows, chunks } = file.rowGroups[rowGroup]!;
-    const chunk = chunks[columnIndex]!;
-    const pages = this.#pages.get(name) ?? null;
-    const spans = spansOf(rowGroupRows);
-    const read = { path, format, columnIndex, column, rowGroup, rowGroupRows, chunk, spans, wanted: index };
-    const order = this.#orderOf(rowGroup, file);
-    const indexed = facts?.fields[this.indexOf(field)];
-    const checksum = indexed?.checksums[rowGroup] ?? null;
-    return { read: { ...read, pages }, attached: { bytes, mtimeMs, footerHash }, change, checksum, order };
-  }
-
-  #orderOf(rowGroup: number, file: ForeignFile): SpanOrder | null {
-    const own = this.placements.filter((_, span) => this.spans[span]!.rowGroup === rowGroup);
-    const { placedBy, nowMs, constants } = this.#file;
-    if (placedBy === null || own.every(({ isOrdered }) => isOrdered)) return null;
-    const source = columnSource({ name: 'time', type: 'time', attached: placedBy }, file, constants);
-    assert(source.kind === 'column', 'the same file has the column that placed its rows');
-    const { column, columnIndex, change } = source;
-    const chunk = file.rowGroups[rowGroup]!.chunks[columnIndex]!;
-    return {
-      placedBy: { columnIndex, column, chunk, change, nowMs },
-      previousMs: own.map(({ previousMs }) => previousMs),
-      isOrdered: own.map(({ isOrdered }) => isOrdered),
-    };
-  }
-
-  #offer({ rowGroup, index: wanted }: FileSpan, field: Field, spans: ReadSpans['spans']): void {
-    const first = this.spans.findIndex((span) => span.rowGroup === rowGroup);
+  #offer(firstSpan: number, wanted: number, field: Field, spans: ReadSpans['spans']): void {
     for (const { span, column } of spans) {
       if (span === wanted) continue;
-      const key = this.poolKey(first + span, field);
+      const key = this.poolKey(firstSpan + span, field);
       const { sizeBytes } = this.request(key, column, () => Promise.resolve(column));
       this.#pool.offer(key, sizeBytes, (arena) => copyColumn(column, arena));
     }
@@ -429,6 +346,43 @@ class OpenSpan implements OpenRowGroup {
     return columns;
   }
 
+  searchStreamed(
+    field: number,
+    needles: readonly KernelNeedle[],
+    counters: ReadCounters,
+  ): Promise<boolean> | null {
+    const { segment, target, span, keys } = this.#rowGroup;
+    const source = this.#source(field);
+    // What a filter of the index has not ruled out is likely there.
+    if (this.#threads === null || source.kind !== 'column' || this.#description.facts !== null) return null;
+    const { column, change } = source;
+    if (column.way !== 'fast' || target.fields[field]!.type !== 'string' || change.conversion !== 'none')
+      return null;
+    const { rows, chunks } = this.#description.file.rowGroups[span.rowGroup]!;
+    const { uncompressedBytes } = chunks[source.columnIndex]!;
+    const spanBytes = Math.round((uncompressedBytes * this.#rowGroup.rows) / rows);
+    if (spanBytes < streamedBytesMin || !segment.pool.isToStream(keys[field]!, spanBytes)) return null;
+    return segment.reader.search(this.#reading(field, source, counters), needles, this.#threads);
+  }
+
+  #reading(
+    field: number,
+    source: ColumnSource & { readonly kind: 'column' },
+    counters: ReadCounters,
+  ): ColumnReading {
+    const { segment, target, span, index } = this.#rowGroup;
+    return {
+      file: segment.file,
+      description: this.#description,
+      source,
+      indexedField: segment.indexOf(target.fields[field]!),
+      span,
+      placements: segment.placementsBeside(index),
+      threads: this.#threads,
+      counters,
+    };
+  }
+
   async #read(
     fields: readonly number[],
     counters: ReadCounters,
@@ -452,7 +406,7 @@ class OpenSpan implements OpenRowGroup {
   }
 
   async #decode(field: number, counters: ReadCounters): Promise<Column> {
-    const { segment, target, span, rows } = this.#rowGroup;
+    const { segment, target, rows, index } = this.#rowGroup;
     const source = this.#source(field);
     const { type } = target.fields[field]!;
     switch (source.kind) {
@@ -461,14 +415,7 @@ class OpenSpan implements OpenRowGroup {
       case 'constant':
         return constantColumn(source.text, type, rows);
       case 'column':
-        return segment.readColumn(
-          span,
-          target.fields[field]!,
-          source,
-          this.#description,
-          this.#threads,
-          counters,
-        );
+        return segment.readColumn(index, target.fields[field]!, this.#reading(field, source, counters));
     }
   }
 }

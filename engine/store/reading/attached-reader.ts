@@ -1,0 +1,156 @@
+import type { ForeignFile, ForeignRead, PageTable } from '../../foreign/foreign-file.js';
+import type { KernelNeedle } from '../../kernels/needle.js';
+import { assert } from '../../terms/assert.js';
+import { attachedPageTablesMax } from '../../terms/limits.js';
+import type { GuardedThread } from '../../workers/guarded-thread.js';
+import type { AttachedFile, FileIdentity } from '../attached/attached-file.js';
+import { columnSource, type ColumnSource } from '../attached/column-source.js';
+import type { Description } from '../attached/descriptions.js';
+import { ForeignWork } from '../attached/foreign-work.js';
+import { searchTask } from '../attached/search-task.js';
+import type { SpanPlacement } from '../attached/span-placements.js';
+import { spanTask, type ReadSpans, type SpanJob, type SpanOrder } from '../attached/span-task.js';
+import { spansOf, type FileSpan } from '../attached/spans.js';
+import type { QueryThreads } from './query-threads.js';
+import type { ReadCounters } from './read-counters.js';
+
+/** A column of a row group that is read for one of its spans. */
+export interface ColumnReading {
+  readonly file: AttachedFile;
+  readonly description: Description;
+  readonly source: ColumnSource & { readonly kind: 'column' };
+  /** Number of the field in the index; -1 where it has none. */
+  readonly indexedField: number;
+  readonly span: FileSpan;
+  /** Those of the spans of the row group, in their order. */
+  readonly placements: readonly SpanPlacement[];
+  readonly threads: QueryThreads | null;
+  readonly counters: ReadCounters;
+}
+
+type FoundSpans = ReadonlyMap<number, boolean>;
+
+/** Has columns of an attached file read, on threads where there are any. Those who want the same column of a row group share one reading. */
+export class AttachedReader {
+  readonly #guard: GuardedThread;
+  readonly #pages = new Map<string, PageTable>();
+  /** Readings under way, by row group, column and what becomes of it. */
+  readonly #readings = new Map<string, Promise<ReadSpans>>();
+  /** What searches for needles have found, by row group and column. */
+  readonly #searches = new WeakMap<readonly KernelNeedle[], Map<string, Promise<FoundSpans>>>();
+
+  constructor(guard: GuardedThread) {
+    this.#guard = guard;
+  }
+
+  /** Who works on the files. */
+  work(threads: QueryThreads | null): ForeignWork {
+    return new ForeignWork(this.#guard, async (task, job) =>
+      threads === null ? (await task.work(job)).result : threads.run(task, job),
+    );
+  }
+
+  /** Reads and decodes the span, and whatever comes with it. `isOwn` is false where another reading under way gave it. */
+  async read(reading: ColumnReading): Promise<{ spans: ReadSpans['spans']; isOwn: boolean }> {
+    const name = nameOf(reading);
+    for (;;) {
+      const before = this.#readings.get(name);
+      const { spans, bytesRead } = await (before ?? this.#begin(name, reading));
+      const isOwn = before === undefined;
+      if (isOwn) reading.counters.bytesRead += bytesRead;
+      if (spans.some(({ span }) => span === reading.span.index)) return { spans, isOwn };
+      assert(!isOwn, 'a reading gives the wanted span');
+    }
+  }
+
+  #begin(name: string, reading: ColumnReading): Promise<ReadSpans> {
+    const run = async (): Promise<ReadSpans> => {
+      try {
+        const job = this.#job(name, reading);
+        const read = await this.work(reading.threads).read(spanTask, job, job.read);
+        this.#keepPages(name, read.pages);
+        return read;
+      } finally {
+        this.#readings.delete(name);
+      }
+    };
+    const begun = run();
+    this.#readings.set(name, begun);
+    return begun;
+  }
+
+  /** Searches the span without keeping it: whether it may hold one of the needles. Other spans that come with it are searched too. */
+  async search(
+    reading: ColumnReading,
+    needles: readonly KernelNeedle[],
+    threads: QueryThreads,
+  ): Promise<boolean> {
+    let known = this.#searches.get(needles);
+    if (known === undefined) this.#searches.set(needles, (known = new Map<string, Promise<FoundSpans>>()));
+    const name = nameOf(reading);
+    const { index } = reading.span;
+    const before = await known.get(name);
+    const said = before?.get(index);
+    if (said !== undefined) return said;
+    reading.counters.columnsDecoded++;
+    const { read, attached } = this.#job(name, reading);
+    const begun = threads.run(searchTask, { read, attached, needles }).then(({ spans, bytesRead }) => {
+      reading.counters.bytesRead += bytesRead;
+      return new Map(spans.map(({ span, mayHold }) => [span, mayHold]));
+    });
+    known.set(name, begun);
+    return (await begun).get(index)!;
+  }
+
+  #keepPages(name: string, pages: PageTable | null): void {
+    // Where there is one page, all of it is read whatever is known.
+    if (pages === null || pages.offsets.length <= 2) return;
+    if (this.#pages.size >= attachedPageTablesMax) this.#pages.clear();
+    this.#pages.set(name, pages);
+  }
+
+  #job(
+    name: string,
+    { file: attachedFile, description, source, indexedField, span, placements }: ColumnReading,
+  ): SpanJob {
+    const { file, facts } = description;
+    const { column, columnIndex, change } = source;
+    const { path, format } = attachedFile;
+    const { rowGroup, index: wanted } = span;
+    const { rows: rowGroupRows, chunks } = file.rowGroups[rowGroup]!;
+    const place = { path, format, columnIndex, column, rowGroup, rowGroupRows, chunk: chunks[columnIndex]! };
+    const pages = this.#pages.get(name) ?? null;
+    const read: ForeignRead = { ...place, spans: spansOf(rowGroupRows), wanted, pages };
+    const checksum = facts?.fields[indexedField]?.checksums[rowGroup] ?? null;
+    const order = orderOf(attachedFile, placements, rowGroup, file);
+    return { read, attached: identityOf(attachedFile), change, checksum, order };
+  }
+}
+
+function nameOf({ source, span }: ColumnReading): string {
+  const { column, columnIndex, change } = source;
+  return `${span.rowGroup}/${columnIndex}/${column.type}/${change.type}/${change.unit ?? ''}`;
+}
+
+function identityOf({ bytes, mtimeMs, footerHash }: AttachedFile): FileIdentity {
+  return { bytes, mtimeMs, footerHash };
+}
+
+/** How the spans of a row group come in the order of their positions; null where they are in it. */
+function orderOf(
+  { placedBy, nowMs, constants }: AttachedFile,
+  placements: readonly SpanPlacement[],
+  rowGroup: number,
+  file: ForeignFile,
+): SpanOrder | null {
+  if (placedBy === null || placements.every(({ isOrdered }) => isOrdered)) return null;
+  const source = columnSource({ name: 'time', type: 'time', attached: placedBy }, file, constants);
+  assert(source.kind === 'column', 'the same file has the column that placed its rows');
+  const { column, columnIndex, change } = source;
+  const chunk = file.rowGroups[rowGroup]!.chunks[columnIndex]!;
+  return {
+    placedBy: { columnIndex, column, chunk, change, nowMs },
+    previousMs: placements.map(({ previousMs }) => previousMs),
+    isOrdered: placements.map(({ isOrdered }) => isOrdered),
+  };
+}
