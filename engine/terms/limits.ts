@@ -420,3 +420,6 @@ export const foreignChunkReadMax = 64 * 1024 * 1024;
 
 /** Spans of an attached file: 65 thousand million rows. */
 export const attachedSpansMax = 1_000_000;
+
+/** Placements of an agent's attached files: some 12 million runs, which take a hundred bytes of memory each. */
+export const attachedPlacementsBytesMax = 32 * 1024 * 1024;

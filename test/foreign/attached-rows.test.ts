@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { createHash } from 'node:crypto';
 import { getEventListeners } from 'node:events';
-import { mkdtemp, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -14,6 +14,7 @@ import { answer, openOn, textOf } from '../engine/store/memory-archive.js';
 import { answerOf } from '../model/answer.js';
 import { datasets, queries } from '../model/arbitraries.js';
 import type { Dataset, ModelRecord, Value } from '../model/dataset.js';
+import { queryDuckDb } from '../oracle/duckdb.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { writeParquet } from './write-parquet.js';
 
@@ -250,28 +251,79 @@ describe('the index of an attached file', () => {
   });
 });
 
+describe('what is kept of attached files', () => {
+  const rowsAt = (timeMs: number): Row[] =>
+    Array.from({ length: 10 }, (_, i) => [BigInt(timeMs + i), BigInt(i), null, 'GET', String(timeMs), null]);
+  const monthAgo = nowMs - 30 * 24 * hourMs;
+  const yesterday = nowMs - 24 * hourMs;
+
+  it('hides rows that retention is over with, and leaves the files', async () => {
+    const archive = await openOn(new MemoryDirectory(), () => nowMs);
+    const policy = { periodMs: 10 * 24 * hourMs, bytesMax: null, intervalMs: hourMs, graceMs: 0 };
+    const store = await archive.agent('web', schema);
+    const old = await write(rowsAt(monthAgo), 10);
+    await attach(store, [old, await write(rowsAt(yesterday), 10)]);
+    expect((await answer(store, everything)).split('\n')).toHaveLength(21);
+    const kept = await archive.redefine('web', schema, policy);
+    await archive.applyRetention('web', policy);
+    const lines = (await answer(kept, everything)).trimEnd().split('\n');
+    expect(lines.map((line) => (JSON.parse(line) as { message: string }).message)).toEqual(
+      rowsAt(yesterday).map((row) => row[4]),
+    );
+    expect((await stat(old)).size).toBeGreaterThan(0);
+    await archive.close();
+  });
+
+  it('is verified, and what a damaged list named is attached anew at new positions', async () => {
+    const directory = new MemoryDirectory();
+    const archive = await openOn(directory, () => nowMs);
+    const store = await archive.agent('web', schema);
+    const path = await write(rowsAt(yesterday), 10);
+    await attach(store, [path]);
+    expect(await store.verify()).toMatchObject({ damages: [], records: 10 });
+    await archive.close();
+    const [name] = await directory.list('web/attached');
+    const file = await directory.openWrite(`web/attached/${name!}`);
+    await file.write(200, new Uint8Array([0]));
+    await file.close();
+    const damaged = await openOn(directory, () => nowMs);
+    const { damages } = await damaged.verify('web');
+    expect(damages.map(({ reason }) => reason).join()).toContain(`web/attached/${name!} is damaged`);
+    await damaged.close();
+    const alone = await openOn(directory, () => nowMs);
+    const report = await alone.repair('web', { adopt: () => Promise.resolve(true) });
+    expect(report.lost).toMatchObject([{ file: `attached/${name!}`, records: 10 }]);
+    const mended = await alone.agent('web', schema);
+    expect(await answer(mended, everything)).toBe('');
+    await attach(mended, [path]);
+    const cursors = (await answer(mended, everything)).trimEnd().split('\n');
+    expect(cursors).toHaveLength(10);
+    const first = (JSON.parse(cursors[0]!) as { _cursor: string })._cursor;
+    expect(parseInt(first.slice(6), 16)).toBeGreaterThan(10);
+    await alone.close();
+  });
+});
+
 describe('a text that is searched for in files without an index', () => {
   it('is found by threads, which keep no column that can not hold it', async () => {
     const workers = new WorkerPool(2);
     const archive = await openOn(new MemoryDirectory(), () => nowMs, workers);
     const plain = makeSchema(schema.fields.map((field) => ({ ...field, index: false })));
     const store = await archive.agent('web', plain);
-    const long: Row[] = Array.from({ length: 90_000 }, (_, i) => [
-      BigInt(Date.UTC(2025, 0, 1) + i),
-      BigInt(i),
-      null,
-      null,
-      `line ${i} of a log with words enough that its column is searched and not kept: ${'lorem ipsum '.repeat(8)}`,
-      null,
-    ]);
-    // Two row groups, of which the first is two spans.
-    await attach(store, [await write(long, 80_000)]);
+    const path = join(folder, `${names++}.parquet`);
+    // Two row groups of two spans each.
+    await queryDuckDb(
+      `COPY (SELECT 1735689600000 + i AS "@timestamp", i AS status, 0.5 AS ratio, 'GET' AS method,
+       'line ' || i || ' of a log with words enough: ' || md5(i::VARCHAR) AS message, true AS cached
+       FROM range(245760) t(i)) TO '${path}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880)`,
+    );
+    await attach(store, [path]);
     const query: Query = {
       ...everything,
-      predicates: [{ kind: 'string', field: 4, op: 'like', value: 'LINE 70123 of' }],
+      predicates: [{ kind: 'string', field: 4, op: 'like', value: 'LINE 200123 of' }],
     };
     const first = await explained(store, query);
-    expect(first.lines.map((line) => (JSON.parse(line) as { status: number }).status)).toEqual([70_123]);
+    expect(first.lines.map((line) => (JSON.parse(line) as { status: number }).status)).toEqual([200_123]);
     const second = await explained(store, query);
     expect(second.lines).toEqual(first.lines);
     // What could not hold the text is decoded only now, when it is asked for again.

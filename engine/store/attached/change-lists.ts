@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { assertOrdinalsLeft } from '../../terms/cursor.js';
-import { attachedFilesOfListMax } from '../../terms/limits.js';
+import { LogstrataError } from '../../terms/errors.js';
+import { attachedFilesOfListMax, attachedPlacementsBytesMax } from '../../terms/limits.js';
 import type { Directory } from '../disk/directory.js';
 import type { CommittedValues } from '../manifest/committed-values.js';
 import type { Committer } from '../manifest/committer.js';
@@ -64,6 +65,7 @@ export async function changeLists(
   const isChanged = ({ id }: AttachedFile) => removed.has(id) || moved.has(id) || indexed.has(id);
   const known = new Set(lists.flatMap(({ files }) => files.map(nameOf)));
   const added = adds.filter((plan) => !known.has(nameOf(plan))).map((plan) => withPositions(plan, values));
+  assertPlacementsFit(agent, lists, added);
   const kept: AttachedList[] = [];
   const left: string[] = [];
   // What is to be written: the files of changed lists and of one that has room, then the new ones.
@@ -85,6 +87,25 @@ export async function changeLists(
   for (let from = 0; from < files.length; from += attachedFilesOfListMax)
     written.push(await writeAttachedList(directory, agent, files.slice(from, from + attachedFilesOfListMax)));
   return { lists: [...kept, ...written], added, written: written.map(({ file }) => file), left };
+}
+
+/** Rows in no order of time take a run for each hour and span, which are in memory while the agent is open. */
+function assertPlacementsFit(
+  agent: string,
+  lists: readonly OpenList[],
+  added: readonly AttachedFile[],
+): void {
+  const bytesOf = (files: readonly AttachedFile[]) =>
+    files.reduce((sum, { placements }) => sum + placements.length, 0);
+  const bytes = lists.reduce((sum, { files }) => sum + bytesOf(files), bytesOf(added));
+  if (added.length === 0 || bytes <= attachedPlacementsBytesMax) return;
+  const worst = added.reduce((a, b) => (b.placements.length > a.placements.length ? b : a));
+  throw new LogstrataError(
+    'limit',
+    `the rows of files attached to agent ${agent} lie in no order of time, in more hours than there is room for: sort those of ` +
+      `${worst.path} and the like by time`,
+    { path: worst.path },
+  );
 }
 
 function nameOf({ path, footerHash }: Pick<FilePlan, 'path' | 'footerHash'>): string {
