@@ -33,7 +33,7 @@ export interface Discovery {
   readonly problems: readonly PathProblem[];
 }
 
-/** A file that can't be read and was changed so recently is still being written, for all that we know. */
+/** A file that can't be read, or whose end is not marked, and that was changed so recently is still being written, for all that we know. */
 const writtenMs = 60_000;
 
 /** The files of which a footer is needed to say what has become of them. */
@@ -134,6 +134,10 @@ class Comparison {
       this.unreadable(file, footer);
       return;
     }
+    if (footer.isOpen === true && this.isWritten(file)) {
+      this.waits.push(path);
+      return;
+    }
     const before = this.knownByPath.get(path);
     const isChanged = before !== undefined && this.lost.get(before.footerHash)?.includes(before) === true;
     if (isChanged && this.policy.changed === 'fail') {
@@ -162,9 +166,15 @@ class Comparison {
     this.moves.push({ id, path, bytes, mtimeMs });
   }
 
-  private unreadable({ path, mtimeMs }: FoundFile, error: LogstrataError): void {
-    if (Math.abs(this.nowMs - mtimeMs) < writtenMs) this.waits.push(path);
+  private unreadable(file: FoundFile, error: LogstrataError): void {
+    const { path } = file;
+    if (this.isWritten(file)) this.waits.push(path);
     else this.problems.push({ path, message: error.message });
+  }
+
+  /** Whether somebody wrote to it just now. */
+  private isWritten({ mtimeMs }: FoundFile): boolean {
+    return Math.abs(this.nowMs - mtimeMs) < writtenMs;
   }
 
   /** Known files that lie nowhere any more. Of those whose name another file has, that one has been told. */

@@ -18,6 +18,8 @@ export type ColumnFacts = Pick<ForeignColumn, 'name' | 'type' | 'way' | 'stored'
 export interface Footer {
   readonly footerHash: string;
   readonly rows: number;
+  /** As `ForeignFile.isOpen`. */
+  readonly isOpen?: true | undefined;
   /** The same list for all files that have the same columns. */
   readonly columns: readonly ColumnFacts[];
 }
@@ -69,8 +71,8 @@ export class FileFooters {
 
   private async readFooter(path: string, format: ForeignFormat): Promise<FooterRead> {
     try {
-      const { footerHash, rows, columns } = await readForeignFile(path, format);
-      return { footerHash, rows, columns: this.shared(columns) };
+      const { footerHash, rows, isOpen, columns } = await readForeignFile(path, format);
+      return { footerHash, rows, isOpen, columns: this.shared(columns) };
     } catch (error) {
       if (isLogstrataError(error)) return error;
       throw error;

@@ -10,6 +10,8 @@ export interface ForeignFile {
   readonly rows: number;
   /** `xxh64:` and the XXH64 (hex) of the footer's bytes: the same in every copy of the file. */
   readonly footerHash: string;
+  /** A stream without a mark at its end, which may go on. */
+  readonly isOpen?: true;
   /** The program that wrote the file, as it calls itself; empty where it does not say. */
   readonly writtenBy: string;
   /** In the order of the file. A nested column is one of these: its values are JSON text. */

@@ -7,7 +7,10 @@ import { DamageError } from '../../engine/index.js';
 const nowMs = 1_800_000_000_000;
 const old = nowMs - 3_600_000;
 
-/** `path hash`: a file of 100 bytes that was changed an hour ago. A hash `-` is a footer that can't be read, and `0` is one without rows. */
+/**
+ * `path hash`: a file of 100 bytes that was changed an hour ago. A hash `-` is a footer that can't be read, `0`
+ * one without rows, and `~` begins that of a stream without an end.
+ */
 function parse(text: string): { path: string; hash: string; mtimeMs: number } {
   const [path, hash, age] = text.split(' ') as [string, string, string | undefined];
   return { path: `/a/${path}`, hash, mtimeMs: age === undefined ? old : nowMs - Number(age) };
@@ -20,7 +23,8 @@ function knownOf(text: string): KnownFile {
 
 function footerOf(path: string, hash: string): FooterRead {
   if (hash === '-') return new DamageError(`${path} is cut off`, { path });
-  return { footerHash: hash, rows: hash === '0' ? 0 : 5, columns: [] };
+  const isOpen = hash.startsWith('~') ? true : undefined;
+  return { footerHash: hash, rows: hash === '0' ? 0 : 5, isOpen, columns: [] };
 }
 
 interface Case {
@@ -94,6 +98,8 @@ const cases: readonly (readonly [string, Case, Outcome])[] = [
   ],
   ['files without a row', { found: ['a 0', 'b 0'] }, {}],
   ['a file that is being written', { found: ['a - 59999'] }, { waits: ['a'] }],
+  ['a stream that may go on', { found: ['a ~h 59999'] }, { waits: ['a'] }],
+  ['a stream that nobody writes any more', { found: ['a ~h 60000'] }, { adds: ['a'] }],
   ['a file of a clock that goes ahead', { found: ['a - -5000'] }, { waits: ['a'] }],
   [
     'a file that was cut off',

@@ -7,22 +7,20 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AgentStore } from '../../engine/archive/archive.js';
 import type { Query, ScanStats, StringOp } from '../../engine/scan/plan/query.js';
-import { comparePositions, partitionOfTime } from '../../engine/terms/cursor.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { answer, openOn, textOf } from '../engine/store/memory-archive.js';
 import { answerOf } from '../model/answer.js';
 import { datasets, queries } from '../model/arbitraries.js';
-import type { Dataset, ModelRecord, Value } from '../model/dataset.js';
+import type { Dataset } from '../model/dataset.js';
 import { queryDuckDb } from '../oracle/duckdb.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
+import { placed, type Row } from './placed-rows.js';
 import { writeParquet } from './write-parquet.js';
 
 const hourMs = 3_600_000;
 const nowMs = Date.UTC(2025, 0, 3);
 const everything: Query = { limit: 1_000_000, after: undefined, before: undefined, predicates: [] };
-
-type Row = readonly Value[];
 
 interface Story {
   readonly dataset: Dataset;
@@ -60,27 +58,15 @@ const stories: fc.Arbitrary<Story> = fc
         return [time === null ? null : (time as bigint) + moved, ...others];
       }),
     }));
-    return { files, dataset: placed(files.map(({ rows }) => rows)) };
+    return {
+      files,
+      dataset: placed(
+        schema,
+        files.map(({ rows }) => rows),
+        nowMs,
+      ),
+    };
   });
-
-/** Where the rules put the rows of files that are attached one after the other. */
-function placed(files: readonly (readonly Row[])[]): Dataset {
-  const next = new Map<number, number>();
-  const records: ModelRecord[] = [];
-  for (const rows of files) {
-    let previous = nowMs;
-    for (const values of rows) {
-      const [time] = values;
-      if (time !== null) previous = Math.min(nowMs, Math.max(1, Number(time)));
-      const partition = partitionOfTime(previous);
-      const ordinal = next.get(partition) ?? 1;
-      next.set(partition, ordinal + 1);
-      records.push({ position: { partition, ordinal }, values });
-    }
-  }
-  records.sort((a, b) => comparePositions(a.position, b.position));
-  return { schema, records };
-}
 
 let folder: string;
 let names = 0;

@@ -36,6 +36,8 @@ export interface ArrowIndex {
   readonly fields: readonly ArrowField[];
   readonly batches: readonly ArrowBatch[];
   readonly dictionaries: readonly ArrowDictionary[];
+  /** A stream without the mark of its end: it may still be written, or its writer leaves that out, as the format allows. */
+  readonly isOpen: boolean;
   /** The footer or the schema, and all headers of batches. */
   readonly headers: readonly Uint8Array[];
 }
@@ -104,18 +106,19 @@ class IndexReader {
     for (const { offset } of dictionaries) await this.#readMessage(offset, headerKind.dictionary);
     for (const { offset } of batches) await this.#readMessage(offset, headerKind.batch);
     // Of a file, a dictionary is for all batches, wherever it stands.
-    return this.#index(this.#dictionaries.map((dictionary) => ({ ...dictionary, firstBatch: 0 })));
+    const forAll = this.#dictionaries.map((dictionary) => ({ ...dictionary, firstBatch: 0 }));
+    return this.#index(forAll, false);
   }
 
   async readStream(): Promise<ArrowIndex> {
-    for (let offset: number | null = 0; offset !== null && offset < this.source.size;)
-      offset = await this.#readMessage(offset, null);
-    return this.#index(this.#dictionaries);
+    let offset: number | null = 0;
+    while (offset !== null && offset < this.source.size) offset = await this.#readMessage(offset, null);
+    return this.#index(this.#dictionaries, offset !== null);
   }
 
-  #index(dictionaries: readonly ArrowDictionary[]): ArrowIndex {
+  #index(dictionaries: readonly ArrowDictionary[], isOpen: boolean): ArrowIndex {
     if (this.#fields === null) throw new FormatError('no schema: this is no Arrow file or stream', 0);
-    return { fields: this.#fields, batches: this.#batches, dictionaries, headers: this.#headers };
+    return { fields: this.#fields, batches: this.#batches, dictionaries, isOpen, headers: this.#headers };
   }
 
   /**

@@ -25,6 +25,7 @@ export async function readArrowFile(path: string): Promise<ForeignFile> {
       format: 'arrow',
       rows: rowGroups.reduce((sum, { rows }) => sum + rows, 0),
       footerHash: contentHash(await hashedContent(index, source)),
+      ...(index.isOpen ? { isOpen: true } : {}),
       writtenBy: '',
       columns,
       rowGroups,
