@@ -8,6 +8,7 @@ import { discover, filesToRead, type Discovery } from './discovery.js';
 import { FieldGrowth } from './field-growth.js';
 import { FileFooters, type FooterRead } from './file-footers.js';
 import { FileProblems } from './file-problems.js';
+import { IndexFailures } from './index-failures.js';
 import { findFiles, type FoundFile, type PathProblem } from './found-files.js';
 
 export interface AttachingOptions {
@@ -28,7 +29,7 @@ const lookMs = 10_000;
 /** Looking takes at most this part of the time, so that very many files are looked for less often. */
 const lookFraction = 0.1;
 
-/** After a failure of the storage, and for a file that could not be attached or indexed, it is tried again after this time. */
+/** After a failure of the storage, and for a file that could not be attached, it is tried again after this time. */
 const retryMs = 60_000;
 
 /** Files that are attached by one commit: so many are answered sooner than all, and a commit costs as much for each. */
@@ -61,13 +62,14 @@ export class ArchiveAttaching {
   private readonly problems: FileProblems;
   private readonly tally: AttachTally;
   private readonly growth: FieldGrowth;
-  private indexAgainMs = 0;
+  private readonly indexFailures: IndexFailures;
 
   constructor(private readonly options: AttachingOptions) {
     const { definition, log } = options;
     this.problems = new FileProblems(definition.name, log);
     this.tally = new AttachTally(definition.name, log);
     this.growth = new FieldGrowth(definition);
+    this.indexFailures = new IndexFailures(this.problems);
   }
 
   /** How far it is. */
@@ -109,6 +111,7 @@ export class ArchiveAttaching {
     this.tally.found(found.files, ready.length, discovery.waits.length);
     const counts = await this.apply(discovery, ready, footers, wrong, signal, onProgress);
     this.problems.ofSearch(wrong);
+    this.indexFailures.look(await store.attachedFiles(), new Set(wrong.map(({ path }) => path)));
     this.tally.done(counts);
     return { ...counts, waiting: discovery.waits.length, problems: wrong };
   }
@@ -201,21 +204,16 @@ export class ArchiveAttaching {
 
   /** Indexes attached files until there are none left to do, or it is time to look at the archive. Throws as `round`. */
   private async index(signal: AbortSignal, untilMs: number): Promise<void> {
-    const { store, log, definition, now } = this.options;
-    if (now() < this.indexAgainMs) return;
+    const { store, now } = this.options;
     for (let left = 1; left > 0 && !signal.aborted && performance.now() < untilMs;) {
       const startedMs = performance.now();
-      const result = await store.indexAttached({ signal, filesMax: indexedAtOnce });
+      const except = this.indexFailures.ids(now());
+      const result = await store.indexAttached({ signal, filesMax: indexedAtOnce, except });
       left = result.left;
       this.tally.indexed(result.indexed.length, left);
-      for (const { path, error } of result.problems)
-        log.error({ agent: definition.name, path }, `it can't be indexed: ${error.message}`);
-      // Files that fail are asked for first each time: they are left alone for a while, and the others with them.
-      if (result.problems.length > 0) {
-        this.indexAgainMs = now() + retryMs;
-        return;
-      }
-      if (result.indexed.length === 0) return;
+      for (const { id } of result.indexed) this.indexFailures.indexed(id);
+      for (const { id, path, error } of result.problems)
+        this.indexFailures.fail(id, path, error.message, now());
       const restMs = (performance.now() - startedMs) * restFraction;
       await delay(Math.min(restMs, lookMs), undefined, { signal }).catch(() => {});
     }

@@ -11,6 +11,8 @@ export interface IndexOptions {
   readonly signal?: AbortSignal | undefined;
   /** At most so many files are indexed; all if absent. */
   readonly filesMax?: number | undefined;
+  /** Ids of files that are passed over. */
+  readonly except?: ReadonlySet<string> | undefined;
   /** Those that have an index get a new one. */
   readonly again?: boolean | undefined;
   readonly onProgress?: ((progress: IndexingProgress) => void) | undefined;
@@ -29,6 +31,7 @@ export interface IndexingProgress {
 
 export interface IndexResult {
   readonly indexed: readonly {
+    readonly id: string;
     readonly path: string;
     /** Of the file, of its decoded values, and of the index. */
     readonly bytes: number;
@@ -36,8 +39,12 @@ export interface IndexResult {
     readonly indexBytes: number;
   }[];
   /** The files that can't be indexed. They are answered all the same, or fail their queries. */
-  readonly problems: readonly { readonly path: string; readonly error: LogstrataError }[];
-  /** Files that are left to do. */
+  readonly problems: readonly {
+    readonly id: string;
+    readonly path: string;
+    readonly error: LogstrataError;
+  }[];
+  /** Files that are left to do, without those that were passed over or can't be indexed. */
   readonly left: number;
 }
 
@@ -48,10 +55,11 @@ export interface IndexResult {
 export async function indexFiles(
   context: IndexContext,
   attached: readonly AttachedFile[],
-  { signal, filesMax = Infinity, again = false, onProgress }: IndexOptions,
+  { signal, filesMax = Infinity, except, again = false, onProgress }: IndexOptions,
 ): Promise<IndexResult> {
   const newestFirst = (a: AttachedFile, b: AttachedFile) => (b.timeMaxMs ?? 0) - (a.timeMaxMs ?? 0);
   const missing = attached
+    .filter((file) => except?.has(file.id) !== true)
     .filter((file) => again || !isIndexed(file, context.committer.schema))
     .sort(newestFirst);
   const chosen = missing.slice(0, filesMax);
@@ -66,7 +74,7 @@ export async function indexFiles(
       for (const endMs = performance.now() + commitIntervalMs; next < chosen.length; next++) {
         if (batch.files >= attachedFilesOfListMax || performance.now() > endMs) break;
         const file = chosen[next]!;
-        const { path } = file;
+        const { id, path } = file;
         const tell = (share: number): void => {
           signal?.throwIfAborted();
           const done = { filesDone: next, bytesDone: bytesDone + share * file.bytes };
@@ -77,10 +85,10 @@ export async function indexFiles(
           const { index, decodedBytes } = await batch.add(file, (progress) =>
             tell(progress.bytesRead / Math.max(1, progress.bytes)),
           );
-          indexed.push({ path, bytes: file.bytes, decodedBytes, indexBytes: index.bytes });
+          indexed.push({ id, path, bytes: file.bytes, decodedBytes, indexBytes: index.bytes });
         } catch (error) {
           if (!isFault(error)) throw error;
-          problems.push({ path, error });
+          problems.push({ id, path, error });
         }
         bytesDone += file.bytes;
       }
@@ -88,7 +96,7 @@ export async function indexFiles(
       await everyStep([() => batch.commit(), () => batch.end()]);
     }
   }
-  return { indexed, problems, left: missing.length - indexed.length };
+  return { indexed, problems, left: missing.length - chosen.length };
 }
 
 /** Whether the file is at fault, so that the others can go on. */

@@ -1,0 +1,80 @@
+import { mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { ArchiveAttaching } from '../../agents/archive/archive-attaching.js';
+import { WakeUp } from '../../agents/collect/logs/wake-up.js';
+import { parseAgentFile } from '../../agents/definition/agent-file.js';
+import { openOn } from '../engine/store/memory-archive.js';
+import { writeParquet } from '../foreign/write-parquet.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
+
+const day = Date.UTC(2025, 0, 1);
+
+describe('attached files that can not be indexed', () => {
+  it('are told once and left alone, and the others are indexed', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'logstrata-attaching-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const agentFile =
+      "archive: { path: '*.parquet' }\nfields: [{ name: time, type: time, unit: ms }, { name: message }]\n";
+    const definition = parseAgentFile(agentFile, join(folder, 'web.yaml'));
+    const { schema } = definition;
+    const pathOf = (file: number): string => join(folder, `${file}.parquet`);
+    for (let file = 0; file < 8; file++) {
+      const rows = Array.from({ length: 50 }, (_, i) => [
+        BigInt(day + 3_600_000 * file + i),
+        `message ${file}/${i}`,
+      ]);
+      await writeParquet(pathOf(file), schema, rows, { rowGroupRows: 50, pageBytes: 10_000 });
+    }
+    // The newest six, which are more than are tried at once.
+    for (let file = 2; file < 8; file++) damage(pathOf(file), `message ${file}/`);
+    let nowMs = Date.now();
+    const archive = await openOn(new MemoryDirectory(), () => nowMs);
+    const store = await archive.agent('web', schema);
+    const told: string[] = [];
+    const attaching = new ArchiveAttaching({
+      definition,
+      archive: definition.archive!,
+      store,
+      dataFolder: undefined,
+      log: { info: () => {}, warn: () => {}, error: (_facts, message) => told.push(message) },
+      now: () => nowMs,
+      redefine: () => Promise.resolve(),
+    });
+    const stop = new AbortController();
+    const wakeUp = new WakeUp();
+    const running = attaching.run(stop.signal, wakeUp);
+    try {
+      await expect.poll(() => attaching.status().filesToIndex, { timeout: 9000 }).toBe(0);
+      expect((await store.stats()).attached).toMatchObject({ files: 8, filesIndexed: 2 });
+      expect(told).toHaveLength(6);
+      for (const message of told) expect(message).toContain("can't be indexed: ");
+      expect(attaching.status()).toMatchObject({ problems: 6, paused: null });
+      // One is mended and tried again later; another is gone, and a problem as such.
+      nowMs += 700_000;
+      damage(pathOf(2), `message 2/`);
+      rmSync(pathOf(3));
+      wakeUp.call();
+      await expect.poll(async () => (await store.stats()).attached.filesIndexed, { timeout: 9000 }).toBe(3);
+      await expect.poll(() => attaching.status().problems).toBe(5);
+      expect(told).toHaveLength(7);
+      expect(told[6]).toContain('3.parquet is not there any more');
+    } finally {
+      stop.abort();
+      wakeUp.call();
+      await running;
+      await archive.close();
+    }
+  });
+});
+
+/** Inverts the bits in front of a text in a file, or inverts them back. The file stays as old as it was. */
+function damage(path: string, text: string): void {
+  const bytes = readFileSync(path);
+  const at = bytes.indexOf(text);
+  expect(at).toBeGreaterThan(20);
+  for (let i = at - 20; i < at; i++) bytes[i]! ^= 0xff;
+  writeFileSync(path, bytes);
+  utimesSync(path, 1_700_000_000, 1_700_000_000);
+}
