@@ -40,7 +40,7 @@ export type { RetentionOutlook } from './maintenance/agent-retention.js';
 export type { CompactOptions, CompactResult } from './maintenance/compaction.js';
 export type { LostRecords } from './maintenance/lost-records.js';
 export type { RepairReport } from './maintenance/repair.js';
-export type { StoreStats } from './maintenance/stats.js';
+export type { AttachedStats, StoreStats } from './maintenance/stats.js';
 export type { Damage, VerifyOptions, VerifyReport } from './maintenance/verify.js';
 export type { CompareOp, Predicate, Query, ScanStats, StringOp } from './scan/plan/query.js';
 export type { ReadyIterable, Scan, ScanOptions } from './scan/plan/scan.js';

@@ -66,6 +66,30 @@ export interface AttachedStats {
   readonly filesIndexed: number;
   readonly bytesIndexed: number;
   readonly bytesIndexes: number;
+  readonly order: AttachedOrder;
+}
+
+/** How the rows of attached files lie among the hours that their positions are in. */
+export interface AttachedOrder {
+  /** Files with row groups whose rows are in no order of time. */
+  readonly filesUnordered: number;
+  /** Row groups as a scan reads them, at most 65,536 rows each; and those that are put in order whenever a column of them is decoded. */
+  readonly rowGroups: number;
+  readonly rowGroupsUnordered: number;
+  /** Rows of one row group in one hour are a run: a page of an answer has to read all row groups with rows in its hours. */
+  readonly runs: number;
+}
+
+function orderOf(state: AgentState): AttachedOrder {
+  const order = { filesUnordered: 0, rowGroups: 0, rowGroupsUnordered: 0, runs: 0 };
+  for (const placements of state.attached.placements()) {
+    const unordered = placements.filter(({ isOrdered }) => !isOrdered).length;
+    if (unordered > 0) order.filesUnordered++;
+    order.rowGroups += placements.length;
+    order.rowGroupsUnordered += unordered;
+    order.runs += placements.reduce((sum, { hours }) => sum + hours.length, 0);
+  }
+  return order;
 }
 
 function attachedStats(state: AgentState): AttachedStats {
@@ -80,6 +104,7 @@ function attachedStats(state: AgentState): AttachedStats {
     filesIndexed: indexed.length,
     bytesIndexed: bytesOf(indexed),
     bytesIndexes: bytesOf(indexed.map(({ index }) => index!)),
+    order: orderOf(state),
   };
 }
 

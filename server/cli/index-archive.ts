@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { ArchiveAttaching } from '../../agents/archive/archive-attaching.js';
 import type { AttachRound } from '../../agents/archive/attach-status.js';
-import type { AgentStore, Archive } from '../../engine/index.js';
+import type { AgentStore, Archive, AttachedStats } from '../../engine/index.js';
 import { chooseAgent } from './options/agent-choice.js';
 import { withWorkers } from './options/opened-archive.js';
 import { retentionOf } from './options/retention.js';
@@ -10,6 +10,7 @@ import { stoppable } from './options/stoppable.js';
 import { workersOption } from './options/workers-option.js';
 import { exitDone, exitFailed, UsageError } from './output/failure.js';
 import { formatBytes, formatCount, formatCounted } from './output/figures.js';
+import { describeRowOrder } from './output/row-order.js';
 import { withProgress } from './output/progress.js';
 import { printJson, printLines, tell } from './output/terminal.js';
 import { completed } from './served-agents.js';
@@ -33,6 +34,8 @@ interface IndexReport extends AttachRound {
   readonly indexed: number;
   readonly bytesIndexed: number;
   readonly bytesIndexes: number;
+  /** All files that are attached by now. */
+  readonly all: AttachedStats;
 }
 
 async function attachAndIndex(
@@ -61,7 +64,8 @@ async function attachAndIndex(
   });
   const round = await attach(attaching, name, signal);
   const indexed = await indexAll(store, signal);
-  return { ...round, ...indexed, problems: [...round.problems, ...indexed.problems] };
+  const { attached: all } = await store.stats();
+  return { ...round, ...indexed, all, problems: [...round.problems, ...indexed.problems] };
 }
 
 function attach(attaching: ArchiveAttaching, name: string, signal: AbortSignal): Promise<AttachRound> {
@@ -96,13 +100,14 @@ function indexAll(
 }
 
 function describeReport(report: IndexReport): string[] {
-  const { attached, rows, moved, removed, waiting, indexed, bytesIndexed, bytesIndexes } = report;
+  const { attached, rows, moved, removed, waiting, indexed, bytesIndexed, bytesIndexes, all } = report;
   return [
     `attached ${formatCounted(attached, 'file')}, ${formatCounted(rows, 'row')}`,
     ...(moved === 0 ? [] : [`moved    ${formatCounted(moved, 'file')}`]),
     ...(removed === 0 ? [] : [`removed  ${formatCounted(removed, 'file')}`]),
     ...(waiting === 0 ? [] : [`waiting  ${formatCounted(waiting, 'file')}, still being written`]),
     `indexed  ${formatCounted(indexed, 'file')}, ${formatBytes(bytesIndexed)}; the index has ${formatBytes(bytesIndexes)}`,
+    ...(all.order.filesUnordered === 0 ? [] : [`in order of time: ${describeRowOrder(all)}`]),
   ];
 }
 

@@ -10,6 +10,7 @@ import { storesOf, withArchive } from './options/opened-archive.js';
 import { describePolicyInForce } from './options/retention.js';
 import { readSettings } from './options/settings.js';
 import type { GlobalFlags } from './options/settings.js';
+import { describeRowOrder } from './output/row-order.js';
 import { formatPairs, formatTable } from './output/table.js';
 import { printJson, printLines } from './output/terminal.js';
 import type { RetentionOutlook, StoreStats } from '../../engine/index.js';
@@ -106,6 +107,7 @@ function attachedDetails({ attached, attaching }: AgentStats): [string, string][
     ],
     ['  indexed', `${formatCounted(filesIndexed, 'file')}, ${formatBytes(bytesIndexed)}`],
     ['  index', `${formatBytes(bytesIndexes)}${share}`],
+    ...(files === 0 ? [] : [['  in order of time', describeRowOrder(attached)] as [string, string]]),
     ...attachingDetails(attaching),
   ];
 }

@@ -101,9 +101,25 @@ describe('files of Parquet', () => {
     expect(contentOf(join(folder, 'lake'))).toEqual(before);
     const { stdout } = await run(folder, ['stats', 'web']);
     expect(stdout).toMatch(/^files in place +2 files, [\d.]+ kB, 80 records$/m);
+    expect(stdout).toMatch(/^ {2}in order of time +2 of 2 files; 3 runs of rows$/m);
     const loaded = await run(folder, ['load', 'web']);
     expect(loaded).toMatchObject({ code: 1, stdout: '' });
     expect(loaded.stderr).toContain('agent "web" reads no lines');
+  });
+
+  it('whose rows are in no order of time are answered in theirs, and counted', async () => {
+    const shuffled = rows(0, 600, 'day=2/b.parquet').replace('t(i)', 't(i) ORDER BY hash(i)');
+    const folder = await lakeFolder(inferred, rows(600, 660, 'day=1/a.parquet'), shuffled);
+    const { stdout } = await run(folder, ['index', 'web']);
+    const order = '1 of 2 files, 1 of 2 row groups sorted as they are read; 11 runs of rows';
+    expect(stdout).toContain(`in order of time: ${order}\n`);
+    const { attached } = JSON.parse((await run(folder, ['stats', 'web', '--json'])).stdout) as {
+      attached: { order: object };
+    };
+    expect(attached.order).toEqual({ filesUnordered: 1, rowGroups: 2, rowGroupsUnordered: 1, runs: 11 });
+    const hourOf = (userid: number): number => Math.floor(userid / 60);
+    const hours = users(await answer(folder)).map(hourOf);
+    expect(hours).toEqual(upTo(660).map(hourOf));
   });
 
   it('have fields that become more, and keep their cursors, when others come', async () => {

@@ -3,6 +3,7 @@ import type { AttachedFile } from '../attached/attached-file.js';
 import { readAttachedList } from '../attached/attached-list.js';
 import type { OpenList } from '../attached/change-lists.js';
 import { Descriptions } from '../attached/descriptions.js';
+import type { SpanPlacement } from '../attached/span-placements.js';
 import { compareRuns } from '../manifest/committed-values.js';
 import type { GuardedThread } from '../../workers/guarded-thread.js';
 import type { Directory } from '../disk/directory.js';
@@ -92,6 +93,11 @@ export class AttachedFiles {
   show(schema: Schema): void {
     for (const open of this.#open.values()) open.rowGroups = open.segment.rowGroups(schema);
     this.#runs = null;
+  }
+
+  /** By file: where the rows of each of its spans go. */
+  placements(): (readonly SpanPlacement[])[] {
+    return [...this.#open.values()].map(({ segment }) => segment.placements);
   }
 
   /** Live runs, ascending by position. */
