@@ -79,6 +79,7 @@ export type {
   StringColumnBuilder,
 } from './columns/column-builder.js';
 export { columnValue, type RecordBatch } from './columns/column.js';
+export { conversionOf } from './columns/convert-column.js';
 export { headerBytes, unpackBatch } from './columns/packed-batch.js';
 
 // Memory that kernels and threads share, and threads.

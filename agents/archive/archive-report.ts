@@ -1,8 +1,8 @@
-import { LogstrataError, nearName } from '../../engine/index.js';
+import { conversionOf, LogstrataError, nearName, type Field } from '../../engine/index.js';
 import type { AgentDefinition, ArchiveInput } from '../definition/definition.js';
 import { FileFooters } from './file-footers.js';
 import { findFiles, type FoundFile, type PathProblem } from './found-files.js';
-import { FieldInference, type ColumnVariant, type InferredColumn } from './inferred-fields.js';
+import { FieldInference, isNumber, type ColumnVariant, type InferredColumn } from './inferred-fields.js';
 
 /** What the files of an archive come to. */
 export interface ArchiveReport {
@@ -67,7 +67,8 @@ function listedColumns(
   variants: ReadonlyMap<string, readonly ColumnVariant[]>,
 ): Pick<ArchiveReport, 'columns' | 'fieldProblems'> {
   const fieldProblems: string[] = [];
-  const columns = schema.fields.map(({ name, type, attached }): InferredColumn => {
+  const columns = schema.fields.map((field): InferredColumn => {
+    const { name, type, attached } = field;
     const column = attached?.column ?? name;
     const found = variants.get(column);
     if (found === undefined && variants.size > 0) {
@@ -76,9 +77,26 @@ function listedColumns(
         `the field "${name}" takes the column ${JSON.stringify(column)}, which no file has${hint}`,
       );
     }
+    const unfit = found?.find((variant) => !takes(field, variant));
+    if (unfit !== undefined) fieldProblems.push(misfit(field, unfit));
     return { field: { name, type, column, unit: attached?.unit }, variants: found ?? [] };
   });
   return { columns, fieldProblems };
+}
+
+/** Whether a field has values of a column at all, and not null in every row. */
+function takes({ type, attached }: Field, variant: ColumnVariant): boolean {
+  const isCounted = type === 'time' && attached?.unit !== undefined;
+  return (isCounted && isNumber(variant.type)) || conversionOf(variant.type, type) !== 'toNull';
+}
+
+function misfit({ name, type }: Field, variant: ColumnVariant): string {
+  const isUncounted = type === 'time' && isNumber(variant.type);
+  const advice = isUncounted
+    ? 'say what its numbers count (unit: s, ms, us or ns)'
+    : `take type: ${variant.type}`;
+  const column = `the column ${JSON.stringify(variant.name)} is ${variant.type} (${variant.stored}) in ${variant.path}`;
+  return `the field "${name}" is of type ${type}, and null in every row of some files, since ${column}: ${advice}`;
 }
 
 function countFormats(files: readonly FoundFile[]): FormatCount[] {

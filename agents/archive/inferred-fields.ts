@@ -207,7 +207,8 @@ function widened(a: FieldType, b: FieldType): FieldType | undefined {
   return isNumber(a) && isNumber(b) ? 'float' : undefined;
 }
 
-function isNumber(type: FieldType): boolean {
+/** Whether values of a type are numbers, which a unit makes times of. */
+export function isNumber(type: FieldType): boolean {
   return type === 'int' || type === 'float';
 }
 

@@ -269,4 +269,36 @@ describe('files that DuckDB wrote', () => {
     ]);
     expect(report.columns[0]!.variants).toHaveLength(1);
   });
+
+  it('that a listed field can not take are named, with the type that takes them', async () => {
+    const folder = await written(
+      `COPY (SELECT '1' AS status, 2::BIGINT AS at, 'x' AS seen, 1.5::DOUBLE AS took, true AS ok, 4 AS n, 'k' AS day)
+        TO 'DIR/a.parquet'`,
+      `COPY (SELECT 1 AS status, 2::BIGINT AS at, 4.5::DOUBLE AS n, 'k' AS day) TO 'DIR/day=1' (FORMAT parquet, PARTITION_BY (day))`,
+    );
+    const report = await reportOf(
+      folder,
+      `archive: { path: 'a/**/*.parquet' }
+fields:
+  - { name: seen, type: time }
+  - { name: at, type: time }
+  - { name: until, type: time, source: at, unit: ms }
+  - { name: status, type: int }
+  - { name: took, type: int }
+  - { name: ok }
+  - { name: n, type: float }
+  - { name: day, type: int }`,
+    );
+    const unfit = (field: string, type: string, column: string): string =>
+      `the field "${field}" is of type ${type}, and null in every row of some files, since the column ${column}`;
+    const at = `in ${join(folder, 'a/a.parquet')}`;
+    expect(report.fieldProblems).toEqual([
+      unfit('seen', 'time', `"seen" is string (BYTE_ARRAY STRING) ${at}: take type: string`),
+      expect.stringMatching(
+        /^the field "at" is of type time, .* say what its numbers count \(unit: s, ms, us or ns\)$/,
+      ),
+      unfit('status', 'int', `"status" is string (BYTE_ARRAY STRING) ${at}: take type: string`),
+      unfit('took', 'int', `"took" is float (DOUBLE) ${at}: take type: float`),
+    ]);
+  });
 });
