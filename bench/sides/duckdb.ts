@@ -121,7 +121,7 @@ export class DuckDbSide implements Side {
       const [from, to] = [i, i + 1].map((part) => Math.floor((set.rows * part) / archiveFiles));
       const path = join(folder, `part-${String(i).padStart(3, '0')}.parquet`);
       await this.run(
-        `COPY (SELECT * FROM staged ORDER BY _cursor LIMIT ${to! - from!} OFFSET ${from!}) ` +
+        `COPY (SELECT * FROM staged WHERE rowid >= ${from!} AND rowid < ${to!} ORDER BY _cursor) ` +
           `TO ${quoteText(path)} (FORMAT parquet, COMPRESSION zstd)`,
       );
     }

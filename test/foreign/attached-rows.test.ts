@@ -7,6 +7,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AgentStore } from '../../engine/archive/archive.js';
 import type { Query, ScanStats, StringOp } from '../../engine/scan/plan/query.js';
+import type { FilePlan } from '../../engine/store/attached/attached-file.js';
+import { changeLists } from '../../engine/store/attached/change-lists.js';
+import { CommittedValues } from '../../engine/store/manifest/committed-values.js';
+import { attachedPlacementsBytesMax } from '../../engine/terms/limits.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { answer, openOn, textOf } from '../engine/store/memory-archive.js';
@@ -234,6 +238,34 @@ describe('the index of an attached file', () => {
     await utimes(path, mtimeMs / 1000, mtimeMs / 1000);
     await expect(answer(store, everything)).rejects.toThrow('is not what it was when it was indexed');
     await archive.close();
+  });
+});
+
+describe('rows that are scattered over very many hours', () => {
+  it('are refused where there is no room for their runs, file by file', async () => {
+    const directory = new MemoryDirectory();
+    const values = new CommittedValues(undefined);
+    const plan = (path: string, placementsBytes: number): FilePlan => ({
+      path,
+      format: 'parquet',
+      constants: {},
+      bytes: 1,
+      mtimeMs: 1,
+      footerHash: path,
+      rowGroupRows: [1],
+      nowMs,
+      placedBy: null,
+      hours: [[100, 1]],
+      placements: 'A'.repeat(placementsBytes),
+      timeMinMs: null,
+      timeMaxMs: null,
+    });
+    const adds = [plan('/a', 100), plan('/b', attachedPlacementsBytesMax), plan('/c', 100)];
+    const changes = { adds, moves: [], removes: [] };
+    const { added, refused } = await changeLists(directory, 'web', [], changes, values);
+    expect(added.map(({ path }) => path)).toEqual(['/a', '/c']);
+    expect(refused).toEqual(['/b']);
+    expect(values.nextOrdinal(100)).toBe(3);
   });
 });
 

@@ -1,4 +1,4 @@
-import { isLogstrataError, type LogstrataError } from '../../terms/errors.js';
+import { isLogstrataError, LogstrataError } from '../../terms/errors.js';
 import type { AttachedFile, FilePlan, FileToAttach } from './attached-file.js';
 import type { AttachingCommitter, MovedFile } from './change-lists.js';
 import type { ForeignWork } from './foreign-work.js';
@@ -61,8 +61,17 @@ export async function attachFiles(
     plan instanceof Error ? [{ path: adds[i]!.path, error: plan }] : [],
   );
   const isEmpty = read.length + moves.length + removes.length === 0;
-  const attached = isEmpty ? [] : await committer.attach({ adds: read, moves, removes });
-  return { attached, problems };
+  if (isEmpty) return { attached: [], problems };
+  const { added, refused } = await committer.attach({ adds: read, moves, removes });
+  problems.push(...refused.map((path) => ({ path, error: tooScattered(path) })));
+  return { attached: added, problems };
+}
+
+function tooScattered(path: string): LogstrataError {
+  const message =
+    `the rows of ${path} lie in no order of time: with those of the other files they go to more hours than there is room for. ` +
+    'Sort its rows by time';
+  return new LogstrataError('limit', message, { path });
 }
 
 async function planOrProblem(read: () => Promise<FilePlan>): Promise<FilePlan | LogstrataError> {

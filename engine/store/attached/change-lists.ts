@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { assertOrdinalsLeft } from '../../terms/cursor.js';
-import { LogstrataError } from '../../terms/errors.js';
 import { attachedFilesOfListMax, attachedPlacementsBytesMax } from '../../terms/limits.js';
 import type { Directory } from '../disk/directory.js';
 import type { CommittedValues } from '../manifest/committed-values.js';
@@ -32,20 +31,25 @@ export interface AttachedChanges {
   readonly indexes?: readonly { readonly id: string; readonly index: FileIndex }[];
 }
 
+/** What became of files that were to be attached. */
+export interface AttachedResult {
+  readonly added: readonly AttachedFile[];
+  /** Paths of those for whose placements there was no room. */
+  readonly refused: readonly string[];
+}
+
 /** A committer that attaches files. */
 export interface AttachingCommitter extends Committer {
   /**
    * Makes changes of attached files in one manifest. A file that is attached already, at the same path with the same footer, stays as it is.
    *
-   * @returns those that were added
    */
-  attach(changes: AttachedChanges): Promise<readonly AttachedFile[]>;
+  attach(changes: AttachedChanges): Promise<AttachedResult>;
 }
 
 /** What a manifest names once changes are made. */
-export interface ChangedLists {
+export interface ChangedLists extends AttachedResult {
   readonly lists: readonly AttachedList[];
-  readonly added: readonly AttachedFile[];
   /** Files of lists that are new, and those that are not named any more. */
   readonly written: readonly string[];
   readonly left: readonly string[];
@@ -64,8 +68,11 @@ export async function changeLists(
   const indexed = new Map(indexes.map(({ id, index }) => [id, { index }]));
   const isChanged = ({ id }: AttachedFile) => removed.has(id) || moved.has(id) || indexed.has(id);
   const known = new Set(lists.flatMap(({ files }) => files.map(nameOf)));
-  const added = adds.filter((plan) => !known.has(nameOf(plan))).map((plan) => withPositions(plan, values));
-  assertPlacementsFit(agent, lists, added);
+  const { fitting, refused } = fittingFiles(
+    lists,
+    adds.filter((plan) => !known.has(nameOf(plan))),
+  );
+  const added = fitting.map((plan) => withPositions(plan, values));
   const kept: AttachedList[] = [];
   const left: string[] = [];
   // What is to be written: the files of changed lists and of one that has room, then the new ones.
@@ -86,26 +93,25 @@ export async function changeLists(
   const written: AttachedList[] = [];
   for (let from = 0; from < files.length; from += attachedFilesOfListMax)
     written.push(await writeAttachedList(directory, agent, files.slice(from, from + attachedFilesOfListMax)));
-  return { lists: [...kept, ...written], added, written: written.map(({ file }) => file), left };
+  return { lists: [...kept, ...written], added, refused, written: written.map(({ file }) => file), left };
 }
 
-/** Rows in no order of time take a run for each hour and span, which are in memory while the agent is open. */
-function assertPlacementsFit(
-  agent: string,
+/** The files for whose runs there is room. Rows in no order of time take one for each hour and span, in memory while the agent is open. */
+function fittingFiles(
   lists: readonly OpenList[],
-  added: readonly AttachedFile[],
-): void {
-  const bytesOf = (files: readonly AttachedFile[]) =>
-    files.reduce((sum, { placements }) => sum + placements.length, 0);
-  const bytes = lists.reduce((sum, { files }) => sum + bytesOf(files), bytesOf(added));
-  if (added.length === 0 || bytes <= attachedPlacementsBytesMax) return;
-  const worst = added.reduce((a, b) => (b.placements.length > a.placements.length ? b : a));
-  throw new LogstrataError(
-    'limit',
-    `the rows of files attached to agent ${agent} lie in no order of time, in more hours than there is room for: sort those of ` +
-      `${worst.path} and the like by time`,
-    { path: worst.path },
-  );
+  plans: readonly FilePlan[],
+): { fitting: FilePlan[]; refused: string[] } {
+  const files = lists.flatMap((list) => list.files);
+  let bytes = files.reduce((sum, { placements }) => sum + placements.length, 0);
+  const fitting: FilePlan[] = [];
+  const refused: string[] = [];
+  for (const plan of plans) {
+    const fits = bytes + plan.placements.length <= attachedPlacementsBytesMax;
+    if (fits) bytes += plan.placements.length;
+    if (fits) fitting.push(plan);
+    else refused.push(plan.path);
+  }
+  return { fitting, refused };
 }
 
 function nameOf({ path, footerHash }: Pick<FilePlan, 'path' | 'footerHash'>): string {

@@ -15,8 +15,12 @@ import {
   type PolicyDecision,
   type WantedPolicy,
 } from '../manifest/retention-change.js';
-import { changeLists, type AttachedChanges, type AttachingCommitter } from '../attached/change-lists.js';
-import type { AttachedFile } from '../attached/attached-file.js';
+import {
+  changeLists,
+  type AttachedChanges,
+  type AttachedResult,
+  type AttachingCommitter,
+} from '../attached/change-lists.js';
 import { assertStillLost } from '../manifest/lost-loads.js';
 import { hasLeapt, proposeRetirement, retentionBounds, type Taken } from '../manifest/retention-policy.js';
 import { type AgentState, currentVersion, retirable } from '../reading/agent-state.js';
@@ -45,6 +49,7 @@ import { partTimes, partsOf, placementTimes } from '../manifest/placement.js';
 import type { Heads } from '../reading/recovery.js';
 import type { Removals } from '../reading/removals.js';
 import { SourceClaims } from '../manifest/source-claims.js';
+import type { WriterUnit } from './writer-unit.js';
 import type { Codec } from '../../parquet/compression.js';
 
 export interface WriterOptions {
@@ -59,15 +64,6 @@ export interface RetentionLook extends PolicyDecision {
   readonly taken: Taken | null;
 }
 
-interface Unit {
-  /** Commits of sources before the unit began. */
-  readonly since: number;
-  release: (() => void) | undefined;
-  timer: NodeJS.Timeout | undefined;
-  expired: boolean;
-  published: boolean;
-}
-
 const dayMs = 86_400_000;
 
 /**
@@ -76,7 +72,7 @@ const dayMs = 86_400_000;
  */
 export class AgentWriter implements AttachingCommitter {
   private readonly commits = new Mutex();
-  private readonly units = new Map<string, Unit>();
+  private readonly units = new Map<string, WriterUnit>();
   private open: OpenHotFile | undefined;
   /** A manifest failed to be published, or was and could not be made durable: only the disk knows. */
   private uncertain = false;
@@ -176,13 +172,13 @@ export class AgentWriter implements AttachingCommitter {
     });
   }
 
-  private releaseUnit(unit: Unit): void {
+  private releaseUnit(unit: WriterUnit): void {
     clearTimeout(unit.timer);
     unit.release?.();
     unit.release = undefined;
   }
 
-  private unit(id: string): Unit {
+  private unit(id: string): WriterUnit {
     const unit = this.units.get(id);
     if (unit === undefined) throw new LogstrataError('closed', `there is no unit of work "${id}"`);
     return unit;
@@ -230,7 +226,7 @@ export class AgentWriter implements AttachingCommitter {
   }
 
   /** A unit was built on what it knew; that must still hold when it is published. */
-  private assertStillTrue(unit: Unit, publication: Publication): void {
+  private assertStillTrue(unit: WriterUnit, publication: Publication): void {
     const live = new Map(this.state.manifest?.segments.map((entry) => [entry.file, entry.liveFrom ?? null]));
     publication.removes.forEach((file, i) => {
       const liveFrom = publication.removesLiveFrom?.[i] ?? null;
@@ -302,7 +298,7 @@ export class AgentWriter implements AttachingCommitter {
     });
   }
 
-  async attach(changes: AttachedChanges): Promise<readonly AttachedFile[]> {
+  async attach(changes: AttachedChanges): Promise<AttachedResult> {
     return this.commits.run(async () => {
       await this.settle();
       const { agent, attached } = this.state;
@@ -315,7 +311,7 @@ export class AgentWriter implements AttachingCommitter {
         throw error;
       }
       this.removals.add(changed.left);
-      return changed.added;
+      return { added: changed.added, refused: changed.refused };
     });
   }
 

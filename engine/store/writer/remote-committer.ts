@@ -1,8 +1,7 @@
 import type { RecordBatch } from '../../columns/column.js';
 import type { Schema } from '../../terms/schema.js';
 import { encodeBatch } from '../hot/batch-codec.js';
-import type { AttachedFile } from '../attached/attached-file.js';
-import type { AttachedChanges, AttachingCommitter } from '../attached/change-lists.js';
+import type { AttachedChanges, AttachedResult, AttachingCommitter } from '../attached/change-lists.js';
 import type { AppendResult, CommitExtras } from '../manifest/commit.js';
 import type { PartitionCount, PartitionStart, Publication } from '../manifest/committer.js';
 import type { ChannelClient } from './writer-channel.js';
@@ -39,8 +38,8 @@ export class RemoteCommitter implements AttachingCommitter {
     return (await this.ask('append', { extras: sent, placement }, payload)) as AppendResult;
   }
 
-  async attach(changes: AttachedChanges): Promise<readonly AttachedFile[]> {
-    return (await this.ask('attach', { changes })) as readonly AttachedFile[];
+  async attach(changes: AttachedChanges): Promise<AttachedResult> {
+    return (await this.ask('attach', { changes })) as AttachedResult;
   }
 
   async seal(): Promise<void> {
