@@ -203,6 +203,26 @@ describe('the index of an attached file', () => {
     await archive.close();
   });
 
+  it('has filters of values that repeat, where the file has no dictionary of them', async () => {
+    const workers = new WorkerPool(1);
+    const archive = await openOn(new MemoryDirectory(), () => nowMs, workers);
+    const store = await archive.agent('web', schema);
+    const path = join(folder, `${names++}.parquet`);
+    await queryDuckDb(
+      `COPY (SELECT 1735689600000 + i AS "@timestamp", i AS status, 0.5 AS ratio,
+       md5((i // 20480) || '-' || (i % 500)) AS method, 'text' AS message, true AS cached
+       FROM range(81920) t(i)) TO '${path}' (FORMAT parquet, ROW_GROUP_SIZE 20480, DICTIONARY_SIZE_LIMIT 1)`,
+    );
+    await attach(store, [path]);
+    await store.indexAttached();
+    const value = createHash('md5').update('2-77').digest('hex');
+    const found = await explained(store, asked(3, 'exact', value));
+    expect(found.lines.length).toBe(41);
+    expect(found.stats.rowGroupsPrunedByValue).toBe(3);
+    await archive.close();
+    await workers.close();
+  });
+
   it('is made once, and anew where a field is read as something else', async () => {
     const archive = await openOn(new MemoryDirectory(), () => nowMs);
     const store = await archive.agent('web', schema);

@@ -1,4 +1,4 @@
-import { columnBytes, type PlainColumn } from '../../columns/column.js';
+import { columnBytes, type Column, type PlainColumn } from '../../columns/column.js';
 import { plainColumn } from '../../columns/take.js';
 import type { ForeignRead } from '../../foreign/foreign-file.js';
 import { presentValues } from '../../parquet/present-values.js';
@@ -42,19 +42,29 @@ export async function work({ read, attached, change, field }: IndexJob): Promise
   await assertSameFile(read.path, read.format, attached);
   const { columns, checksum } = await readAllSpans(read, change);
   const decodedBytes = columns.reduce((sum, column) => sum + columnBytes(column), 0);
-  const spans = columns.map((column) => indexOf(plainColumn(column), field));
+  const spans = columns.map((column) => indexOf(column, field));
   return { result: { spans, checksum, decodedBytes }, transfer: [] };
 }
 
-function indexOf(column: PlainColumn, field: Field): SpanIndex {
-  const present = presentValues(column);
-  // As in segments of ours, values that repeat get no filter.
+function indexOf(column: Column, field: Field): SpanIndex {
+  const present = presentValues(plainColumn(column));
   const repeats = present.length > 0 && field.index === undefined && distinctValues(present) !== null;
   return {
     nullCount: column.length - present.length,
     bounds: boundsOf(present),
-    filters: repeats ? noChunkFilters : filtersOfValues(present, column.length, field),
+    filters: repeats
+      ? filtersOfRepeated(column, present, field)
+      : filtersOfValues(present, column.length, field),
   };
+}
+
+/**
+ * A dictionary of values that repeat tells by itself what a span has, as in segments of ours. Other programs write such values without one, too:
+ * then whole values have a filter, which is small, and texts are searched.
+ */
+function filtersOfRepeated(column: Column, present: PlainColumn, field: Field): ChunkFilters {
+  if (column.kind === 'dictionary') return noChunkFilters;
+  return { ...filtersOfValues(present, column.length, field), grams: null };
 }
 
 /** Has a column of a row group indexed. */

@@ -60,7 +60,7 @@ export function buildValueFilter(column: PlainColumn, wanted: boolean | undefine
     return null;
   const blocks = new Uint8Array(bloomBlocks(distinct) * filterBlockBytes);
   addToBlocks(hashes, blocks);
-  const sketch = new Uint8Array(sketchBlocks(column.length) * filterBlockBytes);
+  const sketch = new Uint8Array(sketchBlocks(distinct) * filterBlockBytes);
   addToSketch(hashes, sketch);
   return { blocks: blocks.length / filterBlockBytes, bytes: withChecksums(blocks), sketch };
 }
