@@ -16,13 +16,15 @@ import { printJson, printLines, tell } from './output/terminal.js';
 import { completed } from './served-agents.js';
 
 interface IndexFlags extends GlobalFlags {
+  readonly again?: boolean;
   readonly json?: boolean;
   readonly workers?: number;
 }
 
 const examples = `
 Examples:
-  $ logstrata index web          attach the files of its archive that are new, and index those that have no index
+  $ logstrata index web           attach the files of its archive that are new, and index those that have no index
+  $ logstrata index web --again   make all indexes anew, as where verify tells that one is damaged
 
 Files are only read. What was done stays when it is stopped, and the same command goes on. A server on the same data does
 all of this by itself, and may keep running.
@@ -42,6 +44,7 @@ async function attachAndIndex(
   archive: Archive,
   name: string,
   settings: Settings,
+  again: boolean,
   signal: AbortSignal,
 ): Promise<IndexReport> {
   const definition = await completed(archive, await chooseAgent(settings, name));
@@ -63,7 +66,7 @@ async function attachAndIndex(
     redefine: async ({ schema }) => void (await archive.redefine(name, schema, retentionOf(definition))),
   });
   const round = await attach(attaching, name, signal);
-  const indexed = await indexAll(store, signal);
+  const indexed = await indexAll(store, again, signal);
   const { attached: all } = await store.stats();
   return { ...round, ...indexed, all, problems: [...round.problems, ...indexed.problems] };
 }
@@ -78,11 +81,13 @@ function attach(attaching: ArchiveAttaching, name: string, signal: AbortSignal):
 
 function indexAll(
   store: AgentStore,
+  again: boolean,
   signal: AbortSignal,
 ): Promise<Pick<IndexReport, 'indexed' | 'bytesIndexed' | 'bytesIndexes' | 'problems'>> {
   return withProgress(`indexing ${store.name}`, async (progress) => {
     const { indexed, problems } = await store.indexAttached({
       signal,
+      again,
       onProgress: ({ filesDone, files, bytesDone, bytes }) =>
         progress.update(
           bytes === 0 ? 1 : bytesDone / bytes,
@@ -115,7 +120,7 @@ async function index(name: string, flags: IndexFlags, signal: AbortSignal): Prom
   const settings = await readSettings(flags);
   await chooseAgent(settings, name);
   return withWorkers(settings, 'write', 'index', flags.workers, async (archive) => {
-    const report = await attachAndIndex(archive, name, settings, signal);
+    const report = await attachAndIndex(archive, name, settings, flags.again === true, signal);
     if (flags.json === true) await printJson(report);
     else await printLines(describeReport(report));
     return report.problems.length > 0 ? exitFailed : exitDone;
@@ -132,6 +137,7 @@ export function addIndexCommand(program: Command): void {
     )
     .argument('<agent>', 'name of the agent')
     .addOption(workersOption('read and index'))
+    .option('--again', 'index files anew that have an index')
     .option('--json', 'answer with JSON')
     .addHelpText('after', examples)
     .action(stoppable((flags: IndexFlags, { signal }, agent: string) => index(agent, flags, signal)));

@@ -6,6 +6,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  truncateSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -105,6 +106,21 @@ describe('files of Parquet', () => {
     const loaded = await run(folder, ['load', 'web']);
     expect(loaded).toMatchObject({ code: 1, stdout: '' });
     expect(loaded.stderr).toContain('agent "web" reads no lines');
+  });
+
+  it('get a new index by the command that verify names where theirs is damaged', async () => {
+    const folder = await lakeFolder(inferred, rows(0, 50, 'a.parquet'));
+    await index(folder);
+    const attached = join(folder, 'data/store/web/attached');
+    const name = readdirSync(attached).find((file) => file.endsWith('.index'))!;
+    truncateSync(join(attached, name), statSync(join(attached, name)).size - 1);
+    const damaged = await run(folder, ['verify', 'web']);
+    expect(damaged.code).toBe(1);
+    expect(damaged.stdout + damaged.stderr).toContain('`logstrata index web --again` makes it anew');
+    expect(users(await answer(folder))).toEqual(upTo(50));
+    expect(await index(folder)).toMatchObject({ report: { indexed: 0 } });
+    expect((await run(folder, ['index', 'web', '--again'])).stdout).toContain('indexed  1 file,');
+    expect((await run(folder, ['verify', 'web'])).code).toBe(0);
   });
 
   it('whose rows are in no order of time are answered in theirs, and counted', async () => {

@@ -84,9 +84,7 @@ export async function readFacts(
     if (!isLogstrataError(error)) throw error;
     if (isUnsupported(error)) throw writtenByAnother(`the index ${where}`, where, error);
     if (error.code !== 'damaged') throw error;
-    const message =
-      `the index ${where} is damaged: ${error.message}; remove it from the records with ` +
-      `\`logstrata index ${agent} --again\``;
+    const message = `the index ${where} is damaged: ${error.message}; \`logstrata index ${agent} --again\` makes it anew`;
     throw new DamageError(message, { path: where, offset: error.offset ?? 0, cause: error });
   }
 }
