@@ -98,12 +98,15 @@ export class AttachedSegment {
 
   /** The filters of the index, which may come later. */
   #filters({ fields }: Schema): AskableFilters {
+    // Found once for each index: thousands of files are asked by one query.
+    let stored: { readonly by: SegmentProbing; readonly fields: readonly number[] } | null = null;
     return {
       rowGroups: this.spans.length,
       ask: (ask) => {
-        if (this.#probing === null) return null;
-        const stored = fields.map((field) => this.indexOf(field));
-        return this.#probing.ask(ask, stored, undefined);
+        const by = this.#probing;
+        if (by === null) return null;
+        if (stored?.by !== by) stored = { by, fields: fields.map((field) => this.indexOf(field)) };
+        return by.ask(ask, stored.fields, undefined);
       },
     };
   }
