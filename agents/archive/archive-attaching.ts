@@ -9,6 +9,7 @@ import { FieldGrowth } from './field-growth.js';
 import { FileFooters, type FooterRead } from './file-footers.js';
 import { FileProblems } from './file-problems.js';
 import { IndexFailures } from './index-failures.js';
+import { keepLooking, lookMs, retryMs, untilNextLook } from './looking.js';
 import { findFiles, type FoundFile, type PathProblem } from './found-files.js';
 
 export interface AttachingOptions {
@@ -22,15 +23,6 @@ export interface AttachingOptions {
   /** Gives the agent more fields, those of columns that files which came have. */
   readonly redefine: (definition: AgentDefinition) => Promise<void>;
 }
-
-/** How often the folders are looked through for files that have come, moved, changed or gone. */
-const lookMs = 10_000;
-
-/** Looking takes at most this part of the time, so that very many files are looked for less often. */
-const lookFraction = 0.1;
-
-/** After a failure of the storage, and for a file that could not be attached, it is tried again after this time. */
-const retryMs = 60_000;
 
 /** Files that are attached by one commit: so many are answered sooner than all, and a commit costs as much for each. */
 const batchFiles = 64;
@@ -77,25 +69,15 @@ export class ArchiveAttaching {
     return this.tally.status(this.problems);
   }
 
-  /** Attaches and indexes until it is told to stop: the signal, and a call of the wake-up so that it is looked at. */
+  /** Attaches and indexes until it is told to stop (`keepLooking`). */
   async run(signal: AbortSignal, wakeUp: WakeUp): Promise<void> {
-    while (!signal.aborted) {
+    await keepLooking(signal, wakeUp, this.tally, async () => {
       const startedMs = performance.now();
-      let waitMs = lookMs;
-      try {
-        await this.round(signal);
-        const tookMs = performance.now() - startedMs;
-        await this.index(signal, startedMs + lookMs);
-        this.tally.resume();
-        const passedMs = performance.now() - startedMs;
-        waitMs = Math.max(lookMs, tookMs / lookFraction) - passedMs;
-      } catch (error) {
-        if (signal.aborted) return;
-        this.tally.pause(error);
-        waitMs = retryMs;
-      }
-      if (waitMs > 0 && !signal.aborted) await wakeUp.sleep(waitMs);
-    }
+      await this.round(signal);
+      const tookMs = performance.now() - startedMs;
+      await this.index(signal, startedMs + lookMs);
+      return untilNextLook(tookMs) - (performance.now() - startedMs);
+    });
   }
 
   /** Looks at the archive once, and attaches what there is. Throws the signal's reason, and what the storage throws. */

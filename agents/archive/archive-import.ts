@@ -8,6 +8,7 @@ import type { FileReport } from '../load/load-report.js';
 import { isStoredAsItLies } from '../sources/source-identity.js';
 import { FileProblems } from './file-problems.js';
 import { findFiles, type FoundFile } from './found-files.js';
+import { keepLooking, lookMs, retryMs, untilNextLook } from './looking.js';
 import { ImportTally, type ImportStatus } from './import-status.js';
 
 export interface ImportOptions {
@@ -22,17 +23,8 @@ export interface ImportOptions {
   readonly timezone: string;
 }
 
-/** How often the folders are looked through for files that have come. */
-export const lookMs = 10_000;
-
-/** Looking takes at most this part of the time, so that very many files are looked for less often. */
-const lookFraction = 0.1;
-
 /** A file that was changed so recently is still being written, for all that we know. */
 export const quietMs = 60_000;
-
-/** After a failure of the storage, and for a file that could not be read, it is tried again after this time. */
-const retryMs = 60_000;
 
 /** Between two files it rests for this part of the time that the last one took, at most so long: queries need the disk and the threads too. */
 const restFraction = 0.25;
@@ -65,22 +57,12 @@ export class ArchiveImport {
     return this.tally.status(this.problems);
   }
 
-  /** Imports until it is told to stop: the signal, and a call of the wake-up so that it is looked at. */
+  /** Imports until it is told to stop (`keepLooking`). */
   async run(signal: AbortSignal, wakeUp: WakeUp): Promise<void> {
-    while (!signal.aborted) {
+    await keepLooking(signal, wakeUp, this.tally, async () => {
       const startedMs = performance.now();
-      let waitMs = lookMs;
-      try {
-        const more = await this.round(signal);
-        this.tally.resume();
-        waitMs = more ? 0 : Math.max(lookMs, (performance.now() - startedMs) / lookFraction);
-      } catch (error) {
-        if (signal.aborted) return;
-        this.tally.pause(error);
-        waitMs = retryMs;
-      }
-      if (waitMs > 0 && !signal.aborted) await wakeUp.sleep(waitMs);
-    }
+      return (await this.round(signal)) ? 0 : untilNextLook(performance.now() - startedMs);
+    });
   }
 
   /** Looks for files and stores some of them. Returns whether there are more. */
