@@ -12,8 +12,8 @@ export class ForeignWork {
   readonly #run: RunTask;
 
   /**
-   * @param guard for columns that are read by libraries
-   * @param run for all that our own code reads, in linear time and bounded memory
+   * @param guard for columns that are read the complete way, value by value
+   * @param run for all else, which takes linear time and bounded memory
    */
   constructor(guard: GuardedThread, run: RunTask) {
     this.#guard = guard;
@@ -25,7 +25,7 @@ export class ForeignWork {
     return this.#run(describeForeignTask, { path, format });
   }
 
-  /** Has a task done that reads a column. Throws what it throws, and `limit` where a library took too long or too much memory. */
+  /** Has a task done that reads a column. Throws what it throws, and `limit` where that took too long or too much memory. */
   read<Job, Result>(
     task: Task<Job, Result>,
     job: Job,
