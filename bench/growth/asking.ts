@@ -1,5 +1,5 @@
 import { openArchive, type ScanStats } from '../../engine/index.js';
-import { parseQueryRequest } from '../../server/route/request.js';
+import { parseQueryRequest } from '../../server/request/query-request.js';
 import { endMs, webAgent } from './web-store.js';
 
 /** What one process has measured of one question, in milliseconds. */

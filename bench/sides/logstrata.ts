@@ -3,7 +3,7 @@ import { readAgentFile } from '../../agents/definition/agent-file.js';
 import type { AgentDefinition } from '../../agents/definition/definition.js';
 import { loadFiles } from '../../agents/load/load.js';
 import { openArchive, WorkerPool, type AgentStore, type Archive } from '../../engine/index.js';
-import { parseQueryRequest } from '../../server/route/request.js';
+import { parseQueryRequest } from '../../server/request/query-request.js';
 import { packageRoot, packageVersion } from '../../server/cli/options/package-root.js';
 import type { Anchor, Filter, Question } from '../question.js';
 import type { Side, SideOptions } from '../side.js';

@@ -1,20 +1,20 @@
 import { Command } from 'commander';
 import { requireSimd } from '../../engine/index.js';
-import { addCheckCommand } from './check.js';
-import { addCompactCommand } from './compact.js';
-import { addDemoCommand } from './demo.js';
-import { addExportCommand } from './export.js';
-import { didYouMean } from '../route/suggestion.js';
+import { addCheckCommand } from './definition/check.js';
+import { addCompactCommand } from './upkeep/compact.js';
+import { addDemoCommand } from './serving/demo.js';
+import { addExportCommand } from './records/export.js';
+import { didYouMean } from '../request/suggestion.js';
 import { exitDone, exitUsage, reportFailure, UsageError } from './output/failure.js';
-import { addIndexCommand } from './index-archive.js';
-import { addLoadCommand } from './load.js';
+import { addIndexCommand } from './upkeep/index-archive.js';
+import { addLoadCommand } from './records/load.js';
 import { packageVersion } from './options/package-root.js';
-import { addQueryCommand } from './query.js';
-import { addRetentionCommand } from './retention-command.js';
-import { addServeCommand } from './serve.js';
-import { addStatsCommand } from './stats.js';
+import { addQueryCommand } from './records/query.js';
+import { addRetentionCommand } from './upkeep/retention-command.js';
+import { addServeCommand } from './serving/serve.js';
+import { addStatsCommand } from './upkeep/stats.js';
 import { handleClosedOutput } from './output/terminal.js';
-import { addVerifyCommand } from './verify.js';
+import { addVerifyCommand } from './upkeep/verify.js';
 
 const description = 'A columnar archive of log records with one HTTP query route.';
 

@@ -5,21 +5,21 @@ import {
   type Query,
   type Scan,
 } from '../../engine/index.js';
-import { acceptsGzip } from './accept-encoding.js';
+import { acceptsGzip } from '../request/accept-encoding.js';
 import type { Admission, Slot } from './admission.js';
 import { AnswerWatch } from './answer-watch.js';
-import { TrustedProxies } from './client-address.js';
+import { TrustedProxies } from '../request/client-address.js';
 import { clientGoneError } from '../http/client-gone.js';
 import { corsHeaders, preflightHeaders, withVary } from './cors.js';
 import { gzipped, gzippedAtOnce } from './gzip.js';
 import { packedAtOnceBytesMax, wholeAnswerBytesMax } from '../http/http-limits.js';
 import { isLoopback } from '../http/listen.js';
-import { KnownQueries, type ParsedTarget } from './known-queries.js';
+import { KnownQueries, type ParsedTarget } from '../request/known-queries.js';
 import { ProblemError, problemOf } from '../http/problem.js';
 import { PacedResponse } from './paced-response.js';
 import { noSniffHeaders, sendProblem } from './problem-response.js';
-import { checkRequest, type CheckRules, type RequestTarget } from './request-check.js';
-import { parseAgentPath, parseQueryRequest } from './request.js';
+import { checkRequest, type CheckRules, type RequestTarget } from '../request/request-check.js';
+import { parseAgentPath, parseQueryRequest } from '../request/query-request.js';
 import type { ServerOptions } from './server-options.js';
 import { serverTiming } from './server-timing.js';
 import { TimedPieces } from './timed-pieces.js';

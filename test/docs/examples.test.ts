@@ -9,7 +9,7 @@ import { describeLine } from '../../agents/decode/describe-line.js';
 import { loadFiles } from '../../agents/load/load.js';
 import { openArchive } from '../../engine/index.js';
 import type { AgentStore, Archive } from '../../engine/archive/archive.js';
-import { sampleLogs } from '../../server/cli/sample-logs.js';
+import { sampleLogs } from '../../server/cli/serving/sample-logs.js';
 import { startServer, type RunningServer } from '../../server/route/server.js';
 import { fetchAlone } from '../cli/process.js';
 import { root } from '../tidy/source-files.js';

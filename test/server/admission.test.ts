@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { WatchedAnswer } from '../../server/route/answer-watch.js';
-import { TrustedProxies } from '../../server/route/client-address.js';
+import { TrustedProxies } from '../../server/request/client-address.js';
 import { connectionsMax } from '../../server/http/http-limits.js';
 import { OpenConnections, type OpenConnection } from '../../server/http/open-connections.js';
 import { logged, serve, transports } from './running.js';

@@ -4,7 +4,7 @@ import { formatCursor } from '../../engine/terms/cursor.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import type { Query } from '../../engine/scan/plan/query.js';
 import { ProblemError } from '../../server/http/problem.js';
-import { parseAgentPath, parseQueryRequest } from '../../server/route/request.js';
+import { parseAgentPath, parseQueryRequest } from '../../server/request/query-request.js';
 
 const schema = makeSchema([
   { name: 'time', type: 'time' },

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseTimeValue } from '../../server/route/time-value.js';
-import { instantOfWallClock, zoneOffset } from '../../server/route/time-zone.js';
+import { parseTimeValue } from '../../server/request/time-value.js';
+import { instantOfWallClock, zoneOffset } from '../../server/request/time-zone.js';
 
 const now = Date.UTC(2026, 0, 15, 12, 0, 0, 250);
 

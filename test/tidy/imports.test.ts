@@ -109,7 +109,7 @@ it('the engine loads Arrow when there is a batch to write or to read', () => {
 
 it('the command line loads what a command needs when it runs', () => {
   const loaded = [...loadedWith('server/main.ts')];
-  expect(loaded).toContain('server/cli/stats.ts');
+  expect(loaded).toContain('server/cli/upkeep/stats.ts');
   expect(loaded.filter((name) => !name.endsWith('.ts'))).toEqual(['commander']);
   const late = [
     'engine/archive/archive-folder.ts',

@@ -2,7 +2,7 @@ import { LogstrataError } from '../../../engine/index.js';
 import type { AgentsFolder } from '../../../agents/definition/agent-file.js';
 import { ConfigError } from '../../../agents/definition/config-error.js';
 import type { AgentDefinition } from '../../../agents/definition/definition.js';
-import { didYouMean, listNames } from '../../route/suggestion.js';
+import { didYouMean, listNames } from '../../request/suggestion.js';
 import type { Settings } from './settings.js';
 
 /** The error for an unknown agent: it names the most similar agent, and all there are. */

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { CollectLog } from '../../../agents/collect/logs/collect-log.js';
 import { type AgentStore, type Archive, LogstrataError, type WorkerPool } from '../../../engine/index.js';
-import { didYouMean, listNames } from '../../route/suggestion.js';
+import { didYouMean, listNames } from '../../request/suggestion.js';
 import { logRetention } from './retention.js';
 import type { Settings } from './settings.js';
 import { tell } from '../output/terminal.js';

@@ -1,20 +1,11 @@
-import { Collection } from '../../agents/collect/collection.js';
-import type { CollectLog } from '../../agents/collect/logs/collect-log.js';
-import type { CollectStatus } from '../../agents/collect/logs/collect-counts.js';
-import type { AttachStatus } from '../../agents/archive/attach-status.js';
-import type { ImportStatus } from '../../agents/archive/import-status.js';
-import { realLogFiles } from '../../agents/collect/logs/log-files.js';
-import { type Archive, WorkerPool, workersDefault } from '../../engine/index.js';
-import type { ServedAgent } from './served-agents.js';
-import { retentionOf } from './options/retention.js';
-import type { Settings } from './options/settings.js';
-
-/** What a server answers other processes that ask how it is. */
-export interface ServerStatus {
-  readonly collecting?: Readonly<Record<string, CollectStatus>>;
-  readonly importing?: Readonly<Record<string, ImportStatus>>;
-  readonly attaching?: Readonly<Record<string, AttachStatus>>;
-}
+import { Collection } from '../../../agents/collect/collection.js';
+import type { CollectLog } from '../../../agents/collect/logs/collect-log.js';
+import { realLogFiles } from '../../../agents/collect/logs/log-files.js';
+import { type Archive, WorkerPool, workersDefault } from '../../../engine/index.js';
+import type { ServedAgent } from '../options/served-agents.js';
+import { retentionOf } from '../options/retention.js';
+import type { ServerStatus } from '../options/server-status.js';
+import type { Settings } from '../options/settings.js';
 
 /** One thread decodes lines faster than a disk delivers them. The second one is for other agents meanwhile. */
 const collectThreadsMax = 2;

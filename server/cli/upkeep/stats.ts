@@ -1,19 +1,19 @@
 import type { Command } from 'commander';
-import type { AttachStatus } from '../../agents/archive/attach-status.js';
-import type { ImportStatus } from '../../agents/archive/import-status.js';
-import type { CollectStatus } from '../../agents/collect/logs/collect-counts.js';
-import type { ServerStatus } from './collecting.js';
-import { exitDone } from './output/failure.js';
-import { formatBytes, formatCount, formatCounted, formatSpan, formatTime } from './output/figures.js';
-import { noRecordsYet } from './options/each-agent.js';
-import { storesOf, withArchive } from './options/opened-archive.js';
-import { describePolicyInForce } from './options/retention.js';
-import { readSettings } from './options/settings.js';
-import type { GlobalFlags } from './options/settings.js';
-import { describeRowOrder } from './output/row-order.js';
-import { formatPairs, formatTable } from './output/table.js';
-import { printJson, printLines } from './output/terminal.js';
-import type { RetentionOutlook, StoreStats } from '../../engine/index.js';
+import type { AttachStatus } from '../../../agents/archive/attach-status.js';
+import type { ImportStatus } from '../../../agents/archive/import-status.js';
+import type { CollectStatus } from '../../../agents/collect/logs/collect-counts.js';
+import type { ServerStatus } from '../options/server-status.js';
+import { exitDone } from '../output/failure.js';
+import { formatBytes, formatCount, formatCounted, formatSpan, formatTime } from '../output/figures.js';
+import { noRecordsYet } from '../options/each-agent.js';
+import { storesOf, withArchive } from '../options/opened-archive.js';
+import { describePolicyInForce } from '../options/retention.js';
+import { readSettings } from '../options/settings.js';
+import type { GlobalFlags } from '../options/settings.js';
+import { describeRowOrder } from '../output/row-order.js';
+import { formatPairs, formatTable } from '../output/table.js';
+import { printJson, printLines } from '../output/terminal.js';
+import type { RetentionOutlook, StoreStats } from '../../../engine/index.js';
 
 interface StatsFlags extends GlobalFlags {
   readonly json?: boolean;

@@ -1,24 +1,24 @@
 import { resolve } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
-import { parseListen, type ListenAddress } from '../../agents/definition/config.js';
-import type { CollectLog } from '../../agents/collect/logs/collect-log.js';
-import type { Archive } from '../../engine/index.js';
-import type { RunningServer } from '../route/server.js';
-import type { TransportChoice } from '../route/server-options.js';
-import { allAgents } from './options/agent-choice.js';
-import { exitDone } from './output/failure.js';
-import { withWorkers } from './options/opened-archive.js';
-import { logLevelOption, openLog, type LogLevel } from './output/own-log.js';
-import { describeAgents, openAgents } from './served-agents.js';
-import type { ServedAgent } from './served-agents.js';
-import { readSettings } from './options/settings.js';
-import type { GlobalFlags, Settings } from './options/settings.js';
-import { stoppable } from './options/stoppable.js';
-import type { StopSignals } from './options/stop-signals.js';
-import { printLines } from './output/terminal.js';
-import { cacheOption } from './options/cache-option.js';
-import { workersOption } from './options/workers-option.js';
+import { parseListen, type ListenAddress } from '../../../agents/definition/config.js';
+import type { CollectLog } from '../../../agents/collect/logs/collect-log.js';
+import type { Archive } from '../../../engine/index.js';
+import type { RunningServer } from '../../route/server.js';
+import type { TransportChoice } from '../../route/server-options.js';
+import { allAgents } from '../options/agent-choice.js';
+import { exitDone } from '../output/failure.js';
+import { withWorkers } from '../options/opened-archive.js';
+import { logLevelOption, openLog, type LogLevel } from '../output/own-log.js';
+import { describeAgents, openAgents } from '../options/served-agents.js';
+import type { ServedAgent } from '../options/served-agents.js';
+import { readSettings } from '../options/settings.js';
+import type { GlobalFlags, Settings } from '../options/settings.js';
+import { stoppable } from '../options/stoppable.js';
+import type { StopSignals } from '../options/stop-signals.js';
+import { printLines } from '../output/terminal.js';
+import { cacheOption } from '../options/cache-option.js';
+import { workersOption } from '../options/workers-option.js';
 
 /** Options of the commands that start a server. */
 export interface ServeFlags extends GlobalFlags {
@@ -78,7 +78,7 @@ async function startAnswering(
   flags: ServeFlags,
   log: CollectLog,
 ): Promise<RunningServer> {
-  const { startServer } = await import('../route/server.js');
+  const { startServer } = await import('../../route/server.js');
   const { server } = settings.config;
   return startServer({
     ...server,

@@ -1,14 +1,14 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { Codec, CompactResult } from '../../engine/index.js';
-import { codecOption } from './options/codec-option.js';
-import { exitDone } from './output/failure.js';
-import { formatBytes, formatCounted } from './output/figures.js';
-import { reportEach } from './options/each-agent.js';
-import { requireData, withArchive } from './options/opened-archive.js';
-import { readSettings } from './options/settings.js';
-import type { GlobalFlags } from './options/settings.js';
-import { stoppable } from './options/stoppable.js';
+import type { Codec, CompactResult } from '../../../engine/index.js';
+import { codecOption } from '../options/codec-option.js';
+import { exitDone } from '../output/failure.js';
+import { formatBytes, formatCounted } from '../output/figures.js';
+import { reportEach } from '../options/each-agent.js';
+import { requireData, withArchive } from '../options/opened-archive.js';
+import { readSettings } from '../options/settings.js';
+import type { GlobalFlags } from '../options/settings.js';
+import { stoppable } from '../options/stoppable.js';
 
 interface CompactFlags extends GlobalFlags {
   readonly codec?: Codec;

@@ -1,12 +1,12 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { chooseAgent } from './options/agent-choice.js';
-import { exitDone } from './output/failure.js';
-import { noRecords, requireData, withArchive } from './options/opened-archive.js';
-import { describeRetention, retentionEntry, retentionOf } from './options/retention.js';
-import { readSettings } from './options/settings.js';
-import type { GlobalFlags } from './options/settings.js';
-import { printJson, printLines } from './output/terminal.js';
+import { chooseAgent } from '../options/agent-choice.js';
+import { exitDone } from '../output/failure.js';
+import { noRecords, requireData, withArchive } from '../options/opened-archive.js';
+import { describeRetention, retentionEntry, retentionOf } from '../options/retention.js';
+import { readSettings } from '../options/settings.js';
+import type { GlobalFlags } from '../options/settings.js';
+import { printJson, printLines } from '../output/terminal.js';
 
 interface RetentionFlags extends GlobalFlags {
   readonly json?: boolean;

@@ -1,6 +1,6 @@
-import type { Restorable } from '../../engine/index.js';
-import { shellWord, shownLine } from '../../agents/decode/line-text.js';
-import { formatCounted } from './output/figures.js';
+import type { Restorable } from '../../../engine/index.js';
+import { shellWord, shownLine } from '../../../agents/decode/line-text.js';
+import { formatCounted } from '../output/figures.js';
 
 /** Loads that are listed; the JSON answer has them all. */
 const loadsShownMax = 20;

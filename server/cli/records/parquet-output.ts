@@ -5,10 +5,10 @@ import {
   exportParquet,
   openRealDirectory,
   type Query,
-} from '../../engine/index.js';
-import { formatBytes, formatCounted } from './output/figures.js';
-import { publishFiles } from './output/output-file.js';
-import { withProgress } from './output/progress.js';
+} from '../../../engine/index.js';
+import { formatBytes, formatCounted } from '../output/figures.js';
+import { publishFiles } from '../output/output-file.js';
+import { withProgress } from '../output/progress.js';
 
 export interface ParquetOutputOptions {
   readonly codec: Codec;

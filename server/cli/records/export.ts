@@ -1,22 +1,22 @@
 import { open, rm } from 'node:fs/promises';
 import { Option } from 'commander';
 import type { Command } from 'commander';
-import type { AgentStore, Codec, Query, Schema } from '../../engine/index.js';
-import { parseQueryRequest } from '../route/request.js';
-import { codecOption } from './options/codec-option.js';
-import { exitDone, UsageError } from './output/failure.js';
-import { formatCounted } from './output/figures.js';
-import { storesOf, withWorkers } from './options/opened-archive.js';
-import { publishFiles, requireFree } from './output/output-file.js';
-import { withProgress } from './output/progress.js';
-import { collectBound, cursorOption, filterHelp, rawQueryOf } from './options/query-words.js';
-import type { QueryBounds } from './options/query-words.js';
-import { readSettings } from './options/settings.js';
-import type { GlobalFlags, Settings } from './options/settings.js';
-import { stoppable } from './options/stoppable.js';
-import { tell, writeOut } from './output/terminal.js';
-import { cacheOption } from './options/cache-option.js';
-import { workersOption } from './options/workers-option.js';
+import type { AgentStore, Codec, Query, Schema } from '../../../engine/index.js';
+import { parseQueryRequest } from '../../request/query-request.js';
+import { codecOption } from '../options/codec-option.js';
+import { exitDone, UsageError } from '../output/failure.js';
+import { formatCounted } from '../output/figures.js';
+import { storesOf, withWorkers } from '../options/opened-archive.js';
+import { publishFiles, requireFree } from '../output/output-file.js';
+import { withProgress } from '../output/progress.js';
+import { collectBound, cursorOption, filterHelp, rawQueryOf } from '../options/query-words.js';
+import type { QueryBounds } from '../options/query-words.js';
+import { readSettings } from '../options/settings.js';
+import type { GlobalFlags, Settings } from '../options/settings.js';
+import { stoppable } from '../options/stoppable.js';
+import { tell, writeOut } from '../output/terminal.js';
+import { cacheOption } from '../options/cache-option.js';
+import { workersOption } from '../options/workers-option.js';
 
 interface ExportFlags extends GlobalFlags, QueryBounds {
   readonly format: 'jsonl' | 'parquet';

@@ -1,19 +1,19 @@
 import type { Command } from 'commander';
-import type { Schema } from '../../engine/index.js';
-import { parseQueryRequest } from '../route/request.js';
-import { chooseAgent } from './options/agent-choice.js';
-import { describeQuery, describeStats } from './output/explain.js';
-import { exitDone } from './output/failure.js';
-import { withWorkers } from './options/opened-archive.js';
-import { collectBound, cursorOption, filterHelp, rawQueryOf } from './options/query-words.js';
-import type { QueryBounds } from './options/query-words.js';
-import { readSettings } from './options/settings.js';
-import type { GlobalFlags } from './options/settings.js';
-import { stoppable } from './options/stoppable.js';
-import { completed } from './served-agents.js';
-import { tell, writeOut } from './output/terminal.js';
-import { cacheOption } from './options/cache-option.js';
-import { workersOption } from './options/workers-option.js';
+import type { Schema } from '../../../engine/index.js';
+import { parseQueryRequest } from '../../request/query-request.js';
+import { chooseAgent } from '../options/agent-choice.js';
+import { describeQuery, describeStats } from '../output/explain.js';
+import { exitDone } from '../output/failure.js';
+import { withWorkers } from '../options/opened-archive.js';
+import { collectBound, cursorOption, filterHelp, rawQueryOf } from '../options/query-words.js';
+import type { QueryBounds } from '../options/query-words.js';
+import { readSettings } from '../options/settings.js';
+import type { GlobalFlags } from '../options/settings.js';
+import { stoppable } from '../options/stoppable.js';
+import { completed } from '../options/served-agents.js';
+import { tell, writeOut } from '../output/terminal.js';
+import { cacheOption } from '../options/cache-option.js';
+import { workersOption } from '../options/workers-option.js';
 
 /** Records that a query without a limit answers with, as on the route (`interface.md`). */
 const limitDefault = 100;

@@ -1,12 +1,12 @@
-import { assertNever, lineBytesMax, LogstrataError } from '../../engine/index.js';
-import type { AgentDefinition } from '../../agents/definition/definition.js';
-import { describeLine } from '../../agents/decode/describe-line.js';
-import type { DescribedField, LineDescription } from '../../agents/decode/describe-line.js';
-import { exitDone, exitFailed } from './output/failure.js';
-import { formatTime } from './output/figures.js';
-import type { Settings } from './options/settings.js';
-import { formatTable } from './output/table.js';
-import { printJson, printLines } from './output/terminal.js';
+import { assertNever, lineBytesMax, LogstrataError } from '../../../engine/index.js';
+import type { AgentDefinition } from '../../../agents/definition/definition.js';
+import { describeLine } from '../../../agents/decode/describe-line.js';
+import type { DescribedField, LineDescription } from '../../../agents/decode/describe-line.js';
+import { exitDone, exitFailed } from '../output/failure.js';
+import { formatTime } from '../output/figures.js';
+import type { Settings } from '../options/settings.js';
+import { formatTable } from '../output/table.js';
+import { printJson, printLines } from '../output/terminal.js';
 
 function showValue({ type, value, unreadable }: DescribedField): string {
   if (value === null) return unreadable ? 'null' : 'null (not in the line)';

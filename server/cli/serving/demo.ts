@@ -1,17 +1,17 @@
 import { existsSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { Command } from 'commander';
-import { formatBytes, formatCounted } from './output/figures.js';
-import { loadIntoStore } from './load.js';
-import { packageRoot } from './options/package-root.js';
+import { formatBytes, formatCounted } from '../output/figures.js';
+import { loadIntoStore } from '../records/load.js';
+import { packageRoot } from '../options/package-root.js';
 import { sampleLogs, sampleQueries } from './sample-logs.js';
 import { addServerOptions, serveUntilStopped } from './serve.js';
 import type { ServeFlags } from './serve.js';
-import type { ServedAgent } from './served-agents.js';
-import { readSettings } from './options/settings.js';
-import type { Settings } from './options/settings.js';
-import { stoppable } from './options/stoppable.js';
-import type { StopSignals } from './options/stop-signals.js';
+import type { ServedAgent } from '../options/served-agents.js';
+import { readSettings } from '../options/settings.js';
+import type { Settings } from '../options/settings.js';
+import { stoppable } from '../options/stoppable.js';
+import type { StopSignals } from '../options/stop-signals.js';
 
 const examples = `
 Examples:

@@ -1,8 +1,8 @@
-import { type AgentStore, type Archive, DamageError, type StoreStats } from '../../engine/index.js';
-import type { AgentDefinition } from '../../agents/definition/definition.js';
-import { formatCount, formatCounted, formatTime } from './output/figures.js';
-import { withProgress } from './output/progress.js';
-import { describeRetention, retentionOf } from './options/retention.js';
+import { type AgentStore, type Archive, DamageError, type StoreStats } from '../../../engine/index.js';
+import type { AgentDefinition } from '../../../agents/definition/definition.js';
+import { formatCount, formatCounted, formatTime } from '../output/figures.js';
+import { withProgress } from '../output/progress.js';
+import { describeRetention, retentionOf } from './retention.js';
 
 /** One agent that a server answers for. */
 export interface ServedAgent {
@@ -30,7 +30,7 @@ export async function openAgents(
 export async function completed(archive: Archive, definition: AgentDefinition): Promise<AgentDefinition> {
   const { name } = definition;
   if (definition.archive?.infersFields !== true) return definition;
-  const { completedDefinition } = await import('../../agents/archive/completed-definition.js');
+  const { completedDefinition } = await import('../../../agents/archive/completed-definition.js');
   const stored = (await archive.agents()).includes(name) ? (await archive.agent(name)).schema : undefined;
   return withProgress(`looking at the archive of ${name}`, (progress) =>
     completedDefinition(definition, stored, archive.location, (read, files) =>

@@ -1,13 +1,13 @@
 import { createInterface } from 'node:readline/promises';
-import { readAgents } from '../../agents/definition/agent-file.js';
-import { LogstrataError, type LostRecords, type RepairReport, type Schema } from '../../engine/index.js';
-import { exitDone, exitFailed } from './output/failure.js';
-import { formatCounted, formatTime } from './output/figures.js';
-import { reportEach } from './options/each-agent.js';
-import { withArchive } from './options/opened-archive.js';
+import { readAgents } from '../../../agents/definition/agent-file.js';
+import { LogstrataError, type LostRecords, type RepairReport, type Schema } from '../../../engine/index.js';
+import { exitDone, exitFailed } from '../output/failure.js';
+import { formatCounted, formatTime } from '../output/figures.js';
+import { reportEach } from '../options/each-agent.js';
+import { withArchive } from '../options/opened-archive.js';
 import { describeRestorable } from './restorable.js';
-import type { Settings } from './options/settings.js';
-import { tell } from './output/terminal.js';
+import type { Settings } from '../options/settings.js';
+import { tell } from '../output/terminal.js';
 
 /** Files named when it is asked for them; the rest are counted. */
 const filesShownMax = 20;

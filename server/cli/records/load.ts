@@ -1,29 +1,29 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import type { AgentDefinition } from '../../agents/definition/definition.js';
-import type { LoadFilesOptions } from '../../agents/load/load.js';
-import type { LoadEvent, LoadSummary } from '../../agents/load/load-report.js';
+import type { AgentDefinition } from '../../../agents/definition/definition.js';
+import type { LoadFilesOptions } from '../../../agents/load/load.js';
+import type { LoadEvent, LoadSummary } from '../../../agents/load/load-report.js';
 import {
   type AgentStore,
   type Archive,
   type Codec,
   isLogstrataError,
   LogstrataError,
-} from '../../engine/index.js';
-import { chooseAgent } from './options/agent-choice.js';
-import { codecOption } from './options/codec-option.js';
-import { exitFailed, messageWithPlace, UsageError } from './output/failure.js';
-import { formatBytes, formatCounted, formatRate, formatSpan } from './output/figures.js';
-import { describeLosses, describeSummary, LoadDisplay } from './output/load-display.js';
-import { withWorkers } from './options/opened-archive.js';
-import { retentionOf } from './options/retention.js';
-import { withProgress } from './output/progress.js';
-import { readSettings } from './options/settings.js';
-import type { GlobalFlags, Settings } from './options/settings.js';
-import { stoppable } from './options/stoppable.js';
-import { printJson, printLines, tell } from './output/terminal.js';
-import { workersOption } from './options/workers-option.js';
+} from '../../../engine/index.js';
+import { chooseAgent } from '../options/agent-choice.js';
+import { codecOption } from '../options/codec-option.js';
+import { exitFailed, messageWithPlace, UsageError } from '../output/failure.js';
+import { formatBytes, formatCounted, formatRate, formatSpan } from '../output/figures.js';
+import { describeLosses, describeSummary, LoadDisplay } from '../output/load-display.js';
+import { withWorkers } from '../options/opened-archive.js';
+import { retentionOf } from '../options/retention.js';
+import { withProgress } from '../output/progress.js';
+import { readSettings } from '../options/settings.js';
+import type { GlobalFlags, Settings } from '../options/settings.js';
+import { stoppable } from '../options/stoppable.js';
+import { printJson, printLines, tell } from '../output/terminal.js';
+import { workersOption } from '../options/workers-option.js';
 
 interface LoadFlags extends GlobalFlags {
   readonly again?: boolean;
@@ -79,7 +79,7 @@ export async function loadIntoStore(
   settings: Settings,
   options: Omit<LoadFilesOptions, 'store' | 'definition' | 'timezone' | 'now' | 'files'>,
 ): Promise<LoadSummary> {
-  const { loadFiles } = await import('../../agents/load/load.js');
+  const { loadFiles } = await import('../../../agents/load/load.js');
   return loadFiles({ ...options, ...loadContext(store, definition, settings), files });
 }
 
@@ -99,7 +99,7 @@ async function loadShown(
     const options = { beyondRetention, codec, signal, workers, onEvent };
     let summary: LoadSummary;
     if (files === 'rejected') {
-      const { loadRejected } = await import('../../agents/load/load-rejected.js');
+      const { loadRejected } = await import('../../../agents/load/load-rejected.js');
       summary = await loadRejected({ ...options, ...loadContext(store, definition, settings) });
     } else {
       summary = await loadIntoStore(store, definition, files, settings, { ...options, again, merge });
@@ -139,7 +139,7 @@ async function loadStandardInput(
 ): Promise<number> {
   const read = async (archive: Archive): Promise<number> => {
     const store = await archive.agent(definition.name, definition.schema, retentionOf(definition));
-    const { loadStream } = await import('../../agents/load/load-stream.js');
+    const { loadStream } = await import('../../../agents/load/load-stream.js');
     const summary = await withProgress('standard input', (progress) =>
       loadStream({
         ...loadContext(store, definition, settings),
@@ -190,7 +190,7 @@ async function filesToLoad(
   { dataFolder }: Settings,
 ): Promise<readonly string[]> {
   if (paths.length > 0) {
-    const { expandFiles } = await import('../../agents/load/load-paths.js');
+    const { expandFiles } = await import('../../../agents/load/load-paths.js');
     return expandFiles(paths, undefined, (path) =>
       tell(
         `warning  ${path} is passed over: its name is not UTF-8; rename it, or: cat … | logstrata load ${name} -`,
@@ -202,7 +202,7 @@ async function filesToLoad(
       'no file is named: give files or patterns, - for standard input, or --rejected',
       'The agent comes first: logstrata load AGENT FILE…',
     );
-  const { findFiles } = await import('../../agents/archive/found-files.js');
+  const { findFiles } = await import('../../../agents/archive/found-files.js');
   const { files, problems } = await findFiles(archive, dataFolder);
   for (const { message } of problems) tell(`warning  ${message}`);
   if (files.length === 0) {

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
-import type { Damage, VerifyReport } from '../../engine/index.js';
-import { exitDone, exitFailed, UsageError } from './output/failure.js';
-import { formatBytes, formatCounted } from './output/figures.js';
-import { reportEach } from './options/each-agent.js';
-import { withArchive } from './options/opened-archive.js';
+import type { Damage, VerifyReport } from '../../../engine/index.js';
+import { exitDone, exitFailed, UsageError } from '../output/failure.js';
+import { formatBytes, formatCounted } from '../output/figures.js';
+import { reportEach } from '../options/each-agent.js';
+import { withArchive } from '../options/opened-archive.js';
 import { describeRestorable } from './restorable.js';
-import { readSettings } from './options/settings.js';
-import type { GlobalFlags } from './options/settings.js';
-import { stoppable } from './options/stoppable.js';
+import { readSettings } from '../options/settings.js';
+import type { GlobalFlags } from '../options/settings.js';
+import { stoppable } from '../options/stoppable.js';
 
 interface VerifyFlags extends GlobalFlags {
   readonly json?: boolean;

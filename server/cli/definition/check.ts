@@ -1,23 +1,23 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
-import type { ArchiveReport } from '../../agents/archive/archive-report.js';
-import { formatProblem } from '../../agents/definition/config-error.js';
+import type { ArchiveReport } from '../../../agents/archive/archive-report.js';
+import { formatProblem } from '../../../agents/definition/config-error.js';
 import type {
   AgentDefinition,
   ArchiveInput,
   FieldDefinition,
   LineFormat,
-} from '../../agents/definition/definition.js';
-import { isLogstrataError, type LogstrataError, type RetentionOutlook } from '../../engine/index.js';
-import { chooseAgent, noAgents, readAgentsFolder } from './options/agent-choice.js';
-import { exitDone, exitFailed, UsageError } from './output/failure.js';
-import { formatCounted, formatPeriod } from './output/figures.js';
-import { withArchive } from './options/opened-archive.js';
-import { describeChange, describeRetention, retentionOf } from './options/retention.js';
-import { readSettings } from './options/settings.js';
-import type { GlobalFlags, Settings } from './options/settings.js';
-import { formatTable } from './output/table.js';
-import { printJson, printLines, tell } from './output/terminal.js';
+} from '../../../agents/definition/definition.js';
+import { isLogstrataError, type LogstrataError, type RetentionOutlook } from '../../../engine/index.js';
+import { chooseAgent, noAgents, readAgentsFolder } from '../options/agent-choice.js';
+import { exitDone, exitFailed, UsageError } from '../output/failure.js';
+import { formatCounted, formatPeriod } from '../output/figures.js';
+import { withArchive } from '../options/opened-archive.js';
+import { describeChange, describeRetention, retentionOf } from '../options/retention.js';
+import { readSettings } from '../options/settings.js';
+import type { GlobalFlags, Settings } from '../options/settings.js';
+import { formatTable } from '../output/table.js';
+import { printJson, printLines, tell } from '../output/terminal.js';
 
 interface CheckFlags extends GlobalFlags {
   readonly line?: string;

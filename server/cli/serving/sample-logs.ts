@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { packageRoot } from './options/package-root.js';
+import { packageRoot } from '../options/package-root.js';
 
 /** A log that the package ships, and the agent that reads it: the file is called after it. */
 export interface SampleLog {

@@ -1,15 +1,15 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { readAgents, type AgentsFolder } from '../../agents/definition/agent-file.js';
-import type { Collection } from '../../agents/collect/collection.js';
-import type { CollectLog } from '../../agents/collect/logs/collect-log.js';
-import { formatProblem } from '../../agents/definition/config-error.js';
-import type { AgentDefinition } from '../../agents/definition/definition.js';
-import type { Archive } from '../../engine/index.js';
-import { agentOfFile } from './options/agent-choice.js';
-import { retentionOf } from './options/retention.js';
-import { completed, type ServedAgent } from './served-agents.js';
+import { readAgents, type AgentsFolder } from '../../../agents/definition/agent-file.js';
+import type { Collection } from '../../../agents/collect/collection.js';
+import type { CollectLog } from '../../../agents/collect/logs/collect-log.js';
+import { formatProblem } from '../../../agents/definition/config-error.js';
+import type { AgentDefinition } from '../../../agents/definition/definition.js';
+import type { Archive } from '../../../engine/index.js';
+import { agentOfFile } from '../options/agent-choice.js';
+import { retentionOf } from '../options/retention.js';
+import { completed, type ServedAgent } from '../options/served-agents.js';
 
 export interface ChangedAgentsOptions {
   readonly archive: Archive;

@@ -1,19 +1,19 @@
 import type { Command } from 'commander';
-import type { ArchiveAttaching } from '../../agents/archive/archive-attaching.js';
-import type { AttachRound } from '../../agents/archive/attach-status.js';
-import type { AgentStore, Archive, AttachedStats } from '../../engine/index.js';
-import { chooseAgent } from './options/agent-choice.js';
-import { withWorkers } from './options/opened-archive.js';
-import { retentionOf } from './options/retention.js';
-import { readSettings, type GlobalFlags, type Settings } from './options/settings.js';
-import { stoppable } from './options/stoppable.js';
-import { workersOption } from './options/workers-option.js';
-import { exitDone, exitFailed, UsageError } from './output/failure.js';
-import { formatBytes, formatCount, formatCounted } from './output/figures.js';
-import { describeRowOrder } from './output/row-order.js';
-import { withProgress } from './output/progress.js';
-import { printJson, printLines, tell } from './output/terminal.js';
-import { completed } from './served-agents.js';
+import type { ArchiveAttaching } from '../../../agents/archive/archive-attaching.js';
+import type { AttachRound } from '../../../agents/archive/attach-status.js';
+import type { AgentStore, Archive, AttachedStats } from '../../../engine/index.js';
+import { chooseAgent } from '../options/agent-choice.js';
+import { withWorkers } from '../options/opened-archive.js';
+import { retentionOf } from '../options/retention.js';
+import { readSettings, type GlobalFlags, type Settings } from '../options/settings.js';
+import { stoppable } from '../options/stoppable.js';
+import { workersOption } from '../options/workers-option.js';
+import { exitDone, exitFailed, UsageError } from '../output/failure.js';
+import { formatBytes, formatCount, formatCounted } from '../output/figures.js';
+import { describeRowOrder } from '../output/row-order.js';
+import { withProgress } from '../output/progress.js';
+import { printJson, printLines, tell } from '../output/terminal.js';
+import { completed } from '../options/served-agents.js';
 
 interface IndexFlags extends GlobalFlags {
   readonly again?: boolean;
@@ -55,7 +55,7 @@ async function attachAndIndex(
     );
   }
   const store = await archive.agent(name, definition.schema, retentionOf(definition));
-  const { ArchiveAttaching } = await import('../../agents/archive/archive-attaching.js');
+  const { ArchiveAttaching } = await import('../../../agents/archive/archive-attaching.js');
   const attaching = new ArchiveAttaching({
     definition,
     archive: definition.archive,

@@ -1,11 +1,11 @@
-import { fieldsYaml } from '../../agents/archive/fields-yaml.js';
-import { reportArchive, type ArchiveReport } from '../../agents/archive/archive-report.js';
-import type { InferredColumn } from '../../agents/archive/inferred-fields.js';
-import type { AgentDefinition, ArchiveInput } from '../../agents/definition/definition.js';
-import { formatBytes, formatCount, formatCounted } from './output/figures.js';
-import { withProgress } from './output/progress.js';
-import type { Settings } from './options/settings.js';
-import { formatTable } from './output/table.js';
+import { fieldsYaml } from '../../../agents/archive/fields-yaml.js';
+import { reportArchive, type ArchiveReport } from '../../../agents/archive/archive-report.js';
+import type { InferredColumn } from '../../../agents/archive/inferred-fields.js';
+import type { AgentDefinition, ArchiveInput } from '../../../agents/definition/definition.js';
+import { formatBytes, formatCount, formatCounted } from '../output/figures.js';
+import { withProgress } from '../output/progress.js';
+import type { Settings } from '../options/settings.js';
+import { formatTable } from '../output/table.js';
 
 /** Widths of cells whose text comes from files, so that a line has 80 columns. */
 const cellWidth = { field: 15, column: 15, stored: 18, read: 18 } as const;

@@ -1,0 +1,10 @@
+import type { CollectStatus } from '../../../agents/collect/logs/collect-counts.js';
+import type { AttachStatus } from '../../../agents/archive/attach-status.js';
+import type { ImportStatus } from '../../../agents/archive/import-status.js';
+
+/** What a server answers other processes that ask how it is. */
+export interface ServerStatus {
+  readonly collecting?: Readonly<Record<string, CollectStatus>>;
+  readonly importing?: Readonly<Record<string, ImportStatus>>;
+  readonly attaching?: Readonly<Record<string, AttachStatus>>;
+}
