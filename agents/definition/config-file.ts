@@ -1,12 +1,13 @@
 import { dirname, resolve } from 'node:path';
 import { byteSizeShape, parseByteSize } from './byte-size.js';
-import { defaultConfig, parseListen, type Config } from './config.js';
+import { defaultConfig, parseConsole, parseListen, type Config } from './config.js';
 import { durationShape, parseDuration } from './duration.js';
 import { ProblemList, readConfigText, readRootSection, type YamlSection } from './yaml-section.js';
 import { networkProblem } from './network.js';
 import { zoneProblem } from '../times/zone.js';
 
 const listenShape = 'an address and a port such as 127.0.0.1:2111, [::1]:2111, or :2111 for every address';
+const consoleShape = 'an address and a port such as 127.0.0.1:2112, or off';
 
 /** A `limit` beyond this does not fit the counters of an answer. */
 const countMax = 2 ** 31 - 1;
@@ -36,6 +37,7 @@ function readServer(root: YamlSection | undefined): Config['server'] {
   const defaults = defaultConfig.server;
   const keys = [
     'listen',
+    'console',
     'hosts',
     'cors',
     'timezone',
@@ -54,6 +56,7 @@ function readServer(root: YamlSection | undefined): Config['server'] {
   if (problem !== undefined) section.problem(section.placeOf('timezone'), problem);
   return {
     listen: section.parsed('listen', listenShape, parseListen) ?? defaults.listen,
+    console: section.parsed('console', consoleShape, parseConsole) ?? defaults.console,
     corsOrigin: readOrigins(section.section('cors', ['origin'])),
     timezone: timezone ?? defaults.timezone,
     limitMax: section.integer('limit_max', { min: 1, max: countMax }) ?? defaults.limitMax,

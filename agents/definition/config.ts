@@ -7,9 +7,13 @@ export interface ListenAddress {
   readonly port: number;
 }
 
+/** Where operators ask. An address that nobody has asked for may be had by another process: then there is no console. */
+export type ConsoleSetting = (ListenAddress & { readonly isAsked: boolean }) | 'off';
+
 /** How the server answers: `server` in `config.yaml`. */
 export interface ServerSettings {
   readonly listen: ListenAddress;
+  readonly console: ConsoleSetting;
   /** Origins that browsers may ask from; `*` is any, an empty list none. */
   readonly corsOrigin: readonly string[];
   /** For times without an offset, in queries and in logs. */
@@ -62,6 +66,7 @@ export interface Config {
 export const defaultConfig: Config = {
   server: {
     listen: { host: '127.0.0.1', port: 2111 },
+    console: { host: '127.0.0.1', port: 2112, isAsked: false },
     corsOrigin: [],
     timezone: 'UTC',
     limitMax: 1_000_000,
@@ -88,6 +93,13 @@ export function parseListen(text: string): ListenAddress | undefined {
   if (match === null || Number(match[3]) > 65_535) return undefined;
   const host = match[1] ?? match[2] ?? '';
   return { host: host === '' || host === '*' ? everyAddress() : host, port: Number(match[3]) };
+}
+
+/** An address as `parseListen` reads it, or `off`; undefined for anything else. */
+export function parseConsole(text: string): ConsoleSetting | undefined {
+  if (text.trim().toLowerCase() === 'off') return 'off';
+  const address = parseListen(text);
+  return address === undefined ? undefined : { ...address, isAsked: true };
 }
 
 function everyAddress(): string {

@@ -38,6 +38,8 @@ export interface ProblemExtras {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The connection must not be used for another request. */
   readonly closes?: boolean | undefined;
+  /** What the body has besides: extension members by RFC 9457. */
+  readonly members?: Readonly<Record<string, unknown>> | undefined;
   readonly cause?: unknown;
 }
 
@@ -52,6 +54,7 @@ export class ProblemError extends LogstrataError {
   readonly parameter: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly closes: boolean;
+  readonly members: Readonly<Record<string, unknown>>;
 
   constructor(status: ProblemStatus, detail: string, extras: ProblemExtras = {}) {
     super(codes[status], detail, { cause: extras.cause });
@@ -62,6 +65,7 @@ export class ProblemError extends LogstrataError {
     this.parameter = extras.parameter;
     this.headers = extras.headers ?? {};
     this.closes = extras.closes ?? false;
+    this.members = extras.members ?? {};
   }
 }
 
@@ -84,12 +88,11 @@ export function reasonPhrase(status: number): string {
 
 /**
  * The body of `application/problem+json` (RFC 9457). `type` is `about:blank`: the status says what kind of problem it
- * is, and nothing that a program needs is told by the type alone. `parameter` is an extension member.
+ * is, and nothing that a program needs is told by the type alone. `parameter` and `members` are extension members.
  */
 export function problemBody(problem: ProblemError): string {
-  const { title, status, detail, parameter } = problem;
-  const members = { type: 'about:blank', title, status, detail };
-  return `${JSON.stringify(parameter === undefined ? members : { ...members, parameter })}\n`;
+  const { title, status, detail, parameter, members } = problem;
+  return `${JSON.stringify({ type: 'about:blank', title, status, detail, parameter, ...members })}\n`;
 }
 
 /** What a failure of a query, before its first byte, is to the client. Never shows a stack trace. */

@@ -68,20 +68,20 @@ export function parseQueryRequest(rawQuery: string, context: QueryContext): Quer
 }
 
 /**
- * The agent that a raw path (not decoded, without the query string) addresses. Throws a `ProblemError`: 404 for another
- * path or a name that no agent can have, 400 for a bad percent-escape in the name.
+ * The agent that a raw path (not decoded, without the query string) addresses: `/api/{what}/{agent_name}`. Throws a `ProblemError`: 404 for
+ * another path or a name that no agent can have, 400 for a bad percent-escape in the name.
  */
-export function parseAgentPath(rawPath: string): string {
+export function parseAgentPath(rawPath: string, what: string): string {
   const segments = rawPath.split('/');
-  const [root, api, query, rawName] = segments;
+  const [root, api, word, rawName] = segments;
   if (
     segments.length !== 4 ||
     root !== '' ||
     rawName === undefined ||
     !isSegment(api, 'api') ||
-    !isSegment(query, 'query')
+    !isSegment(word, what)
   ) {
-    throw new ProblemError(404, 'there is nothing at this path; the one route is /api/query/{agent_name}');
+    throw new ProblemError(404, `there is nothing at this path; the route is /api/${what}/{agent_name}`);
   }
   const name = percentDecode(rawName, false, 'the agent name');
   if (!isAgentName(name)) throw new ProblemError(404, `there is no agent ${JSON.stringify(name)}`);

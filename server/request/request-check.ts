@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { nameOfHost } from '../http/host.js';
 import { requestLineBytesMax } from '../http/http-limits.js';
+import { isLoopback } from '../http/listen.js';
 import { ProblemError } from '../http/problem.js';
 import type { TransportRequest } from '../http/transport.js';
 
@@ -15,6 +16,11 @@ export interface CheckRules {
   readonly methods: readonly string[];
   /** Names besides `localhost`, in lowercase, that the server is asked by; null: any. */
   readonly hosts: readonly string[] | null;
+}
+
+/** The names that a server is asked by which listens on `host`, and is given `hosts` besides `localhost`: see `CheckRules.hosts`. */
+export function hostsAsked(host: string, hosts: readonly string[]): CheckRules['hosts'] {
+  return isLoopback(host) || hosts.length > 0 ? hosts : null;
 }
 
 /**

@@ -13,12 +13,11 @@ import { clientGoneError } from '../http/client-gone.js';
 import { corsHeaders, preflightHeaders, withVary } from './cors.js';
 import { gzipped, gzippedAtOnce } from './gzip.js';
 import { packedAtOnceBytesMax, wholeAnswerBytesMax } from '../http/http-limits.js';
-import { isLoopback } from '../http/listen.js';
 import { KnownQueries, type ParsedTarget } from '../request/known-queries.js';
 import { ProblemError, problemOf } from '../http/problem.js';
 import { PacedResponse } from './paced-response.js';
 import { noSniffHeaders, sendProblem } from './problem-response.js';
-import { checkRequest, type CheckRules, type RequestTarget } from '../request/request-check.js';
+import { checkRequest, hostsAsked, type CheckRules, type RequestTarget } from '../request/request-check.js';
 import { parseAgentPath, parseQueryRequest } from '../request/query-request.js';
 import type { ServerOptions } from './server-options.js';
 import { serverTiming } from './server-timing.js';
@@ -52,7 +51,7 @@ export class QueryRoute {
     this.#watch = new AnswerWatch(options);
     this.#rules = {
       methods: routeMethods(corsOrigin),
-      hosts: isLoopback(listen.host) || hosts.length > 0 ? hosts : null,
+      hosts: hostsAsked(listen.host, hosts),
     };
     this.#heads = new AnswerHeads(corsOrigin);
   }
@@ -107,7 +106,7 @@ export class QueryRoute {
       const { agent, store, schema } = known;
       if (this.#options.lookup(agent) === store && store.schema === schema) return known;
     }
-    const agent = parseAgentPath(rawPath);
+    const agent = parseAgentPath(rawPath, 'query');
     const store = this.#options.lookup(agent);
     if (store === undefined) throw new ProblemError(404, `there is no agent "${agent}"`);
     const { schema } = store;

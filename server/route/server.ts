@@ -14,6 +14,8 @@ export interface RunningServer {
   readonly transport: TransportName;
   /** Why it is not uWebSockets.js, where that would have been taken. */
   readonly whyNotUws: string | undefined;
+  /** What it answers, for another listener to answer as well: the two share the queries that run at once. */
+  readonly route: QueryRoute;
   /** Stops listening, answers 503 to new requests, finishes what has begun, and breaks what has not ended after `timeoutMs`. */
   close(options: { readonly timeoutMs: number }): Promise<void>;
 }
@@ -36,6 +38,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     address: `http://${formatAddress(isEverywhere ? 'localhost' : host, portTaken)}`,
     transport: transport.name,
     whyNotUws,
+    route,
     close: async ({ timeoutMs }) => {
       admission.stop();
       await orDeadline(transport.stop(), timeoutMs);

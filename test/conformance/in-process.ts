@@ -12,7 +12,7 @@ export type QueryReader = () => Promise<string>;
 export function queryOf(dataset: CaseDataset, request: HttpRequest): Query {
   const mark = request.target.indexOf('?');
   const path = mark < 0 ? request.target : request.target.slice(0, mark);
-  const agent = parseAgentPath(path);
+  const agent = parseAgentPath(path, 'query');
   if (agent !== dataset.name) throw new ProblemError(404, `there is no agent ${JSON.stringify(agent)}`);
   return parseQueryRequest(mark < 0 ? '' : request.target.slice(mark + 1), {
     schema: dataset.schema,

@@ -155,6 +155,7 @@ describe('configuration in the documentation', () => {
       ...defaultConfig,
       server: {
         ...defaultConfig.server,
+        console: { host: '127.0.0.1', port: 2112, isAsked: true },
         corsOrigin: ['https://logs.example.com'],
         hosts: ['logs.example.com'],
         trustedProxies: ['10.0.0.0/8'],

@@ -333,7 +333,7 @@ describe('the path', () => {
     ['/api/query/%6Eginx', 'nginx'],
     ['/%61pi/query/nginx', 'nginx'],
   ])('%s addresses %s', (path, agent) => {
-    expect(parseAgentPath(path)).toBe(agent);
+    expect(parseAgentPath(path, 'query')).toBe(agent);
   });
 
   it.each([
@@ -357,10 +357,10 @@ describe('the path', () => {
     ['/%zz/query/a'],
     ['/favicon.ico'],
   ])('%s is a 404', (path) => {
-    expect(thrown(() => parseAgentPath(path))).toMatchObject({ status: 404 });
+    expect(thrown(() => parseAgentPath(path, 'query'))).toMatchObject({ status: 404 });
   });
 
   it.each([['/api/query/%'], ['/api/query/%zz'], ['/api/query/%C3']])('%s is a 400', (path) => {
-    expect(thrown(() => parseAgentPath(path))).toMatchObject({ status: 400 });
+    expect(thrown(() => parseAgentPath(path, 'query'))).toMatchObject({ status: 400 });
   });
 });

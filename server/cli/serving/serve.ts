@@ -1,9 +1,15 @@
 import { resolve } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
-import { parseListen, type ListenAddress } from '../../../agents/definition/config.js';
+import {
+  parseConsole,
+  parseListen,
+  type ConsoleSetting,
+  type ListenAddress,
+} from '../../../agents/definition/config.js';
 import type { CollectLog } from '../../../agents/collect/logs/collect-log.js';
 import type { Archive } from '../../../engine/index.js';
+import type { RunningConsole } from '../../console/console.js';
 import type { RunningServer } from '../../route/server.js';
 import type { TransportChoice } from '../../route/server-options.js';
 import { allAgents } from '../options/agent-choice.js';
@@ -18,11 +24,13 @@ import { stoppable } from '../options/stoppable.js';
 import type { StopSignals } from '../options/stop-signals.js';
 import { printLines } from '../output/terminal.js';
 import { cacheOption } from '../options/cache-option.js';
+import { openConsole, consoleRoutes } from './own-console.js';
 import { workersOption } from '../options/workers-option.js';
 
 /** Options of the commands that start a server. */
 export interface ServeFlags extends GlobalFlags {
   readonly listen?: ListenAddress;
+  readonly console?: ConsoleSetting;
   readonly transport?: TransportChoice;
   readonly workers?: number;
   /** Collect the agents' logs meanwhile. */
@@ -37,6 +45,7 @@ const examples = `
 Examples:
   $ logstrata serve                            answer on 127.0.0.1:2111, to this machine alone
   $ logstrata serve --listen :2111             to everybody who reaches this machine
+  $ logstrata serve --console off              without the listener for operators on 127.0.0.1:2112
   $ logstrata serve --no-follow                answer what is stored, and collect nothing
   $ logstrata serve --data /var/lib/logstrata --agents /etc/logstrata/agents
   $ curl 'http://127.0.0.1:2111/api/query/nginx?limit=5'`;
@@ -49,12 +58,23 @@ function readListen(text: string): ListenAddress {
   );
 }
 
+function readConsole(text: string): ConsoleSetting {
+  const address = parseConsole(text);
+  if (address !== undefined) return address;
+  throw new InvalidArgumentError(
+    'It is "off", or an address of this machine alone and a port: 127.0.0.1:2112.',
+  );
+}
+
 /** Adds the options that every command has which starts a server. */
 export function addServerOptions(command: Command): Command {
   const where = 'host:port (default: server.listen of the configuration, else 127.0.0.1:2111)';
+  const whereConsole =
+    'host:port of the listener for operators, or "off" (default: server.console of the configuration, else 127.0.0.1:2112)';
   const transport = new Option('--transport <name>', 'HTTP implementation (default: auto)');
   return command
     .addOption(new Option('--listen <address>', where).argParser(readListen))
+    .addOption(new Option('--console <address>', whereConsole).argParser(readConsole))
     .addOption(transport.choices(['auto', 'uws', 'node']))
     .addOption(new Option('--no-follow', "don't collect the agents' logs"))
     .addOption(logLevelOption());
@@ -96,13 +116,22 @@ function describeServer({ address, transport, whyNotUws }: RunningServer): strin
   return `serving  ${address}/api/query/<agent>  (${transport}${why})`;
 }
 
-/** Waits for a signal, then lets the server finish what it began. */
-async function stopWhenTold(server: RunningServer, signals: StopSignals, log: CollectLog): Promise<void> {
+/** Where operators ask. */
+function describeConsole(ownConsole: RunningConsole | undefined): string[] {
+  return ownConsole === undefined ? [] : [`console  ${ownConsole.address}`];
+}
+
+/** Waits for a signal, then lets the server, and its console, finish what they began. */
+async function stopWhenTold(server: RunningServer, { signals, log, ownConsole }: ServeRun): Promise<void> {
   if (!signals.signal.aborted) {
     await new Promise<void>((done) => signals.signal.addEventListener('abort', () => done(), { once: true }));
   }
   log.info({ signal: signals.received ?? null }, 'finishing answers that have begun (again to stop at once)');
+  const endMs = performance.now() + stopTimeoutMs;
+  // The console goes last: until then it says that the server stops.
+  ownConsole?.stopping();
   await server.close({ timeoutMs: stopTimeoutMs });
+  await ownConsole?.close({ timeoutMs: Math.max(0, endMs - performance.now()) });
   signals.obeyed();
 }
 
@@ -116,27 +145,35 @@ export interface ServeExtras {
   readonly rereads: boolean;
 }
 
-async function serveArchive(
-  archive: Archive,
-  settings: Settings,
-  flags: ServeFlags,
-  signals: StopSignals,
-  log: CollectLog,
-  { prepare, hints, rereads }: ServeExtras,
-): Promise<number> {
+/** What a server runs with. */
+interface ServeRun {
+  readonly settings: Settings;
+  readonly flags: ServeFlags;
+  readonly signals: StopSignals;
+  readonly log: CollectLog;
+  readonly extras: ServeExtras;
+  /** Undefined where there is none. */
+  readonly ownConsole: RunningConsole | undefined;
+}
+
+async function serveArchive(archive: Archive, run: ServeRun): Promise<number> {
+  const { settings, flags, log, ownConsole } = run;
+  const { prepare, hints, rereads } = run.extras;
   const served = await openAgents(archive, await allAgents(settings));
   if (prepare !== undefined) await printLines(await prepare(served));
   await printLines(await describeAgents(served));
   const { whileCollecting } = await import('./collecting.js');
   return whileCollecting(archive, served, settings, flags, log, async (begin) => {
     const server = await startAnswering(served, settings, flags, log);
+    ownConsole?.open(consoleRoutes(served, server));
     const collection = begin();
     const folder = settings.agentsFolder;
     const { ChangedAgents } = await import('./changed-agents.js');
     const changed = rereads ? new ChangedAgents({ archive, served, collection, folder, log }) : undefined;
     changed?.listen(settings.config.watch);
-    await printLines([describeServer(server), ...(hints?.(served, server.address) ?? [])]);
-    await stopWhenTold(server, signals, log);
+    const shown = [...describeConsole(ownConsole), describeServer(server)];
+    await printLines([...shown, ...(hints?.(served, server.address) ?? [])]);
+    await stopWhenTold(server, run);
     await changed?.close();
     return exitDone;
   });
@@ -153,14 +190,21 @@ export async function serveUntilStopped(
   // Agents are read before the archive is opened: a broken file must not leave a lock behind, even for a moment.
   await allAgents(settings);
   const log = await openLog(flags.logLevel);
-  return withWorkers(
-    settings,
-    'write',
-    'serve',
-    flags.workers,
-    (archive) => serveArchive(archive, settings, flags, signals, log, extras),
-    { lasts: true, log },
-  );
+  const ownConsole = await openConsole(settings, flags.console, log);
+  const run = { settings, flags, signals, log, extras, ownConsole };
+  const opened = { lasts: true, log };
+  try {
+    return await withWorkers(
+      settings,
+      'write',
+      'serve',
+      flags.workers,
+      (archive) => serveArchive(archive, run),
+      opened,
+    );
+  } finally {
+    await ownConsole?.close({ timeoutMs: 0 });
+  }
 }
 
 /** `logstrata serve`: answers the HTTP route until it is told to stop. */

@@ -1,0 +1,97 @@
+import { isLogstrataError } from '../../engine/index.js';
+import { ProblemError, problemOf } from '../http/problem.js';
+import type { RequestHandler, TransportRequest, TransportResponse } from '../http/transport.js';
+import { percentDecode } from '../request/percent.js';
+import { checkRequest, type CheckRules } from '../request/request-check.js';
+import { sendProblem } from '../route/problem-response.js';
+import type { ConsoleRoute, ConsoleRoutes } from './console-route.js';
+
+/** The interface of the console is read-only too. */
+const methods = ['GET', 'HEAD'];
+
+/** What may be behind a probe: it asks by whatever name or address its configuration has. */
+const probeRules: CheckRules = { methods, hosts: null };
+
+/** From a request on the console to what answers it. */
+export class ConsoleRouter {
+  readonly #rules: CheckRules;
+  /** They are answered from the start, by whatever Host. */
+  readonly #probes: ConsoleRoutes;
+  readonly #log: (message: string) => void;
+  /** Undefined until the archive is open. */
+  #routes: ConsoleRoutes | undefined;
+
+  /**
+   * @param hosts names besides `localhost` that the console is asked by
+   * @param log is told failures on our side, one sentence each
+   */
+  constructor(hosts: readonly string[], probes: ConsoleRoutes, log: (message: string) => void) {
+    this.#rules = { methods, hosts };
+    this.#probes = probes;
+    this.#log = log;
+  }
+
+  /** From now on it answers these, too. Until then they are a 503. */
+  open(routes: ConsoleRoutes): void {
+    this.#routes = routes;
+  }
+
+  readonly handle: RequestHandler = (request, response) => {
+    try {
+      this.#answer(request, response)?.catch((error: unknown) => this.#fail(request, response, error));
+    } catch (error) {
+      this.#fail(request, response, error);
+    }
+  };
+
+  #answer(request: TransportRequest, response: TransportResponse): Promise<void> | undefined {
+    const probe = routeOf(request.rawPath, this.#probes);
+    const target = checkRequest(request, probe === undefined ? this.#rules : probeRules);
+    return (probe ?? this.#routeOf(target.rawPath)).answer(request, response, target);
+  }
+
+  #routeOf(rawPath: string): ConsoleRoute {
+    if (this.#routes === undefined)
+      throw new ProblemError(503, 'the archive is being opened', { headers: { 'Retry-After': '1' } });
+    const route = routeOf(decoded(rawPath), this.#routes);
+    if (route === undefined) throw nothingThere();
+    return route;
+  }
+
+  #fail(request: TransportRequest, response: TransportResponse, error: unknown): void {
+    if (response.isGone) return;
+    const problem = problemOf(error);
+    if (problem.status === 500) this.#log(`${request.rawPath} of the console failed: ${describe(error)}`);
+    sendProblem(response, problem);
+  }
+}
+
+/** What answers for a path: the one with the longest of the paths that lead to it. */
+function routeOf(path: string, routes: ConsoleRoutes): ConsoleRoute | undefined {
+  let longest = '';
+  for (const key of Object.keys(routes)) {
+    const leads = key.endsWith('/') ? path.startsWith(key) : path === key;
+    if (leads && key.length > longest.length) longest = key;
+  }
+  return routes[longest];
+}
+
+/** What a path is answered that nothing is at. */
+export function nothingThere(): ProblemError {
+  return new ProblemError(404, 'there is nothing at this path of the console');
+}
+
+/** The route says what is wrong with a path that can't be decoded. */
+function decoded(rawPath: string): string {
+  try {
+    return percentDecode(rawPath, false, 'the path');
+  } catch {
+    return rawPath;
+  }
+}
+
+/** Our own bugs with the place in the code. */
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return isLogstrataError(error) ? error.message : (error.stack ?? error.message);
+}

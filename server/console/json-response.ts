@@ -1,0 +1,12 @@
+import type { ResponseHead, TransportResponse } from '../http/transport.js';
+import { noSniffHeaders } from '../route/problem-response.js';
+
+const head: ResponseHead = {
+  status: 200,
+  headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-store', ...noSniffHeaders },
+};
+
+/** Answers with a value as JSON. */
+export function sendJson(response: TransportResponse, value: unknown): Promise<void> | undefined {
+  return response.send(head, Buffer.from(`${JSON.stringify(value)}\n`));
+}

@@ -1,0 +1,35 @@
+import type { AgentDefinition } from '../../agents/definition/definition.js';
+import { ProblemError } from '../http/problem.js';
+import type { TransportRequest, TransportResponse } from '../http/transport.js';
+import { parseAgentPath } from '../request/query-request.js';
+import type { RequestTarget } from '../request/request-check.js';
+import type { ConsoleAgents } from './console-agent.js';
+import type { ConsoleRoute } from './console-route.js';
+import { sendJson } from './json-response.js';
+
+/**
+ * `GET /api/schema/{agent_name}`: the fields of an agent in the order of its records, as the public service gives them:
+ * `{"name":"nginx","schema":[{"name":"time","type":"time"},…]}`. A field that has a description has it here, too.
+ */
+export class SchemaRoute implements ConsoleRoute {
+  readonly #agents: ConsoleAgents;
+
+  constructor(agents: ConsoleAgents) {
+    this.#agents = agents;
+  }
+
+  answer(
+    _request: TransportRequest,
+    response: TransportResponse,
+    { rawPath }: RequestTarget,
+  ): Promise<void> | undefined {
+    const name = parseAgentPath(rawPath, 'schema');
+    const agent = this.#agents.get(name);
+    if (agent === undefined) throw new ProblemError(404, `there is no agent "${name}"`);
+    return sendJson(response, { name, schema: shownFields(agent.definition) });
+  }
+}
+
+function shownFields({ fields }: AgentDefinition): object[] {
+  return fields.map(({ name, type, description }) => ({ name, type, description }));
+}

@@ -1,0 +1,96 @@
+import { cpSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { fetchAlone, freePort, recordsOf, run, start, workFolder } from './process.js';
+import type { Running } from './process.js';
+
+/** Where a server answers that has said so. */
+async function addressesOf(server: Running): Promise<{ console: string; route: string }> {
+  await server.shows('serving ');
+  const shown = server.output();
+  return {
+    console: /^console {2}(\S+)$/m.exec(shown)![1]!,
+    route: /^serving {2}(\S+)\/api/m.exec(shown)![1]!,
+  };
+}
+
+const anyPorts = ['--listen', '127.0.0.1:0', '--console', '127.0.0.1:0'];
+
+it('the console answers what the route does, and what the agents are', async () => {
+  const folder = workFolder();
+  expect((await run(folder, ['load', 'app', 'data/samples/app.log'])).code).toBe(0);
+  const server = start(folder, ['serve', '--no-follow', ...anyPorts]);
+  const { console: operators, route } = await addressesOf(server);
+  const query = '/api/query/app?level__exact=error&limit=3';
+  const asked = await (await fetchAlone(`${operators}${query}`)).text();
+  expect(recordsOf(asked)).toHaveLength(3);
+  expect(await (await fetchAlone(`${route}${query}`)).text()).toBe(asked);
+
+  const json = async (path: string): Promise<unknown> => (await fetchAlone(`${operators}${path}`)).json();
+  expect(await json('/api/agents')).toEqual({ agents: ['app', 'nginx'] });
+  expect(await json('/api/schema/app')).toEqual({
+    name: 'app',
+    schema: [
+      { name: 'time', type: 'time' },
+      { name: 'level', type: 'string' },
+      { name: 'service', type: 'string' },
+      { name: 'trace_id', type: 'int' },
+      { name: 'duration', type: 'float', description: 'Time that the work took, in milliseconds' },
+      { name: 'context', type: 'string' },
+      { name: 'message', type: 'string' },
+    ],
+  });
+  expect(await json('/api/schema/nobody')).toMatchObject({
+    status: 404,
+    detail: 'there is no agent "nobody"',
+  });
+
+  // An agent that comes is shown, and the public address has its single route.
+  cpSync(join(folder, 'agents/app.yaml'), join(folder, 'agents/later.yaml'));
+  server.child.kill('SIGHUP');
+  await server.shows('the agents were read anew');
+  expect(await json('/api/agents')).toEqual({ agents: ['app', 'later', 'nginx'] });
+  for (const path of ['/api/agents', '/api/schema/app', '/livez', '/readyz', '/'])
+    expect((await fetchAlone(`${route}${path}`)).status).toBe(404);
+  server.child.kill('SIGTERM');
+  expect((await server.finished).code).toBe(0);
+});
+
+it('the configuration and the command line say where the console is, or that there is none', async () => {
+  const folder = workFolder();
+  const configuration = (port: number): void =>
+    writeFileSync(join(folder, 'config.yaml'), `server: { console: '127.0.0.1:${port}' }\n`);
+  const port = await freePort();
+  configuration(port);
+  const first = start(folder, ['serve', '--listen', '127.0.0.1:0']);
+  const { console: operators } = await addressesOf(first);
+  expect(operators).toBe(`http://127.0.0.1:${port}`);
+  const ports = ['--data', 'data/other', '--listen', '127.0.0.1:0'];
+  const busy = await run(folder, ['serve', ...ports]);
+  expect(busy.code).toBe(1);
+  expect(busy.stderr).toContain(`can't listen on 127.0.0.1:${port}: another process has this port`);
+
+  const without = start(folder, ['serve', ...ports, '--console', 'off']);
+  await without.shows('serving ');
+  expect(without.output()).not.toMatch(/^console/m);
+  without.child.kill('SIGTERM');
+  await without.finished;
+
+  const shown = await run(folder, ['serve', ...ports, '--console', ':2112']);
+  expect(shown.code).toBe(1);
+  expect(shown.stderr).toContain('it listens on this machine alone');
+  expect((await run(folder, ['serve', '--console', 'nowhere'])).code).toBe(2);
+  writeFileSync(join(folder, 'config.yaml'), 'server: { console: nowhere }\n');
+  expect((await run(folder, ['serve'])).stderr).toContain('console must be an address and a port such as');
+});
+
+it('without a word there is a console on port 2112, or a warning that another process has that', async () => {
+  const folder = workFolder();
+  const server = start(folder, ['serve', '--listen', '127.0.0.1:0']);
+  await server.shows('serving ');
+  server.child.kill('SIGTERM');
+  const { code, stdout, stderr } = await server.finished;
+  expect(code).toBe(0);
+  const isThere = stdout.includes('console  http://127.0.0.1:2112\n');
+  expect(stderr.includes("there is no console: can't listen on 127.0.0.1:2112")).toBe(!isThere);
+});
