@@ -6,6 +6,7 @@
 import type { Archive } from './archive/archive.js';
 import type { OpenOptions } from './archive/open-options.js';
 import type { exportParquet as ExportParquet } from './archive/parquet-export.js';
+import type { openBackupFolder as OpenBackupFolder } from './archive/backup-folder.js';
 import type { ZstdLibrary } from './parquet/zstd-library.js';
 import type { readForeignFile as ReadForeignFile } from './foreign/reading/read-foreign-file.js';
 
@@ -14,6 +15,12 @@ export async function openArchive(path: string, options: OpenOptions): Promise<A
   const archiveFolder = await import('./archive/archive-folder.js');
   return archiveFolder.openArchive(path, options);
 }
+
+/** Opens a folder that a data folder is copied to: see `openBackupFolder` in `archive/backup-folder.ts`. */
+export const openBackupFolder: typeof OpenBackupFolder = async (...parameters) => {
+  const backupFolder = await import('./archive/backup-folder.js');
+  return backupFolder.openBackupFolder(...parameters);
+};
 
 /** libzstd, instantiated once a thread. */
 export async function loadZstd(): Promise<ZstdLibrary> {
@@ -37,6 +44,8 @@ export const readForeignFile: typeof ReadForeignFile = async (...parameters) => 
 export type { AgentStore, Archive, KnownSources } from './archive/archive.js';
 export type { OpenOptions } from './archive/open-options.js';
 export type { RetentionOutlook } from './maintenance/agent-retention.js';
+export type { BackupFolder } from './archive/backup-folder.js';
+export type { BackupResult } from './maintenance/backup.js';
 export type { CompactOptions, CompactResult } from './maintenance/compaction.js';
 export type { LostRecords } from './maintenance/lost-records.js';
 export type { RepairReport } from './maintenance/repair.js';

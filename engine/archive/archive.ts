@@ -1,3 +1,5 @@
+import type { BackupFolder } from './backup-folder.js';
+import type { BackupOptions, BackupResult } from '../maintenance/backup.js';
 import type { RecordBatch } from '../columns/column.js';
 import type { Query } from '../scan/plan/query.js';
 import type { SelectedRows } from '../scan/selected-rows.js';
@@ -108,6 +110,8 @@ export interface AgentStore {
   compact(options?: CompactOptions): Promise<CompactResult>;
   /** Reads every byte that the manifest names and compares it with its checksums. */
   verify(options?: VerifyOptions): Promise<VerifyReport>;
+  /** Brings a copy in another folder up to date: see `backupAgent` in `maintenance/backup.ts`. */
+  backup(target: BackupFolder, options?: BackupOptions): Promise<BackupResult>;
   stats(): Promise<StoreStats>;
 }
 

@@ -1,4 +1,6 @@
 import type { AgentStore, KnownSources } from './archive.js';
+import type { BackupFolder } from './backup-folder.js';
+import { backupAgent, type BackupOptions, type BackupResult } from '../maintenance/backup.js';
 import type { RecordBatch } from '../columns/column.js';
 import { LogstrataError } from '../terms/errors.js';
 import { compactAgent, type CompactOptions, type CompactResult } from '../maintenance/compaction.js';
@@ -237,6 +239,12 @@ export class Store implements AgentStore {
   async verify(options: VerifyOptions = {}): Promise<VerifyReport> {
     await this.context.access.refresh();
     return verifyAgent(this.context.directory, this.context.state, options);
+  }
+
+  async backup(target: BackupFolder, options: BackupOptions = {}): Promise<BackupResult> {
+    const { directory, state } = this.context;
+    const refresh = () => this.context.access.refresh();
+    return backupAgent({ directory, state, refresh }, target.directory, options);
   }
 
   async stats(): Promise<StoreStats> {

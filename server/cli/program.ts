@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { requireSimd } from '../../engine/index.js';
+import { addBackupCommand } from './upkeep/backup.js';
 import { addCheckCommand } from './definition/check.js';
 import { addCompactCommand } from './upkeep/compact.js';
 import { addDemoCommand } from './serving/demo.js';
@@ -28,7 +29,8 @@ Examples:
 
 "logstrata <command> --help" says more about each. Exit codes: 0 done, 1 something to mend, 2 wrong usage.`;
 
-function buildProgram(): Command {
+/** All commands, with what each takes. */
+export function buildProgram(): Command {
   const program = new Command('logstrata');
   program
     .description(description)
@@ -57,6 +59,7 @@ function buildProgram(): Command {
     addCheckCommand,
     addVerifyCommand,
     addCompactCommand,
+    addBackupCommand,
     addRetentionCommand,
     addExportCommand,
     addIndexCommand,

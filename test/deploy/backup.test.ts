@@ -1,24 +1,41 @@
-import { execFile, execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { recordsOf, root, run, start, workFolder, freePort } from '../cli/process.js';
 
-const script = join(root, 'deploy/backup.sh');
-const exec = promisify(execFile);
-
-it('a copy that is taken while a server runs has everything that was committed when it began', async () => {
+/** A folder with an agent of numbered lines. */
+function numbersFolder(): string {
   const folder = workFolder();
   writeFileSync(
     join(folder, 'agents/numbers.yaml'),
     "fields: [{ name: n, type: int }]\nfile: { path: '../logs/n\\.log', format: json }\n",
   );
+  return folder;
+}
+
+function lines(from: number, count: number): string {
+  return Array.from({ length: count }, (_, i) => `{"n":${from + i}}\n`).join('');
+}
+
+async function numbersIn(folder: string, data: string): Promise<unknown[]> {
+  const { stdout } = await run(folder, ['query', 'numbers', '--limit', '100000', '--data', data]);
+  return recordsOf(stdout).map(({ n }) => n);
+}
+
+it('a copy that is brought up to date while a server runs has everything that was committed when it began', async () => {
+  const folder = numbersFolder();
   const port = await freePort();
   const server = start(folder, ['serve', '--listen', `127.0.0.1:${port}`]);
   await server.shows('serving ');
-  const lines = (from: number, count: number): string =>
-    Array.from({ length: count }, (_, i) => `{"n":${from + i}}\n`).join('');
   let written = 0;
   const add = async (): Promise<void> => {
     const { code } = await run(folder, ['load', 'numbers', '-'], lines(written, 500));
@@ -26,30 +43,97 @@ it('a copy that is taken while a server runs has everything that was committed w
     written += 500;
   };
   await add();
-  for (let copy = 1; copy <= 3; copy++) {
+  for (let round = 1; round <= 3; round++) {
     const atLeast = written;
     // Commits, sealing and merging go on while the copy is made.
-    const target = `copy${copy}`;
-    const [, , compacted] = await Promise.all([
-      exec('sh', [script, 'data/store', target], { cwd: folder }),
+    const [copied, , compacted] = await Promise.all([
+      run(folder, ['backup', 'copy', '--json', '--agent', 'numbers']),
       add(),
       run(folder, ['compact', 'numbers']),
     ]);
-    expect(compacted.code).toBe(0);
-    const copied = await run(folder, ['query', 'numbers', '--limit', '100000', '--data', target]);
-    const numbers = recordsOf(copied.stdout).map(({ n }) => n);
+    expect(copied.stderr).toBe('');
+    expect([copied.code, compacted.code]).toEqual([0, 0]);
+    const { records } = JSON.parse(copied.stdout) as { records: number };
+    const numbers = await numbersIn(folder, 'copy');
+    expect(numbers.length).toBe(records);
     expect(numbers.length).toBeGreaterThanOrEqual(atLeast);
     expect(numbers).toEqual(Array.from({ length: numbers.length }, (_, i) => i));
-    expect((await run(folder, ['verify', '--data', target])).code).toBe(0);
+    const verified = await run(folder, ['verify', '--data', 'copy']);
+    expect([verified.code, verified.stdout]).toEqual([
+      0,
+      expect.not.stringContaining('belongs to no record'),
+    ]);
   }
   server.child.kill('SIGTERM');
   expect((await server.finished).code).toBe(0);
+  // What is there already is not copied again.
+  await run(folder, ['backup', 'copy']);
+  expect((await run(folder, ['backup', 'copy'])).stdout).toMatch(
+    /^ok {7}numbers: 2,000 records in .*; nothing new$/m,
+  );
 });
 
-it('a copy does not go over what is there, and says how it is used', async () => {
-  const folder = workFolder();
-  await expect(exec('sh', [script, folder], { cwd: folder })).rejects.toMatchObject({ code: 2 });
-  await expect(exec('sh', [script, folder, folder], { cwd: folder })).rejects.toMatchObject({ code: 1 });
+it('a restored copy goes on where it was: same cursors, and the log is read on', async () => {
+  const folder = numbersFolder();
+  mkdirSync(join(folder, 'logs'));
+  writeFileSync(join(folder, 'logs/n.log'), lines(0, 300));
+  await run(folder, ['load', 'numbers', 'logs/n.log']);
+  const answer = (await run(folder, ['query', 'numbers'])).stdout;
+  expect((await run(folder, ['backup', 'copy'])).code).toBe(0);
+  rmSync(join(folder, 'data/store'), { recursive: true });
+  execFileSync('cp', ['-a', join(folder, 'copy'), join(folder, 'data/store')]);
+  expect((await run(folder, ['query', 'numbers'])).stdout).toBe(answer);
+  writeFileSync(join(folder, 'logs/n.log'), lines(0, 310));
+  expect((await run(folder, ['load', 'numbers', 'logs/n.log'])).code).toBe(0);
+  expect(await numbersIn(folder, 'data/store')).toEqual(Array.from({ length: 310 }, (_, i) => i));
+  // The copy of before is still an earlier state of it.
+  expect((await run(folder, ['backup', 'copy'])).code).toBe(0);
+});
+
+it('a copy goes over nothing else', async () => {
+  const folder = numbersFolder();
+  await run(folder, ['load', 'numbers', '-'], lines(0, 10));
+  const refused = async (target: string, message: RegExp): Promise<void> => {
+    const { code, stderr } = await run(folder, ['backup', target]);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
+  };
+  await refused('agents', /holds "[a-z]+\.yaml" and no records: name an empty folder/);
+  await refused('data', /a copy of .*store can't lie in .*data:/);
+  await refused('data/store/inside', /can't lie in/);
+  expect(readdirSync(join(folder, 'data/store'))).not.toContain('inside');
+  symlinkSync(join(folder, 'data/store'), join(folder, 'linked'));
+  await refused('linked', /can't lie in/);
+  // A data folder of the same agent, with records of its own.
+  await run(folder, ['load', 'numbers', '-', '--data', 'other'], lines(0, 20));
+  const { code, stdout } = await run(folder, ['backup', 'other']);
+  expect([code, stdout]).toEqual([
+    1,
+    expect.stringMatching(/^FAILED {3}numbers: .*holds records that this data folder never had/),
+  ]);
+  expect(await numbersIn(folder, 'other')).toHaveLength(20);
+  // One that is served.
+  const server = start(folder, ['serve', '--data', 'other', '--listen', `127.0.0.1:${await freePort()}`]);
+  await server.shows('serving ');
+  await refused('other', /process \d+ \(serve\) writes to .*other: stop it, or name another folder/);
+  server.child.kill('SIGTERM');
+  await server.finished;
+});
+
+it('a damaged agent is named, and the others are copied', async () => {
+  const folder = numbersFolder();
+  writeFileSync(
+    join(folder, 'agents/words.yaml'),
+    'fields: [{ name: w }]\nfile: { path: /x/w, format: json }\n',
+  );
+  await run(folder, ['load', 'numbers', '-'], lines(0, 10));
+  await run(folder, ['load', 'words', '-'], '{"w":"a"}\n');
+  await run(folder, ['compact']);
+  const day = readdirSync(join(folder, 'data/store/numbers')).find((name) => name.startsWith('dt='))!;
+  rmSync(join(folder, 'data/store/numbers', day), { recursive: true });
+  const { code, stdout } = await run(folder, ['backup', 'copy']);
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/^FAILED {3}numbers: .*\.parquet/m);
+  expect(stdout).toMatch(/^ok {7}words: 1 record in 1 file/m);
 });
 
 it('the unit starts the command that there is, and systemd takes it', () => {

@@ -1,37 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { addCheckCommand } from '../../server/cli/definition/check.js';
-import { addCompactCommand } from '../../server/cli/upkeep/compact.js';
-import { addDemoCommand } from '../../server/cli/serving/demo.js';
-import { addExportCommand } from '../../server/cli/records/export.js';
-import { addIndexCommand } from '../../server/cli/upkeep/index-archive.js';
-import { addLoadCommand } from '../../server/cli/records/load.js';
-import { addQueryCommand } from '../../server/cli/records/query.js';
-import { addRetentionCommand } from '../../server/cli/upkeep/retention-command.js';
-import { addServeCommand } from '../../server/cli/serving/serve.js';
-import { addStatsCommand } from '../../server/cli/upkeep/stats.js';
-import { addVerifyCommand } from '../../server/cli/upkeep/verify.js';
+import { buildProgram } from '../../server/cli/program.js';
 import { root } from '../tidy/source-files.js';
 import { documentation, fencesOf, proseOf } from './pages.js';
 
-const program = new Command('logstrata');
-for (const add of [
-  addCheckCommand,
-  addCompactCommand,
-  addDemoCommand,
-  addExportCommand,
-  addIndexCommand,
-  addLoadCommand,
-  addQueryCommand,
-  addRetentionCommand,
-  addServeCommand,
-  addStatsCommand,
-  addVerifyCommand,
-]) {
-  add(program);
-}
+const program = buildProgram();
 
 const everywhere = ['--agents', '--data', '--config', '--help', '--version'];
 

@@ -94,6 +94,7 @@ export class ScriptedStore implements AgentStore {
   attach = unused;
   indexAttached = unused;
   compact = unused;
+  backup = unused;
   verify = unused;
   stats = unused;
 }

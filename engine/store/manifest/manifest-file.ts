@@ -158,6 +158,26 @@ export async function publishManifest(
   await removeOld(directory, agentFolder, manifest.number);
 }
 
+/**
+ * Puts a state that another folder has published in the place of those in this one, durably; a crash leaves one of them. Nobody else
+ * may write to the folder. Throws `disk_full`, `io`.
+ */
+export async function placeManifest(
+  directory: Directory,
+  agentFolder: string,
+  manifest: Manifest,
+): Promise<void> {
+  const name = manifestName(manifest.number);
+  const temporary = joinPath(agentFolder, `${name}.${randomBytes(4).toString('hex')}.tmp`);
+  await writeWhole(directory, temporary, encodeManifest(manifest));
+  await directory.rename(temporary, joinPath(agentFolder, name));
+  await directory.syncDirectory(agentFolder);
+  for (const other of await directory.list(agentFolder)) {
+    const isOther = manifestPattern.test(other) || temporaryPattern.test(other);
+    if (isOther && other !== name) await directory.remove(joinPath(agentFolder, other));
+  }
+}
+
 /** What can't be read again would take all records with it once it is the newest: it is read before it is published. */
 function assertReadsBack(manifest: Manifest, bytes: Uint8Array): void {
   let problem = 'something of it would be lost';

@@ -1,4 +1,5 @@
 import type { AgentStore } from '../../../engine/archive/archive.js';
+import type { BackupFolder } from '../../../engine/archive/backup-folder.js';
 import { ArchiveFolder } from '../../../engine/archive/archive-folder.js';
 import type { OpenOptions } from '../../../engine/archive/open-options.js';
 import type { CommitExtras } from '../../../engine/store/manifest/commit.js';
@@ -54,6 +55,11 @@ export async function openOn(
 /** An archive that compacts by itself whenever `compactNext` is called. */
 export function openCompacting(directory: Directory, now: () => number = () => noon): Promise<ArchiveFolder> {
   return openOn(directory, now, noThreads, { background: { threads: 0 } });
+}
+
+/** A folder in memory that is copied to. */
+export function backupFolderOn(directory: Directory): BackupFolder {
+  return { directory, agents: () => directory.list(''), close: () => Promise.resolve() };
 }
 
 /** An archive in a process that only reads, when there is no writer. */

@@ -5,7 +5,7 @@ import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
 import type { CrashMode } from '../../storage-doubles/memory-file.js';
 import { between, type Random } from '../../model/random.js';
 import type { Value } from '../../model/dataset.js';
-import { answer, append, load, noon, openCompacting, schema } from './memory-archive.js';
+import { answer, append, backupFolderOn, load, noon, openCompacting, schema } from './memory-archive.js';
 import type { Retention } from '../../../engine/store/manifest/retention-change.js';
 
 const hourMs = 3_600_000;
@@ -51,6 +51,21 @@ export class ShiftingStore {
         return (await answer(store, query)).split('\n').slice(0, -1);
       } catch (error) {
         if (asked === this.current && !directory.crashed) throw error;
+        await nextTurn();
+      }
+    }
+  }
+
+  /** Brings a copy in another folder up to date. A backup that a restart broke is begun again. */
+  async copyTo(target: MemoryDirectory): Promise<void> {
+    for (;;) {
+      const copied = this.current;
+      const { store, directory } = await copied;
+      try {
+        await store.backup(backupFolderOn(target));
+        return;
+      } catch (error) {
+        if (copied === this.current && !directory.crashed) throw error;
         await nextTurn();
       }
     }

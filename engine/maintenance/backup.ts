@@ -1,0 +1,262 @@
+import { dirname } from 'node:path/posix';
+import { isLogstrataError, LogstrataError } from '../terms/errors.js';
+import { verifyPieceBytes } from '../terms/limits.js';
+import { isSameData } from '../store/disk/checked-json.js';
+import type { Directory } from '../store/disk/directory.js';
+import { placeManifest, readNewestManifest } from '../store/manifest/manifest-file.js';
+import type { Manifest } from '../store/manifest/manifest.js';
+import { ownFiles } from '../store/manifest/stored-files.js';
+import type { AgentState } from '../store/reading/agent-state.js';
+import { withFile } from '../store/sealed/segment-file.js';
+
+/** Each attempt begins with a newer manifest and keeps what is copied already. A writer would have to publish all the time for so many. */
+const attemptsMax = 100;
+
+export interface BackupOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** How much of the bytes to copy has been copied, 0 to 1. */
+  readonly onProgress?: ((fraction: number) => void) | undefined;
+}
+
+/** What has become of one agent's copy. */
+export interface BackupResult {
+  /** Number of the manifest that the copy has now. */
+  readonly manifest: number;
+  readonly records: number;
+  /** Files that were copied, in whole or the part that they have grown by, and the bytes of that. */
+  readonly filesCopied: number;
+  readonly bytesCopied: number;
+  /** All files of the copy, and their bytes. */
+  readonly files: number;
+  readonly bytes: number;
+  /** Files of an earlier state that were removed from the copy. */
+  readonly filesRemoved: number;
+}
+
+/** The agent that is copied. */
+export interface BackupSource {
+  readonly directory: Directory;
+  readonly state: AgentState;
+  /** Brings the state to the newest committed one. */
+  readonly refresh: () => Promise<void> | undefined;
+}
+
+/** A file of a committed state. */
+interface CommittedFile {
+  /** Path under the agent's folder. */
+  readonly file: string;
+  /** What is committed of it. */
+  readonly bytes: number;
+  /** Bytes are only ever added to it: a copy that is shorter is its beginning. */
+  readonly grows: boolean;
+}
+
+interface CommittedState {
+  readonly manifest: Manifest;
+  readonly records: number;
+  /** In the order in which they are copied: hot files last, since their batches speak of rejected lines. */
+  readonly files: CommittedFile[];
+}
+
+interface Copying {
+  readonly source: BackupSource;
+  readonly target: Directory;
+  readonly options: BackupOptions;
+  filesCopied: number;
+  bytesCopied: number;
+}
+
+/**
+ * Copies an agent's newest committed state into another data folder, which is one that can be opened after each step: the files first, then
+ * the manifest that names them, and only then files of the state before are removed. Of files that are there already only what they
+ * have grown by is copied, so a copy is brought up to date by doing it again, also after it was broken off. The agent may be
+ * written to meanwhile. Throws `conflict` where the folder holds something else than an earlier state of this agent, `damaged`
+ * where the agent is.
+ */
+export async function backupAgent(
+  source: BackupSource,
+  target: Directory,
+  options: BackupOptions = {},
+): Promise<BackupResult> {
+  const { state } = source;
+  const copying: Copying = { source, target, options, filesCopied: 0, bytesCopied: 0 };
+  const before = await readNewestManifest(target, state.agent);
+  for (let attempt = 1; ; attempt++) {
+    await source.refresh();
+    const { manifest, records, files } = committedState(source);
+    assertEarlierState(target, before, manifest);
+    try {
+      // Indexes of attached files never grow, and their lengths stand nowhere else.
+      files.unshift(...(await indexFiles(source, manifest)));
+      await copyFiles(copying, files);
+    } catch (error) {
+      if (attempt < attemptsMax && (await hasMovedOn(source, manifest, error))) continue;
+      throw error;
+    }
+    await placeManifest(target, state.agent, manifest);
+    const { filesCopied, bytesCopied } = copying;
+    return {
+      manifest: manifest.number,
+      records,
+      filesCopied,
+      bytesCopied,
+      files: files.length,
+      bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
+      filesRemoved: await removeOthers(target, state.agent, files),
+    };
+  }
+}
+
+/** What is committed at this moment: nothing is waited for, so that it is one state. */
+function committedState({ directory, state }: BackupSource): CommittedState {
+  if (state.damage !== undefined) throw state.damage;
+  const { manifest, rowCount } = state;
+  if (manifest === undefined)
+    throw new LogstrataError('not_found', `agent "${state.agent}" has no records in ${directory.location}`);
+  const files: CommittedFile[] = [
+    ...manifest.segments.map(({ file, bytes }) => ({ file, bytes, grows: false })),
+    ...manifest.attached.map(({ file, bytes }) => ({ file, bytes, grows: false })),
+    ...state.rejected().map(({ file, bytes }) => ({ file, bytes, grows: true })),
+    ...state.hot.map(({ entry, endBytes }) => ({ file: entry.file, bytes: endBytes, grows: true })),
+  ];
+  return { manifest, records: rowCount, files };
+}
+
+async function indexFiles(
+  { directory, state }: BackupSource,
+  manifest: Manifest,
+): Promise<readonly CommittedFile[]> {
+  const files: CommittedFile[] = [];
+  for (const file of manifest.attached.flatMap(({ indexes }) => indexes))
+    files.push({ file, bytes: await directory.size(`${state.agent}/${file}`), grows: false });
+  return files;
+}
+
+/**
+ * Throws `conflict` unless what the copy holds may be an earlier state of the same agent: ordinals are never given back, so all that were
+ * given there have been given here too.
+ */
+function assertEarlierState(target: Directory, copy: Manifest | undefined, newest: Manifest): void {
+  if (copy === undefined) return;
+  const next = new Map(newest.nextOrdinals);
+  const isEarlier =
+    copy.number <= newest.number &&
+    (copy.number < newest.number || isSameData(copy, newest)) &&
+    copy.nextOrdinals.every(([partition, ordinal]) => (next.get(partition) ?? 0) >= ordinal);
+  if (isEarlier) return;
+  const path = `${target.location}/${copy.agent}`;
+  throw new LogstrataError(
+    'conflict',
+    `${path} holds records that this data folder never had: it is a copy of another one, or was written to since; name another folder`,
+    { path },
+  );
+}
+
+/** Whether a file is missing because a newer state does not need it any more. */
+async function hasMovedOn(
+  { state, refresh }: BackupSource,
+  manifest: Manifest,
+  error: unknown,
+): Promise<boolean> {
+  if (!isLogstrataError(error) || error.code !== 'not_found') return false;
+  await refresh();
+  return state.manifest?.number !== manifest.number;
+}
+
+/** Copies what is missing, and makes it durable with the names of its files. */
+async function copyFiles(copying: Copying, files: readonly CommittedFile[]): Promise<void> {
+  const { source, target, options } = copying;
+  const { agent } = source.state;
+  const missing: { readonly file: CommittedFile; readonly from: number }[] = [];
+  const folders = new Set(files.map(({ file }) => dirname(file)));
+  await target.makeDirectory(agent);
+  for (const folder of folders) await target.makeDirectory(`${agent}/${folder}`);
+  for (const file of files) {
+    const from = await copiedBytes(target, `${agent}/${file.file}`, file);
+    if (from === null || from < file.bytes) missing.push({ file, from: from ?? 0 });
+  }
+  const bytesWanted = missing.reduce((sum, { file, from }) => sum + file.bytes - from, 0);
+  let done = 0;
+  for (const { file, from } of missing) {
+    await copyFile(copying, file, from, (bytes) => {
+      done += bytes;
+      copying.bytesCopied += bytes;
+      options.onProgress?.(done / bytesWanted);
+    });
+    copying.filesCopied++;
+  }
+  for (const folder of folders) await target.syncDirectory(`${agent}/${folder}`);
+}
+
+/** How much of a file the copy has, from its beginning; null where it has no such file. One that can't be its beginning is removed. */
+async function copiedBytes(
+  target: Directory,
+  path: string,
+  { bytes, grows }: CommittedFile,
+): Promise<number | null> {
+  try {
+    const there = await target.size(path);
+    if (there === bytes || (grows && there < bytes)) return there;
+    await target.remove(path);
+    return null;
+  } catch (error) {
+    if (isLogstrataError(error) && error.code === 'not_found') return null;
+    throw error;
+  }
+}
+
+async function copyFile(
+  { source, target, options }: Copying,
+  { file, bytes }: CommittedFile,
+  from: number,
+  onBytes: (bytes: number) => void,
+): Promise<void> {
+  const path = `${source.state.agent}/${file}`;
+  await withFile(source.directory, path, async (reading) => {
+    const writing = from === 0 ? await createAnew(target, path) : await target.openWrite(path);
+    try {
+      for (let at = from; at < bytes;) {
+        options.signal?.throwIfAborted();
+        const piece = await reading.read(at, Math.min(verifyPieceBytes, bytes - at));
+        if (piece.length === 0) throw shorterThanCommitted(source, path, at, bytes);
+        await writing.write(at, piece);
+        at += piece.length;
+        onBytes(piece.length);
+      }
+      await writing.sync();
+    } finally {
+      await writing.close();
+    }
+  });
+}
+
+/** An empty file: one that an attempt has left there is begun again. */
+async function createAnew(target: Directory, path: string): ReturnType<Directory['create']> {
+  await target.remove(path);
+  return target.create(path);
+}
+
+function shorterThanCommitted(
+  { directory }: BackupSource,
+  path: string,
+  at: number,
+  bytes: number,
+): LogstrataError {
+  const where = `${directory.location}/${path}`;
+  return new LogstrataError('damaged', `${where} ends at byte ${at} of ${bytes}: run \`logstrata verify\``, {
+    path: where,
+    offset: at,
+  });
+}
+
+/** Removes files of our own making that the state of the copy does not have; gives how many. */
+async function removeOthers(
+  target: Directory,
+  agent: string,
+  files: readonly CommittedFile[],
+): Promise<number> {
+  const named = new Set(files.map(({ file }) => file));
+  const others = (await ownFiles(target, agent)).filter((file) => !named.has(file));
+  for (const file of others) await target.remove(`${agent}/${file}`);
+  return others.length;
+}

@@ -1,0 +1,92 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { isLogstrataError, type BackupResult } from '../../../engine/index.js';
+import { exitDone, exitFailed } from '../output/failure.js';
+import { formatBytes, formatCounted } from '../output/figures.js';
+import { printLines } from '../output/terminal.js';
+import { reportEach } from '../options/each-agent.js';
+import { withArchive } from '../options/opened-archive.js';
+import { readSettings } from '../options/settings.js';
+import type { GlobalFlags } from '../options/settings.js';
+import { stoppable } from '../options/stoppable.js';
+
+interface BackupFlags extends GlobalFlags {
+  readonly agent?: string;
+  readonly json?: boolean;
+}
+
+/** What came of an agent's copy: `problem` where it could not be made. */
+type BackupReport = BackupResult | { readonly problem: string };
+
+const examples = `
+Examples:
+  $ logstrata backup /mnt/backup/logs                all agents; again: only what is new
+  $ logstrata backup /mnt/backup/logs --agent nginx  one of them
+  $ logstrata verify --data /mnt/backup/logs         read every byte of the copy
+
+A server on the same data may keep running. The copy is a data folder: to restore, stop the server and copy it back.
+Exit code 1 when an agent could not be copied; the others are.`;
+
+function describeReport(agent: string, report: BackupReport): string[] {
+  if ('problem' in report) return [`FAILED   ${agent}: ${report.problem}`];
+  const { records, files, bytes, filesCopied, bytesCopied, filesRemoved } = report;
+  const all = `${formatCounted(records, 'record')} in ${formatCounted(files, 'file')}, ${formatBytes(bytes)}`;
+  const copied =
+    filesCopied === 0
+      ? 'nothing new'
+      : `${formatCounted(filesCopied, 'file')} (${formatBytes(bytesCopied)}) copied`;
+  const removed = filesRemoved === 0 ? '' : `, ${formatCounted(filesRemoved, 'old file')} removed`;
+  return [`ok       ${agent}: ${all}; ${copied}${removed}`];
+}
+
+async function backup(folder: string, flags: BackupFlags, signal: AbortSignal): Promise<number> {
+  const settings = await readSettings(flags);
+  return withArchive(settings, 'read', 'backup', async (archive) => {
+    const { openBackupFolder } = await import('../../../engine/index.js');
+    const target = await openBackupFolder(resolve(folder), archive.location);
+    try {
+      const reports = await reportEach<BackupReport>(archive, flags.agent, flags.json, {
+        doing: 'copying',
+        work: async (name, progress) => {
+          try {
+            const onProgress = (fraction: number): void => progress.update(fraction, '');
+            const store = await archive.agent(name);
+            return await store.backup(target, { signal, onProgress });
+          } catch (error) {
+            // What is wrong with one agent keeps no other from being copied.
+            if (signal.aborted || !isLogstrataError(error)) throw error;
+            return { problem: error.message };
+          }
+        },
+        describe: describeReport,
+      });
+      if (flags.json !== true && flags.agent === undefined)
+        await printLines(describeGone(await archive.agents(), await target.agents()));
+      return reports.some((report) => 'problem' in report) ? exitFailed : exitDone;
+    } finally {
+      await target.close();
+    }
+  });
+}
+
+/** Agents that an earlier copy has and the data folder has no more. */
+function describeGone(here: readonly string[], copied: readonly string[]): string[] {
+  return copied
+    .filter((name) => !here.includes(name))
+    .map((name) => `note     ${name}: not in this data folder any more; its copy is left as it was`);
+}
+
+/** `logstrata backup`: copies a data folder, also while a server writes to it. */
+export function addBackupCommand(program: Command): void {
+  program
+    .command('backup')
+    .summary('copy the data folder, also while a server writes to it')
+    .description(
+      'Brings a copy of the data folder up to date: all that is committed now. Only what is new is copied.',
+    )
+    .argument('<folder>', 'where the copy is, or is to be')
+    .option('--agent <name>', 'one agent (default: all)')
+    .option('--json', 'answer with JSON')
+    .addHelpText('after', examples)
+    .action(stoppable((flags: BackupFlags, { signal }, folder: string) => backup(folder, flags, signal)));
+}
