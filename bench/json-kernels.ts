@@ -1,7 +1,7 @@
 import {
   jsonFloat64,
   jsonInt64,
-  jsonKeysOf,
+  lineKeysOf,
   jsonString,
   kernelBlock,
   nullJsonColumn,
@@ -35,7 +35,7 @@ function plainTable(columns: WebColumns): PlainTable {
     ['request_id', strings(columns.requestId)],
     ['message', strings(columns.message)],
   ];
-  return { ...jsonKeysOf(fields.map(([name]) => name)), columns: fields.map(([, column]) => column) };
+  return { ...lineKeysOf(fields.map(([name]) => name)), columns: fields.map(([, column]) => column) };
 }
 
 /** JSON Lines of a row group, in pieces as answers have; of each, the last piece is what is compared. */
@@ -48,7 +48,17 @@ export function jsonKernelCases(webColumns: WebColumns, memory: KernelMemory): K
   const { columns, fixedBytes } = table;
   const columnCount = columns.length;
   const cursorOf0 = (1n << 40n) + 1n;
-  const placed = { kernels, blockAt, columnCount, fixedBytes, rowsAt: 0, ordinalsAt: 0, to: end, cursorOf0 };
+  const placed = {
+    format: table.format,
+    kernels,
+    blockAt,
+    columnCount,
+    fixedBytes,
+    rowsAt: 0,
+    ordinalsAt: 0,
+    to: end,
+    cursorOf0,
+  };
   let answerBytes = 0;
   const answer = (bytes: Uint8Array, isKernel: boolean): Uint8Array => {
     const output = { bytes, at: 0 };

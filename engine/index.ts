@@ -51,7 +51,7 @@ export type { LostRecords } from './maintenance/lost-records.js';
 export type { RepairReport } from './maintenance/repair.js';
 export type { AttachedStats, StoreStats } from './maintenance/stats.js';
 export type { Damage, VerifyOptions, VerifyReport } from './maintenance/verify.js';
-export type { CompareOp, Predicate, Query, ScanStats, StringOp } from './scan/plan/query.js';
+export type { AnswerForm, CompareOp, Predicate, Query, ScanStats, StringOp } from './scan/plan/query.js';
 export type { ReadyIterable, Scan, ScanOptions } from './scan/plan/scan.js';
 export type { LostLoad, Restorable } from './store/manifest/lost-loads.js';
 export type { PolicyCause, RetentionEvent } from './store/manifest/retention-change.js';
@@ -139,6 +139,7 @@ export {
   workersMax,
   zstdAfterMsDefault,
 } from './terms/limits.js';
+export { lineFormats, type LineFormat } from './terms/line-format.js';
 export { nearName } from './terms/near-name.js';
 export {
   fieldNameProblem,

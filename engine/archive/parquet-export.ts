@@ -4,7 +4,7 @@ import type { RecordBatch } from '../columns/column.js';
 import { exportRunsMax, rowGroupBytesMax, rowGroupRowsMax, segmentRowGroupsMax } from '../terms/limits.js';
 import type { Query } from '../scan/plan/query.js';
 import type { SelectedRows } from '../scan/selected-rows.js';
-import type { Schema } from '../terms/schema.js';
+import { makeSchema, type Schema } from '../terms/schema.js';
 import type { Directory } from '../store/disk/directory.js';
 import { addRun, type Run } from '../store/manifest/manifest.js';
 import { SegmentWriter } from '../store/sealed/sealed-segment-writer.js';
@@ -26,8 +26,8 @@ export interface ExportResult {
 }
 
 /**
- * Writes the answer to a query as Parquet files in `directory`, in the format of sealed segments: the stored values, in
- * ascending order, with their `_cursor`. A file holds at most `segmentRowGroupsMax` row groups, so a large answer takes
+ * Writes the answer to a query as Parquet files in `directory`, in the format of sealed segments: the stored values of the fields that it
+ * asks for, in ascending order, with their `_cursor`. A file holds at most `segmentRowGroupsMax` row groups, so a large answer takes
  * several; `nameOf` gives the name of each, counted from 0, and none may be there. An answer without a record makes no
  * file. After a failure nothing is left.
  */
@@ -38,7 +38,9 @@ export async function exportParquet(
   nameOf: (index: number) => string,
   options: ExportOptions,
 ): Promise<ExportResult> {
-  const files = new ExportFiles(store.schema, directory, nameOf, options.codec);
+  const { fields } = store.schema;
+  const shown = query.form?.fields?.map((field) => fields[field]!) ?? fields;
+  const files = new ExportFiles(makeSchema(shown), directory, nameOf, options.codec);
   try {
     for await (const rows of store.selectRows(query, { signal: options.signal })) {
       await files.add(rows);

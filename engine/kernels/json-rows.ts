@@ -1,7 +1,10 @@
 /**
- * Rows of columns written as JSON Lines. The bytes are those of `JSON.stringify` (strings are valid UTF-8, so nothing else needs an
- * escape), save that 64-bit integers keep every digit.
+ * Rows of columns written as lines, of JSON or of CSV. The bytes of JSON are those of `JSON.stringify` (strings are valid UTF-8, so nothing
+ * else needs an escape), save that 64-bit integers keep every digit. As elements of an array, objects have a comma before them. In CSV null
+ * is an empty field, and an empty string `""`.
  */
+import { assertNever } from '../terms/assert.js';
+import type { LineFormat } from '../terms/line-format.js';
 import { copyBytes } from '../terms/utf8.js';
 import { bufferBytes } from '../memory/allocator.js';
 import { openScratch, scratchBytes, type Scratch } from '../memory/scratch.js';
@@ -44,16 +47,17 @@ export const nullJsonColumn: JsonColumn = {
   bytes: new Uint8Array(0),
 };
 
-/** What stands before the values of a line: the same for all rows of a schema. */
-export interface JsonKeys {
-  /** `,"name":` in UTF-8, for each column. */
+/** What stands before the values of a line: the same for all rows of an answer. */
+export interface LineKeys {
+  readonly format: LineFormat;
+  /** `,"name":` in UTF-8, for each column; in CSV the comma alone. */
   readonly keys: readonly Uint8Array[];
   /** The most bytes of a line without its strings. */
   readonly fixedBytes: number;
 }
 
 /** Where rows are written to. */
-export interface JsonOutput {
+export interface LineOutput {
   bytes: Uint8Array;
   /** First byte not yet written. */
   at: number;
@@ -62,15 +66,15 @@ export interface JsonOutput {
 /** The longest int64 and the longest double (-0.0000028663373879509285) have 20 and 25 characters; `null` has 4. */
 const numberBytesMax = 25;
 
-/** `{"_cursor":"…16…"` and `}` with its line end. */
-const frameBytes = 12 + 16 + 1 + 2;
+/** `,{"_cursor":"…16…"` and `}` with its line end. CSV takes less. */
+const frameBytes = 13 + 16 + 1 + 2;
 
 /** The keys of columns of these names, in their order. */
-export function jsonKeysOf(names: readonly string[]): JsonKeys {
+export function lineKeysOf(names: readonly string[], format: LineFormat = 'jsonl'): LineKeys {
   const encoder = new TextEncoder();
-  const keys = names.map((name) => encoder.encode(`,${JSON.stringify(name)}:`));
+  const keys = names.map((name) => encoder.encode(format === 'csv' ? ',' : `,${JSON.stringify(name)}:`));
   const fixedBytes = keys.reduce((sum, key) => sum + key.length + numberBytesMax, frameBytes);
-  return { keys, fixedBytes };
+  return { format, keys, fixedBytes };
 }
 
 /** Puts an array into the kernels' memory and gives its address. */
@@ -88,10 +92,10 @@ const valueWord = 2;
  */
 export type KernelBlock = Uint32Array<ArrayBuffer>;
 
-const blocks = new WeakMap<JsonKeys['keys'], KernelBlock>();
+const blocks = new WeakMap<LineKeys['keys'], KernelBlock>();
 
 /** The block of these keys, with no columns in it yet. */
-function blockOf(keys: JsonKeys['keys']): KernelBlock {
+function blockOf(keys: LineKeys['keys']): KernelBlock {
   let block = blocks.get(keys);
   if (block === undefined) {
     block = layKeys(keys);
@@ -100,7 +104,7 @@ function blockOf(keys: JsonKeys['keys']): KernelBlock {
   return block.slice();
 }
 
-function layKeys(keys: JsonKeys['keys']): KernelBlock {
+function layKeys(keys: LineKeys['keys']): KernelBlock {
   const keysBytes = keys.reduce((sum, key) => sum + key.length, 0);
   const block = new Uint32Array(keys.length * wordsPerColumn + Math.ceil(keysBytes / 4));
   const bytes = new Uint8Array(block.buffer);
@@ -142,7 +146,7 @@ function columnWords({ kind, ...arrays }: JsonColumn, place: Place): Uint32Array
 
 /** The block of a table whose arrays `place` puts into the kernels' memory. */
 export function kernelBlock(
-  keys: JsonKeys['keys'],
+  keys: LineKeys['keys'],
   columns: readonly JsonColumn[],
   place: Place,
 ): KernelBlock {
@@ -177,7 +181,8 @@ function bytesToCopy({ validity, codes, halves, doubles, offsets, bytes }: JsonC
 }
 
 /** Columns with their keys, ready to be written. */
-export interface JsonTable {
+export interface LineTable {
+  readonly format: LineFormat;
   /** Has the columns where they lie in the kernels' memory: then it is as good in any thread that has the memory. */
   readonly block: KernelBlock;
   readonly columnCount: number;
@@ -188,7 +193,7 @@ export interface JsonTable {
 }
 
 /** A table of these columns. Keys and columns are as many. */
-export function jsonTable({ keys, fixedBytes }: JsonKeys, columns: readonly JsonColumn[]): JsonTable {
+export function lineTable({ format, keys, fixedBytes }: LineKeys, columns: readonly JsonColumn[]): LineTable {
   const block = blockOf(keys);
   let isPlaced = true;
   columns.forEach((column, i) => {
@@ -196,11 +201,12 @@ export function jsonTable({ keys, fixedBytes }: JsonKeys, columns: readonly Json
     if (words === null) isPlaced = false;
     else setColumn(block, i, words);
   });
-  return { block, columnCount: columns.length, fixedBytes, columns: isPlaced ? null : columns };
+  return { format, block, columnCount: columns.length, fixedBytes, columns: isPlaced ? null : columns };
 }
 
 /** Rows [from, to) of a table where the kernel finds them. */
 export interface KernelRows {
+  readonly format: LineFormat;
   readonly kernels: Kernels;
   readonly blockAt: number;
   readonly columnCount: number;
@@ -216,26 +222,14 @@ export interface KernelRows {
 }
 
 /** Writes as `writeJsonRows` does, to an output whose bytes lie at `outputAt` and are followed by slack. Returns how many lines. */
-export function writePlacedRows(placed: KernelRows, output: JsonOutput, outputAt: number): number {
-  const { kernels, blockAt, columnCount, fixedBytes, rowsAt, ordinalsAt, to, cursorOf0 } = placed;
+export function writePlacedRows(placed: KernelRows, output: LineOutput, outputAt: number): number {
+  const { kernels } = placed;
   const atMax = outputAt + output.bytes.length;
   let next = placed.from;
   let column = 0;
   let at = outputAt + output.at;
   for (;;) {
-    next = kernels.writeJsonRows(
-      blockAt,
-      columnCount,
-      fixedBytes,
-      rowsAt,
-      ordinalsAt,
-      next,
-      to,
-      column,
-      cursorOf0,
-      at,
-      atMax,
-    );
+    next = callKernel(placed, next, column, at, atMax);
     column = kernels.jsonDoubleColumn();
     if (column < 0) break;
     // The shortest decimal of a double with more than three decimals is left to the engine; the line goes on behind it.
@@ -249,6 +243,45 @@ export function writePlacedRows(placed: KernelRows, output: JsonOutput, outputAt
   return next - placed.from;
 }
 
+/** Has the kernel of the format write lines from a row on, or from a column of it. Returns the row that it has not written. */
+function callKernel(placed: KernelRows, from: number, column: number, at: number, atMax: number): number {
+  const { format, kernels, blockAt, columnCount, fixedBytes, rowsAt, ordinalsAt, to, cursorOf0 } = placed;
+  switch (format) {
+    case 'jsonl':
+    case 'json':
+      return kernels.writeJsonRows(
+        blockAt,
+        columnCount,
+        fixedBytes,
+        rowsAt,
+        ordinalsAt,
+        from,
+        to,
+        column,
+        cursorOf0,
+        at,
+        atMax,
+        format === 'json' ? 1 : 0,
+      );
+    case 'csv':
+      return kernels.writeCsvRows(
+        blockAt,
+        columnCount,
+        fixedBytes,
+        rowsAt,
+        ordinalsAt,
+        from,
+        to,
+        column,
+        cursorOf0,
+        at,
+        atMax,
+      );
+    default:
+      return assertNever(format);
+  }
+}
+
 /** Rows of one call, of which a list is copied, and of columns elsewhere the values. */
 const rowsOfCallMax = 4096;
 
@@ -258,13 +291,13 @@ const rowsOfCallMax = 4096;
  * written. The ordinal of a row is `ordinalOfRow0` + row. An output in the kernels' memory has slack behind it.
  */
 export function writeJsonRows(
-  table: JsonTable,
+  table: LineTable,
   rows: Uint32Array | null,
   first: number,
   to: number,
   partition: number,
   ordinalOfRow0: number,
-  output: JsonOutput,
+  output: LineOutput,
 ): number {
   const cursorOfRow0 = (BigInt(partition) << 40n) + BigInt(ordinalOfRow0);
   const isOutputThere = sharedMemory().holds(output.bytes);
@@ -277,7 +310,7 @@ export function writeJsonRows(
       next += writePlacedRows(placed, output, output.bytes.byteOffset);
     } else {
       const outputAt = scratch.reserve(room);
-      const lines: JsonOutput = { bytes: scratch.view(outputAt, room), at: 0 };
+      const lines: LineOutput = { bytes: scratch.view(outputAt, room), at: 0 };
       next += writePlacedRows(placed, lines, outputAt);
       output.bytes.set(lines.bytes.subarray(0, lines.at), output.at);
       output.at += lines.at;
@@ -288,7 +321,7 @@ export function writeJsonRows(
 }
 
 /** Room in which the line of rows[index], or of the row `index` without a list, is surely written: a control character takes six bytes. */
-export function lineBytesMax(table: JsonTable, rows: Uint32Array | null, index: number): number {
+export function lineBytesMax(table: LineTable, rows: Uint32Array | null, index: number): number {
   const { placed } = placeRows(table, rows, index, index + 1, 0n, 0);
   const { kernels, blockAt, columnCount, fixedBytes, rowsAt, from } = placed;
   return kernels.jsonLineBytesMax(blockAt, columnCount, fixedBytes, rowsAt, from);
@@ -296,7 +329,7 @@ export function lineBytesMax(table: JsonTable, rows: Uint32Array | null, index: 
 
 /** Where a call that begins at `next` ends: of columns that are copied, no more strings are taken than there is room for. */
 function endOfCall(
-  { columns, fixedBytes }: JsonTable,
+  { columns, fixedBytes }: LineTable,
   rows: Uint32Array | null,
   next: number,
   to: number,
@@ -320,14 +353,14 @@ function endOfCall(
 
 /** Puts the rows at [first, end) where the kernel finds them, with `outputBytes` left of the scratch memory. */
 function placeRows(
-  table: JsonTable,
+  table: LineTable,
   rows: Uint32Array | null,
   first: number,
   end: number,
   cursorOfRow0: bigint,
   outputBytes: number,
 ): { readonly scratch: Scratch; readonly placed: KernelRows } {
-  const { block, columnCount, fixedBytes } = table;
+  const { format, block, columnCount, fixedBytes } = table;
   // Rows that follow one another are cut out at a whole byte of the bitmaps.
   const base = table.columns === null || rows !== null ? 0 : first & ~7;
   const copied = table.columns?.map((column) =>
@@ -347,6 +380,7 @@ function placeRows(
   return {
     scratch,
     placed: {
+      format,
       kernels: kernelsOver(scratch),
       blockAt: scratch.place(block, 0, block.length),
       columnCount,

@@ -169,6 +169,20 @@ export interface Kernels {
     cursorOf0: bigint,
     at: number,
     atMax: number,
+    lead: number,
+  ): number;
+  writeCsvRows(
+    columns: number,
+    columnCount: number,
+    fixedBytes: number,
+    rows: number,
+    ordinals: number,
+    from: number,
+    to: number,
+    firstColumn: number,
+    cursorOf0: bigint,
+    at: number,
+    atMax: number,
   ): number;
   xxh64Stripes(lanes: number, at: number, stripes: number): void;
   hashStrings(bytes: number, offsets: number, count: number, hashes: number): void;

@@ -14,6 +14,7 @@ import { RowGroupFilter } from './filter/row-group-filter.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
 import { eachMade, type Steps } from '../store/reading/steps.js';
 import type { Matches } from './filter/selection.js';
+import { writtenFields } from './write/written-fields.js';
 
 /** How an answer is made. */
 export interface AnswerWork {
@@ -54,11 +55,12 @@ export function* answer(
   stats.rowGroups = plan.rowGroups;
   const pace = new Pace(signal);
   const lines = new JsonLines(pieceBytes, space);
-  const materialiser = new Materialiser(schema, lines, { stats, pace, threads });
+  const written = writtenFields(schema, query);
+  const materialiser = new Materialiser(written, lines, { stats, pace, threads });
   const scan = { stats, pace, threads, onWait: () => materialiser.close() };
   const finder = new MatchFinder(plan, new RowGroupFilter(schema, predicates, scan), scan);
   const bulk =
-    threads === null ? null : new BulkLines(schema, pieceBytes, space, { ...scan, threads, turns, onTurn });
+    threads === null ? null : new BulkLines(written, pieceBytes, space, { ...scan, threads, turns, onTurn });
   progress.turn = () => bulk?.turn ?? null;
   stats.selectMs += performance.now() - startMs;
   function* write(matches: Matches): Steps<Uint8Array> {

@@ -1,5 +1,6 @@
 import type { WorkerPool } from '../workers/worker-pool.js';
 import { signalOf } from '../store/reading/pace.js';
+import { framedScan } from './framed-lines.js';
 import { PageLines } from './page-lines.js';
 import type { Query, ScanStats } from './plan/query.js';
 import { ScanLines } from './scan-lines.js';
@@ -44,6 +45,12 @@ export interface ScanSettings extends ScanOptions {
  * where that is a `LogstrataError`), and whatever reading the row groups throws. Nothing is read before the first `next`.
  */
 export function executeScan(snapshot: Snapshot, query: Query, options: ScanSettings = {}): Scan {
+  const { schema } = snapshot;
+  return framedScan(scanLines(snapshot, query, options), query, schema);
+}
+
+/** As `executeScan`, the lines alone: without what the format of the answer has around them. */
+export function scanLines(snapshot: Snapshot, query: Query, options: ScanSettings): Scan {
   const { signal, pieceBytes, lends, onTurn, workers } = options;
   const stats = newScanStats();
   const page = PageLines.of(snapshot, query, stats, options);

@@ -1,8 +1,9 @@
 import type { Position } from '../terms/cursor.js';
 import { isLogstrataError } from '../terms/errors.js';
-import { executeScan, type ScanSettings } from './execute.js';
+import { scanLines, type ScanSettings } from './execute.js';
+import { framedScan } from './framed-lines.js';
 import type { Query, ScanStats } from './plan/query.js';
-import { countLines, lastPosition, restOfQuery } from './plan/rest.js';
+import { lastPosition, restOfQuery } from './plan/rest.js';
 import { endOfSnapshot, type Snapshot } from '../store/reading/snapshot.js';
 import type { Scan } from './plan/scan.js';
 
@@ -25,8 +26,10 @@ export async function resumeScan(
   const snapshot = await takeSnapshot();
   // Later records are no part of this answer, whenever it is continued.
   const end = endOfSnapshot(snapshot);
-  const first = executeScan(snapshot, query, options);
-  return { stats: first.stats, lines: resumingLines(first, takeSnapshot, query, end, options) };
+  const { schema } = snapshot;
+  const first = scanLines(snapshot, query, options);
+  const lines = resumingLines(first, takeSnapshot, query, end, options);
+  return framedScan({ stats: first.stats, lines }, query, schema);
 }
 
 async function* resumingLines(
@@ -43,8 +46,8 @@ async function* resumingLines(
     try {
       for await (const piece of scan.lines) {
         // Read before the piece is given: a lent piece is written over when the next one is asked for.
-        given += countLines(piece);
-        last = lastPosition(piece);
+        given = first.stats.rowsReturned;
+        last = lastPosition(piece, query);
         yield piece;
       }
       return;
@@ -52,7 +55,7 @@ async function* resumingLines(
       if (!canResume(error, attempt)) throw error;
       const whole = { ...query, before: query.before ?? end };
       const rest = last === undefined ? whole : restOfQuery(whole, given, last);
-      scan = executeScan(await takeSnapshot(), rest, options);
+      scan = scanLines(await takeSnapshot(), rest, options);
       addStats(first.stats, scan.stats);
     }
   }

@@ -118,7 +118,7 @@ export class ScanLines implements ReadyIterable<Uint8Array>, PausableScan {
   pause(): void {
     const lent = this.#lent;
     assert(lent !== null && this.#pending === 0, 'a scan is paused while its reader has the word');
-    this.#rest = restOfQuery(this.#query, this.#stats.rowsReturned, lastPosition(lent));
+    this.#rest = restOfQuery(this.#query, this.#stats.rowsReturned, lastPosition(lent, this.#query));
     this.#pausing = this.#giveBack();
     this.#pausing.catch(() => undefined);
   }

@@ -16,8 +16,12 @@ import { listSelected, type Matches } from './filter/selection.js';
 import { endOfSnapshot, type Snapshot } from '../store/reading/snapshot.js';
 import { Driver } from '../store/reading/steps.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
+import { writtenFields } from './write/written-fields.js';
 
-/** Matching rows as columns: at most those of one row group. The runs give their positions; `firstRow` counts in the batch. */
+/**
+ * Matching rows as columns: at most those of one row group, with the fields that the query asks for. The runs give their positions;
+ * `firstRow` counts in the batch.
+ */
 export interface SelectedRows {
   readonly batch: RecordBatch;
   readonly runs: readonly Run[];
@@ -80,17 +84,16 @@ async function* rowsFound(snapshot: Snapshot, query: Query, work: ScanWork): Asy
   const plan = planScan(snapshot.runs, query);
   const finder = new MatchFinder(plan, new RowGroupFilter(snapshot.schema, predicates, work), work);
   for await (const matches of new Driver(finder.matches(query.limit)))
-    yield await rowsOf(matches, snapshot, work);
+    yield await rowsOf(matches, writtenFields(snapshot.schema, query).fields, work);
 }
 
 async function rowsOf(
   matches: Matches,
-  snapshot: Snapshot,
+  fields: readonly number[],
   { stats, pace, threads }: ScanWork,
 ): Promise<SelectedRows> {
   const { rowGroup } = matches.unit;
   const open = await rowGroup.open(threads, stats);
-  const fields = snapshot.schema.fields.map((_, field) => field);
   const { indices, runs } = wantedRows(matches);
   return withLease({ signal: pace.signal }, async (lease) => {
     await pace.pause();

@@ -1,9 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
 import { assert } from '../terms/assert.js';
 import type { Position } from '../terms/cursor.js';
 import { turnPagesMax } from '../terms/limits.js';
 import type { Schema } from '../terms/schema.js';
 import type { LentSpace } from './write/piece-space.js';
-import type { Query, ScanStats } from './plan/query.js';
+import type { AnswerForm, Query, ScanStats } from './plan/query.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
 
 /** A page in the room that it was written to, which is given back once the last of its readers has left. */
@@ -76,7 +77,17 @@ function endTurn(): void {
 
 /** Whether two queries without predicates are the same. */
 function areAlike(one: Query, other: Query): boolean {
-  return one.limit === other.limit && isSame(one.after, other.after) && isSame(one.before, other.before);
+  return (
+    one.limit === other.limit &&
+    isSame(one.after, other.after) &&
+    isSame(one.before, other.before) &&
+    isSameForm(one.form, other.form)
+  );
+}
+
+function isSameForm(one: AnswerForm | undefined, other: AnswerForm | undefined): boolean {
+  if (one === other) return true;
+  return one?.format === other?.format && isDeepStrictEqual(one?.fields, other?.fields);
 }
 
 function isSame(one: Position | undefined, other: Position | undefined): boolean {

@@ -7,6 +7,7 @@ import {
   type Query,
   type Schema,
 } from '../../engine/index.js';
+import { parseAnswerForm } from './answer-form.js';
 import { joinSets, parsePredicate } from './filter.js';
 import { likelyFilter } from './filter-hint.js';
 import { percentDecode } from './percent.js';
@@ -22,7 +23,7 @@ export interface QueryContext extends TimeContext {
   readonly limitDefault: number;
 }
 
-const parameters = ['limit', 'after', 'before'] as const;
+const parameters = ['limit', 'after', 'before', 'fields', 'format'] as const;
 type Parameter = (typeof parameters)[number];
 
 function isParameter(key: string): key is Parameter {
@@ -59,11 +60,13 @@ export function parseQueryRequest(rawQuery: string, context: QueryContext): Quer
     if (!key.includes('__')) throw unknownParameter(key, equals < 0 ? null : value, context.schema);
     predicates.push(parsePredicate(key, value, context.schema, context));
   }
+  const form = parseAnswerForm({ fields: given.get('fields'), format: given.get('format') }, context.schema);
   return {
     limit: parseLimit(given.get('limit'), context),
     after: parsePosition('after', given.get('after')),
     before: parsePosition('before', given.get('before')),
     predicates: joinSets(predicates),
+    ...(form === undefined ? {} : { form }),
   };
 }
 
@@ -141,6 +144,6 @@ function unknownParameter(key: string, value: string | null, schema: Schema): Pr
   return badParameter(
     key,
     `unknown parameter ${JSON.stringify(key)}${didYouMean(key, [...parameters, ...names])}. ` +
-      `A request takes limit, after, before, and filters <field>__<operator> on the fields ${listNames(names)}`,
+      `A request takes ${parameters.join(', ')}, and filters <field>__<operator> on the fields ${listNames(names)}`,
   );
 }

@@ -7,6 +7,7 @@ import {
 } from '../../engine/index.js';
 import { acceptsGzip } from '../request/accept-encoding.js';
 import type { Admission, Slot } from './admission.js';
+import { AnswerHeads } from './answer-heads.js';
 import { AnswerWatch } from './answer-watch.js';
 import { TrustedProxies } from '../request/client-address.js';
 import { clientGoneError } from '../http/client-gone.js';
@@ -77,7 +78,7 @@ export class QueryRoute {
     const { store, query } = this.#read(target);
     const isWhole = request.version === '1.0';
     const packs = !isWhole && acceptsGzip(request.header('accept-encoding'));
-    const head = this.#heads.of(request.header('origin'));
+    const head = this.#heads.of(query.form?.format ?? 'jsonl', request.header('origin'));
     if (request.method === 'HEAD') return response.send(packs ? packed(head) : head, null);
     const client = this.#proxies.clientOf(request.remoteAddress, () => request.header('x-forwarded-for'));
     return this.#run({ store, query, head, packs, isWhole, response, slot: this.#admission.begin(client) });
@@ -268,32 +269,6 @@ function end(pieces: TimedPieces, slot: Slot): void {
 
 function timed({ status, headers }: ResponseHead, { stats }: Scan, startMs: number): ResponseHead {
   return { status, headers, timing: serverTiming(stats, performance.now() - startMs) };
-}
-
-const answerHeaders = {
-  'Content-Type': 'application/x-ndjson',
-  'Cache-Control': 'no-store',
-  ...noSniffHeaders,
-};
-
-/** The heads of answers, of which there is one for all where CORS is off. */
-class AnswerHeads {
-  readonly #corsOrigin: readonly string[];
-  readonly #common: ResponseHead | undefined;
-
-  constructor(corsOrigin: readonly string[]) {
-    this.#corsOrigin = corsOrigin;
-    if (corsOrigin.length === 0) this.#common = this.#make(undefined);
-  }
-
-  of(origin: string | undefined): ResponseHead {
-    return this.#common ?? this.#make(origin);
-  }
-
-  #make(origin: string | undefined): ResponseHead {
-    const cors = withVary(corsHeaders(this.#corsOrigin, origin), 'Accept-Encoding');
-    return { status: 200, headers: { ...cors, ...answerHeaders } };
-  }
 }
 
 const packedHeaders = new WeakMap<ResponseHead['headers'], ResponseHead['headers']>();

@@ -80,3 +80,29 @@ it('ends quietly when nobody reads on', async () => {
   expect(stderr).toBe('0\n');
   expect(recordsOf(stdout)).toHaveLength(1);
 });
+
+it('writes the fields that are asked for, in every format', async () => {
+  const folder = workFolder();
+  await run(folder, ['load', 'app', 'data/samples/app.log']);
+  const asked = ['app', '--limit', '2', '--fields', 'level,service'];
+  const lines = await run(folder, ['query', ...asked, '--jsonl']);
+  const records = recordsOf(lines.stdout);
+  expect(records.map((record) => Object.keys(record))).toEqual([
+    ['_cursor', 'level', 'service'],
+    ['_cursor', 'level', 'service'],
+  ]);
+  const array = await run(folder, ['query', ...asked, '--json']);
+  expect(JSON.parse(array.stdout)).toEqual(records);
+  const csv = await run(folder, ['query', ...asked, '--csv']);
+  const rows = records.map((record) => Object.values(record).join(','));
+  expect(csv.stdout).toBe(['_cursor,level,service', ...rows, ''].join('\r\n'));
+  const exported = await run(folder, ['export', ...asked, '--format', 'csv']);
+  expect(exported.stdout).toBe(csv.stdout);
+  const parquet = await run(folder, ['export', ...asked, '--format', 'parquet', '--output', 'some.parquet']);
+  expect(parquet.stderr).toContain('2 records written');
+  const both = await run(folder, ['query', ...asked, '--json', '--csv']);
+  expect(both.code).toBe(2);
+  const none = await run(folder, ['export', 'app', '--format', 'parquet', '--fields', '', '--output', 'x']);
+  expect(none).toMatchObject({ code: 2, stdout: '' });
+  expect(none.stderr).toContain('a Parquet file has at least one field');
+});

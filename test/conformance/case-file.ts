@@ -10,6 +10,8 @@ export interface Expected {
   readonly status: number;
   /** Labels of the records of the body, or its lines. */
   readonly lines: string[];
+  /** The body as it is, where it is no JSON Lines. */
+  readonly text: string | undefined;
   /** The parameter at fault; null for none. */
   readonly parameter: string | null;
   /** What the detail of a problem must say. */
@@ -238,9 +240,12 @@ class CaseParser {
     const problem = /^(\S+)(?: "(.*)")?$/.exec(rest);
     const lines = status === 200 ? rest.split(' ').filter((label) => label !== '') : [];
     while (this.#lines[this.#at]?.text.startsWith('{') === true) lines.push(this.#next().text);
+    const text =
+      this.#lines[this.#at]?.text.startsWith('text ') === true ? split(this.#next().text)[1] : undefined;
     const expected: Expected = {
       status,
       lines,
+      text: text === undefined ? undefined : (JSON.parse(text) as string),
       parameter: status === 200 || problem?.[1] === '-' ? null : (problem?.[1] ?? null),
       says: status === 200 ? undefined : problem?.[2],
       headers: this.#headers(),

@@ -59,6 +59,7 @@ function check(each: Case, expected: Expected, answer: Answer, target = ''): voi
     else expect(given, hint).toBe(value);
   }
   if (expected.isEmpty) expect(answer.body, hint).toBe('');
+  else if (expected.text !== undefined) expect(answer.body, hint).toBe(expected.text);
   else if (expected.status === 200) expect(answer.body, hint).toBe(bodyOf(each.dataset, expected.lines));
   else checkProblem(expected, answer, hint);
 }

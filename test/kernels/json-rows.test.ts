@@ -4,20 +4,22 @@ import {
   jsonBool,
   jsonFloat64,
   jsonInt64,
-  jsonKeysOf,
+  lineKeysOf,
   jsonNull,
   jsonString,
-  jsonTable,
+  lineTable,
   kernelBlock,
   lineBytesMax,
   nullJsonColumn as empty,
   writeJsonRows,
   writePlacedRows,
   type JsonColumn,
-  type JsonOutput,
-  type JsonTable,
+  type LineOutput,
+  type LineTable,
 } from '../../engine/kernels/json-rows.js';
+
 import { sharedMemory } from '../../engine/memory/shared-memory.js';
+import { lineFormats, type LineFormat } from '../../engine/terms/line-format.js';
 import { both, type Lay } from './lay.js';
 import { TestMemory } from './memory.js';
 import { writeJsonRows as writePlainRows, type PlainTable } from './plain/json-rows.js';
@@ -45,9 +47,12 @@ const doubles = fc.oneof(
 const texts = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 50 }),
   fc
-    .array(fc.constantFrom('"', '\\', '\n', '\t', '\r', '\b', '\f', '\0', '\u001f', '\u007f', 'é', 'a'), {
-      maxLength: 40,
-    })
+    .array(
+      fc.constantFrom('"', ',', '\\', '\n', '\t', '\r', '\b', '\f', '\0', '\u001f', '\u007f', 'é', 'a'),
+      {
+        maxLength: 40,
+      },
+    )
     .map((some) => some.join('')),
   fc.constantFrom(15, 16, 17, 31, 32, 33).map((n) => `${'x'.repeat(n)}"`),
 );
@@ -91,14 +96,17 @@ function columnOf(): fc.Arbitrary<JsonColumn> {
 }
 
 /** Keys of all lengths: those of up to 16 bytes are copied in one step. */
-function tableOf(columns: readonly JsonColumn[]): PlainTable {
-  return { ...jsonKeysOf(columns.map((_, i) => `field_${'x'.repeat(i * 7)}`)), columns };
+function tableOf(columns: readonly JsonColumn[], format: LineFormat = 'jsonl'): PlainTable {
+  const names = columns.map((_, i) => `field_${'x'.repeat(i * 7)}`);
+  return { ...lineKeysOf(names, format), columns };
 }
 
 const tables = fc
-  .nat(4)
-  .chain((n) => fc.tuple(...Array.from({ length: n }, columnOf)))
-  .map(tableOf);
+  .tuple(
+    fc.nat(4).chain((n) => fc.tuple(...Array.from({ length: n }, columnOf))),
+    fc.constantFrom(...lineFormats),
+  )
+  .map(([columns, format]) => tableOf(columns, format));
 /** Rows in any order, or as many from the first on. */
 const rowLists = fc
   .oneof(fc.array(fc.nat(rowCount - 1), { maxLength: 50 }), fc.nat(rowCount))
@@ -108,7 +116,7 @@ const rowLists = fc
       : { rows: Uint32Array.from(list), count: list.length },
   );
 
-describe('JSON Lines', () => {
+describe('lines of every format', () => {
   it('are byte for byte those of the twin, and end at the same row', () => {
     fc.assert(
       fc.property(
@@ -121,10 +129,10 @@ describe('JSON Lines', () => {
         (table, { rows, count }, partition, ordinal, room, start) => {
           memory.reset();
           const ordinalOfRow0 = Math.max(ordinal, 0);
-          const wanted: JsonOutput = { bytes: new Uint8Array(start + room), at: start };
+          const wanted: LineOutput = { bytes: new Uint8Array(start + room), at: start };
           const end = writePlainRows(table, rows, 0, count, partition, ordinalOfRow0, wanted);
           const outputAt = memory.room(start + room);
-          const got: JsonOutput = {
+          const got: LineOutput = {
             bytes: memory.bytes.subarray(outputAt, outputAt + start + room),
             at: start,
           };
@@ -133,6 +141,7 @@ describe('JSON Lines', () => {
           );
           const rowsAt = rows === null ? 0 : memory.place(rows);
           const placed = {
+            format: table.format,
             kernels: memory.kernels,
             blockAt,
             columnCount: table.columns.length,
@@ -161,14 +170,14 @@ describe('JSON Lines', () => {
       [0xffffff, 2 ** 40 - 1, 'ffffffffffffffff'],
     ] as const) {
       const output = { bytes: new Uint8Array(200), at: 0 };
-      const table = jsonTable(jsonKeysOf([]), []);
+      const table = lineTable(lineKeysOf([]), []);
       expect(writeJsonRows(table, Uint32Array.of(0), 0, 1, partition, ordinal, output)).toBe(1);
       expect(Buffer.from(output.bytes.subarray(0, output.at)).toString()).toBe(`{"_cursor":"${text}"}\n`);
     }
   });
 });
 
-type WriteRows = (next: number, output: JsonOutput) => number;
+type WriteRows = (next: number, output: LineOutput) => number;
 
 /** Bytes of others before and behind the room for a piece; kernels write up to `slack` behind one that lies in their memory. */
 const before = 3;
@@ -194,9 +203,9 @@ function inPieces(
 ): string[] {
   const pieces: string[] = [];
   for (let next = 0; next < count;) {
-    const room = Math.max(pieceBytes, lineBytesMax(jsonTable(table, table.columns), rows, next));
+    const room = Math.max(pieceBytes, lineBytesMax(lineTable(table, table.columns), rows, next));
     const around = roomOf(before + room + 2 * slack).fill(guard);
-    const output: JsonOutput = { bytes: around.subarray(before, before + room), at: 0 };
+    const output: LineOutput = { bytes: around.subarray(before, before + room), at: 0 };
     const end = write(next, output);
     const outside = [...around.subarray(0, before), ...around.subarray(before + room + slack)];
     if (end <= next || outside.some((byte) => byte !== guard))
@@ -232,7 +241,7 @@ function expectSamePieces(
     writePlainRows(table, rows, next, count, partition, ordinalOfRow0, output),
   );
   both((lay) => {
-    const laid = jsonTable(
+    const laid = lineTable(
       table,
       table.columns.map((column) => layColumn(column, lay)),
     );
@@ -244,7 +253,7 @@ function expectSamePieces(
     }
     if (laid.columns !== null) return;
     placedTables++;
-    const told: JsonTable = { ...laid, block: laid.block.slice() };
+    const told: LineTable = { ...laid, block: laid.block.slice() };
     const there = inPieces(table, list, pieceBytes, heapRoom, (next, output) =>
       writeJsonRows(told, rows, next, count, partition, ordinalOfRow0, output),
     );
@@ -290,16 +299,16 @@ describe('lines in pieces', () => {
     const table = tableOf([{ ...empty, kind: jsonFloat64, doubles: new Float64Array(count) }]);
     const rows = Uint32Array.from({ length: count }, (_, i) => count - 1 - i);
     both((lay) => {
-      const laid = jsonTable(
+      const laid = lineTable(
         table,
         table.columns.map((column) => layColumn(column, lay)),
       );
       for (let next = 0; next < count; next++) {
-        const wanted: JsonOutput = { bytes: new Uint8Array(1000), at: 0 };
+        const wanted: LineOutput = { bytes: new Uint8Array(1000), at: 0 };
         writePlainRows(table, rows, next, next + 1, 1, 1, wanted);
-        const got: JsonOutput = { bytes: new Uint8Array(1000), at: 0 };
+        const got: LineOutput = { bytes: new Uint8Array(1000), at: 0 };
         writeJsonRows(laid, rows, next, next + 1, 1, 1, got);
-        const linesOf = ({ bytes, at }: JsonOutput): string => Buffer.from(bytes.subarray(0, at)).toString();
+        const linesOf = ({ bytes, at }: LineOutput): string => Buffer.from(bytes.subarray(0, at)).toString();
         if (linesOf(got) !== linesOf(wanted)) expect(linesOf(got), `from ${next} on`).toBe(linesOf(wanted));
       }
     });

@@ -8,9 +8,13 @@ import type { Dataset, ModelRecord, Value } from './dataset.js';
  * engine's scan is used.
  */
 export function answerOf(dataset: Dataset, query: Query): string {
-  return matchesOf(dataset, query)
-    .map((record) => lineOf(dataset, record))
-    .join('');
+  const { format = 'jsonl', fields = null } = query.form ?? {};
+  const shown = fields ?? dataset.schema.fields.map((_, field) => field);
+  const records = matchesOf(dataset, query);
+  if (format === 'csv')
+    return [headerOf(dataset, shown), ...records.map((record) => csvOf(record, dataset, shown))].join('');
+  const lines = records.map((record) => lineOf(record, dataset, shown));
+  return format === 'json' ? `[${lines.join(',')}]` : lines.join('');
 }
 
 /** The records of the answer, ascending. */
@@ -27,10 +31,26 @@ export function matchesOf(dataset: Dataset, query: Query): ModelRecord[] {
   return after !== undefined ? matching.slice(0, limit) : matching.slice(-limit);
 }
 
-function lineOf(dataset: Dataset, record: ModelRecord): string {
-  const fields = dataset.schema.fields.map(
-    (field, i) => `${JSON.stringify(field.name)}:${json(record.values[i]!, field.type)}`,
-  );
+function headerOf({ schema }: Dataset, shown: readonly number[]): string {
+  return `${['_cursor', ...shown.map((field) => schema.fields[field]!.name)].join(',')}\r\n`;
+}
+
+function csvOf({ position, values }: ModelRecord, { schema }: Dataset, shown: readonly number[]): string {
+  const fields = shown.map((field) => {
+    const value = values[field]!;
+    if (value === null) return '';
+    if (typeof value !== 'string') return json(value, schema.fields[field]!.type);
+    const isPlain = value !== '' && !/[",\r\n]/.test(value);
+    return isPlain ? value : `"${value.replaceAll('"', '""')}"`;
+  });
+  return `${[formatCursor(position), ...fields].join(',')}\r\n`;
+}
+
+function lineOf(record: ModelRecord, { schema }: Dataset, shown: readonly number[]): string {
+  const fields = shown.map((index) => {
+    const field = schema.fields[index]!;
+    return `${JSON.stringify(field.name)}:${json(record.values[index]!, field.type)}`;
+  });
   return `{${[`"_cursor":"${formatCursor(record.position)}"`, ...fields].join(',')}}\n`;
 }
 

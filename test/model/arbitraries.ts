@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import type { Position } from '../../engine/terms/cursor.js';
-import type { CompareOp, Predicate, Query, StringOp } from '../../engine/scan/plan/query.js';
+import type { AnswerForm, CompareOp, Predicate, Query, StringOp } from '../../engine/scan/plan/query.js';
+import { lineFormats } from '../../engine/terms/line-format.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import type { Field, Schema } from '../../engine/terms/schema.js';
 import type { Dataset, ModelRecord, Value } from './dataset.js';
@@ -187,5 +188,14 @@ export function queries(dataset: Dataset): fc.Arbitrary<Query> {
     after: maybe,
     before: maybe,
     predicates: fc.array(predicates(dataset), { maxLength: 3 }),
+  });
+}
+
+/** Forms of answers: any fields in any order, or all. */
+export function forms(dataset: Dataset): fc.Arbitrary<AnswerForm> {
+  const all = dataset.schema.fields.map((_, field) => field);
+  return fc.record({
+    format: fc.constantFrom(...lineFormats),
+    fields: fc.option(fc.shuffledSubarray(all), { nil: null }),
   });
 }

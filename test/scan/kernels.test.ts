@@ -4,9 +4,9 @@ import { countRange, listRange, setRange, andRange } from '../../engine/kernels/
 import {
   jsonFloat64,
   jsonInt64,
-  jsonKeysOf,
+  lineKeysOf,
   jsonString,
-  jsonTable,
+  lineTable,
   nullJsonColumn,
   writeJsonRows,
   type JsonColumn,
@@ -129,7 +129,7 @@ describe('JSON values', () => {
   /** The value of the one row of a column, as it is written. */
   function written(column: JsonColumn): string {
     output.at = 0;
-    expect(writeJsonRows(jsonTable(jsonKeysOf(['v']), [column]), null, 0, 1, 1, 1, output)).toBe(1);
+    expect(writeJsonRows(lineTable(lineKeysOf(['v']), [column]), null, 0, 1, 1, 1, output)).toBe(1);
     const line = Buffer.from(output.bytes.subarray(0, output.at)).toString();
     return line.slice(line.indexOf('"v":') + 4, -2);
   }

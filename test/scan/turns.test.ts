@@ -48,6 +48,8 @@ const asked: readonly Query[] = [
   { limit: 30_000, predicates: [like('0')] },
   { limit: 9000, after, predicates: [like('no. 1')] },
   { limit: rows, before: { partition: 482137, ordinal: 40 }, predicates: [] },
+  { limit: rows, after, predicates: [], form: { format: 'csv', fields: [2, 0] } },
+  { limit: 40_000, predicates: [], form: { format: 'json', fields: null } },
 ];
 
 interface Reader {

@@ -32,6 +32,7 @@ export {
   jsonDoubleColumn,
   jsonEnd,
   jsonLineBytesMax,
+  writeCsvRows,
   writeJsonRows,
 } from './json-rows';
 export { xxh64Stripes } from './xxh64';

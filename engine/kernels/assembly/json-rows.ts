@@ -1,6 +1,15 @@
-// Rows of columns written as JSON Lines. Columns are described by eight words each, which ../json-rows.ts lays out.
+// Rows of columns written as lines: of JSON, or of CSV. Columns are described by eight words each, which ../json-rows.ts lays out.
 import { copyLoose } from './copy';
+import { writeCsvString } from './csv-values';
 import { writeDouble, writeInteger, writeString } from './json-values';
+
+/** The forms of lines. What differs between them is decided where the loops are compiled, once for each, and not in every value. */
+class Json {}
+class Csv {}
+
+function isCsv<Form>(): bool {
+  return idof<Form>() == idof<Csv>();
+}
 
 const descriptorBytes: usize = 32;
 /** Counted from the first column. */
@@ -58,10 +67,17 @@ function entryOf(column: usize, row: u32): u32 {
     : <u32>load<u16>(codes + ((<usize>row) << 1));
 }
 
-/** `{"_cursor":"` and sixteen hexadecimal digits. */
+/** `{"_cursor":"` and the cursor. */
 function writeCursor(at: usize, cursor: u64): usize {
   store<u64>(at, 0x6f737275635f227b);
   store<u32>(at, 0x223a2272, 8);
+  at = writeDigits(at + 12, cursor);
+  store<u8>(at, 0x22);
+  return at + 1;
+}
+
+/** Sixteen hexadecimal digits. */
+function writeDigits(at: usize, cursor: u64): usize {
   const bytes = i64x2.splat(bswap<u64>(cursor));
   const nibbles = i8x16.shuffle(
     i8x16.shr_u(bytes, 4),
@@ -101,9 +117,8 @@ function writeCursor(at: usize, cursor: u64): usize {
     0x65,
     0x66,
   );
-  v128.store(at, i8x16.swizzle(digits, nibbles), 12);
-  store<u8>(at, 0x22, 28);
-  return at + 29;
+  v128.store(at, i8x16.swizzle(digits, nibbles));
+  return at + 16;
 }
 
 function isNull(column: usize, row: u32): bool {
@@ -111,10 +126,14 @@ function isNull(column: usize, row: u32): bool {
   return validity != 0 && (((<u32>load<u8>(validity + (row >>> 3))) >>> (row & 7)) & 1) == 0;
 }
 
-/** Writes a value; returns 0 for a double of more than three decimals, and for a string whose longest form passes `atMax`. */
-function writeValue(at: usize, column: usize, row: u32, atMax: usize): usize {
+/**
+ * Writes a value, null as nothing in CSV; returns 0 for a double of more than three decimals, and for a string whose longest form passes
+ * `atMax`.
+ */
+function writeValue<Form>(at: usize, column: usize, row: u32, atMax: usize): usize {
   const kind = load<u32>(column, kindOffset);
   if (kind == kindNull || isNull(column, row)) {
+    if (isCsv<Form>()) return at;
     store<u32>(at, 0x6c6c756e);
     return at + 4;
   }
@@ -135,10 +154,10 @@ function writeValue(at: usize, column: usize, row: u32, atMax: usize): usize {
   const start = load<u32>(place);
   const length = load<u32>(place, 4) - start;
   if (<u64>at + stringBytesMax(length) > <u64>atMax) return 0;
-  return writeString(at, data + start, length);
+  return isCsv<Form>() ? writeCsvString(at, data + start, length) : writeString(at, data + start, length);
 }
 
-/** A control character takes six bytes. */
+/** A control character takes six bytes in JSON; in CSV none takes more than two. */
 function stringBytesMax(length: u32): u64 {
   return 6 * <u64>length + 2;
 }
@@ -285,9 +304,9 @@ function isSparse(rows: usize, from: u32, to: u32): bool {
  * while there surely is room before `atMax`, which slack follows: before each value, for its longest form and `fixedBytes`.
  * Returns the index of the first row not written: one without room, or one with a double of more than three decimals
  * (`jsonDoubleColumn`), which the caller writes and then goes on at the column behind it, `firstColumn`. The cursor of a row is
- * `cursorOf0` + ordinals[i], or + i where `ordinals` is 0.
+ * `cursorOf0` + ordinals[i], or + i where `ordinals` is 0. Of JSON a comma stands before each line where `lead` is 1; none where it is 0.
  */
-export function writeJsonRows(
+function writeRows<Form>(
   columns: usize,
   columnCount: u32,
   fixedBytes: u32,
@@ -299,6 +318,7 @@ export function writeJsonRows(
   cursorOf0: u64,
   at: usize,
   atMax: usize,
+  lead: u32,
 ): u32 {
   doubleColumn = -1;
   doubleAt = 0;
@@ -319,24 +339,88 @@ export function writeJsonRows(
         seen = min<u32>(to, i + rowsAhead);
         if (rows == 0 || isSparse(rows, i, seen)) touchRows(columns, columnsEnd, rows, i, seen);
       }
-      at = writeCursor(at, cursorOf0 + rowAt(ordinals, i));
+      const cursor = cursorOf0 + rowAt(ordinals, i);
+      // What follows is written over a comma that is not wanted.
+      if (!isCsv<Form>()) store<u8>(at, 0x2c);
+      at = isCsv<Form>() ? writeDigits(at, cursor) : writeCursor(at + lead, cursor);
     }
     isBegun = false;
     for (; column < columnsEnd; column += descriptorBytes) {
       const keyBytes = load<u32>(column, keyBytesOffset);
       copyLoose(at, columns + <usize>load<u32>(column, keyOffset), keyBytes);
-      at = writeValue(at + keyBytes, column, row, valuesMax);
+      at = writeValue<Form>(at + keyBytes, column, row, valuesMax);
       if (at == 0) {
         if (doubleAt != 0) doubleColumn = <i32>((column - columns) / descriptorBytes);
         return i;
       }
     }
     column = columns;
-    store<u16>(at, 0x0a7d);
+    store<u16>(at, isCsv<Form>() ? 0x0a0d : 0x0a7d);
     at += 2;
     end = at;
   }
   return to;
+}
+
+/** Writes rows as objects of JSON, one a line. */
+export function writeJsonRows(
+  columns: usize,
+  columnCount: u32,
+  fixedBytes: u32,
+  rows: usize,
+  ordinals: usize,
+  from: u32,
+  to: u32,
+  firstColumn: u32,
+  cursorOf0: u64,
+  at: usize,
+  atMax: usize,
+  lead: u32,
+): u32 {
+  return writeRows<Json>(
+    columns,
+    columnCount,
+    fixedBytes,
+    rows,
+    ordinals,
+    from,
+    to,
+    firstColumn,
+    cursorOf0,
+    at,
+    atMax,
+    lead,
+  );
+}
+
+/** Writes rows as records of CSV. The keys of the columns are the commas before their values. */
+export function writeCsvRows(
+  columns: usize,
+  columnCount: u32,
+  fixedBytes: u32,
+  rows: usize,
+  ordinals: usize,
+  from: u32,
+  to: u32,
+  firstColumn: u32,
+  cursorOf0: u64,
+  at: usize,
+  atMax: usize,
+): u32 {
+  return writeRows<Csv>(
+    columns,
+    columnCount,
+    fixedBytes,
+    rows,
+    ordinals,
+    from,
+    to,
+    firstColumn,
+    cursorOf0,
+    at,
+    atMax,
+    0,
+  );
 }
 
 /** Room in which the line of rows[index], or of the row `index` where `rows` is 0, is surely written. */

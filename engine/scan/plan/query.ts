@@ -1,4 +1,5 @@
 import type { Position } from '../../terms/cursor.js';
+import type { LineFormat } from '../../terms/line-format.js';
 
 export type CompareOp = 'eq' | 'ne' | 'gt' | 'gte' | 'lt' | 'lte';
 /** How a string is compared with a text. All but `exact` ignore case. */
@@ -17,6 +18,13 @@ export type Predicate =
   | { readonly kind: 'string'; readonly field: number; readonly op: StringOp; readonly value: string }
   | { readonly kind: 'set'; readonly field: number; readonly members: readonly Predicate[] };
 
+/** How an answer is written, and which fields it has. */
+export interface AnswerForm {
+  readonly format: LineFormat;
+  /** Their places in the schema, in the order of the answer, behind the cursor; null for all of them, in the order of the schema. */
+  readonly fields: readonly number[] | null;
+}
+
 /**
  * The answer is ascending by position, always. With `after`: the first `limit` matches beyond it (and before
  * `before`, if given). Without: the last `limit` matches (before `before`, if given).
@@ -26,6 +34,8 @@ export interface Query {
   readonly after?: Position | undefined;
   readonly before?: Position | undefined;
   readonly predicates: readonly Predicate[];
+  /** JSON Lines with all fields where it is absent. */
+  readonly form?: AnswerForm | undefined;
 }
 
 /** What a query cost. Filled while the answer is read; final once it has ended. */

@@ -1,7 +1,7 @@
 import type { ScanStats } from './query.js';
 
 export interface Scan {
-  /** The answer as JSON Lines, in pieces of whole lines. Read once. Ending early (return, or the signal) stops the work. */
+  /** The answer in the form that the query asks for, in pieces of whole lines and what stands around them. Read once. Ending early (return, or the signal) stops the work. */
   readonly lines: AsyncIterable<Uint8Array> | ReadyIterable<Uint8Array>;
   readonly stats: ScanStats;
 }

@@ -1,11 +1,10 @@
 import { sharedMemory, type MemoryRange } from '../../memory/shared-memory.js';
-import { jsonTable, type KernelBlock } from '../../kernels/json-rows.js';
+import { lineTable, type KernelBlock } from '../../kernels/json-rows.js';
 import { answerBytesMax, cellsOfBlock, lineArgumentBytes, lineJobRowGroupsMax } from '../../terms/limits.js';
-import type { Schema } from '../../terms/schema.js';
 import { answerCells } from './answer-cells.js';
 import { jobsPerTurn, type AnswerTurns, type Turn } from './answer-turns.js';
-import { BulkSource, type BulkFields, type HeldColumns } from './bulk-source.js';
-import { jsonColumns, jsonKeys } from './json-columns.js';
+import { BulkSource, type HeldColumns } from './bulk-source.js';
+import { jsonColumns } from './json-columns.js';
 import type { Piece } from './json-lines.js';
 import { packParts, rowsOfParts, writeParts, type LinePart } from './line-parts.js';
 import { OwnSpace, type LentSpace } from './piece-space.js';
@@ -14,6 +13,7 @@ import type { QueryThreads } from '../../store/reading/query-threads.js';
 import type { ScanWork } from '../filter/row-group-filter.js';
 import { settled, type Steps } from '../../store/reading/steps.js';
 import type { Matches } from '../filter/selection.js';
+import type { WrittenFields } from './written-fields.js';
 
 /** A piece, and what gives back its memory. */
 interface HeldPiece extends Piece {
@@ -40,7 +40,7 @@ export interface BulkWork extends ScanWork {
  * that a slow client holds the memory of its lines and no more.
  */
 export class BulkLines {
-  readonly #fields: BulkFields;
+  readonly #fields: WrittenFields;
   readonly #pieceBytes: number;
   /** What a job is to write, about. */
   readonly #jobBytes: number;
@@ -58,8 +58,8 @@ export class BulkLines {
   #isClosed = false;
 
   /** @param space decides whether pieces are lent to the reader, or are its own */
-  constructor(schema: Schema, pieceBytes: number, space: LentSpace, work: BulkWork) {
-    this.#fields = { fields: schema.fields.map((_, field) => field), keys: jsonKeys(schema), schema };
+  constructor(fields: WrittenFields, pieceBytes: number, space: LentSpace, work: BulkWork) {
+    this.#fields = fields;
     this.#lineBytes = this.#fields.keys.fixedBytes;
     this.#pieceBytes = pieceBytes;
     this.#jobBytes = cellsOfBlock * pieceBytes;
@@ -239,9 +239,9 @@ export class BulkLines {
     await this.#jobs.at(-1)?.catch(() => undefined);
     await this.#work.pace.pause();
     if (this.#isClosed) return [];
-    const { keys, schema } = this.#fields;
+    const { keys } = this.#fields;
     const written = shares.flatMap(({ held, parts }) => {
-      const table = jsonTable(keys, jsonColumns(held.columns, schema));
+      const table = lineTable(keys, jsonColumns(held.columns, this.#fields));
       return parts.map((part) => ({ table, part }));
     });
     const space = new OwnSpace();
@@ -266,6 +266,7 @@ export class BulkLines {
         tables: blocks.length,
         columnCount: this.#fields.fields.length,
         fixedBytes: this.#fields.keys.fixedBytes,
+        format: this.#fields.keys.format,
         scratch,
         cells,
         parts: packParts(shares.map(({ parts }) => parts)),

@@ -1,15 +1,15 @@
 import { assert } from '../../terms/assert.js';
 import type { Column } from '../../columns/column.js';
-import { jsonTable, type JsonKeys, type KernelBlock } from '../../kernels/json-rows.js';
+import { lineTable, type LineKeys, type KernelBlock } from '../../kernels/json-rows.js';
 import { ColumnLease } from '../../store/reading/column-lease.js';
 import { jsonColumns } from './json-columns.js';
 import { RowGroupColumns } from './row-group-columns.js';
 import { PartCutter, partsOf, type LinePart } from './line-parts.js';
 import type { QueryThreads } from '../../store/reading/query-threads.js';
 import type { ScanWork } from '../filter/row-group-filter.js';
-import type { Schema } from '../../terms/schema.js';
 import { resultOf, settled, type Steps } from '../../store/reading/steps.js';
 import type { Matches } from '../filter/selection.js';
+import type { WrittenFields } from './written-fields.js';
 
 /** Digits of a number, roughly, and what stands in every line besides keys and values. */
 const numberBytes = 12;
@@ -24,16 +24,9 @@ export interface HeldColumns {
   readonly lineBytes: number;
 }
 
-/** Fields that are written, and their keys. */
-export interface BulkFields {
-  readonly fields: readonly number[];
-  readonly keys: JsonKeys;
-  readonly schema: Schema;
-}
-
 /** Matches of a row group on their way to threads: their columns, held while any thread reads them. */
 export class BulkSource {
-  readonly #fields: BulkFields;
+  readonly #fields: WrittenFields;
   readonly #rows: number;
   readonly #parts: PartCutter;
   readonly #columns: RowGroupColumns;
@@ -46,7 +39,7 @@ export class BulkSource {
   /** Not yet taken. */
   rowsLeft: number;
 
-  constructor(matches: Matches, fields: BulkFields, work: ScanWork, threads: QueryThreads) {
+  constructor(matches: Matches, fields: WrittenFields, work: ScanWork, threads: QueryThreads) {
     this.#fields = fields;
     this.#rows = matches.take;
     this.#parts = new PartCutter(partsOf(matches));
@@ -126,13 +119,14 @@ export class BulkSource {
 }
 
 /** What was made of the columns of a row group last, by its first column. Column objects stay the same while they are in memory. */
-const heldLast = new WeakMap<Column, { readonly keys: JsonKeys; readonly held: HeldColumns }>();
+const heldLast = new WeakMap<Column, { readonly keys: LineKeys; readonly held: HeldColumns }>();
 
-function heldColumns({ keys, schema }: BulkFields, columns: readonly Column[]): HeldColumns {
+function heldColumns(written: WrittenFields, columns: readonly Column[]): HeldColumns {
+  const { keys } = written;
   const [first] = columns;
   const last = first === undefined ? undefined : heldLast.get(first);
   if (last?.keys === keys && columns.every((column, i) => column === last.held.columns[i])) return last.held;
-  const table = jsonTable(keys, jsonColumns(columns, schema));
+  const table = lineTable(keys, jsonColumns(columns, written));
   const held = {
     columns,
     block: table.columns === null ? table.block : null,
@@ -142,7 +136,7 @@ function heldColumns({ keys, schema }: BulkFields, columns: readonly Column[]): 
   return held;
 }
 
-function lineBytes({ keys }: JsonKeys, columns: readonly Column[]): number {
+function lineBytes({ keys }: LineKeys, columns: readonly Column[]): number {
   const keyBytes = keys.reduce((sum, key) => sum + key.length, 0);
   return columns.reduce((sum, column) => sum + valueBytes(column), frameBytes + keyBytes);
 }

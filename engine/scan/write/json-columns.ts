@@ -1,35 +1,22 @@
 import { assertNever } from '../../terms/assert.js';
-import type { FieldType, Schema } from '../../terms/schema.js';
+import type { FieldType } from '../../terms/schema.js';
 import type { Column, PlainColumn, Validity } from '../../columns/column.js';
 import {
   jsonBool,
   jsonFloat64,
   jsonInt64,
-  jsonKeysOf,
   jsonString,
   nullJsonColumn,
   type JsonColumn,
-  type JsonKeys,
 } from '../../kernels/json-rows.js';
-
-const keysOfSchemas = new WeakMap<Schema, JsonKeys>();
-
-/** What stands before the values of a schema's fields. */
-export function jsonKeys(schema: Schema): JsonKeys {
-  let keys = keysOfSchemas.get(schema);
-  if (keys === undefined) {
-    keys = jsonKeysOf(schema.fields.map(({ name }) => name));
-    keysOfSchemas.set(schema, keys);
-  }
-  return keys;
-}
+import type { WrittenFields } from './written-fields.js';
 
 /** Columns as they are written, those that queries have asked for again and again: the pool gives each the same. */
 const known = new WeakMap<Column, JsonColumn>();
 
-/** The columns of a schema's fields as the JSON kernel takes them. */
-export function jsonColumns(columns: readonly Column[], { fields }: Schema): JsonColumn[] {
-  return columns.map((column, i) => jsonColumn(column, fields[i]!.type));
+/** The columns of the fields that an answer has, as the kernel takes them. */
+export function jsonColumns(columns: readonly Column[], { fields, schema }: WrittenFields): JsonColumn[] {
+  return columns.map((column, i) => jsonColumn(column, schema.fields[fields[i]!]!.type));
 }
 
 function jsonColumn(column: Column, type: FieldType): JsonColumn {

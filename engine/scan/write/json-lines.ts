@@ -1,4 +1,4 @@
-import { lineBytesMax, writeJsonRows, type JsonOutput, type JsonTable } from '../../kernels/json-rows.js';
+import { lineBytesMax, writeJsonRows, type LineOutput, type LineTable } from '../../kernels/json-rows.js';
 import type { PieceSpace } from './piece-space.js';
 
 /** Rows of a row group, and the positions they stand at: the ordinal of a row is `ordinalOfRow0` + row. */
@@ -21,7 +21,7 @@ export interface Piece {
 export class JsonLines {
   readonly #pieceBytes: number;
   readonly #space: PieceSpace;
-  readonly #output: JsonOutput = { bytes: nothing, at: 0 };
+  readonly #output: LineOutput = { bytes: nothing, at: 0 };
   /** Of the piece that comes next. */
   #rows = 0;
 
@@ -39,7 +39,7 @@ export class JsonLines {
    * Writes the lines of rows[first], rows[first + 1], … up to `to` (of the rows `first`, `first` + 1, … without a list), and
    * returns the index of the first row for which the piece has no room: `take` it then, and go on.
    */
-  write(table: JsonTable, placed: PlacedRows, first: number, to: number): number {
+  write(table: LineTable, placed: PlacedRows, first: number, to: number): number {
     const output = this.#output;
     const { rows, partition, ordinalOfRow0 } = placed;
     const isBegun = output.bytes.length > 0;
@@ -52,7 +52,7 @@ export class JsonLines {
   }
 
   /** The first line of a piece, which it had no room for: it stands alone, and without the room that its escapes might have taken. */
-  #writeLong(table: JsonTable, placed: PlacedRows, first: number): number {
+  #writeLong(table: LineTable, placed: PlacedRows, first: number): number {
     const output = this.#output;
     const { rows, partition, ordinalOfRow0 } = placed;
     output.bytes = this.#space.open(lineBytesMax(table, rows, first));

@@ -1,4 +1,4 @@
-import type { JsonTable } from '../../kernels/json-rows.js';
+import type { LineTable } from '../../kernels/json-rows.js';
 import { JsonLines, type Piece, type PlacedRows } from './json-lines.js';
 import type { PieceSpace } from './piece-space.js';
 import { countInRange, listSelected, lowerBound, type Matches } from '../filter/selection.js';
@@ -75,7 +75,7 @@ export class PartCutter {
 
 /** Rows to be written, and the table that has them. */
 export interface TablePart {
-  readonly table: JsonTable;
+  readonly table: LineTable;
   readonly part: LinePart;
 }
 
@@ -112,7 +112,7 @@ export function packParts(tables: readonly (readonly LinePart[])[]): PackedParts
 /** The parts that were packed, with the tables that they belong to. */
 export function* unpackParts(
   { numbers, rows }: PackedParts,
-  tables: readonly JsonTable[],
+  tables: readonly LineTable[],
 ): Generator<TablePart> {
   let listedRows = 0;
   for (let at = 0; at < numbers.length; at += numbersOfPart) {

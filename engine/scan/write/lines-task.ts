@@ -1,5 +1,6 @@
 import type { KernelBlock } from '../../kernels/json-rows.js';
 import { foreignMemory, workingOn, type MemoryRange } from '../../memory/shared-memory.js';
+import type { LineFormat } from '../../terms/line-format.js';
 import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
 import { unpackParts, writeParts, type PackedParts } from './line-parts.js';
 import { CellSpace } from './piece-space.js';
@@ -12,6 +13,7 @@ export interface LinesJob {
    */
   readonly blocks: KernelBlock;
   readonly tables: number;
+  readonly format: LineFormat;
   readonly columnCount: number;
   /** The most bytes of a line without its strings. */
   readonly fixedBytes: number;
@@ -30,16 +32,16 @@ export interface WrittenPiece {
   readonly rows: number;
 }
 
-/** Writes rows as JSON Lines, in pieces: the work of `linesTask`. */
+/** Writes rows as lines, in pieces: the work of `linesTask`. */
 export function work(job: LinesJob): Finished<readonly WrittenPiece[]> {
-  const { blocks, columnCount, fixedBytes, scratch, cells, parts, pieceBytes } = job;
+  const { format, blocks, columnCount, fixedBytes, scratch, cells, parts, pieceBytes } = job;
   const memory = foreignMemory(scratch);
   const space = new CellSpace(memory, cells);
   const blockWords = blocks.length / job.tables;
   const written = workingOn(memory, { address: scratch.address, bytes: scratch.sizeBytes }, () => {
     const tables = Array.from({ length: job.tables }, (_, i) => {
       const block = blocks.subarray(i * blockWords, (i + 1) * blockWords);
-      return { block, columnCount, fixedBytes, columns: null };
+      return { format, block, columnCount, fixedBytes, columns: null };
     });
     return writeParts(unpackParts(parts, tables), pieceBytes, space);
   });
@@ -53,7 +55,7 @@ export function work(job: LinesJob): Finished<readonly WrittenPiece[]> {
   };
 }
 
-/** Has rows written as JSON Lines. */
+/** Has rows written as lines. */
 export const linesTask: Task<LinesJob, readonly WrittenPiece[]> = {
   module: builtModule(import.meta.url),
   work,

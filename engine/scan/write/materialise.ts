@@ -1,9 +1,8 @@
 import { columnBytes } from '../../columns/column.js';
 import { rowGroupBytesMax } from '../../terms/limits.js';
-import type { Schema } from '../../terms/schema.js';
 import type { ColumnLease } from '../../store/reading/column-lease.js';
-import { jsonTable, type JsonKeys, type JsonTable } from '../../kernels/json-rows.js';
-import { jsonColumns, jsonKeys } from './json-columns.js';
+import { lineTable, type LineTable } from '../../kernels/json-rows.js';
+import { jsonColumns } from './json-columns.js';
 import type { JsonLines } from './json-lines.js';
 import { partsOf } from './line-parts.js';
 import { RowGroupColumns } from './row-group-columns.js';
@@ -11,9 +10,10 @@ import type { ScanWork } from '../filter/row-group-filter.js';
 import type { Matches } from '../filter/selection.js';
 import type { RowGroup } from '../../store/reading/snapshot.js';
 import { settled, type Steps } from '../../store/reading/steps.js';
+import type { WrittenFields } from './written-fields.js';
 
 interface Material {
-  readonly table: JsonTable;
+  readonly table: LineTable;
   readonly bytes: number;
   readonly lease: ColumnLease;
 }
@@ -24,9 +24,7 @@ interface Material {
  * reader must not keep memory from other queries. The owner calls `close`.
  */
 export class Materialiser {
-  readonly #schema: Schema;
-  readonly #keys: JsonKeys;
-  readonly #fields: readonly number[];
+  readonly #fields: WrittenFields;
   readonly #lines: JsonLines;
   readonly #work: ScanWork;
   /** In the order of their last use. */
@@ -36,10 +34,8 @@ export class Materialiser {
   readonly #columns = new WeakMap<RowGroup, RowGroupColumns>();
 
   /** @param work what it holds is given back before it waits for memory */
-  constructor(schema: Schema, lines: JsonLines, work: Omit<ScanWork, 'onWait'>) {
-    this.#fields = schema.fields.map((_, field) => field);
-    this.#schema = schema;
-    this.#keys = jsonKeys(schema);
+  constructor(fields: WrittenFields, lines: JsonLines, work: Omit<ScanWork, 'onWait'>) {
+    this.#fields = fields;
     this.#lines = lines;
     this.#work = { ...work, onWait: () => this.close() };
   }
@@ -74,22 +70,23 @@ export class Materialiser {
     yield piece.bytes;
   }
 
-  *#tableOf(rowGroup: RowGroup, rowsToWrite: number): Steps<never, JsonTable> {
+  *#tableOf(rowGroup: RowGroup, rowsToWrite: number): Steps<never, LineTable> {
     const known = this.#held.get(rowGroup);
     if (known !== undefined) {
       this.#held.delete(rowGroup);
       this.#held.set(rowGroup, known);
       return known.table;
     }
-    const source = this.#columns.get(rowGroup) ?? new RowGroupColumns(rowGroup, this.#fields, this.#work);
+    const source =
+      this.#columns.get(rowGroup) ?? new RowGroupColumns(rowGroup, this.#fields.fields, this.#work);
     this.#columns.set(rowGroup, source);
     const lease = source.newLease();
     try {
       const columns = yield* source.read(lease, rowsToWrite);
       const bytes = columns.reduce((sum, column) => sum + columnBytes(column), 0);
       this.#makeRoomFor(bytes);
-      const written = jsonColumns(columns, this.#schema);
-      const material = { table: jsonTable(this.#keys, written), bytes, lease };
+      const written = jsonColumns(columns, this.#fields);
+      const material = { table: lineTable(this.#fields.keys, written), bytes, lease };
       this.#held.set(rowGroup, material);
       this.#heldBytes += bytes;
       return material.table;

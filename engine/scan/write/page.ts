@@ -1,14 +1,13 @@
 import { assert } from '../../terms/assert.js';
-import type { Column } from '../../columns/column.js';
 import { answerBytesMax, pageRowsMax } from '../../terms/limits.js';
-import type { Schema } from '../../terms/schema.js';
-import { jsonColumns, jsonKeys } from './json-columns.js';
-import { jsonTable, type JsonTable } from '../../kernels/json-rows.js';
+import { jsonColumns } from './json-columns.js';
+import { lineTable } from '../../kernels/json-rows.js';
 import { JsonLines } from './json-lines.js';
 import type { PieceSpace } from './piece-space.js';
 import { planScan, rangeOfRun, type RowRange, type ScanPlan } from '../plan/plan.js';
 import type { Query, ScanStats } from '../plan/query.js';
 import type { RowGroup, Snapshot } from '../../store/reading/snapshot.js';
+import { writtenFields, type PageTable, type WrittenFields } from './written-fields.js';
 
 /** Rows of a row group that follow one another, and its columns. */
 interface PagePart {
@@ -16,15 +15,6 @@ interface PagePart {
   readonly range: RowRange;
   readonly page: PageTable;
 }
-
-/** A row group as pages are written from it. */
-interface PageTable {
-  readonly table: JsonTable;
-  /** Rows that are known to be too many for one piece. */
-  rowsTooMany: number;
-}
-
-const tables = new WeakMap<readonly Column[], PageTable>();
 
 const noLines = new Uint8Array(0);
 
@@ -48,7 +38,8 @@ export function writePage(
   assert(isPageQuery(query), 'a page has a few rows, whatever they are');
   const startMs = performance.now();
   const plan = planScan(runs, query);
-  const parts = pageParts(plan, Math.min(limit, plan.rows), schema);
+  const written = writtenFields(schema, query);
+  const parts = pageParts(plan, Math.min(limit, plan.rows), written);
   if (parts === null) return null;
   const selectedMs = performance.now();
   const piece = parts.length === 0 ? noLines : writeParts(parts, space);
@@ -56,7 +47,7 @@ export function writePage(
   stats.runs = plan.end - plan.first;
   stats.rowGroups = plan.rowGroups;
   stats.rowGroupsScanned = countRowGroups(parts);
-  stats.columnsCached = stats.rowGroupsScanned * schema.fields.length;
+  stats.columnsCached = stats.rowGroupsScanned * written.fields.length;
   stats.rowsReturned = Math.min(limit, plan.rows);
   stats.selectMs = selectedMs - startMs;
   stats.writeMs = performance.now() - selectedMs;
@@ -64,7 +55,7 @@ export function writePage(
 }
 
 /** The first `rows` rows of a plan, or the last ones, in the order of the answer; null where some are not in memory. */
-function pageParts(plan: ScanPlan, rows: number, schema: Schema): PagePart[] | null {
+function pageParts(plan: ScanPlan, rows: number, written: WrittenFields): PagePart[] | null {
   const parts: PagePart[] = [];
   const isForward = plan.direction === 'forward';
   const step = isForward ? 1 : -1;
@@ -73,7 +64,7 @@ function pageParts(plan: ScanPlan, rows: number, schema: Schema): PagePart[] | n
     const range = rangeOfRun(plan, i);
     if (range === null) continue;
     const { rowGroup } = plan.runs[i]!;
-    const page = tableOf(rowGroup, schema);
+    const page = tableOf(rowGroup, written);
     if (page === null || rows >= page.rowsTooMany) return null;
     const taken = Math.min(left, range.rows);
     left -= taken;
@@ -93,12 +84,14 @@ function lastOf(range: RowRange, rows: number): RowRange {
   return { firstRow: firstRow + skipped, rows, partition, firstOrdinal: firstOrdinal + skipped };
 }
 
-function tableOf(rowGroup: RowGroup, schema: Schema): PageTable | null {
+function tableOf(rowGroup: RowGroup, written: WrittenFields): PageTable | null {
   const columns = rowGroup.columnsNow();
   if (columns === null) return null;
+  const { tables } = written;
   let page = tables.get(columns);
   if (page === undefined) {
-    page = { table: jsonTable(jsonKeys(schema), jsonColumns(columns, schema)), rowsTooMany: Infinity };
+    const wanted = written.fields.map((field) => columns[field]!);
+    page = { table: lineTable(written.keys, jsonColumns(wanted, written)), rowsTooMany: Infinity };
     tables.set(columns, page);
   }
   return page;

@@ -1,11 +1,13 @@
 import { Option } from 'commander';
+import type { LineFormat } from '../../../engine/index.js';
 import { UsageError } from '../output/failure.js';
 
-/** The bounds of a query that have options of their own on the command line, each as often as it was given. */
+/** The parameters of a query that have options of their own on the command line, each as often as it was given. */
 export interface QueryBounds {
   readonly limit?: readonly string[];
   readonly after?: readonly string[];
   readonly before?: readonly string[];
+  readonly fields?: readonly string[];
 }
 
 /** Collects an option that is given again, where Commander would let the last one win: the route refuses both. */
@@ -18,11 +20,19 @@ export function cursorOption(name: 'after' | 'before'): Option {
   return new Option(`--${name} <cursor>`, `only records ${name} this _cursor`).argParser(collectBound);
 }
 
+/** `--fields`, for the commands that write records. */
+export function fieldsOption(): Option {
+  return new Option('--fields <names>', 'these fields alone, in this order: time,level,message').argParser(
+    collectBound,
+  );
+}
+
 /**
  * The query string that stands for the words of a command line, `field__op=value` each, with the value as it is (not
  * URL-encoded). So the command line and the route read a query with the same code, and refuse the same ones.
  */
-export function rawQueryOf(words: readonly string[], { limit, after, before }: QueryBounds): string {
+export function rawQueryOf(words: readonly string[], bounds: QueryBounds, format?: LineFormat): string {
+  const { limit, after, before, fields } = bounds;
   const pieces = words.map((word) => {
     const equals = word.indexOf('=');
     if (equals <= 0) {
@@ -33,9 +43,10 @@ export function rawQueryOf(words: readonly string[], { limit, after, before }: Q
     }
     return encodePair(word.slice(0, equals), word.slice(equals + 1));
   });
-  for (const [name, values = []] of Object.entries({ limit, after, before })) {
+  for (const [name, values = []] of Object.entries({ limit, after, before, fields })) {
     for (const value of values) pieces.push(encodePair(name, value));
   }
+  if (format !== undefined) pieces.push(encodePair('format', format));
   return pieces.join('&');
 }
 

@@ -1,7 +1,8 @@
 import { open, rm } from 'node:fs/promises';
 import { Option } from 'commander';
 import type { Command } from 'commander';
-import type { AgentStore, Codec, Query, Schema } from '../../../engine/index.js';
+import { lineFormats } from '../../../engine/index.js';
+import type { AgentStore, Codec, LineFormat, Query, Schema } from '../../../engine/index.js';
 import { parseQueryRequest } from '../../request/query-request.js';
 import { codecOption } from '../options/codec-option.js';
 import { exitDone, UsageError } from '../output/failure.js';
@@ -9,7 +10,7 @@ import { formatCounted } from '../output/figures.js';
 import { storesOf, withWorkers } from '../options/opened-archive.js';
 import { publishFiles, requireFree } from '../output/output-file.js';
 import { withProgress } from '../output/progress.js';
-import { collectBound, cursorOption, filterHelp, rawQueryOf } from '../options/query-words.js';
+import { collectBound, cursorOption, fieldsOption, filterHelp, rawQueryOf } from '../options/query-words.js';
 import type { QueryBounds } from '../options/query-words.js';
 import { readSettings } from '../options/settings.js';
 import type { GlobalFlags, Settings } from '../options/settings.js';
@@ -19,7 +20,7 @@ import { cacheOption } from '../options/cache-option.js';
 import { workersOption } from '../options/workers-option.js';
 
 interface ExportFlags extends GlobalFlags, QueryBounds {
-  readonly format: 'jsonl' | 'parquet';
+  readonly format: LineFormat | 'parquet';
   readonly output?: string;
   readonly codec?: Codec;
   readonly force?: boolean;
@@ -31,6 +32,7 @@ const examples = `${filterHelp}
 Examples:
   $ logstrata export nginx --format jsonl | gzip > nginx.jsonl.gz
   $ logstrata export nginx --format parquet --output nginx.parquet
+  $ logstrata export nginx --format csv --fields time,status,path --output nginx.csv
   $ logstrata export nginx status__gte=500 --format parquet --output errors.parquet
   $ duckdb -c "SELECT status, count(*) FROM 'nginx.parquet' GROUP BY status"
 
@@ -39,7 +41,8 @@ take several Parquet files: nginx.parquet, nginx-2.parquet, …`;
 
 /** All matching records in ascending order, unless the flags bound them. */
 function readQuery(words: readonly string[], flags: ExportFlags, schema: Schema, settings: Settings): Query {
-  return parseQueryRequest(rawQueryOf(words, flags), {
+  const format = flags.format === 'parquet' ? undefined : flags.format;
+  return parseQueryRequest(rawQueryOf(words, flags, format), {
     schema,
     now: Date.now(),
     timezone: settings.config.server.timezone,
@@ -96,6 +99,8 @@ async function exportAgent(
       `For example: --output ${agent}.parquet`,
     );
   }
+  if (format === 'parquet' && flags.fields?.at(-1) === '')
+    throw new UsageError('a Parquet file has at least one field', 'For example: --fields time,message');
   const settings = await readSettings(flags);
   if (output !== '-') requireFree(output, flags.force);
   return withWorkers(settings, 'read', 'export', flags.workers, async (archive) => {
@@ -103,7 +108,7 @@ async function exportAgent(
     const query = readQuery(words, flags, store.schema, settings);
     if (output === '-') {
       await exportLines(store, query, signal);
-    } else if (format === 'jsonl') {
+    } else if (format !== 'parquet') {
       const records = await exportLinesTo(output, store, query, flags.force, signal);
       tell(`${formatCounted(records, 'record')} written to ${output}`);
     } else {
@@ -115,16 +120,18 @@ async function exportAgent(
   });
 }
 
-/** `logstrata export`: all matching records as JSON Lines or Parquet. */
+/** `logstrata export`: all matching records as lines or Parquet. */
 export function addExportCommand(program: Command): void {
   program
     .command('export')
     .summary('write matching records to a file')
-    .description('Writes all matching records, oldest first, as JSON Lines or as a Parquet file.')
+    .description('Writes all matching records, oldest first, as JSON Lines, JSON, CSV or a Parquet file.')
     .argument('<agent>', 'name of the agent')
     .argument('[filters...]', 'field__operator=value')
-    .addOption(new Option('--format <name>', 'format').choices(['jsonl', 'parquet']).makeOptionMandatory())
-    .option('--output <file>', 'file to write; - is standard output, for jsonl alone (default: -)')
+    .addOption(
+      new Option('--format <name>', 'format').choices([...lineFormats, 'parquet']).makeOptionMandatory(),
+    )
+    .option('--output <file>', 'file to write; - is standard output, not for parquet (default: -)')
     .option('--force', 'replace the file if it is there')
     .option(
       '--limit <n>',
@@ -133,6 +140,7 @@ export function addExportCommand(program: Command): void {
     )
     .addOption(cursorOption('after'))
     .addOption(cursorOption('before'))
+    .addOption(fieldsOption())
     .addOption(codecOption('zstd'))
     .addOption(workersOption('read and search'))
     .addOption(cacheOption())

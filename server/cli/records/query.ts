@@ -1,11 +1,12 @@
+import { Option } from 'commander';
 import type { Command } from 'commander';
-import type { Schema } from '../../../engine/index.js';
+import type { LineFormat, Schema } from '../../../engine/index.js';
 import { parseQueryRequest } from '../../request/query-request.js';
 import { chooseAgent } from '../options/agent-choice.js';
 import { describeQuery, describeStats } from '../output/explain.js';
 import { exitDone } from '../output/failure.js';
 import { withWorkers } from '../options/opened-archive.js';
-import { collectBound, cursorOption, filterHelp, rawQueryOf } from '../options/query-words.js';
+import { collectBound, cursorOption, fieldsOption, filterHelp, rawQueryOf } from '../options/query-words.js';
 import type { QueryBounds } from '../options/query-words.js';
 import { readSettings } from '../options/settings.js';
 import type { GlobalFlags } from '../options/settings.js';
@@ -20,6 +21,9 @@ const limitDefault = 100;
 
 interface QueryFlags extends GlobalFlags, QueryBounds {
   readonly explain?: boolean;
+  readonly jsonl?: boolean;
+  readonly json?: boolean;
+  readonly csv?: boolean;
   readonly workers?: number;
 }
 
@@ -29,7 +33,15 @@ Examples:
   $ logstrata query nginx                                    the newest ${limitDefault} records
   $ logstrata query nginx status__gte=500 time__since=2h     errors of the last two hours
   $ logstrata query nginx 'user_agent__like=bot' --limit 10 --explain
-  $ logstrata query nginx --after 072a5f0000000123           what came after that record`;
+  $ logstrata query nginx --after 072a5f0000000123           what came after that record
+  $ logstrata query nginx --fields time,status,path --csv    three fields, for a spreadsheet`;
+
+/** The format that a flag asks for; undefined without one. */
+function formatOf({ jsonl, json, csv }: QueryFlags): LineFormat | undefined {
+  if (json === true) return 'json';
+  if (csv === true) return 'csv';
+  return jsonl === true ? 'jsonl' : undefined;
+}
 
 async function query(
   agent: string,
@@ -40,7 +52,7 @@ async function query(
   const settings = await readSettings(flags);
   const written = await chooseAgent(settings, agent);
   const requestFor = (schema: Schema): ReturnType<typeof parseQueryRequest> =>
-    parseQueryRequest(rawQueryOf(words, flags), {
+    parseQueryRequest(rawQueryOf(words, flags, formatOf(flags)), {
       schema,
       now: Date.now(),
       timezone: settings.config.server.timezone,
@@ -72,6 +84,10 @@ export function addQueryCommand(program: Command): void {
     .option('--limit <n>', `records at most (default: ${limitDefault})`, collectBound)
     .addOption(cursorOption('after'))
     .addOption(cursorOption('before'))
+    .addOption(fieldsOption())
+    .addOption(new Option('--jsonl', 'answer as JSON Lines').conflicts(['json', 'csv']))
+    .addOption(new Option('--json', 'answer as one array of JSON').conflicts(['jsonl', 'csv']))
+    .addOption(new Option('--csv', 'answer as CSV with a header').conflicts(['jsonl', 'json']))
     .option('--explain', 'show on standard error how the query was understood and what it cost')
     .addOption(workersOption('read and search'))
     .addOption(cacheOption())

@@ -4,12 +4,13 @@ import {
   jsonNull,
   jsonString,
   type JsonColumn,
-  type JsonKeys,
-  type JsonOutput,
+  type LineKeys,
+  type LineOutput,
 } from '../../../engine/kernels/json-rows.js';
+import type { LineFormat } from '../../../engine/terms/line-format.js';
 
 /** Columns with their keys. */
-export interface PlainTable extends JsonKeys {
+export interface PlainTable extends LineKeys {
   readonly columns: readonly JsonColumn[];
 }
 
@@ -25,7 +26,7 @@ export function writeJsonRows(
   to: number,
   partition: number,
   ordinalOfRow0: number,
-  output: JsonOutput,
+  output: LineOutput,
 ): number {
   const valuesMax = output.bytes.length - table.fixedBytes;
   for (let i = from; i < to; i++) {
@@ -41,25 +42,33 @@ export function writeJsonRows(
 
 /** The line of a row that begins at `at`; null where there may be no room for all of it. */
 function lineOf(
-  { keys, columns }: PlainTable,
+  { format, keys, columns }: PlainTable,
   row: number,
   cursor: bigint,
   at: number,
   valuesMax: number,
 ): Buffer | null {
   if (at > valuesMax) return null;
-  const parts = [Buffer.from(`{"_cursor":"${cursor.toString(16).padStart(16, '0')}"`)];
+  const { before, after, absent } = frames[format];
+  const parts = [Buffer.from(before(cursor.toString(16).padStart(16, '0')))];
   let end = at + parts[0]!.length;
   for (const [c, column] of columns.entries()) {
     const key = Buffer.from(keys[c]!);
     const isAbsent = isNull(column, row);
     if (!isAbsent && end + key.length + stringBytesMax(column, row) > valuesMax) return null;
-    const value = Buffer.from(isAbsent ? 'null' : valueOf(column, row));
+    const value = Buffer.from(isAbsent ? absent : valueOf(column, row, format));
     parts.push(key, value);
     end += key.length + value.length;
   }
-  return Buffer.concat([...parts, Buffer.from('}\n')]);
+  return Buffer.concat([...parts, Buffer.from(after)]);
 }
+
+/** What stands before the values of a line, behind them, and for null. */
+const frames = {
+  jsonl: { before: (cursor: string) => `{"_cursor":"${cursor}"`, after: '}\n', absent: 'null' },
+  json: { before: (cursor: string) => `,{"_cursor":"${cursor}"`, after: '}\n', absent: 'null' },
+  csv: { before: (cursor: string) => cursor, after: '\r\n', absent: '' },
+};
 
 function isNull({ kind, validity }: JsonColumn, row: number): boolean {
   return kind === jsonNull || (validity.length > 0 && ((validity[row >> 3]! >> (row & 7)) & 1) === 0);
@@ -76,13 +85,20 @@ function stringBytesMax(column: JsonColumn, row: number): number {
   return 6 * (column.offsets[entry + 1]! - column.offsets[entry]!) + 2;
 }
 
-function valueOf(column: JsonColumn, row: number): string {
+function valueOf(column: JsonColumn, row: number, format: LineFormat): string {
   const { kind, halves, doubles, offsets, bytes } = column;
   const entry = entryOf(column, row);
   const integer = (): bigint => (BigInt(halves[2 * entry + 1]!) << 32n) | BigInt(halves[2 * entry]! >>> 0);
   if (kind === jsonInt64) return String(integer());
   if (kind === jsonBool) return String(integer() !== 0n);
-  if (kind === jsonString)
-    return JSON.stringify(Buffer.from(bytes.subarray(offsets[entry], offsets[entry + 1])).toString());
+  if (kind === jsonString) {
+    const text = Buffer.from(bytes.subarray(offsets[entry], offsets[entry + 1])).toString();
+    return format === 'csv' ? csvField(text) : JSON.stringify(text);
+  }
   return JSON.stringify(doubles[entry]);
+}
+
+/** RFC 4180, with an empty string in quotes. */
+function csvField(text: string): string {
+  return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

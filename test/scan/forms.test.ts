@@ -1,0 +1,217 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { executeScan } from '../../engine/scan/execute.js';
+import type { AnswerForm, Query } from '../../engine/scan/plan/query.js';
+import { resumeScan } from '../../engine/scan/resume.js';
+import { ScanLines } from '../../engine/scan/scan-lines.js';
+import { framedScan } from '../../engine/scan/framed-lines.js';
+import { newScanStats } from '../../engine/scan/execute.js';
+import { LogstrataError } from '../../engine/terms/errors.js';
+import type { RowGroup, Snapshot } from '../../engine/store/reading/snapshot.js';
+import { answerOf } from '../model/answer.js';
+import { datasets, forms, queries } from '../model/arbitraries.js';
+import type { Dataset } from '../model/dataset.js';
+import { makeSnapshot, type Layout } from '../model/model-snapshot.js';
+
+const numRuns = process.env.LOGSTRATA_LONG === '1' ? 20_000 : 1000;
+
+const layouts: fc.Arbitrary<Layout> = fc.record({
+  seed: fc.integer(),
+  segments: fc.integer({ min: 1, max: 3 }),
+  rowGroupRows: fc.constantFrom(3, 20, 64),
+  statistics: fc.constantFrom('exact' as const, 'chance' as const),
+});
+
+interface Asked {
+  readonly dataset: Dataset;
+  readonly layout: Layout;
+  readonly query: Query;
+}
+
+const asked: fc.Arbitrary<Asked> = datasets(80).chain((dataset) =>
+  fc.record({
+    dataset: fc.constant(dataset),
+    layout: layouts,
+    query: fc
+      .tuple(queries(dataset), fc.option(forms(dataset), { nil: undefined }))
+      .map(([query, form]) => ({ ...query, form })),
+  }),
+);
+
+/** Long answers, which are in many pieces. */
+const unfiltered = asked.map((each) => ({ ...each, query: { ...each.query, predicates: [], limit: 1000 } }));
+
+async function textOf(lines: AsyncIterable<Uint8Array>): Promise<string> {
+  const pieces: Buffer[] = [];
+  for await (const piece of lines) pieces.push(Buffer.from(piece));
+  return Buffer.concat(pieces).toString();
+}
+
+/** A state whose files have gone once `left` row groups have been opened. */
+function vanishing(snapshot: Snapshot, left: { rowGroups: number }): Snapshot {
+  const wrapped = new Map<RowGroup, RowGroup>();
+  const wrap = (rowGroup: RowGroup): RowGroup => {
+    const known = wrapped.get(rowGroup);
+    if (known !== undefined) return known;
+    const open: RowGroup['open'] = (...parameters) => {
+      if (--left.rowGroups < 0) throw new LogstrataError('not_found', 'the file has gone');
+      return rowGroup.open(...parameters);
+    };
+    const made = Object.create(rowGroup, {
+      open: { value: open },
+      columnsNow: { value: () => null },
+    }) as RowGroup;
+    // Private members are those of the row group itself.
+    for (const name of ['isOpen', 'isAtHand', 'zone', 'columns'] as const) {
+      const member: unknown = Reflect.get(rowGroup, name);
+      if (typeof member === 'function')
+        Object.defineProperty(made, name, { value: member.bind(rowGroup) as unknown });
+    }
+    wrapped.set(rowGroup, made);
+    return made;
+  };
+  return { ...snapshot, runs: snapshot.runs.map((run) => ({ ...run, rowGroup: wrap(run.rowGroup) })) };
+}
+
+describe('answers of every form', () => {
+  it('are those of the model, byte for byte, in pieces of any size', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        asked,
+        fc.constantFrom(undefined, 1, 300),
+        async ({ dataset, layout, query }, pieceBytes) => {
+          const snapshot = makeSnapshot(dataset, layout);
+          expect(await textOf(executeScan(snapshot, query, { pieceBytes }).lines)).toBe(
+            answerOf(dataset, query),
+          );
+          // By now the columns are in memory, and a page may be written at once.
+          const page = executeScan(snapshot, query, { lends: true, joins: true });
+          expect(await textOf(page.lines)).toBe(answerOf(dataset, query));
+          const again = executeScan(snapshot, query, { lends: true, joins: true });
+          expect(await textOf(again.lines)).toBe(answerOf(dataset, query));
+          expect(snapshot.released()).toBe(3);
+        },
+      ),
+      { numRuns },
+    );
+  });
+
+  it('go on behind a pause with the record that comes next', async () => {
+    let pauses = 0;
+    await fc.assert(
+      fc.asyncProperty(unfiltered, async ({ dataset, layout, query }) => {
+        const snapshot = makeSnapshot(dataset, layout);
+        const settings = { signal: undefined, lends: true, pieceBytes: 100 };
+        const stats = newScanStats();
+        const lines = new ScanLines(snapshot, query, settings, stats);
+        const paused = async function* (): AsyncGenerator<Uint8Array> {
+          for await (const piece of lines) {
+            const copy = Buffer.from(piece);
+            if (!lines.isAtEnd) {
+              lines.pause();
+              pauses++;
+            }
+            yield copy;
+          }
+        };
+        const framed = framedScan({ stats, lines: paused() }, query, dataset.schema);
+        expect(await textOf(framed.lines)).toBe(answerOf(dataset, query));
+      }),
+      { numRuns },
+    );
+    expect(pauses).toBeGreaterThan(numRuns / 2);
+  });
+
+  it('go on in another state when files have gone', async () => {
+    let resumed = 0;
+    await fc.assert(
+      fc.asyncProperty(unfiltered, fc.nat(3), async ({ dataset, layout, query }, rowGroups) => {
+        let taken = 0;
+        const take = (): Promise<Snapshot> => {
+          taken++;
+          const snapshot = makeSnapshot(dataset, { ...layout, seed: layout.seed + taken });
+          return Promise.resolve(taken === 1 ? vanishing(snapshot, { rowGroups }) : snapshot);
+        };
+        const scan = await resumeScan(take, query, { pieceBytes: 100 });
+        expect(await textOf(scan.lines)).toBe(answerOf(dataset, query));
+        if (taken > 1) resumed++;
+      }),
+      { numRuns },
+    );
+    expect(resumed).toBeGreaterThan(numRuns / 20);
+  });
+
+  it('read the columns that they show or filter by, and no others', async () => {
+    await fc.assert(
+      fc.asyncProperty(asked, async ({ dataset, layout, query }) => {
+        const snapshot = makeSnapshot(dataset, layout);
+        await textOf(executeScan(snapshot, query).lines);
+        const all = dataset.schema.fields.map((_, field) => field);
+        const wanted = new Set([
+          ...(query.form?.fields ?? all),
+          ...query.predicates.map(({ field }) => field),
+        ]);
+        for (const { fieldsRead } of snapshot.rowGroups)
+          expect([...fieldsRead].filter((field) => !wanted.has(field))).toEqual([]);
+      }),
+      { numRuns },
+    );
+  });
+
+  it('are JSON and CSV that others read', async () => {
+    const read = async ({ dataset, layout, query }: Asked, format: AnswerForm['format']): Promise<string> => {
+      const form = { format, fields: query.form?.fields ?? null };
+      return textOf(executeScan(makeSnapshot(dataset, layout), { ...query, form }).lines);
+    };
+    await fc.assert(
+      fc.asyncProperty(asked, async (each) => {
+        const lines = (await read(each, 'jsonl')).split('\n').slice(0, -1);
+        const records = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+        expect(JSON.parse(await read(each, 'json'))).toEqual(records);
+        const [header, ...rows] = readCsv(await read(each, 'csv'));
+        expect(rows).toHaveLength(records.length);
+        for (const [i, row] of rows.entries()) {
+          const texts = Object.entries(records[i]!).map(([, value]) => textOfValue(value));
+          expect(
+            row.map((text, column) => (typeof texts[column] === 'number' ? Number(text) : text)),
+          ).toEqual(texts);
+          expect(Object.keys(records[i]!)).toEqual(header);
+        }
+      }),
+      { numRuns: numRuns / 2 },
+    );
+  });
+});
+
+function textOfValue(value: unknown): unknown {
+  return typeof value === 'boolean' ? String(value) : value;
+}
+
+/** The records of CSV by the grammar of RFC 4180, character by character: null for an empty field without quotes. */
+function readCsv(text: string): (string | null)[][] {
+  const records: (string | null)[][] = [];
+  let at = 0;
+  while (at < text.length) {
+    const record: (string | null)[] = [];
+    for (;;) {
+      let field: string | null = null;
+      if (text[at] === '"') {
+        field = '';
+        for (at++; text[at] !== '"' || text[at + 1] === '"'; at++) {
+          if (text[at] === '"') at++;
+          field += text[at]!;
+        }
+        at++;
+      } else {
+        const start = at;
+        while (text[at] !== ',' && text[at] !== '\r') at++;
+        if (at > start) field = text.slice(start, at);
+      }
+      record.push(field);
+      if (text[at++] !== ',') break;
+    }
+    expect(text[at++]).toBe('\n');
+    records.push(record);
+  }
+  return records;
+}
