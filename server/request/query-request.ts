@@ -1,22 +1,10 @@
-import {
-  isAgentName,
-  parseCursor,
-  type Position,
-  type Predicate,
-  predicatesMax,
-  type Query,
-  type Schema,
-} from '../../engine/index.js';
+import { isAgentName, type Query } from '../../engine/index.js';
+import { parsePosition, readParameters, type FilterContext } from './parameters.js';
 import { parseAnswerForm } from './answer-form.js';
-import { joinSets, parsePredicate } from './filter.js';
-import { likelyFilter } from './filter-hint.js';
 import { percentDecode } from './percent.js';
 import { badParameter, ProblemError } from '../http/problem.js';
-import { didYouMean, listNames } from './suggestion.js';
-import type { TimeContext } from './time-value.js';
 
-export interface QueryContext extends TimeContext {
-  readonly schema: Schema;
+export interface QueryContext extends FilterContext {
   /** Largest `limit` that a request may ask for. */
   readonly limitMax: number;
   /** `limit` of a request that names none: 100 by the interface. */
@@ -24,48 +12,20 @@ export interface QueryContext extends TimeContext {
 }
 
 const parameters = ['limit', 'after', 'before', 'fields', 'format'] as const;
-type Parameter = (typeof parameters)[number];
-
-function isParameter(key: string): key is Parameter {
-  return (parameters as readonly string[]).includes(key);
-}
 
 /**
  * Reads a raw query string (what follows the `?`, not decoded; may be empty) against an agent's schema.
  * Throws a `ProblemError` with status 400 that names the parameter at fault and what was expected.
  */
 export function parseQueryRequest(rawQuery: string, context: QueryContext): Query {
-  const given = new Map<Parameter, string>();
-  const predicates: Predicate[] = [];
-  for (const piece of rawQuery.split('&')) {
-    if (piece === '') continue;
-    const equals = piece.indexOf('=');
-    const rawKey = equals < 0 ? piece : piece.slice(0, equals);
-    const key = percentDecode(rawKey, true, 'the query string');
-    const value = percentDecode(
-      equals < 0 ? '' : piece.slice(equals + 1),
-      true,
-      `the value of "${key}"`,
-      key,
-    );
-    if (key === '_') continue;
-    if (isParameter(key)) {
-      if (given.has(key)) throw badParameter(key, `"${key}" is given twice`);
-      given.set(key, value);
-      continue;
-    }
-    if (predicates.length === predicatesMax) {
-      throw badParameter(key, `more than ${predicatesMax} filters in one request`);
-    }
-    if (!key.includes('__')) throw unknownParameter(key, equals < 0 ? null : value, context.schema);
-    predicates.push(parsePredicate(key, value, context.schema, context));
-  }
-  const form = parseAnswerForm({ fields: given.get('fields'), format: given.get('format') }, context.schema);
+  const { given, predicates } = readParameters(rawQuery, parameters, context);
+  const [limit, after, before, fields, format] = parameters.map((name) => given.get(name)?.[0]);
+  const form = parseAnswerForm({ fields, format }, context.schema);
   return {
-    limit: parseLimit(given.get('limit'), context),
-    after: parsePosition('after', given.get('after')),
-    before: parsePosition('before', given.get('before')),
-    predicates: joinSets(predicates),
+    limit: parseLimit(limit, context),
+    after: parsePosition('after', after),
+    before: parsePosition('before', before),
+    predicates,
     ...(form === undefined ? {} : { form }),
   };
 }
@@ -117,33 +77,4 @@ function parseLimit(text: string | undefined, context: QueryContext): number {
     );
   }
   return limit;
-}
-
-function parsePosition(parameter: 'after' | 'before', text: string | undefined): Position | undefined {
-  if (text === undefined) return undefined;
-  const position = parseCursor(text);
-  if (position === undefined) {
-    throw badParameter(
-      parameter,
-      `"${parameter}" must be a cursor, which is exactly 16 lowercase hexadecimal digits, not ${JSON.stringify(text)}`,
-    );
-  }
-  return position;
-}
-
-function unknownParameter(key: string, value: string | null, schema: Schema): ProblemError {
-  const names = schema.fields.map((field) => field.name);
-  const likely = likelyFilter(key, value, schema);
-  if (likely !== undefined && !names.includes(key)) {
-    const message = `unknown parameter ${JSON.stringify(key)}: write ${likely}, a filter is <field>__<operator>=<value>`;
-    return badParameter(key, message);
-  }
-  if (names.includes(key)) {
-    return badParameter(key, `a filter needs an operator: ${key}__<operator>=<value>, not ${key}=<value>`);
-  }
-  return badParameter(
-    key,
-    `unknown parameter ${JSON.stringify(key)}${didYouMean(key, [...parameters, ...names])}. ` +
-      `A request takes ${parameters.join(', ')}, and filters <field>__<operator> on the fields ${listNames(names)}`,
-  );
 }

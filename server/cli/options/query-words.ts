@@ -43,11 +43,17 @@ export function rawQueryOf(words: readonly string[], bounds: QueryBounds, format
     }
     return encodePair(word.slice(0, equals), word.slice(equals + 1));
   });
-  for (const [name, values = []] of Object.entries({ limit, after, before, fields })) {
-    for (const value of values) pieces.push(encodePair(name, value));
-  }
-  if (format !== undefined) pieces.push(encodePair('format', format));
-  return pieces.join('&');
+  return [
+    ...pieces,
+    ...parameterPieces({ limit, after, before, fields, format: format === undefined ? undefined : [format] }),
+  ].join('&');
+}
+
+/** Options of a command line that are parameters of the same name, each as often as it was given. */
+export function parameterPieces(options: Readonly<Record<string, readonly string[] | undefined>>): string[] {
+  return Object.entries(options).flatMap(([name, values = []]) =>
+    values.map((value) => encodePair(name, value)),
+  );
 }
 
 function encodePair(name: string, value: string): string {

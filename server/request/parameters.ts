@@ -1,0 +1,96 @@
+import {
+  type Predicate,
+  predicatesMax,
+  parseCursor,
+  type Position,
+  type Schema,
+} from '../../engine/index.js';
+import { joinSets, parsePredicate } from './filter.js';
+import { likelyFilter } from './filter-hint.js';
+import { percentDecode } from './percent.js';
+import { badParameter, type ProblemError } from '../http/problem.js';
+import { didYouMean, listNames } from './suggestion.js';
+import type { TimeContext } from './time-value.js';
+
+/** What filters are read against. */
+export interface FilterContext extends TimeContext {
+  readonly schema: Schema;
+}
+
+/** A query string, taken apart. */
+export interface ReadParameters<Name extends string> {
+  /** The values of each parameter, as often as it was given. Names without `__` can't be those of filters. */
+  readonly given: ReadonlyMap<Name, readonly string[]>;
+  readonly predicates: readonly Predicate[];
+}
+
+/**
+ * Reads a raw query string (what follows the `?`, not decoded; may be empty) against an agent's schema. Besides filters it may have the
+ * parameters `names`, each once, and those of `repeated` as often as one likes. Throws a `ProblemError` with status 400 that names the
+ * parameter at fault and what was expected.
+ */
+export function readParameters<Name extends string>(
+  rawQuery: string,
+  names: readonly Name[],
+  context: FilterContext,
+  repeated: readonly Name[] = [],
+): ReadParameters<Name> {
+  const given = new Map<Name, string[]>();
+  const predicates: Predicate[] = [];
+  for (const piece of rawQuery.split('&')) {
+    if (piece === '') continue;
+    const equals = piece.indexOf('=');
+    const key = percentDecode(equals < 0 ? piece : piece.slice(0, equals), true, 'the query string');
+    const rawValue = equals < 0 ? '' : piece.slice(equals + 1);
+    const value = percentDecode(rawValue, true, `the value of "${key}"`, key);
+    if (key === '_') continue;
+    const name = names.find((each) => each === key);
+    if (name !== undefined) {
+      const before = given.get(name);
+      if (before === undefined) given.set(name, [value]);
+      else if (repeated.includes(name)) before.push(value);
+      else throw badParameter(key, `"${key}" is given twice`);
+      continue;
+    }
+    if (predicates.length === predicatesMax)
+      throw badParameter(key, `more than ${predicatesMax} filters in one request`);
+    if (!key.includes('__')) throw unknownParameter(key, equals < 0 ? null : value, names, context.schema);
+    predicates.push(parsePredicate(key, value, context.schema, context));
+  }
+  return { given, predicates: joinSets(predicates) };
+}
+
+/** The position of a cursor, where one was given. */
+export function parsePosition(parameter: 'after' | 'before', text: string | undefined): Position | undefined {
+  if (text === undefined) return undefined;
+  const position = parseCursor(text);
+  if (position === undefined) {
+    throw badParameter(
+      parameter,
+      `"${parameter}" must be a cursor, which is exactly 16 lowercase hexadecimal digits, not ${JSON.stringify(text)}`,
+    );
+  }
+  return position;
+}
+
+function unknownParameter(
+  key: string,
+  value: string | null,
+  parameters: readonly string[],
+  schema: Schema,
+): ProblemError {
+  const names = schema.fields.map((field) => field.name);
+  const likely = likelyFilter(key, value, schema);
+  if (likely !== undefined && !names.includes(key)) {
+    const message = `unknown parameter ${JSON.stringify(key)}: write ${likely}, a filter is <field>__<operator>=<value>`;
+    return badParameter(key, message);
+  }
+  if (names.includes(key)) {
+    return badParameter(key, `a filter needs an operator: ${key}__<operator>=<value>, not ${key}=<value>`);
+  }
+  return badParameter(
+    key,
+    `unknown parameter ${JSON.stringify(key)}${didYouMean(key, [...parameters, ...names])}. ` +
+      `A request takes ${parameters.join(', ')}, and filters <field>__<operator> on the fields ${listNames(names)}`,
+  );
+}
