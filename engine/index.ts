@@ -51,6 +51,16 @@ export type { LostRecords } from './maintenance/lost-records.js';
 export type { RepairReport } from './maintenance/repair.js';
 export type { AttachedStats, StoreStats } from './maintenance/stats.js';
 export type { Damage, VerifyOptions, VerifyReport } from './maintenance/verify.js';
+export {
+  CountBoundError,
+  type CountBound,
+  type CountedBucket,
+  type CountedValue,
+  type CountQuery,
+  type Counts,
+  type TimeBucket,
+  type TimeBuckets,
+} from './scan/plan/count.js';
 export type { AnswerForm, CompareOp, Predicate, Query, ScanStats, StringOp } from './scan/plan/query.js';
 export type { ReadyIterable, Scan, ScanOptions } from './scan/plan/scan.js';
 export type { LostLoad, Restorable } from './store/manifest/lost-loads.js';
@@ -121,7 +131,11 @@ export {
   type ErrorPlace,
 } from './terms/errors.js';
 export {
+  calendarEndMs,
+  calendarFromMs,
   configBytesMax,
+  countBucketsMax,
+  countTopMax,
   fieldsMax,
   fieldTextBytesMax,
   graceMsDefault,

@@ -1,6 +1,7 @@
 import type { BackupFolder } from './backup-folder.js';
 import type { BackupOptions, BackupResult } from '../maintenance/backup.js';
 import type { RecordBatch } from '../columns/column.js';
+import type { CountQuery, Counts } from '../scan/plan/count.js';
 import type { Query } from '../scan/plan/query.js';
 import type { SelectedRows } from '../scan/selected-rows.js';
 import type { Schema } from '../terms/schema.js';
@@ -80,6 +81,8 @@ export interface AgentStore {
     query: Query,
     options?: { readonly signal?: AbortSignal | undefined },
   ): AsyncIterable<SelectedRows>;
+  /** How many records match, by buckets of time, by the values of a field, or by both; exact. See `countRecords` for what it throws. */
+  count(query: CountQuery, options?: { readonly signal?: AbortSignal | undefined }): Promise<Counts>;
   /** Every source's last checkpoint, that of hot batches included. */
   checkpoints(): Promise<readonly Checkpoint[]>;
   /** The same, with the state that they are of: for `CommitExtras.asOf`. */

@@ -8,6 +8,8 @@ import { lostLoads, type LostLoad } from '../store/manifest/lost-loads.js';
 import { agentStats, type StoreStats } from '../maintenance/stats.js';
 import { verifyAgent, type VerifyOptions, type VerifyReport } from '../maintenance/verify.js';
 import { executeScan } from '../scan/execute.js';
+import { countRecords } from '../scan/count/count.js';
+import type { CountQuery, Counts } from '../scan/plan/count.js';
 import type { Query } from '../scan/plan/query.js';
 import { resumeScan } from '../scan/resume.js';
 import { selectRows, type SelectedRows } from '../scan/selected-rows.js';
@@ -94,11 +96,7 @@ export class Store implements AgentStore {
     const { signal, pieceBytes, lends, joins, onTurn } = options;
     const settings = { signal, pieceBytes, lends, joins, onTurn, workers };
     const { schema } = this;
-    const newest = async (): Promise<Snapshot> => {
-      await access.refresh();
-      return this.snapshotOf(schema);
-    };
-    if (access.follows) return resumeScan(newest, query, settings);
+    if (access.follows) return resumeScan(() => this.newestOf(schema), query, settings);
     const refreshing = access.refresh();
     if (refreshing === undefined) return executeScan(this.snapshotOf(schema), query, settings);
     return refreshing.then(() => executeScan(this.snapshotOf(schema), query, settings));
@@ -109,6 +107,16 @@ export class Store implements AgentStore {
     options: { readonly signal?: AbortSignal | undefined } = {},
   ): AsyncIterable<SelectedRows> {
     return selectRows(() => this.snapshot(), query, { ...options, workers: this.context.workers });
+  }
+
+  count(query: CountQuery, options: { readonly signal?: AbortSignal | undefined } = {}): Promise<Counts> {
+    const { schema } = this;
+    return countRecords(() => this.newestOf(schema), query, { ...options, workers: this.context.workers });
+  }
+
+  private async newestOf(schema: Schema): Promise<Snapshot> {
+    await this.context.access.refresh();
+    return this.snapshotOf(schema);
   }
 
   /** The newest state, under the fields that a query was written for: it names them by their places. */

@@ -115,6 +115,29 @@ export interface Kernels {
   spreadBits(bits: number, count: number, bytes: number): void;
   selectCodes8(codes: number, wanted: number, from: number, to: number, out: number): void;
   selectCodes16(codes: number, wanted: number, from: number, to: number, out: number): void;
+  countRanges(
+    values: number,
+    bits: number,
+    from: number,
+    to: number,
+    starts: number,
+    ranges: number,
+    counts: number,
+  ): void;
+  countCodes8(codes: number, bits: number, from: number, to: number, counts: number): void;
+  countCodes16(codes: number, bits: number, from: number, to: number, counts: number): void;
+  countPairs(
+    values: number,
+    codes: number,
+    codeBytes: number,
+    bits: number,
+    from: number,
+    to: number,
+    starts: number,
+    ranges: number,
+    codesOfRange: number,
+    counts: number,
+  ): void;
   addEntries(bytes: number, offsets: number, entries: number, shift: number, bitmap: number): void;
   selectContaining(
     bytes: number,

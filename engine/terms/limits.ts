@@ -423,3 +423,41 @@ export const attachedSpansMax = 1_000_000;
 
 /** Placements of an agent's attached files: some 12 million runs, which take a hundred bytes of memory each. */
 export const attachedPlacementsBytesMax = 32 * 1024 * 1024;
+
+/** Times that fall into calendars: years of four digits, from 1 to 9999. Counts have one bucket for all before them, and one for all behind. */
+export const calendarFromMs = -62_135_596_800_000;
+export const calendarEndMs = 253_402_300_800_000;
+
+/** Buckets of time in one count that hold records: more than any screen shows, and a year of hours fits. */
+export const countBucketsMax = 10_000;
+
+/** Most frequent values that a count gives. */
+export const countTopMax = 1000;
+
+/** Numbers of records by bucket and value in one answer: megabytes of it. */
+export const countCellsMax = 1024 * 1024;
+
+/** The same of one row group, on a thread: half a megabyte. Of more, only the most frequent values are counted by bucket, in a second pass. */
+export const countPairsOfRowGroupMax = 128 * 1024;
+
+/** Different values that a count tells apart, and the bytes of their text. Users and addresses of a large site fit; ids do not. */
+export const countValuesMax = 2 * 1024 * 1024;
+export const countTextBytesMax = 128 * 1024 * 1024;
+
+/** Memory that the values of all counts of the process take together: two of the largest while they grow, or many usual ones. */
+export const countMemoryBytesMax = 768 * 1024 * 1024;
+
+/**
+ * Row groups that a count goes through on the thread that answers, once they are in memory, and those that a thread goes through in one
+ * job, with the bytes of their columns.
+ */
+export const countInlineRowGroupsMax = 4;
+export const countJobRowGroupsMax = 16;
+export const countJobBytesMax = 16 * 1024 * 1024;
+
+/** What such a job is lent for its kernels: a dictionary of a row group and its counts. */
+export const countScratchBytes = 4 * 1024 * 1024;
+
+/** Where less than one row in so many is counted, or a row group has more text, its strings are told apart row by row and not numbered first. */
+export const countRowsForOneMax = 8;
+export const countNumberedBytesMax = 8 * 1024 * 1024;

@@ -64,6 +64,11 @@ export class ScriptedStore implements AgentStore {
     return this.isAtOnce ? scan : Promise.resolve(scan);
   }
 
+  /** Counts are not scripted. */
+  count(): Promise<never> {
+    throw new Error('a scripted store counts nothing');
+  }
+
   *#play(script: Iterable<Step>, signal: AbortSignal | undefined): Steps<Uint8Array> {
     this.begun++;
     try {

@@ -1,8 +1,8 @@
 import { assert } from '../../terms/assert.js';
 import { probesAheadFactor, probesAheadMax, rowGroupRowsMax, rowGroupsAheadMax } from '../../terms/limits.js';
 import { throwIfAborted } from '../../store/reading/pace.js';
-import { shareOf, UnitWalk } from '../plan/plan.js';
-import type { ScanPlan, ScanUnit } from '../plan/plan.js';
+import { UnitWalk } from '../plan/plan.js';
+import type { ScanPlan, ScanUnit, Walk } from '../plan/plan.js';
 import type { RowGroupFilter, ScanWork } from './row-group-filter.js';
 import { compactSelection, countSelected, type Matches } from './selection.js';
 import type { Selection } from './selection.js';
@@ -38,21 +38,27 @@ export class MatchFinder {
   readonly #begunRowGroups = new Map<RowGroup, BegunRowGroup>();
   /** Units that are being looked at, the next one first. */
   readonly #begun: ScanUnit[] = [];
-  readonly #units: UnitWalk;
+  readonly #units: Walk;
   /** Goes ahead of `#units`, by as many of them as are considered. */
-  readonly #unitsAhead: UnitWalk;
+  readonly #unitsAhead: Walk;
   #considered = 0;
   /** Until the filters of those have been asked. */
   #asking: Promise<unknown> | null = null;
   /** Units that were taken or passed by. */
   #gone = 0;
 
-  constructor(plan: ScanPlan, filter: RowGroupFilter, work: ScanWork) {
+  /** @param Units goes through the plan */
+  constructor(
+    plan: ScanPlan,
+    filter: RowGroupFilter,
+    work: ScanWork,
+    Units: new (plan: ScanPlan) => Walk = UnitWalk,
+  ) {
     this.#plan = plan;
     this.#filter = filter;
     this.#work = work;
-    this.#units = new UnitWalk(plan);
-    this.#unitsAhead = new UnitWalk(plan);
+    this.#units = new Units(plan);
+    this.#unitsAhead = new Units(plan);
   }
 
   /** The matches of an answer of `limit` rows, in its order. */
@@ -174,7 +180,7 @@ export class MatchFinder {
     this.#begun.push(unit);
     if (this.#begunRowGroups.has(rowGroup)) return;
     assert(rowGroup.rows <= rowGroupRowsMax, `${rowGroup.file} has a row group of ${rowGroup.rows} rows`);
-    const share = shareOf(this.#plan, rowGroup);
+    const share = this.#units.shareOf(rowGroup);
     this.#begunRowGroups.set(rowGroup, {
       looking: this.#filter.look(rowGroup, share),
       selection: undefined,

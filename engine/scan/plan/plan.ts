@@ -85,11 +85,23 @@ export function shareOf(plan: ScanPlan, rowGroup: RowGroup): RowGroupShare {
   return { firstRow, endRow, units };
 }
 
+/** Goes through what a plan has. */
+export interface Walk {
+  /** The row group of the next unit; undefined at the end. */
+  readonly rowGroup: RowGroup | undefined;
+  /** Goes past the next unit without making it. */
+  pass(): void;
+  /** The next unit; null where none of its rows lies between the cursors. */
+  take(): ScanUnit | null;
+  /** The rows of a row group within the bounds, and how many units it has on this walk. */
+  shareOf(rowGroup: RowGroup): RowGroupShare;
+}
+
 /**
  * Goes through the units of a plan in its direction. Units are made one at a time, and only those that are wanted: a query that stops early,
  * or can rule out most row groups, makes few.
  */
-export class UnitWalk {
+export class UnitWalk implements Walk {
   readonly #plan: ScanPlan;
   readonly #step: 1 | -1;
   /** The next run, and the one behind the last. */
@@ -104,18 +116,15 @@ export class UnitWalk {
     this.#end = isForward ? plan.end : plan.first - 1;
   }
 
-  /** The row group of the next unit; undefined at the end. */
   get rowGroup(): RowGroup | undefined {
     return this.#at === this.#end ? undefined : this.#plan.runs[this.#at]!.rowGroup;
   }
 
-  /** Goes past the next unit without making it. */
   pass(): void {
     const { rowGroup } = this;
     while (rowGroup !== undefined && rowGroup === this.rowGroup) this.#at += this.#step;
   }
 
-  /** The next unit; null where none of its rows lies between the cursors. */
   take(): ScanUnit | null {
     const rowGroup = this.rowGroup!;
     const ranges: RowRange[] = [];
@@ -125,6 +134,10 @@ export class UnitWalk {
     }
     if (this.#step < 0) ranges.reverse();
     return ranges.length === 0 ? null : { rowGroup, ranges };
+  }
+
+  shareOf(rowGroup: RowGroup): RowGroupShare {
+    return shareOf(this.#plan, rowGroup);
   }
 }
 

@@ -1,0 +1,135 @@
+import { columnAt, columnLayout, wordsPerLayout } from '../../columns/column-layout.js';
+import { bitmapBytes } from '../../kernels/bitmap.js';
+import { foreignMemory, workingOn, type MemoryRange } from '../../memory/shared-memory.js';
+import { buffersOf, builtModule, type Finished, type Task } from '../../workers/task.js';
+import { countRows, type RowCounts, type RowsToCount } from './row-counts.js';
+
+/** Row groups whose rows are to be counted. Their columns lie in a memory that the asking thread shares. */
+export interface CountJob {
+  /**
+   * For each row group its rows, from where to where some are counted, how many, whether by bucket and value, how many buckets there are,
+   * and the layouts of its two columns, as `columnLayout` gives them; zeros for one that there is not. As numbers alone: so many objects
+   * would take longer to read than to count.
+   */
+  readonly rowGroups: Uint32Array<ArrayBuffer>;
+  /** The rows that are counted, and the starts of the buckets, of one row group behind the other. */
+  readonly bits: Uint8Array<ArrayBuffer>;
+  readonly starts: BigInt64Array<ArrayBuffer>;
+  /** How far the memory reaches that has the columns. */
+  readonly memoryBytes: number;
+  /** Lent to the kernels for as long as the job takes. */
+  readonly scratch: MemoryRange;
+}
+
+/** What was counted in the row groups of a job. */
+export interface Counted {
+  /** For each row group six words: nulls of time and of value, and how many counts and rows each list has; and 1, or 0 for none. */
+  readonly shapes: Uint32Array;
+  /** All lists, one behind the other. */
+  readonly lists: Uint32Array;
+}
+
+const timeAt = 6;
+const valueAt = timeAt + wordsPerLayout;
+const wordsPerRowGroup = valueAt + wordsPerLayout;
+
+/** Describes row groups to a thread. */
+export function packCounts(
+  rowGroups: readonly (RowsToCount & { readonly rows: number })[],
+): Pick<CountJob, 'rowGroups' | 'bits' | 'starts'> {
+  const words = new Uint32Array(rowGroups.length * wordsPerRowGroup);
+  const bits = new Uint8Array(rowGroups.reduce((sum, { rows }) => sum + bitmapBytes(rows), 0));
+  const starts = new BigInt64Array(rowGroups.reduce((sum, each) => sum + each.starts.length, 0));
+  let bitsAt = 0;
+  let startsAt = 0;
+  rowGroups.forEach(({ rows, counted, count, time, value, wantsPairs, starts: own }, i) => {
+    const at = i * wordsPerRowGroup;
+    words.set([rows, counted.from, counted.to, count, wantsPairs ? 1 : 0, own.length], at);
+    if (time !== null) words.set(columnLayout(time), at + timeAt);
+    if (value !== null) words.set(columnLayout(value), at + valueAt);
+    bits.set(counted.bits, bitsAt);
+    bitsAt += bitmapBytes(rows);
+    starts.set(own, startsAt);
+    startsAt += own.length;
+  });
+  return { rowGroups: words, bits, starts };
+}
+
+/** What was counted in each row group. */
+export function unpackCounts({ shapes, lists }: Counted): RowCounts[] {
+  const found: RowCounts[] = [];
+  let at = 0;
+  const next = (length: number): Uint32Array => {
+    at += length;
+    return lists.subarray(at - length, at);
+  };
+  const nextIfAny = (lengthAndOne: number): Uint32Array | null =>
+    lengthAndOne === 0 ? null : next(lengthAndOne - 1);
+  for (let i = 0; i < shapes.length; i += wordsPerShape) {
+    found.push({
+      timeNulls: shapes[i]!,
+      valueNulls: shapes[i + 1]!,
+      ranges: next(shapes[i + 2]!),
+      codes: nextIfAny(shapes[i + 3]!),
+      firstRows: nextIfAny(shapes[i + 4]!),
+      pairs: nextIfAny(shapes[i + 5]!),
+    });
+  }
+  return found;
+}
+
+const wordsPerShape = 6;
+
+/** Counts the rows of each row group: the work of `countTask`. */
+export function work(job: CountJob): Finished<Counted> {
+  const { rowGroups, memoryBytes, scratch } = job;
+  const memory = foreignMemory(scratch);
+  const buffer = memory.bufferUpTo(memoryBytes);
+  const shapes = new Uint32Array((rowGroups.length / wordsPerRowGroup) * wordsPerShape);
+  const lists: Uint32Array[] = [];
+  let bitsAt = 0;
+  let startsAt = 0;
+  workingOn(memory, { address: scratch.address, bytes: scratch.sizeBytes }, () => {
+    for (let at = 0, shapeAt = 0; at < rowGroups.length; at += wordsPerRowGroup, shapeAt += wordsPerShape) {
+      const [rows = 0, from = 0, to = 0, count = 0, wantsPairs = 0, starts = 0] = rowGroups.subarray(at);
+      const columnOf = (place: number) =>
+        rowGroups[at + place] === 0 ? null : columnAt(buffer, rowGroups, at + place);
+      const counts = countRows({
+        counted: { bits: job.bits.subarray(bitsAt, bitsAt + bitmapBytes(rows)), from, to },
+        count,
+        time: columnOf(timeAt),
+        starts: job.starts.subarray(startsAt, startsAt + starts),
+        value: columnOf(valueAt),
+        wantsPairs: wantsPairs === 1,
+      });
+      bitsAt += bitmapBytes(rows);
+      startsAt += starts;
+      addCounts(counts, shapes.subarray(shapeAt, shapeAt + wordsPerShape), lists);
+    }
+  });
+  const result = { shapes, lists: together(lists) };
+  return { result, transfer: buffersOf(Object.values(result)) };
+}
+
+function addCounts(counts: RowCounts, shape: Uint32Array, lists: Uint32Array[]): void {
+  const { timeNulls, valueNulls, ranges, codes, firstRows, pairs } = counts;
+  shape.set([timeNulls, valueNulls, ranges.length]);
+  lists.push(ranges);
+  [codes, firstRows, pairs].forEach((list, i) => {
+    shape[3 + i] = list === null ? 0 : list.length + 1;
+    if (list !== null) lists.push(list);
+  });
+}
+
+function together(lists: readonly Uint32Array[]): Uint32Array<ArrayBuffer> {
+  const all = new Uint32Array(lists.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const list of lists) {
+    all.set(list, at);
+    at += list.length;
+  }
+  return all;
+}
+
+/** Has the rows of row groups counted. */
+export const countTask: Task<CountJob, Counted> = { module: builtModule(import.meta.url), work };

@@ -1,0 +1,214 @@
+import { assert } from '../../terms/assert.js';
+import { hourMs } from '../../terms/cursor.js';
+import { LogstrataError } from '../../terms/errors.js';
+import { countCellsMax, countTopMax } from '../../terms/limits.js';
+import type { Schema } from '../../terms/schema.js';
+import type { WorkerPool } from '../../workers/worker-pool.js';
+import { Pace } from '../../store/reading/pace.js';
+import { QueryThreads } from '../../store/reading/query-threads.js';
+import type { Snapshot } from '../../store/reading/snapshot.js';
+import { Driver } from '../../store/reading/steps.js';
+import { newScanStats } from '../execute.js';
+import { canResume } from '../resume.js';
+import { MatchFinder } from '../filter/match-finder.js';
+import { preparePredicates, type PreparedPredicate } from '../filter/predicate.js';
+import { RowGroupFilter, type ScanWork } from '../filter/row-group-filter.js';
+import { CountBoundError, type CountQuery, type Counts } from '../plan/count.js';
+import { planScan, type ScanPlan } from '../plan/plan.js';
+import { RowGroupWalk } from '../plan/row-group-walk.js';
+import { Cells } from './cells.js';
+import { CountMemory } from './count-memory.js';
+import { CountQueue } from './count-queue.js';
+import { rowGroupCount } from './row-group-count.js';
+import { Tally } from './tally.js';
+import { mostFrequent } from './top.js';
+import { countedValue } from './value-bytes.js';
+import { ValueTable } from './value-table.js';
+
+export interface CountSettings {
+  readonly signal?: AbortSignal | undefined;
+  /** Threads that read, search and count; without them everything is done by the thread that asks. */
+  readonly workers?: WorkerPool | undefined;
+}
+
+/**
+ * Counts the matching records of an agent's newest state. Where another process removes a segment meanwhile, it counts again in the state
+ * that is then the newest.
+ *
+ * Throws `invalid` for a query that does not fit the schema, `CountBoundError`, `cancelled` (or the signal's own reason, where that is a
+ * `LogstrataError`), `limit` where other counts have all the memory, and whatever reading the row groups throws.
+ */
+export async function countRecords(
+  takeSnapshot: () => Promise<Snapshot>,
+  query: CountQuery,
+  settings: CountSettings = {},
+): Promise<Counts> {
+  for (let attempt = 1; ; attempt++) {
+    const snapshot = await takeSnapshot();
+    try {
+      return await countSnapshot(snapshot, query, settings);
+    } catch (error) {
+      if (!canResume(error, attempt)) throw error;
+    }
+  }
+}
+
+/** Releases the snapshot in the end, whatever happens, once no thread uses its files any more. */
+export async function countSnapshot(
+  snapshot: Snapshot,
+  query: CountQuery,
+  { signal, workers }: CountSettings,
+): Promise<Counts> {
+  const threads = QueryThreads.of(workers, signal);
+  const memory = new CountMemory();
+  try {
+    const work = { stats: newScanStats(), pace: new Pace(signal), threads };
+    return await new Count(snapshot, query, work, memory).run();
+  } finally {
+    memory.release();
+    threads?.end();
+    await threads?.underWay();
+    snapshot.release();
+  }
+}
+
+/** One count of one snapshot. */
+class Count {
+  readonly #schema: Schema;
+  readonly #query: CountQuery;
+  readonly #work: ScanWork;
+  readonly #predicates: readonly PreparedPredicate[];
+  readonly #plan: ScanPlan;
+  readonly #tally: Tally;
+
+  constructor({ schema, runs }: Snapshot, query: CountQuery, work: ScanWork, memory: CountMemory) {
+    // All that match are wanted.
+    const whole = { ...query, limit: Number.MAX_SAFE_INTEGER };
+    checkFields(query, schema);
+    this.#schema = schema;
+    this.#query = query;
+    this.#work = work;
+    this.#predicates = preparePredicates(whole, schema);
+    this.#plan = planScan(runs, { ...whole, after: query.after });
+    const { values } = query;
+    const table = values === undefined ? null : new ValueTable(memory, schema.fields[values.field]!.name);
+    this.#tally = new Tally(table, spanMs(this.#plan, this.#predicates, query));
+    work.stats.runs = this.#plan.end - this.#plan.first;
+    work.stats.rowGroups = this.#plan.rowGroups;
+  }
+
+  async run(): Promise<Counts> {
+    const { predicates, time, values } = this.#query;
+    const isSum = time === undefined && values === undefined;
+    // What lies between the cursors is known without a look at it.
+    if (isSum && predicates.length === 0) return { count: this.#plan.rows, stats: this.#work.stats };
+    const count = await this.#pass(null);
+    const top = this.#top();
+    if (time !== undefined && values !== undefined) await this.#countCells(top);
+    return this.#counts(count, top);
+  }
+
+  /** Goes through all matches, and counts them into the tally. Returns how many there are. */
+  async #pass(columnOf: Int32Array | null): Promise<number> {
+    const { time, values } = this.#query;
+    const filter = new RowGroupFilter(this.#schema, this.#predicates, this.#work);
+    const finder = new MatchFinder(this.#plan, filter, this.#work, RowGroupWalk);
+    const queue = new CountQueue(this.#query, this.#tally, this.#work, columnOf);
+    const isSum = time === undefined && values === undefined;
+    let count = 0;
+    try {
+      for await (const { unit, selection, take } of new Driver(finder.matches(Number.MAX_SAFE_INTEGER))) {
+        count += take;
+        if (isSum) continue;
+        const opening = unit.rowGroup.open(this.#work.threads, this.#work.stats);
+        const open = opening instanceof Promise ? await opening : opening;
+        const added = queue.add(rowGroupCount(this.#query, this.#schema, open, unit, selection, take));
+        if (added instanceof Promise) await added;
+      }
+      await queue.finish();
+    } finally {
+      await queue.drop();
+    }
+    return count;
+  }
+
+  /** The numbers of the values that are answered. */
+  #top(): number[] {
+    const { values } = this.#query;
+    if (values === undefined) return [];
+    return mostFrequent(this.#tally.values!, values.top, this.#schema.fields[values.field]!.type);
+  }
+
+  /** Has the cells of the answer in the columns of the tally, at the places of the values in `top`. */
+  async #countCells(top: readonly number[]): Promise<void> {
+    const tally = this.#tally;
+    const cells = tally.buckets.length * top.length;
+    if (cells > countCellsMax)
+      throw new CountBoundError(
+        'cells',
+        `${tally.buckets.length} buckets of time by ${top.length} values are ${cells} numbers, but at most ${countCellsMax} are counted`,
+      );
+    const columnOf = new Int32Array(tally.values!.size).fill(-1);
+    top.forEach((value, column) => (columnOf[value] = column));
+    if (!tally.cells.isFull) return tally.cells.choose(top);
+    tally.cells = new Cells();
+    await this.#pass(columnOf);
+    assert(!tally.cells.isFull, 'the cells of an answer have room');
+  }
+
+  #counts(count: number, top: readonly number[]): Counts {
+    const { buckets, bucketCounts, timeNulls, valueNulls, values: table, cells } = this.#tally;
+    const { time, values } = this.#query;
+    const order = buckets.map((_, bucket) => bucket).sort((a, b) => buckets[a]!.from - buckets[b]!.from);
+    const bucketsCounted = order.map((bucket) => ({
+      ...buckets[bucket]!,
+      count: bucketCounts[bucket]!,
+      ...(values === undefined ? {} : { values: top.map((_, column) => cells.of(bucket, column)) }),
+    }));
+    const type = values === undefined ? 'string' : this.#schema.fields[values.field]!.type;
+    const topCounted = top.map((value) => ({
+      value: countedValue(table!.valueOf(value), type),
+      count: table!.counts[value]!,
+    }));
+    const other = topCounted.reduce((sum, each) => sum - each.count, count - valueNulls);
+    return {
+      count,
+      ...(time === undefined ? {} : { time: { buckets: bucketsCounted, nulls: timeNulls } }),
+      ...(values === undefined
+        ? {}
+        : { values: { top: topCounted, other, nulls: valueNulls, distinct: table!.size } }),
+      stats: this.#work.stats,
+    };
+  }
+}
+
+/** How long a time the records of a plan take that a filter on the counted field lets pass, by the hours that they are placed in. */
+function spanMs(
+  { runs, first, end }: ScanPlan,
+  predicates: readonly PreparedPredicate[],
+  { time }: CountQuery,
+): number {
+  if (first === end) return 0;
+  let from = runs[first]!.partition * hourMs;
+  let until = (runs[end - 1]!.partition + 1) * hourMs;
+  for (const { field, anyOf } of predicates) {
+    const [only] = anyOf;
+    if (field !== time?.field || anyOf.length > 1 || only?.kind !== 'int' || only.outside) continue;
+    from = Math.max(from, Number(only.low));
+    until = Math.min(until, Number(only.high));
+  }
+  return Math.max(0, until - from);
+}
+
+function checkFields({ time, values }: CountQuery, { fields }: Schema): void {
+  for (const { field } of [time, values].filter((by) => by !== undefined))
+    if (fields[field] === undefined) throw new LogstrataError('invalid', `there is no field number ${field}`);
+  if (time !== undefined && fields[time.field]!.type !== 'time')
+    throw new LogstrataError(
+      'invalid',
+      `field "${fields[time.field]!.name}" is of type ${fields[time.field]!.type}, so that it has no buckets of time`,
+    );
+  if (values === undefined) return;
+  if (!Number.isInteger(values.top) || values.top < 1 || values.top > countTopMax)
+    throw new LogstrataError('invalid', `top ${values.top} is not a whole number from 1 to ${countTopMax}`);
+}

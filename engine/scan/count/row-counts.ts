@@ -1,0 +1,134 @@
+import { assert } from '../../terms/assert.js';
+import {
+  countNumberedBytesMax,
+  countPairsOfRowGroupMax,
+  countRowsForOneMax,
+  dictionaryEntriesMax,
+} from '../../terms/limits.js';
+import { halvesOf, type Column, type PlainColumn, type Validity } from '../../columns/column.js';
+import { plainColumn } from '../../columns/take.js';
+import { andRange, countRange } from '../../kernels/bitmap.js';
+import { countCodes, countPairs, countRanges, type CountedRows } from '../../kernels/count.js';
+import { numberBytes, numberWords } from '../../kernels/dictionary.js';
+
+/** Rows of a row group that are counted, with the columns that tell by what. Both may be null: then nothing is counted by them. */
+export interface RowsToCount {
+  readonly counted: CountedRows;
+  /** How many rows are counted. */
+  readonly count: number;
+  readonly time: Column | null;
+  /** Starts of the buckets that the times lie in; empty without times. */
+  readonly starts: BigInt64Array;
+  readonly value: Column | null;
+  /** By bucket and value, too. */
+  readonly wantsPairs: boolean;
+}
+
+/** The values of a column by number: those of its dictionary, or of rows. */
+interface Numbered {
+  readonly codes: Uint8Array | Uint16Array;
+  readonly entries: number;
+  /** Where the value of each number is; null for those of the dictionary. */
+  readonly firstRows: Uint32Array | null;
+}
+
+/** What was counted in a row group. Its values are named by their numbers in it. */
+export interface RowCounts {
+  readonly timeNulls: number;
+  readonly valueNulls: number;
+  /** By bucket; empty where nothing is counted by time. */
+  readonly ranges: Uint32Array;
+  /** By value; null where only one row after the other can tell, which is then left to the caller with all that has to do with values. */
+  readonly codes: Uint32Array | null;
+  /** Rows with each of the values; null for a dictionary. */
+  readonly firstRows: Uint32Array | null;
+  /** By bucket and value: the values of a bucket lie together. Null where there are too many for that. */
+  readonly pairs: Uint32Array | null;
+}
+
+const noCounts = new Uint32Array(0);
+
+/** Counts the rows of a row group. It is given columns wherever they lie, and reads no others. */
+export function countRows(toCount: RowsToCount): RowCounts {
+  const { counted, count, time, starts, value, wantsPairs } = toCount;
+  const times = time === null ? null : present(counted, count, time.validity);
+  const values = value === null ? null : present(counted, count, value.validity);
+  const ranges = times === null ? noCounts : new Uint32Array(starts.length);
+  const timeValues = time === null ? null : integersOf(time);
+  if (timeValues !== null) countRanges(timeValues, times!.rows, starts, ranges);
+  const numbered = value === null ? null : numberedOf(value, values!.count);
+  const codes = numbered === null ? (value === null ? noCounts : null) : new Uint32Array(numbered.entries);
+  if (numbered !== null) countCodes(numbered.codes, values!.rows, codes!);
+  const pairs =
+    wantsPairs && numbered !== null && timeValues !== null
+      ? pairsOf(timeValues, starts, numbered, both(times!.rows, value!.validity))
+      : null;
+  return {
+    timeNulls: times?.nulls ?? 0,
+    valueNulls: values?.nulls ?? 0,
+    ranges,
+    codes,
+    firstRows: numbered?.firstRows ?? null,
+    pairs,
+  };
+}
+
+/** Counted rows in which a column has a value. */
+interface PresentRows {
+  readonly rows: CountedRows;
+  readonly count: number;
+  readonly nulls: number;
+}
+
+function present(counted: CountedRows, count: number, validity: Validity): PresentRows {
+  const rows = both(counted, validity);
+  const present = validity === null ? count : countRange(rows.bits, rows.from, rows.to);
+  return { rows, count: present, nulls: count - present };
+}
+
+/** Those of the rows that are present. */
+function both(counted: CountedRows, validity: Validity): CountedRows {
+  if (validity === null) return counted;
+  const { from, to } = counted;
+  const bits = counted.bits.slice();
+  andRange(bits, validity, from & ~7, to);
+  return { bits, from, to };
+}
+
+function integersOf(column: Column): BigInt64Array {
+  const plain: PlainColumn = plainColumn(column);
+  assert(plain.kind === 'int64', `a column of ${plain.kind} holds no times`);
+  return plain.values;
+}
+
+/** Null where the values have no dictionary, and numbering them would take longer than looking at each, or takes too much memory. */
+function numberedOf(column: Column, count: number): Numbered | null {
+  if (column.kind === 'dictionary')
+    return { codes: column.codes, entries: column.values.length, firstRows: null };
+  const { length } = column;
+  if (count * countRowsForOneMax < length || length > dictionaryEntriesMax) return null;
+  const codes = new Uint16Array(length);
+  const firstRows = new Uint32Array(length);
+  const entries = numberRows(column, codes, firstRows);
+  return entries < 0 ? null : { codes, entries, firstRows: firstRows.slice(0, entries) };
+}
+
+function numberRows(column: PlainColumn, codes: Uint16Array, firstRows: Uint32Array): number {
+  const { length } = column;
+  if (column.kind !== 'bytes') return numberWords(halvesOf(column.values), length, length, codes, firstRows);
+  const { bytes, offsets } = column;
+  if (offsets[length]! - offsets[0]! > countNumberedBytesMax) return -1;
+  return numberBytes(bytes, offsets, length, length, codes, firstRows);
+}
+
+function pairsOf(
+  times: BigInt64Array,
+  starts: BigInt64Array,
+  { codes, entries }: Numbered,
+  rows: CountedRows,
+): Uint32Array | null {
+  if (starts.length * entries > countPairsOfRowGroupMax) return null;
+  const pairs = new Uint32Array(starts.length * entries);
+  countPairs(times, codes, entries, rows, starts, pairs);
+  return pairs;
+}

@@ -1,0 +1,46 @@
+import { countBucketsMax } from '../../terms/limits.js';
+import { CountBoundError, type TimeBucket } from '../plan/count.js';
+import { Cells } from './cells.js';
+import type { ValueTable } from './value-table.js';
+
+/** What has been counted so far: by bucket, by value, and by both. Buckets and values are named by their numbers. */
+export class Tally {
+  readonly buckets: TimeBucket[] = [];
+  /** By the number of the bucket. */
+  readonly bucketCounts: number[] = [];
+  readonly #bucketsByStart = new Map<number, number>();
+  timeNulls = 0;
+  valueNulls = 0;
+  cells = new Cells();
+  /** Null where nothing is counted by value. */
+  readonly values: ValueTable | null;
+
+  readonly #spanMs: number;
+
+  /** @param spanMs how long a time the records take, about: for messages */
+  constructor(values: ValueTable | null, spanMs: number) {
+    this.values = values;
+    this.#spanMs = spanMs;
+  }
+
+  /** The number of a bucket. Throws where there are too many. */
+  bucketOf(bucket: TimeBucket): number {
+    let known = this.#bucketsByStart.get(bucket.from);
+    if (known !== undefined) return known;
+    known = this.buckets.length;
+    if (known === countBucketsMax)
+      throw new CountBoundError(
+        'buckets',
+        `the records lie in more than ${countBucketsMax} buckets of time, which is the most`,
+        this.#spanMs,
+      );
+    this.#bucketsByStart.set(bucket.from, known);
+    this.buckets.push(bucket);
+    this.bucketCounts.push(0);
+    return known;
+  }
+
+  countBucket(bucket: number, rows: number): void {
+    this.bucketCounts[bucket]! += rows;
+  }
+}

@@ -1,0 +1,172 @@
+import { randomInt } from 'node:crypto';
+import { copyBytes } from '../../terms/utf8.js';
+import { countTextBytesMax, countValuesMax } from '../../terms/limits.js';
+import { CountBoundError } from '../plan/count.js';
+import type { CountMemory } from './count-memory.js';
+
+const valuesAtFirst = 256;
+const textBytesAtFirst = 4096;
+/** Of a value beside its text: where it ends, its hash, its count, and two slots. */
+const valueBytes = 4 + 4 + 8 + 2 * 4;
+
+const two31 = 2 ** 31;
+
+/**
+ * Numbers different values, given as bytes, and counts each. Their hash is a polynomial over the integers modulo 2^31 − 1 at a
+ * place chosen by chance: nobody who writes to a log can choose values that collide.
+ */
+export class ValueTable {
+  readonly #memory: CountMemory;
+  readonly #field: string;
+  readonly #place = randomInt(2 ** 16, 2 ** 21);
+  #text = new Uint8Array(textBytesAtFirst);
+  /** Ends of the values in the text. */
+  #ends = new Uint32Array(valuesAtFirst);
+  #hashes = new Uint32Array(valuesAtFirst);
+  #counts = new Float64Array(valuesAtFirst);
+  /** The number of a value and 1; 0 for none. */
+  #slots = new Int32Array(2 * valuesAtFirst);
+  #size = 0;
+
+  /** @param field its name, for messages */
+  constructor(memory: CountMemory, field: string) {
+    memory.take(valuesAtFirst * valueBytes + textBytesAtFirst);
+    this.#memory = memory;
+    this.#field = field;
+  }
+
+  /** Different values. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** How often each value was counted, by its number. */
+  get counts(): Float64Array {
+    return this.#counts.subarray(0, this.#size);
+  }
+
+  /** A value, by its number. To be read before the next is added. */
+  valueOf(value: number): Uint8Array {
+    return this.#text.subarray(this.#startOf(value), this.#ends[value]);
+  }
+
+  count(value: number, rows: number): void {
+    this.#counts[value]! += rows;
+  }
+
+  /** The number of the value bytes[from, to), which is given one where it has none. */
+  add(bytes: Uint8Array, from: number, to: number): number {
+    const hash = this.#hashOf(bytes, from, to);
+    const slot = this.#slotOf(hash, bytes, from, to);
+    const known = this.#slots[slot]! - 1;
+    if (known >= 0) return known;
+    return this.#append(slot, hash, bytes, from, to);
+  }
+
+  /** The number of a value; -1 where it has none. */
+  find(bytes: Uint8Array, from: number, to: number): number {
+    return this.#slots[this.#slotOf(this.#hashOf(bytes, from, to), bytes, from, to)]! - 1;
+  }
+
+  #startOf(value: number): number {
+    return value === 0 ? 0 : this.#ends[value - 1]!;
+  }
+
+  #hashOf(bytes: Uint8Array, from: number, to: number): number {
+    const place = this.#place;
+    // Products stay below 2^53, where doubles are exact.
+    let hash = to - from + 1;
+    let at = from;
+    for (; at + 1 < to; at += 2) hash = fold(hash * place + (bytes[at]! | (bytes[at + 1]! << 8)));
+    if (at < to) hash = fold(hash * place + bytes[at]!);
+    hash = fold(hash * place);
+    return hash >>> 0;
+  }
+
+  /** The slot of a value, or the one that it would have. */
+  #slotOf(hash: number, bytes: Uint8Array, from: number, to: number): number {
+    const slots = this.#slots;
+    const mask = slots.length - 1;
+    for (let slot = scattered(hash) & mask; ; slot = (slot + 1) & mask) {
+      const value = slots[slot]! - 1;
+      if (value < 0 || (this.#hashes[value] === hash && this.#isSame(value, bytes, from, to))) return slot;
+    }
+  }
+
+  #isSame(value: number, bytes: Uint8Array, from: number, to: number): boolean {
+    const start = this.#startOf(value);
+    if (this.#ends[value]! - start !== to - from) return false;
+    const text = this.#text;
+    for (let at = from, own = start; at < to; at++, own++) if (text[own] !== bytes[at]) return false;
+    return true;
+  }
+
+  #append(slot: number, hash: number, bytes: Uint8Array, from: number, to: number): number {
+    const value = this.#size;
+    const start = this.#startOf(value);
+    if (value === countValuesMax || start + to - from > countTextBytesMax) throw this.#tooMany();
+    this.#makeTextRoom(start + to - from);
+    copyBytes(bytes, from, to, this.#text, start);
+    if (value === this.#ends.length) {
+      this.#makeRoom();
+      slot = this.#slotOf(hash, bytes, from, to);
+    }
+    this.#ends[value] = start + to - from;
+    this.#hashes[value] = hash;
+    this.#slots[slot] = value + 1;
+    this.#size++;
+    return value;
+  }
+
+  #tooMany(): CountBoundError {
+    return new CountBoundError(
+      'values',
+      `field "${this.#field}" has more different values among these records than can be told apart: ` +
+        `at most ${countValuesMax}, and ${countTextBytesMax} bytes of them. Add filters, or count by another field`,
+    );
+  }
+
+  #makeTextRoom(wanted: number): void {
+    const known = this.#text;
+    if (wanted <= known.length) return;
+    const sizeBytes = Math.min(countTextBytesMax, Math.max(wanted, 2 * known.length));
+    this.#memory.take(sizeBytes);
+    this.#text = new Uint8Array(sizeBytes);
+    this.#text.set(known);
+    this.#memory.take(-known.length);
+  }
+
+  /** Twice the room for values. */
+  #makeRoom(): void {
+    const room = 2 * this.#ends.length;
+    this.#memory.take((room - this.#ends.length) * valueBytes);
+    this.#ends = grown(this.#ends, new Uint32Array(room));
+    this.#hashes = grown(this.#hashes, new Uint32Array(room));
+    this.#counts = grown(this.#counts, new Float64Array(room));
+    const slots = new Int32Array(2 * room);
+    const mask = slots.length - 1;
+    for (let value = 0; value < this.#size; value++) {
+      let slot = scattered(this.#hashes[value]!) & mask;
+      while (slots[slot] !== 0) slot = (slot + 1) & mask;
+      slots[slot] = value + 1;
+    }
+    this.#slots = slots;
+  }
+}
+
+/** A number congruent modulo 2^31 − 1 to one below 2^53, itself below 2^32. */
+function fold(value: number): number {
+  const upper = Math.floor(value / two31);
+  return value - upper * two31 + upper;
+}
+
+/** Spreads hashes over the bits that slots are chosen by. */
+function scattered(hash: number): number {
+  const mixed = Math.imul(hash ^ (hash >>> 15), 0x9e3779b1);
+  return mixed ^ (mixed >>> 15);
+}
+
+function grown<Values extends Uint32Array | Float64Array>(from: Values, to: Values): Values {
+  to.set(from);
+  return to;
+}

@@ -1,0 +1,46 @@
+import { assert } from '../../terms/assert.js';
+import { rangeOfRun, shareOf, type RowGroupShare, type ScanPlan, type ScanUnit, type Walk } from './plan.js';
+import { indexOfRuns } from './run-index.js';
+import type { RowGroup } from '../../store/reading/snapshot.js';
+
+/**
+ * Goes through the row groups of a plan, each with all of its ranges at once: for who does not care in which order the rows are. So a
+ * row group whose runs alternate with those of others is looked at once.
+ */
+export class RowGroupWalk implements Walk {
+  readonly #plan: ScanPlan;
+  readonly #gone = new Set<RowGroup>();
+  /** The first run of the next row group. */
+  #at: number;
+
+  constructor(plan: ScanPlan) {
+    assert(plan.direction === 'forward', 'row groups without an order are gone through forward');
+    this.#plan = plan;
+    this.#at = plan.first;
+  }
+
+  get rowGroup(): RowGroup | undefined {
+    return this.#at === this.#plan.end ? undefined : this.#plan.runs[this.#at]!.rowGroup;
+  }
+
+  pass(): void {
+    const { runs, end } = this.#plan;
+    this.#gone.add(this.rowGroup!);
+    while (this.#at < end && this.#gone.has(runs[this.#at]!.rowGroup)) this.#at++;
+  }
+
+  take(): ScanUnit | null {
+    const rowGroup = this.rowGroup!;
+    const { runs, first, end } = this.#plan;
+    const ranges = indexOfRuns(runs)
+      .runsOf(rowGroup, first, end)
+      .map((run) => rangeOfRun(this.#plan, run))
+      .filter((range) => range !== null);
+    this.pass();
+    return ranges.length === 0 ? null : { rowGroup, ranges };
+  }
+
+  shareOf(rowGroup: RowGroup): RowGroupShare {
+    return { ...shareOf(this.#plan, rowGroup), units: 1 };
+  }
+}

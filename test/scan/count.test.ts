@@ -1,0 +1,361 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { countSnapshot } from '../../engine/scan/count/count.js';
+import { countTask } from '../../engine/scan/count/count-task.js';
+import type { Counts, CountQuery, TimeBuckets } from '../../engine/scan/plan/count.js';
+import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
+import type { Directory } from '../../engine/store/disk/directory.js';
+import { openRealDirectory } from '../../engine/store/disk/real-directory.js';
+import { QueryThreads } from '../../engine/store/reading/query-threads.js';
+import { makeSchema } from '../../engine/terms/schema.js';
+import type { Snapshot } from '../../engine/store/reading/snapshot.js';
+import { WorkerPool } from '../../engine/workers/worker-pool.js';
+import { datasets, positions, predicates } from '../model/arbitraries.js';
+import { countsOf, type ModelCounts } from '../model/count.js';
+import type { Dataset } from '../model/dataset.js';
+import { makeSnapshot, type Layout } from '../model/model-snapshot.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
+import { numbered } from './numbered.js';
+import { storeSnapshot, type StoredLayout } from './stored-snapshot.js';
+
+const long = process.env.LOGSTRATA_LONG === '1';
+
+/** Buckets of one length, cut at `offset` and every `step` before and behind it. */
+function steps(step: number, offset = 0): TimeBuckets {
+  return {
+    bucketOf: (timeMs) => {
+      const from = Math.floor((timeMs - offset) / step) * step + offset;
+      return { from, until: from + step };
+    },
+  };
+}
+
+const cuts = fc
+  .tuple(fc.constantFrom(1, 2, 7, 25, 1000, 86_400_000), fc.nat(100))
+  .map(([step, offset]) => steps(step, offset));
+
+function countQueries(dataset: Dataset): fc.Arbitrary<CountQuery> {
+  const maybe = fc.option(positions(dataset), { nil: undefined });
+  return fc.record({
+    after: maybe,
+    before: maybe,
+    predicates: fc.array(predicates(dataset), { maxLength: 2 }),
+    time: fc.option(fc.record({ field: fc.constant(0), buckets: cuts }), { nil: undefined }),
+    values: fc.option(
+      fc.record({ field: fc.nat(dataset.schema.fields.length - 1), top: fc.constantFrom(1, 2, 5, 1000) }),
+      { nil: undefined },
+    ),
+  });
+}
+
+/** Some of the times lie where no calendar reaches, and at its ends. */
+const oddTimes = [
+  -(2n ** 63n),
+  -62_135_596_800_001n,
+  -62_135_596_800_000n,
+  0n,
+  253_402_300_799_999n,
+  253_402_300_800_000n,
+  2n ** 63n - 1n,
+];
+
+function countDatasets(recordsMax: number): fc.Arbitrary<Dataset> {
+  return fc.tuple(datasets(recordsMax), fc.array(fc.nat(200), { maxLength: 6 })).map(([dataset, odd]) => ({
+    ...dataset,
+    records: dataset.records.map((record, i) => {
+      const time = odd.includes(i) ? oddTimes[i % oddTimes.length]! : record.values[0]!;
+      return { ...record, values: [time, ...record.values.slice(1)] };
+    }),
+  }));
+}
+
+async function count(snapshot: Snapshot, query: CountQuery, workers?: WorkerPool): Promise<Counts> {
+  return countSnapshot(snapshot, query, { workers });
+}
+
+function withoutStats({ stats: _, ...counts }: Counts): ModelCounts {
+  return counts;
+}
+
+describe('counts', () => {
+  const layouts: fc.Arbitrary<Layout> = fc.record({
+    seed: fc.integer(),
+    segments: fc.integer({ min: 1, max: 3 }),
+    rowGroupRows: fc.constantFrom(3, 8, 20, 64),
+    statistics: fc.constantFrom('exact' as const, 'chance' as const),
+  });
+
+  it('are those of the model, whatever the layout', async () => {
+    const cases = countDatasets(120).chain((dataset) =>
+      fc.tuple(
+        fc.constant(dataset),
+        layouts,
+        fc.array(countQueries(dataset), { minLength: 1, maxLength: 4 }),
+      ),
+    );
+    await fc.assert(
+      fc.asyncProperty(cases, async ([dataset, layout, asked]) => {
+        const snapshot = makeSnapshot(dataset, layout);
+        for (const query of asked)
+          expect(withoutStats(await count(snapshot, query))).toEqual(countsOf(dataset, query));
+        expect(snapshot.released()).toBe(asked.length);
+      }),
+      { numRuns: long ? 20_000 : 1500 },
+    );
+  });
+});
+
+const folder = mkdtempSync(join(tmpdir(), 'logstrata-count-'));
+const workers = new WorkerPool(2);
+let directory: Directory;
+let files = 0;
+
+beforeAll(async () => {
+  directory = await openRealDirectory(folder);
+});
+afterAll(async () => {
+  await workers.close();
+  rmSync(folder, { recursive: true });
+});
+
+const layout: StoredLayout = { segments: 2, stretch: 1000, rowGroupRows: 500, hotRecords: 40, codec: 'lz4' };
+
+/** Counts that a task of threads has had, while `use` runs. */
+async function jobsWhile<T>(use: () => Promise<T>): Promise<{ result: T; jobs: number }> {
+  const run = vi.spyOn(QueryThreads.prototype, 'run');
+  try {
+    const result = await use();
+    return { result, jobs: run.mock.calls.filter(([task]) => task === (countTask as unknown)).length };
+  } finally {
+    run.mockRestore();
+  }
+}
+
+const errors = { kind: 'string', field: 1, op: 'exact', value: 'error' } as const;
+
+describe('counts of stored records', () => {
+  it('are those of the model, with threads and without, in memory and not', async () => {
+    const cases = countDatasets(150).chain((dataset) =>
+      fc.tuple(
+        fc.constant(dataset),
+        fc.record({
+          segments: fc.constantFrom(1, 3),
+          stretch: fc.constantFrom(1, 20),
+          rowGroupRows: fc.constantFrom(10, 40),
+          hotRecords: fc.constantFrom(0, 30, 1000),
+          codec: fc.constant('lz4' as const),
+        }),
+        fc.array(countQueries(dataset), { minLength: 1, maxLength: 4 }),
+      ),
+    );
+    await fc.assert(
+      fc.asyncProperty(cases, async ([dataset, stored, asked]) => {
+        const pool = new BufferPool(1 << 24);
+        const snapshot = await storeSnapshot(directory, `set-${files++}`, dataset, stored, pool);
+        for (const query of asked) {
+          const wanted = countsOf(dataset, query);
+          for (const by of [undefined, workers, workers])
+            expect(withoutStats(await count(snapshot, query, by))).toEqual(wanted);
+        }
+        expect(snapshot.released()).toBe(3 * asked.length);
+        pool.close();
+      }),
+      { numRuns: long ? 500 : 25 },
+    );
+  });
+
+  it('are made by threads where there are many row groups in memory, several in one job', async () => {
+    const dataset = numbered(12_000);
+    const pool = new BufferPool(1 << 26);
+    const snapshot = await storeSnapshot(
+      directory,
+      `set-${files++}`,
+      dataset,
+      { ...layout, rowGroupRows: 250 },
+      pool,
+    );
+    const query = {
+      predicates: [],
+      time: { field: 0, buckets: steps(700) },
+      values: { field: 1, top: 5 },
+    };
+    const wanted = countsOf(dataset, query);
+    expect(withoutStats(await count(snapshot, query, workers))).toEqual(wanted);
+    const { result, jobs } = await jobsWhile(() => count(snapshot, query, workers));
+    expect(withoutStats(result)).toEqual(wanted);
+    expect(result.stats.bytesRead).toBe(0);
+    expect(jobs).toBeGreaterThan(1);
+    expect(jobs).toBeLessThan(result.stats.rowGroups / 8);
+    pool.close();
+  });
+
+  it('number values without a dictionary on threads', async () => {
+    const dataset = numbered(9000);
+    const pool = new BufferPool(1 << 26);
+    // So many values that a dictionary would take as much as the rows.
+    const records = dataset.records.map((record, i) => ({
+      ...record,
+      values: [
+        record.values[0]!,
+        record.values[1]!,
+        `message ${(Math.floor(i / 2) * 2654435761) % 4294967296}`,
+      ],
+    }));
+    const repeated = { ...dataset, records };
+    const one = { ...layout, segments: 1, rowGroupRows: 9000, hotRecords: 0 };
+    const snapshot = await storeSnapshot(directory, `set-${files++}`, repeated, one, pool);
+    const query = { predicates: [], time: { field: 0, buckets: steps(1000) }, values: { field: 2, top: 7 } };
+    const { result, jobs } = await jobsWhile(() => count(snapshot, query, workers));
+    expect(withoutStats(result)).toEqual(countsOf(repeated, query));
+    expect(jobs).toBe(1);
+    pool.close();
+  });
+});
+
+describe('what a count reads', () => {
+  async function stored(
+    use: (snapshot: Snapshot, dataset: Dataset, bytesRead: () => number) => Promise<void>,
+  ) {
+    const memory = new MemoryDirectory();
+    const pool = new BufferPool(1 << 26);
+    const dataset = numbered(4000);
+    const snapshot = await storeSnapshot(memory, 'set', dataset, layout, pool);
+    await use(snapshot, dataset, () => memory.bytesRead);
+    pool.close();
+  }
+
+  it('is nothing for the sum of all, or of those between two cursors', () =>
+    stored(async (snapshot, dataset, bytesRead) => {
+      const before = bytesRead();
+      expect(withoutStats(await count(snapshot, { predicates: [] }))).toEqual({ count: 4000 });
+      const bounds = {
+        after: dataset.records[99]!.position,
+        before: dataset.records[2000]!.position,
+        predicates: [],
+      };
+      const { stats, ...sum } = await count(snapshot, bounds);
+      expect(sum).toEqual({ count: 1900 });
+      expect(bytesRead() - before).toBe(0);
+      expect(stats.rowGroups).toBeLessThan(8);
+    }));
+
+  it('is no column where bounds tell that all rows are in one bucket and all match', () =>
+    stored(async (snapshot, dataset, bytesRead) => {
+      const since = { kind: 'int', field: 0, op: 'gte', value: 1_735_689_600_000n } as const;
+      const query = { predicates: [since], time: { field: 0, buckets: steps(3_600_000) } };
+      const { stats, ...counts } = await count(snapshot, query);
+      expect(counts).toEqual(countsOf(dataset, query));
+      expect(stats.columnsDecoded).toBe(0);
+      // Nothing but footers.
+      expect(bytesRead()).toBe(stats.bytesRead);
+      const again = await count(snapshot, query);
+      expect(again.stats.bytesRead).toBe(0);
+    }));
+
+  it('is the time of the row groups that a bucket ends in, and no other column', () =>
+    stored(async (snapshot, dataset) => {
+      const query = { predicates: [], time: { field: 0, buckets: steps(1250, 1_735_689_600_000) } };
+      const { stats, ...counts } = await count(snapshot, query);
+      expect(counts).toEqual(countsOf(dataset, query));
+      // Row groups of 500 rows, a millisecond each, of two segments in turn: buckets end in one of two.
+      expect(stats.columnsDecoded).toBeGreaterThan(0);
+      expect(stats.columnsDecoded).toBeLessThan(stats.rowGroups);
+    }));
+
+  it('is the column of the values alone, and none where they are all alike', () =>
+    stored(async (snapshot, dataset) => {
+      const query = { predicates: [errors], values: { field: 1, top: 3 } };
+      const { stats, ...counts } = await count(snapshot, query);
+      expect(counts).toEqual(countsOf(dataset, query));
+      expect(stats.columnsDecoded).toBeLessThanOrEqual(stats.rowGroups);
+    }));
+});
+
+describe('a count that has too much to tell', () => {
+  const wide = makeSchema([
+    { name: 'time', type: 'time' },
+    { name: 'id', type: 'int' },
+    { name: 'name', type: 'string' },
+  ]);
+
+  function spread(rows: number, distinct: number, stepMs: number): Dataset {
+    return {
+      schema: wide,
+      records: Array.from({ length: rows }, (_, i) => ({
+        position: { partition: 482136, ordinal: i + 1 },
+        values: [BigInt(1_735_689_600_000 + i * stepMs), BigInt(i % distinct), `name ${i % distinct}`],
+      })),
+    };
+  }
+
+  const make = (dataset: Dataset) =>
+    makeSnapshot(dataset, { seed: 1, segments: 1, rowGroupRows: 5000, statistics: 'exact' });
+
+  it('of buckets says so, and how long the time is', async () => {
+    const dataset = spread(12_000, 3, 1000);
+    const query = { predicates: [], time: { field: 0, buckets: steps(1000) } };
+    await expect(count(make(dataset), query)).rejects.toMatchObject({
+      code: 'invalid',
+      bound: 'buckets',
+      spanMs: 3_600_000,
+    });
+    // As many as there may be.
+    const fewer = {
+      ...query,
+      predicates: [{ kind: 'int', field: 0, op: 'lt', value: 1_735_689_600_000n + 10_000_000n }],
+    } as const;
+    expect((await count(make(dataset), fewer)).time!.buckets).toHaveLength(10_000);
+  });
+
+  it('of buckets by values says so', async () => {
+    const dataset = spread(8000, 200, 1000);
+    const query = {
+      predicates: [],
+      time: { field: 0, buckets: steps(1000) },
+      values: { field: 1, top: 200 },
+    };
+    await expect(count(make(dataset), query)).rejects.toMatchObject({ code: 'invalid', bound: 'cells' });
+  });
+
+  it('of values for each bucket counts those that are answered in a second pass', async () => {
+    // More values than one row group is counted by bucket at once.
+    const dataset = spread(20_000, 9000, 10_000);
+    for (const field of [1, 2]) {
+      const query = {
+        predicates: [],
+        time: { field: 0, buckets: steps(1_000_000) },
+        values: { field, top: 4 },
+      };
+      const { stats, ...counts } = await count(make(dataset), query);
+      expect(counts).toEqual(countsOf(dataset, query));
+      // It has gone through all row groups twice.
+      expect(stats.rowGroupsScanned).toBe(2 * stats.rowGroups);
+    }
+  });
+
+  it('ends when it is aborted, and gives back the snapshot', async () => {
+    const dataset = spread(20_000, 10, 10);
+    const snapshot = make(dataset);
+    const abort = new AbortController();
+    const counting = countSnapshot(
+      snapshot,
+      { predicates: [], values: { field: 2, top: 1 } },
+      { signal: abort.signal, workers },
+    );
+    abort.abort();
+    await expect(counting).rejects.toMatchObject({ code: 'cancelled' });
+    expect(snapshot.released()).toBe(1);
+  });
+
+  it('is refused where its fields are none', async () => {
+    const snapshot = make(spread(10, 2, 10));
+    const bad = (query: Partial<CountQuery>) => count(snapshot, { predicates: [], ...query });
+    await expect(bad({ time: { field: 1, buckets: steps(10) } })).rejects.toMatchObject({ code: 'invalid' });
+    await expect(bad({ values: { field: 3, top: 1 } })).rejects.toMatchObject({ code: 'invalid' });
+    await expect(bad({ values: { field: 2, top: 0 } })).rejects.toMatchObject({ code: 'invalid' });
+    await expect(bad({ values: { field: 2, top: 1001 } })).rejects.toMatchObject({ code: 'invalid' });
+  });
+});
