@@ -3,6 +3,7 @@ import { requireSimd } from '../../engine/index.js';
 import { addBackupCommand } from './upkeep/backup.js';
 import { addCheckCommand } from './definition/check.js';
 import { addCompactCommand } from './upkeep/compact.js';
+import { addCountCommand } from './records/count.js';
 import { addDemoCommand } from './serving/demo.js';
 import { addExportCommand } from './records/export.js';
 import { didYouMean } from '../request/suggestion.js';
@@ -55,6 +56,7 @@ export function buildProgram(): Command {
     addServeCommand,
     addLoadCommand,
     addQueryCommand,
+    addCountCommand,
     addStatsCommand,
     addCheckCommand,
     addVerifyCommand,

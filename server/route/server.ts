@@ -16,6 +16,8 @@ export interface RunningServer {
   readonly whyNotUws: string | undefined;
   /** What it answers, for another listener to answer as well: the two share the queries that run at once. */
   readonly route: QueryRoute;
+  /** What gives it slots, for what else may take one. */
+  readonly admission: Admission;
   /** Stops listening, answers 503 to new requests, finishes what has begun, and breaks what has not ended after `timeoutMs`. */
   close(options: { readonly timeoutMs: number }): Promise<void>;
 }
@@ -39,6 +41,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     transport: transport.name,
     whyNotUws,
     route,
+    admission,
     close: async ({ timeoutMs }) => {
       admission.stop();
       await orDeadline(transport.stop(), timeoutMs);

@@ -9,6 +9,8 @@ import { describeLine } from '../../agents/decode/describe-line.js';
 import { loadFiles } from '../../agents/load/load.js';
 import { openArchive } from '../../engine/index.js';
 import type { AgentStore, Archive } from '../../engine/archive/archive.js';
+import { consoleRoutes } from '../../server/cli/serving/own-console.js';
+import { startConsole, type RunningConsole } from '../../server/console/console.js';
 import { sampleLogs } from '../../server/cli/serving/sample-logs.js';
 import { startServer, type RunningServer } from '../../server/route/server.js';
 import { fetchAlone } from '../cli/process.js';
@@ -24,6 +26,7 @@ const fences = pages.flatMap(fencesOf);
 let folder = '';
 let archive: Archive;
 let server: RunningServer;
+let operators: RunningConsole;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'logstrata-docs-'));
@@ -47,10 +50,26 @@ beforeAll(async () => {
     now: () => nowMs,
     log: () => {},
   });
+  operators = await startConsole({
+    address: { host: '127.0.0.1', port: 0 },
+    hosts: [],
+    clientTimeoutMs: 10_000,
+    log: () => {},
+  });
+  const served = new Map(
+    [...stores].map(([name, store]) => {
+      const definition = agents.find((agent) => agent.name === name)!;
+      return [name, { definition, store }];
+    }),
+  );
+  operators.open(
+    consoleRoutes(served, server, { timezone: 'UTC', queryTimeoutMs: 10_000, now: () => nowMs }),
+  );
 });
 
 afterAll(async () => {
   await server.close({ timeoutMs: 0 });
+  await operators.close({ timeoutMs: 0 });
   await archive.close();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -77,6 +96,22 @@ function examples(): Example[] {
     }),
   );
 }
+
+describe('counts in the documentation', () => {
+  it('have the answers that are shown', async () => {
+    const fence = fences.filter(({ page }) => page.path === 'docs/counts.md').flatMap(({ lines }) => lines);
+    const asked = fence.flatMap((text, i) => {
+      const match = /^\$ curl 'http:\/\/127\.0\.0\.1:2112([^']*)'/.exec(text);
+      return match === null ? [] : [{ target: match[1]!, answer: fence.slice(i + 1) }];
+    });
+    expect(asked.length).toBe(3);
+    for (const { target, answer } of asked) {
+      const response = await fetchAlone(operators.address + target);
+      const lines = (await response.text()).trimEnd().split(/\r?\n/);
+      expect(answer.slice(0, lines.length)).toEqual(lines);
+    }
+  });
+});
 
 describe('requests in the documentation', () => {
   it('have the answers that are shown', async () => {

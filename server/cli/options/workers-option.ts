@@ -2,7 +2,9 @@ import { InvalidArgumentError, Option } from 'commander';
 import { workersMax } from '../../../engine/index.js';
 
 /** `--workers`, for the commands whose threads do what `work` says. */
-export function workersOption(work: 'parse and write' | 'read and search' | 'read and index'): Option {
+export function workersOption(
+  work: 'parse and write' | 'read and search' | 'read and count' | 'read and index',
+): Option {
   const what = `threads that ${work}, 0 to ${workersMax}; 0 for none (default: the cores, at most 8)`;
   return new Option('--workers <n>', what).argParser(readWorkers);
 }

@@ -3,6 +3,7 @@ import type { CollectLog } from '../../../agents/collect/logs/collect-log.js';
 import { hasSystemCode, isLogstrataError } from '../../../engine/index.js';
 import type { RunningConsole } from '../../console/console.js';
 import { AgentsRoute } from '../../console/agents-route.js';
+import { CountRoute, type CountOptions } from '../../console/count-route.js';
 import { SchemaRoute } from '../../console/schema-route.js';
 import type { ConsoleAgents } from '../../console/console-agent.js';
 import type { ConsoleRoutes } from '../../console/console-route.js';
@@ -37,9 +38,14 @@ export async function openConsole(
 }
 
 /** What the console answers once the archive is open. */
-export function consoleRoutes(agents: ConsoleAgents, { route }: RunningServer): ConsoleRoutes {
+export function consoleRoutes(
+  agents: ConsoleAgents,
+  { route, admission }: RunningServer,
+  options: CountOptions,
+): ConsoleRoutes {
   return {
     '/api/query/': route,
+    '/api/count/': new CountRoute(agents, admission, options),
     '/api/agents': new AgentsRoute(agents),
     '/api/schema/': new SchemaRoute(agents),
   };

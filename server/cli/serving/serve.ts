@@ -165,7 +165,8 @@ async function serveArchive(archive: Archive, run: ServeRun): Promise<number> {
   const { whileCollecting } = await import('./collecting.js');
   return whileCollecting(archive, served, settings, flags, log, async (begin) => {
     const server = await startAnswering(served, settings, flags, log);
-    ownConsole?.open(consoleRoutes(served, server));
+    const { timezone, queryTimeoutMs } = settings.config.server;
+    ownConsole?.open(consoleRoutes(served, server, { timezone, queryTimeoutMs, now: Date.now }));
     const collection = begin();
     const folder = settings.agentsFolder;
     const { ChangedAgents } = await import('./changed-agents.js');

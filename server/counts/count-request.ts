@@ -1,0 +1,152 @@
+import {
+  countBucketsMax,
+  CountBoundError,
+  countTopMax,
+  type CountQuery,
+  type Field,
+} from '../../engine/index.js';
+import { zoneProblem } from '../../agents/times/zone.js';
+import { badParameter, type ProblemError } from '../http/problem.js';
+import { parsePosition, readParameters, type FilterContext } from '../request/parameters.js';
+import { didYouMean, listNames } from '../request/suggestion.js';
+import { parseTimeStep, stepFor, timeBuckets } from './time-step.js';
+
+/** How a count is answered. */
+export type CountFormat = 'json' | 'csv';
+
+/** What a request wants counted, and how it is told. */
+export interface CountRequest {
+  readonly query: CountQuery;
+  /** The field of time and its step, as they were asked for; undefined where nothing is counted by time. */
+  readonly time?: { readonly field: Field; readonly step: string; readonly zone: string } | undefined;
+  readonly value?: { readonly field: Field } | undefined;
+  readonly format: CountFormat;
+}
+
+const names = ['by', 'top', 'zone', 'format', 'after', 'before'] as const;
+
+/** Values that are given unless another number is asked for. */
+export const topDefault = 10;
+
+/**
+ * Reads the query string of a count: filters as a query has them, `by` for a field of time with a step and for one without, `top`,
+ * `zone`, `format`, `after` and `before`. Throws a `ProblemError` with status 400 that names the parameter at fault.
+ */
+export function parseCountRequest(rawQuery: string, context: FilterContext): CountRequest {
+  const { given, predicates } = readParameters(rawQuery, names, context, ['by']);
+  const [top, zone, format, after, before] = names.slice(1).map((name) => given.get(name)?.[0]);
+  const zoneName = parseZone(zone) ?? context.timezone;
+  const by = parseBy(given.get('by') ?? [], context.schema.fields, zoneName);
+  const values =
+    by.value === undefined
+      ? undefined
+      : { field: context.schema.fields.indexOf(by.value.field), top: parseTop(top) };
+  if (top !== undefined && values === undefined)
+    throw badParameter('top', '"top" says how many values of a field are given: name the field by "by" too');
+  if (zone !== undefined && by.time === undefined)
+    throw badParameter(
+      'zone',
+      '"zone" is that of buckets of time: name their field and step by "by" too, such as by=time:1d',
+    );
+  return {
+    query: {
+      after: parsePosition('after', after),
+      before: parsePosition('before', before),
+      predicates,
+      time: by.buckets,
+      values,
+    },
+    time: by.time,
+    value: by.value,
+    format: parseFormat(format),
+  };
+}
+
+interface By extends Pick<CountRequest, 'time' | 'value'> {
+  readonly buckets?: CountQuery['time'];
+}
+
+function parseBy(texts: readonly string[], fields: readonly Field[], zone: string): By {
+  let found: By = {};
+  for (const text of texts) {
+    const colon = text.indexOf(':');
+    const name = colon < 0 ? text : text.slice(0, colon);
+    const index = fields.findIndex((field) => field.name === name);
+    if (index < 0) throw unknownField(name, fields);
+    const field = fields[index]!;
+    if (colon < 0) {
+      if (field.type === 'time')
+        throw badParameter('by', `field "${name}" is a time, which is counted in steps: write by=${name}:1h`);
+      if (found.value !== undefined)
+        throw badParameter(
+          'by',
+          `records are counted by one field besides the time, not by "${found.value.field.name}" and "${name}"`,
+        );
+      found = { ...found, value: { field } };
+      continue;
+    }
+    if (field.type !== 'time')
+      throw badParameter('by', `field "${name}" is of type ${field.type} and has no steps: write by=${name}`);
+    if (found.time !== undefined)
+      throw badParameter(
+        'by',
+        `records are counted by one time, not by "${found.time.field.name}" and "${name}"`,
+      );
+    const step = text.slice(colon + 1);
+    const parsed = parseTimeStep(step);
+    if ('problem' in parsed) throw badParameter('by', parsed.problem);
+    found = {
+      ...found,
+      time: { field, step, zone },
+      buckets: { field: index, buckets: timeBuckets(parsed, zone) },
+    };
+  }
+  return found;
+}
+
+function parseZone(text: string | undefined): string | undefined {
+  const problem = text === undefined ? undefined : zoneProblem(text);
+  if (problem !== undefined) throw badParameter('zone', problem);
+  return text;
+}
+
+function parseTop(text: string | undefined): number {
+  if (text === undefined) return topDefault;
+  const top = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
+  if (!(top >= 1 && top <= countTopMax))
+    throw badParameter(
+      'top',
+      `"top" must be a whole number from 1 to ${countTopMax}, not ${JSON.stringify(text)}`,
+    );
+  return top;
+}
+
+function parseFormat(text: string | undefined): CountFormat {
+  if (text === undefined || text === 'json') return 'json';
+  if (text === 'csv') return 'csv';
+  throw badParameter('format', `"format" must be json or csv, not ${JSON.stringify(text)}`);
+}
+
+function unknownField(name: string, fields: readonly Field[]): ProblemError {
+  const known = fields.map((field) => field.name);
+  return badParameter(
+    'by',
+    `unknown field ${JSON.stringify(name)}${didYouMean(name, known)}. The fields are ${listNames(known)}`,
+  );
+}
+
+/** What a client is told whose count passed a bound: a 400 that says what to ask for instead. Anything else is returned as it is. */
+export function countProblem(error: unknown): unknown {
+  if (!(error instanceof CountBoundError)) return error;
+  switch (error.bound) {
+    case 'buckets':
+      return badParameter(
+        'by',
+        `${error.message}: take a larger step, such as ${stepFor(error.spanMs, countBucketsMax / 2)}, or a shorter time`,
+      );
+    case 'cells':
+      return badParameter('top', `${error.message}: ask for fewer values by "top", or for a larger step`);
+    case 'values':
+      return badParameter('by', error.message);
+  }
+}
