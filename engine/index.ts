@@ -42,6 +42,8 @@ export const readForeignFile: typeof ReadForeignFile = async (...parameters) => 
 
 // An archive, and what it tells.
 export type { AgentStore, Archive, KnownSources } from './archive/archive.js';
+export type { AgentFigures, ArchiveFigures } from './archive/archive-figures.js';
+export type { Trouble } from './archive/archive-troubles.js';
 export type { OpenOptions } from './archive/open-options.js';
 export type { RetentionOutlook } from './maintenance/agent-retention.js';
 export type { BackupFolder } from './archive/backup-folder.js';

@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { assert } from '../terms/assert.js';
 import type { AgentStore, Archive } from './archive.js';
+import { agentFigures, poolFigures, type ArchiveFigures } from './archive-figures.js';
+import { agentTroubles, diskTroubles, lockTroubles, type Trouble } from './archive-troubles.js';
 import { isLogstrataError, LogstrataError } from '../terms/errors.js';
 import { everyStep } from '../terms/every-step.js';
 import { maintenanceIntervalMs } from '../terms/limits.js';
@@ -24,7 +26,7 @@ import { Follower } from '../store/reading/follower.js';
 import type { RetentionPolicy } from '../store/manifest/manifest.js';
 import { settingsOf, type OpenOptions, type Settings } from './open-options.js';
 import { openRealDirectory } from '../store/disk/real-directory.js';
-import { cleanUp, readCommitted, readStoredManifest, type Heads } from '../store/reading/recovery.js';
+import { cleanUp, readCommitted, readStoredSchema, type Heads } from '../store/reading/recovery.js';
 import { RemoteCommitter } from '../store/writer/remote-committer.js';
 import { Removals } from '../store/reading/removals.js';
 import { Store } from './store.js';
@@ -83,6 +85,8 @@ export class ArchiveFolder implements Archive {
   private readonly guard = new GuardedThread();
   private readonly background: BackgroundCompaction | undefined;
   private readonly opened = new Map<string, Promise<OpenAgent>>();
+  /** Those of them that are open. */
+  private readonly agentsOpen: OpenAgent[] = [];
   private lock: WriterLock | undefined;
   /** The lock is being tried for. */
   private locking: Promise<void> | undefined;
@@ -236,7 +240,7 @@ export class ArchiveFolder implements Archive {
   }
 
   private async openAgent(name: string, schema: Schema | undefined): Promise<OpenAgent> {
-    const shown = schema ?? (await this.storedSchema(name));
+    const shown = schema ?? (await readStoredSchema(this.directory, name));
     const { workers, guard } = this;
     const state = new AgentState(this.directory, name, shown, this.pool, guard);
     const { now, codec, zstdAfterMs, onRetention } = this.settings;
@@ -270,18 +274,8 @@ export class ArchiveFolder implements Archive {
     if (this.lock !== undefined) await this.takeOver(agent);
     else await follower.refresh();
     if (state.damage !== undefined) this.settings.onWarning(`agent ${name}: ${state.damage.message}`);
+    this.agentsOpen.push(agent);
     return agent;
-  }
-
-  private async storedSchema(name: string): Promise<Schema> {
-    const manifest = await readStoredManifest(this.directory, name);
-    const schema = manifest?.schemas.at(-1)?.schema;
-    if (schema === undefined) {
-      throw new LogstrataError('not_found', `agent "${name}" has no records in ${this.location}`, {
-        path: name,
-      });
-    }
-    return schema;
   }
 
   /** Reads what is committed, removes what crashes have left, and commits from now on. */
@@ -357,7 +351,7 @@ export class ArchiveFolder implements Archive {
         await agent.writer?.maintain();
         if (this.background?.isAlone === true && agent.retention.isDue) await this.retire(agent);
       }
-      if (this.background?.isAlone === true) this.background.tick(await this.backgroundAgents());
+      if (this.background?.isAlone === true) this.background.tick(this.backgroundAgents());
       this.lastWarning = undefined;
     } catch (error) {
       this.warn(error instanceof Error ? error.message : String(error));
@@ -401,18 +395,15 @@ export class ArchiveFolder implements Archive {
     for (const opening of this.opened.values()) await this.retire(await opening);
   }
 
-  private async backgroundAgents(): Promise<BackgroundAgent[]> {
-    const agents: BackgroundAgent[] = [];
-    for (const opening of this.opened.values()) {
-      const { state, writer } = await opening;
-      if (writer !== undefined) agents.push({ state, committer: writer });
-    }
-    return agents;
+  private backgroundAgents(): BackgroundAgent[] {
+    return this.agentsOpen.flatMap(({ state, writer }) =>
+      writer === undefined ? [] : [{ state, committer: writer }],
+    );
   }
 
   /** Does the next piece of compaction at once, and says whether there was any to do. */
   async compactNext(): Promise<boolean> {
-    return (await this.background?.runOnce(await this.backgroundAgents())) ?? false;
+    return (await this.background?.runOnce(this.backgroundAgents())) ?? false;
   }
 
   /** Takes the lock if no other process has it. What fails behind that is tried again the next time. */
@@ -455,6 +446,25 @@ export class ArchiveFolder implements Archive {
 
   provideStatus(read: () => unknown): void {
     this.readStatus = read;
+  }
+
+  async figures(): Promise<ArchiveFigures> {
+    const { background, pool } = this;
+    const agents = this.agentsOpen.map(({ state, writer }) =>
+      agentFigures(state, writer?.tally, background?.counts(state.agent)),
+    );
+    const disk = await this.directory.diskSpace();
+    return { agents, pool: poolFigures(pool), compactionThreadsBusy: background?.busy ?? 0, disk };
+  }
+
+  async troubles(): Promise<readonly Trouble[]> {
+    const disk = await this.directory.diskSpace();
+    const { lock, link, lastWarning, location } = this;
+    const ofLock = await lockTroubles(location, lock, link?.alive === true, lastWarning);
+    const ofAgents = this.agentsOpen.flatMap(({ state, writer }) =>
+      agentTroubles(state, writer?.tally, disk),
+    );
+    return [...ofAgents, ...diskTroubles(location, disk), ...ofLock];
   }
 
   async writerStatus(): Promise<unknown> {

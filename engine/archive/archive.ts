@@ -25,6 +25,8 @@ import type { CompactOptions, CompactResult } from '../maintenance/compaction.js
 import type { VerifyOptions, VerifyReport } from '../maintenance/verify.js';
 import type { StoreStats } from '../maintenance/stats.js';
 import type { RetentionOutlook } from '../maintenance/agent-retention.js';
+import type { ArchiveFigures } from './archive-figures.js';
+import type { Trouble } from './archive-troubles.js';
 import type { RepairOptions } from '../maintenance/repair-context.js';
 
 /**
@@ -65,6 +67,10 @@ export interface Archive {
   repair(name: string, options: RepairOptions): Promise<RepairReport>;
   /** Verifies an agent (`AgentStore.verify`), also one whose newest manifest can't be read, and which therefore can't be opened. */
   verify(name: string, options?: VerifyOptions): Promise<VerifyReport>;
+  /** What it holds and has done, and the disk. */
+  figures(): Promise<ArchiveFigures>;
+  /** What keeps this process from answering, or storing, all that it should; empty where nothing does. */
+  troubles(): Promise<readonly Trouble[]>;
   /** Finishes commits under way, records the committed length of hot files, releases the lock. */
   close(): Promise<void>;
 }

@@ -5,6 +5,7 @@ import type { Committer } from '../store/manifest/committer.js';
 import type { Directory } from '../store/disk/directory.js';
 import { WorkerPool } from '../workers/worker-pool.js';
 import { isOvertaken, publishRewrite } from './compaction.js';
+import { CompactionTally, type CompactionCounts } from './compaction-tally.js';
 import { proposeRewrite } from './compaction-policy.js';
 import { rewriteSegments } from './rewrite.js';
 import { rewriteTask } from './rewrite-task.js';
@@ -39,6 +40,7 @@ export class BackgroundCompaction {
   private readonly workers: WorkerPool;
   /** Files, with their agent's folder, that turned out damaged: `verify` tells about them, and nothing is to be gained by trying. */
   private readonly damaged = new Map<string, Set<string>>();
+  private readonly tallies = new Map<string, CompactionTally>();
   private readonly patience = new Map<string, RetryPause>();
   private readonly stopping = new AbortController();
   /** Where the next look begins, so that a busy agent does not keep the others waiting. */
@@ -48,6 +50,25 @@ export class BackgroundCompaction {
 
   constructor(private readonly options: BackgroundOptions) {
     this.workers = new WorkerPool(options.threads);
+  }
+
+  /** What it has done of an agent. */
+  counts(agent: string): CompactionCounts {
+    return this.tally(agent);
+  }
+
+  private tally(agent: string): CompactionTally {
+    let tally = this.tallies.get(agent);
+    if (tally === undefined) {
+      tally = new CompactionTally();
+      this.tallies.set(agent, tally);
+    }
+    return tally;
+  }
+
+  /** Threads that rewrite at present. */
+  get busy(): number {
+    return this.workers.busy;
   }
 
   /** Whether it does its work by itself. */
@@ -82,7 +103,8 @@ export class BackgroundCompaction {
       this.turn = (this.turn + i + 1) % agents.length;
       const startMs = performance.now();
       try {
-        await publishRewrite(agent, rewrite, (job) => this.run(job), this.share);
+        const written = await publishRewrite(agent, rewrite, (job) => this.run(job), this.share);
+        this.tally(name).rewritten(rewrite.segments, written);
         this.patience.delete(name);
       } catch (error) {
         this.failed(
@@ -111,6 +133,7 @@ export class BackgroundCompaction {
 
   private failed(agent: string, files: readonly string[], error: unknown): void {
     if (this.stopping.signal.aborted) return;
+    if (!isOvertaken(error)) this.tally(agent).failed++;
     const message = error instanceof Error ? error.message : String(error);
     if (error instanceof DamageError) {
       const known = this.damaged.get(agent) ?? new Set();

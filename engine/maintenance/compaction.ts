@@ -70,13 +70,13 @@ export function isOvertaken(error: unknown): boolean {
   return isLogstrataError(error) && (error.code === 'conflict' || error.code === 'not_found');
 }
 
-/** Has `run` build the new segments. One manifest then replaces the old ones by them. */
+/** Has `run` build the new segments, and gives them. One manifest then replaces the old ones by them. */
 export async function publishRewrite(
   { state, committer }: { readonly state: AgentState; readonly committer: Committer },
   rewrite: Rewrite,
   run: (job: RewriteJob) => Promise<readonly SegmentEntry[]>,
   share = 1,
-): Promise<void> {
+): Promise<readonly SegmentEntry[]> {
   const { segments, codec } = rewrite;
   const schema = schemaOf(state.manifest!, segments[0]!.schemaVersion);
   const id = await committer.begin();
@@ -90,6 +90,7 @@ export async function publishRewrite(
       rejected: [],
       counters: noCounters,
     });
+    return written;
   } finally {
     await committer.end(id);
   }

@@ -339,6 +339,12 @@ export const backgroundRetryMs = 60_000;
 export const retentionLeapMsMax = 7 * 24 * 3_600_000;
 
 /**
+ * With less free, in bytes, the next commit is likely to fail: what a busy log gives to one, and the manifest behind it, take a few
+ * megabytes.
+ */
+export const diskFreeBytesMin = 16 * 1024 * 1024;
+
+/**
  * With less of the disk free, a stricter retention does not wait: a full disk ends collection of all agents, which costs more than
  * records that were to go in a day.
  */

@@ -47,6 +47,16 @@ export class WorkerPool implements JobRunner {
     return this.threads === 0 ? 0 : Math.max(2, this.threads);
   }
 
+  /** Threads that have a job. */
+  get busy(): number {
+    return this.started.reduce((sum, { jobs }) => sum + (jobs.size > 0 ? 1 : 0), 0);
+  }
+
+  /** Jobs that wait for a thread. */
+  get waiting(): number {
+    return this.turns.reduce((sum, queue) => sum + queue.waiting.length, 0);
+  }
+
   /** A queue for the jobs of one owner, whose jobs are dropped when `signal` is aborted. */
   queue(signal?: AbortSignal): JobQueue {
     const queue = new JobQueue(this, signal);

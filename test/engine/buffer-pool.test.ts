@@ -157,7 +157,9 @@ describe('the buffer pool', () => {
     made.length = 0;
     for (const key of ['a', 'b', 'c', 'd']) await use(key);
     expect(made).toEqual([]);
+    const before = pool.evictions;
     for (const key of ['e', 'f', 'g']) await use(key);
+    expect(pool.evictions).toBe(before + 3);
     made.length = 0;
     await use('d');
     await use('a');

@@ -65,9 +65,9 @@ describe.each(implementations)('%s directory', (_name, fresh) => {
     await expect(directory.size('g')).rejects.toMatchObject({ code: 'not_found' });
     await expect(directory.syncDirectory('g')).rejects.toMatchObject({ code: 'not_found' });
     expect(await directory.size('f')).toBe(3);
-    const free = await directory.freeShare();
-    expect(free).toBeGreaterThanOrEqual(0);
-    expect(free).toBeLessThanOrEqual(1);
+    const { sizeBytes, freeBytes } = (await directory.diskSpace())!;
+    expect(freeBytes).toBeGreaterThanOrEqual(0);
+    expect(freeBytes).toBeLessThanOrEqual(sizeBytes);
     await directory.makeDirectory('folder');
     await expect(directory.openRead('folder')).rejects.toMatchObject({ code: 'io' });
     await expect(directory.openWrite('folder')).rejects.toMatchObject({ code: 'io' });

@@ -1,5 +1,5 @@
 import { LogstrataError } from '../../engine/terms/errors.js';
-import type { Directory, ReadableFile, WritableFile } from '../../engine/store/disk/directory.js';
+import type { Directory, DiskSpace, ReadableFile, WritableFile } from '../../engine/store/disk/directory.js';
 import { seededRandom } from '../model/random.js';
 import { MemoryFile, type CrashMode } from './memory-file.js';
 import { MemoryFolder, MemoryTree } from './memory-tree.js';
@@ -182,9 +182,10 @@ export class MemoryDirectory implements Directory {
     this.#tree.syncFolder(folder);
   }
 
-  freeShare(): Promise<number | null> {
+  diskSpace(): Promise<DiskSpace | null> {
     this.#check();
-    return Promise.resolve(this.free);
+    const sizeBytes = 1e12;
+    return Promise.resolve(this.free === null ? null : { sizeBytes, freeBytes: this.free * sizeBytes });
   }
 
   async size(path: string): Promise<number> {

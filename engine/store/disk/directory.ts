@@ -34,8 +34,13 @@ export interface Directory {
   syncDirectory(path: string): Promise<void>;
   /** Bytes of a file. Throws `not_found`. */
   size(path: string): Promise<number>;
-  /** What part of the disk is free for this process, 0 to 1; null where that can't be told. */
-  freeShare(): Promise<number | null>;
+  /** How large the disk is, and what of it is free for this process; null where that can't be told. */
+  diskSpace(): Promise<DiskSpace | null>;
+}
+
+export interface DiskSpace {
+  readonly sizeBytes: number;
+  readonly freeBytes: number;
 }
 
 export interface ReadableFile {

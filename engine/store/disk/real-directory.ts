@@ -3,7 +3,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { assert } from '../../terms/assert.js';
 import { LogstrataError } from '../../terms/errors.js';
-import type { Directory, ReadableFile, WritableFile } from './directory.js';
+import type { Directory, DiskSpace, ReadableFile, WritableFile } from './directory.js';
 import { fileSystemError, hasSystemCode, problemOfKind } from './file-system-error.js';
 import { ownerFor, type Owner } from './folder-owner.js';
 import { pathParts } from './relative-path.js';
@@ -212,11 +212,11 @@ class RealDirectory implements Directory {
     await this.#run('sync', path, syncFolder);
   }
 
-  async freeShare(): Promise<number | null> {
+  async diskSpace(): Promise<DiskSpace | null> {
     try {
-      const { blocks, bavail } = await fs.statfs(this.location);
+      const { blocks, bavail, bsize } = await fs.statfs(this.location);
       // Some file systems, as those over a network, have no size.
-      return blocks > 0 ? bavail / blocks : null;
+      return blocks > 0 ? { sizeBytes: blocks * bsize, freeBytes: bavail * bsize } : null;
     } catch {
       return null;
     }

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { DamageError } from '../../terms/errors.js';
+import { DamageError, LogstrataError } from '../../terms/errors.js';
 import { rejectedBufferBytesMax, rejectedEntryBytesMax, verifyPieceBytes } from '../../terms/limits.js';
 import { countField, parseJsonObject, textField, timeField } from '../disk/checked-json.js';
 import type { RejectedLine } from './commit.js';
@@ -182,4 +182,14 @@ function lineAt(text: string, path: string, offset: number): RejectedLine {
     if (!(error instanceof DamageError)) throw error;
     throw new DamageError(`${path}: ${error.message}`, { path, offset, cause: error });
   }
+}
+
+/** Throws `conflict` where a file that a load takes over is not among those that are there, as it was. */
+export function assertRejectedStill(there: readonly RejectedEntry[], takes: RejectedEntry | undefined): void {
+  if (takes === undefined) return;
+  const { file, bytes, checksum } = takes;
+  const isSame = (known: RejectedEntry): boolean =>
+    known.file === file && known.bytes === bytes && known.checksum === checksum;
+  if (there.some(isSame)) return;
+  throw new LogstrataError('conflict', `${file} was replaced or retired meanwhile`, { path: file });
 }

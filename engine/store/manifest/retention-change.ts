@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { diskFreeShareMin } from '../../terms/limits.js';
+import type { DiskSpace } from '../disk/directory.js';
 import type { KeptPolicy, PendingPolicy, RetentionPolicy } from './manifest.js';
 import type { OverCount, Taken } from './retention-policy.js';
 
@@ -92,7 +93,7 @@ export class PolicyInForce {
   /** The pending policy, and when it has waited long enough by the clock of the process. */
   private waiting: { readonly pending: PendingPolicy; readonly endsAtMs: number } | undefined;
 
-  constructor(private readonly freeShare: () => Promise<number | null>) {}
+  constructor(private readonly diskSpace: () => Promise<DiskSpace | null>) {}
 
   /**
    * @param applies whether `wanted` is not to wait
@@ -131,8 +132,8 @@ export class PolicyInForce {
   }
 
   private async diskCause(): Promise<PolicyCause | null> {
-    const share = await this.freeShare();
-    return share !== null && share < diskFreeShareMin ? 'disk_low' : null;
+    const space = await this.diskSpace();
+    return space !== null && space.freeBytes < space.sizeBytes * diskFreeShareMin ? 'disk_low' : null;
   }
 }
 

@@ -105,6 +105,7 @@ export class BufferPool {
   readonly #scatteredBytesMax: number;
   #bytes = 0;
   #pinnedBytes = 0;
+  #evictions = 0;
   #isWaking = false;
   #isClosed = false;
 
@@ -120,6 +121,15 @@ export class BufferPool {
   /** Bytes of the memory that columns take. */
   get bytes(): number {
     return this.#bytes;
+  }
+
+  get bytesMax(): number {
+    return this.#bytesMax;
+  }
+
+  /** Columns that had to go so that others had room. */
+  get evictions(): number {
+    return this.#evictions;
   }
 
   /** Bytes of columns that leases hold. */
@@ -319,6 +329,7 @@ export class BufferPool {
       }
       const victim = this.#unpinned();
       if (victim === undefined) break;
+      this.#evictions++;
       this.#drop(victim);
     }
     // Pinned columns lie between the free ranges, so that none is large enough: let the memory grow.

@@ -1,6 +1,7 @@
-import { DamageError, isLogstrataError } from '../../terms/errors.js';
+import { DamageError, isLogstrataError, LogstrataError } from '../../terms/errors.js';
 import type { AgentState, HotFile } from './agent-state.js';
 import { verifyPieceBytes } from '../../terms/limits.js';
+import type { Schema } from '../../terms/schema.js';
 import type { Directory, ReadableFile, WritableFile } from '../disk/directory.js';
 import { readHotSegment } from '../hot/hot-segment-file.js';
 import { newestManifestNumber, readNewestManifest } from '../manifest/manifest-file.js';
@@ -73,6 +74,15 @@ export function asDamage(error: unknown): DamageError {
     ...(error.path === undefined ? {} : { path: error.path }),
     cause: error,
   });
+}
+
+/** The fields under which an agent's records were stored last. Throws as `readStoredManifest`, and `not_found` where there are none. */
+export async function readStoredSchema(directory: Directory, agent: string): Promise<Schema> {
+  const manifest = await readStoredManifest(directory, agent);
+  const schema = manifest?.schemas.at(-1)?.schema;
+  if (schema !== undefined) return schema;
+  const message = `agent "${agent}" has no records in ${directory.location}`;
+  throw new LogstrataError('not_found', message, { path: agent });
 }
 
 /**

@@ -25,6 +25,7 @@ import { assertStillLost } from '../manifest/lost-loads.js';
 import { hasLeapt, proposeRetirement, retentionBounds, type Taken } from '../manifest/retention-policy.js';
 import { type AgentState, currentVersion, retirable } from '../reading/agent-state.js';
 import type { AppendResult, CommitExtras } from '../manifest/commit.js';
+import { CommitTally } from './commit-tally.js';
 import {
   buildingFolder,
   type PartitionCount,
@@ -32,15 +33,11 @@ import {
   type Publication,
 } from '../manifest/committer.js';
 import type { Directory } from '../disk/directory.js';
+import { assertRejectedStill } from '../manifest/rejected-file.js';
 import { newestLoads } from '../manifest/loaded-rows.js';
 import { hotEntriesForManifest, sealHotFiles } from './seal.js';
 import { publishManifest, readNewestManifest } from '../manifest/manifest-file.js';
-import {
-  type Manifest,
-  type OrdinalRun,
-  type RejectedEntry,
-  type RetentionPolicy,
-} from '../manifest/manifest.js';
+import { type Manifest, type OrdinalRun, type RetentionPolicy } from '../manifest/manifest.js';
 import { Mutex } from '../../workers/mutex.js';
 import { OpenHotFile } from './open-hot-file.js';
 import { nextManifest } from './next-manifest.js';
@@ -71,6 +68,7 @@ const dayMs = 86_400_000;
  * what a client has seen is there after any crash.
  */
 export class AgentWriter implements AttachingCommitter {
+  readonly tally = new CommitTally();
   private readonly commits = new Mutex();
   private readonly units = new Map<string, WriterUnit>();
   private open: OpenHotFile | undefined;
@@ -85,7 +83,7 @@ export class AgentWriter implements AttachingCommitter {
     private readonly removals: Removals,
     private readonly options: WriterOptions,
   ) {
-    this.policy = new PolicyInForce(() => directory.freeShare());
+    this.policy = new PolicyInForce(() => directory.diskSpace());
     this.claims = new SourceClaims(state.manifest?.number ?? 0);
   }
 
@@ -236,19 +234,8 @@ export class AgentWriter implements AttachingCommitter {
       throw new LogstrataError('conflict', `segment ${file} ${what} meanwhile`, { path: file });
     });
     if (publication.restores === true) assertStillLost(this.state.manifest!, publication.segments);
-    this.assertRejectedStill(publication.takes);
+    assertRejectedStill(this.state.settledRejected(), publication.takes);
     this.claims.checkUnit(unit.since, publication.checkpoints, this.state.values);
-  }
-
-  private assertRejectedStill(takes: RejectedEntry | undefined): void {
-    if (takes === undefined) return;
-    const { file, bytes, checksum } = takes;
-    const isSame = (known: RejectedEntry) =>
-      known.file === file && known.bytes === bytes && known.checksum === checksum;
-    if (this.state.settledRejected().some(isSame)) return;
-    throw new LogstrataError('conflict', `${file} was replaced or retired meanwhile`, {
-      path: file,
-    });
   }
 
   async end(id: string): Promise<void> {
@@ -385,7 +372,8 @@ export class AgentWriter implements AttachingCommitter {
   private async openHot(createdMs: number): Promise<OpenHotFile> {
     const { agent } = this.state;
     const { directory, schema, schemaVersion } = this;
-    const open = await OpenHotFile.create(directory, agent, schema, { schemaVersion, createdMs });
+    const begun = { schemaVersion, createdMs };
+    const open = await this.tally.watch(OpenHotFile.create(directory, agent, schema, begun));
     try {
       await directory.syncDirectory(`${agent}/hot`);
       // Those before it are closed: what is in them now is all that they hold.
@@ -412,8 +400,10 @@ export class AgentWriter implements AttachingCommitter {
     const roomBytes = rejected.length === 0 ? 0 : rejectedBytesMax - this.state.rejectedBytes;
     try {
       this.state.takeBatch(open.hot, await open.append(batch, runs, extras, roomBytes), false);
+      this.tally.succeed();
     } catch (error) {
       await this.leaveHot(open);
+      this.tally.fail(error);
       throw error;
     }
   }
@@ -449,7 +439,8 @@ export class AgentWriter implements AttachingCommitter {
     try {
       const { agent } = this.state;
       const { codec, workers } = this.options;
-      const segments = await sealHotFiles({ directory: this.directory, agent, id, codec, workers }, files);
+      const context = { directory: this.directory, agent, id, codec, workers };
+      const segments = await this.tally.watch(sealHotFiles(context, files));
       const manifest = this.state.manifest!;
       await this.publishNext({ segments: [...manifest.segments, ...segments], hot: [] });
       this.unit(id).published = true;
@@ -469,11 +460,12 @@ export class AgentWriter implements AttachingCommitter {
     const hot = changes.hot ?? hotEntriesForManifest(this.state.hot, this.open?.hot);
     const next = nextManifest(this.state, changes, hot, values);
     try {
-      await publishManifest(this.directory, agent, next);
+      await this.tally.watch(publishManifest(this.directory, agent, next));
     } catch (error) {
       this.uncertain = true;
       throw error;
     }
+    this.tally.succeed();
     await this.state.takeManifest(next);
     const named = new Set(hot.map(({ file }) => file));
     this.removals.add((manifest?.hot ?? []).flatMap(({ file }) => (named.has(file) ? [] : [file])));

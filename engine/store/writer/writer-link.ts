@@ -27,6 +27,8 @@ export interface WriterLock {
   serve(operations: ChannelOperations): void;
   /** Refuses new requests, and ends every connection once its requests are answered. */
   stopServing(): Promise<void>;
+  /** Whether it is still there: see `HeldLock`. */
+  isHeld(): Promise<boolean>;
   release(): Promise<void>;
 }
 
@@ -61,6 +63,7 @@ export async function lockForWriting(
   return {
     serve: (operations) => channel.serve(operations),
     stopServing: () => channel.stop(),
+    isHeld: () => lock.isHeld(),
     release: async () => {
       await channel.stop();
       await lock.release();

@@ -8,6 +8,8 @@ import { isListenedAt, listenAt } from './unix-socket.js';
 
 /** The lock, held by this process. */
 export interface HeldLock {
+  /** Whether it still says that this process holds it. Who removes the lock's files has another process take it as well. */
+  isHeld(): Promise<boolean>;
   release(): Promise<void>;
 }
 
@@ -130,6 +132,11 @@ class Candidate implements HeldLock {
   async #clear(): Promise<void> {
     for (const name of await this.folder.names())
       if (lockMember(name) === undefined) await this.folder.remove(name).catch(() => {});
+  }
+
+  async isHeld(): Promise<boolean> {
+    const names = await this.folder.names().catch((): string[] => []);
+    return names.includes(this.self.name) && (await this.folder.holder())?.name === this.self.name;
   }
 
   async release(): Promise<void> {

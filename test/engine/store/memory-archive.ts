@@ -28,6 +28,7 @@ export function lockOfNoOther(onRelease: () => void = () => {}): WriterLock {
   return {
     serve: () => {},
     stopServing: () => Promise.resolve(),
+    isHeld: () => Promise.resolve(true),
     release: () => Promise.resolve(onRelease()),
   };
 }

@@ -1,0 +1,126 @@
+import type { CompactionCounts } from '../maintenance/compaction-tally.js';
+import type { DiskSpace } from '../store/disk/directory.js';
+import {
+  nothingRetired,
+  type Counters,
+  type Manifest,
+  type Retired,
+  liveRows,
+} from '../store/manifest/manifest.js';
+import type { AgentState } from '../store/reading/agent-state.js';
+import type { BufferPool } from '../store/reading/buffer-pool.js';
+import type { CommitTally } from '../store/writer/commit-tally.js';
+import type { Codec } from '../parquet/compression.js';
+
+/** What an open archive holds and has done, as it is at one moment: for those who watch it. */
+export interface ArchiveFigures {
+  readonly agents: readonly AgentFigures[];
+  readonly pool: PoolFigures;
+  /** Threads that rewrite segments. */
+  readonly compactionThreadsBusy: number;
+  /** Of the disk with the data folder; null where that can't be told. */
+  readonly disk: DiskSpace | null;
+}
+
+/** Decoded columns in memory. */
+export interface PoolFigures {
+  readonly bytes: number;
+  readonly bytesMax: number;
+  /** Bytes that queries hold. */
+  readonly pinnedBytes: number;
+  readonly evictions: number;
+}
+
+/** One agent's. Counts are of this process where nothing else is said. */
+export interface AgentFigures {
+  readonly agent: string;
+  /** Its manifest is damaged or lost: nothing of it is answered. */
+  readonly isDamaged: boolean;
+  /** In files of ours. */
+  readonly records: number;
+  readonly segments: Readonly<Record<Codec, SegmentFigures>>;
+  readonly hotRecords: number;
+  readonly hotBytes: number;
+  readonly rejectedBytes: number;
+  /** Files of other programs that are answered from where they lie. */
+  readonly attachedFiles: number;
+  readonly attachedRecords: number;
+  /** Over the agent's life. */
+  readonly counters: Counters;
+  readonly retired: Retired;
+  readonly commits: { readonly done: number; readonly failed: number };
+  /** Undefined where this process does not compact by itself. */
+  readonly compaction: CompactionCounts | undefined;
+}
+
+export interface SegmentFigures {
+  readonly files: number;
+  readonly bytes: number;
+}
+
+/** What can be said of an agent by its manifest alone. */
+interface SealedFigures {
+  readonly segments: AgentFigures['segments'];
+  readonly records: number;
+  readonly attachedFiles: number;
+  readonly attachedRecords: number;
+}
+
+const known = new WeakMap<Manifest, SealedFigures>();
+
+/** Counted once for each manifest: there may be thousands of segments. */
+function sealedFigures(manifest: Manifest): SealedFigures {
+  let figures = known.get(manifest);
+  if (figures === undefined) {
+    const { segments, attached } = manifest;
+    figures = {
+      segments: { lz4: figuresOf(segments, 'lz4'), zstd: figuresOf(segments, 'zstd') },
+      records: segments.reduce((sum, segment) => sum + liveRows(segment), 0),
+      attachedFiles: attached.reduce((sum, { files }) => sum + files, 0),
+      attachedRecords: attached.reduce((sum, { rows }) => sum + rows, 0),
+    };
+    known.set(manifest, figures);
+  }
+  return figures;
+}
+
+function figuresOf(segments: Manifest['segments'], codec: Codec): SegmentFigures {
+  const some = segments.filter((segment) => segment.codec === codec);
+  return { files: some.length, bytes: some.reduce((sum, { bytes }) => sum + bytes, 0) };
+}
+
+const nothing: SegmentFigures = { files: 0, bytes: 0 };
+const nothingSealed: SealedFigures = {
+  segments: { lz4: nothing, zstd: nothing },
+  records: 0,
+  attachedFiles: 0,
+  attachedRecords: 0,
+};
+
+/** The figures of one agent, which has a tally where this process writes. */
+export function agentFigures(
+  state: AgentState,
+  tally: CommitTally | undefined,
+  compaction: CompactionCounts | undefined,
+): AgentFigures {
+  const { agent, manifest, values, damage } = state;
+  const { records, ...sealed } = manifest === undefined ? nothingSealed : sealedFigures(manifest);
+  return {
+    agent,
+    isDamaged: damage !== undefined,
+    records: records + state.hotRowCount,
+    ...sealed,
+    hotRecords: state.hotRowCount,
+    hotBytes: state.hotBytes,
+    rejectedBytes: state.rejectedBytes,
+    counters: values.counters,
+    retired: manifest?.retired ?? nothingRetired,
+    commits: { done: tally?.done ?? 0, failed: tally?.failed ?? 0 },
+    compaction,
+  };
+}
+
+/** The figures of a pool. */
+export function poolFigures({ bytes, bytesMax, pinnedBytes, evictions }: BufferPool): PoolFigures {
+  return { bytes, bytesMax, pinnedBytes, evictions };
+}

@@ -1,0 +1,34 @@
+import type { SegmentEntry } from '../store/manifest/manifest.js';
+
+/** What compaction in the background has done of an agent, since the process began. */
+export interface CompactionCounts {
+  readonly rewrites: number;
+  readonly failed: number;
+  /** Segments that were replaced, and those that took their place. */
+  readonly segmentsRead: number;
+  readonly segmentsWritten: number;
+  readonly bytesRead: number;
+  readonly bytesWritten: number;
+}
+
+/** Counts it. */
+export class CompactionTally implements CompactionCounts {
+  rewrites = 0;
+  failed = 0;
+  segmentsRead = 0;
+  segmentsWritten = 0;
+  bytesRead = 0;
+  bytesWritten = 0;
+
+  rewritten(read: readonly SegmentEntry[], written: readonly SegmentEntry[]): void {
+    this.rewrites++;
+    this.segmentsRead += read.length;
+    this.segmentsWritten += written.length;
+    this.bytesRead += sizeOf(read);
+    this.bytesWritten += sizeOf(written);
+  }
+}
+
+function sizeOf(segments: readonly SegmentEntry[]): number {
+  return segments.reduce((sum, { bytes }) => sum + bytes, 0);
+}
