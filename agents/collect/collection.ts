@@ -133,6 +133,11 @@ export class Collection {
     for (const works of this.agents.values()) works.forEach(begin);
   }
 
+  /** The threads that decode what is collected. */
+  get workers(): WorkerPool {
+    return this.options.workers;
+  }
+
   /** How the collection of each agent stands. */
   status(): Record<string, CollectStatus> {
     return this.each(({ status }) => status?.());

@@ -194,5 +194,5 @@ async function store(
   notKept.add(result.rejected - result.rejectedKept);
   tally.records += batch.length;
   tally.bytes += inputBytes;
-  tally.commits++;
+  tally.commit(now());
 }

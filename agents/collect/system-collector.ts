@@ -77,7 +77,7 @@ export class SystemCollector {
     this.last = reading;
     this.tally.records += batch.length;
     this.tally.bytes += line.length;
-    this.tally.commits++;
+    this.tally.commit(timeMs);
   }
 
   /** Names what has no figures, once. */

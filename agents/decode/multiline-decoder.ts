@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { BatchBuilder } from '../../engine/index.js';
 import { joinLines, type MultilineRecords, type TextRange } from '../lines/record-ends.js';
+import type { ValueCounters } from './value-writer.js';
 import type { Written } from '../times/written.js';
 import type { LinesOrigin, RecordDecoder, RejectLine } from './line-decoder.js';
 
@@ -23,7 +24,7 @@ export class MultilineDecoder implements RecordDecoder {
     private readonly records: MultilineRecords,
   ) {}
 
-  get counters(): RecordDecoder['counters'] {
+  get counters(): Readonly<ValueCounters> {
     return this.lines.counters;
   }
 

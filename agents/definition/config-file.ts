@@ -33,11 +33,19 @@ export function parseConfig(text: string, path: string): Config {
   return config;
 }
 
+const neverShape = `never, or ${durationShape}`;
+
+/** A duration, `never` as one without end. */
+function parseNever(text: string): number | undefined {
+  return text.trim().toLowerCase() === 'never' ? Infinity : parseDuration(text);
+}
+
 function readServer(root: YamlSection | undefined): Config['server'] {
   const defaults = defaultConfig.server;
   const keys = [
     'listen',
     'console',
+    'slow_query',
     'hosts',
     'cors',
     'timezone',
@@ -57,6 +65,7 @@ function readServer(root: YamlSection | undefined): Config['server'] {
   return {
     listen: section.parsed('listen', listenShape, parseListen) ?? defaults.listen,
     console: section.parsed('console', consoleShape, parseConsole) ?? defaults.console,
+    slowQueryMs: readSlowQuery(section),
     corsOrigin: readOrigins(section.section('cors', ['origin'])),
     timezone: timezone ?? defaults.timezone,
     limitMax: section.integer('limit_max', { min: 1, max: countMax }) ?? defaults.limitMax,
@@ -68,6 +77,11 @@ function readServer(root: YamlSection | undefined): Config['server'] {
     clientTimeoutMs: section.duration('client_timeout', 1) ?? defaults.clientTimeoutMs,
     hosts: readHosts(section),
   };
+}
+
+function readSlowQuery(section: YamlSection): number | null {
+  const slowMs = section.parsed('slow_query', neverShape, parseNever);
+  return slowMs === Infinity ? null : (slowMs ?? defaultConfig.server.slowQueryMs);
 }
 
 /** Addresses and networks. */
@@ -112,9 +126,7 @@ function readStorage(root: YamlSection | undefined, path: string, notes: string[
   }
   const folder = section?.text('path');
   if (folder === '') section!.problem(section!.placeOf('path'), 'path must name a folder, not be empty');
-  const zstdAfterMs = section?.parsed('zstd_after', `never, or ${durationShape}`, (text) =>
-    text.trim().toLowerCase() === 'never' ? Infinity : parseDuration(text),
-  );
+  const zstdAfterMs = section?.parsed('zstd_after', neverShape, parseNever);
   return {
     path: folder === undefined ? defaultConfig.storage.path : resolve(dirname(path), folder),
     zstdAfterMs: zstdAfterMs === Infinity ? null : (zstdAfterMs ?? defaultConfig.storage.zstdAfterMs),

@@ -14,6 +14,8 @@ export type ConsoleSetting = (ListenAddress & { readonly isAsked: boolean }) | '
 export interface ServerSettings {
   readonly listen: ListenAddress;
   readonly console: ConsoleSetting;
+  /** From how long on a query is noted as slow; null for none. */
+  readonly slowQueryMs: number | null;
   /** Origins that browsers may ask from; `*` is any, an empty list none. */
   readonly corsOrigin: readonly string[];
   /** For times without an offset, in queries and in logs. */
@@ -67,6 +69,7 @@ export const defaultConfig: Config = {
   server: {
     listen: { host: '127.0.0.1', port: 2111 },
     console: { host: '127.0.0.1', port: 2112, isAsked: false },
+    slowQueryMs: 1000,
     corsOrigin: [],
     timezone: 'UTC',
     limitMax: 1_000_000,

@@ -65,7 +65,6 @@ export class LoadJournal {
       seconds: (performance.now() - item.startedMs) / 1000,
       bytesOnDisk: bytesOnDisk ?? null,
       unreadableValues: tally.unreadableValues,
-      unreadable: [...tally.unreadable.values()],
       replacedBytes: tally.replacedBytes,
       error,
     };

@@ -1,7 +1,6 @@
 import { Command } from 'commander';
 import { requireSimd } from '../../engine/index.js';
 import { addBackupCommand } from './upkeep/backup.js';
-import { addAgentCommand } from './definition/agent-command.js';
 import { addCheckCommand } from './definition/check.js';
 import { addCompactCommand } from './upkeep/compact.js';
 import { addCountCommand } from './records/count.js';
@@ -59,7 +58,6 @@ export function buildProgram(): Command {
     addQueryCommand,
     addCountCommand,
     addStatsCommand,
-    addAgentCommand,
     addCheckCommand,
     addVerifyCommand,
     addCompactCommand,

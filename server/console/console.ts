@@ -1,4 +1,4 @@
-import { LogstrataError, orDeadline } from '../../engine/index.js';
+import { LogstrataError, orDeadline, type Trouble } from '../../engine/index.js';
 import type { ListenAddress } from '../../agents/definition/config.js';
 import { formatAddress, isLoopback } from '../http/listen.js';
 import { NodeTransport } from '../http/node-transport.js';
@@ -21,8 +21,12 @@ export interface ConsoleOptions {
 export interface RunningConsole {
   /** `http://host:port`, with the port that was taken. */
   readonly address: string;
-  /** The archive is open: from now on it answers these routes. Until then it answers the probes alone, and is not ready. */
-  open(routes: ConsoleRoutes): void;
+  /**
+   * The archive is open: from now on it answers these routes. Until then it answers the probes alone, and is not ready.
+   *
+   * @param troubles says what keeps the server from being ready
+   */
+  open(routes: ConsoleRoutes, troubles: () => Promise<readonly Trouble[]>): void;
   /** From now on it is not ready, and still answers. */
   stopping(): void;
   /** Stops listening, finishes what has begun, and breaks what has not ended after `timeoutMs`. Nothing happens the second time. */
@@ -44,9 +48,9 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
   const port = await transport.listen(address.host, address.port);
   return {
     address: `http://${formatAddress(address.host, port)}`,
-    open: (routes) => {
+    open: (routes, troubles) => {
       router.open(routes);
-      readiness.open();
+      readiness.open(troubles);
     },
     stopping: () => readiness.stop(),
     close: async ({ timeoutMs }) => {

@@ -1,8 +1,9 @@
+import type { Trouble } from '../../engine/index.js';
 import { ProblemError } from '../http/problem.js';
 import type { TransportRequest, TransportResponse } from '../http/transport.js';
 import type { ConsoleRoute } from './console-route.js';
 import { sendJson } from './json-response.js';
-import type { NotReady, Readiness } from './readiness.js';
+import type { Readiness } from './readiness.js';
 
 /** `GET /livez`: the process answers. */
 export const livenessRoute: ConsoleRoute = {
@@ -17,14 +18,14 @@ export class ReadinessRoute implements ConsoleRoute {
     this.#readiness = readiness;
   }
 
-  answer(_request: TransportRequest, response: TransportResponse): Promise<void> | undefined {
-    const reasons = this.#readiness.reasons();
+  async answer(_request: TransportRequest, response: TransportResponse): Promise<void> {
+    const reasons = await this.#readiness.troubles();
     if (reasons.length > 0) throw notReady(reasons);
-    return sendJson(response, { status: 'ready' });
+    await sendJson(response, { status: 'ready' });
   }
 }
 
-function notReady(reasons: readonly NotReady[]): ProblemError {
+function notReady(reasons: readonly Trouble[]): ProblemError {
   const detail = reasons.map(({ agent, reason }) => (agent === undefined ? reason : `${agent}: ${reason}`));
   return new ProblemError(503, detail.join('; '), {
     headers: { 'Retry-After': '1' },

@@ -1,33 +1,24 @@
-/** Why a server is not ready: by agent, or on the whole. */
-export interface NotReady {
-  /** Undefined where the reason is not one agent's. */
-  readonly agent?: string;
-  readonly reason: string;
-}
+import type { Trouble } from '../../engine/index.js';
 
-/** Whether a server can answer for all that it should. */
+/** Whether a server can answer for, and store, all that it should. */
 export class Readiness {
-  #state: 'opening' | 'open' | 'stopping' = 'opening';
+  /** Undefined until the archive is open. */
+  #troubles: (() => Promise<readonly Trouble[]>) | undefined;
+  #isStopping = false;
 
-  /** The archive is open. */
-  open(): void {
-    this.#state = 'open';
+  /** The archive is open; from now on it is asked what is wrong with it. */
+  open(troubles: () => Promise<readonly Trouble[]>): void {
+    this.#troubles = troubles;
   }
 
   /** The server was told to stop. */
   stop(): void {
-    this.#state = 'stopping';
+    this.#isStopping = true;
   }
 
   /** Everything that keeps it from being ready; empty where it is. */
-  reasons(): readonly NotReady[] {
-    switch (this.#state) {
-      case 'opening':
-        return [{ reason: 'the archive is being opened' }];
-      case 'open':
-        return [];
-      case 'stopping':
-        return [{ reason: 'the server is shutting down' }];
-    }
+  async troubles(): Promise<readonly Trouble[]> {
+    if (this.#isStopping) return [{ reason: 'the server is shutting down' }];
+    return this.#troubles?.() ?? [{ reason: 'the archive is being opened' }];
   }
 }

@@ -60,3 +60,11 @@ export const admissionWaitMs = 1000;
 /** How often answers under way are looked at, and over how much waiting for its client the rate of one is measured. */
 export const answerWatchMs = 1000;
 export const clientRateWindowMs = 60_000;
+
+/** Slow queries that are kept to be shown, and of each so many parameters and of each of those so many characters: 2 MB at the most. */
+export const slowQueriesMax = 100;
+export const slowFiltersMax = 32;
+export const slowValueCharactersMax = 200;
+
+/** A reason why a line is no record, as the label of a metric. */
+export const reasonCharactersMax = 100;

@@ -56,6 +56,13 @@ export class Admission {
     return new Slot(this, share);
   }
 
+  /** Scans that run, answers under way, those that wait for their client included, and scans that wait for a slot. */
+  get load(): { readonly running: number; readonly answers: number; readonly waiting: number } {
+    let waiting = 0;
+    for (const share of this.#shares.values()) waiting += share.waiting.length;
+    return { running: this.#running, answers: this.#answers, waiting };
+  }
+
   /** From now on every request is a 503. */
   stop(): void {
     this.#isStopping = true;

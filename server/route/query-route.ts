@@ -20,8 +20,10 @@ import { PacedResponse } from './paced-response.js';
 import { noSniffHeaders, sendProblem } from './problem-response.js';
 import { checkRequest, hostsAsked, type CheckRules, type RequestTarget } from '../request/request-check.js';
 import { parseAgentPath, parseQueryRequest } from '../request/query-request.js';
+import { type BreakReason, QueryTally } from './query-tally.js';
 import type { ServerOptions } from './server-options.js';
 import { serverTiming } from './server-timing.js';
+import { shownParameters, SlowQueries } from './slow-queries.js';
 import { TimedPieces } from './timed-pieces.js';
 import type { ResponseHead, TransportRequest, TransportResponse } from '../http/transport.js';
 
@@ -43,6 +45,9 @@ export class QueryRoute {
   readonly #rules: CheckRules;
   readonly #heads: AnswerHeads;
   readonly #known = new KnownQueries();
+  /** What was answered since it began. */
+  readonly tally = new QueryTally();
+  readonly slow: SlowQueries;
 
   constructor(options: ServerOptions, admission: Admission) {
     const { listen, hosts, corsOrigin } = options;
@@ -54,6 +59,7 @@ export class QueryRoute {
       methods: routeMethods(corsOrigin),
       hosts: hostsAsked(listen.host, hosts),
     };
+    this.slow = new SlowQueries(options.slowQueryMs, options.onSlow ?? (() => {}));
     this.#heads = new AnswerHeads(corsOrigin);
   }
 
@@ -62,31 +68,48 @@ export class QueryRoute {
    * what fails is answered, or breaks the connection, and is logged when it is ours.
    */
   answer(request: TransportRequest, response: TransportResponse): Promise<void> | undefined {
+    const startMs = performance.now();
+    const fail = (error: unknown): void => this.#fail(request, response, error, startMs);
     try {
-      return this.#answer(request, response)?.catch((error: unknown) => this.#fail(request, response, error));
+      return this.#answer(request, response, startMs)?.catch(fail);
     } catch (error) {
-      this.#fail(request, response, error);
+      fail(error);
       return undefined;
     }
   }
 
-  #answer(request: TransportRequest, response: TransportResponse): Promise<void> | undefined {
+  #answer(
+    request: TransportRequest,
+    response: TransportResponse,
+    startMs: number,
+  ): Promise<void> | undefined {
     this.#admission.assertOpen();
     const target = checkRequest(request, this.#rules);
-    if (request.method === 'OPTIONS')
+    if (request.method === 'OPTIONS') {
+      this.tally.answered(204, performance.now() - startMs);
       return response.send({ status: 204, headers: this.#preflight(request) }, null);
-    const { store, query } = this.#read(target);
+    }
+    const { agent, store, query } = this.#read(target);
     const isWhole = request.version === '1.0';
     const packs = !isWhole && acceptsGzip(request.header('accept-encoding'));
     const head = this.#heads.of(query.form?.format ?? 'jsonl', request.header('origin'));
-    if (request.method === 'HEAD') return response.send(packs ? packed(head) : head, null);
+    if (request.method === 'HEAD') {
+      this.tally.answered(200, performance.now() - startMs);
+      return response.send(packs ? packed(head) : head, null);
+    }
     const client = this.#proxies.clientOf(request.remoteAddress, () => request.header('x-forwarded-for'));
-    return this.#run({ store, query, head, packs, isWhole, response, slot: this.#admission.begin(client) });
+    const slot = this.#admission.begin(client);
+    const asked = { agent, client, rawQuery: target.rawQuery, startMs };
+    return this.#run({ asked, store, query, head, packs, isWhole, response, slot, broken: null });
   }
 
-  #fail(request: TransportRequest, response: TransportResponse, error: unknown): void {
-    if (response.isGone) return;
+  #fail(request: TransportRequest, response: TransportResponse, error: unknown, startMs: number): void {
+    if (response.isGone) {
+      this.tally.broken.client_gone++;
+      return;
+    }
     const problem = problemOf(error);
+    this.tally.answered(problem.status, performance.now() - startMs);
     this.#logOurs(problem, error);
     sendProblem(response, problem, withVary(this.#cors(request), 'Accept-Encoding'));
   }
@@ -142,10 +165,49 @@ export class QueryRoute {
     let waiting: Promise<void> | undefined;
     try {
       waiting = this.#runNow(wanted, pieces);
-    } finally {
-      if (waiting === undefined) end(pieces, wanted.slot);
+    } catch (error) {
+      this.#ended(wanted, pieces, error);
+      throw error;
     }
-    return waiting?.finally(() => end(pieces, wanted.slot));
+    if (waiting !== undefined) return this.#untilEnded(wanted, pieces, waiting);
+    this.#ended(wanted, pieces, null);
+    return undefined;
+  }
+
+  async #untilEnded(wanted: AnswerPlan, pieces: TimedPieces, answering: Promise<void>): Promise<void> {
+    try {
+      await answering;
+    } catch (error) {
+      this.#ended(wanted, pieces, error);
+      throw error;
+    }
+    this.#ended(wanted, pieces, null);
+  }
+
+  /** Counts what an answer has cost, and gives back what it holds. `error` is why there was none; it is answered later. */
+  #ended(wanted: AnswerPlan, pieces: TimedPieces, error: unknown): void {
+    const { asked, broken, slot } = wanted;
+    const { stats, bytes } = pieces;
+    const totalMs = performance.now() - asked.startMs;
+    if (error === null) this.tally.answered(200, totalMs);
+    if (stats !== undefined) this.tally.scanned(asked.agent, stats, bytes);
+    const firstMs = pieces.firstMs ?? totalMs;
+    if (this.slow.isSlow(firstMs, stats)) {
+      const failure = error === null ? broken : describeFailure(error);
+      const timeMs = this.#options.now() - totalMs;
+      this.slow.add({
+        timeMs: Math.round(timeMs),
+        agent: asked.agent,
+        client: asked.client,
+        ...shownParameters(asked.rawQuery),
+        firstMs,
+        totalMs,
+        failure,
+        figures: stats ?? null,
+        bytesReturned: bytes,
+      });
+    }
+    end(pieces, slot);
   }
 
   /** Does what can be done without waiting. */
@@ -184,13 +246,16 @@ export class QueryRoute {
 
   /** Answers with the first piece, which is undefined where there is none, and those that follow. */
   #give(
-    { head, packs, isWhole, response, slot }: AnswerPlan,
+    wanted: AnswerPlan,
     pieces: TimedPieces,
     scan: Scan,
     first: Uint8Array | undefined,
     startMs: number,
   ): Promise<void> | undefined {
-    const ownHead = timed(head, scan, startMs);
+    const { asked, head, packs, isWhole, response, slot } = wanted;
+    const nowMs = performance.now();
+    pieces.firstMs = nowMs - asked.startMs;
+    const ownHead = timed(head, scan, nowMs - startMs);
     if (packs && first !== undefined && pieces.isAtEnd && first.length <= packedAtOnceBytesMax) {
       const body = gzippedAtOnce(first);
       pieces.now();
@@ -199,8 +264,8 @@ export class QueryRoute {
     if (first !== undefined && (packs || !pieces.isAtEnd)) {
       if (isWhole) return sendWhole(pieces, first, ownHead, response, slot);
       response.whenGone(() => pieces.interrupt(clientGoneError()));
-      const watched = this.#watch.begin((reason) => this.#cutOff(reason, pieces, response));
-      return this.#stream(pieces, first, ownHead, packs, new PacedResponse(response, slot, watched));
+      const watched = this.#watch.begin((reason) => this.#cutOff(reason, wanted, pieces));
+      return this.#stream(wanted, pieces, first, ownHead, new PacedResponse(response, slot, watched));
     }
     const sending = response.send(ownHead, first ?? nothing);
     // Asking once more gives only the end, and lets the scan give back what it holds.
@@ -211,25 +276,35 @@ export class QueryRoute {
   }
 
   /** Ends an answer whose client is too slow. A write that waits for the client ends with the connection. */
-  #cutOff(reason: LogstrataError, pieces: TimedPieces, response: TransportResponse): void {
+  #cutOff(reason: LogstrataError, wanted: AnswerPlan, pieces: TimedPieces): void {
     this.#options.log(`an answer was broken off: ${reason.message}`);
+    this.#break(wanted, 'client_slow', reason.message);
     pieces.interrupt(reason);
-    response.break();
+    wanted.response.break();
+  }
+
+  /** Counts an answer as broken off, once. */
+  #break(wanted: AnswerPlan, reason: BreakReason, message: string): void {
+    if (wanted.broken !== null) return;
+    wanted.broken = message;
+    this.tally.broken[reason]++;
   }
 
   /** Whatever fails from here on breaks the connection: a problem can't be told any more. */
   async #stream(
+    wanted: AnswerPlan,
     pieces: TimedPieces,
     first: Uint8Array,
     head: ResponseHead,
-    packs: boolean,
     response: PacedResponse,
   ): Promise<void> {
     try {
-      if (packs) await streamPacked(pieces, first, packed(head), response);
+      if (wanted.packs) await streamPacked(pieces, first, packed(head), response);
       else await streamPlain(pieces, first, head, response);
     } catch (error) {
-      if (!response.isGone) this.#options.log(`an answer was broken off: ${describeFailure(error)}`);
+      const { isGone } = response;
+      this.#break(wanted, isGone ? 'client_gone' : 'failed', describeFailure(error));
+      if (!isGone) this.#options.log(`an answer was broken off: ${describeFailure(error)}`);
       response.break();
     } finally {
       response.watched.end();
@@ -249,6 +324,7 @@ function describeFailure(error: unknown): string {
 
 /** A query, and how it is to be answered. */
 interface AnswerPlan {
+  readonly asked: AskedQuery;
   readonly store: AgentStore;
   readonly query: Query;
   readonly head: ResponseHead;
@@ -257,6 +333,16 @@ interface AnswerPlan {
   readonly isWhole: boolean;
   readonly response: TransportResponse;
   readonly slot: Slot;
+  /** Why it was broken off behind its first byte; null where it was not. */
+  broken: string | null;
+}
+
+/** What was asked, by whom and when (by the clock of the process). */
+interface AskedQuery {
+  readonly agent: string;
+  readonly client: string;
+  readonly rawQuery: string;
+  readonly startMs: number;
 }
 
 const nothing = new Uint8Array(0);
@@ -267,8 +353,8 @@ function end(pieces: TimedPieces, slot: Slot): void {
   else void pieces.close().then(() => slot.end());
 }
 
-function timed({ status, headers }: ResponseHead, { stats }: Scan, startMs: number): ResponseHead {
-  return { status, headers, timing: serverTiming(stats, performance.now() - startMs) };
+function timed({ status, headers }: ResponseHead, { stats }: Scan, firstMs: number): ResponseHead {
+  return { status, headers, timing: serverTiming(stats, firstMs) };
 }
 
 const packedHeaders = new WeakMap<ResponseHead['headers'], ResponseHead['headers']>();

@@ -1,5 +1,6 @@
 import type { ServerSettings } from '../../agents/definition/config.js';
 import type { AgentStore } from '../../engine/index.js';
+import type { SlowQuery } from './slow-queries.js';
 import type { TransportName } from '../http/transport.js';
 
 /** `auto`: `uws` where it is installed and loads, else `node`. */
@@ -14,4 +15,6 @@ export interface ServerOptions extends ServerSettings {
   readonly now: () => number;
   /** For failures on our side, one sentence each. */
   readonly log: (message: string) => void;
+  /** Told each query that took longer than `slowQueryMs`. */
+  readonly onSlow?: ((query: SlowQuery) => void) | undefined;
 }

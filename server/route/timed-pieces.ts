@@ -1,4 +1,4 @@
-import { LogstrataError, type ReadyIterable, type Scan } from '../../engine/index.js';
+import { LogstrataError, type ReadyIterable, type Scan, type ScanStats } from '../../engine/index.js';
 
 /**
  * Controllers of scans that ended without an interruption, to be used again: making one and the signal's first listener takes 5 µs,
@@ -22,6 +22,12 @@ export class TimedPieces {
   /** The same, where it can be asked without waiting. */
   #ready: ReadyIterable<Uint8Array> | undefined;
   #isDone = false;
+  /** What the scan costs; undefined until there is one. */
+  stats: ScanStats | undefined;
+  /** Of the pieces that were given. */
+  bytes = 0;
+  /** From the request to the first piece, or the end where there is none; null until then. Set by who answers. */
+  firstMs: number | null = null;
   /** Time that the scan has taken in the waits that are over, and when the present one has begun. */
   #usedMs = 0;
   #sinceMs: number | undefined;
@@ -56,6 +62,7 @@ export class TimedPieces {
   }
 
   #take(scan: Scan): Scan {
+    this.stats = scan.stats;
     if ('now' in scan.lines) this.#ready = scan.lines;
     this.#pieces = scan.lines[Symbol.asyncIterator]();
     return scan;
@@ -66,9 +73,14 @@ export class TimedPieces {
     if (this.#isDone) return undefined;
     const result = this.#askNow();
     if (result === null) return null;
-    if (result.done !== true) return result.value;
+    if (result.done !== true) return this.#give(result.value);
     this.#finish();
     return undefined;
+  }
+
+  #give(piece: Uint8Array): Uint8Array {
+    this.bytes += piece.length;
+    return piece;
   }
 
   /** A scan that fails is over. */
@@ -85,7 +97,7 @@ export class TimedPieces {
   async next(): Promise<Uint8Array | undefined> {
     if (this.#isDone || this.#pieces === undefined) return undefined;
     const result = await this.#within(this.#pieces.next());
-    if (result.done !== true) return result.value;
+    if (result.done !== true) return this.#give(result.value);
     this.#finish();
     return undefined;
   }

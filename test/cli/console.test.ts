@@ -2,25 +2,13 @@ import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { fetchAlone, freePort, recordsOf, run, start, workFolder } from './process.js';
-import type { Running } from './process.js';
-
-/** Where a server answers that has said so. */
-async function addressesOf(server: Running): Promise<{ console: string; route: string }> {
-  await server.shows('serving ');
-  const shown = server.output();
-  return {
-    console: /^console {2}(\S+)$/m.exec(shown)![1]!,
-    route: /^serving {2}(\S+)\/api/m.exec(shown)![1]!,
-  };
-}
-
-const anyPorts = ['--listen', '127.0.0.1:0', '--console', '127.0.0.1:0'];
+import { addressesOf, anyPorts } from './serving.js';
 
 it('the console answers what the route does, and what the agents are', async () => {
   const folder = workFolder();
   expect((await run(folder, ['load', 'app', 'data/samples/app.log'])).code).toBe(0);
   const server = start(folder, ['serve', '--no-follow', ...anyPorts]);
-  const { console: operators, route } = await addressesOf(server);
+  const { operators, route } = await addressesOf(server);
   const query = '/api/query/app?level__exact=error&limit=3';
   const asked = await (await fetchAlone(`${operators}${query}`)).text();
   expect(recordsOf(asked)).toHaveLength(3);
@@ -63,7 +51,7 @@ it('the configuration and the command line say where the console is, or that the
   const port = await freePort();
   configuration(port);
   const first = start(folder, ['serve', '--listen', '127.0.0.1:0']);
-  const { console: operators } = await addressesOf(first);
+  const { operators } = await addressesOf(first);
   expect(operators).toBe(`http://127.0.0.1:${port}`);
   const ports = ['--data', 'data/other', '--listen', '127.0.0.1:0'];
   const busy = await run(folder, ['serve', ...ports]);

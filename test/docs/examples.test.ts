@@ -9,7 +9,7 @@ import { describeLine } from '../../agents/decode/describe-line.js';
 import { loadFiles } from '../../agents/load/load.js';
 import { openArchive } from '../../engine/index.js';
 import type { AgentStore, Archive } from '../../engine/archive/archive.js';
-import { consoleRoutes } from '../../server/cli/serving/own-console.js';
+import { makeRoutes } from '../../server/console/routes.js';
 import { startConsole, type RunningConsole } from '../../server/console/console.js';
 import { sampleLogs } from '../../server/cli/serving/sample-logs.js';
 import { startServer, type RunningServer } from '../../server/route/server.js';
@@ -62,8 +62,11 @@ beforeAll(async () => {
       return [name, { definition, store }];
     }),
   );
-  operators.open(
-    consoleRoutes(served, server, { timezone: 'UTC', queryTimeoutMs: 10_000, now: () => nowMs }),
+  const counts = { timezone: 'UTC', queryTimeoutMs: 10_000, now: () => nowMs };
+  const { route, admission } = server;
+  const figures = (): Promise<never> => Promise.reject(new Error('no page asks for metrics'));
+  operators.open(makeRoutes({ agents: served, route, admission, counts, figures }), () =>
+    Promise.resolve([]),
   );
 });
 

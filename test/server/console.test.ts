@@ -3,6 +3,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { defaultConfig } from '../../agents/definition/config.js';
+import type { Trouble } from '../../engine/index.js';
 import { openConsole } from '../../server/cli/serving/own-console.js';
 import { startConsole, type RunningConsole } from '../../server/console/console.js';
 import type { ConsoleRoute } from '../../server/console/console-route.js';
@@ -26,6 +27,8 @@ const named = (name: string): ConsoleRoute => ({
     response.send({ status: 200, headers: {} }, Buffer.from(`${name} ${rawPath}?${rawQuery}`)),
 });
 
+const noTroubles = (): Promise<Trouble[]> => Promise.resolve([]);
+
 const statusOf = async ({ address }: RunningConsole, path: string): Promise<number> =>
   (await ask(address, path)).status;
 
@@ -40,9 +43,17 @@ it('is live from its start, and ready while the archive is open and nobody stops
     reasons: [{ reason: 'the archive is being opened' }],
   });
   expect(await statusOf(running, '/api/agents')).toBe(503);
-  running.open({ '/api/agents': named('agents') });
+  const troubles: Trouble[] = [];
+  running.open({ '/api/agents': named('agents') }, () => Promise.resolve(troubles));
   expect(await statusOf(running, '/readyz')).toBe(200);
   expect(await statusOf(running, '/api/agents')).toBe(200);
+  troubles.push({ agent: 'app', reason: 'it is damaged' }, { reason: 'the disk is full' });
+  const troubled = await ask(running.address, '/readyz');
+  expect(troubled.status).toBe(503);
+  expect(JSON.parse(troubled.body.toString())).toMatchObject({
+    detail: 'app: it is damaged; the disk is full',
+    reasons: troubles,
+  });
   running.stopping();
   expect((await ask(running.address, '/readyz')).body.toString()).toContain('shutting down');
   expect(await statusOf(running, '/livez')).toBe(200);
@@ -50,11 +61,14 @@ it('is live from its start, and ready while the archive is open and nobody stops
 
 it('asks the route with the longest path that leads there', async () => {
   const running = await openTestConsole();
-  running.open({
-    '/': named('pages'),
-    '/api/agents': named('agents'),
-    '/api/count/': named('count'),
-  });
+  running.open(
+    {
+      '/': named('pages'),
+      '/api/agents': named('agents'),
+      '/api/count/': named('count'),
+    },
+    noTroubles,
+  );
   const asked = async (path: string): Promise<string> => (await ask(running.address, path)).body.toString();
   expect(await asked('/api/agents?a=1')).toBe('agents /api/agents?a=1');
   expect(await asked('/api/agents/')).toMatch(/^pages/);
@@ -69,14 +83,17 @@ it('asks the route with the longest path that leads there', async () => {
 
 it('answers a failure of a route as a problem, and tells the log what is ours', async () => {
   const running = await openTestConsole();
-  running.open({
-    '/mistake': {
-      answer: () => {
-        throw new ProblemError(400, 'a mistake of the client');
+  running.open(
+    {
+      '/mistake': {
+        answer: () => {
+          throw new ProblemError(400, 'a mistake of the client');
+        },
       },
+      '/bug': { answer: () => Promise.reject(new Error('a bug of ours')) },
     },
-    '/bug': { answer: () => Promise.reject(new Error('a bug of ours')) },
-  });
+    noTroubles,
+  );
   const mistake = await ask(running.address, '/mistake');
   expect(JSON.parse(mistake.body.toString())).toMatchObject({
     status: 400,
@@ -91,7 +108,7 @@ it('answers a failure of a route as a problem, and tells the log what is ours', 
 
 it('answers GET and HEAD by names of its own, and the probes by any', async () => {
   const running = await openTestConsole();
-  running.open({ '/page': named('page') });
+  running.open({ '/page': named('page') }, noTroubles);
   const { address } = running;
   const posted = await ask(address, '/page', { method: 'POST' });
   expect(posted.status).toBe(405);

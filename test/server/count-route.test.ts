@@ -31,6 +31,8 @@ class CountingStore extends ScriptedStore {
   }
 }
 
+const noTroubles = (): Promise<[]> => Promise.resolve([]);
+
 async function serveCounts(
   store: AgentStore,
   { queriesMax = 4, queryTimeoutMs = 60_000 } = {},
@@ -44,7 +46,7 @@ async function serveCounts(
   onTestFinished(() => running.close({ timeoutMs: 0 }));
   const agents = new Map([['nginx', { definition: undefined as never, store }]]);
   const options = { timezone: 'UTC', queryTimeoutMs, now: () => Date.UTC(2026, 10, 24) };
-  running.open({ '/api/count/': new CountRoute(agents, new Admission(queriesMax), options) });
+  running.open({ '/api/count/': new CountRoute(agents, new Admission(queriesMax), options) }, noTroubles);
   return (query, headers = {}, method = 'GET') =>
     ask(running.address, `/api/count/${query}`, { headers, method });
 }
@@ -149,13 +151,8 @@ it('ends a count that takes too long, and one whose client has gone', async () =
   onTestFinished(() => running.close({ timeoutMs: 0 }));
   const agents = new Map([['nginx', { definition: undefined as never, store: patient }]]);
   const admission = new Admission(1);
-  running.open({
-    '/api/count/': new CountRoute(agents, admission, {
-      timezone: 'UTC',
-      queryTimeoutMs: 60_000,
-      now: Date.now,
-    }),
-  });
+  const settings = { timezone: 'UTC', queryTimeoutMs: 60_000, now: Date.now };
+  running.open({ '/api/count/': new CountRoute(agents, admission, settings) }, noTroubles);
   const wire = await Wire.open(running.address);
   wire.send('GET /api/count/nginx HTTP/1.1\r\nHost: localhost\r\n\r\n');
   while (patient.signal === undefined) await new Promise((resolve) => setTimeout(resolve, 5));

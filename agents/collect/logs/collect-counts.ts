@@ -8,6 +8,8 @@ export interface CollectCounts {
   /** Rejected lines by reason; numbers in a reason are left out. */
   readonly rejectedByReason: Readonly<Record<string, number>>;
   readonly commits: number;
+  /** When the last of them was, in milliseconds since the epoch: how far the files are stored was noted then. Null before the first. */
+  readonly lastCommitMs: number | null;
   /** Logs that were rotated by us. */
   readonly rotations: number;
   /** Times that a file's content was cut off, as by copy-truncate. */
@@ -49,6 +51,7 @@ export class CollectTally {
   rotations = 0;
   truncations = 0;
   truncatedBytes = 0;
+  private lastCommitMs: number | null = null;
   private readonly reasons = new Map<string, number>();
 
   reject(reason: string): void {
@@ -58,10 +61,15 @@ export class CollectTally {
     this.reasons.set(known, (this.reasons.get(known) ?? 0) + 1);
   }
 
+  commit(nowMs: number): void {
+    this.commits++;
+    this.lastCommitMs = nowMs;
+  }
+
   counts(): CollectCounts {
     const { records, bytes, rejected, notKept, commits, rotations, truncations, truncatedBytes } = this;
     const rejectedByReason = Object.fromEntries(this.reasons);
     const lines = { records, bytes, rejected, notKept, rejectedByReason };
-    return { ...lines, commits, rotations, truncations, truncatedBytes };
+    return { ...lines, commits, lastCommitMs: this.lastCommitMs, rotations, truncations, truncatedBytes };
   }
 }

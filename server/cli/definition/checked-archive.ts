@@ -6,7 +6,6 @@ import { formatBytes, formatCount, formatCounted } from '../output/figures.js';
 import { withProgress } from '../output/progress.js';
 import type { Settings } from '../options/settings.js';
 import { formatTable } from '../output/table.js';
-import { clip } from './clip.js';
 
 /** Widths of cells whose text comes from files, so that a line has 80 columns. */
 const cellWidth = { field: 15, column: 15, stored: 18, read: 18 } as const;
@@ -73,4 +72,8 @@ export function archiveProblems({ path }: AgentDefinition, report: ArchiveReport
   const more = lines.length - problemsShownMax;
   if (more <= 0) return lines;
   return [...lines.slice(0, problemsShownMax), `… and ${formatCounted(more, 'problem')} more`];
+}
+
+function clip(text: string, width: number): string {
+  return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
 }

@@ -2,13 +2,9 @@ import type { ConsoleSetting } from '../../../agents/definition/config.js';
 import type { CollectLog } from '../../../agents/collect/logs/collect-log.js';
 import { hasSystemCode, isLogstrataError } from '../../../engine/index.js';
 import type { RunningConsole } from '../../console/console.js';
-import { AgentsRoute } from '../../console/agents-route.js';
-import { CountRoute, type CountOptions } from '../../console/count-route.js';
-import { SchemaRoute } from '../../console/schema-route.js';
 import type { ConsoleAgents } from '../../console/console-agent.js';
-import type { ConsoleRoutes } from '../../console/console-route.js';
-import type { RunningServer } from '../../route/server.js';
 import type { Settings } from '../options/settings.js';
+import { liveFigures, type LiveServer } from './live-figures.js';
 
 /**
  * Starts the console of a server, unless there is to be none. Where another process has its address, that is an error if somebody has asked
@@ -37,16 +33,17 @@ export async function openConsole(
   }
 }
 
-/** What the console answers once the archive is open. */
-export function consoleRoutes(
+/** Has the console answer for an open archive. */
+export async function openRoutes(
+  { open }: RunningConsole,
   agents: ConsoleAgents,
-  { route, admission }: RunningServer,
-  options: CountOptions,
-): ConsoleRoutes {
-  return {
-    '/api/query/': route,
-    '/api/count/': new CountRoute(agents, admission, options),
-    '/api/agents': new AgentsRoute(agents),
-    '/api/schema/': new SchemaRoute(agents),
-  };
+  live: LiveServer,
+): Promise<void> {
+  const { makeRoutes } = await import('../../console/routes.js');
+  const { archive, server, settings } = live;
+  const { route, admission } = server;
+  const counts = { ...settings, now: Date.now };
+  open(makeRoutes({ agents, route, admission, counts, figures: () => liveFigures(live) }), () =>
+    archive.troubles(),
+  );
 }

@@ -8,9 +8,10 @@ import {
   type ListenAddress,
 } from '../../../agents/definition/config.js';
 import type { CollectLog } from '../../../agents/collect/logs/collect-log.js';
-import type { Archive } from '../../../engine/index.js';
+import type { Archive, WorkerPool } from '../../../engine/index.js';
 import type { RunningConsole } from '../../console/console.js';
 import type { RunningServer } from '../../route/server.js';
+import type { SlowQuery } from '../../route/slow-queries.js';
 import type { TransportChoice } from '../../route/server-options.js';
 import { allAgents } from '../options/agent-choice.js';
 import { exitDone } from '../output/failure.js';
@@ -18,13 +19,14 @@ import { withWorkers } from '../options/opened-archive.js';
 import { logLevelOption, openLog, type LogLevel } from '../output/own-log.js';
 import { describeAgents, openAgents } from '../options/served-agents.js';
 import type { ServedAgent } from '../options/served-agents.js';
+import { packageVersion } from '../options/package-root.js';
 import { readSettings } from '../options/settings.js';
 import type { GlobalFlags, Settings } from '../options/settings.js';
 import { stoppable } from '../options/stoppable.js';
 import type { StopSignals } from '../options/stop-signals.js';
 import { printLines } from '../output/terminal.js';
 import { cacheOption } from '../options/cache-option.js';
-import { openConsole, consoleRoutes } from './own-console.js';
+import { openConsole, openRoutes } from './own-console.js';
 import { workersOption } from '../options/workers-option.js';
 
 /** Options of the commands that start a server. */
@@ -107,7 +109,14 @@ async function startAnswering(
     lookup: (name) => served.get(name)?.store,
     now: Date.now,
     log: (message) => log.error({}, message),
+    onSlow: (query) => logSlowQuery(log, query),
   });
+}
+
+/** One line of the log for each slow query, with all that is known of it. */
+function logSlowQuery(log: CollectLog, { timeMs, parameters, figures, ...query }: SlowQuery): void {
+  const asked = { asked: new Date(timeMs).toISOString(), query: parameters.join('&') };
+  log.warn({ ...asked, ...query, ...figures }, 'a query was slow');
 }
 
 /** Where it answers, and on what. */
@@ -156,7 +165,7 @@ interface ServeRun {
   readonly ownConsole: RunningConsole | undefined;
 }
 
-async function serveArchive(archive: Archive, run: ServeRun): Promise<number> {
+async function serveArchive(archive: Archive, workers: WorkerPool, run: ServeRun): Promise<number> {
   const { settings, flags, log, ownConsole } = run;
   const { prepare, hints, rereads } = run.extras;
   const served = await openAgents(archive, await allAgents(settings));
@@ -165,9 +174,12 @@ async function serveArchive(archive: Archive, run: ServeRun): Promise<number> {
   const { whileCollecting } = await import('./collecting.js');
   return whileCollecting(archive, served, settings, flags, log, async (begin) => {
     const server = await startAnswering(served, settings, flags, log);
-    const { timezone, queryTimeoutMs } = settings.config.server;
-    ownConsole?.open(consoleRoutes(served, server, { timezone, queryTimeoutMs, now: Date.now }));
     const collection = begin();
+    if (ownConsole !== undefined) {
+      const version = packageVersion();
+      const live = { archive, server, workers, collection, version, settings: settings.config.server };
+      await openRoutes(ownConsole, served, live);
+    }
     const folder = settings.agentsFolder;
     const { ChangedAgents } = await import('./changed-agents.js');
     const changed = rereads ? new ChangedAgents({ archive, served, collection, folder, log }) : undefined;
@@ -200,7 +212,7 @@ export async function serveUntilStopped(
       'write',
       'serve',
       flags.workers,
-      (archive) => serveArchive(archive, run),
+      (archive, workers) => serveArchive(archive, workers, run),
       opened,
     );
   } finally {

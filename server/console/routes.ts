@@ -1,0 +1,34 @@
+import type { ServerFigures } from '../metrics/server-figures.js';
+import { ServerMetrics } from '../metrics/server-metrics.js';
+import type { Admission } from '../route/admission.js';
+import type { QueryRoute } from '../route/query-route.js';
+import { AgentsRoute } from './agents-route.js';
+import type { ConsoleAgents } from './console-agent.js';
+import type { ConsoleRoutes } from './console-route.js';
+import { CountRoute, type CountOptions } from './count-route.js';
+import { MetricsRoute } from './metrics-route.js';
+import { SchemaRoute } from './schema-route.js';
+import { SlowRoute } from './slow-route.js';
+
+/** What the routes answer of. */
+export interface ServedThings {
+  readonly agents: ConsoleAgents;
+  readonly route: QueryRoute;
+  /** Gives slots to counts, of those that the route has. */
+  readonly admission: Admission;
+  readonly counts: CountOptions;
+  /** Takes the figures of the server anew. */
+  readonly figures: () => Promise<ServerFigures>;
+}
+
+/** All that the console answers for an open archive. */
+export function makeRoutes({ agents, route, admission, counts, figures }: ServedThings): ConsoleRoutes {
+  return {
+    '/metrics': new MetricsRoute(new ServerMetrics(figures)),
+    '/api/query/': route,
+    '/api/count/': new CountRoute(agents, admission, counts),
+    '/api/agents': new AgentsRoute(agents),
+    '/api/schema/': new SchemaRoute(agents),
+    '/api/slow': new SlowRoute(route.slow),
+  };
+}

@@ -1,0 +1,17 @@
+import type { TransportRequest, TransportResponse } from '../http/transport.js';
+import type { SlowQueries } from '../route/slow-queries.js';
+import type { ConsoleRoute } from './console-route.js';
+import { sendJson } from './json-response.js';
+
+/** `GET /api/slow`: the last queries over `server.slow_query`, the newest first. */
+export class SlowRoute implements ConsoleRoute {
+  readonly #slow: SlowQueries;
+
+  constructor(slow: SlowQueries) {
+    this.#slow = slow;
+  }
+
+  answer(_request: TransportRequest, response: TransportResponse): Promise<void> | undefined {
+    return sendJson(response, { slow: this.#slow.list() });
+  }
+}

@@ -1,0 +1,112 @@
+import type { CollectStatus } from '../../agents/collect/logs/collect-counts.js';
+import { reasonCharactersMax } from '../http/http-limits.js';
+import type { Metric, Sample } from './metric.js';
+import type { ServerFigures } from './server-figures.js';
+
+function byAgent(
+  type: Metric['type'],
+  name: string,
+  help: string,
+  read: (status: CollectStatus) => number | null,
+): Metric {
+  return {
+    name: `collect_${name}`,
+    type,
+    help,
+    labels: ['agent'],
+    *read({ collecting }) {
+      for (const [agent, status] of Object.entries(collecting)) {
+        const value = read(status);
+        if (value !== null) yield [value, agent];
+      }
+    },
+  };
+}
+
+/** Of a reason the words that many lines share: what follows a colon is about one line. */
+function kindOf(reason: string): string {
+  return reason.split(':', 1)[0]!.slice(0, reasonCharactersMax);
+}
+
+function* rejectedByReason({ collecting }: ServerFigures): Generator<Sample> {
+  for (const [agent, { rejectedByReason: counts }] of Object.entries(collecting)) {
+    const byKind = new Map<string, number>();
+    for (const [reason, count] of Object.entries(counts))
+      byKind.set(kindOf(reason), (byKind.get(kindOf(reason)) ?? 0) + count);
+    for (const [kind, count] of byKind) yield [count, agent, kind];
+  }
+}
+
+/** Files that are imported, or answered from where they lie. */
+function* archives({
+  importing,
+  attaching,
+}: ServerFigures): Generator<
+  readonly [agent: string, { readonly filesLeft: number; readonly problems: number }]
+> {
+  yield* Object.entries(importing);
+  yield* Object.entries(attaching);
+}
+
+/** Logs that are followed, and archives of files. */
+export const collectMetrics: readonly Metric[] = [
+  byAgent('counter', 'records_total', 'Records collected since the start.', ({ records }) => records),
+  byAgent('counter', 'bytes_total', 'Bytes of lines collected since the start.', ({ bytes }) => bytes),
+  byAgent('counter', 'commits_total', 'Commits of the collector since the start.', ({ commits }) => commits),
+  byAgent('gauge', 'lag_bytes', 'Bytes of logs that are not stored yet.', ({ lagBytes }) => lagBytes),
+  byAgent('gauge', 'files', 'Logs that are followed.', ({ files }) => files.length),
+  byAgent(
+    'gauge',
+    'failing_files',
+    'Those of them that can not be read at present.',
+    ({ files }) => files.filter(({ failure }) => failure !== null).length,
+  ),
+  byAgent('gauge', 'paused', 'Whether nothing can be stored at present (1).', ({ paused }) =>
+    paused === null ? 0 : 1,
+  ),
+  byAgent(
+    'gauge',
+    'checkpoint_timestamp_seconds',
+    'When it was noted last how far the logs are stored.',
+    ({ lastCommitMs }) => (lastCommitMs === null ? null : lastCommitMs / 1000),
+  ),
+  byAgent('counter', 'rotations_total', 'Logs rotated by the server.', ({ rotations }) => rotations),
+  byAgent('counter', 'truncations_total', 'Times that a log was cut off.', ({ truncations }) => truncations),
+  byAgent(
+    'counter',
+    'truncated_bytes_total',
+    'Bytes, at the least, that were cut off before they were read.',
+    ({ truncatedBytes }) => truncatedBytes,
+  ),
+  byAgent(
+    'counter',
+    'rejected_not_kept_lines_total',
+    'Rejected lines for which there was no room.',
+    ({ notKept }) => notKept,
+  ),
+  {
+    name: 'collect_rejected_lines_total',
+    type: 'counter',
+    help: 'Lines of logs that became no record since the start, by reason.',
+    labels: ['agent', 'reason'],
+    read: rejectedByReason,
+  },
+  {
+    name: 'archive_files_left',
+    type: 'gauge',
+    help: 'Files of the archive that are still to be stored, or attached.',
+    labels: ['agent'],
+    *read(figures) {
+      for (const [agent, { filesLeft }] of archives(figures)) yield [filesLeft, agent];
+    },
+  },
+  {
+    name: 'archive_problems',
+    type: 'gauge',
+    help: 'Files and folders of the archive that can not be read.',
+    labels: ['agent'],
+    *read(figures) {
+      for (const [agent, { problems }] of archives(figures)) yield [problems, agent];
+    },
+  },
+];

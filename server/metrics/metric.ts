@@ -1,0 +1,44 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { ServerFigures } from './server-figures.js';
+
+/** A value, and the values of the labels in their order. */
+export type Sample = readonly [value: number, ...labels: readonly string[]];
+
+/** A metric that is read when it is asked for: it costs nothing meanwhile. */
+export interface Metric {
+  /** Without the prefix that all have. */
+  readonly name: string;
+  readonly type: 'counter' | 'gauge';
+  readonly help: string;
+  readonly labels?: readonly string[];
+  read(figures: ServerFigures): Iterable<Sample>;
+}
+
+export const metricPrefix = 'logstrata_';
+
+/** Has a registry read a metric from the figures that are the newest then. */
+export function register(registry: Registry, metric: Metric, newest: () => ServerFigures): void {
+  const { name, help, type, labels = [] } = metric;
+  const options = { name: `${metricPrefix}${name}`, help, labelNames: [...labels], registers: [registry] };
+  const read = (take: (labels: Record<string, string>, value: number) => void): void => {
+    for (const [value, ...values] of metric.read(newest()))
+      take(Object.fromEntries(labels.map((label, i) => [label, values[i]!])), value);
+  };
+  if (type === 'gauge') {
+    new Gauge({
+      ...options,
+      collect() {
+        this.reset();
+        read((given, value) => this.set(given, value));
+      },
+    });
+    return;
+  }
+  new Counter({
+    ...options,
+    collect() {
+      this.reset();
+      read((given, value) => this.inc(given, value));
+    },
+  });
+}

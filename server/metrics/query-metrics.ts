@@ -1,0 +1,138 @@
+import { Histogram, type Registry } from 'prom-client';
+import { durationBoundsMs, type QuerySums } from '../route/query-tally.js';
+import { type Metric, metricPrefix, type Sample } from './metric.js';
+import type { ServerFigures } from './server-figures.js';
+
+/** A sum over the queries on each agent. */
+function byAgent(name: string, help: string, read: (sums: QuerySums) => number): Metric {
+  return {
+    name,
+    help,
+    type: 'counter',
+    labels: ['agent'],
+    *read({ queries }) {
+      for (const [agent, sums] of queries.tally.byAgent) yield [read(sums), agent];
+    },
+  };
+}
+
+function ofQueries(
+  name: string,
+  type: Metric['type'],
+  help: string,
+  read: (queries: ServerFigures['queries']) => number,
+): Metric {
+  return { name, type, help, read: ({ queries }) => [[read(queries)]] };
+}
+
+/** What ruled out row groups. */
+const pruned: readonly (readonly [reason: string, read: (sums: QuerySums) => number])[] = [
+  ['time', (sums) => sums.rowGroupsPrunedByTime],
+  ['zone', (sums) => sums.rowGroupsPrunedByZone],
+  ['value', (sums) => sums.rowGroupsPrunedByValue],
+  ['gram', (sums) => sums.rowGroupsPrunedByGram],
+  ['dictionary', (sums) => sums.rowGroupsPrunedByDictionary],
+];
+
+function sumOf({ queries }: ServerFigures, read: (sums: QuerySums) => number): number {
+  return [...queries.tally.byAgent.values()].reduce((sum, sums) => sum + read(sums), 0);
+}
+
+/** Queries: what came, what it cost, and what the memory had of it. */
+export const queryMetrics: readonly Metric[] = [
+  ofQueries('queries_running', 'gauge', 'Queries whose scan runs.', ({ running }) => running),
+  ofQueries('queries_waiting', 'gauge', 'Queries that wait for others to end.', ({ waiting }) => waiting),
+  ofQueries('queries_limit', 'gauge', 'Queries that may run at once.', ({ runningMax }) => runningMax),
+  ofQueries('answers_open', 'gauge', 'Answers under way, slow clients included.', ({ answers }) => answers),
+  ofQueries('slow_queries_total', 'counter', 'Queries over server.slow_query.', ({ slow }) => slow),
+  {
+    name: 'answers_broken_total',
+    type: 'counter',
+    help: 'Answers broken off: the client went, was too slow, or something failed here.',
+    labels: ['reason'],
+    *read({ queries }) {
+      for (const [reason, count] of Object.entries(queries.tally.broken)) yield [count, reason];
+    },
+  },
+  byAgent('scans_total', 'Queries that came to a scan.', ({ queries }) => queries),
+  byAgent('rows_scanned_total', 'Rows that queries looked at.', ({ rowsScanned }) => rowsScanned),
+  byAgent('rows_returned_total', 'Records in answers.', ({ rowsReturned }) => rowsReturned),
+  byAgent('read_bytes_total', 'Bytes that queries read from the disk.', ({ bytesRead }) => bytesRead),
+  byAgent(
+    'returned_bytes_total',
+    'Bytes of answers, before they are packed.',
+    ({ bytesReturned }) => bytesReturned,
+  ),
+  byAgent(
+    'row_groups_scanned_total',
+    'Row groups whose rows were looked at.',
+    ({ rowGroupsScanned }) => rowGroupsScanned,
+  ),
+  {
+    name: 'row_groups_pruned_total',
+    type: 'counter',
+    help: 'Row groups that were ruled out, by what did it: bounds of time or of values (zone), filters of values or of n-grams, dictionaries.',
+    labels: ['agent', 'reason'],
+    *read({ queries }): Generator<Sample> {
+      for (const [agent, sums] of queries.tally.byAgent)
+        for (const [reason, read] of pruned) yield [read(sums), agent, reason];
+    },
+  },
+  {
+    name: 'pool_hits_total',
+    type: 'counter',
+    help: 'Columns that queries found decoded in memory.',
+    read: (figures) => [[sumOf(figures, ({ columnsCached }) => columnsCached)]],
+  },
+  {
+    name: 'pool_misses_total',
+    type: 'counter',
+    help: 'Columns that queries had to decode.',
+    read: (figures) => [[sumOf(figures, ({ columnsDecoded }) => columnsDecoded)]],
+  },
+];
+
+const durationName = `${metricPrefix}query_duration_seconds`;
+const durationHelp =
+  'Requests of the route from their arrival to the end of the answer, slow clients included, by status.';
+
+type DurationMetric = Awaited<ReturnType<Histogram<'le' | 'status'>['get']>>;
+
+/** Durations by status. They are counted in plain numbers, and become buckets when somebody asks. */
+export class QueryDurations extends Histogram<'le' | 'status'> {
+  readonly #newest: () => ServerFigures;
+  /** The same without a value: the library's own account of it, to which the values are added. */
+  readonly #described: Histogram<'le' | 'status'>;
+
+  constructor(registry: Registry, newest: () => ServerFigures) {
+    const buckets = durationBoundsMs.map((ms) => ms / 1000);
+    const options = { name: durationName, help: durationHelp, labelNames: ['status'] as const, buckets };
+    super({ ...options, registers: [registry] });
+    this.#described = new Histogram({ ...options, registers: [] });
+    this.#newest = newest;
+  }
+
+  override async get(): Promise<DurationMetric> {
+    return { ...(await this.#described.get()), values: [...this.#values()] };
+  }
+
+  /** What the text of all metrics is made of. */
+  getForPromString(): Promise<DurationMetric> {
+    return this.get();
+  }
+
+  *#values(): Generator<DurationMetric['values'][number]> {
+    for (const [code, { counts, sumMs }] of this.#newest().queries.tally.byStatus) {
+      const status = String(code);
+      let count = 0;
+      for (const [i, inClass] of counts.entries()) {
+        count += inClass;
+        const bound = durationBoundsMs[i];
+        const le = bound === undefined ? '+Inf' : bound / 1000;
+        yield { metricName: `${durationName}_bucket`, labels: { le, status }, value: count };
+      }
+      yield { metricName: `${durationName}_sum`, labels: { status }, value: sumMs / 1000 };
+      yield { metricName: `${durationName}_count`, labels: { status }, value: count };
+    }
+  }
+}

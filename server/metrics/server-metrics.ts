@@ -1,0 +1,33 @@
+import { Registry } from 'prom-client';
+import { archiveMetrics } from './archive-metrics.js';
+import { collectMetrics } from './collect-metrics.js';
+import { register } from './metric.js';
+import { processMetrics, registerProcess } from './process-metrics.js';
+import { QueryDurations, queryMetrics } from './query-metrics.js';
+import type { ServerFigures } from './server-figures.js';
+
+/** A server's figures in the text format of Prometheus. */
+export class ServerMetrics {
+  readonly #registry = new Registry();
+  readonly #read: () => Promise<ServerFigures>;
+  #newest!: ServerFigures;
+
+  /** @param read takes the figures anew */
+  constructor(read: () => Promise<ServerFigures>) {
+    this.#read = read;
+    const newest = (): ServerFigures => this.#newest;
+    registerProcess(this.#registry);
+    new QueryDurations(this.#registry, newest);
+    for (const metric of [...processMetrics, ...queryMetrics, ...archiveMetrics, ...collectMetrics])
+      register(this.#registry, metric, newest);
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  async text(): Promise<string> {
+    this.#newest = await this.#read();
+    return this.#registry.metrics();
+  }
+}

@@ -1,0 +1,14 @@
+import type { Running } from './process.js';
+
+/** Any ports that are free, for a server and its console. */
+export const anyPorts = ['--listen', '127.0.0.1:0', '--console', '127.0.0.1:0'];
+
+/** Where a server answers, as it says itself. */
+export async function addressesOf(server: Running): Promise<{ operators: string; route: string }> {
+  await server.shows('serving ');
+  const shown = server.output();
+  return {
+    operators: /^console {2}(\S+)$/m.exec(shown)![1]!,
+    route: /^serving {2}(\S+)\/api/m.exec(shown)![1]!,
+  };
+}
