@@ -7,8 +7,10 @@ import type { Archive } from './archive/archive.js';
 import type { OpenOptions } from './archive/open-options.js';
 import type { exportParquet as ExportParquet } from './archive/parquet-export.js';
 import type { openBackupFolder as OpenBackupFolder } from './archive/backup-folder.js';
+import type { ObjectSettings, ObjectStorage } from './store/objects/object-storage.js';
 import type { ZstdLibrary } from './parquet/zstd-library.js';
 import type { readForeignFile as ReadForeignFile } from './foreign/reading/read-foreign-file.js';
+import type { readForeignObject as ReadForeignObject } from './foreign/reading/read-foreign-object.js';
 
 /** Opens a data folder: see `openArchive` in `archive/archive-folder.ts`. */
 export async function openArchive(path: string, options: OpenOptions): Promise<Archive> {
@@ -21,6 +23,12 @@ export const openBackupFolder: typeof OpenBackupFolder = async (...parameters) =
   const backupFolder = await import('./archive/backup-folder.js');
   return backupFolder.openBackupFolder(...parameters);
 };
+
+/** Objects that `s3://` paths name. Nothing is opened before one is asked for. */
+export async function openObjectStorage(settings: ObjectSettings): Promise<ObjectStorage> {
+  const storage = await import('./store/objects/object-storage.js');
+  return new storage.ObjectStorage(settings);
+}
 
 /** libzstd, instantiated once a thread. */
 export async function loadZstd(): Promise<ZstdLibrary> {
@@ -38,6 +46,12 @@ export const exportParquet: typeof ExportParquet = async (...parameters) => {
 export const readForeignFile: typeof ReadForeignFile = async (...parameters) => {
   const reading = await import('./foreign/reading/read-foreign-file.js');
   return reading.readForeignFile(...parameters);
+};
+
+/** The same of an object: see `readForeignObject` in `foreign/reading/read-foreign-object.ts`. */
+export const readForeignObject: typeof ReadForeignObject = async (...parameters) => {
+  const reading = await import('./foreign/reading/read-foreign-object.js');
+  return reading.readForeignObject(...parameters);
 };
 
 // An archive, and what it tells.
@@ -90,6 +104,11 @@ export { lastPlacementTimes } from './store/manifest/placement.js';
 
 // Files of other programs.
 export type { ForeignColumn, ForeignFile, ForeignFormat } from './foreign/foreign-file.js';
+
+// Objects of object storages.
+export { isObjectPath, objectPath, objectPlace } from './store/objects/object-path.js';
+export type { ObjectStamp, ObjectVersion } from './store/objects/object-client.js';
+export type { FoundObject, ObjectSettings, ObjectStorage } from './store/objects/object-storage.js';
 
 // Columns.
 export { BatchBuilder } from './columns/batch-builder.js';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AgentStore } from '../../engine/index.js';
+import type { AgentStore, ObjectStorage } from '../../engine/index.js';
 import type { CollectLog } from '../collect/logs/collect-log.js';
 import type { WakeUp } from '../collect/logs/wake-up.js';
 import type { AgentDefinition, ArchiveInput } from '../definition/definition.js';
@@ -18,6 +18,8 @@ export interface AttachingOptions {
   readonly store: AgentStore;
   /** Our own, whose files are none of the archive. */
   readonly dataFolder: string | undefined;
+  /** Where `s3://` paths lead. */
+  readonly objects?: ObjectStorage | undefined;
   readonly log: CollectLog;
   readonly now: () => number;
   /** Gives the agent more fields, those of columns that files which came have. */
@@ -40,6 +42,7 @@ export type AttachProgress = (filesRead: number, files: number) => void;
 interface Failure {
   readonly bytes: number;
   readonly mtimeMs: number;
+  readonly etag: string | undefined;
   readonly untilMs: number;
   readonly message: string;
 }
@@ -49,7 +52,7 @@ interface Failure {
  * go, and others come. A file that fails is told once, and the others go on.
  */
 export class ArchiveAttaching {
-  private readonly footers = new FileFooters();
+  private readonly footers: FileFooters;
   private readonly failures = new Map<string, Failure>();
   private readonly problems: FileProblems;
   private readonly tally: AttachTally;
@@ -58,6 +61,7 @@ export class ArchiveAttaching {
 
   constructor(private readonly options: AttachingOptions) {
     const { definition, log } = options;
+    this.footers = new FileFooters(options.objects);
     this.problems = new FileProblems(definition.name, log);
     this.tally = new AttachTally(definition.name, log);
     this.growth = new FieldGrowth(definition);
@@ -82,8 +86,8 @@ export class ArchiveAttaching {
 
   /** Looks at the archive once, and attaches what there is. Throws the signal's reason, and what the storage throws. */
   async round(signal: AbortSignal, onProgress?: AttachProgress): Promise<AttachRound> {
-    const { archive, dataFolder, store, now } = this.options;
-    const found = await findFiles(archive, dataFolder);
+    const { archive, dataFolder, objects, store, now } = this.options;
+    const found = await findFiles(archive, dataFolder, objects);
     const known = await store.attachedFiles();
     const footers = await this.footers.read(filesToRead(known, found.files), signal);
     this.footers.keep(found.files);
@@ -99,10 +103,11 @@ export class ArchiveAttaching {
   }
 
   /** Whether a file is tried now; a failure that is not to be tried yet stays a problem. */
-  private mayBeAttached({ path, bytes, mtimeMs }: FoundFile, wrong: PathProblem[]): boolean {
+  private mayBeAttached({ path, bytes, mtimeMs, etag }: FoundFile, wrong: PathProblem[]): boolean {
     const failure = this.failures.get(path);
     if (failure === undefined) return true;
-    if (failure.bytes === bytes && failure.mtimeMs === mtimeMs && this.options.now() < failure.untilMs) {
+    const isSame = failure.bytes === bytes && failure.mtimeMs === mtimeMs && failure.etag === etag;
+    if (isSame && this.options.now() < failure.untilMs) {
       wrong.push({ path, message: failure.message });
       return false;
     }
@@ -135,8 +140,9 @@ export class ArchiveAttaching {
       const { taken, refused } = await this.withFields(batch, footers);
       for (const { path, message } of refused) this.fail(path, batch, message, wrong);
       // Of files with rows of the same hour those of the older one come first.
-      const adds = taken.toReversed().map(({ path, format, keys }) => ({
+      const adds = taken.toReversed().map(({ path, format, keys, bytes, mtimeMs, etag }) => ({
         path,
+        ...(etag === undefined ? {} : { object: { bytes, mtimeMs, etag } }),
         format: format === 'arrow' ? format : ('parquet' as const),
         constants: Object.fromEntries([...keys].filter((key): key is [string, string] => key[1] !== null)),
       }));
@@ -158,9 +164,9 @@ export class ArchiveAttaching {
   private fail(path: string, files: readonly FoundFile[], message: string, wrong: PathProblem[]): void {
     const file = files.find((each) => each.path === path);
     if (file !== undefined) {
-      const { bytes, mtimeMs } = file;
+      const { bytes, mtimeMs, etag } = file;
       const untilMs = this.options.now() + retryMs;
-      this.failures.set(path, { bytes, mtimeMs, untilMs, message });
+      this.failures.set(path, { bytes, mtimeMs, etag, untilMs, message });
     }
     wrong.push({ path, message });
   }

@@ -1,10 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isLogstrataError, type AgentStore, type Checkpoint, type WorkerPool } from '../../engine/index.js';
+import {
+  isLogstrataError,
+  type AgentStore,
+  type Checkpoint,
+  type ObjectStorage,
+  type WorkerPool,
+} from '../../engine/index.js';
 import type { CollectLog } from '../collect/logs/collect-log.js';
 import type { WakeUp } from '../collect/logs/wake-up.js';
 import type { AgentDefinition, ArchiveInput } from '../definition/definition.js';
 import { loadFiles } from '../load/load.js';
 import type { FileReport } from '../load/load-report.js';
+import type { OpenFile } from '../sources/opened-file.js';
+import { openerOf } from '../sources/opened-object.js';
 import { isStoredAsItLies } from '../sources/source-identity.js';
 import { FileProblems } from './file-problems.js';
 import { findFiles, type FoundFile } from './found-files.js';
@@ -17,6 +25,8 @@ export interface ImportOptions {
   readonly store: AgentStore;
   /** Our own, whose files are none of the archive. */
   readonly dataFolder: string | undefined;
+  /** Where `s3://` paths lead. */
+  readonly objects?: ObjectStorage | undefined;
   readonly workers: WorkerPool;
   readonly log: CollectLog;
   readonly now: () => number;
@@ -34,6 +44,7 @@ const restMsMax = 1000;
 interface Attempt {
   readonly bytes: number;
   readonly mtimeMs: number;
+  readonly etag: string | undefined;
   /** When it is tried again although it has not changed. */
   readonly againMs: number;
 }
@@ -46,8 +57,10 @@ export class ArchiveImport {
   private readonly attempts = new Map<string, Attempt>();
   private readonly problems: FileProblems;
   private readonly tally: ImportTally;
+  private readonly openFile: OpenFile;
 
   constructor(private readonly options: ImportOptions) {
+    this.openFile = openerOf(options.objects);
     this.problems = new FileProblems(options.definition.name, options.log);
     this.tally = new ImportTally(options.definition.name, options.log);
   }
@@ -67,14 +80,16 @@ export class ArchiveImport {
 
   /** Looks for files and stores some of them. Returns whether there are more. */
   private async round(signal: AbortSignal): Promise<boolean> {
-    const { archive, dataFolder, store, now } = this.options;
+    const { archive, dataFolder, objects, store, now } = this.options;
     const startedMs = performance.now();
-    const { files, problems } = await findFiles(archive, dataFolder);
+    const { files, problems } = await findFiles(archive, dataFolder, objects);
     this.problems.ofSearch(problems);
     this.forgetGone(files);
     const nowMs = now();
     const left = files.filter((file) => !this.isDone(file, nowMs));
-    const ready = left.filter(({ mtimeMs }) => Math.abs(nowMs - mtimeMs) >= quietMs);
+    const ready = left.filter(
+      ({ mtimeMs, etag }) => etag !== undefined || Math.abs(nowMs - mtimeMs) >= quietMs,
+    );
     this.tally.found(files, ready, left.length - ready.length);
     const known = byPath(ready.length === 0 ? [] : await store.checkpoints());
     for (const [i, file] of ready.entries()) {
@@ -100,14 +115,15 @@ export class ArchiveImport {
     }
   }
 
-  private isDone({ path, bytes, mtimeMs }: FoundFile, nowMs: number): boolean {
+  private isDone({ path, bytes, mtimeMs, etag }: FoundFile, nowMs: number): boolean {
     const attempt = this.attempts.get(path);
-    return attempt?.bytes === bytes && attempt.mtimeMs === mtimeMs && nowMs < attempt.againMs;
+    const isSame = attempt?.bytes === bytes && attempt.mtimeMs === mtimeMs && attempt.etag === etag;
+    return isSame && nowMs < attempt.againMs;
   }
 
   private async take(file: FoundFile, known: readonly Checkpoint[], signal: AbortSignal): Promise<void> {
     const { definition, store, workers, timezone, now } = this.options;
-    const { path, bytes, mtimeMs } = file;
+    const { path, bytes, mtimeMs, etag } = file;
     let againMs = Infinity;
     if (await this.isStored(path, known)) {
       this.tally.passedOver(file);
@@ -121,6 +137,7 @@ export class ArchiveImport {
         signal,
         workers,
         files: [path],
+        openFile: this.openFile,
         onEvent: (event) => this.tally.event(event),
       });
       if (stopped !== null) throw stopped;
@@ -129,13 +146,13 @@ export class ArchiveImport {
       this.tell(report);
       if (report.outcome === 'failed' && mayMend(report)) againMs = now() + retryMs;
     }
-    this.attempts.set(path, { bytes, mtimeMs, againMs });
+    this.attempts.set(path, { bytes, mtimeMs, etag, againMs });
   }
 
   /** What can't be looked at is told when it is to be loaded. */
   private async isStored(path: string, known: readonly Checkpoint[]): Promise<boolean> {
     try {
-      return await isStoredAsItLies(path, known);
+      return await isStoredAsItLies(path, known, this.openFile);
     } catch (error) {
       if (!isLogstrataError(error)) throw error;
       return false;

@@ -1,4 +1,10 @@
-import { conversionOf, LogstrataError, nearName, type Field } from '../../engine/index.js';
+import {
+  conversionOf,
+  LogstrataError,
+  nearName,
+  type Field,
+  type ObjectStorage,
+} from '../../engine/index.js';
 import type { AgentDefinition, ArchiveInput } from '../definition/definition.js';
 import { FileFooters } from './file-footers.js';
 import { findFiles, type FoundFile, type PathProblem } from './found-files.js';
@@ -28,21 +34,25 @@ export interface FormatCount {
 /**
  * Looks at all files of an archive, and of those in place at what they say of themselves. Throws `limit` for too many files.
  *
+ * @param objects where `s3://` paths lead
  * @param onProgress told how many of how many files were read
  */
 export async function reportArchive(
   definition: AgentDefinition,
   archive: ArchiveInput,
   dataFolder: string | undefined,
+  objects: ObjectStorage | undefined,
   onProgress: (read: number, files: number) => void,
 ): Promise<ArchiveReport> {
-  const found = await findFiles(archive, dataFolder);
+  const found = await findFiles(archive, dataFolder, objects);
   const { files } = found;
   const problems = [...found.problems];
   const keys = [...new Set(files.flatMap((file) => [...file.keys.keys()]))];
   const common = { formats: countFormats(files), keys };
   if (archive.mode === 'import') return { ...common, rows: null, columns: [], problems, fieldProblems: [] };
-  const footers = await new FileFooters().read(files, undefined, (read) => onProgress(read, files.length));
+  const footers = await new FileFooters(objects).read(files, undefined, (read) =>
+    onProgress(read, files.length),
+  );
   const inference = new FieldInference();
   let rows = 0;
   for (const file of files) {

@@ -1,4 +1,4 @@
-import type { Schema } from '../../engine/index.js';
+import type { ObjectStorage, Schema } from '../../engine/index.js';
 import { schemaOf } from '../definition/agent-file.js';
 import { ConfigError } from '../definition/config-error.js';
 import type { AgentDefinition } from '../definition/definition.js';
@@ -14,6 +14,7 @@ export async function completedDefinition(
   definition: AgentDefinition,
   stored: Schema | undefined,
   dataFolder: string | undefined,
+  objects: ObjectStorage | undefined,
   onProgress: (read: number, files: number) => void,
 ): Promise<AgentDefinition> {
   const { archive, path, name } = definition;
@@ -31,6 +32,7 @@ export async function completedDefinition(
     definition,
     archive,
     dataFolder,
+    objects,
     onProgress,
   );
   const why = [...fieldProblems];

@@ -11,6 +11,7 @@ export interface KnownFile {
   readonly bytes: number;
   readonly mtimeMs: number;
   readonly footerHash: string;
+  readonly etag?: string | undefined;
 }
 
 /** A known file that lies elsewhere, or was touched. */
@@ -19,6 +20,7 @@ export interface MovedFile {
   readonly path: string;
   readonly bytes: number;
   readonly mtimeMs: number;
+  readonly etag?: string | undefined;
 }
 
 /** What has become of the files of an archive since they were attached. */
@@ -42,8 +44,8 @@ export function filesToRead(known: readonly KnownFile[], found: readonly FoundFi
   return found.filter((file) => !isUntouched(file, byPath.get(file.path)));
 }
 
-function isUntouched({ bytes, mtimeMs }: FoundFile, known: KnownFile | undefined): boolean {
-  return known?.bytes === bytes && known.mtimeMs === mtimeMs;
+function isUntouched({ bytes, mtimeMs, etag }: FoundFile, known: KnownFile | undefined): boolean {
+  return known?.bytes === bytes && known.mtimeMs === mtimeMs && known.etag === etag;
 }
 
 /**
@@ -162,8 +164,8 @@ class Comparison {
     return footer === undefined || footer instanceof LogstrataError ? undefined : footer.footerHash;
   }
 
-  private move({ id }: KnownFile, { path, bytes, mtimeMs }: FoundFile): void {
-    this.moves.push({ id, path, bytes, mtimeMs });
+  private move({ id }: KnownFile, { path, bytes, mtimeMs, etag }: FoundFile): void {
+    this.moves.push({ id, path, bytes, mtimeMs, etag });
   }
 
   private unreadable(file: FoundFile, error: LogstrataError): void {
@@ -172,9 +174,9 @@ class Comparison {
     else this.problems.push({ path, message: error.message });
   }
 
-  /** Whether somebody wrote to it just now. */
-  private isWritten({ mtimeMs }: FoundFile): boolean {
-    return Math.abs(this.nowMs - mtimeMs) < writtenMs;
+  /** Whether somebody wrote to it just now. An object is there once it is whole. */
+  private isWritten({ mtimeMs, etag }: FoundFile): boolean {
+    return etag === undefined && Math.abs(this.nowMs - mtimeMs) < writtenMs;
   }
 
   /** Known files that lie nowhere any more. Of those whose name another file has, that one has been told. */

@@ -2,8 +2,11 @@ import {
   isLogstrataError,
   LogstrataError,
   readForeignFile,
+  readForeignObject,
   type ForeignColumn,
+  type ForeignFile,
   type ForeignFormat,
+  type ObjectStorage,
 } from '../../engine/index.js';
 import { inLanes } from '../sources/lanes.js';
 import type { FoundFile } from './found-files.js';
@@ -30,6 +33,7 @@ export type FooterRead = Footer | LogstrataError;
 interface KnownFooter {
   readonly bytes: number;
   readonly mtimeMs: number;
+  readonly etag: string | undefined;
   readonly footer: FooterRead;
 }
 
@@ -37,6 +41,9 @@ interface KnownFooter {
 export class FileFooters {
   private readonly known = new Map<string, KnownFooter>();
   private readonly lists = new Map<string, readonly ColumnFacts[]>();
+
+  /** @param objects where `s3://` paths lead */
+  constructor(private readonly objects: ObjectStorage | undefined) {}
 
   /** The footers of files, by path. Throws the signal's reason. */
   async read(
@@ -59,24 +66,30 @@ export class FileFooters {
     for (const path of this.known.keys()) if (!paths.has(path)) this.known.delete(path);
   }
 
-  private async footerOf({ path, format, bytes, mtimeMs }: FoundFile): Promise<FooterRead> {
+  private async footerOf(file: FoundFile): Promise<FooterRead> {
+    const { path, format, bytes, mtimeMs, etag } = file;
     const known = this.known.get(path);
-    if (known?.bytes === bytes && known.mtimeMs === mtimeMs) return known.footer;
-    const footer = format === 'lines' ? noFooter(path) : await this.readFooter(path, format);
+    if (known?.bytes === bytes && known.mtimeMs === mtimeMs && known.etag === etag) return known.footer;
+    const footer = format === 'lines' ? noFooter(path) : await this.readFooter(file, format);
     // One that may be read next time, because somebody gives permission, is tried again.
     if (!(footer instanceof LogstrataError) || footer.code !== 'io')
-      this.known.set(path, { bytes, mtimeMs, footer });
+      this.known.set(path, { bytes, mtimeMs, etag, footer });
     return footer;
   }
 
-  private async readFooter(path: string, format: ForeignFormat): Promise<FooterRead> {
+  private async readFooter(file: FoundFile, format: ForeignFormat): Promise<FooterRead> {
     try {
-      const { footerHash, rows, isOpen, columns } = await readForeignFile(path, format);
+      const { footerHash, rows, isOpen, columns } = await this.describe(file, format);
       return { footerHash, rows, isOpen, columns: this.shared(columns) };
     } catch (error) {
       if (isLogstrataError(error)) return error;
       throw error;
     }
+  }
+
+  private describe({ path, bytes, etag }: FoundFile, format: ForeignFormat): Promise<ForeignFile> {
+    if (etag === undefined || this.objects === undefined) return readForeignFile(path, format);
+    return readForeignObject(this.objects, { path, bytes, etag }, format);
   }
 
   /** Ten thousand files of a table have the same columns, and need one list of them. */

@@ -1,12 +1,13 @@
 import { readdir, realpath, type Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
-import { LogstrataError, type ForeignFormat } from '../../engine/index.js';
+import { isObjectPath, LogstrataError, type ForeignFormat, type ObjectStorage } from '../../engine/index.js';
 import type { ArchiveInput } from '../definition/definition.js';
-import { fixedBeginning, folderKeys } from '../patterns/folder-keys.js';
+import { fixedBeginning, folderKeys, folderOfGlob } from '../patterns/folder-keys.js';
 import { inLanes } from '../sources/lanes.js';
 import { isWithin } from '../sources/own-files.js';
 import { describeSystemError, systemCode } from '../sources/source-error.js';
+import { listObjects } from './found-objects.js';
 
 /** Files of one archive: each takes some hundred bytes, and is looked at every few seconds. */
 export const archiveFilesMax = 1_000_000;
@@ -22,12 +23,14 @@ const replacementCharacter = '\ufffd';
 
 /** A file that a glob of the archive names. */
 export interface FoundFile {
-  /** Absolute; symbolic links are not followed in it. */
+  /** Absolute, without following symbolic links; or that of an object. */
   readonly path: string;
   readonly format: ForeignFormat | 'lines';
   readonly bytes: number;
   /** When it was changed last, in whole milliseconds. */
   readonly mtimeMs: number;
+  /** Of an object: what its storage calls this version. */
+  readonly etag?: string;
   /** Keys and values of the folders `key=value` that it lies in. */
   readonly keys: ReadonlyMap<string, string | null>;
 }
@@ -50,10 +53,18 @@ export interface FoundFiles {
  * among the problems. Throws `limit` for more files than are possible.
  *
  * @param dataFolder of our own, whose files are none of the archive
+ * @param objects where `s3://` paths lead
  */
-export async function findFiles(archive: ArchiveInput, dataFolder: string | undefined): Promise<FoundFiles> {
+export async function findFiles(
+  archive: ArchiveInput,
+  dataFolder: string | undefined,
+  objects?: ObjectStorage,
+): Promise<FoundFiles> {
   const search = new FileSearch(archive, dataFolder);
-  for (const { glob, format } of archive.globs) await search.look(glob, format);
+  for (const { glob, format } of archive.globs) {
+    if (isObjectPath(glob)) await search.list(glob, format, objects);
+    else await search.look(glob, format);
+  }
   return search.finish();
 }
 
@@ -69,7 +80,7 @@ class FileSearch {
     dataFolder: string | undefined,
   ) {
     this.ownFolder = dataFolder === undefined ? undefined : resolve(dataFolder);
-    this.folders = archive.globs.map(({ glob }) => resolve(archive.folder, fixedBeginning(glob)));
+    this.folders = archive.globs.map(({ glob }) => folderOfGlob(archive.folder, glob));
   }
 
   async look(pattern: string, format: FoundFile['format']): Promise<void> {
@@ -91,6 +102,19 @@ class FileSearch {
     });
     if (this.entries > entriesMax) throw tooMany(`${entriesMax} files and folders`, this.archive);
     await inLanes(others, lanes, (path) => this.add(path, format));
+  }
+
+  async list(glob: string, format: FoundFile['format'], objects: ObjectStorage | undefined): Promise<void> {
+    const beginning = fixedBeginning(glob);
+    if (objects === undefined)
+      throw new LogstrataError('invalid', `${glob} can't be looked for: no object storage is open`);
+    const listed = await listObjects(glob, objects, entriesMax);
+    if (listed === undefined) throw tooMany(`${entriesMax} objects`, this.archive);
+    if (listed.problem !== undefined) this.problems.set(beginning, listed.problem);
+    for (const { path, bytes, mtimeMs, etag } of listed.objects) {
+      if (format !== 'lines' && isPutAside(path.slice(beginning.length + 1))) continue;
+      this.keep(path, { path, format, bytes, mtimeMs, etag, keys: folderKeys(path, this.folders) });
+    }
   }
 
   finish(): FoundFiles {
@@ -120,8 +144,13 @@ class FileSearch {
     const inode = `${dev}:${ino}`;
     const other = this.byInode.get(inode);
     if (other !== undefined && !comesFirst(path, other.path)) return;
-    if (this.byInode.size >= archiveFilesMax) throw tooMany(`${archiveFilesMax} files`, this.archive);
-    this.byInode.set(inode, { path, format, bytes: size, mtimeMs, keys: folderKeys(path, this.folders) });
+    this.keep(inode, { path, format, bytes: size, mtimeMs, keys: folderKeys(path, this.folders) });
+  }
+
+  private keep(inode: string, file: FoundFile): void {
+    if (this.byInode.size >= archiveFilesMax && !this.byInode.has(inode))
+      throw tooMany(`${archiveFilesMax} files`, this.archive);
+    this.byInode.set(inode, file);
   }
 
   /** Reads a folder for the search, which passes over those that can't be read without a word. */

@@ -1,4 +1,4 @@
-import { type AgentStore, LogstrataError, type WorkerPool } from '../../engine/index.js';
+import { type AgentStore, LogstrataError, type ObjectStorage, type WorkerPool } from '../../engine/index.js';
 import { ArchiveAttaching } from '../archive/archive-attaching.js';
 import { ArchiveImport } from '../archive/archive-import.js';
 import type { AttachStatus } from '../archive/attach-status.js';
@@ -24,6 +24,8 @@ export interface CollectionOptions {
   readonly files: LogFiles;
   /** Of the archive: nothing in it is followed. */
   readonly dataFolder?: string | undefined;
+  /** Where `s3://` paths lead. */
+  readonly objects?: ObjectStorage | undefined;
   readonly workers: WorkerPool;
   readonly log: CollectLog;
   readonly now: () => number;

@@ -1,7 +1,6 @@
-import { resolve } from 'node:path';
 import type { AgentDefinition } from '../definition/definition.js';
 import { fileCaptures } from '../patterns/file-captures.js';
-import { fixedBeginning, folderKeys } from '../patterns/folder-keys.js';
+import { folderKeys, folderOfGlob } from '../patterns/folder-keys.js';
 
 /**
  * The parsed fields that a file's path gives: the keys of the folders `key=value` of an archive, and the captures of the file's name, which
@@ -10,8 +9,8 @@ import { fixedBeginning, folderKeys } from '../patterns/folder-keys.js';
 export function pathCaptures({ file, archive }: AgentDefinition, path: string): Map<string, string> {
   const captures = file === undefined ? new Map<string, string>() : fileCaptures(file.namePattern, path);
   if (archive === undefined) return captures;
-  const folders = archive.globs.map(({ glob }) => resolve(archive.folder, fixedBeginning(glob)));
-  for (const [key, value] of folderKeys(resolve(path), folders))
+  const folders = archive.globs.map(({ glob }) => folderOfGlob(archive.folder, glob));
+  for (const [key, value] of folderKeys(path, folders))
     if (value !== null && !captures.has(key)) captures.set(key, value);
   return captures;
 }

@@ -1,4 +1,5 @@
 import { dirname, resolve } from 'node:path';
+import { isObjectPath, objectPlace } from '../../engine/index.js';
 import { isWithin, ownFilesReason, realPlace } from '../sources/own-files.js';
 import { fixedBeginning, keysOfGlob } from '../patterns/folder-keys.js';
 import { readLineFormat } from './agent-input.js';
@@ -101,6 +102,14 @@ function readPaths(section: YamlSection, folder: string, dataFolder: string | un
       section.problem(place, message);
     } else if (path.startsWith('!')) {
       section.problem(place, `path can't leave files out: ${JSON.stringify(path)} begins with "!"`);
+    } else if (isObjectPath(path)) {
+      const problem = objectGlobProblem(path);
+      if (problem !== undefined) section.problem(place, `path ${problem}: ${JSON.stringify(path)}`);
+    } else if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path)) {
+      section.problem(
+        place,
+        `path is of a kind that is not read, ${JSON.stringify(path)}: objects are named as s3://bucket/key, files by their path`,
+      );
     } else if (
       dataFolder !== undefined &&
       isWithin(realPlace(resolve(folder, fixedBeginning(path))), realPlace(dataFolder))
@@ -109,6 +118,14 @@ function readPaths(section: YamlSection, folder: string, dataFolder: string | un
     }
   }
   return paths;
+}
+
+/** What is wrong with a pattern of objects. */
+function objectGlobProblem(glob: string): string | undefined {
+  const { bucket, key } = objectPlace(glob);
+  if (!/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(bucket))
+    return 'must name one bucket, as in s3://bucket/nginx/*.parquet';
+  return key === '' ? 'names a bucket and no objects, as s3://bucket/*.parquet would' : undefined;
 }
 
 /** What the files of each glob are. */

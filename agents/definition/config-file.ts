@@ -20,11 +20,12 @@ export function readConfig(path: string): Config {
 /** The configuration in `text`; `path` is for messages, and for paths in the file, which are relative to its folder. */
 export function parseConfig(text: string, path: string): Config {
   const problems = new ProblemList(path);
-  const root = readRootSection(text, problems, ['server', 'storage', 'file_input', 'watch']);
+  const root = readRootSection(text, problems, ['server', 'storage', 's3', 'file_input', 'watch']);
   const notes: string[] = [];
   const config: Config = {
     server: readServer(root),
     storage: readStorage(root, path, notes),
+    s3: readS3(root),
     watch: root?.boolean('watch') ?? defaultConfig.watch,
     fileInput: readFileInput(root, path, notes),
     notes,
@@ -132,6 +133,27 @@ function readStorage(root: YamlSection | undefined, path: string, notes: string[
     zstdAfterMs: zstdAfterMs === Infinity ? null : (zstdAfterMs ?? defaultConfig.storage.zstdAfterMs),
     cacheBytes: section?.parsed('cache', byteSizeShape, parseByteSize) ?? null,
   };
+}
+
+function readS3(root: YamlSection | undefined): Config['s3'] {
+  const section = root?.section('s3', ['endpoint', 'region', 'profile', 'path_style', 'cache']);
+  if (section === undefined) return defaultConfig.s3;
+  const endpoint = section.parsed('endpoint', 'an address such as http://minio:9000', parseEndpoint);
+  const region = section.text('region');
+  const profile = section.text('profile');
+  const pathStyle = section.boolean('path_style');
+  const cacheBytes = section.parsed('cache', byteSizeShape, parseByteSize);
+  return {
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(region === undefined ? {} : { region }),
+    ...(profile === undefined ? {} : { profile }),
+    ...(pathStyle === undefined ? {} : { pathStyle }),
+    ...(cacheBytes === undefined ? {} : { cacheBytes }),
+  };
+}
+
+function parseEndpoint(text: string): string | undefined {
+  return /^https?:\/\/[^\s/?#@]+\/?$/i.test(text) && URL.canParse(text) ? text : undefined;
 }
 
 function readFileInput(root: YamlSection | undefined, path: string, notes: string[]): Config['fileInput'] {

@@ -49,6 +49,15 @@ export interface Config {
     /** Bound on the decoded columns in memory; null for a share of the machine's. */
     readonly cacheBytes: number | null;
   };
+  /** Where `s3://` paths lead. What is undefined is as the environment, or the profile, says. */
+  readonly s3: {
+    readonly endpoint?: string;
+    readonly region?: string;
+    readonly profile?: string;
+    readonly pathStyle?: boolean;
+    /** What is kept of objects on our disk, in bytes. */
+    readonly cacheBytes?: number;
+  };
   /** Look at the agents' folder now and then, and go by what has changed. */
   readonly watch: boolean;
   readonly fileInput: {
@@ -82,6 +91,7 @@ export const defaultConfig: Config = {
     hosts: [],
   },
   storage: { path: 'data/store', zstdAfterMs: zstdAfterMsDefault, cacheBytes: null },
+  s3: {},
   watch: false,
   fileInput: { limit: 0, graceMs: graceMsDefault, flushMs: 250, tailTimeoutMs: 5000 },
   notes: [],

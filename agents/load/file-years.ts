@@ -4,6 +4,7 @@ import type { FieldDefinition } from '../definition/definition.js';
 import { yearSource } from '../decode/field-writer.js';
 import { FileLines, type FileFrame, type FrameConsumer } from '../frames/file-lines.js';
 import type { DecodedBatch } from '../frames/lent-decoding.js';
+import type { ContentReader } from '../sources/content-reader.js';
 import { reopenAt, type PositionedSource } from '../sources/source-identity.js';
 import { isUndated, lacksYear } from '../times/timestamp.js';
 import { placeBehind, yearsBegin, type Written, type YearPlace } from '../times/written.js';
@@ -39,10 +40,12 @@ export async function fileWritten(
     lacksYear(timestamp) &&
     (template !== undefined || !options.captures.has(yearSource));
   if (!decode.definition.fields.some(isCounted)) return () => ({ byMs });
-  const again = await reopenAt(source.reader.path, source.known, source.head, (_reader, content) => {
+  const onPiece = (_reader: unknown, content: ContentReader): void => {
     options.signal?.throwIfAborted();
     options.onRead(content.bytesTaken);
-  });
+  };
+  const { path, openFile } = source.reader;
+  const again = await reopenAt(path, source.known, source.head, onPiece, openFile);
   if (source.part !== undefined) again.content.endAt(source.part.offset);
   try {
     const years = new FileYears(again, decode, options, byMs);

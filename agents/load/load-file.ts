@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import {
   type AgentStore,
   type Checkpoint,
@@ -11,6 +10,9 @@ import {
   type WorkerPool,
 } from '../../engine/index.js';
 import { sha256 } from '../sources/content-hash.js';
+import type { ContentReader } from '../sources/content-reader.js';
+import { absolutePath, type OpenFile } from '../sources/opened-file.js';
+import type { SourceReader } from '../sources/source-reader.js';
 import { decodeSettings } from '../frames/decode-task.js';
 import type { AgentDefinition } from '../definition/definition.js';
 import { pathCaptures } from '../decode/path-captures.js';
@@ -39,6 +41,8 @@ export interface ReadSettings {
   readonly signal?: AbortSignal | undefined;
   /** Threads that decode lines; without, the caller's own does. */
   readonly workers?: WorkerPool | undefined;
+  /** Opens files; by default those of a disk. */
+  readonly openFile?: OpenFile | undefined;
 }
 
 /** Counts of one file while it is read, and what is known of it. */
@@ -112,12 +116,13 @@ export interface ReadFile {
  * becomes a record; other errors are the storage's.
  */
 export async function readFileInto(settings: ReadSettings, job: FileJob): Promise<ReadFile> {
-  const source = await openAtKnownEnd(job.path, job.checkpoints, (reader, content) => {
+  const onPiece = (reader: SourceReader, content: ContentReader): void => {
     settings.signal?.throwIfAborted();
     job.tally.fileBytes = reader.fileBytes;
     job.tally.fileBytesRead = content.bytesTaken;
     job.onProgress('checking', fractionRead(job.tally));
-  });
+  };
+  const source = await openAtKnownEnd(job.path, job.checkpoints, onPiece, settings.openFile);
   try {
     return await new FileReading(settings, job, source).run();
   } finally {
@@ -254,7 +259,7 @@ class FileReading implements FrameConsumer {
       offset: source.content.offset,
       endsInLine,
       continues: known === null || others ? undefined : checkpointKey(known),
-      path: resolve(job.path),
+      path: absolutePath(job.path),
       lastTimeMs,
       records: (known?.records ?? 0) + job.tally.records,
       rejected: (known?.rejected ?? 0) + job.tally.rejected,

@@ -47,13 +47,15 @@ export class Restoring {
     }
   }
 
+  private readonly onPiece = (): void => this.options.signal?.throwIfAborted();
+
   /** The parts of loads with losses that stand in a file. */
   private async partsIn(path: string): Promise<ReadonlySet<LoadedPart>> {
     const known = this.partsKnown.get(path);
     if (known !== undefined) return known;
     const parts = this.lost!.flatMap(({ load }) => load.parts);
     const ends = parts.map(({ until }) => until);
-    const matches = new Set(await knownBeginnings(path, ends, () => this.options.signal?.throwIfAborted()));
+    const matches = new Set(await knownBeginnings(path, ends, this.onPiece, this.options.openFile));
     const found = new Set(parts.filter(({ until }) => matches.has(until)));
     this.partsKnown.set(path, found);
     return found;
@@ -106,7 +108,7 @@ export class Restoring {
     onProgress: PartProgress,
   ): Promise<void> {
     const tally = newTally();
-    const positioned = await openPart(path, part, () => this.options.signal?.throwIfAborted());
+    const positioned = await openPart(path, part, this.onPiece, this.options.openFile);
     const job = {
       path,
       namedAs: part.until.path,

@@ -1,4 +1,5 @@
-import { relative, resolve, sep } from 'node:path';
+import { resolve } from 'node:path';
+import { isObjectPath } from '../../engine/index.js';
 
 /** What stands for null in the names of folders that Hive, Spark and DuckDB write. */
 const nullFolder = '__HIVE_DEFAULT_PARTITION__';
@@ -13,6 +14,11 @@ export function fixedBeginning(glob: string): string {
   return first === 1 && parts[0] === '' ? '/' : parts.slice(0, first).join('/');
 }
 
+/** That folder as an absolute path, or as the beginning of paths of objects. */
+export function folderOfGlob(folder: string, glob: string): string {
+  return isObjectPath(glob) ? fixedBeginning(glob) : resolve(folder, fixedBeginning(glob));
+}
+
 /** The keys of the folders `key=value` that a glob names. */
 export function keysOfGlob(glob: string): string[] {
   return glob
@@ -22,18 +28,17 @@ export function keysOfGlob(glob: string): string[] {
 }
 
 /**
- * The keys and values of the folders `key=value` between one of `folders` and the file, both absolute paths, as Hive names partitions: percent
+ * The keys and values of the folders `key=value` between one of `folders`, which are absolute, and the file, as Hive names partitions: percent
  * signs and hexadecimal digits stand for bytes, null for the folder of nulls. Of folders that hold the file the outermost counts; of a key that
  * comes twice the last. Empty where none holds it.
  */
 export function folderKeys(path: string, folders: readonly string[]): ReadonlyMap<string, string | null> {
   const keys = new Map<string, string | null>();
-  const holding = folders.filter((folder) =>
-    resolve(path).startsWith(folder.endsWith(sep) ? folder : folder + sep),
-  );
+  const place = isObjectPath(path) ? path : resolve(path);
+  const holding = folders.filter((folder) => place.startsWith(folder.endsWith('/') ? folder : `${folder}/`));
   const outermost = holding.toSorted((a, b) => a.length - b.length)[0];
   if (outermost === undefined) return keys;
-  for (const part of relative(outermost, path).split(sep).slice(0, -1)) {
+  for (const part of place.slice(outermost.length).split('/').slice(0, -1)) {
     const equals = part.indexOf('=');
     if (equals <= 0) continue;
     const value = unescaped(part.slice(equals + 1));

@@ -1,6 +1,7 @@
 import type { Checkpoint, LoadedPart } from '../../engine/index.js';
 import { sha256 } from './content-hash.js';
 import { ContentReader, tailBytesMax } from './content-reader.js';
+import type { OpenFile } from './opened-file.js';
 import { SourceError } from './source-error.js';
 import { SourceReader } from './source-reader.js';
 
@@ -54,8 +55,9 @@ export async function openAtKnownEnd(
   path: string,
   checkpoints: readonly Checkpoint[],
   onPiece: (reader: SourceReader, content: ContentReader) => void,
+  openFile?: OpenFile,
 ): Promise<PositionedSource> {
-  const first = await openFromStart(path);
+  const first = await openFromStart(path, openFile);
   try {
     const candidates = candidatesOf(checkpoints, first.head).filter((one) =>
       mayReach(first.reader, one.offset),
@@ -64,7 +66,7 @@ export async function openAtKnownEnd(
     const known = found.at(-1) ?? null;
     if (first.content.offset === (known?.offset ?? 0)) return { ...first, known };
     // It read on for a longer checkpoint, which turned out to be another file's.
-    const again = await reopenAt(path, known, first.head, onPiece);
+    const again = await reopenAt(path, known, first.head, onPiece, openFile);
     await first.reader.close();
     return again;
   } catch (error) {
@@ -77,10 +79,14 @@ export async function openAtKnownEnd(
  * Whether all of a file is stored that was read under this path, as far as its beginning, its length and, where it is not compressed, its end
  * tell: nothing between is read. Throws `SourceError`.
  */
-export async function isStoredAsItLies(path: string, checkpoints: readonly Checkpoint[]): Promise<boolean> {
+export async function isStoredAsItLies(
+  path: string,
+  checkpoints: readonly Checkpoint[],
+  openFile?: OpenFile,
+): Promise<boolean> {
   const ofPath = checkpoints.filter((checkpoint) => checkpoint.path === path);
   if (ofPath.length === 0) return false;
-  const { reader, head } = await openFromStart(path);
+  const { reader, head } = await openFromStart(path, openFile);
   try {
     const candidates = candidatesOf(ofPath, head);
     if (reader.compression !== 'none')
@@ -98,8 +104,8 @@ export async function isStoredAsItLies(path: string, checkpoints: readonly Check
 type OpenedSource = Omit<PositionedSource, 'known'>;
 
 /** Opens a source and looks at its head. Throws `SourceError`. */
-export async function openFromStart(path: string): Promise<OpenedSource> {
-  const reader = await SourceReader.open(path);
+export async function openFromStart(path: string, openFile?: OpenFile): Promise<OpenedSource> {
+  const reader = await SourceReader.open(path, openFile);
   try {
     const content = new ContentReader(reader.content);
     return { reader, content, head: await content.head(headBytesMax) };
@@ -115,8 +121,9 @@ export async function reopenAt(
   known: Checkpoint | null,
   head: Uint8Array,
   onPiece: (reader: SourceReader, content: ContentReader) => void,
+  openFile?: OpenFile,
 ): Promise<PositionedSource> {
-  const source = await openFromStart(path);
+  const source = await openFromStart(path, openFile);
   const offset = known?.offset ?? 0;
   const reached = await source.content.skipTo(offset, () => onPiece(source.reader, source.content));
   const same = reached === offset && Buffer.compare(source.head, head) === 0;
@@ -154,8 +161,9 @@ export async function knownBeginnings(
   path: string,
   checkpoints: readonly Checkpoint[],
   onPiece: () => void,
+  openFile?: OpenFile,
 ): Promise<Checkpoint[]> {
-  const { reader, content, head } = await openFromStart(path);
+  const { reader, content, head } = await openFromStart(path, openFile);
   try {
     const candidates = candidatesOf(checkpoints, head).filter(({ offset }) => mayReach(reader, offset));
     return await matches(content, candidates, onPiece);
@@ -169,8 +177,9 @@ export async function openPart(
   path: string,
   { from, until, writtenMs }: LoadedPart,
   onPiece: () => void,
+  openFile?: OpenFile,
 ): Promise<PositionedSource> {
-  const source = await openFromStart(path);
+  const source = await openFromStart(path, openFile);
   try {
     await source.content.skipTo(from?.offset ?? 0, onPiece);
     source.content.endAt(until.offset);

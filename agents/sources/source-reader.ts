@@ -1,8 +1,7 @@
-import { constants, type Stats } from 'node:fs';
-import { open, type FileHandle } from 'node:fs/promises';
-import { join } from 'node:path';
-import { FileSource, PeekedSource, type ByteSource } from './byte-source.js';
+import { isObjectPath } from '../../engine/index.js';
+import { PeekedSource, type ByteSource } from './byte-source.js';
 import { GzipSource } from './gzip-source.js';
+import { openOnDisk, type OpenedFile, type OpenFile } from './opened-file.js';
 import { describeSystemError, SourceError } from './source-error.js';
 import { ZstdSource } from './zstd-source.js';
 
@@ -85,28 +84,21 @@ async function formatOf(peeked: PeekedSource): Promise<Signature['format']> {
 export class SourceReader {
   private constructor(
     readonly path: string,
-    private readonly handle: FileHandle,
-    private readonly opened: Stats,
+    /** How it was opened. */
+    readonly openFile: OpenFile,
+    private readonly opened: OpenedFile,
     readonly compression: Compression,
     readonly content: ByteSource,
   ) {}
 
   /** Opens the file at `path`. Throws `SourceError` when it can't be read, or is no regular file. */
-  static async open(path: string): Promise<SourceReader> {
-    let handle: FileHandle;
+  static async open(path: string, openFile: OpenFile = openOnDisk): Promise<SourceReader> {
+    const opened = await openFile(path);
     try {
-      // Without O_NONBLOCK, opening a named pipe waits for a writer.
-      handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+      const { compression, content } = await contentOf(opened.bytes);
+      return new SourceReader(path, openFile, opened, compression, content);
     } catch (error) {
-      throw describeSystemError(error, path);
-    }
-    try {
-      const stats = await handle.stat();
-      requireRegularFile(stats, path);
-      const { compression, content } = await contentOf(new FileSource(path, handle, stats.size));
-      return new SourceReader(path, handle, stats, compression, content);
-    } catch (error) {
-      await handle.close();
+      await opened.bytes.close();
       throw error instanceof SourceError ? error : describeSystemError(error, path);
     }
   }
@@ -121,34 +113,35 @@ export class SourceReader {
     return this.opened.mtimeMs;
   }
 
-  /** Device and number of the file. */
+  /** As `OpenedFile.inode`. */
   get inode(): string {
-    return inodeOf(this.opened);
+    return this.opened.inode;
   }
 
   /** What prints the content on a command line. */
   get unpackCommand(): string {
     const name = `'${this.path.replaceAll("'", `'\\''`)}'`;
+    const bytes = isObjectPath(this.path) ? `aws s3 cp ${name} - | ` : '';
+    const file = bytes === '' ? ` ${name}` : '';
     switch (this.compression) {
       case 'none':
-        return `cat ${name}`;
+        return `${bytes}cat${file}`;
       case 'gzip':
-        return `gzip -dc ${name}`;
+        return `${bytes}gzip -dc${file}`;
       case 'zstd':
-        return `zstd -dc ${name}`;
+        return `${bytes}zstd -dc${file}`;
     }
   }
 
   /** The last bytes of the file as it was opened, at most so many. */
   async fileEnd(bytesMax: number): Promise<Uint8Array> {
-    const bytes = new Uint8Array(Math.min(bytesMax, this.fileBytes));
-    const { bytesRead } = await this.handle.read(bytes, 0, bytes.length, this.fileBytes - bytes.length);
-    return bytes.subarray(0, bytesRead);
+    const length = Math.min(bytesMax, this.fileBytes);
+    return this.opened.read(this.fileBytes - length, length);
   }
 
   /** Whether the file is longer now than when it was opened: somebody writes to it. */
   async hasGrown(): Promise<boolean> {
-    return (await this.stats()).size > this.opened.size;
+    return (await this.opened.now()).size > this.opened.size;
   }
 
   /**
@@ -157,7 +150,7 @@ export class SourceReader {
    * @param head what the content began with, compared again where the file is not compressed
    */
   async requireUnchanged(head: Uint8Array): Promise<void> {
-    const now = await this.stats();
+    const now = await this.opened.now();
     const place = { path: this.path };
     if (now.size < this.opened.size) {
       const sizes = `from ${this.opened.size} to ${now.size} bytes`;
@@ -174,32 +167,11 @@ export class SourceReader {
   }
 
   private async beginsWith(head: Uint8Array): Promise<boolean> {
-    const bytes = new Uint8Array(head.length);
-    const { bytesRead } = await this.handle.read(bytes, 0, bytes.length, 0);
-    return bytesRead === head.length && Buffer.compare(bytes, head) === 0;
-  }
-
-  private async stats(): Promise<Stats> {
-    try {
-      return await this.handle.stat();
-    } catch (error) {
-      throw describeSystemError(error, this.path);
-    }
+    const bytes = await this.opened.read(0, head.length);
+    return Buffer.compare(bytes, head) === 0;
   }
 
   close(): Promise<void> {
     return this.content.close();
   }
-}
-
-/** Device and number of a file, as checkpoints name them. */
-export function inodeOf({ dev, ino }: Pick<Stats, 'dev' | 'ino'>): string {
-  return `${dev}:${ino}`;
-}
-
-function requireRegularFile(stats: Stats, path: string): void {
-  if (stats.isFile()) return;
-  const what = stats.isDirectory() ? `a folder; name its files: ${join(path, '*')}` : 'not a regular file';
-  const hint = stats.isDirectory() ? '' : '; pipe it in: … | logstrata load AGENT -';
-  throw new SourceError('invalid', `${path} is ${what}${hint}`, { path });
 }

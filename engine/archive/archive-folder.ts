@@ -20,8 +20,10 @@ import { AgentState } from '../store/reading/agent-state.js';
 import { AgentWriter } from '../store/writer/agent-writer.js';
 import { arrowModules } from '../store/hot/arrow-modules.js';
 import { BufferPool, poolBytesDefault } from '../store/reading/buffer-pool.js';
+import type { ForeignMeans } from '../store/attached/foreign-work.js';
 import type { AttachingCommitter } from '../store/attached/change-lists.js';
 import type { Directory } from '../store/disk/directory.js';
+import type { ObjectStorage } from '../store/objects/object-storage.js';
 import { Follower } from '../store/reading/follower.js';
 import type { RetentionPolicy } from '../store/manifest/manifest.js';
 import { settingsOf, type OpenOptions, type Settings } from './open-options.js';
@@ -83,6 +85,7 @@ export class ArchiveFolder implements Archive {
   private readonly workers: WorkerPool;
   private readonly ownWorkers: WorkerPool | undefined;
   private readonly guard = new GuardedThread();
+  private readonly foreign: ForeignMeans;
   private readonly background: BackgroundCompaction | undefined;
   private readonly opened = new Map<string, Promise<OpenAgent>>();
   /** Those of them that are open. */
@@ -108,6 +111,7 @@ export class ArchiveFolder implements Archive {
     private readonly neighbours: Neighbours,
   ) {
     this.settings = settingsOf(options);
+    this.foreign = { guard: this.guard, objects: options.objects };
     this.folders = new AgentFolders(directory, this.settings.onWarning);
     if (options.background !== undefined)
       this.background = new BackgroundCompaction({ directory, ...this.settings, ...options.background });
@@ -118,6 +122,10 @@ export class ArchiveFolder implements Archive {
 
   get location(): string {
     return this.directory.location;
+  }
+
+  get objects(): ObjectStorage | undefined {
+    return this.foreign.objects;
   }
 
   async start(): Promise<void> {
@@ -241,8 +249,8 @@ export class ArchiveFolder implements Archive {
 
   private async openAgent(name: string, schema: Schema | undefined): Promise<OpenAgent> {
     const shown = schema ?? (await readStoredSchema(this.directory, name));
-    const { workers, guard } = this;
-    const state = new AgentState(this.directory, name, shown, this.pool, guard);
+    const { workers, foreign } = this;
+    const state = new AgentState(this.directory, name, shown, this.pool, foreign);
     const { now, codec, zstdAfterMs, onRetention } = this.settings;
     const follower = new Follower(this.directory, state, () =>
       this.askWriter(async (link) => (await link.request('heads', { agent: name })) as Heads),
@@ -260,7 +268,7 @@ export class ArchiveFolder implements Archive {
       codec,
       zstdAfterMs,
       workers,
-      guard,
+      foreign,
       retention: undefined,
     });
     const agent: OpenAgent = {

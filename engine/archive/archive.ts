@@ -6,6 +6,7 @@ import type { Query } from '../scan/plan/query.js';
 import type { SelectedRows } from '../scan/selected-rows.js';
 import type { Schema } from '../terms/schema.js';
 import type { AttachOptions, AttachRequest, AttachResult } from '../store/attached/attach-files.js';
+import type { ObjectStorage } from '../store/objects/object-storage.js';
 import type { IndexOptions, IndexResult } from '../store/attached/index-files.js';
 import type { AttachedFile } from '../store/attached/attached-file.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
@@ -36,6 +37,8 @@ import type { RepairOptions } from '../maintenance/repair-context.js';
 export interface Archive {
   /** Absolute path of the data folder, for messages. */
   readonly location: string;
+  /** Where `s3://` paths lead. */
+  readonly objects: ObjectStorage | undefined;
   /** Agents that have a folder with anything of theirs in it, also where their manifest is lost. Sorted. */
   agents(): Promise<string[]>;
   /**

@@ -1,5 +1,6 @@
 import { graceMsDefault, queryTimeoutMsDefault, zstdAfterMsDefault } from '../terms/limits.js';
 import type { RetentionEvent } from '../store/manifest/retention-change.js';
+import type { ObjectStorage } from '../store/objects/object-storage.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import type { Codec } from '../parquet/compression.js';
 
@@ -17,6 +18,8 @@ export interface OpenOptions {
   readonly cacheBytes?: number;
   /** Threads that encode row groups; the caller closes it. By default the archive has a pool of its own. */
   readonly workers?: WorkerPool;
+  /** Where `s3://` paths lead; the caller closes it. */
+  readonly objects?: ObjectStorage;
   /** How late a live record may be before it counts as history. */
   readonly graceMs?: number;
   /** Removed files stay this long for the readers of other processes: the longest query time. */

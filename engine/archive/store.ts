@@ -23,7 +23,6 @@ import type { AttachedFile } from '../store/attached/attached-file.js';
 import type { AttachingCommitter } from '../store/attached/change-lists.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
 import type { Schema } from '../terms/schema.js';
-import type { GuardedThread } from '../workers/guarded-thread.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import type { AgentState } from '../store/reading/agent-state.js';
 import type {
@@ -36,7 +35,7 @@ import type {
 import type { Directory } from '../store/disk/directory.js';
 import { LoadUnit } from '../store/load/load-session.js';
 import { indexFiles, type IndexOptions, type IndexResult } from '../store/attached/index-files.js';
-import { ForeignWork } from '../store/attached/foreign-work.js';
+import { ForeignWork, type ForeignMeans } from '../store/attached/foreign-work.js';
 import { placementTimes } from '../store/manifest/placement.js';
 import { partitionOfTime } from '../terms/cursor.js';
 import { extendRetention } from '../store/manifest/retention-policy.js';
@@ -70,7 +69,7 @@ export interface StoreContext {
   readonly zstdAfterMs: number | null;
   readonly workers: WorkerPool;
   /** For files of other programs. */
-  readonly guard: GuardedThread;
+  readonly foreign: ForeignMeans;
 }
 
 /** The engine's side of `AgentStore`: ties state, commits, scans and maintenance together. */
@@ -229,10 +228,10 @@ export class Store implements AgentStore {
     signal: AbortSignal | undefined,
     run: (work: ForeignWork) => Promise<T>,
   ): Promise<T> {
-    const { guard, workers } = this.context;
+    const { foreign, workers } = this.context;
     const queue = workers.queue(signal);
     try {
-      return await run(new ForeignWork(guard, (task, job) => queue.run(task, job)));
+      return await run(new ForeignWork(foreign, (task, job) => queue.run(task, job)));
     } finally {
       queue.end(new LogstrataError('cancelled', 'the work on attached files has ended'));
     }
@@ -246,7 +245,8 @@ export class Store implements AgentStore {
 
   async verify(options: VerifyOptions = {}): Promise<VerifyReport> {
     await this.context.access.refresh();
-    return verifyAgent(this.context.directory, this.context.state, options);
+    const { directory, state, foreign } = this.context;
+    return verifyAgent(directory, state, foreign.objects, options);
   }
 
   async backup(target: BackupFolder, options: BackupOptions = {}): Promise<BackupResult> {

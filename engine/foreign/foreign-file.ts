@@ -114,10 +114,26 @@ export interface PageTable {
   readonly firstRows: readonly number[];
 }
 
-/** Values that are to be read. Plain data: another thread reads them. */
-export interface ForeignRead {
-  /** Absolute path of the file. */
+/** Where a file is. Plain data. */
+export interface ForeignPlace {
+  /** An absolute path, or that of an object: `s3://bucket/key`. */
   readonly path: string;
+  /** What of an object is on this machine. */
+  readonly copy?: LocalCopy | undefined;
+}
+
+/** A version of an object, parts of which are in a folder of ours. */
+export interface LocalCopy {
+  /** Absolute. */
+  readonly folder: string;
+  /** What the folder is called in messages and checksums, whatever folder it is in. */
+  readonly name: string;
+  /** Of the object. */
+  readonly bytes: number;
+}
+
+/** Values that are to be read. Plain data: another thread reads them. */
+export interface ForeignRead extends ForeignPlace {
   readonly format: ForeignFormat;
   /** Which column, for the complete way, and what it holds. */
   readonly columnIndex: number;

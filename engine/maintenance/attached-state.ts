@@ -2,10 +2,11 @@ import { isLogstrataError } from '../terms/errors.js';
 import { readAttachedList } from '../store/attached/attached-list.js';
 import { rowsOfFile, type AttachedFile } from '../store/attached/attached-file.js';
 import { readFacts } from '../store/attached/file-index.js';
-import { assertSameFile } from '../store/attached/same-file.js';
+import { assertSameFile, assertSameObject } from '../store/attached/same-file.js';
 import { spansOfFile } from '../store/attached/spans.js';
 import type { Directory } from '../store/disk/directory.js';
 import type { AttachedList } from '../store/manifest/manifest.js';
+import type { ObjectStorage } from '../store/objects/object-storage.js';
 import { asDamage } from '../store/reading/recovery.js';
 import { lostDay, type LostRecords } from './lost-records.js';
 
@@ -34,6 +35,7 @@ export async function verifyAttached(
   directory: Directory,
   agent: string,
   lists: readonly AttachedList[],
+  objects: ObjectStorage | undefined,
 ): Promise<AttachedReport> {
   const report = { files: 0, bytes: 0, records: 0, damages: [] as AttachedDamage[] };
   for (const list of lists) {
@@ -46,7 +48,9 @@ export async function verifyAttached(
       report.files++;
       report.records += rowsOfFile(file);
       await damagesOf(report.damages, file.path, rowsOfFile(file), () =>
-        assertSameFile(file.path, file.format, file),
+        file.etag === undefined
+          ? assertSameFile(file.path, file.format, file)
+          : assertSameObject(file, objects),
       );
       if (file.index !== undefined) {
         report.files++;

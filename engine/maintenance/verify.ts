@@ -19,6 +19,7 @@ import {
 } from '../store/manifest/manifest.js';
 import { asDamage } from '../store/reading/recovery.js';
 import { rejectedPieces } from '../store/manifest/rejected-file.js';
+import type { ObjectStorage } from '../store/objects/object-storage.js';
 import { verifySegment, type SegmentDamage } from '../store/sealed/verify-segment.js';
 import { Coverage } from '../store/manifest/coverage.js';
 import { restorableOf, type Restorable } from '../store/manifest/lost-loads.js';
@@ -40,6 +41,7 @@ interface Totals {
 export async function verifyAgent(
   directory: Directory,
   state: AgentState,
+  objects: ObjectStorage | undefined,
   options: VerifyOptions,
 ): Promise<VerifyReport> {
   const totals: Totals = { files: 0, bytes: 0, records: 0, damages: [] };
@@ -63,7 +65,7 @@ export async function verifyAgent(
     await verifyRejected(directory, agent, rejected, totals);
     step();
   }
-  const attached = await verifyAttached(directory, agent, manifest.attached);
+  const attached = await verifyAttached(directory, agent, manifest.attached, objects);
   totals.files += attached.files;
   totals.bytes += attached.bytes;
   totals.records += attached.records;

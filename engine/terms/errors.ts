@@ -25,7 +25,9 @@ export type ErrorCode =
   | 'timeout'
   /** Written by a newer version than this one. */
   | 'unsupported'
-  | 'closed';
+  | 'closed'
+  /** Bytes of an object that are not on this machine yet. They are fetched, and what needs them is done again: nobody is told. */
+  | 'absent';
 
 export interface ErrorPlace {
   /** File or folder at fault. */

@@ -127,6 +127,7 @@ export function problemOf(error: unknown): ProblemError {
     case 'disk_full':
     case 'io':
     case 'unsupported':
+    case 'absent':
       return new ProblemError(500, detail, { cause: error });
   }
 }

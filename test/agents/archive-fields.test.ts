@@ -216,7 +216,7 @@ describe('files that DuckDB wrote', () => {
 
   async function reportOf(folder: string, text: string) {
     const agent = parseAgentFile(text, join(folder, 'web.yaml'));
-    return reportArchive(agent, agent.archive!, undefined, () => {});
+    return reportArchive(agent, agent.archive!, undefined, undefined, () => {});
   }
 
   it('have the fields of their schemas, and those of their folders', async () => {

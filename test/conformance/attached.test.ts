@@ -1,35 +1,76 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeSchema, type Schema } from '../../engine/terms/schema.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { openOn, textOf } from '../engine/store/memory-archive.js';
-import { writeParquet } from '../foreign/write-parquet.js';
+import type { OpenOptions } from '../../engine/archive/open-options.js';
+import type { FileToAttach } from '../../engine/store/attached/attached-file.js';
+import { parquetBytes } from '../foreign/write-parquet.js';
+import { storageOf } from '../objects/object-storage.js';
+import { S3Server } from '../objects/s3-server.js';
 import type { Answerer } from './answerer.js';
 import { beginInProcess } from './in-process.js';
 import { runConformance } from './runner.js';
 
+/** Where the files of a run lie. */
+interface Files {
+  readonly options: Partial<OpenOptions>;
+  /** Keeps a file, and gives how it is attached. */
+  put(name: string, bytes: Uint8Array): Promise<FileToAttach>;
+  close(): Promise<void>;
+}
+
+async function filesOnDisk(): Promise<Files> {
+  const folder = await mkdtemp(join(tmpdir(), 'logstrata-attached-'));
+  return {
+    options: {},
+    put: async (name, bytes) => {
+      const path = join(folder, name);
+      await writeFile(path, bytes);
+      return { path, format: 'parquet', constants: {} };
+    },
+    close: () => rm(folder, { recursive: true, force: true }),
+  };
+}
+
+async function objects(): Promise<Files> {
+  const server = await S3Server.start();
+  const folder = await mkdtemp(join(tmpdir(), 'logstrata-attached-'));
+  const storage = storageOf(server, folder);
+  return {
+    options: { objects: storage },
+    put: async (name, bytes) => {
+      server.put(name, bytes);
+      const path = server.pathOf(name);
+      return { path, format: 'parquet', constants: {}, object: await storage.stamp(path) };
+    },
+    close: async () => {
+      await storage.close();
+      await server.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
 /** Each commit is a Parquet file that another program wrote, attached where it lies. */
-const attachedAnswerer: Answerer = {
-  name: 'the engine, all in attached files',
+const answererOf = (name: string, openFiles: () => Promise<Files>): Answerer => ({
+  name,
   isHttp: false,
   open: async (dataset) => {
-    const folder = await mkdtemp(join(tmpdir(), 'logstrata-attached-'));
+    const files = await openFiles();
     const directory = new MemoryDirectory();
     const now = () => dataset.nowMs;
     const schema = withColumns(dataset.schema);
-    let archive = await openOn(directory, now);
+    const open = () => openOn(directory, now, undefined, files.options);
+    let archive = await open();
     let store = await archive.agent(dataset.name, schema);
     return {
       commit: async (commit) => {
-        const path = join(folder, `${commit.name}.parquet`);
         const rows = commit.records.map(({ values }) => values);
-        await writeParquet(path, schema, rows, { rowGroupRows: 3, pageBytes: 64 });
-        const { problems } = await store.attach({
-          adds: [{ path, format: 'parquet', constants: {} }],
-          moves: [],
-          removes: [],
-        });
+        const bytes = parquetBytes(schema, rows, { rowGroupRows: 3, pageBytes: 64 });
+        const adds = [await files.put(`${commit.name}.parquet`, bytes)];
+        const { problems } = await store.attach({ adds, moves: [], removes: [] });
         if (problems.length > 0) throw problems[0]!.error;
       },
       begin: (request) =>
@@ -39,7 +80,7 @@ const attachedAnswerer: Answerer = {
         }),
       restart: async () => {
         await archive.close();
-        archive = await openOn(directory, now);
+        archive = await open();
         store = await archive.agent(dataset.name, schema);
       },
       compact: async () => {
@@ -47,11 +88,11 @@ const attachedAnswerer: Answerer = {
       },
       close: async () => {
         await archive.close();
-        await rm(folder, { recursive: true, force: true });
+        await files.close();
       },
     };
   },
-};
+});
 
 /** The same fields, of columns that have other names and numbers for times. */
 function withColumns({ fields }: Schema): Schema {
@@ -66,4 +107,5 @@ function withColumns({ fields }: Schema): Schema {
   );
 }
 
-runConformance(attachedAnswerer);
+runConformance(answererOf('the engine, all in attached files', filesOnDisk));
+runConformance(answererOf('the engine, all in attached objects', objects));

@@ -8,6 +8,7 @@ import { defaultConfig } from '../../agents/definition/config.js';
 import { describeLine } from '../../agents/decode/describe-line.js';
 import { loadFiles } from '../../agents/load/load.js';
 import { openArchive } from '../../engine/index.js';
+import { objectCacheBytesDefault } from '../../engine/terms/limits.js';
 import type { AgentStore, Archive } from '../../engine/archive/archive.js';
 import { makeRoutes } from '../../server/console/routes.js';
 import { startConsole, type RunningConsole } from '../../server/console/console.js';
@@ -199,6 +200,13 @@ describe('configuration in the documentation', () => {
         trustedProxies: ['10.0.0.0/8'],
       },
       storage: { path: '/srv/data/store', zstdAfterMs: 7 * 86_400_000, cacheBytes: null },
+      s3: {
+        endpoint: 'http://minio:9000',
+        region: 'eu-north-1',
+        profile: 'logs',
+        pathStyle: true,
+        cacheBytes: objectCacheBytesDefault,
+      },
     });
   });
 });

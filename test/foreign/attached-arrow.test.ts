@@ -132,9 +132,9 @@ async function definitionOf(folder: string, { unit, isNumber }: ArrowStory): Pro
   const path = join(folder, 'web.yaml');
   if (!isNumber) {
     const inferred = parseAgentFile(agentFile, path);
-    const report = await reportArchive(inferred, inferred.archive!, undefined, () => {});
+    const report = await reportArchive(inferred, inferred.archive!, undefined, undefined, () => {});
     expect([report.problems, report.fieldProblems]).toEqual([[], []]);
-    return completedDefinition(inferred, undefined, undefined, () => {});
+    return completedDefinition(inferred, undefined, undefined, undefined, () => {});
   }
   const fields = [
     `{ name: time, type: time, source: '@timestamp', unit: ${unit} }`,

@@ -18,20 +18,29 @@ const storedTypes = {
   bool: 'BOOLEAN',
 } as const satisfies Record<FieldType, string>;
 
-/** Writes rows as a Parquet file of another program's making. Times are plain integers, bools are booleans. */
-export async function writeParquet(
-  path: string,
+/** Rows as a Parquet file of another program's making. Times are plain integers, bools are booleans. */
+export function parquetBytes(
   { fields }: Schema,
   rows: readonly (readonly Value[])[],
   { rowGroupRows, pageBytes }: ParquetShape,
-): Promise<void> {
+): Uint8Array {
   const columnData = fields.map(({ name, type, attached }, field) => ({
     name: attached?.column ?? name,
     type: storedTypes[type],
     nullable: true,
     data: rows.map((row) => (type === 'bool' && row[field] !== null ? row[field] === 1n : row[field]!)),
   }));
-  const bytes = parquetWriteBuffer({ columnData, rowGroupSize: rowGroupRows, pageSize: pageBytes });
+  return new Uint8Array(parquetWriteBuffer({ columnData, rowGroupSize: rowGroupRows, pageSize: pageBytes }));
+}
+
+/** Writes such a file. */
+export async function writeParquet(
+  path: string,
+  schema: Schema,
+  rows: readonly (readonly Value[])[],
+  shape: ParquetShape,
+): Promise<void> {
+  const bytes = parquetBytes(schema, rows, shape);
   await mkdir(dirname(path), { recursive: true });
-  await writeFile(path, new Uint8Array(bytes));
+  await writeFile(path, bytes);
 }

@@ -16,7 +16,13 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The engine knows no HTTP, no YAML and no regular expression of a log line, so these are all it may need. */
-const enginePackages = ['apache-arrow', 'hyparquet', '@bokuweb/zstd-wasm', 'zstddec/stream'];
+const enginePackages = [
+  'apache-arrow',
+  'hyparquet',
+  '@bokuweb/zstd-wasm',
+  'zstddec/stream',
+  '@aws-sdk/client-s3',
+];
 const engineForbidden = ['http', 'https', 'http2', 'child_process', 'readline'];
 
 interface Import {

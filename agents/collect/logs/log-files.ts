@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, watch, type Stats } from 'node:fs';
 import { lstat, open, readdir, realpath, rename, stat, type FileHandle } from 'node:fs/promises';
-import { inodeOf } from '../../sources/source-reader.js';
+import { inodeOf } from '../../sources/opened-file.js';
 
 /** What a collector asks of the file system that the logs lie on. Failures are Node's own, with their `code`. */
 export interface LogFiles {

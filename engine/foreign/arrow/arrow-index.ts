@@ -1,6 +1,7 @@
 import { FormatError } from '../../parquet/format.js';
 import { LogstrataError } from '../../terms/errors.js';
 import { foreignChunksMax, foreignFooterBytesMax } from '../../terms/limits.js';
+import type { ForeignPlace } from '../foreign-file.js';
 import { KeptFacts } from '../kept-facts.js';
 import { withForeignSource, type ForeignSource } from '../source/foreign-source.js';
 import { readArrowSchema, type ArrowField } from './arrow-schema.js';
@@ -51,14 +52,14 @@ const headerKind = { schema: 1, dictionary: 2, batch: 3 } as const;
 /** Numbers of integers that are read of a message. */
 const nodeWords = 2;
 
-const indexes = new KeptFacts((path) => withForeignSource(path, readIndex));
+const indexes = new KeptFacts((place) => withForeignSource(place, readIndex));
 
 /**
  * The index of an Arrow file (https://arrow.apache.org/docs/format/Columnar.html#ipc-file-format) or stream, which this thread reads once.
  * Throws `DamageError` with the path and offset, `unsupported`, `not_found` and `io`.
  */
-export async function arrowIndexOf(path: string): Promise<ArrowIndex> {
-  return await indexes.of(path);
+export async function arrowIndexOf(place: ForeignPlace): Promise<ArrowIndex> {
+  return await indexes.of(place);
 }
 
 async function readIndex(source: ForeignSource): Promise<ArrowIndex> {

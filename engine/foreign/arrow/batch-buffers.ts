@@ -1,10 +1,11 @@
 import { crc32 } from '../../kernels/crc32.js';
 import { openDecompressor } from '../../parquet/compression.js';
 import { FormatError } from '../../parquet/format.js';
-import { openFiles } from '../../store/disk/open-files.js';
 import { LogstrataError } from '../../terms/errors.js';
 import { foreignSpanBytesMax } from '../../terms/limits.js';
+import type { ForeignPlace } from '../foreign-file.js';
 import { lz4FrameContent } from '../lz4-frame.js';
+import { readForeignBytes } from '../source/foreign-bytes.js';
 import type { ArrowBatch } from './arrow-index.js';
 
 /** Decompresses bytes that become `length` bytes. */
@@ -44,14 +45,14 @@ export class ReadingTally {
 /** The buffers of a batch. */
 export class BatchBuffers {
   private constructor(
-    private readonly path: string,
+    private readonly place: ForeignPlace,
     readonly batch: ArrowBatch,
     private readonly tally: ReadingTally,
     private readonly decompress: Decompress,
   ) {}
 
-  static async open(path: string, batch: ArrowBatch, tally: ReadingTally): Promise<BatchBuffers> {
-    return new BatchBuffers(path, batch, tally, await decompressors[batch.codec]());
+  static async open(place: ForeignPlace, batch: ArrowBatch, tally: ReadingTally): Promise<BatchBuffers> {
+    return new BatchBuffers(place, batch, tally, await decompressors[batch.codec]());
   }
 
   /** Bytes of a buffer as it is stored: 0 for one that is left out. */
@@ -93,7 +94,7 @@ export class BatchBuffers {
   #readFile(at: number, length: number): Uint8Array {
     this.tally.count(length);
     const bytes = new Uint8Array(length);
-    if (openFiles.read(this.path, at, bytes) < length)
+    if (readForeignBytes(this.place, at, bytes) < length)
       throw new FormatError('the file ends here, which was longer', at);
     this.tally.bytesRead += length;
     this.tally.checksum = crc32(bytes, this.tally.checksum);

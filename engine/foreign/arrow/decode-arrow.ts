@@ -19,18 +19,18 @@ export async function decodeArrow(read: ForeignRead): Promise<DecodedSpans> {
 }
 
 async function decode(read: ForeignRead): Promise<DecodedSpans> {
-  const { path, column, columnIndex, rowGroup, rowGroupRows, chunk, spans, wanted } = read;
-  const index = await arrowIndexOf(path);
+  const { column, columnIndex, rowGroup, rowGroupRows, chunk, spans, wanted } = read;
+  const index = await arrowIndexOf(read);
   const batch = index.batches[rowGroup];
   if (batch === undefined || batch.offset !== chunk.offset || batch.rows !== rowGroupRows)
     throw new FormatError('the file has changed: it has other batches', chunk.offset);
   const place = fieldPlaces(index.fields, batch)[columnIndex];
   if (place === undefined) throw new FormatError('the file has changed: it has another schema', chunk.offset);
   const tally = new ReadingTally();
-  const buffers = await BatchBuffers.open(path, batch, tally);
+  const buffers = await BatchBuffers.open(read, batch, tally);
   const isWhole = batch.codec !== 'none' || spans.length < 2;
   const { from, to } = isWhole ? { from: 0, to: rowGroupRows } : spans[wanted]!;
-  const reader = await new FieldReader(path, index, rowGroup, tally).read({ place, buffers, from, to });
+  const reader = await new FieldReader(read, index, rowGroup, tally).read({ place, buffers, from, to });
   const columns = new SpanColumns(
     isWhole ? read : { ...read, spans: [{ from: 0, to: to - from }], wanted: 0 },
   );

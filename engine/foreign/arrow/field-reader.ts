@@ -1,4 +1,5 @@
 import { FormatError } from '../../parquet/format.js';
+import type { ForeignPlace } from '../foreign-file.js';
 import type { JsonText } from '../json-text.js';
 import type { ArrowDictionary, ArrowIndex } from './arrow-index.js';
 import type { ArrowField } from './arrow-schema.js';
@@ -21,7 +22,7 @@ export class FieldReader {
   readonly #open = new Set<bigint>();
 
   constructor(
-    private readonly path: string,
+    private readonly file: ForeignPlace,
     private readonly index: ArrowIndex,
     private readonly batch: number,
     private readonly tally: ReadingTally,
@@ -224,7 +225,7 @@ export class FieldReader {
     }
     const read: { reader: ValueReader; rows: number }[] = [];
     for (const { values } of parts) {
-      const buffers = await BatchBuffers.open(this.path, values, this.tally);
+      const buffers = await BatchBuffers.open(this.file, values, this.tally);
       const [place] = fieldPlaces([{ ...field, dictionary: null }], values);
       const { rows } = place!;
       read.push({ reader: await this.read({ place: place!, buffers, from: 0, to: rows }), rows });

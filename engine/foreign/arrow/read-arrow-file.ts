@@ -1,5 +1,5 @@
 import { foreignHashedBuffersMax } from '../../terms/limits.js';
-import type { ForeignChunk, ForeignFile } from '../foreign-file.js';
+import type { ForeignChunk, ForeignFile, ForeignPlace } from '../foreign-file.js';
 import { contentHash } from '../source/content-hash.js';
 import { withForeignSource, type ForeignSource } from '../source/foreign-source.js';
 import { arrowColumnOf } from './arrow-column.js';
@@ -13,13 +13,13 @@ const hashedBytes = 256;
  * Describes an Arrow file or stream, whose record batches are its row groups: reads the footer and the headers of batches, or all headers
  * of a stream. Throws `DamageError` with the path and offset for what is malformed, `unsupported`, `not_found` and `io`.
  */
-export async function readArrowFile(path: string): Promise<ForeignFile> {
-  const index = await arrowIndexOf(path);
-  return await withForeignSource(path, async (source) => {
+export async function readArrowFile(place: ForeignPlace): Promise<ForeignFile> {
+  const index = await arrowIndexOf(place);
+  return await withForeignSource(place, async (source) => {
     const columns = index.fields.map(arrowColumnOf);
     const rowGroups = index.batches.map((batch) => ({
       rows: batch.rows,
-      chunks: fieldPlaces(index.fields, batch).map((place) => chunkOf(place, batch)),
+      chunks: fieldPlaces(index.fields, batch).map((field) => chunkOf(field, batch)),
     }));
     return {
       format: 'arrow',

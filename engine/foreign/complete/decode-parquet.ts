@@ -1,10 +1,10 @@
 import { crc32 } from '../../kernels/crc32.js';
 import { FormatError } from '../../parquet/format.js';
-import { openFiles } from '../../store/disk/open-files.js';
 import { LogstrataError } from '../../terms/errors.js';
 import { verifyPieceBytes } from '../../terms/limits.js';
-import type { DecodedSpans, ForeignChunk, ForeignRead } from '../foreign-file.js';
+import type { DecodedSpans, ForeignChunk, ForeignPlace, ForeignRead } from '../foreign-file.js';
 import { withErrorsNamed } from '../reading-errors.js';
+import { readForeignBytes } from '../source/foreign-bytes.js';
 import { SpanColumns } from '../span-columns.js';
 import { openDecompressedPages } from './decompress.js';
 import { nestedFooterOf } from './nested-footer.js';
@@ -19,17 +19,17 @@ import { setJson, valueSetter } from './set-value.js';
  * and column, `limit` for what takes too much memory, `unsupported`, `not_found` and `io`.
  */
 export async function decodeParquetCompletely(read: ForeignRead): Promise<DecodedSpans> {
-  return await withErrorsNamed(read, async ({ path, chunk }) => {
+  return await withErrorsNamed(read, async ({ chunk }) => {
     const decoded = await decodeSpans(read);
-    return { ...decoded, pages: null, bytesRead: chunk.bytes, checksum: checksumOf(path, chunk) };
+    return { ...decoded, pages: null, bytesRead: chunk.bytes, checksum: checksumOf(read, chunk) };
   });
 }
 
 async function decodeSpans(read: ForeignRead): Promise<Pick<DecodedSpans, 'spans' | 'replaced'>> {
-  const { path, column, columnIndex, rowGroup, chunk } = read;
+  const { column, columnIndex, rowGroup, chunk } = read;
   if (column.reason === 'encrypted')
     throw new LogstrataError('unsupported', "is encrypted, which can't be read");
-  const footer = await nestedFooterOf(path);
+  const footer = await nestedFooterOf(read);
   const node = footer.columns[columnIndex];
   const chunks = footer.rowGroups[rowGroup]?.chunks;
   if (node === undefined || chunks === undefined || footer.rowGroups[rowGroup]!.rows !== read.rowGroupRows)
@@ -37,7 +37,7 @@ async function decodeSpans(read: ForeignRead): Promise<Pick<DecodedSpans, 'spans
   const cursors: LeafCursor[] = [];
   for (const [i, type] of leafTypes(node).entries()) {
     const leafChunk = chunks[node.firstLeaf + i]!;
-    const pages = new PageReader(path, leafChunk, type, await openDecompressedPages(leafChunk.codec));
+    const pages = new PageReader(read, leafChunk, type, await openDecompressedPages(leafChunk.codec));
     cursors.push(new LeafCursor(type, pages));
   }
   const rows = new RowReader(node, cursors);
@@ -72,11 +72,11 @@ function leafTypes(node: SchemaNode): LeafNode['type'][] {
 }
 
 /** The crc32 of a column chunk, which its pages were read from a moment ago. */
-function checksumOf(path: string, { offset, bytes }: ForeignChunk): number {
+function checksumOf(place: ForeignPlace, { offset, bytes }: ForeignChunk): number {
   let checksum = 0;
   for (let at = 0; at < bytes; at += verifyPieceBytes) {
     const piece = new Uint8Array(Math.min(verifyPieceBytes, bytes - at));
-    if (openFiles.read(path, offset + at, piece) < piece.length)
+    if (readForeignBytes(place, offset + at, piece) < piece.length)
       throw new FormatError('the file ends here, which was longer', offset + at);
     checksum = crc32(piece, checksum);
   }

@@ -1,5 +1,5 @@
 import type { ThriftFields } from '../../parquet/thrift-reader.js';
-import type { ForeignRowGroup } from '../foreign-file.js';
+import type { ForeignPlace, ForeignRowGroup } from '../foreign-file.js';
 import { KeptFacts } from '../kept-facts.js';
 import { readFooter, withParquetFooter } from '../parquet/read-parquet-file.js';
 import { schemaNodes, type SchemaNode } from './schema-node.js';
@@ -11,11 +11,11 @@ export interface NestedFooter {
   readonly rowGroups: readonly ForeignRowGroup[];
 }
 
-const footers = new KeptFacts((path) => withParquetFooter(path, readNestedFooter));
+const footers = new KeptFacts((place) => withParquetFooter(place, readNestedFooter));
 
 /** The footer of a Parquet file, which this thread reads once. Throws as `readParquetFile` does. */
-export async function nestedFooterOf(path: string): Promise<NestedFooter> {
-  return await footers.of(path);
+export async function nestedFooterOf(place: ForeignPlace): Promise<NestedFooter> {
+  return await footers.of(place);
 }
 
 function readNestedFooter(footer: Uint8Array, footerAt: number): NestedFooter {

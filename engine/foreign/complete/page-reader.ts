@@ -1,11 +1,11 @@
 import { crc32 } from '../../kernels/crc32.js';
 import { FormatError, encoding, pageType } from '../../parquet/format.js';
 import { readThrift, type ThriftBounds, type ThriftFields } from '../../parquet/thrift-reader.js';
-import { openFiles } from '../../store/disk/open-files.js';
 import { LogstrataError } from '../../terms/errors.js';
 import { foreignPageHeaderBytesMax, foreignPageValuesMax, pageBytesMax } from '../../terms/limits.js';
-import type { ForeignChunk } from '../foreign-file.js';
+import type { ForeignChunk, ForeignPlace } from '../foreign-file.js';
 import { missingBytesMax } from '../parquet/chunk-bytes.js';
+import { readForeignBytes } from '../source/foreign-bytes.js';
 import type { DecompressPage } from './decompress.js';
 import { bitPackedBytes, bitsOf, readBitPacked, readHybrid } from './levels.js';
 import type { LeafType } from './schema-node.js';
@@ -37,7 +37,7 @@ export class PageReader {
   #dictionaryEntries = 0;
 
   constructor(
-    private readonly path: string,
+    private readonly place: ForeignPlace,
     { offset, bytes }: ForeignChunk,
     private readonly type: LeafType,
     private readonly decompress: DecompressPage,
@@ -101,7 +101,7 @@ export class PageReader {
 
   #read(at: number, length: number): Uint8Array {
     const bytes = new Uint8Array(length);
-    if (openFiles.read(this.path, at, bytes) < length)
+    if (readForeignBytes(this.place, at, bytes) < length)
       throw new FormatError('the file ends here, which was longer', at);
     return bytes;
   }

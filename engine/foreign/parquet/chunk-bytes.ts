@@ -2,7 +2,8 @@ import { crc32 } from '../../kernels/crc32.js';
 import { FormatError } from '../../parquet/format.js';
 import { OpenFiles } from '../../store/disk/open-files.js';
 import { foreignChunkReadMax, verifyPieceBytes } from '../../terms/limits.js';
-import type { ForeignChunk } from '../foreign-file.js';
+import type { ForeignChunk, ForeignPlace } from '../foreign-file.js';
+import { readForeignBytes } from '../source/foreign-bytes.js';
 
 /** Older writers left the dictionary's header out of the bytes of a chunk, which is at most so long (https://issues.apache.org/jira/browse/PARQUET-816). */
 export const missingBytesMax = 100;
@@ -21,14 +22,14 @@ export class ChunkBytes {
   readonly pagesEnd: number;
   /** Bytes that were read of the file. */
   bytesRead = 0;
-  readonly #path: string;
+  readonly #place: ForeignPlace;
   readonly #chunk: ForeignChunk;
   /** This reading's own: a file that another has taken the place of meanwhile must not be taken for it. */
   readonly #files = new OpenFiles(1);
   readonly #kept: Piece[] = [];
 
-  constructor(path: string, chunk: ForeignChunk) {
-    this.#path = path;
+  constructor(place: ForeignPlace, chunk: ForeignChunk) {
+    this.#place = place;
     this.#chunk = chunk;
     this.end = chunk.offset + chunk.bytes;
     this.pagesEnd = this.end + missingBytesMax;
@@ -75,7 +76,7 @@ export class ChunkBytes {
 
   #read(at: number, length: number): Uint8Array {
     const bytes = new Uint8Array(length);
-    const read = this.#files.read(this.#path, at, bytes);
+    const read = readForeignBytes(this.#place, at, bytes, this.#files);
     this.bytesRead += read;
     if (read < length) throw new FormatError('the file ends here, which was longer', at + read);
     return bytes;

@@ -50,9 +50,9 @@ interface PageTarget {
  * complete way, `limit`, `not_found` and `io`.
  */
 export async function decodeParquet(read: ForeignRead): Promise<DecodedSpans> {
-  return await withErrorsNamed(read, async ({ path, chunk }) => {
+  return await withErrorsNamed(read, async ({ chunk }) => {
     const decompress = await openPageDecompressor(chunk.codec);
-    const bytes = new ChunkBytes(path, chunk);
+    const bytes = new ChunkBytes(read, chunk);
     try {
       return decodeSpans(read, bytes, decompress);
     } finally {

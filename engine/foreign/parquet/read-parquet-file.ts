@@ -2,7 +2,7 @@ import { FormatError, magic, physicalType, tailBytes } from '../../parquet/forma
 import { readThrift, type ThriftBounds, type ThriftFields } from '../../parquet/thrift-reader.js';
 import { LogstrataError } from '../../terms/errors.js';
 import { foreignFooterBytesMax, int64Max } from '../../terms/limits.js';
-import type { ForeignColumn, ForeignFile, ForeignRowGroup } from '../foreign-file.js';
+import type { ForeignColumn, ForeignFile, ForeignPlace, ForeignRowGroup } from '../foreign-file.js';
 import { contentHash } from '../source/content-hash.js';
 import { withForeignSource, type ForeignSource } from '../source/foreign-source.js';
 import { RowGroupReader } from './row-group-reader.js';
@@ -23,8 +23,8 @@ const chunkValuesMax = 1000;
  * Reads the footer of a Parquet file of any program. Throws `DamageError` with the path and offset for what is malformed, `unsupported`
  * for an encrypted footer, `not_found` and `io`.
  */
-export function readParquetFile(path: string): Promise<ForeignFile> {
-  return withParquetFooter(path, describeFooter);
+export function readParquetFile(place: ForeignPlace): Promise<ForeignFile> {
+  return withParquetFooter(place, describeFooter);
 }
 
 /**
@@ -32,10 +32,10 @@ export function readParquetFile(path: string): Promise<ForeignFile> {
  * `read` too.
  */
 export async function withParquetFooter<T>(
-  path: string,
+  place: ForeignPlace,
   read: (footer: Uint8Array, footerAt: number) => T,
 ): Promise<T> {
-  return await withForeignSource(path, async (source) => {
+  return await withForeignSource(place, async (source) => {
     const { footer, footerAt } = await findFooter(source);
     try {
       return read(footer, footerAt);

@@ -1,9 +1,8 @@
 import { builtModule, type Finished, type Task } from '../../workers/task.js';
-import type { ForeignFile, ForeignFormat } from '../foreign-file.js';
+import type { ForeignFile, ForeignFormat, ForeignPlace } from '../foreign-file.js';
 import { readForeignFile } from './read-foreign-file.js';
 
-export interface DescribeJob {
-  readonly path: string;
+export interface DescribeJob extends ForeignPlace {
   readonly format: ForeignFormat;
 }
 
@@ -15,6 +14,6 @@ export const describeForeignTask: Task<DescribeJob, ForeignFile> = {
 };
 
 /** What a thread does for a file. */
-export async function work({ path, format }: DescribeJob): Promise<Finished<ForeignFile>> {
-  return { result: await readForeignFile(path, format), transfer: [] };
+export async function work({ path, format, copy }: DescribeJob): Promise<Finished<ForeignFile>> {
+  return { result: await readForeignFile(path, format, copy), transfer: [] };
 }

@@ -2,7 +2,9 @@ import { constants, promises as fs } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { FormatError } from '../../parquet/format.js';
 import { fileSystemError, problemOfKind } from '../../store/disk/file-system-error.js';
+import { readCopy } from '../../store/objects/object-blocks.js';
 import { DamageError, LogstrataError } from '../../terms/errors.js';
+import type { ForeignPlace } from '../foreign-file.js';
 
 /** A file of another program that is open. */
 export class ForeignSource {
@@ -10,7 +12,7 @@ export class ForeignSource {
     readonly path: string,
     /** Bytes. */
     readonly size: number,
-    private readonly handle: FileHandle,
+    private readonly readInto: (target: Uint8Array, from: number, at: number) => Promise<number>,
   ) {}
 
   /** The bytes [at, at + length). Throws `FormatError` where the file ends before that. */
@@ -19,7 +21,7 @@ export class ForeignSource {
     const bytes = new Uint8Array(length);
     let done = 0;
     while (done < length) {
-      const { bytesRead } = await this.handle.read(bytes, done, length - done, at + done);
+      const bytesRead = await this.readInto(bytes, done, at + done);
       if (bytesRead === 0) throw new FormatError('the file ends here, which was longer', at + done);
       done += bytesRead;
     }
@@ -29,20 +31,27 @@ export class ForeignSource {
 
 /**
  * Opens a file for `use`. A `FormatError` with the offset in the file becomes a `DamageError` with the path; throws `not_found` and `io`
- * besides.
+ * besides, and `absent` for bytes of an object that are not on this machine.
  */
 export async function withForeignSource<T>(
-  path: string,
+  { path, copy }: ForeignPlace,
   use: (source: ForeignSource) => Promise<T>,
 ): Promise<T> {
   let handle: FileHandle | undefined;
   try {
+    if (copy !== undefined) {
+      const readInto = (target: Uint8Array, from: number, at: number) =>
+        Promise.resolve(readCopy(path, copy, at, target.subarray(from)));
+      return await use(new ForeignSource(path, copy.bytes, readInto));
+    }
     // Without O_NONBLOCK, opening a named pipe waits for a writer.
-    handle = await fs.open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    const stats = await handle.stat();
+    const file = (handle = await fs.open(path, constants.O_RDONLY | constants.O_NONBLOCK));
+    const stats = await file.stat();
     const problem = problemOfKind(stats);
     if (problem !== undefined) throw new LogstrataError('io', `cannot read ${path}: ${problem}`, { path });
-    return await use(new ForeignSource(path, stats.size, handle));
+    const readInto = async (target: Uint8Array, from: number, at: number) =>
+      (await file.read(target, from, target.length - from, at)).bytesRead;
+    return await use(new ForeignSource(path, stats.size, readInto));
   } catch (error) {
     if (!(error instanceof FormatError)) throw fileSystemError(error, 'read', path);
     const { offset, message } = error;

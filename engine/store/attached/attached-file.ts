@@ -10,6 +10,8 @@ export interface FileToAttach {
   readonly format: ForeignFormat;
   /** What the names of its folders say, by column; they win over columns of the same name. */
   readonly constants: Readonly<Record<string, string>>;
+  /** Of an object, as it was listed: it is read as long as it is that version. */
+  readonly object?: Pick<FileIdentity, 'bytes' | 'mtimeMs' | 'etag'> | undefined;
 }
 
 /** What tells whether a file is still the one that was attached. */
@@ -19,10 +21,12 @@ export interface FileIdentity {
   readonly mtimeMs: number;
   /** `ForeignFile.footerHash`: the same in every copy. */
   readonly footerHash: string;
+  /** Of an object: what its storage calls this version. */
+  readonly etag?: string | undefined;
 }
 
 /** What is read of a file before it is attached: all that its entry needs but positions. */
-export interface FilePlan extends FileToAttach, FileIdentity {
+export interface FilePlan extends Omit<FileToAttach, 'object'>, FileIdentity {
   /** Rows of each row group; their sum is at least 1. */
   readonly rowGroupRows: readonly number[];
   /** The clock (ms) by which rows without a readable time, and those of times to come, were placed. */

@@ -111,6 +111,7 @@ function readFile(item: JsonObject): AttachedFile {
     bytes: countField(item, 'bytes'),
     mtimeMs: timeField(item, 'mtimeMs'),
     footerHash: textField(item, 'footerHash'),
+    ...(item['etag'] === undefined ? {} : { etag: textField(item, 'etag') }),
     constants: Object.fromEntries(Object.keys(constants).map((key) => [key, textField(constants, key)])),
     rowGroupRows: countsField(item, 'rowGroupRows'),
     nowMs: timeField(item, 'nowMs'),

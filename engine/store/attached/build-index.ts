@@ -116,7 +116,7 @@ async function writeIndex(
 ): Promise<{ index: Omit<FileIndex, 'file'>; decodedBytes: number }> {
   const { path, format, constants } = attached;
   await assertSameFile(path, format, attached);
-  const described = await context.work.describe(path, format);
+  const described = await context.work.describe(attached, format);
   const wanted = context.committer.schema.fields;
   const fields: IndexedField[] = wanted.flatMap((field) => {
     const source = columnSource(field, described, constants);
@@ -216,15 +216,23 @@ class ColumnReader {
   }
 
   async #readColumn(rowGroup: number, { field, source }: IndexedField): Promise<ColumnIndex> {
-    const { path, format, bytes, mtimeMs, footerHash } = this.#attached;
+    const { path, format, bytes, mtimeMs, footerHash, etag } = this.#attached;
     const { column, columnIndex, change } = source;
     const { rows: rowGroupRows, chunks } = this.#described.rowGroups[rowGroup]!;
     const chunk = chunks[columnIndex]!;
     const spans = spansOf(rowGroupRows);
     const where = { path, format, columnIndex, column, rowGroup, rowGroupRows, chunk, spans };
     const read: ForeignRead = { ...where, wanted: 0, pages: null };
-    const job = { read, attached: { bytes, mtimeMs, footerHash }, change, field };
-    const index = await this.#context.work.read(indexTask, job, read);
+    const index = await this.#context.work.read(
+      indexTask,
+      (place) => ({
+        read: { ...read, ...place },
+        attached: { bytes, mtimeMs, footerHash, etag },
+        change,
+        field,
+      }),
+      { file: this.#attached, column, reads: [read] },
+    );
     this.#bytesRead += chunk.bytes;
     this.#onProgress({ bytesRead: this.#bytesRead, bytes: this.#bytes });
     return index;

@@ -16,7 +16,7 @@ export interface OpenList {
 }
 
 /** An attached file that lies elsewhere now, or was touched: its footer is the same. */
-export interface MovedFile extends Pick<FileIdentity, 'bytes' | 'mtimeMs'> {
+export interface MovedFile extends Pick<FileIdentity, 'bytes' | 'mtimeMs' | 'etag'> {
   readonly id: string;
   readonly path: string;
 }

@@ -94,7 +94,7 @@ export class Descriptions {
 async function readSame(attached: AttachedFile, work: ForeignWork): Promise<ForeignFile> {
   const { path, format } = attached;
   await assertSameFile(path, format, attached);
-  const file = await work.describe(path, format);
+  const file = await work.describe(attached, format);
   if (file.footerHash === attached.footerHash) return file;
   throw new DamageError(`${path} has another footer than the file that was attached`, { path });
 }

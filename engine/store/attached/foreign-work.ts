@@ -1,37 +1,84 @@
-import type { ForeignColumn, ForeignFile, ForeignFormat } from '../../foreign/foreign-file.js';
+import type {
+  ForeignColumn,
+  ForeignFile,
+  ForeignFormat,
+  ForeignPlace,
+  ForeignRead,
+} from '../../foreign/foreign-file.js';
 import { describeForeignTask } from '../../foreign/reading/describe-task.js';
+import { describedRanges, readRanges } from '../../foreign/reading/read-ranges.js';
+import { LogstrataError } from '../../terms/errors.js';
 import type { GuardedThread } from '../../workers/guarded-thread.js';
 import type { Task } from '../../workers/task.js';
+import type { ByteRange, ObjectStorage } from '../objects/object-storage.js';
+import type { FileIdentity } from './attached-file.js';
 
 /** Has a task done, on a thread where there are any. */
 export type RunTask = <Job, Result>(task: Task<Job, Result>, job: Job) => Promise<Result>;
 
+/** What all work on files of other programs is done with. */
+export interface ForeignMeans {
+  /** For columns that are read the complete way, value by value. */
+  readonly guard: GuardedThread;
+  /** Where `s3://` paths lead; absent where there is none. */
+  readonly objects?: ObjectStorage | undefined;
+}
+
+/** A file, and which version of it is wanted where it is an object. */
+export interface ForeignVersion extends Pick<FileIdentity, 'etag' | 'bytes'> {
+  readonly path: string;
+}
+
+/** A column of a file that a task reads. */
+export interface ColumnOfFile {
+  readonly file: ForeignVersion;
+  readonly column: ForeignColumn;
+  /** What it reads first; further readings are of the same row groups. */
+  readonly reads: readonly ForeignRead[];
+}
+
 /** Who does the work on files of other programs. */
 export class ForeignWork {
-  readonly #guard: GuardedThread;
+  readonly #means: ForeignMeans;
   readonly #run: RunTask;
 
-  /**
-   * @param guard for columns that are read the complete way, value by value
-   * @param run for all else, which takes linear time and bounded memory
-   */
-  constructor(guard: GuardedThread, run: RunTask) {
-    this.#guard = guard;
+  /** @param run for all but the complete way: what takes linear time and bounded memory */
+  constructor(means: ForeignMeans, run: RunTask) {
+    this.#means = means;
     this.#run = run;
   }
 
   /** What a file says of itself. Throws as `readForeignFile` does. */
-  describe(path: string, format: ForeignFormat): Promise<ForeignFile> {
-    return this.#run(describeForeignTask, { path, format });
+  describe(file: ForeignVersion, format: ForeignFormat): Promise<ForeignFile> {
+    return withPlace(this.#means.objects, file, describedRanges(format, file.bytes), (place) =>
+      this.#run(describeForeignTask, { ...place, format }),
+    );
   }
 
   /** Has a task done that reads a column. Throws what it throws, and `limit` where that took too long or too much memory. */
   read<Job, Result>(
     task: Task<Job, Result>,
-    job: Job,
-    { path, column }: { readonly path: string; readonly column: ForeignColumn },
+    jobOf: (place: ForeignPlace) => Job,
+    { file, column, reads }: ColumnOfFile,
   ): Promise<Result> {
-    if (column.way === 'fast') return this.#run(task, job);
-    return this.#guard.run(task, job, { doing: `reading column "${column.name}" of ${path}`, path });
+    const { path } = file;
+    return withPlace(this.#means.objects, file, reads.flatMap(readRanges), (place) => {
+      if (column.way === 'fast') return this.#run(task, jobOf(place));
+      const doing = `reading column "${column.name}" of ${path}`;
+      return this.#means.guard.run(task, jobOf(place), { doing, path });
+    });
   }
+}
+
+/** Has `use` work on a file where it is; of an object, on what is on this machine (`ObjectStorage.withBytes`). */
+async function withPlace<T>(
+  objects: ObjectStorage | undefined,
+  { path, etag, bytes }: ForeignVersion,
+  ranges: readonly ByteRange[],
+  use: (place: ForeignPlace) => Promise<T>,
+): Promise<T> {
+  if (etag === undefined) return await use({ path });
+  if (objects === undefined)
+    throw new LogstrataError('invalid', `cannot read ${path}: no object storage is open`, { path });
+  return await objects.withBytes({ path, etag, bytes }, ranges, use);
 }

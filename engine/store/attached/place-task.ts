@@ -1,7 +1,13 @@
 import { extremeRows } from '../../columns/zone-map.js';
 import { isValid, type Column } from '../../columns/column.js';
 import { plainColumn } from '../../columns/take.js';
-import type { ForeignChunk, ForeignColumn, ForeignFormat } from '../../foreign/foreign-file.js';
+import type {
+  ForeignChunk,
+  ForeignColumn,
+  ForeignFormat,
+  ForeignPlace,
+  ForeignRead,
+} from '../../foreign/foreign-file.js';
 import { partitionOfTime } from '../../terms/cursor.js';
 import { builtModule, type Finished, type Task } from '../../workers/task.js';
 import { readAllSpans } from './all-spans.js';
@@ -10,8 +16,7 @@ import { spanTimes } from './row-order.js';
 import { spansOf } from './spans.js';
 
 /** Row groups of a file, and the column of it that places their rows. */
-export interface PlaceJob {
-  readonly path: string;
+export interface PlaceJob extends ForeignPlace {
   readonly format: ForeignFormat;
   readonly columnIndex: number;
   readonly column: ForeignColumn;
@@ -66,13 +71,18 @@ export async function work(job: PlaceJob): Promise<Finished<PlacedSpans>> {
 }
 
 /** The times of each span of a row group. */
-async function timesOfRowGroup(
-  { path, format, columnIndex, column, change }: PlaceJob,
+async function timesOfRowGroup(job: PlaceJob, rowGroup: PlacedRowGroup): Promise<readonly Column[]> {
+  return (await readAllSpans(readOf(job, rowGroup), job.change)).columns;
+}
+
+/** The reading of the column in one of its row groups. */
+export function readOf(
+  { path, copy, format, columnIndex, column }: Omit<PlaceJob, 'rowGroups'>,
   { rowGroup, rows: rowGroupRows, chunk }: PlacedRowGroup,
-): Promise<readonly Column[]> {
+): ForeignRead {
   const spans = spansOf(rowGroupRows);
-  const read = { path, format, columnIndex, column, rowGroup, rowGroupRows, chunk, spans };
-  return (await readAllSpans({ ...read, wanted: 0, pages: null }, change)).columns;
+  const place = { path, copy, format, columnIndex, column, rowGroup, rowGroupRows, chunk };
+  return { ...place, spans, wanted: 0, pages: null };
 }
 
 function hoursOf(placedMs: Float64Array): { isOrdered: boolean; rows: Map<number, number> } {

@@ -5,16 +5,17 @@ import { attachedSpansMax, rowGroupRowsMax } from '../../terms/limits.js';
 import { placementField, type Schema } from '../../terms/schema.js';
 import type { FilePlan, FileToAttach } from './attached-file.js';
 import { columnSource } from './column-source.js';
-import type { ForeignWork } from './foreign-work.js';
+import type { ForeignVersion, ForeignWork } from './foreign-work.js';
 import {
   placeTask,
+  readOf,
   type PlacedRowGroup,
   type PlacedSpans,
   type PlaceJob,
   type SpanHours,
 } from './place-task.js';
 import { encodePlacements, type SpanPlacement } from './span-placements.js';
-import { fileStamp } from './same-file.js';
+import { fileStamp, type FileStamp } from './same-file.js';
 import { spansOfFile } from './spans.js';
 
 /** Rows whose times a thread reads before it does something else. */
@@ -33,20 +34,31 @@ export async function planFile(
   nowMs: number,
   work: ForeignWork,
 ): Promise<FilePlan> {
-  const { path, format } = file;
-  const before = await fileStamp(path);
-  const described = await work.describe(path, format);
+  const { path, format, object, ...rest } = file;
+  const before = object ?? (await fileStamp(path));
+  const described = await work.describe({ path, ...before }, format);
   assertSpans(path, described);
-  const placement = await placeRows(file, described, schema, nowMs, work);
-  const after = await fileStamp(path);
+  const placement = await placeRows(file, before, described, schema, nowMs, work);
+  // What was read of an object was read of one version.
+  const after = object ?? (await fileStamp(path));
   if (before.bytes !== after.bytes || before.mtimeMs !== after.mtimeMs)
     throw new LogstrataError('conflict', `${path} changes while it is read`, { path });
   const rowGroupRows = described.rowGroups.map(({ rows }) => rows);
-  return { ...file, ...after, footerHash: described.footerHash, rowGroupRows, nowMs, ...placement };
+  return {
+    path,
+    format,
+    ...rest,
+    ...after,
+    footerHash: described.footerHash,
+    rowGroupRows,
+    nowMs,
+    ...placement,
+  };
 }
 
 async function placeRows(
   { path, format, constants }: FileToAttach,
+  stamp: FileStamp,
   file: ForeignFile,
   schema: Schema,
   nowMs: number,
@@ -73,7 +85,7 @@ async function placeRows(
     throw invalid(path, `has no times in column "${name}" (${column.stored}): ${wanted}`);
   }
   const from = { path, format, columnIndex, column, change, nowMs };
-  const placement = await placeAll(from, file, work);
+  const placement = await placeAll(from, { path, ...stamp }, file, work);
   const placedBy = {
     column: name,
     ...(field.attached?.unit === undefined ? {} : { unit: field.attached.unit }),
@@ -86,6 +98,7 @@ type FilePlacement = Pick<FilePlan, 'hours' | 'placements' | 'timeMinMs' | 'time
 /** Reads the column that places rows, some row groups at a time. */
 async function placeAll(
   from: Omit<PlaceJob, 'rowGroups' | 'previousMs'>,
+  file: ForeignVersion,
   { rowGroups }: ForeignFile,
   work: ForeignWork,
 ): Promise<FilePlacement> {
@@ -95,7 +108,12 @@ async function placeAll(
   let previousMs: number | null = null;
   for (const some of portionsOf(rowGroups, from.columnIndex)) {
     const job: PlaceJob = { ...from, rowGroups: some, previousMs };
-    const placed: PlacedSpans = await work.read(placeTask, job, from);
+    const reads = some.map((rowGroup) => readOf(job, rowGroup));
+    const placed: PlacedSpans = await work.read(placeTask, (place) => ({ ...job, ...place }), {
+      file,
+      column: from.column,
+      reads,
+    });
     spans.push(...placed.spans);
     if (placed.timeMinMs !== null) mins.push(placed.timeMinMs);
     if (placed.timeMaxMs !== null) maxs.push(placed.timeMaxMs);

@@ -1,12 +1,16 @@
 import { promises as fs } from 'node:fs';
 import { readForeignFile } from '../../foreign/reading/read-foreign-file.js';
 import type { ForeignFormat } from '../../foreign/foreign-file.js';
-import { DamageError, isLogstrataError } from '../../terms/errors.js';
+import { DamageError, isLogstrataError, LogstrataError } from '../../terms/errors.js';
 import { fileSystemError, problemOfKind } from '../disk/file-system-error.js';
-import type { FileIdentity } from './attached-file.js';
+import type { ObjectStorage } from '../objects/object-storage.js';
+import type { AttachedFile, FileIdentity } from './attached-file.js';
+
+/** What tells that nobody has written to a file: of an object also its ETag. */
+export type FileStamp = Pick<FileIdentity, 'bytes' | 'mtimeMs' | 'etag'>;
 
 /** Size and time of change of a file, in whole milliseconds. Throws `not_found` and `io`, also for what is no regular file. */
-export async function fileStamp(path: string): Promise<Pick<FileIdentity, 'bytes' | 'mtimeMs'>> {
+export async function fileStamp(path: string): Promise<FileStamp> {
   try {
     const stats = await fs.stat(path);
     const problem = problemOfKind(stats);
@@ -17,12 +21,16 @@ export async function fileStamp(path: string): Promise<Pick<FileIdentity, 'bytes
   }
 }
 
-/** Throws `damaged` unless the file is there and still the one that was attached. A copy of it with another time of change is. */
+/**
+ * Throws `damaged` unless the file is there and still the one that was attached. A copy of it with another time of change is. Of an object
+ * nothing is read but the version that was attached, so nothing is to be looked at.
+ */
 export async function assertSameFile(
   path: string,
   format: ForeignFormat,
   attached: FileIdentity,
 ): Promise<void> {
+  if (attached.etag !== undefined) return;
   const { bytes, mtimeMs } = await present(path, () => fileStamp(path));
   if (bytes === attached.bytes && mtimeMs === attached.mtimeMs) return;
   const isSame =
@@ -33,6 +41,23 @@ export async function assertSameFile(
     `${path} has changed since it was attached: it had ${attached.bytes} bytes, and was changed last at ` +
       `${timeText(attached.mtimeMs)}; now it has ${bytes}, and was changed at ${timeText(mtimeMs)}. ` +
       'Put the file of before in its place, or have it attached anew (archive: changed: replace)',
+    { path },
+  );
+}
+
+/** Throws `damaged` unless an object is there and of the version that was attached; `io` where the storage does not tell. */
+export async function assertSameObject(
+  { path, etag }: AttachedFile,
+  objects: ObjectStorage | undefined,
+): Promise<void> {
+  if (objects === undefined)
+    throw new LogstrataError('invalid', `cannot look at ${path}: no object storage is open`, { path });
+  const stamp = await present(path, () => objects.stamp(path));
+  if (stamp.etag === etag) return;
+  throw new DamageError(
+    `${path} has changed since it was attached: its ETag was ${etag}, and is ${stamp.etag}. Where it has the same rows, the next ` +
+      'look at the archive takes it for what it was; else put the object of before in its place, or have it attached anew ' +
+      '(archive: changed: replace)',
     { path },
   );
 }

@@ -3,7 +3,6 @@ import type { Schema } from '../../terms/schema.js';
 import { sameSchema } from '../../terms/schema.js';
 import type { RowGroup, Snapshot, SnapshotRun } from './snapshot.js';
 import { assert } from '../../terms/assert.js';
-import type { GuardedThread } from '../../workers/guarded-thread.js';
 import { AttachedFiles } from './attached-files.js';
 import type { BufferPool } from './buffer-pool.js';
 import { CommittedValues, compareRuns } from '../manifest/committed-values.js';
@@ -23,6 +22,7 @@ import {
 import { SealedSegment } from './sealed-segment.js';
 import { namedFiles } from '../manifest/stored-files.js';
 import type { Retirable } from '../manifest/retention-policy.js';
+import type { ForeignMeans } from '../attached/foreign-work.js';
 
 /** A hot file and its rows in memory. */
 export interface HotFile {
@@ -76,10 +76,10 @@ export class AgentState {
     /** What snapshots show: the current schema, whatever the files were written with. */
     private shown: Schema,
     private readonly pool: BufferPool,
-    guard: GuardedThread,
+    means: ForeignMeans,
   ) {
     this.values = new CommittedValues(undefined);
-    this.attached = new AttachedFiles(directory, agent, pool, guard);
+    this.attached = new AttachedFiles(directory, agent, pool, means);
   }
 
   get schema(): Schema {

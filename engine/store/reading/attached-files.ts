@@ -4,8 +4,8 @@ import { readAttachedList } from '../attached/attached-list.js';
 import type { OpenList } from '../attached/change-lists.js';
 import { Descriptions } from '../attached/descriptions.js';
 import type { SpanPlacement } from '../attached/span-placements.js';
+import type { ForeignMeans } from '../attached/foreign-work.js';
 import { compareRuns } from '../manifest/committed-values.js';
-import type { GuardedThread } from '../../workers/guarded-thread.js';
 import type { Directory } from '../disk/directory.js';
 import type { Manifest } from '../manifest/manifest.js';
 import { AttachedSegment } from './attached-segment.js';
@@ -22,7 +22,7 @@ export class AttachedFiles {
   readonly #directory: Directory;
   readonly #agent: string;
   readonly #pool: BufferPool;
-  readonly #guard: GuardedThread;
+  readonly #means: ForeignMeans;
   readonly #descriptions: Descriptions;
   #lists: readonly OpenList[] = [];
   /** By id. */
@@ -31,11 +31,11 @@ export class AttachedFiles {
   /** Of all files; null where it is to be made anew. */
   #runs: readonly SnapshotRun[] | null = null;
 
-  constructor(directory: Directory, agent: string, pool: BufferPool, guard: GuardedThread) {
+  constructor(directory: Directory, agent: string, pool: BufferPool, means: ForeignMeans) {
     this.#directory = directory;
     this.#agent = agent;
     this.#pool = pool;
-    this.#guard = guard;
+    this.#means = means;
     this.#descriptions = new Descriptions(directory, agent);
   }
 
@@ -81,7 +81,7 @@ export class AttachedFiles {
         file,
         this.#descriptions,
         this.#pool,
-        this.#guard,
+        this.#means,
       );
       return { segment, rowGroups: segment.rowGroups(schema) };
     }

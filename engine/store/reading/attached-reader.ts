@@ -2,11 +2,10 @@ import type { ForeignFile, ForeignRead, PageTable } from '../../foreign/foreign-
 import type { KernelNeedle } from '../../kernels/needle.js';
 import { assert } from '../../terms/assert.js';
 import { attachedPageTablesMax } from '../../terms/limits.js';
-import type { GuardedThread } from '../../workers/guarded-thread.js';
 import type { AttachedFile, FileIdentity } from '../attached/attached-file.js';
 import { columnSource, type ColumnSource } from '../attached/column-source.js';
 import type { Description } from '../attached/descriptions.js';
-import { ForeignWork } from '../attached/foreign-work.js';
+import { ForeignWork, type ForeignMeans } from '../attached/foreign-work.js';
 import { searchTask } from '../attached/search-task.js';
 import type { SpanPlacement } from '../attached/span-placements.js';
 import { spanTask, type ReadSpans, type SpanJob, type SpanOrder } from '../attached/span-task.js';
@@ -32,20 +31,20 @@ type FoundSpans = ReadonlyMap<number, boolean>;
 
 /** Has columns of an attached file read, on threads where there are any. Those who want the same column of a row group share one reading. */
 export class AttachedReader {
-  readonly #guard: GuardedThread;
+  readonly #means: ForeignMeans;
   readonly #pages = new Map<string, PageTable>();
   /** Readings under way, by row group, column and what becomes of it. */
   readonly #readings = new Map<string, Promise<ReadSpans>>();
   /** What searches for needles have found, by row group and column. */
   readonly #searches = new WeakMap<readonly KernelNeedle[], Map<string, Promise<FoundSpans>>>();
 
-  constructor(guard: GuardedThread) {
-    this.#guard = guard;
+  constructor(means: ForeignMeans) {
+    this.#means = means;
   }
 
   /** Who works on the files. */
   work(threads: QueryThreads | null): ForeignWork {
-    return new ForeignWork(this.#guard, async (task, job) =>
+    return new ForeignWork(this.#means, async (task, job) =>
       threads === null ? (await task.work(job)).result : threads.run(task, job),
     );
   }
@@ -66,8 +65,12 @@ export class AttachedReader {
   #begin(name: string, reading: ColumnReading): Promise<ReadSpans> {
     const run = async (): Promise<ReadSpans> => {
       try {
-        const job = this.#job(name, reading);
-        const read = await this.work(reading.threads).read(spanTask, job, job.read);
+        const { read: job, attached, ...rest } = this.#job(name, reading);
+        const read = await this.work(reading.threads).read(
+          spanTask,
+          (place) => ({ ...rest, attached, read: { ...job, ...place } }),
+          { file: reading.file, column: job.column, reads: [job, ...orderReads(job, rest.order)] },
+        );
         this.#keepPages(name, read.pages);
         return read;
       } finally {
@@ -94,10 +97,16 @@ export class AttachedReader {
     if (said !== undefined) return said;
     reading.counters.columnsDecoded++;
     const { read, attached } = this.#job(name, reading);
-    const begun = threads.run(searchTask, { read, attached, needles }).then(({ spans, bytesRead }) => {
-      reading.counters.bytesRead += bytesRead;
-      return new Map(spans.map(({ span, mayHold }) => [span, mayHold]));
-    });
+    const begun = this.work(threads)
+      .read(searchTask, (place) => ({ read: { ...read, ...place }, attached, needles }), {
+        file: reading.file,
+        column: read.column,
+        reads: [read],
+      })
+      .then(({ spans, bytesRead }) => {
+        reading.counters.bytesRead += bytesRead;
+        return new Map(spans.map(({ span, mayHold }) => [span, mayHold]));
+      });
     known.set(name, begun);
     return (await begun).get(index)!;
   }
@@ -132,8 +141,15 @@ function nameOf({ source, span }: ColumnReading): string {
   return `${span.rowGroup}/${columnIndex}/${column.type}/${change.type}/${change.unit ?? ''}`;
 }
 
-function identityOf({ bytes, mtimeMs, footerHash }: AttachedFile): FileIdentity {
-  return { bytes, mtimeMs, footerHash };
+/** The reading of the column that puts the wanted span in order, where it is not. */
+function orderReads(read: ForeignRead, order: SpanOrder | null): ForeignRead[] {
+  if (order === null || order.isOrdered[read.wanted]!) return [];
+  const { columnIndex, column, chunk } = order.placedBy;
+  return [{ ...read, columnIndex, column, chunk, pages: null }];
+}
+
+function identityOf({ bytes, mtimeMs, footerHash, etag }: AttachedFile): FileIdentity {
+  return { bytes, mtimeMs, footerHash, etag };
 }
 
 /** How the spans of a row group come in the order of their positions; null where they are in it. */

@@ -9,7 +9,6 @@ import { assert } from '../../terms/assert.js';
 import { hourMs } from '../../terms/cursor.js';
 import { streamedBytesMin } from '../../terms/limits.js';
 import { placementField, type Field, type Schema } from '../../terms/schema.js';
-import type { GuardedThread } from '../../workers/guarded-thread.js';
 import type { AttachedFile } from '../attached/attached-file.js';
 import {
   columnSource,
@@ -24,6 +23,7 @@ import { isSameReading } from '../attached/file-index.js';
 import { decodePlacements, type SpanPlacement } from '../attached/span-placements.js';
 import type { ReadSpans } from '../attached/span-task.js';
 import { spansOfFile, type FileSpan } from '../attached/spans.js';
+import type { ForeignMeans } from '../attached/foreign-work.js';
 import { AttachedReader, type ColumnReading } from './attached-reader.js';
 import type { BufferPool, ColumnRequest } from './buffer-pool.js';
 import type { ColumnLease } from './column-lease.js';
@@ -60,7 +60,7 @@ export class AttachedSegment {
     file: AttachedFile,
     descriptions: Descriptions,
     pool: BufferPool,
-    guard: GuardedThread,
+    means: ForeignMeans,
   ) {
     this.#file = file;
     this.spans = spansOfFile(file.rowGroupRows);
@@ -68,7 +68,7 @@ export class AttachedSegment {
     this.placements = decodePlacements(file.placements, spanRows, file.runs.length);
     this.#descriptions = descriptions;
     this.#pool = pool;
-    this.reader = new AttachedReader(guard);
+    this.reader = new AttachedReader(means);
     this.#directory = directory;
     this.#agent = agent;
     this.#probing = this.#probingOf(file);

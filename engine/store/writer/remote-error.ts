@@ -23,6 +23,7 @@ const errorCodes: Readonly<Record<ErrorCode, true>> = {
   timeout: true,
   unsupported: true,
   closed: true,
+  absent: true,
 };
 
 /** What of `error` another process is told. */

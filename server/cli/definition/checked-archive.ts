@@ -4,6 +4,7 @@ import type { InferredColumn } from '../../../agents/archive/inferred-fields.js'
 import type { AgentDefinition, ArchiveInput } from '../../../agents/definition/definition.js';
 import { formatBytes, formatCount, formatCounted } from '../output/figures.js';
 import { withProgress } from '../output/progress.js';
+import { withObjects } from '../options/object-storage.js';
 import type { Settings } from '../options/settings.js';
 import { formatTable } from '../output/table.js';
 
@@ -17,11 +18,13 @@ const problemsShownMax = 20;
 export async function checkArchive(
   agent: AgentDefinition,
   archive: ArchiveInput,
-  { dataFolder }: Settings,
+  settings: Settings,
 ): Promise<ArchiveReport> {
   return withProgress(`looking at the archive of ${agent.name}`, (progress) =>
-    reportArchive(agent, archive, dataFolder, (read, files) =>
-      progress.update(read / files, `${formatCount(read)} of ${formatCounted(files, 'file')}`),
+    withObjects(settings, false, (objects) =>
+      reportArchive(agent, archive, settings.dataFolder, objects, (read, files) =>
+        progress.update(read / files, `${formatCount(read)} of ${formatCounted(files, 'file')}`),
+      ),
     ),
   );
 }

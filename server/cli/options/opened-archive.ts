@@ -4,6 +4,7 @@ import type { CollectLog } from '../../../agents/collect/logs/collect-log.js';
 import { type AgentStore, type Archive, LogstrataError, type WorkerPool } from '../../../engine/index.js';
 import { didYouMean, listNames } from '../../request/suggestion.js';
 import { logRetention } from './retention.js';
+import { withObjects } from './object-storage.js';
 import type { Settings } from './settings.js';
 import { tell } from '../output/terminal.js';
 
@@ -32,25 +33,28 @@ export async function withArchive<T>(
   const { openArchive } = await import('../../../engine/index.js');
   const location = resolve(settings.dataFolder);
   if (mode === 'read') requireData(location);
-  const archive = await openArchive(location, {
-    mode,
-    role,
-    ...(workers === undefined ? {} : { workers }),
-    ...(settings.cacheBytes === null ? {} : { cacheBytes: settings.cacheBytes }),
-    graceMs: settings.config.fileInput.graceMs,
-    removalDelayMs: settings.config.server.queryTimeoutMs,
-    zstdAfterMs: settings.config.storage.zstdAfterMs,
-    ...(lasts ? { background: { threads: 1 } as const } : {}),
-    alone: role === 'repair',
-    onWarning: (message) => log.warn({}, message),
-    // A command that applies a policy says itself what has come of it.
-    ...(lasts ? { onRetention: (event) => logRetention(log, event) } : {}),
+  return withObjects(settings, mode === 'write', async (objects) => {
+    const archive = await openArchive(location, {
+      mode,
+      role,
+      objects,
+      ...(workers === undefined ? {} : { workers }),
+      ...(settings.cacheBytes === null ? {} : { cacheBytes: settings.cacheBytes }),
+      graceMs: settings.config.fileInput.graceMs,
+      removalDelayMs: settings.config.server.queryTimeoutMs,
+      zstdAfterMs: settings.config.storage.zstdAfterMs,
+      ...(lasts ? { background: { threads: 1 } as const } : {}),
+      alone: role === 'repair',
+      onWarning: (message) => log.warn({}, message),
+      // A command that applies a policy says itself what has come of it.
+      ...(lasts ? { onRetention: (event) => logRetention(log, event) } : {}),
+    });
+    try {
+      return await run(archive);
+    } finally {
+      await archive.close();
+    }
   });
-  try {
-    return await run(archive);
-  } finally {
-    await archive.close();
-  }
 }
 
 /** As `withArchive`, with `threads` worker threads that end with it; by default as many as there are cores. */

@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import type { AgentDefinition } from '../../../agents/definition/definition.js';
 import type { LoadFilesOptions } from '../../../agents/load/load.js';
 import type { LoadEvent, LoadSummary } from '../../../agents/load/load-report.js';
+import { openerOf } from '../../../agents/sources/opened-object.js';
 import {
   type AgentStore,
   type Archive,
@@ -17,6 +18,7 @@ import { exitFailed, messageWithPlace, UsageError } from '../output/failure.js';
 import { formatBytes, formatCounted, formatRate, formatSpan } from '../output/figures.js';
 import { describeLosses, describeSummary, LoadDisplay } from '../output/load-display.js';
 import { withWorkers } from '../options/opened-archive.js';
+import { filesToLoad } from './files-to-load.js';
 import { retentionOf } from '../options/retention.js';
 import { withProgress } from '../output/progress.js';
 import { readSettings } from '../options/settings.js';
@@ -42,6 +44,7 @@ Examples:
   $ journalctl -f -o cat | logstrata load app -         standard input, stored every 10 s or 64 Ki records
   $ logstrata load app --rejected                       lines that became no record, once the pattern is mended
   $ logstrata load shop                                 the files of the agent's archive
+  $ logstrata load shop 's3://logs/shop/*.gz'           objects of an object storage
 
 Each file is stored as a whole or not at all. A file that is known by its content is skipped, one that has grown goes on
 where it ended, also after it was renamed or compressed. A server on the same data may keep running.
@@ -96,7 +99,8 @@ async function loadShown(
     const display = new LoadDisplay();
     const { beyondRetention, codec, again, merge } = flags;
     const onEvent = (event: LoadEvent): void => display.show(event);
-    const options = { beyondRetention, codec, signal, workers, onEvent };
+    const openFile = openerOf(archive.objects);
+    const options = { beyondRetention, codec, signal, workers, openFile, onEvent };
     let summary: LoadSummary;
     if (files === 'rejected') {
       const { loadRejected } = await import('../../../agents/load/load-rejected.js');
@@ -181,35 +185,6 @@ function checkUsage(paths: readonly string[], flags: LoadFlags): void {
   if (wrong === undefined) return;
   const what = flags.rejected === true ? '--rejected' : 'standard input (-)';
   throw new UsageError(`${what} does not go together with ${wrong}`);
-}
-
-/** The files that are named, or those of the agent's archive where none is. */
-async function filesToLoad(
-  paths: readonly string[],
-  { name, archive }: AgentDefinition,
-  { dataFolder }: Settings,
-): Promise<readonly string[]> {
-  if (paths.length > 0) {
-    const { expandFiles } = await import('../../../agents/load/load-paths.js');
-    return expandFiles(paths, undefined, (path) =>
-      tell(
-        `warning  ${path} is passed over: its name is not UTF-8; rename it, or: cat … | logstrata load ${name} -`,
-      ),
-    );
-  }
-  if (archive?.mode !== 'import')
-    throw new UsageError(
-      'no file is named: give files or patterns, - for standard input, or --rejected',
-      'The agent comes first: logstrata load AGENT FILE…',
-    );
-  const { findFiles } = await import('../../../agents/archive/found-files.js');
-  const { files, problems } = await findFiles(archive, dataFolder);
-  for (const { message } of problems) tell(`warning  ${message}`);
-  if (files.length === 0) {
-    const globs = archive.globs.map(({ glob }) => glob).join(', ');
-    throw new LogstrataError('not_found', `archive.path (${globs}) names no file`);
-  }
-  return files.map(({ path }) => path);
 }
 
 /** Throws `invalid` for an agent all of whose files are answered from where they lie. */

@@ -29,6 +29,7 @@ export async function whileCollecting<T>(
   const collection = new Collection({
     files: realLogFiles,
     dataFolder: archive.location,
+    objects: archive.objects,
     workers,
     log,
     now: Date.now,

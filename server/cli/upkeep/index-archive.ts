@@ -61,6 +61,7 @@ async function attachAndIndex(
     archive: definition.archive,
     store,
     dataFolder: archive.location,
+    objects: archive.objects,
     log: { info: () => {}, warn: () => {}, error: (_facts, message) => tell(`problem  ${message}`) },
     now: Date.now,
     redefine: async ({ schema }) => void (await archive.redefine(name, schema, retentionOf(definition))),

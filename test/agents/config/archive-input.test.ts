@@ -43,6 +43,23 @@ describe('what an archive is', () => {
     expect(fields).toEqual([]);
   });
 
+  test('objects are named by their bucket, and may stand beside files', () => {
+    const { archive } = parse(
+      "archive: { path: ['s3://lake/day=*/*.parquet', 'a/*.parquet', 's3://lake/b.arrow'] }",
+    );
+    expect(archive!.globs).toEqual([
+      { glob: 's3://lake/day=*/*.parquet', format: 'parquet' },
+      { glob: 'a/*.parquet', format: 'parquet' },
+      { glob: 's3://lake/b.arrow', format: 'arrow' },
+    ]);
+    const problem = (path: string): string | undefined =>
+      problemsOf(`archive: { path: '${path}', format: json }\n${message}`)[0];
+    expect(problem('s3://*/a.json')).toContain('path must name one bucket, as in s3://bucket/');
+    expect(problem('s3:///a.json')).toContain('path must name one bucket');
+    expect(problem('s3://lake')).toContain('path names a bucket and no objects');
+    expect(problem('gs://lake/a.json')).toContain('objects are named as s3://bucket/key');
+  });
+
   test('a format that is named holds for all names', () => {
     const { archive } = parse(
       'archive: { path: /a/*, format: Parquet, mode: in-place, changed: replace, missing: retire }',

@@ -48,6 +48,7 @@ server:
   hosts: [Logs.example.com, logs]
 watch: yes
 storage: { path: store, zstd_after: 2d, cache: 1.5gb }
+s3: { endpoint: 'https://s3.example:9000/', region: eu-1, profile: logs, path_style: no, cache: 2gb }
 file_input: { limit: 100, grace: 2h, flush: 100ms, tail_timeout: 8s }
 `;
     expect(parseConfig(text, '/etc/logstrata/config.yaml')).toEqual({
@@ -65,6 +66,13 @@ file_input: { limit: 100, grace: 2h, flush: 100ms, tail_timeout: 8s }
         hosts: ['logs.example.com', 'logs'],
       },
       storage: { path: '/etc/logstrata/store', zstdAfterMs: 2 * 86_400_000, cacheBytes: 1.5 * 2 ** 30 },
+      s3: {
+        endpoint: 'https://s3.example:9000/',
+        region: 'eu-1',
+        profile: 'logs',
+        pathStyle: false,
+        cacheBytes: 2 * 2 ** 30,
+      },
       fileInput: { limit: 100, graceMs: 7_200_000, flushMs: 100, tailTimeoutMs: 8000 },
       watch: true,
       notes: [],
@@ -113,7 +121,9 @@ file_input:
     ['storage:\n  path: ""\n', ':2:9: path must name a folder'],
     ['storage:\n  zstd_after: soon\n', ':2:15: zstd_after must be never, or a duration'],
     ['storage:\n  cache: much\n', ':2:10: cache must be a size'],
-    ['agents: []\n', ':1:1: unknown key "agents": the file has server, storage, file_input and watch'],
+    ['s3:\n  endpoint: minio:9000\n', ':2:13: endpoint must be an address such as http://minio:9000'],
+    ['s3:\n  bucket: a\n', ':2:3: unknown key "bucket"'],
+    ['agents: []\n', ':1:1: unknown key "agents": the file has server, storage, s3, file_input and watch'],
     ['server: [', 'this is not YAML'],
   ])('%j: %s', (text, expected) => {
     expect(problemsOf(text)).toContain(`config.yaml`);

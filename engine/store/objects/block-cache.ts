@@ -1,0 +1,130 @@
+import { createHash } from 'node:crypto';
+import type { LocalCopy } from '../../foreign/foreign-file.js';
+import { assert } from '../../terms/assert.js';
+import { isLogstrataError } from '../../terms/errors.js';
+import { objectBlockBytes } from '../../terms/limits.js';
+import type { Directory } from '../disk/directory.js';
+import { openRealDirectory } from '../disk/real-directory.js';
+import { encodeBlock } from './object-blocks.js';
+
+/** After it was full, so much of it is free: one by one it would be full again at once. */
+const freedShare = 1 / 16;
+
+/**
+ * Blocks of objects on this machine's disk, a file for each, up to a bound: those that were not used for longest are removed. Blocks that
+ * are pinned stay. They are nothing but copies: no crash, and no other process that removes some, costs more than another request.
+ */
+export class BlockCache {
+  readonly #folder: string;
+  readonly #bytesMax: number;
+  /** Files, `<folder of the version>/<block>`, in the order of their last use. */
+  readonly #blocks = new Set<string>();
+  readonly #pins = new Map<string, number>();
+  #directory: Promise<Directory> | undefined;
+  #evicting: Promise<void> | undefined;
+
+  constructor(folder: string, bytesMax: number) {
+    this.#folder = folder;
+    this.#bytesMax = bytesMax;
+  }
+
+  /** At most so many bytes are there, but for blocks that are pinned. */
+  get bytes(): number {
+    return this.#blocks.size * objectBlockBytes;
+  }
+
+  /** Where the blocks of a version of an object are. */
+  async copyOf(path: string, etag: string, bytes: number): Promise<LocalCopy> {
+    const directory = await this.#open();
+    const hash = createHash('sha256').update(`${path}\n${etag}\n${bytes}`).digest('hex');
+    const name = `${hash.slice(0, 2)}/${hash.slice(2, 34)}`;
+    const folder = directory.absolutePath?.(name);
+    assert(folder !== undefined, 'blocks lie where threads can read them');
+    return { folder, name, bytes };
+  }
+
+  /** Whether a block is there, which then stays until it is unpinned. */
+  pin({ name }: LocalCopy, block: number): boolean {
+    const file = `${name}/${block}`;
+    this.#pins.set(file, (this.#pins.get(file) ?? 0) + 1);
+    if (!this.#blocks.delete(file)) return false;
+    this.#blocks.add(file);
+    return true;
+  }
+
+  unpin({ name }: LocalCopy, block: number): void {
+    const file = `${name}/${block}`;
+    const pins = this.#pins.get(file)! - 1;
+    if (pins === 0) this.#pins.delete(file);
+    else this.#pins.set(file, pins);
+  }
+
+  /** Says that a block is not there, or not whole. */
+  forget({ name }: LocalCopy, block: number): void {
+    this.#blocks.delete(`${name}/${block}`);
+  }
+
+  /** Throws `disk_full` and `io`. */
+  async write({ name }: LocalCopy, block: number, bytes: Uint8Array): Promise<void> {
+    const directory = await this.#open();
+    const file = `${name}/${block}`;
+    // What is there is damaged, or another process has just written the same.
+    await directory.remove(file);
+    await writeNew(directory, file, name, encodeBlock(name, block, bytes));
+    this.#blocks.add(file);
+    if (this.bytes > this.#bytesMax) await (this.#evicting ??= this.#evict(directory));
+  }
+
+  async #evict(directory: Directory): Promise<void> {
+    const left = this.#bytesMax * (1 - freedShare);
+    const folders = new Set<string>();
+    for (const file of this.#blocks) {
+      if (this.bytes <= left) break;
+      if (this.#pins.has(file)) continue;
+      this.#blocks.delete(file);
+      folders.add(file.slice(0, file.lastIndexOf('/')));
+      await directory.remove(file);
+    }
+    for (const folder of folders)
+      if ((await directory.list(folder)).length === 0) await directory.removeDirectory(folder);
+    this.#evicting = undefined;
+  }
+
+  /** What an earlier process has left counts from the beginning; which of it was used last is not known. */
+  #open(): Promise<Directory> {
+    this.#directory ??= this.#find();
+    return this.#directory;
+  }
+
+  async #find(): Promise<Directory> {
+    const directory = await openRealDirectory(this.#folder, { create: true });
+    for (const first of await directory.list(''))
+      for (const second of await directory.list(first))
+        for (const block of await directory.list(`${first}/${second}`))
+          this.#blocks.add(`${first}/${second}/${block}`);
+    return directory;
+  }
+}
+
+async function writeNew(
+  directory: Directory,
+  file: string,
+  folder: string,
+  content: Uint8Array,
+): Promise<void> {
+  try {
+    const writable = await directory.create(file);
+    try {
+      await writable.write(0, content);
+    } finally {
+      await writable.close();
+    }
+  } catch (error) {
+    if (!isLogstrataError(error)) throw error;
+    // Another process writes the same.
+    if (error.code === 'exists') return;
+    if (error.code !== 'not_found') throw error;
+    await directory.makeDirectory(folder);
+    await writeNew(directory, file, folder, content);
+  }
+}

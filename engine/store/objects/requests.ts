@@ -1,0 +1,89 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { LogstrataError, type ErrorCode } from '../../terms/errors.js';
+import { objectAttemptsMax, objectRequestMsMax, objectRetryMs } from '../../terms/limits.js';
+import { ObjectFailure } from './object-client.js';
+
+export interface RequestLimits {
+  /** Of one attempt, with its answer. */
+  readonly msMax: number;
+  readonly attemptsMax: number;
+  /** Before the second attempt; it doubles with each. */
+  readonly retryMs: number;
+}
+
+export const requestLimitsDefault: RequestLimits = {
+  msMax: objectRequestMsMax,
+  attemptsMax: objectAttemptsMax,
+  retryMs: objectRetryMs,
+};
+
+/**
+ * Has a request made, again where it may succeed then, a bounded number of times.
+ *
+ * @param doing as in "cannot read s3://bucket/key", for the error
+ * @param path of the object, or of the beginning of keys
+ * @throws LogstrataError with the path: `conflict` where the object is another one, `not_found` and `io`
+ */
+export async function request<T>(
+  doing: string,
+  path: string,
+  { msMax, attemptsMax, retryMs }: RequestLimits,
+  ask: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await within(msMax, ask);
+    } catch (error) {
+      if (!(error instanceof ObjectFailure)) throw error;
+      if (!error.isPassing || attempt >= attemptsMax) throw failed(doing, path, error, attempt);
+    }
+    // Those who failed together don't come back together.
+    await delay(retryMs * 2 ** (attempt - 1) * (0.5 + Math.random()));
+  }
+}
+
+async function within<T>(msMax: number, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const stopping = new AbortController();
+  const late = new ObjectFailure(`no whole answer within ${msMax / 1000} s`, undefined, true);
+  const timer = setTimeout(() => stopping.abort(late), msMax);
+  try {
+    return await ask(stopping.signal);
+  } catch (error) {
+    throw stopping.signal.aborted ? late : error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function failed(doing: string, path: string, failure: ObjectFailure, attempts: number): LogstrataError {
+  const often = attempts === 1 ? '' : `, ${attempts} times`;
+  const message = `cannot ${doing} ${path}: ${failure.message}${often}`;
+  return new LogstrataError(codeOf(failure), message, { path, cause: failure });
+}
+
+function codeOf({ status }: ObjectFailure): ErrorCode {
+  if (status === 404) return 'not_found';
+  return status === 412 ? 'conflict' : 'io';
+}
+
+/** Lets a bounded number of requests go at once, the others in their order. */
+export class Turns {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free--;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free++;
+      else next();
+    }
+  }
+}

@@ -1,0 +1,181 @@
+import type * as S3 from '@aws-sdk/client-s3';
+import { LogstrataError } from '../../terms/errors.js';
+import { objectConnectMsMax, objectRequestMsMax, objectRequestsMax } from '../../terms/limits.js';
+import { hasSystemCode } from '../disk/file-system-error.js';
+import type { ListedObject, ObjectClient, ObjectPage, ObjectStamp } from './object-client.js';
+import { ObjectFailure } from './object-client.js';
+import type { ObjectPlace } from './object-path.js';
+import { failureOf } from './s3-failure.js';
+
+/** Where an S3 service is. What is undefined is as the environment, or the profile, says to every program that uses the client. */
+export interface S3Settings {
+  readonly endpoint?: string | undefined;
+  readonly region?: string | undefined;
+  readonly profile?: string | undefined;
+  /** Buckets are named in the path, not in the host; by default where there is an endpoint. */
+  readonly pathStyle?: boolean | undefined;
+}
+
+type Sdk = typeof S3;
+
+/** The region of a storage that has none, as most that are not of Amazon: requests are signed with one. */
+const regionOfEndpoint = 'us-east-1';
+
+/** Objects of a service that speaks S3, through Amazon's own client, which is loaded here. Throws `unsupported` where it is not installed. */
+export async function openS3Client(settings: S3Settings): Promise<ObjectClient> {
+  let sdk: Sdk;
+  try {
+    sdk = await import('@aws-sdk/client-s3');
+  } catch (error) {
+    if (!hasSystemCode(error, 'ERR_MODULE_NOT_FOUND')) throw error;
+    const message =
+      'objects (s3://…) are read through the package @aws-sdk/client-s3, which is not installed: npm install @aws-sdk/client-s3';
+    throw new LogstrataError('unsupported', message, { cause: error });
+  }
+  const { endpoint, profile, pathStyle = endpoint !== undefined } = settings;
+  const region = settings.region ?? (endpoint === undefined ? undefined : regionOfEndpoint);
+  const client = new sdk.S3Client({
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(region === undefined ? {} : { region }),
+    ...(profile === undefined ? {} : { profile }),
+    forcePathStyle: pathStyle,
+    // What is tried again, and how often, is for those who ask: a body that is cut off counts too.
+    maxAttempts: 1,
+    // Of a range there is no checksum, and not every service knows how to say so.
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    requestHandler: {
+      connectionTimeout: objectConnectMsMax,
+      requestTimeout: objectRequestMsMax,
+      httpAgent: { keepAlive: true, maxSockets: objectRequestsMax },
+      httpsAgent: { keepAlive: true, maxSockets: objectRequestsMax },
+    },
+  });
+  return new S3ObjectClient(sdk, client);
+}
+
+class S3ObjectClient implements ObjectClient {
+  readonly #sdk: Sdk;
+  readonly #client: S3.S3Client;
+
+  constructor(sdk: Sdk, client: S3.S3Client) {
+    this.#sdk = sdk;
+    this.#client = client;
+  }
+
+  async list(
+    bucket: string,
+    prefix: string,
+    from: string | undefined,
+    signal: AbortSignal,
+  ): Promise<ObjectPage> {
+    const command = new this.#sdk.ListObjectsV2Command({
+      Bucket: bucket,
+      Prefix: prefix,
+      // XML has no way to say some of the characters that keys may have.
+      EncodingType: 'url',
+      ...(from === undefined ? {} : { ContinuationToken: from }),
+    });
+    const page = await asked(() => this.#client.send(command, { abortSignal: signal }));
+    const isEncoded = page.EncodingType === 'url';
+    const objects = (page.Contents ?? []).flatMap((object): ListedObject[] => {
+      const { Key: key, Size: bytes, LastModified: modified, ETag: etag } = object;
+      if (key === undefined || bytes === undefined || modified === undefined || etag === undefined) return [];
+      return [{ key: isEncoded ? decoded(key) : key, ...stampOf(bytes, modified, etag) }];
+    });
+    return { objects, next: page.IsTruncated === true ? page.NextContinuationToken : undefined };
+  }
+
+  async stamp({ bucket, key }: ObjectPlace, signal: AbortSignal): Promise<ObjectStamp> {
+    const command = new this.#sdk.HeadObjectCommand({ Bucket: bucket, Key: key });
+    const head = await asked(() => this.#client.send(command, { abortSignal: signal }));
+    const { ContentLength: bytes, LastModified: modified, ETag: etag } = head;
+    if (bytes === undefined || modified === undefined || etag === undefined)
+      throw new ObjectFailure('the answer lacks the length, the time or the ETag of the object', 200, false);
+    return stampOf(bytes, modified, etag);
+  }
+
+  async read(
+    { bucket, key }: ObjectPlace,
+    etag: string,
+    from: number,
+    to: number,
+    signal: AbortSignal,
+  ): Promise<Uint8Array> {
+    const command = new this.#sdk.GetObjectCommand({
+      Bucket: bucket,
+      Key: key,
+      Range: `bytes=${from}-${to - 1}`,
+      IfMatch: `"${etag}"`,
+    });
+    const answer = await asked(() => this.#client.send(command, { abortSignal: signal }));
+    const found = answer.ETag === undefined ? etag : withoutQuotes(answer.ETag);
+    // Not every service goes by If-Match.
+    if (found !== etag) {
+      (answer.Body as NodeJS.ReadableStream & { destroy(): void }).destroy();
+      throw new ObjectFailure('the object is another one', 412, false);
+    }
+    return await bodyOf(answer, to - from, signal);
+  }
+
+  close(): void {
+    this.#client.destroy();
+  }
+}
+
+/** The body, which has to have so many bytes. It is let go of in any case: what is left of it would keep its connection. */
+async function bodyOf(
+  { Body, $metadata }: S3.GetObjectCommandOutput,
+  length: number,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const body = Body as NodeJS.ReadableStream & { destroy(reason?: Error): void };
+  const stop = (): void => body.destroy(signal.reason as Error);
+  signal.addEventListener('abort', stop, { once: true });
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  try {
+    await asked(async () => {
+      for await (const piece of body as AsyncIterable<Uint8Array>) {
+        if (piece.length > length - at) throw tooMany(length, $metadata.httpStatusCode);
+        bytes.set(piece, at);
+        at += piece.length;
+      }
+    });
+  } finally {
+    signal.removeEventListener('abort', stop);
+    body.destroy();
+  }
+  if (at < length)
+    throw new ObjectFailure(`the answer ends after ${at} of ${length} bytes`, $metadata.httpStatusCode, true);
+  return bytes;
+}
+
+function tooMany(length: number, status: number | undefined): ObjectFailure {
+  return new ObjectFailure(`the answer has more than the ${length} bytes that were asked for`, status, false);
+}
+
+/** What `ask` gives; whatever else it throws becomes an `ObjectFailure`. */
+async function asked<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    throw failureOf(error);
+  }
+}
+
+function stampOf(bytes: number, modified: Date, etag: string): ObjectStamp {
+  return { bytes, mtimeMs: Math.floor(modified.getTime() / 1000) * 1000, etag: withoutQuotes(etag) };
+}
+
+function withoutQuotes(etag: string): string {
+  return etag.replace(/^(?:W\/)?"|"$/g, '');
+}
+
+/** A key as a URL has it; one that is malformed stays as it is. */
+function decoded(key: string): string {
+  try {
+    return decodeURIComponent(key.replaceAll('+', ' '));
+  } catch {
+    return key;
+  }
+}

@@ -1,0 +1,76 @@
+import { ObjectFailure } from './object-client.js';
+
+/** What an error of the client has. */
+interface ClientError extends Error {
+  readonly code?: unknown;
+  readonly $metadata?: { readonly httpStatusCode?: number };
+}
+
+/** Failures of connections, after which the next one may succeed. */
+const passingCodes: ReadonlySet<unknown> = new Set([
+  'ECONNRESET',
+  'ECONNREFUSED',
+  'ECONNABORTED',
+  'ETIMEDOUT',
+  'EPIPE',
+  'EAI_AGAIN',
+  'ERR_STREAM_PREMATURE_CLOSE',
+]);
+
+/** Names by which services say the same, some of them with a status that does not tell. */
+const passingNames: ReadonlySet<string> = new Set([
+  'TimeoutError',
+  'RequestTimeout',
+  'RequestTimeTooSkewed',
+  'SlowDown',
+  'InternalError',
+  'ServiceUnavailable',
+  'ThrottlingException',
+]);
+
+/** What somebody can do about failures, by the name that the service or the client gives them. */
+const advice: ReadonlyMap<string, string> = new Map([
+  [
+    'CredentialsProviderError',
+    'set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile (s3: profile: NAME in config.yaml)',
+  ],
+  ['InvalidAccessKeyId', 'the service does not know the access key'],
+  ['SignatureDoesNotMatch', 'the secret access key is another one than that of the access key'],
+  ['ExpiredToken', 'the session token has expired'],
+  ['AccessDenied', 'the credentials need the permissions s3:ListBucket and s3:GetObject'],
+  ['PermanentRedirect', 'the bucket lies in another region (s3: region: NAME in config.yaml)'],
+  ['AuthorizationHeaderMalformed', 'the bucket lies in another region (s3: region: NAME in config.yaml)'],
+  ['ENOTFOUND', 'no such host: look at s3: endpoint in config.yaml'],
+  ['ECONNREFUSED', 'nobody listens there: look at s3: endpoint in config.yaml'],
+]);
+
+/** What somebody can do about a status that came without a name, as that of an answer without a body. */
+const adviceOfStatus: ReadonlyMap<number | undefined, string> = new Map([
+  [403, 'the credentials are not accepted, or lack the permissions s3:ListBucket and s3:GetObject'],
+  [404, 'no such object'],
+  [412, 'the object is another one'],
+]);
+
+/** The failure that an error of the client is. */
+export function failureOf(error: unknown): ObjectFailure {
+  if (error instanceof ObjectFailure) return error;
+  if (!(error instanceof Error)) return new ObjectFailure(String(error), undefined, false);
+  const { name, message, code, $metadata } = error as ClientError;
+  const status = $metadata?.httpStatusCode;
+  const key = typeof code === 'string' && status === undefined ? code : name;
+  const hint = advice.get(key) ?? adviceOfStatus.get(status);
+  // An answer without a body has no more of a name than its status.
+  const isNamed = !/^(?:\d+|NotFound|Forbidden|Unknown\w*)$/.test(key);
+  const said = message === '' || message === key || message === 'UnknownError' ? key : `${key}: ${message}`;
+  const parts = [status === undefined ? [] : [`${status}`], isNamed ? [said] : []].flat();
+  const text = `${parts.join(' ')}${hint === undefined ? '' : ` (${hint})`}`;
+  return new ObjectFailure(text.trim(), status, isPassing(error), { cause: error });
+}
+
+function isPassing({ name, code, $metadata }: ClientError): boolean {
+  const status = $metadata?.httpStatusCode;
+  if (passingNames.has(name)) return true;
+  if (status === undefined) return passingCodes.has(code);
+  // A status of success has a body that could not be read.
+  return status >= 500 || status === 429 || status < 300;
+}
