@@ -64,6 +64,7 @@ file_input: { limit: 100, grace: 2h, flush: 100ms, tail_timeout: 8s }
         trustedProxies: ['10.0.0.0/8', '::1'],
         clientTimeoutMs: 120_000,
         hosts: ['logs.example.com', 'logs'],
+        console: defaultConfig.server.console,
       },
       storage: { path: '/etc/logstrata/store', zstdAfterMs: 2 * 86_400_000, cacheBytes: 1.5 * 2 ** 30 },
       s3: {
