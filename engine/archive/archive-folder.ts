@@ -23,7 +23,6 @@ import { BufferPool, poolBytesDefault } from '../store/reading/buffer-pool.js';
 import type { ForeignMeans } from '../store/attached/foreign-work.js';
 import type { AttachingCommitter } from '../store/attached/change-lists.js';
 import type { Directory } from '../store/disk/directory.js';
-import type { ObjectStorage } from '../store/objects/object-storage.js';
 import { Follower } from '../store/reading/follower.js';
 import type { RetentionPolicy } from '../store/manifest/manifest.js';
 import { settingsOf, type OpenOptions, type Settings } from './open-options.js';
@@ -84,8 +83,8 @@ export class ArchiveFolder implements Archive {
   private readonly pool: BufferPool;
   private readonly workers: WorkerPool;
   private readonly ownWorkers: WorkerPool | undefined;
-  private readonly guard = new GuardedThread();
   private readonly foreign: ForeignMeans;
+  readonly objects: Archive['objects'];
   private readonly background: BackgroundCompaction | undefined;
   private readonly opened = new Map<string, Promise<OpenAgent>>();
   /** Those of them that are open. */
@@ -111,7 +110,8 @@ export class ArchiveFolder implements Archive {
     private readonly neighbours: Neighbours,
   ) {
     this.settings = settingsOf(options);
-    this.foreign = { guard: this.guard, objects: options.objects };
+    this.objects = options.objects;
+    this.foreign = { guard: new GuardedThread(), objects: options.objects };
     this.folders = new AgentFolders(directory, this.settings.onWarning);
     if (options.background !== undefined)
       this.background = new BackgroundCompaction({ directory, ...this.settings, ...options.background });
@@ -122,10 +122,6 @@ export class ArchiveFolder implements Archive {
 
   get location(): string {
     return this.directory.location;
-  }
-
-  get objects(): ObjectStorage | undefined {
-    return this.foreign.objects;
   }
 
   async start(): Promise<void> {
@@ -260,17 +256,8 @@ export class ArchiveFolder implements Archive {
       refresh: () => follower.refresh(),
       committer: () => this.committer(name, state.schema),
     };
-    const store = new Store({
-      directory: this.directory,
-      state,
-      access,
-      now,
-      codec,
-      zstdAfterMs,
-      workers,
-      foreign,
-      retention: undefined,
-    });
+    const means = { directory: this.directory, workers, foreign };
+    const store = new Store({ ...means, state, access, now, codec, zstdAfterMs, retention: undefined });
     const agent: OpenAgent = {
       store,
       state,
@@ -490,7 +477,7 @@ export class ArchiveFolder implements Archive {
       () => this.lock?.stopServing(),
       () => everyStep([...this.opened.values()].map((opening) => () => this.closeAgent(opening))),
       () => this.pool.close(),
-      () => this.guard.close(),
+      () => this.foreign.guard.close(),
       () => this.link?.close(),
       () => this.lock?.release(),
       () => this.ownWorkers?.close(),

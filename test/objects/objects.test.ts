@@ -6,7 +6,7 @@ import { readForeignBytes } from '../../engine/foreign/source/foreign-bytes.js';
 import { runsOf } from '../../engine/store/objects/block-fetching.js';
 import type { ObjectSettings, ObjectStorage } from '../../engine/store/objects/object-storage.js';
 import { LogstrataError } from '../../engine/terms/errors.js';
-import { objectBlockBytes } from '../../engine/terms/limits.js';
+import { objectBlockBytes } from '../../engine/terms/object-limits.js';
 import { storageOf } from './object-storage.js';
 import { accessKey, S3Server, type SeenRequest } from './s3-server.js';
 

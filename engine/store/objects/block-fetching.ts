@@ -4,7 +4,7 @@ import {
   objectGapBytesMax,
   objectRequestBytesMax,
   objectRequestsMax,
-} from '../../terms/limits.js';
+} from '../../terms/object-limits.js';
 import type { BlockCache } from './block-cache.js';
 import { blockBytes } from './object-blocks.js';
 import type { ObjectVersion } from './object-client.js';

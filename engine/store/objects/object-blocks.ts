@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { LocalCopy } from '../../foreign/foreign-file.js';
 import { LogstrataError } from '../../terms/errors.js';
-import { objectBlockBytes, objectBlocksKept } from '../../terms/limits.js';
+import { objectBlockBytes, objectBlocksKept } from '../../terms/object-limits.js';
 import { fileSystemError, hasSystemCode } from '../disk/file-system-error.js';
 
 /** A block is a file: this, its crc32, then its bytes. */

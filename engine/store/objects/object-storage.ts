@@ -6,7 +6,7 @@ import {
   objectBlocksAheadMax,
   objectCacheBytesDefault,
   objectPagesMax,
-} from '../../terms/limits.js';
+} from '../../terms/object-limits.js';
 import { BlockCache } from './block-cache.js';
 import { BlockFetching } from './block-fetching.js';
 import { blocksOf } from './object-blocks.js';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { LogstrataError, type ErrorCode } from '../../terms/errors.js';
-import { objectAttemptsMax, objectRequestMsMax, objectRetryMs } from '../../terms/limits.js';
+import { objectAttemptsMax, objectRequestMsMax, objectRetryMs } from '../../terms/object-limits.js';
 import { ObjectFailure } from './object-client.js';
 
 export interface RequestLimits {

@@ -1,6 +1,6 @@
 import type * as S3 from '@aws-sdk/client-s3';
 import { LogstrataError } from '../../terms/errors.js';
-import { objectConnectMsMax, objectRequestMsMax, objectRequestsMax } from '../../terms/limits.js';
+import { objectConnectMsMax, objectRequestMsMax, objectRequestsMax } from '../../terms/object-limits.js';
 import { hasSystemCode } from '../disk/file-system-error.js';
 import type { ListedObject, ObjectClient, ObjectPage, ObjectStamp } from './object-client.js';
 import { ObjectFailure } from './object-client.js';

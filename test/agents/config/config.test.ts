@@ -65,6 +65,7 @@ file_input: { limit: 100, grace: 2h, flush: 100ms, tail_timeout: 8s }
         clientTimeoutMs: 120_000,
         hosts: ['logs.example.com', 'logs'],
         console: defaultConfig.server.console,
+        slowQueryMs: defaultConfig.server.slowQueryMs,
       },
       storage: { path: '/etc/logstrata/store', zstdAfterMs: 2 * 86_400_000, cacheBytes: 1.5 * 2 ** 30 },
       s3: {
