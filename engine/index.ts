@@ -135,6 +135,16 @@ export { buffersOf, builtModule, type Finished, type Task } from './workers/task
 export { WorkerPool, workersDefault } from './workers/worker-pool.js';
 
 // Files.
+export {
+  choiceField,
+  countField,
+  listField,
+  parseJsonObject,
+  textField,
+  textOrNullField,
+  type JsonObject,
+} from './store/disk/checked-json.js';
+export type { Directory, ReadableFile } from './store/disk/directory.js';
 export type { Codec } from './parquet/compression.js';
 export type { ZstdLibrary } from './parquet/zstd-library.js';
 export { fileSystemError, hasSystemCode } from './store/disk/file-system-error.js';

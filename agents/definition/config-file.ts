@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import { byteSizeShape, parseByteSize } from './byte-size.js';
-import { defaultConfig, parseConsole, parseListen, type Config } from './config.js';
+import { defaultConfig, parseConsole, parseListen, type Config, type TlsFiles } from './config.js';
 import { durationShape, parseDuration } from './duration.js';
 import { ProblemList, readConfigText, readRootSection, type YamlSection } from './yaml-section.js';
 import { networkProblem } from './network.js';
@@ -23,7 +23,7 @@ export function parseConfig(text: string, path: string): Config {
   const root = readRootSection(text, problems, ['server', 'storage', 's3', 'file_input', 'watch']);
   const notes: string[] = [];
   const config: Config = {
-    server: readServer(root),
+    server: readServer(root, path),
     storage: readStorage(root, path, notes),
     s3: readS3(root),
     watch: root?.boolean('watch') ?? defaultConfig.watch,
@@ -41,12 +41,14 @@ function parseNever(text: string): number | undefined {
   return text.trim().toLowerCase() === 'never' ? Infinity : parseDuration(text);
 }
 
-function readServer(root: YamlSection | undefined): Config['server'] {
+function readServer(root: YamlSection | undefined, path: string): Config['server'] {
   const defaults = defaultConfig.server;
   const keys = [
     'listen',
     'console',
     'slow_query',
+    'tls',
+    'console_tls',
     'hosts',
     'cors',
     'timezone',
@@ -67,6 +69,8 @@ function readServer(root: YamlSection | undefined): Config['server'] {
     listen: section.parsed('listen', listenShape, parseListen) ?? defaults.listen,
     console: section.parsed('console', consoleShape, parseConsole) ?? defaults.console,
     slowQueryMs: readSlowQuery(section),
+    tls: readTls(section.section('tls', tlsKeys), path),
+    consoleTls: readTls(section.section('console_tls', tlsKeys), path),
     corsOrigin: readOrigins(section.section('cors', ['origin'])),
     timezone: timezone ?? defaults.timezone,
     limitMax: section.integer('limit_max', { min: 1, max: countMax }) ?? defaults.limitMax,
@@ -83,6 +87,20 @@ function readServer(root: YamlSection | undefined): Config['server'] {
 function readSlowQuery(section: YamlSection): number | null {
   const slowMs = section.parsed('slow_query', neverShape, parseNever);
   return slowMs === Infinity ? null : (slowMs ?? defaultConfig.server.slowQueryMs);
+}
+
+const tlsKeys = ['cert', 'key'];
+
+/** Two files, which may be renewed while a server runs: what they hold is read by that. */
+function readTls(section: YamlSection | undefined, path: string): TlsFiles | null {
+  if (section === undefined) return null;
+  const read = (key: string, what: string): string => {
+    const file = section.text(key);
+    if (file === undefined && !section.has(key)) section.missing(key, `the file with ${what}, PEM`);
+    if (file === '') section.problem(section.placeOf(key), `${key} must name a file, not be empty`);
+    return resolve(dirname(path), file ?? '');
+  };
+  return { cert: read('cert', 'the certificate'), key: read('key', 'its private key') };
 }
 
 /** Addresses and networks. */

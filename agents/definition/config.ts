@@ -10,12 +10,22 @@ export interface ListenAddress {
 /** Where operators ask. An address that nobody has asked for may be had by another process: then there is no console. */
 export type ConsoleSetting = (ListenAddress & { readonly isAsked: boolean }) | 'off';
 
+/** Absolute paths of a certificate, with those behind it up to an authority, and of its private key: PEM. */
+export interface TlsFiles {
+  readonly cert: string;
+  readonly key: string;
+}
+
 /** How the server answers: `server` in `config.yaml`. */
 export interface ServerSettings {
   readonly listen: ListenAddress;
   readonly console: ConsoleSetting;
   /** From how long on a query is noted as slow; null for none. */
   readonly slowQueryMs: number | null;
+  /** Has both listeners answer over TLS; null for none. */
+  readonly tls: TlsFiles | null;
+  /** Has the console do so with a certificate of its own; null for that of `tls`. */
+  readonly consoleTls: TlsFiles | null;
   /** Origins that browsers may ask from; `*` is any, an empty list none. */
   readonly corsOrigin: readonly string[];
   /** For times without an offset, in queries and in logs. */
@@ -79,6 +89,8 @@ export const defaultConfig: Config = {
     listen: { host: '127.0.0.1', port: 2111 },
     console: { host: '127.0.0.1', port: 2112, isAsked: false },
     slowQueryMs: 1000,
+    tls: null,
+    consoleTls: null,
     corsOrigin: [],
     timezone: 'UTC',
     limitMax: 1_000_000,

@@ -15,6 +15,7 @@ import { addQueryCommand } from './records/query.js';
 import { addRetentionCommand } from './upkeep/retention-command.js';
 import { addServeCommand } from './serving/serve.js';
 import { addStatsCommand } from './upkeep/stats.js';
+import { addTokenCommand } from './upkeep/token.js';
 import { handleClosedOutput } from './output/terminal.js';
 import { addVerifyCommand } from './upkeep/verify.js';
 
@@ -65,6 +66,7 @@ export function buildProgram(): Command {
     addRetentionCommand,
     addExportCommand,
     addIndexCommand,
+    addTokenCommand,
     addDemoCommand,
     addHelpCommand,
   ]) {

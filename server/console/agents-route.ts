@@ -1,17 +1,29 @@
+import type { Caller } from '../access/caller.js';
 import type { TransportRequest, TransportResponse } from '../http/transport.js';
+import type { RequestTarget } from '../request/request-check.js';
 import type { ConsoleAgents } from './console-agent.js';
 import type { ConsoleRoute } from './console-route.js';
 import { sendJson } from './json-response.js';
 
-/** `GET /api/agents`: the names of the agents that are served, as the public service gives them: `{"agents":["app","nginx"]}`. */
+/**
+ * `GET /api/agents`: the names of the agents that are served, as the public service gives them:
+ * `{"agents":["app","nginx"]}`. A token for some agents is shown those.
+ */
 export class AgentsRoute implements ConsoleRoute {
+  readonly rights = 'by agent';
   readonly #agents: ConsoleAgents;
 
   constructor(agents: ConsoleAgents) {
     this.#agents = agents;
   }
 
-  answer(_request: TransportRequest, response: TransportResponse): Promise<void> | undefined {
-    return sendJson(response, { agents: [...this.#agents.keys()].sort() });
+  answer(
+    _request: TransportRequest,
+    response: TransportResponse,
+    _target: RequestTarget,
+    caller: Caller,
+  ): Promise<void> | undefined {
+    const agents = [...this.#agents.keys()].filter((agent) => caller.may(agent));
+    return sendJson(response, { agents: agents.sort() });
   }
 }

@@ -1,3 +1,4 @@
+import type { Caller } from '../access/caller.js';
 import type { TransportRequest, TransportResponse } from '../http/transport.js';
 import type { RequestTarget } from '../request/request-check.js';
 
@@ -7,10 +8,16 @@ import type { RequestTarget } from '../request/request-check.js';
  * it comes before the first byte.
  */
 export interface ConsoleRoute {
+  /**
+   * What the caller's token has to be for, where tokens are asked for. `none`: there need not be one, as nothing of the archive is shown.
+   * `by agent`: the route looks itself at which agents it is for. By default all agents.
+   */
+  readonly rights?: 'none' | 'by agent';
   answer(
     request: TransportRequest,
     response: TransportResponse,
     target: RequestTarget,
+    caller: Caller,
   ): Promise<void> | undefined;
 }
 

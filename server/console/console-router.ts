@@ -1,6 +1,9 @@
 import { isLogstrataError } from '../../engine/index.js';
+import { anybody, type Caller } from '../access/caller.js';
+import type { ListenerGuard } from '../access/listener-guard.js';
 import { ProblemError, problemOf } from '../http/problem.js';
 import type { RequestHandler, TransportRequest, TransportResponse } from '../http/transport.js';
+import type { TrustedProxies } from '../request/client-address.js';
 import { percentDecode } from '../request/percent.js';
 import { checkRequest, type CheckRules } from '../request/request-check.js';
 import { sendProblem } from '../route/problem-response.js';
@@ -12,23 +15,29 @@ const methods = ['GET', 'HEAD'];
 /** What may be behind a probe: it asks by whatever name or address its configuration has. */
 const probeRules: CheckRules = { methods, hosts: null };
 
+export interface RouterOptions {
+  /** Names besides `localhost` that the console is asked by; null: any. */
+  readonly hosts: CheckRules['hosts'];
+  /** They are answered from the start, by whatever Host and whoever asks. */
+  readonly probes: ConsoleRoutes;
+  /** Tells who asks; without one everybody may. */
+  readonly guard?: ListenerGuard | undefined;
+  /** Tells whom a request is counted for. */
+  readonly proxies: TrustedProxies;
+  /** Is told failures on our side, one sentence each. */
+  readonly log: (message: string) => void;
+}
+
 /** From a request on the console to what answers it. */
 export class ConsoleRouter {
   readonly #rules: CheckRules;
-  /** They are answered from the start, by whatever Host. */
-  readonly #probes: ConsoleRoutes;
-  readonly #log: (message: string) => void;
+  readonly #options: RouterOptions;
   /** Undefined until the archive is open. */
   #routes: ConsoleRoutes | undefined;
 
-  /**
-   * @param hosts names besides `localhost` that the console is asked by
-   * @param log is told failures on our side, one sentence each
-   */
-  constructor(hosts: readonly string[], probes: ConsoleRoutes, log: (message: string) => void) {
-    this.#rules = { methods, hosts };
-    this.#probes = probes;
-    this.#log = log;
+  constructor(options: RouterOptions) {
+    this.#options = options;
+    this.#rules = { methods, hosts: options.hosts };
   }
 
   /** From now on it answers these, too. Until then they are a 503. */
@@ -45,23 +54,30 @@ export class ConsoleRouter {
   };
 
   #answer(request: TransportRequest, response: TransportResponse): Promise<void> | undefined {
-    const probe = routeOf(request.rawPath, this.#probes);
+    const probe = routeOf(request.rawPath, this.#options.probes);
     const target = checkRequest(request, probe === undefined ? this.#rules : probeRules);
-    return (probe ?? this.#routeOf(target.rawPath)).answer(request, response, target);
-  }
-
-  #routeOf(rawPath: string): ConsoleRoute {
+    if (probe !== undefined) return probe.answer(request, response, target, anybody);
+    const route = this.#routes === undefined ? undefined : routeOf(decoded(target.rawPath), this.#routes);
+    const caller = route?.rights === 'none' ? anybody : this.#identify(request);
+    if (caller instanceof Promise) return caller;
     if (this.#routes === undefined)
       throw new ProblemError(503, 'the archive is being opened', { headers: { 'Retry-After': '1' } });
-    const route = routeOf(decoded(rawPath), this.#routes);
     if (route === undefined) throw nothingThere();
-    return route;
+    if (route.rights === undefined) caller.assertMayAll();
+    return route.answer(request, response, target, caller);
+  }
+
+  #identify(request: TransportRequest): Caller | Promise<never> {
+    const { guard, proxies } = this.#options;
+    const client = proxies.clientOf(request.remoteAddress, () => request.header('x-forwarded-for'));
+    return guard?.identify(request.header('authorization'), client, Date.now()) ?? anybody;
   }
 
   #fail(request: TransportRequest, response: TransportResponse, error: unknown): void {
     if (response.isGone) return;
     const problem = problemOf(error);
-    if (problem.status === 500) this.#log(`${request.rawPath} of the console failed: ${describe(error)}`);
+    if (problem.status === 500)
+      this.#options.log(`${request.rawPath} of the console failed: ${describe(error)}`);
     sendProblem(response, problem);
   }
 }

@@ -1,4 +1,5 @@
 import { LogstrataError } from '../../engine/index.js';
+import type { Caller } from '../access/caller.js';
 import { countCsv, countJson } from '../counts/count-answer.js';
 import { countProblem, parseCountRequest, type CountRequest } from '../counts/count-request.js';
 import { clientGoneError } from '../http/client-gone.js';
@@ -30,6 +31,7 @@ const contentTypes = { json: 'application/json', csv: 'text/csv; charset=utf-8; 
  * queries share the slots of the server.
  */
 export class CountRoute implements ConsoleRoute {
+  readonly rights = 'by agent';
   readonly #agents: ConsoleAgents;
   readonly #admission: Admission;
   readonly #options: CountOptions;
@@ -44,8 +46,10 @@ export class CountRoute implements ConsoleRoute {
     request: TransportRequest,
     response: TransportResponse,
     { rawPath, rawQuery }: RequestTarget,
+    caller: Caller,
   ): Promise<void> | undefined {
     const name = parseAgentPath(rawPath, 'count');
+    caller.assertMay(name);
     const agent = this.#agents.get(name);
     if (agent === undefined) throw new ProblemError(404, `there is no agent "${name}"`);
     const { timezone, now } = this.#options;

@@ -1,4 +1,5 @@
 import type { AgentDefinition } from '../../agents/definition/definition.js';
+import type { Caller } from '../access/caller.js';
 import { ProblemError } from '../http/problem.js';
 import type { TransportRequest, TransportResponse } from '../http/transport.js';
 import { parseAgentPath } from '../request/query-request.js';
@@ -12,6 +13,7 @@ import { sendJson } from './json-response.js';
  * `{"name":"nginx","schema":[{"name":"time","type":"time"},…]}`. A field that has a description has it here, too.
  */
 export class SchemaRoute implements ConsoleRoute {
+  readonly rights = 'by agent';
   readonly #agents: ConsoleAgents;
 
   constructor(agents: ConsoleAgents) {
@@ -22,8 +24,10 @@ export class SchemaRoute implements ConsoleRoute {
     _request: TransportRequest,
     response: TransportResponse,
     { rawPath }: RequestTarget,
+    caller: Caller,
   ): Promise<void> | undefined {
     const name = parseAgentPath(rawPath, 'schema');
+    caller.assertMay(name);
     const agent = this.#agents.get(name);
     if (agent === undefined) throw new ProblemError(404, `there is no agent "${name}"`);
     return sendJson(response, { name, schema: shownFields(agent.definition) });

@@ -22,7 +22,7 @@ export const pipelinedRequestsMax = 32;
 /** Connections at once on node:http. Each may hold a piece of an answer and what was asked ahead. */
 export const connectionsMax = 2000;
 
-/** A head that has begun must be complete in this time, or the connection is closed: who dribbles holds no socket for ever. */
+/** A head that has begun, and before it what TLS agrees on, must be complete in this time, or the connection is closed: who dribbles holds no socket for ever. */
 export const headTimeoutMs = 10_000;
 
 /** A connection without a request is closed after this time; uWebSockets.js does so after 8 to 12 s by itself. */
@@ -68,3 +68,6 @@ export const slowValueCharactersMax = 200;
 
 /** A reason why a line is no record, as the label of a metric. */
 export const reasonCharactersMax = 100;
+
+/** A file with a certificate or a key: a chain of ten has 20 KiB. */
+export const pemBytesMax = 1024 * 1024;

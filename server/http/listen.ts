@@ -6,6 +6,12 @@ export function formatAddress(host: string, port: number): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
+/** What is asked that listens there: where it is every address, by `localhost`. */
+export function formatUrl(host: string, port: number, isTls: boolean): string {
+  const isEverywhere = host === '0.0.0.0' || host === '::';
+  return `${isTls ? 'https' : 'http'}://${formatAddress(isEverywhere ? 'localhost' : host, port)}`;
+}
+
 /** Whether only this machine reaches what listens there. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);

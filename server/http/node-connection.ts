@@ -18,12 +18,15 @@ export class NodeConnection implements OpenConnection {
   /** It is closed after the answer under way: no further request of it is answered. */
   isClosing = false;
   readonly #socket: Socket;
+  /** What the bytes go over: the socket itself, or the one that TLS works on. */
+  readonly #carrier: Socket;
   /** The answer to the request that came last. */
   #last: ServerResponse | undefined;
   #waiting = 0;
 
-  constructor(socket: Socket, transport: NodeTransportState) {
+  constructor(socket: Socket, transport: NodeTransportState, carrier = socket) {
     this.#socket = socket;
+    this.#carrier = carrier;
     this.transport = transport;
     this.address = socket.remoteAddress ?? '';
     socket.on('end', () => this.#watchHalfClosed());
@@ -57,6 +60,11 @@ export class NodeConnection implements OpenConnection {
 
   destroy(): void {
     this.#socket.destroy();
+  }
+
+  /** Ends it so that the client can't take what it has for the whole. TLS has no way of its own for that. */
+  reset(): void {
+    if (!this.#carrier.destroyed) this.#carrier.resetAndDestroy();
   }
 
   /** Closes a connection that waits for a request, and another one behind its answer. */

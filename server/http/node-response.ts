@@ -73,8 +73,7 @@ export class NodeResponse implements TransportResponse {
   }
 
   break(): void {
-    const { socket } = this.#request;
-    if (!socket.destroyed) socket.resetAndDestroy();
+    this.#connection.reset();
   }
 
   #confirm(): void {

@@ -1,61 +1,78 @@
-import { createServer } from 'node:http';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
+import type { SecureContextOptions } from 'node:tls';
+import { tlsVersionMin, type Certificate } from './certificate.js';
 import { connectionsMax, headBytesMax, headTimeoutMs, idleTimeoutMs } from './http-limits.js';
 import { listenOn } from './listen.js';
 import { NodeConnection } from './node-connection.js';
 import type { NodeTransportState } from './node-connection.js';
 import { NodeRequest } from './node-request.js';
 import { NodeResponse } from './node-response.js';
-import { OpenConnections } from './open-connections.js';
+import { Handshakes } from './handshakes.js';
+import { OpenConnections, type OpenConnection } from './open-connections.js';
 import { ProblemError } from './problem.js';
 import { closeAfterReading, rawProblem } from './raw-response.js';
 import type { RequestHandler, Transport } from './transport.js';
 
-/** The route on node:http. */
+const serverOptions = {
+  maxHeaderSize: headBytesMax,
+  // The route says what is wrong with it.
+  requireHostHeader: false,
+  headersTimeout: headTimeoutMs,
+  requestTimeout: headTimeoutMs,
+  keepAliveTimeout: idleTimeoutMs,
+  connectionsCheckingInterval: 1000,
+  noDelay: true,
+};
+
+/** As Node has it without TLS, the first one. */
+const tlsOptions = { allowHalfOpen: true, handshakeTimeout: headTimeoutMs };
+
+function contextOf({ cert, key }: Certificate): SecureContextOptions {
+  return { cert, key, minVersion: tlsVersionMin };
+}
+
+/** The route on node:http, or node:https. */
 export class NodeTransport implements Transport, NodeTransportState {
   readonly name = 'node';
   isStopping = false;
   readonly clientTimeoutMs: number;
   readonly #handler: RequestHandler;
-  readonly #server: Server;
+  readonly #server: Server | TlsServer;
   readonly #connections = new Map<Socket, NodeConnection>();
-  readonly #open = new OpenConnections<NodeConnection>(connectionsMax);
+  readonly #open = new OpenConnections<OpenConnection>(connectionsMax);
+  readonly #handshakes = new Handshakes(this.#open);
 
-  constructor(handler: RequestHandler, clientTimeoutMs: number) {
+  /** @param certificate has it answer over TLS */
+  constructor(handler: RequestHandler, clientTimeoutMs: number, certificate?: Certificate) {
     this.#handler = handler;
     this.clientTimeoutMs = clientTimeoutMs;
-    this.#server = createServer(
-      {
-        maxHeaderSize: headBytesMax,
-        // The route says what is wrong with it.
-        requireHostHeader: false,
-        headersTimeout: headTimeoutMs,
-        requestTimeout: headTimeoutMs,
-        keepAliveTimeout: idleTimeoutMs,
-        connectionsCheckingInterval: 1000,
-        noDelay: true,
-      },
-      (request, response) => this.#take(request, response),
-    );
+    const take = (request: IncomingMessage, response: ServerResponse): void => this.#take(request, response);
+    this.#server =
+      certificate === undefined
+        ? createServer(serverOptions, take)
+        : createTlsServer({ ...serverOptions, ...tlsOptions, ...contextOf(certificate) }, take);
     // Else Node ends its side when the client ends its own, in the middle of an answer. Its types and pages leave this out.
     Object.assign(this.#server, { httpAllowHalfOpen: true });
     // Node drops headers beyond its count without a word; how long all of them may be is bounded.
     this.#server.maxHeadersCount = 0;
-    this.#server.on('connection', (socket: Socket) => {
-      const connection = new NodeConnection(socket, this);
-      this.#connections.set(socket, connection);
-      this.#open.add(connection);
-      socket.on('close', () => {
-        this.#connections.delete(socket);
-        this.#open.remove(connection);
-      });
-    });
+    if (certificate === undefined) {
+      this.#server.on('connection', (socket: Socket) => this.#admit(socket));
+    } else {
+      this.#server.on('connection', (carrier: Socket) => this.#handshakes.begin(carrier));
+      this.#server.on('secureConnection', (socket: Socket) =>
+        this.#admit(socket, this.#handshakes.end(socket)),
+      );
+    }
     // Node would ask for the body that is going to be refused.
-    this.#server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
-      this.#take(request, response),
-    );
+    this.#server.on('checkContinue', take);
     this.#server.on('clientError', (error, socket) => this.#refuse(error, socket as Socket));
+  }
+
+  /** New connections get this certificate. Those that are open go on. Only where it answers over TLS. */
+  renew(certificate: Certificate): void {
+    if ('setSecureContext' in this.#server) this.#server.setSecureContext(contextOf(certificate));
   }
 
   listen(host: string, port: number): Promise<number> {
@@ -65,6 +82,7 @@ export class NodeTransport implements Transport, NodeTransportState {
   async stop(): Promise<void> {
     this.isStopping = true;
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    this.#handshakes.destroy();
     for (const connection of this.#connections.values()) connection.stop();
     await closed;
   }
@@ -73,6 +91,16 @@ export class NodeTransport implements Transport, NodeTransportState {
     const closed = this.stop();
     this.#server.closeAllConnections();
     await closed;
+  }
+
+  #admit(socket: Socket, carrier = socket): void {
+    const connection = new NodeConnection(socket, this, carrier);
+    this.#connections.set(socket, connection);
+    this.#open.add(connection);
+    socket.on('close', () => {
+      this.#connections.delete(socket);
+      this.#open.remove(connection);
+    });
   }
 
   #take(request: IncomingMessage, response: ServerResponse): void {
@@ -85,9 +113,14 @@ export class NodeTransport implements Transport, NodeTransportState {
   /** Answers what Node can't read. An answer under way on the connection can't be followed by another any more. */
   #refuse(error: NodeJS.ErrnoException, socket: Socket): void {
     const connection = this.#connections.get(socket);
+    // It has not come as far as to speak HTTP over TLS.
+    if (connection === undefined) {
+      socket.destroy();
+      return;
+    }
     // What comes behind a request that is refused is for nobody, and the refusal is on its way.
-    if (connection?.isClosing === true) return;
-    const isAnswering = connection?.isAnswering === true;
+    if (connection.isClosing === true) return;
+    const isAnswering = connection.isAnswering === true;
     const isGone = error.code === 'ECONNRESET' || error.code === 'EPIPE' || !socket.writable;
     if (isGone || isAnswering || error.code === 'ERR_HTTP_REQUEST_TIMEOUT') socket.destroy();
     else closeAfterReading(socket, rawProblem(problemOfParser(error)));

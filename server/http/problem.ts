@@ -1,10 +1,12 @@
 import { type ErrorCode, isLogstrataError, LogstrataError } from '../../engine/index.js';
 
 /** Every status other than 200 and 204 that the route answers with. */
-export type ProblemStatus = 400 | 404 | 405 | 414 | 421 | 429 | 431 | 500 | 503 | 504 | 505;
+export type ProblemStatus = 400 | 401 | 403 | 404 | 405 | 414 | 421 | 429 | 431 | 500 | 503 | 504 | 505;
 
 const titles: Readonly<Record<ProblemStatus, string>> = {
   400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
   404: 'Not Found',
   405: 'Method Not Allowed',
   414: 'URI Too Long',
@@ -19,6 +21,8 @@ const titles: Readonly<Record<ProblemStatus, string>> = {
 
 const codes: Readonly<Record<ProblemStatus, ErrorCode>> = {
   400: 'invalid',
+  401: 'invalid',
+  403: 'invalid',
   404: 'not_found',
   405: 'invalid',
   414: 'limit',

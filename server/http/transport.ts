@@ -1,3 +1,5 @@
+import type { Certificate } from './certificate.js';
+
 /**
  * The transport port: all that the route asks of an HTTP server. One test suite runs on all implementations.
  *
@@ -8,6 +10,8 @@ export interface Transport {
   readonly name: TransportName;
   /** Takes connections. Throws `invalid` for a busy port or an address that is not ours, naming it. Returns the port taken. */
   listen(host: string, port: number): Promise<number>;
+  /** New connections get this certificate. Not there where a transport has no TLS. */
+  renew?(certificate: Certificate): void;
   /** Takes no more connections, and closes each that is open behind its answer. Resolves when all are closed. */
   stop(): Promise<void>;
   /** Breaks what is still open and gives back every resource. */

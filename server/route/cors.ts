@@ -13,13 +13,13 @@ export function corsHeaders(origins: readonly string[], origin: string | undefin
 }
 
 /** Scripts don't see other headers than the common ones without this. */
-const exposed = { 'Access-Control-Expose-Headers': 'Server-Timing, Retry-After' };
+const exposed = { 'Access-Control-Expose-Headers': 'Server-Timing, Retry-After, WWW-Authenticate' };
 
-/** What a preflight is answered besides. The one header that a script may want to set needs no preflight. */
+/** What a preflight is answered besides. `*` are all headers but the one with a token, which has to be named. */
 export function preflightHeaders(methods: readonly string[]): Record<string, string> {
   return {
     'Access-Control-Allow-Methods': methods.join(', '),
-    'Access-Control-Allow-Headers': '*',
+    'Access-Control-Allow-Headers': '*, Authorization',
     'Access-Control-Max-Age': String(preflightSeconds),
   };
 }

@@ -5,6 +5,7 @@ import {
   type Query,
   type Scan,
 } from '../../engine/index.js';
+import { anybody, type Caller } from '../access/caller.js';
 import { acceptsGzip } from '../request/accept-encoding.js';
 import type { Admission, Slot } from './admission.js';
 import { AnswerHeads } from './answer-heads.js';
@@ -37,6 +38,8 @@ function routeMethods(corsOrigin: readonly string[]): readonly string[] {
 
 /** `GET /api/query/{agent_name}`: the one route. */
 export class QueryRoute {
+  /** It looks itself at which agents the caller's token is for. */
+  readonly rights = 'by agent';
   readonly #options: ServerOptions;
   /** Tells whom a request is counted for. */
   readonly #proxies: TrustedProxies;
@@ -66,12 +69,20 @@ export class QueryRoute {
   /**
    * Answers one request; what is returned resolves when that has ended, and is undefined where it has already. Never throws or rejects:
    * what fails is answered, or breaks the connection, and is logged when it is ours.
+   *
+   * @param target of a request that another listener has checked
+   * @param caller who asks, where that listener knows it
    */
-  answer(request: TransportRequest, response: TransportResponse): Promise<void> | undefined {
+  answer(
+    request: TransportRequest,
+    response: TransportResponse,
+    target?: RequestTarget,
+    caller?: Caller,
+  ): Promise<void> | undefined {
     const startMs = performance.now();
     const fail = (error: unknown): void => this.#fail(request, response, error, startMs);
     try {
-      return this.#answer(request, response, startMs)?.catch(fail);
+      return this.#answer(request, response, startMs, target, caller)?.catch(fail);
     } catch (error) {
       fail(error);
       return undefined;
@@ -82,14 +93,19 @@ export class QueryRoute {
     request: TransportRequest,
     response: TransportResponse,
     startMs: number,
+    checked: RequestTarget | undefined,
+    known: Caller | undefined,
   ): Promise<void> | undefined {
     this.#admission.assertOpen();
-    const target = checkRequest(request, this.#rules);
+    const target = checked ?? checkRequest(request, this.#rules);
     if (request.method === 'OPTIONS') {
       this.tally.answered(204, performance.now() - startMs);
       return response.send({ status: 204, headers: this.#preflight(request) }, null);
     }
-    const { agent, store, query } = this.#read(target);
+    const client = this.#proxies.clientOf(request.remoteAddress, () => request.header('x-forwarded-for'));
+    const caller = known ?? this.#identify(request, client);
+    if (caller instanceof Promise) return caller;
+    const { agent, store, query } = this.#read(target, caller);
     const isWhole = request.version === '1.0';
     const packs = !isWhole && acceptsGzip(request.header('accept-encoding'));
     const head = this.#heads.of(query.form?.format ?? 'jsonl', request.header('origin'));
@@ -97,10 +113,14 @@ export class QueryRoute {
       this.tally.answered(200, performance.now() - startMs);
       return response.send(packs ? packed(head) : head, null);
     }
-    const client = this.#proxies.clientOf(request.remoteAddress, () => request.header('x-forwarded-for'));
     const slot = this.#admission.begin(client);
     const asked = { agent, client, rawQuery: target.rawQuery, startMs };
     return this.#run({ asked, store, query, head, packs, isWhole, response, slot, broken: null });
+  }
+
+  #identify(request: TransportRequest, client: string): Caller | Promise<never> {
+    const { guard, now } = this.#options;
+    return guard?.identify(request.header('authorization'), client, now()) ?? anybody;
   }
 
   #fail(request: TransportRequest, response: TransportResponse, error: unknown, startMs: number): void {
@@ -122,15 +142,17 @@ export class QueryRoute {
     return { ...this.#cors(request), ...noSniffHeaders, ...preflightHeaders(this.#rules.methods) };
   }
 
-  #read({ rawPath, rawQuery }: RequestTarget): ParsedTarget {
+  #read({ rawPath, rawQuery }: RequestTarget, caller: Caller): ParsedTarget {
     const target = `${rawPath}?${rawQuery}`;
     const known = this.#known.get(target);
     if (known !== undefined) {
+      caller.assertMay(known.agent);
       // The agent may have been given other fields, or have gone, in the meantime.
       const { agent, store, schema } = known;
       if (this.#options.lookup(agent) === store && store.schema === schema) return known;
     }
     const agent = parseAgentPath(rawPath, 'query');
+    caller.assertMay(agent);
     const store = this.#options.lookup(agent);
     if (store === undefined) throw new ProblemError(404, `there is no agent "${agent}"`);
     const { schema } = store;

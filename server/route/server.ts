@@ -1,6 +1,7 @@
 import { LogstrataError, orDeadline } from '../../engine/index.js';
 import { Admission } from './admission.js';
-import { formatAddress } from '../http/listen.js';
+import type { Certificate } from '../http/certificate.js';
+import { formatUrl } from '../http/listen.js';
 import { NodeTransport } from '../http/node-transport.js';
 import { QueryRoute } from './query-route.js';
 import type { ServerOptions } from './server-options.js';
@@ -9,7 +10,7 @@ import { loadUws } from '../http/uws-binary.js';
 import { UwsTransport } from '../http/uws-transport.js';
 
 export interface RunningServer {
-  /** `http://host:port`, with the port that was taken. */
+  /** `http://host:port`, or `https://`, with the port that was taken. */
   readonly address: string;
   readonly transport: TransportName;
   /** Why it is not uWebSockets.js, where that would have been taken. */
@@ -18,6 +19,8 @@ export interface RunningServer {
   readonly route: QueryRoute;
   /** What gives it slots, for what else may take one. */
   readonly admission: Admission;
+  /** New connections get this certificate; those that are open go on. Only where it was started with one. */
+  renew(certificate: Certificate): void;
   /** Stops listening, answers 503 to new requests, finishes what has begun, and breaks what has not ended after `timeoutMs`. */
   close(options: { readonly timeoutMs: number }): Promise<void>;
 }
@@ -35,13 +38,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     (request, response) => void route.answer(request, response),
   );
   const portTaken = await transport.listen(host, port);
-  const isEverywhere = host === '0.0.0.0' || host === '::';
   return {
-    address: `http://${formatAddress(isEverywhere ? 'localhost' : host, portTaken)}`,
+    address: formatUrl(host, portTaken, options.certificate !== undefined),
     transport: transport.name,
     whyNotUws,
     route,
     admission,
+    renew: (certificate) => transport.renew?.(certificate),
     close: async ({ timeoutMs }) => {
       admission.stop();
       await orDeadline(transport.stop(), timeoutMs);
@@ -55,18 +58,24 @@ interface ChosenTransport {
   readonly whyNotUws: string | undefined;
 }
 
-function chooseTransport(
-  { transport: choice, clientTimeoutMs }: ServerOptions,
-  handler: RequestHandler,
-): ChosenTransport {
-  if (choice === 'node')
-    return { transport: new NodeTransport(handler, clientTimeoutMs), whyNotUws: undefined };
-  const found = loadUws();
+function chooseTransport(options: ServerOptions, handler: RequestHandler): ChosenTransport {
+  const { transport: choice, clientTimeoutMs, certificate } = options;
+  const onNode = (whyNotUws?: string): ChosenTransport => ({
+    transport: new NodeTransport(handler, clientTimeoutMs, certificate),
+    whyNotUws,
+  });
+  if (choice === 'node') return onNode();
+  const found = certificate === undefined ? loadUws() : withoutRenewal;
   if ('uws' in found) return { transport: new UwsTransport(found.uws, handler), whyNotUws: undefined };
-  const { whyNot } = found;
-  if (choice === 'auto') return { transport: new NodeTransport(handler, clientTimeoutMs), whyNotUws: whyNot };
+  if (choice === 'auto') return onNode(found.whyNot);
   throw new LogstrataError(
     'unsupported',
-    `the transport "uws" can't be used: ${whyNot}; "node" can everywhere`,
+    `the transport "uws" can't be used: ${found.whyNot}; "node" can everywhere`,
   );
 }
+
+/**
+ * uWebSockets.js reads a certificate when it begins to listen, and has no way to give another to those who name no host. To listen anew
+ * would reset who has just connected.
+ */
+const withoutRenewal = { whyNot: "uWebSockets.js can't take a renewed certificate while it runs" };

@@ -66,7 +66,7 @@ it('the configuration and the command line say where the console is, or that the
 
   const shown = await run(folder, ['serve', ...ports, '--console', ':2112']);
   expect(shown.code).toBe(1);
-  expect(shown.stderr).toContain('it listens on this machine alone');
+  expect(shown.stderr).toContain('have it listen on this machine alone');
   expect((await run(folder, ['serve', '--console', 'nowhere'])).code).toBe(2);
   writeFileSync(join(folder, 'config.yaml'), 'server: { console: nowhere }\n');
   expect((await run(folder, ['serve'])).stderr).toContain('console must be an address and a port such as');

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { defaultConfig } from '../../agents/definition/config.js';
 import type { Trouble } from '../../engine/index.js';
+import { Access } from '../../server/access/access.js';
 import { openConsole } from '../../server/cli/serving/own-console.js';
 import { startConsole, type RunningConsole } from '../../server/console/console.js';
 import type { ConsoleRoute } from '../../server/console/console-route.js';
@@ -142,16 +143,18 @@ it('goes without where another process has an address that nobody asked for', as
     dataFolder: 'data',
     cacheBytes: null,
   };
+  const access = await Access.open('/nowhere', ignore);
+  const door = { log, access, certificate: undefined };
   const address = { host: '127.0.0.1', port };
-  expect(await openConsole(settings, { ...address, isAsked: false }, log)).toBeUndefined();
+  expect(await openConsole(settings, { ...address, isAsked: false }, door)).toBeUndefined();
   expect(warnings).toEqual([
     expect.stringContaining(`there is no console: can't listen on 127.0.0.1:${port}`),
   ]);
-  await expect(openConsole(settings, { ...address, isAsked: true }, log)).rejects.toThrow(
+  await expect(openConsole(settings, { ...address, isAsked: true }, door)).rejects.toThrow(
     `can't listen on 127.0.0.1:${port}`,
   );
   // Only a busy port is forgiven.
   const elsewhere = { host: '192.0.2.1', port, isAsked: false };
-  await expect(openConsole(settings, elsewhere, log)).rejects.toThrow('this machine alone');
-  expect(await openConsole(settings, 'off', log)).toBeUndefined();
+  await expect(openConsole(settings, elsewhere, door)).rejects.toThrow('this machine alone');
+  expect(await openConsole(settings, 'off', door)).toBeUndefined();
 });

@@ -18,8 +18,11 @@ export interface Directory {
   makeDirectory(path: string): Promise<void>;
   /** Opens for reading at any position, and never waits, whatever stands there. Throws `not_found`, and `io` for what is no regular file. */
   openRead(path: string): Promise<ReadableFile>;
-  /** Creates a new file; throws `exists` when there is one. Durable once `sync` and `syncDirectory` have returned. */
-  create(path: string): Promise<WritableFile>;
+  /**
+   * Creates a new file; throws `exists` when there is one. Durable once `sync` and `syncDirectory` have returned. `mode` says who may read
+   * it: by default everybody whom the folders let.
+   */
+  create(path: string, mode?: number): Promise<WritableFile>;
   /** Opens an existing file for writing at any position. Throws `not_found`. */
   openWrite(path: string): Promise<WritableFile>;
   /** Gives a file a second name; throws `exists` when that is taken: what makes publishing exclusive. */

@@ -172,13 +172,9 @@ class RealDirectory implements Directory {
     return this.#openFile('open', path, constants.O_RDONLY);
   }
 
-  async create(path: string): Promise<WritableFile> {
-    return this.#openFile(
-      'create',
-      path,
-      constants.O_RDWR | constants.O_CREAT | constants.O_EXCL,
-      this.#owner,
-    );
+  async create(path: string, mode = 0o644): Promise<WritableFile> {
+    const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL;
+    return this.#openFile('create', path, flags, { owner: this.#owner, mode });
   }
 
   async openWrite(path: string): Promise<WritableFile> {
@@ -230,10 +226,15 @@ class RealDirectory implements Directory {
     return join(this.location, ...pathParts(path));
   }
 
-  async #openFile(action: string, path: string, flags: number, owner?: Owner): Promise<RealFile> {
+  async #openFile(
+    action: string,
+    path: string,
+    flags: number,
+    { owner, mode }: { readonly owner?: Owner | undefined; readonly mode?: number } = {},
+  ): Promise<RealFile> {
     return this.#run(action, path, async (absolute) => {
       // Without O_NONBLOCK, opening a named pipe waits for a writer.
-      const handle = await fs.open(absolute, flags | constants.O_NONBLOCK, 0o644);
+      const handle = await fs.open(absolute, flags | constants.O_NONBLOCK, mode);
       const stats = await handle.stat();
       const problem = problemOfKind(stats);
       // What is written to may be a device; nothing is read of one.

@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { readAgents, type AgentsFolder } from '../../../agents/definition/agent-file.js';
@@ -9,6 +9,7 @@ import type { AgentDefinition } from '../../../agents/definition/definition.js';
 import type { Archive } from '../../../engine/index.js';
 import { agentOfFile } from '../options/agent-choice.js';
 import { retentionOf } from '../options/retention.js';
+import { fingerprintOfFile, messageOf, type RereadCause, type Rereadable } from './rereading.js';
 import { completed, type ServedAgent } from '../options/served-agents.js';
 
 export interface ChangedAgentsOptions {
@@ -21,49 +22,18 @@ export interface ChangedAgentsOptions {
   readonly log: CollectLog;
 }
 
-/** How often a watched folder is looked at. Notifications of changes are not used: some file systems send none. */
-const watchMs = 2000;
-
 /**
  * Goes by what has changed in the agents' folder while a server runs: adds, changes and removes agents. A broken file is
- * refused, and the agent stays as it was. Nothing here fails; all of it is logged.
+ * refused, and the agent stays as it was.
  */
-export class ChangedAgents {
-  private working: Promise<void> = Promise.resolve();
-  private seen: string | undefined;
-  private timer: NodeJS.Timeout | undefined;
-  private readonly onSignal = (): void => void this.apply('SIGHUP');
-
+export class ChangedAgents implements Rereadable {
   constructor(private readonly options: ChangedAgentsOptions) {}
 
-  /** Waits for SIGHUP and, if wanted, watches the folder. */
-  listen(watch: boolean): void {
-    process.on('SIGHUP', this.onSignal);
-    if (!watch) return;
-    this.seen = fingerprintOf(this.options.folder);
-    this.timer = setInterval(() => {
-      const look = fingerprintOf(this.options.folder);
-      if (look === this.seen) return;
-      this.seen = look;
-      void this.apply('watch');
-    }, watchMs);
-    this.timer.unref();
+  fingerprint(): string {
+    return fingerprintOf(this.options.folder);
   }
 
-  /** Stops listening and waits for the reading under way. From then on SIGHUP ends the process, as usual. */
-  async close(): Promise<void> {
-    process.off('SIGHUP', this.onSignal);
-    clearInterval(this.timer);
-    await this.working;
-  }
-
-  /** Reads the folder and goes by it. Calls are done one after another. */
-  apply(cause: 'SIGHUP' | 'watch'): Promise<void> {
-    this.working = this.working.then(() => this.read(cause));
-    return this.working;
-  }
-
-  private async read(cause: string): Promise<void> {
+  async reread(cause: RereadCause): Promise<void> {
     const { archive, folder, log, served } = this.options;
     let found: AgentsFolder;
     try {
@@ -139,13 +109,4 @@ function fingerprintOf(folder: string): string {
   } catch (error) {
     return messageOf(error);
   }
-}
-
-function fingerprintOfFile(path: string): string {
-  const stats = statSync(path, { throwIfNoEntry: false });
-  return stats === undefined ? 'gone' : `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -7,8 +7,10 @@ import {
   type ConsoleSetting,
   type ListenAddress,
 } from '../../../agents/definition/config.js';
+import type { Collection } from '../../../agents/collect/collection.js';
 import type { CollectLog } from '../../../agents/collect/logs/collect-log.js';
 import type { Archive, WorkerPool } from '../../../engine/index.js';
+import type { Access } from '../../access/access.js';
 import type { RunningConsole } from '../../console/console.js';
 import type { RunningServer } from '../../route/server.js';
 import type { SlowQuery } from '../../route/slow-queries.js';
@@ -27,6 +29,9 @@ import type { StopSignals } from '../options/stop-signals.js';
 import { printLines } from '../output/terminal.js';
 import { cacheOption } from '../options/cache-option.js';
 import { openConsole, openRoutes } from './own-console.js';
+import { ChangedTokens, openAccess, warnOfOpenDoor } from './own-access.js';
+import type { OwnCertificates } from './own-certificates.js';
+import { Rereading } from './rereading.js';
 import { workersOption } from '../options/workers-option.js';
 
 /** Options of the commands that start a server. */
@@ -63,9 +68,7 @@ function readListen(text: string): ListenAddress {
 function readConsole(text: string): ConsoleSetting {
   const address = parseConsole(text);
   if (address !== undefined) return address;
-  throw new InvalidArgumentError(
-    'It is "off", or an address of this machine alone and a port: 127.0.0.1:2112.',
-  );
+  throw new InvalidArgumentError('It is "off", or an address and a port: 127.0.0.1:2112.');
 }
 
 /** Adds the options that every command has which starts a server. */
@@ -96,21 +99,26 @@ function describeFolders(settings: Settings): string[] {
 /** Starts answering for the agents of an open archive. */
 async function startAnswering(
   served: ReadonlyMap<string, ServedAgent>,
-  settings: Settings,
-  flags: ServeFlags,
-  log: CollectLog,
+  { settings, flags, log, access, certificates }: ServeRun,
 ): Promise<RunningServer> {
   const { startServer } = await import('../../route/server.js');
   const { server } = settings.config;
-  return startServer({
+  const listen = flags.listen ?? server.listen;
+  const certificate = certificates.query;
+  const running = await startServer({
     ...server,
-    listen: flags.listen ?? server.listen,
+    listen,
+    guard: access.query,
+    ...(certificate === undefined ? {} : { certificate: certificate.current }),
     transport: flags.transport ?? 'auto',
     lookup: (name) => served.get(name)?.store,
     now: Date.now,
     log: (message) => log.error({}, message),
     onSlow: (query) => logSlowQuery(log, query),
   });
+  certificate?.isOf(running);
+  warnOfOpenDoor(listen, access.query, certificate, settings, log);
+  return running;
 }
 
 /** One line of the log for each slow query, with all that is known of it. */
@@ -150,7 +158,7 @@ export interface ServeExtras {
   readonly prepare?: (served: ReadonlyMap<string, ServedAgent>) => Promise<readonly string[]>;
   /** What to print once the server answers at an address. */
   readonly hints?: (served: ReadonlyMap<string, ServedAgent>, address: string) => readonly string[];
-  /** Agents' files that change are read anew, at SIGHUP or when they are watched. */
+  /** Agents' files, tokens and certificates that change are read anew, at SIGHUP or when they are watched. */
   readonly rereads: boolean;
 }
 
@@ -161,8 +169,28 @@ interface ServeRun {
   readonly signals: StopSignals;
   readonly log: CollectLog;
   readonly extras: ServeExtras;
+  readonly access: Access;
+  readonly certificates: OwnCertificates;
   /** Undefined where there is none. */
   readonly ownConsole: RunningConsole | undefined;
+}
+
+/** From now on what has changed is read anew: the agents' folder, the tokens, the certificates. */
+async function beginRereading(
+  archive: Archive,
+  served: Map<string, ServedAgent>,
+  collection: Collection | undefined,
+  { settings, log, access, certificates }: ServeRun,
+): Promise<Rereading> {
+  const { ChangedAgents } = await import('./changed-agents.js');
+  const folder = settings.agentsFolder;
+  const rereading = new Rereading([
+    new ChangedTokens(access, log),
+    ...[certificates.query, certificates.console].filter((certificate) => certificate !== undefined),
+    new ChangedAgents({ archive, served, collection, folder, log }),
+  ]);
+  await rereading.listen(settings.config.watch);
+  return rereading;
 }
 
 async function serveArchive(archive: Archive, workers: WorkerPool, run: ServeRun): Promise<number> {
@@ -173,21 +201,18 @@ async function serveArchive(archive: Archive, workers: WorkerPool, run: ServeRun
   await printLines(await describeAgents(served));
   const { whileCollecting } = await import('./collecting.js');
   return whileCollecting(archive, served, settings, flags, log, async (begin) => {
-    const server = await startAnswering(served, settings, flags, log);
+    const server = await startAnswering(served, run);
     const collection = begin();
     if (ownConsole !== undefined) {
       const version = packageVersion();
       const live = { archive, server, workers, collection, version, settings: settings.config.server };
       await openRoutes(ownConsole, served, live);
     }
-    const folder = settings.agentsFolder;
-    const { ChangedAgents } = await import('./changed-agents.js');
-    const changed = rereads ? new ChangedAgents({ archive, served, collection, folder, log }) : undefined;
-    changed?.listen(settings.config.watch);
+    const rereading = rereads ? await beginRereading(archive, served, collection, run) : undefined;
     const shown = [...describeConsole(ownConsole), describeServer(server)];
     await printLines([...shown, ...(hints?.(served, server.address) ?? [])]);
     await stopWhenTold(server, run);
-    await changed?.close();
+    await rereading?.close();
     return exitDone;
   });
 }
@@ -203,8 +228,12 @@ export async function serveUntilStopped(
   // Agents are read before the archive is opened: a broken file must not leave a lock behind, even for a moment.
   await allAgents(settings);
   const log = await openLog(flags.logLevel);
-  const ownConsole = await openConsole(settings, flags.console, log);
-  const run = { settings, flags, signals, log, extras, ownConsole };
+  const access = await openAccess(settings, log);
+  const { readCertificates } = await import('./own-certificates.js');
+  const certificates = readCertificates(settings, log);
+  const door = { log, access, certificate: certificates.console };
+  const ownConsole = await openConsole(settings, flags.console, door);
+  const run = { settings, flags, signals, log, extras, access, certificates, ownConsole };
   const opened = { lasts: true, log };
   try {
     return await withWorkers(
@@ -234,7 +263,7 @@ export function addServeCommand(program: Command): void {
       stoppable(
         async (flags: ServeFlags, signals) =>
           serveUntilStopped(await readSettings(flags), flags, signals, { rereads: true }),
-        // SIGHUP has the agents read anew.
+        // SIGHUP has agents, tokens and certificates read anew.
         ['SIGINT', 'SIGTERM'],
       ),
     );

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { isLogstrataError, type BackupResult } from '../../../engine/index.js';
+import { TokenFolder } from '../../access/token-folder.js';
 import { exitDone, exitFailed } from '../output/failure.js';
 import { formatBytes, formatCounted } from '../output/figures.js';
 import { printLines } from '../output/terminal.js';
@@ -60,6 +61,7 @@ async function backup(folder: string, flags: BackupFlags, signal: AbortSignal): 
         },
         describe: describeReport,
       });
+      if (flags.agent === undefined) await copyTokens(archive.location, target.directory.location);
       if (flags.json !== true && flags.agent === undefined)
         await printLines(describeGone(await archive.agents(), await target.agents()));
       return reports.some((report) => 'problem' in report) ? exitFailed : exitDone;
@@ -67,6 +69,12 @@ async function backup(folder: string, flags: BackupFlags, signal: AbortSignal): 
       await target.close();
     }
   });
+}
+
+/** Without them a server on the copy would let everybody ask. */
+async function copyTokens(from: string, to: string): Promise<void> {
+  const tokens = await (await TokenFolder.open(from)).list();
+  await (await TokenFolder.open(to)).replace(tokens);
 }
 
 /** Agents that an earlier copy has and the data folder has no more. */

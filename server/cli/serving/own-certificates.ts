@@ -1,0 +1,78 @@
+import type { TlsFiles } from '../../../agents/definition/config.js';
+import type { CollectLog } from '../../../agents/collect/logs/collect-log.js';
+import { readCertificate, validityWarning, type Certificate } from '../../http/certificate.js';
+import type { Settings } from '../options/settings.js';
+import { fingerprintOfFile, messageOf, type RereadCause, type Rereadable } from './rereading.js';
+
+/** A listener that can be given another certificate. */
+interface Renewable {
+  renew(certificate: Certificate): void;
+}
+
+/** The certificate of a listener. */
+export class OwnCertificate implements Rereadable {
+  readonly #files: TlsFiles;
+  readonly #log: CollectLog;
+  #current: Certificate;
+  #listener: Renewable | undefined;
+
+  /** Reads it. Throws a `LogstrataError` that says what is wrong with it. */
+  constructor(files: TlsFiles, log: CollectLog) {
+    this.#files = files;
+    this.#log = log;
+    this.#current = readCertificate(files);
+    this.#warn();
+  }
+
+  get current(): Certificate {
+    return this.#current;
+  }
+
+  /** From now on this listener is given what is read. */
+  isOf(listener: Renewable): void {
+    this.#listener = listener;
+  }
+
+  fingerprint(): string {
+    const { cert, key } = this.#files;
+    return `${fingerprintOfFile(cert)} ${fingerprintOfFile(key)}`;
+  }
+
+  /** Answers that have begun, and connections that are open, go on under the old one. */
+  reread(cause: RereadCause): Promise<void> {
+    const { cert } = this.#files;
+    try {
+      this.#current = readCertificate(this.#files);
+      this.#listener?.renew(this.#current);
+      const { names, expiresMs } = this.#current;
+      this.#log.info(
+        { cause, cert, names, until: new Date(expiresMs).toISOString() },
+        'the certificate was read anew',
+      );
+      this.#warn();
+    } catch (error) {
+      this.#log.error({ cause, cert }, `${messageOf(error)}: the certificate stays as it was`);
+    }
+    return Promise.resolve();
+  }
+
+  #warn(): void {
+    const warning = validityWarning(this.#current, this.#files.cert, Date.now());
+    if (warning !== undefined) this.#log.warn({}, warning);
+  }
+}
+
+/** The certificates of a server and of its console; undefined where they answer without TLS. */
+export interface OwnCertificates {
+  readonly query: OwnCertificate | undefined;
+  readonly console: OwnCertificate | undefined;
+}
+
+/** Reads them. Throws a `LogstrataError` that says what is wrong with one. */
+export function readCertificates({ config: { server } }: Settings, log: CollectLog): OwnCertificates {
+  const consoleFiles = server.consoleTls ?? server.tls;
+  return {
+    query: server.tls === null ? undefined : new OwnCertificate(server.tls, log),
+    console: consoleFiles === null ? undefined : new OwnCertificate(consoleFiles, log),
+  };
+}

@@ -1,0 +1,242 @@
+import { resolve } from 'node:path';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { durationShape, parseDuration } from '../../../agents/definition/duration.js';
+import { isAgentName, isLogstrataError, LogstrataError } from '../../../engine/index.js';
+import { agentsOfTokenMax, tokenNameCharactersMax } from '../../access/access-limits.js';
+import { isTokenId, listenerNames, type ListenerName, type Token } from '../../access/token.js';
+import { TokenFolder } from '../../access/token-folder.js';
+import { didYouMean } from '../../request/suggestion.js';
+import { readAgentsFolder } from '../options/agent-choice.js';
+import { requireData } from '../options/opened-archive.js';
+import { readSettings, type GlobalFlags, type Settings } from '../options/settings.js';
+import { exitDone, UsageError } from '../output/failure.js';
+import { formatCounted, formatTime } from '../output/figures.js';
+import { formatTable } from '../output/table.js';
+import { printJson, printLines, tell } from '../output/terminal.js';
+
+interface NewFlags extends GlobalFlags {
+  readonly agent?: readonly string[];
+  readonly listener: ListenerName | 'both';
+  readonly expires: number;
+  readonly name?: string;
+  readonly json?: boolean;
+}
+
+interface ListFlags extends GlobalFlags {
+  readonly json?: boolean;
+}
+
+interface ClearFlags extends GlobalFlags {
+  readonly yes?: boolean;
+}
+
+const examples = `
+Examples:
+  $ logstrata token new --name grafana                      for all agents, at both listeners, for 90 days
+  $ logstrata token new --agent nginx --listener query      for what is asked of one agent
+  $ logstrata token list
+  $ logstrata token revoke 1f3a90c2
+  $ curl -H "Authorization: Bearer $TOKEN" 'http://127.0.0.1:2111/api/query/nginx?limit=5'
+
+A listener asks for a token from the first one on that is made for it. A running server goes by tokens that have changed when it gets
+SIGHUP ("systemctl reload logstrata").`;
+
+const expiresDefault = '90d';
+
+/** Infinity stands for never. */
+function readExpires(text: string): number {
+  if (text.trim().toLowerCase() === 'never') return Infinity;
+  const spanMs = parseDuration(text);
+  // What lies beyond has no date.
+  if (spanMs !== undefined && spanMs > 0 && spanMs < 8e15) return spanMs;
+  throw new InvalidArgumentError(`It is "never", or ${durationShape}.`);
+}
+
+function readAgent(text: string, before: readonly string[] = []): readonly string[] {
+  if (!isAgentName(text)) throw new InvalidArgumentError('It is no name of an agent.');
+  const agents = [...new Set([...before, text])];
+  if (agents.length > agentsOfTokenMax)
+    throw new InvalidArgumentError(`A token names at most ${agentsOfTokenMax} agents.`);
+  return agents;
+}
+
+function readName(text: string): string {
+  if (text.length <= tokenNameCharactersMax && !/\p{Cc}/u.test(text)) return text;
+  throw new InvalidArgumentError(
+    `It has at most ${tokenNameCharactersMax} characters, and none that can't be shown.`,
+  );
+}
+
+function readId(text: string): string {
+  if (isTokenId(text)) return text;
+  throw new InvalidArgumentError('It is eight hexadecimal digits, as "logstrata token list" shows them.');
+}
+
+/** Agents are named before they are there, too, so that a name that is not known is no error. */
+async function warnOfUnknown(settings: Settings, agents: readonly string[]): Promise<void> {
+  let known: string[];
+  try {
+    known = (await readAgentsFolder(settings)).agents.map(({ name }) => name);
+  } catch (error) {
+    if (!isLogstrataError(error)) throw error;
+    return;
+  }
+  for (const agent of agents) {
+    if (known.includes(agent)) continue;
+    tell(`logstrata: warning: there is no agent ${JSON.stringify(agent)} yet${didYouMean(agent, known)}`);
+  }
+}
+
+async function makeToken(flags: NewFlags): Promise<number> {
+  const settings = await readSettings(flags);
+  const { agent: agents = null, listener, expires, name = null } = flags;
+  if (agents !== null) await warnOfUnknown(settings, agents);
+  const folder = await TokenFolder.open(resolve(settings.dataFolder), { create: true });
+  const before = await folder.list();
+  const createdMs = Date.now();
+  const { token, text } = await folder.add({
+    name,
+    agents,
+    listeners: listener === 'both' ? listenerNames : [listener],
+    createdMs,
+    expiresMs: expires === Infinity ? null : createdMs + expires,
+    revokedMs: null,
+  });
+  if (flags.json === true) await printJson({ ...shownToken(token), token: text });
+  else await printLines([text]);
+  tell(
+    `token ${token.id} is for ${describeRights(token)}, ${describeEnd(token)}. It is shown this once: only a hash of it is kept.`,
+  );
+  for (const each of token.listeners)
+    if (!before.some(({ listeners }) => listeners.includes(each)))
+      tell(`It is the first for the ${each} listener, which asks everybody for a token from now on.`);
+  tell('A running server takes it when it gets SIGHUP.');
+  return exitDone;
+}
+
+async function listTokens(flags: ListFlags): Promise<number> {
+  const settings = await readSettings(flags);
+  const location = resolve(settings.dataFolder);
+  requireData(location);
+  const tokens = await (await TokenFolder.open(location)).list();
+  if (flags.json === true) await printJson(tokens.map(shownToken));
+  else if (tokens.length === 0) await printLines([`no tokens in ${location}: its listeners ask for none`]);
+  else await printLines(tokenTable(tokens));
+  return exitDone;
+}
+
+async function revokeToken(id: string, flags: GlobalFlags): Promise<number> {
+  const settings = await readSettings(flags);
+  const location = resolve(settings.dataFolder);
+  requireData(location);
+  const folder = await TokenFolder.open(location);
+  const known = await folder.list();
+  if (!known.some((token) => token.id === id))
+    throw new LogstrataError(
+      'not_found',
+      `there is no token ${id}: "logstrata token list" shows which there are`,
+    );
+  const { name, revokedMs } = await folder.revoke(id, Date.now());
+  const called = name === null ? '' : ` (${name})`;
+  await printLines([
+    `revoked  ${id}${called} at ${formatTime(revokedMs)} UTC; a running server goes by it when it gets SIGHUP`,
+  ]);
+  return exitDone;
+}
+
+async function clearTokens(flags: ClearFlags): Promise<number> {
+  const settings = await readSettings(flags);
+  const location = resolve(settings.dataFolder);
+  requireData(location);
+  const folder = await TokenFolder.open(location);
+  const tokens = await folder.list();
+  const counted = formatCounted(tokens.length, 'token');
+  if (flags.yes !== true)
+    throw new UsageError(
+      `this removes ${counted}, and then everybody who reaches the listeners may ask`,
+      '("--yes" does it; "logstrata token revoke" takes one token\'s rights away)',
+    );
+  await folder.clear();
+  await printLines([`removed  ${counted}: the listeners ask for none, once a running server gets SIGHUP`]);
+  return exitDone;
+}
+
+/** A token as scripts see it, without its digest. */
+function shownToken({ id, name, agents, listeners, createdMs, expiresMs, revokedMs }: Token): object {
+  return { id, name, agents, listeners, createdMs, expiresMs, revokedMs };
+}
+
+function tokenTable(tokens: readonly Token[]): string[] {
+  const header = ['id', 'name', 'agents', 'listeners', 'made (UTC)', 'until (UTC)', 'state'];
+  const rows = tokens.map((token) => [
+    token.id,
+    token.name ?? '-',
+    token.agents?.join(', ') ?? 'all',
+    token.listeners.join(', '),
+    formatTime(token.createdMs),
+    token.expiresMs === null ? 'for ever' : formatTime(token.expiresMs),
+    stateOf(token),
+  ]);
+  return formatTable(header, rows);
+}
+
+function stateOf({ expiresMs, revokedMs }: Token): string {
+  if (revokedMs !== null) return `revoked ${formatTime(revokedMs)}`;
+  return expiresMs !== null && expiresMs <= Date.now() ? 'expired' : 'in force';
+}
+
+function describeRights({ agents, listeners }: Token): string {
+  const which = agents === null ? 'all agents' : agents.join(', ');
+  return `${which} at ${listeners.length === 1 ? `the ${listeners[0]} listener` : 'both listeners'}`;
+}
+
+function describeEnd({ expiresMs }: Token): string {
+  return expiresMs === null ? 'and does not expire' : `until ${formatTime(expiresMs)} UTC`;
+}
+
+/** `logstrata token`: who may ask a server. */
+export function addTokenCommand(program: Command): void {
+  const token = program
+    .command('token')
+    .summary('make, list and revoke tokens, which listeners then ask for')
+    .description('Looks after the tokens of a data folder, by which its server knows who may ask.')
+    .addHelpText('after', examples);
+  token
+    .command('new')
+    .description('Makes a token, and shows it this once, on standard output.')
+    .addOption(new Option('--agent <name...>', 'agents that it is for (default: all)').argParser(readAgent))
+    .addOption(
+      new Option('--listener <name>', 'where it may ask').choices([...listenerNames, 'both']).default('both'),
+    )
+    .addOption(
+      new Option('--expires <span>', 'how long it is good, or "never"')
+        .argParser(readExpires)
+        .default(readExpires(expiresDefault), expiresDefault),
+    )
+    .addOption(new Option('--name <who>', 'who or what it is for, for the list').argParser(readName))
+    .option('--json', 'answer with JSON')
+    .action(async (_flags: unknown, command: Command) => {
+      process.exitCode = await makeToken(command.optsWithGlobals<NewFlags>());
+    });
+  token
+    .command('list')
+    .description('Shows the tokens, those included that are over.')
+    .option('--json', 'answer with JSON')
+    .action(async (_flags: unknown, command: Command) => {
+      process.exitCode = await listTokens(command.optsWithGlobals<ListFlags>());
+    });
+  token
+    .command('revoke')
+    .description("Takes a token's rights away. It stays in the list.")
+    .argument('<id>', 'the token, as "list" shows it', readId)
+    .action(async (id: string, _flags: unknown, command: Command) => {
+      process.exitCode = await revokeToken(id, command.optsWithGlobals<GlobalFlags>());
+    });
+  token
+    .command('clear')
+    .description('Removes all tokens: from then on the listeners ask for none.')
+    .option('--yes', 'do it')
+    .action(async (_flags: unknown, command: Command) => {
+      process.exitCode = await clearTokens(command.optsWithGlobals<ClearFlags>());
+    });
+}

@@ -1,0 +1,116 @@
+import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
+import { fileSystemError, LogstrataError } from '../../engine/index.js';
+import { pemBytesMax } from './http-limits.js';
+
+/** Where a server's certificate is: with those between it and an authority behind it, and its private key. Both are PEM. */
+export interface CertificateFiles {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** A certificate that a server can answer with. */
+export interface Certificate {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  /** Whom it is for: the names that clients may ask by. */
+  readonly names: string;
+  readonly notBeforeMs: number;
+  readonly expiresMs: number;
+}
+
+/** Older versions than this are broken (RFC 8996). */
+export const tlsVersionMin = 'TLSv1.2';
+
+/** Sooner than this a certificate should have been renewed: those of Let's Encrypt are with 30 of 90 days left. */
+const renewalMs = 14 * 86_400_000;
+
+/**
+ * Reads a certificate and its key. Throws a `LogstrataError` that names the file and says what is wrong: missing, not permitted, no PEM,
+ * a key with a passphrase, a key of another certificate, or one that this machine's OpenSSL refuses.
+ */
+export function readCertificate(files: CertificateFiles): Certificate {
+  const cert = readPem(files.cert, 'the certificate');
+  const key = readPem(files.key, 'the private key');
+  const parsed = parseCertificate(cert, files.cert);
+  if (!parsed.checkPrivateKey(parseKey(key, files.key)))
+    throw problem(files.key, `the private key ${files.key} is not that of the certificate ${files.cert}`);
+  try {
+    createSecureContext({ cert, key, minVersion: tlsVersionMin });
+  } catch (cause) {
+    throw problem(files.cert, `the certificate ${files.cert} can't be used: ${reasonOf(cause)}`, cause);
+  }
+  return {
+    cert,
+    key,
+    names: parsed.subjectAltName ?? parsed.subject,
+    notBeforeMs: Date.parse(parsed.validFrom),
+    expiresMs: Date.parse(parsed.validTo),
+  };
+}
+
+/** What clients will have against a certificate, now or soon; undefined for nothing. */
+export function validityWarning(
+  { notBeforeMs, expiresMs }: Certificate,
+  path: string,
+  nowMs: number,
+): string | undefined {
+  if (nowMs < notBeforeMs)
+    return `the certificate ${path} is valid from ${textOfTime(notBeforeMs)} on: clients refuse it until then`;
+  if (nowMs >= expiresMs)
+    return `the certificate ${path} has expired on ${textOfTime(expiresMs)}: clients refuse it`;
+  if (expiresMs - nowMs < renewalMs)
+    return `the certificate ${path} expires on ${textOfTime(expiresMs)}: renew it, and send SIGHUP`;
+  return undefined;
+}
+
+function readPem(path: string, what: string): Buffer {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(path);
+  } catch (cause) {
+    throw fileSystemError(cause, `read ${what}`, path);
+  }
+  if (bytes.length > pemBytesMax)
+    throw problem(path, `${path} has ${bytes.length} bytes, more than the ${pemBytesMax} of any certificate`);
+  return bytes;
+}
+
+function parseCertificate(cert: Buffer, path: string): X509Certificate {
+  try {
+    return new X509Certificate(cert);
+  } catch (cause) {
+    throw problem(
+      path,
+      `${path} holds no certificate: PEM is expected ("-----BEGIN CERTIFICATE-----")`,
+      cause,
+    );
+  }
+}
+
+function parseKey(key: Buffer, path: string): KeyObject {
+  try {
+    return createPrivateKey(key);
+  } catch (cause) {
+    if (key.includes('ENCRYPTED'))
+      throw problem(path, `the private key ${path} has a passphrase: take it off with "openssl pkey"`, cause);
+    throw problem(
+      path,
+      `${path} holds no private key: PEM is expected ("-----BEGIN PRIVATE KEY-----")`,
+      cause,
+    );
+  }
+}
+
+function problem(path: string, message: string, cause?: unknown): LogstrataError {
+  return new LogstrataError('invalid', message, { path, cause });
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function textOfTime(timeMs: number): string {
+  return new Date(timeMs).toISOString().slice(0, 'YYYY-MM-DD'.length);
+}

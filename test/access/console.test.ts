@@ -1,0 +1,99 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { FailedTokens } from '../../server/access/failed-tokens.js';
+import { ListenerGuard } from '../../server/access/listener-guard.js';
+import { digestOf, newTokenText, type Token } from '../../server/access/token.js';
+import { AgentsRoute } from '../../server/console/agents-route.js';
+import { startConsole, type ConsoleOptions, type RunningConsole } from '../../server/console/console.js';
+import type { ConsoleAgent } from '../../server/console/console-agent.js';
+import type { ConsoleRoute } from '../../server/console/console-route.js';
+import { SchemaRoute } from '../../server/console/schema-route.js';
+import { ask } from '../server/wire.js';
+
+function made(agents: readonly string[] | null): { token: Token; header: Record<string, string> } {
+  const { id, text } = newTokenText();
+  const rights = { name: null, agents, createdMs: 0, expiresMs: null, revokedMs: null };
+  return {
+    token: { id, digest: digestOf(text), listeners: ['console'], ...rights },
+    header: { Authorization: `Bearer ${text}` },
+  };
+}
+
+const wide = made(null);
+const narrow = made(['nginx']);
+
+function guardWith(...tokens: Token[]): ListenerGuard {
+  const guard = new ListenerGuard('console', new FailedTokens(() => undefined));
+  guard.take(tokens);
+  return guard;
+}
+
+async function open(options: Partial<ConsoleOptions>): Promise<RunningConsole> {
+  const running = await startConsole({
+    address: { host: '127.0.0.1', port: 0 },
+    hosts: ['test'],
+    clientTimeoutMs: 1000,
+    log: () => undefined,
+    ...options,
+  });
+  onTestFinished(() => running.close({ timeoutMs: 0 }));
+  return running;
+}
+
+const page: ConsoleRoute = {
+  answer: (_request, response) => response.send({ status: 200, headers: {} }, Buffer.from('all')),
+};
+
+const agents = new Map(
+  ['nginx', 'app'].map((name) => [name, { definition: { name, fields: [] } } as unknown as ConsoleAgent]),
+);
+
+const routes = {
+  '/whole': page,
+  '/page': { ...page, rights: 'none' as const },
+  '/api/agents': new AgentsRoute(agents),
+  '/api/schema/': new SchemaRoute(agents),
+};
+
+it('a console asks for a token, but for its probes and what shows nothing', async () => {
+  const running = await open({ guard: guardWith(wide.token, narrow.token) });
+  const status = async (path: string, headers: Record<string, string> = {}): Promise<number> =>
+    (await ask(running.address, path, { headers })).status;
+  expect(await status('/livez')).toBe(200);
+  expect(await status('/readyz')).toBe(503);
+  expect(await status('/whole')).toBe(401);
+  expect(await status('/whole', wide.header)).toBe(503);
+  running.open(routes, () => Promise.resolve([]));
+  for (const path of ['/whole', '/nothing', '/api/agents', '/api/schema/nginx', '/'])
+    expect(await status(path)).toBe(401);
+  for (const path of ['/livez', '/readyz', '/page']) expect(await status(path)).toBe(200);
+  expect(await status('/whole', wide.header)).toBe(200);
+  expect(await status('/nothing', wide.header)).toBe(404);
+  expect(await status('/api/schema/nobody', wide.header)).toBe(404);
+});
+
+it('a token for some agents is shown those, and nothing of all', async () => {
+  const running = await open({ guard: guardWith(wide.token, narrow.token) });
+  running.open(routes, () => Promise.resolve([]));
+  const asked = (path: string, { header }: typeof wide): ReturnType<typeof ask> =>
+    ask(running.address, path, { headers: header });
+  expect(JSON.parse((await asked('/api/agents', wide)).body.toString())).toEqual({
+    agents: ['app', 'nginx'],
+  });
+  expect(JSON.parse((await asked('/api/agents', narrow)).body.toString())).toEqual({ agents: ['nginx'] });
+  expect((await asked('/api/schema/nginx', narrow)).status).toBe(200);
+  expect((await asked('/api/schema/app', narrow)).status).toBe(403);
+  expect((await asked('/api/schema/nobody', narrow)).status).toBe(403);
+  expect((await asked('/whole', narrow)).status).toBe(403);
+});
+
+it('a console that others reach is there with a token for it alone, and asks for one ever after', async () => {
+  const address = { host: '0.0.0.0', port: 0 };
+  await expect(open({ address })).rejects.toThrow('logstrata token new --listener console');
+  await expect(open({ address, guard: guardWith() })).rejects.toThrow('there is no token for it yet');
+  const guard = guardWith(wide.token);
+  const running = await open({ address, guard });
+  running.open(routes, () => Promise.resolve([]));
+  guard.take([]);
+  const reached = running.address.replace('localhost', '127.0.0.1');
+  expect((await ask(reached, '/whole')).status).toBe(401);
+});

@@ -1,0 +1,250 @@
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { connect } from 'node:tls';
+import { describe, expect, it } from 'vitest';
+import { listenerNames, type Token } from '../../server/access/token.js';
+import { TokenFolder } from '../../server/access/token-folder.js';
+import { ownCertificate } from '../server/own-certificate.js';
+import { fetchAlone, run, start, workFolder, type Running } from './process.js';
+
+const anyPorts = ['--listen', '127.0.0.1:0', '--console', '127.0.0.1:0'];
+
+interface Served {
+  readonly process: Running;
+  readonly route: string;
+  readonly console: string;
+}
+
+async function serve(folder: string, words: readonly string[] = anyPorts): Promise<Served> {
+  const process = start(folder, ['serve', '--no-follow', ...words]);
+  await process.shows('serving ');
+  const [, operators] = /^console {2}(\S+)$/m.exec(process.output())!;
+  const [, route] = /^serving {2}(\S+)\/api/m.exec(process.output())!;
+  return { process, route: route!, console: operators! };
+}
+
+async function stop({ process }: Served): Promise<string> {
+  process.child.kill('SIGTERM');
+  const { code, stderr } = await process.finished;
+  expect(code).toBe(0);
+  return stderr;
+}
+
+/** Makes a token, and gives what was printed. */
+async function newToken(
+  folder: string,
+  ...words: string[]
+): Promise<{ text: string; id: string; said: string }> {
+  const { code, stdout, stderr } = await run(folder, ['token', 'new', ...words]);
+  expect(code).toBe(0);
+  const text = stdout.trimEnd();
+  return { text, id: text.split('_')[1]!, said: stderr };
+}
+
+/** The same without a process. */
+async function madeToken(
+  folder: string,
+  rights: Partial<Omit<Token, 'id' | 'digest'>> = {},
+): Promise<{ text: string; id: string }> {
+  const tokens = await TokenFolder.open(join(folder, 'data/store'), { create: true });
+  const { text, token } = await tokens.add({
+    name: null,
+    agents: null,
+    listeners: listenerNames,
+    createdMs: Date.now(),
+    expiresMs: null,
+    revokedMs: null,
+    ...rights,
+  });
+  return { text, id: token.id };
+}
+
+const bearer = (text: string): Record<string, string> => ({ authorization: `Bearer ${text}` });
+
+describe('logstrata token', () => {
+  it('makes tokens that a server goes by from SIGHUP on, until they are revoked', async () => {
+    const folder = workFolder();
+    const served = await serve(folder);
+    const status = async (address: string, path: string, text?: string): Promise<number> =>
+      (await fetchAlone(`${address}${path}`, text === undefined ? {} : bearer(text))).status;
+    const reload = async (count: number): Promise<void> => {
+      served.process.child.kill('SIGHUP');
+      await served.process.shows(`"tokens":${count},"msg":"the tokens were read anew"`);
+    };
+    const query = '/api/query/app?limit=1';
+    expect(await status(served.route, query)).toBe(200);
+    const first = await newToken(folder, '--name', 'grafana', '--agent', 'nginx', 'ap');
+    expect(first.said).toContain('there is no agent "ap" yet (did you mean "app"?)');
+    expect(first.said).toContain(`token ${first.id} is for nginx, ap at both listeners, until `);
+    expect(first.said).toContain('It is the first for the query listener, which asks everybody');
+    // Until it has been told the server asks for none.
+    expect(await status(served.route, query)).toBe(200);
+    await reload(1);
+    expect(await status(served.route, query)).toBe(401);
+    expect(await status(served.route, query, first.text)).toBe(403);
+    expect(await status(served.route, '/api/query/nginx', first.text)).toBe(200);
+    const second = await newToken(folder, '--listener', 'query', '--expires', 'never');
+    expect(second.said).not.toContain('the first');
+    await reload(2);
+    expect(await status(served.route, query, second.text)).toBe(200);
+    expect(await status(served.console, query, second.text)).toBe(401);
+    expect(await status(served.console, '/api/schema/nginx', first.text)).toBe(200);
+    expect(await status(served.console, '/livez')).toBe(200);
+    const revoked = await run(folder, ['token', 'revoke', first.id]);
+    expect(revoked.stdout).toContain(`revoked  ${first.id} (grafana) at `);
+    served.process.child.kill('SIGHUP');
+    while ((await status(served.route, '/api/query/nginx', first.text)) !== 401)
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    // The commands that read files where they lie need none.
+    expect((await run(folder, ['query', 'nginx', '--limit', '1'])).code).not.toBe(2);
+    expect(await stop(served)).toContain('127.0.0.1 has sent a wrong token');
+  });
+
+  it('lists tokens, and clears them when that is meant', async () => {
+    const folder = workFolder();
+    const { id } = await madeToken(folder, { name: 'a script', expiresMs: Date.now() + 86_400_000 });
+    const { text } = await madeToken(folder, {
+      agents: ['app'],
+      listeners: ['console'],
+      createdMs: Date.now() + 1,
+    });
+    const list = await run(folder, ['token', 'list']);
+    const [, , ...rows] = list.stdout.trimEnd().split('\n');
+    expect(rows[0]).toMatch(new RegExp(`^${id} +a script +all +query, console +.* in force$`));
+    expect(rows[1]).toMatch(/ - +app +console .* for ever +in force$/);
+    expect(list.stdout).not.toContain(text.slice(20));
+    const json = JSON.parse((await run(folder, ['token', 'list', '--json'])).stdout) as object[];
+    expect(json).toMatchObject([
+      { id, agents: null },
+      { agents: ['app'], expiresMs: null },
+    ]);
+    const refused = await run(folder, ['token', 'clear']);
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toContain('this removes 2 tokens');
+    expect((await run(folder, ['token', 'clear', '--yes'])).stdout).toContain('removed  2 tokens');
+    expect((await run(folder, ['token', 'list'])).stdout).toContain('ask for none');
+  });
+
+  it.each([
+    [['token', 'new', '--expires', 'soon'], 'It is "never", or a duration'],
+    [['token', 'new', '--agent', 'a/b'], 'It is no name of an agent'],
+    [['token', 'revoke', 'grafana'], 'eight hexadecimal digits'],
+  ])('refuses %j', async (words, complaint) => {
+    const { code, stderr } = await run(workFolder(), words);
+    expect(code).toBe(2);
+    expect(stderr).toContain(complaint);
+  });
+});
+
+it('where others reach it, a listener warns without tokens, and the console is not there', async () => {
+  const folder = workFolder();
+  const open = await serve(folder, ['--listen', '0.0.0.0:0', '--console', '127.0.0.1:0']);
+  expect(await stop(open)).toContain('everybody who reaches this machine may ask');
+  const refused = await run(folder, ['serve', '--console', '0.0.0.0:0']);
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toContain('logstrata token new --listener console');
+  await madeToken(folder);
+  const closed = await serve(folder, ['--listen', '0.0.0.0:0', '--console', '0.0.0.0:0']);
+  expect((await fetchAlone(`${closed.console}/api/agents`)).status).toBe(401);
+  expect(await stop(closed)).toContain('tokens and records go over the net as they are');
+  writeFileSync(join(folder, 'config.yaml'), 'server: { trusted_proxies: 127.0.0.1 }\n');
+  const behindProxy = await serve(folder, ['--listen', '0.0.0.0:0', '--console', '127.0.0.1:0']);
+  expect(await stop(behindProxy)).not.toContain('"level":40');
+});
+
+it('a server does not start with a token file that can not be used, and goes on with one that was spoiled', async () => {
+  const folder = workFolder();
+  const { text, id } = await madeToken(folder);
+  const served = await serve(folder);
+  const path = join(folder, 'data/store/.tokens', `${id}.json`);
+  writeFileSync(path, '{');
+  served.process.child.kill('SIGHUP');
+  await served.process.shows('the tokens stay as they were');
+  expect((await fetchAlone(`${served.route}/api/query/app`)).status).toBe(401);
+  expect((await fetchAlone(`${served.route}/api/query/app`, bearer(text))).status).toBe(200);
+  await stop(served);
+  const refused = await run(folder, ['serve', ...anyPorts]);
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toContain(`the token file ${path} can't be used`);
+});
+
+describe('server.tls', () => {
+  const old = ownCertificate('old');
+  const renewed = ownCertificate('renewed');
+
+  function configured(): { folder: string; put: (certificate: { cert: string; key: string }) => void } {
+    const folder = workFolder();
+    mkdirSync(join(folder, 'tls'));
+    const put = ({ cert, key }: { cert: string; key: string }): void => {
+      writeFileSync(join(folder, 'tls/new.pem'), cert);
+      renameSync(join(folder, 'tls/new.pem'), join(folder, 'tls/cert.pem'));
+      writeFileSync(join(folder, 'tls/key.pem'), key);
+    };
+    put(old);
+    writeFileSync(
+      join(folder, 'config.yaml'),
+      'server:\n  tls: { cert: tls/cert.pem, key: tls/key.pem }\n  listen: 127.0.0.1:0\n  console: 127.0.0.1:0\n',
+    );
+    return { folder, put };
+  }
+
+  function get(url: string, ca: string): Promise<number> {
+    return new Promise((resolve, reject) => {
+      request(url, { ca, agent: false }, (response) => {
+        response.resume();
+        resolve(response.statusCode!);
+      })
+        .on('error', reject)
+        .end();
+    });
+  }
+
+  /** Who a server says that it is. */
+  function nameOf(url: string): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const socket = connect(
+        { host: '127.0.0.1', port: Number(new URL(url).port), rejectUnauthorized: false },
+        () => {
+          resolve(String(socket.getPeerCertificate().subject.CN));
+          socket.end();
+        },
+      );
+      socket.on('error', reject);
+    });
+  }
+
+  it('is the certificate of both listeners, and is taken anew at SIGHUP', async () => {
+    const { folder, put } = configured();
+    const served = await serve(folder, []);
+    expect(served.route).toMatch(/^https:/);
+    expect(await get(`${served.route}/api/query/app`, old.cert)).toBe(200);
+    expect(await get(`${served.console}/livez`, old.cert)).toBe(200);
+    put(renewed);
+    served.process.child.kill('SIGHUP');
+    await served.process.shows('the certificate was read anew');
+    await served.process.shows('the agents were read anew');
+    for (const url of [served.route, served.console]) expect(await nameOf(url)).toBe('renewed');
+    // Halfway between two certificates it keeps the one that it has.
+    put({ cert: old.cert, key: renewed.key });
+    served.process.child.kill('SIGHUP');
+    await served.process.shows('is not that of the certificate');
+    expect(await nameOf(served.route)).toBe('renewed');
+    await stop(served);
+  });
+
+  it('must be there and right when a server starts', async () => {
+    const { folder, put } = configured();
+    put({ cert: renewed.cert, key: old.key });
+    const refused = await run(folder, ['serve']);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain('is not that of the certificate');
+    writeFileSync(join(folder, 'config.yaml'), 'server:\n  tls: { cert: tls/cert.pem }\n');
+    expect((await run(folder, ['serve'])).stderr).toContain(
+      'config.yaml:2:8: key is missing: the file with its private key, PEM',
+    );
+    const uws = configured();
+    const words = ['serve', '--transport', 'uws'];
+    expect((await run(uws.folder, words)).stderr).toContain(`"uws" can't be used`);
+  });
+});
