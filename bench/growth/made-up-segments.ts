@@ -26,8 +26,8 @@ import {
 } from '../../engine/store/sealed/segment-filters.js';
 import {
   buildValueFilter,
+  isInSketch,
   joinSketches,
-  mayBeInStripe,
   type ValueFilter,
 } from '../../engine/store/sealed/value-filter.js';
 import { hourMs } from '../../engine/terms/cursor.js';
@@ -199,7 +199,7 @@ function hashOf(id: string): ValueHash {
 /** Whether sketch and Bloom filter both have the value. */
 function seemsToHave({ blocks, bytes, sketch }: ValueFilter, hash: ValueHash): boolean {
   const stripe = blockOfHash(hash, sketch.length / filterBlockBytes) * filterBlockBytes;
-  if (!mayBeInStripe(sketch.subarray(stripe, stripe + filterBlockBytes), 0, hash)) return false;
+  if (!isInSketch(sketch, stripe, hash)) return false;
   return isInBlock(bytes, bloomHeader(blocks).length + blockOfHash(hash, blocks) * filterBlockBytes, hash);
 }
 

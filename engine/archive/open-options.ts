@@ -1,8 +1,23 @@
-import { graceMsDefault, queryTimeoutMsDefault, zstdAfterMsDefault } from '../terms/limits.js';
+import { totalmem } from 'node:os';
+import {
+  graceMsDefault,
+  poolBytesMax,
+  poolMemoryShareDefault,
+  queryTimeoutMsDefault,
+  zstdAfterMsDefault,
+} from '../terms/limits.js';
 import type { RetentionEvent } from '../store/manifest/retention-change.js';
 import type { ObjectStorage } from '../store/objects/object-storage.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import type { Codec } from '../parquet/compression.js';
+
+/** The bound on decoded columns unless it is configured: a share of the memory that this process may use. */
+export function poolBytesDefault(): number {
+  // Without a limit on the process this is 0, or larger than any memory.
+  const constrainedBytes = process.constrainedMemory();
+  const memoryBytes = constrainedBytes > 0 ? Math.min(constrainedBytes, totalmem()) : totalmem();
+  return Math.min(poolBytesMax, Math.floor(memoryBytes * poolMemoryShareDefault));
+}
 
 export interface OpenOptions {
   /** `write`: commit, as the writer or through it. `read`: follow whatever the writer publishes. */

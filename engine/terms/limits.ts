@@ -281,6 +281,14 @@ export const jobsWaitingMax = 4096;
 export const probesOfJobMin = 8;
 export const probesOfJobMax = 2048;
 
+/**
+ * Filters are kept in memory from the second query on that asks them: up to this share of the memory for decoded columns. Beyond it they are
+ * asked in their files. A query has so many bytes of them read at most, and waits some
+ * milliseconds for that.
+ */
+export const filtersKeptShare = 1 / 4;
+export const filtersKeptOfQueryBytesMax = 16 * 1024 * 1024;
+
 /** A thread reads pieces of filters, and stripes of sketches, into memory of this size; more than fits is rare, and read into its own. */
 export const probeReadBytes = 64 * 1024;
 

@@ -8,7 +8,8 @@ import { createMemory } from '../../engine/memory/wasm.js';
 import { int64sOf } from '../../engine/memory/arena.js';
 import type { ColumnSpace } from '../../engine/parquet/column-space.js';
 import { ColumnLease } from '../../engine/store/reading/column-lease.js';
-import { BufferPool, poolBytesDefault, type ColumnRequest } from '../../engine/store/reading/buffer-pool.js';
+import { poolBytesDefault } from '../../engine/archive/open-options.js';
+import { BufferPool, type ColumnRequest } from '../../engine/store/reading/buffer-pool.js';
 
 const numRuns = process.env.LOGSTRATA_LONG === '1' ? 2000 : 150;
 

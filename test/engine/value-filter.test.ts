@@ -9,7 +9,8 @@ import type { RowGroup } from '../../engine/store/reading/snapshot.js';
 import { decodeSummary, encodeSummary } from '../../engine/store/sealed/segment-filters.js';
 import { ruling, type Ruling } from '../../engine/store/sealed/filter-probing.js';
 import { bloomBlocks, bloomHeader, bloomHeaderBytes } from '../../engine/parquet/bloom-filter.js';
-import { checksumsOf } from '../../engine/store/sealed/value-filter.js';
+import { buildValueFilter, checksumsOf } from '../../engine/store/sealed/value-filter.js';
+import { rowGroupRowsMax } from '../../engine/terms/limits.js';
 import { makeSchema, type Field, type Schema } from '../../engine/terms/schema.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { fileBytes, noReads, openSegment, rulingOf, sealBatches } from '../parquet/segment-sample.js';
@@ -143,6 +144,15 @@ describe('a value filter', () => {
     expect(entry.valueFilterBytes).toBeLessThan(values * (10.6 / 8 + 0.53));
     const one = await sealed({ type: 'string' }, idsOf(1, 16_384));
     expect(one.entry.valueFilterBytes).toBeLessThan(16_384 * (10.6 / 8));
+  });
+
+  test('has a sketch of as many bits for every full row group, whatever the estimate of its values', () => {
+    const rows = rowGroupRowsMax;
+    for (let seed = 1; seed <= 12; seed++) {
+      const values = BigInt64Array.from({ length: rows }, (_, i) => BigInt(i) * BigInt(2 * seed + 1));
+      const filter = buildValueFilter({ kind: 'int64', length: rows, values, validity: null }, true)!;
+      expect(filter.sketch.length, `seed ${seed}`).toBe(rows / 2);
+    }
   });
 
   test('is there for ids, and not for what a dictionary decides, long texts, counts and what says so', async () => {

@@ -127,12 +127,11 @@ export class MatchFinder {
     const { pruning } = this.#filter;
     const aheadMax = this.#work.threads === null ? 1 : rowGroupsAheadMax;
     while (this.#begun.length <= Math.min(this.#gone, aheadMax - 1)) {
-      if (this.#considered === 0) yield* this.#considerNext();
-      if (this.#asking !== null) {
-        // What has been begun is taken while filters are asked.
-        if (this.#begun.length > 0) return;
-        yield* settled(this.#asking);
-      }
+      const isNew = this.#considered === 0;
+      if (isNew) yield* this.#considerNext();
+      // What has been begun is taken while filters are asked, and before it is known what those in memory say of ever more row groups.
+      if (this.#begun.length > 0 && (this.#asking !== null || (isNew && pruning.asks))) return;
+      if (this.#asking !== null) yield* settled(this.#asking);
       const { rowGroup } = this.#units;
       if (rowGroup === undefined) return;
       this.#considered--;

@@ -71,8 +71,8 @@ export class AttachedSegment {
     this.reader = new AttachedReader(means);
     this.#directory = directory;
     this.#agent = agent;
-    this.#probing = this.#probingOf(file);
     this.#poolPrefix = `attached/${agent}/${file.id}/`;
+    this.#probing = this.#probingOf(file);
   }
 
   get file(): AttachedFile {
@@ -92,8 +92,10 @@ export class AttachedSegment {
     if (index === undefined) return null;
     const { file, summaryOffset, summaryBytes } = index;
     const rowGroupRows = this.spans.map(({ from, to }) => to - from);
-    const entry = { footerOffset: summaryOffset + summaryBytes, summaryBytes, rowGroupRows };
-    return new SegmentProbing(this.#directory, `${this.#agent}/${file}`, entry);
+    const filterBytes = { values: summaryOffset, grams: summaryOffset };
+    const entry = { footerOffset: summaryOffset + summaryBytes, summaryBytes, rowGroupRows, filterBytes };
+    const path = `${this.#agent}/${file}`;
+    return new SegmentProbing(this.#directory, path, entry, this.#pool, `${this.#poolPrefix}index/${path}/`);
   }
 
   /** The filters of the index, which may come later. */

@@ -1,4 +1,3 @@
-import { totalmem } from 'node:os';
 import { assert } from '../../terms/assert.js';
 import type { Column } from '../../columns/column.js';
 import { isLogstrataError, LogstrataError } from '../../terms/errors.js';
@@ -6,8 +5,8 @@ import { alignedBytes } from '../../memory/allocator.js';
 import type { Arena } from '../../memory/arena.js';
 import { sharedMemory, type SharedMemory } from '../../memory/shared-memory.js';
 import {
+  filtersKeptShare,
   poolBytesMax,
-  poolMemoryShareDefault,
   poolScatteredBytesMin,
   poolScatteredShare,
   poolWaitersMax,
@@ -18,19 +17,13 @@ import { throwIfAborted } from './pace.js';
 import type { ColumnUse } from './snapshot.js';
 import { StreamedColumns } from './streamed-columns.js';
 
-/** The size of a pool unless it is configured: a share of the memory that this process may use. */
-export function poolBytesDefault(): number {
-  // Without a limit on the process this is 0, or larger than any memory.
-  const constrainedBytes = process.constrainedMemory();
-  const memoryBytes = constrainedBytes > 0 ? Math.min(constrainedBytes, totalmem()) : totalmem();
-  return Math.min(poolBytesMax, Math.floor(memoryBytes * poolMemoryShareDefault));
-}
-
 /** A column that a query needs, and how it is loaded. */
 export interface ColumnRequest {
   readonly key: string;
   /** The most bytes that `load` asks of its space. */
   readonly sizeBytes: number;
+  /** Whether it is no column but filters, which have a share of the bound. */
+  readonly isFilter?: true;
   /** Decodes the column into `space`. */
   load(space: ColumnSpace): Promise<Column>;
 }
@@ -54,6 +47,7 @@ interface Entry {
   decoded: Column | null;
   /** No longer to be found under its key: freed when nobody uses it. */
   isGone: boolean;
+  readonly isFilter: boolean;
 }
 
 /** Columns that are asked for together. */
@@ -75,15 +69,13 @@ interface RequestedColumn {
 /** Another caller began to decode the column and was cancelled or timed out: this caller has to begin anew. */
 class OtherCallerEnded extends Error {}
 
-interface Waiter {
-  /** Whether it has what it waited for. */
-  readonly attempt: () => boolean;
-}
+/** Tries again, and says whether it has what it waited for. */
+type Waiter = () => boolean;
 
 /**
- * Decoded columns of sealed segments in the memory that the kernels work on, up to a bound in bytes. A column stays while a
- * lease pins it; of the others the least recently used go first, and before them those that were used once. Requests for a
- * column that is being decoded wait for that one decoding.
+ * Decoded columns and filters of segments in the memory that the kernels work on, up to a bound in bytes. A column stays while a lease pins
+ * it; of the others the least recently used go first, and before them those that were used once. Requests for a column that is being
+ * decoded wait for that one decoding.
  *
  * The columns of a call get room all together or not at all, and a call that waits for room has none. So no call waits for
  * another that waits. Columns that are together larger than the whole bound are decoded on the heap, for one call at a time.
@@ -106,6 +98,7 @@ export class BufferPool {
   #bytes = 0;
   #pinnedBytes = 0;
   #evictions = 0;
+  #filterBytes = 0;
   #isWaking = false;
   #isClosed = false;
 
@@ -246,10 +239,25 @@ export class BufferPool {
     const bytes = memory.sizeOf(this.#taken(address));
     const decoded = copy(new RangeSpace(memory, address, bytes).kept);
     const column = Promise.resolve(decoded);
-    const entry: Entry = { key, address, bytes, pins: 0, column, decoded, isGone: false };
+    const entry: Entry = { key, address, bytes, pins: 0, column, decoded, isGone: false, isFilter: false };
     this.#entries.set(key, entry);
     this.#used.again.add(entry);
     this.#lastTouched = null;
+  }
+
+  /**
+   * Loads filters where they have room in their share of the bound, for which columns may go; null where they have none. The promise, which never
+   * rejects, says that they are loaded, or could not be.
+   */
+  keepFilters(request: ColumnRequest): Promise<void> | null {
+    const bytes = this.#filterBytes + alignedBytes(request.sizeBytes);
+    if (this.#isClosed || this.#waiters.length > 0 || this.#entries.has(request.key)) return null;
+    const address = bytes > this.#bytesMax * filtersKeptShare ? null : this.#allocate(request.sizeBytes);
+    if (address === null) return null;
+    const lease = new ColumnLease();
+    this.#load(request, address, 'again', lease);
+    const release = (): void => lease.release();
+    return this.#entries.get(request.key)!.column.then(release, release);
   }
 
   /** Forgets the columns whose key begins with `prefix`; those in use are freed after that. */
@@ -358,13 +366,14 @@ export class BufferPool {
 
   /** Decodes a column at an address, or aside. */
   #load(request: ColumnRequest, address: number | null, use: ColumnUse, lease: ColumnLease): void {
-    const { key } = request;
+    const { key, isFilter = false } = request;
     const bytes = address === null ? 0 : this.#memory.sizeOf(address);
     const space = address === null ? null : new RangeSpace(this.#memory, address, bytes);
     const column = request.load(space ?? heapSpace);
-    const entry: Entry = { key, address, bytes, pins: 0, column, decoded: null, isGone: false };
+    const entry: Entry = { key, address, bytes, pins: 0, column, decoded: null, isGone: false, isFilter };
     this.#entries.set(key, entry);
     this.#lastTouched = null;
+    if (isFilter) this.#filterBytes += bytes;
     if (address === null) this.#aside.add(entry);
     else this.#used[use].add(entry);
     this.#pin(entry);
@@ -398,6 +407,7 @@ export class BufferPool {
     entry.bytes -= freedBytes;
     this.#bytes -= freedBytes;
     this.#pinnedBytes -= freedBytes;
+    if (entry.isFilter) this.#filterBytes -= freedBytes;
   }
 
   #pin(entry: Entry): void {
@@ -434,6 +444,7 @@ export class BufferPool {
   }
 
   #leave(entry: Entry): void {
+    if (entry.isFilter) this.#filterBytes -= entry.bytes;
     if (entry.address === null) this.#aside.delete(entry);
     else this.#free(entry.address);
   }
@@ -459,14 +470,12 @@ export class BufferPool {
         }
         this.#wake();
       };
-      const waiter: Waiter = {
-        attempt: () => {
-          const taken = this.#take(requests, use, lease);
-          if (taken === null) return false;
-          signal?.removeEventListener('abort', onAbort);
-          resolve(taken);
-          return true;
-        },
+      const waiter: Waiter = () => {
+        const taken = this.#take(requests, use, lease);
+        if (taken === null) return false;
+        signal?.removeEventListener('abort', onAbort);
+        resolve(taken);
+        return true;
       };
       this.#waiters.push(waiter);
       if (signal?.aborted === true) onAbort();
@@ -481,7 +490,7 @@ export class BufferPool {
     if (this.#isWaking) return;
     this.#isWaking = true;
     try {
-      while (this.#waiters.length > 0 && this.#waiters[0]!.attempt()) this.#waiters.shift();
+      while (this.#waiters.length > 0 && this.#waiters[0]!()) this.#waiters.shift();
     } finally {
       this.#isWaking = false;
     }

@@ -8,7 +8,8 @@ import {
   type ProbeCounters,
   type Reading,
 } from '../sealed/filter-probing.js';
-import { decodeSummary, SegmentFilters, type FilterPlaces } from '../sealed/segment-filters.js';
+import { SegmentFilters, type FilterPlaces } from '../sealed/segment-filters.js';
+import { summaryAt } from '../sealed/summary-cache.js';
 
 /** A segment whose filters are asked, in a file of the real file system. */
 export interface ProbedSegment {
@@ -37,19 +38,6 @@ export interface ProbeAnswers extends ProbeCounters {
   readonly bytesRead: number;
 }
 
-/** Memory for summaries that a thread keeps, and for checksums of filters that come with them: those of thousands of segments. */
-const summaryBytesMax = 16 * 1024 * 1024;
-
-interface KeptSummary {
-  readonly offset: number;
-  readonly filters: SegmentFilters | null;
-  readonly bytes: number;
-}
-
-/** By path, the oldest first. */
-const summaries = new Map<string, KeptSummary>();
-let summaryBytes = 0;
-
 /** What was read last, made once: new arrays of some kilobytes take longer than the reads. */
 const lastRead = new Uint8Array(probeReadBytes);
 
@@ -65,10 +53,13 @@ export function work({ questions, firsts, segments, rulings }: ProbeJob): Finish
   const probing = new FilterProbing(questions, firsts, counters);
   let at = 0;
   for (const segment of segments) {
-    const { path, fields, rowGroupCount } = segment;
+    const { path, places, summary, fields, rowGroupCount } = segment;
     const own = rulings.subarray(at, at + rowGroupCount);
     at += rowGroupCount;
-    const filters = filtersOf(segment, read);
+    const filters =
+      places === null
+        ? summaryAt({ path, ...summary, rowGroups: rowGroupCount }, read)
+        : new SegmentFilters(places, rowGroupCount);
     if (filters !== null) readAll(probing.probe(filters, fields, own), path, read);
   }
   return { result: { rulings, firsts, ...counters }, transfer: [rulings.buffer] };
@@ -79,31 +70,6 @@ type Read = (path: string, offset: number, bytes: number) => Uint8Array;
 function readAll(reading: Reading<void>, path: string, read: Read): void {
   let step = reading.next();
   while (step.done !== true) step = reading.next(read(path, step.value.offset, step.value.bytes));
-}
-
-/** Null where a summary is damaged, which `verify` reports. */
-function filtersOf(
-  { path, summary, places, rowGroupCount }: ProbedSegment,
-  read: Read,
-): SegmentFilters | null {
-  if (places !== null) return new SegmentFilters(places, rowGroupCount);
-  const known = summaries.get(path);
-  if (known?.offset === summary.offset) return known.filters;
-  if (known !== undefined) forget(path, known.bytes);
-  const filters = decodeSummary(read(path, summary.offset, summary.bytes), rowGroupCount);
-  const kept = { offset: summary.offset, filters, bytes: summary.bytes + (filters?.checksumBytes ?? 0) };
-  summaries.set(path, kept);
-  summaryBytes += kept.bytes;
-  for (const [oldest, { bytes }] of summaries) {
-    if (summaryBytes <= summaryBytesMax) break;
-    forget(oldest, bytes);
-  }
-  return filters;
-}
-
-function forget(path: string, bytes: number): void {
-  summaries.delete(path);
-  summaryBytes -= bytes;
 }
 
 /** Looks values and texts up in the filters of several segments. */

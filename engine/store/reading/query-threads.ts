@@ -1,11 +1,13 @@
 import type { Column } from '../../columns/column.js';
 import { columnAt, layoutEnd } from '../../columns/column-layout.js';
+import type { MemoryRange } from '../../memory/shared-memory.js';
 import { LogstrataError } from '../../terms/errors.js';
-import { probesOfJobMax, probesOfJobMin } from '../../terms/limits.js';
+import { filtersKeptOfQueryBytesMax, probesOfJobMax, probesOfJobMin } from '../../terms/limits.js';
 import { RangeSpace, type ColumnSpace } from '../../parquet/column-space.js';
 import { chunkTask, type ChunkJob } from './chunk-task.js';
+import { keepTask, type KeepJob } from './keep-task.js';
 import { streamTask, type StreamJob } from './stream-task.js';
-import { pooledChunkTask } from './pooled-chunk-task.js';
+import { pooledChunkTask, type PooledChunk } from './pooled-chunk-task.js';
 import { ruling, type FilterQuestion, type FirstReads } from '../sealed/filter-probing.js';
 import type { SegmentRulings } from './segment-rulings.js';
 import { probeTask, type ProbedSegment } from './probe-task.js';
@@ -27,6 +29,8 @@ interface ProbeTurn {
   readonly answered: Promise<void>;
 }
 
+let queries = 0;
+
 /** Why jobs are dropped whose query is over. Made once: the trace of an error costs more than all else that ends a query. */
 const queryEnded = new LogstrataError('cancelled', 'the query has ended');
 
@@ -35,7 +39,10 @@ const queryEnded = new LogstrataError('cancelled', 'the query has ended');
  * turns with those of others.
  */
 export class QueryThreads {
+  /** Tells queries apart. */
+  readonly query = ++queries;
   readonly #queue: JobQueue;
+  #keptBytesLeft = filtersKeptOfQueryBytesMax;
   #turn: ProbeTurn | null = null;
   #firsts: FirstReads | null = null;
   #turnsTaken = 0;
@@ -77,11 +84,19 @@ export class QueryThreads {
   /** Has a column chunk read and decoded into `space`. */
   async readColumn(job: ChunkJob, space: ColumnSpace): Promise<Column> {
     if (!(space instanceof RangeSpace)) return this.#queue.run(chunkTask, job);
-    const { memory, address, sizeBytes } = space;
-    const range = memory.rangeAt(address, sizeBytes);
-    const { layout, columnBytes } = await this.#queue.run(pooledChunkTask, { ...job, range });
-    space.filled(columnBytes);
-    return columnAt(memory.bufferUpTo(layoutEnd(layout)), layout);
+    return filledColumn(space, await this.#queue.run(pooledChunkTask, { ...job, range: rangeOf(space) }));
+  }
+
+  /** Whether this query may have so many more bytes of filters kept: it waits for them, for the sake of those to come. */
+  mayKeep(bytes: number): boolean {
+    if (bytes > this.#keptBytesLeft) return false;
+    this.#keptBytesLeft -= bytes;
+    return true;
+  }
+
+  /** Has filters read into `space`. */
+  async keepFilters(job: KeepJob, space: RangeSpace): Promise<Column> {
+    return filledColumn(space, await this.#queue.run(keepTask, { ...job, range: rangeOf(space) }));
   }
 
   /** Has a thread search a column chunk without keeping it; returns whether the chunk may hold one of the needles. */
@@ -170,6 +185,16 @@ export class QueryThreads {
   end(): void {
     this.#queue.end(queryEnded);
   }
+}
+
+function rangeOf({ memory, address, sizeBytes }: RangeSpace): MemoryRange {
+  return memory.rangeAt(address, sizeBytes);
+}
+
+/** The column that a thread has put into a space. */
+function filledColumn(space: RangeSpace, { layout, columnBytes }: PooledChunk): Column {
+  space.filled(columnBytes);
+  return columnAt(space.memory.bufferUpTo(layoutEnd(layout)), layout);
 }
 
 /** Cuts what is asked into shares of about so many row groups, for a thread each. */

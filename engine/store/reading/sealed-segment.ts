@@ -67,7 +67,8 @@ export class SealedSegment {
     this.#entry = entry;
     this.#schema = schema;
     this.#pool = pool;
-    this.#probing = new SegmentProbing(directory, path, entry);
+    const filterBytes = { values: entry.valueFilterBytes, grams: entry.gramFilterBytes };
+    this.#probing = new SegmentProbing(directory, path, { ...entry, filterBytes }, pool, this.#poolPrefix());
   }
 
   /**

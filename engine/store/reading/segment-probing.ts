@@ -1,27 +1,68 @@
+import type { Column } from '../../columns/column.js';
+import type { ColumnSpace, RangeSpace } from '../../parquet/column-space.js';
 import type { Directory, ReadableFile } from '../disk/directory.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
 import { FilterProbing, ruling, type FilterQuestion } from '../sealed/filter-probing.js';
+import { keptBytesMax, keptRuling, type KeptFilters, type KeptKind } from '../sealed/kept-filters.js';
 import { decodeSummary, noFilters, SegmentFilters } from '../sealed/segment-filters.js';
 import { withFile, type SegmentFooter } from '../sealed/segment-file.js';
+import type { BufferPool } from './buffer-pool.js';
 import type { FilterAsk } from './filter-ask.js';
 import type { ProbedSegment } from './probe-task.js';
+import type { QueryThreads } from './query-threads.js';
 import type { ReadCounters } from './read-counters.js';
 
 /** What is known of a file that has filters: of a segment, or of the index of an attached file. */
-export type ProbedEntry = Pick<SegmentEntry, 'footerOffset' | 'summaryBytes' | 'rowGroupRows'>;
+export interface ProbedEntry extends Pick<SegmentEntry, 'footerOffset' | 'summaryBytes' | 'rowGroupRows'> {
+  /** Of all its filters of a kind, at most. */
+  readonly filterBytes: Readonly<Record<KeptKind, number>>;
+}
 
-/** Asks the filters of one segment. */
+/** Filters of a field that are in memory, or may be. */
+class KeptField {
+  /** As lists, by which the pool knows them. */
+  readonly keys: Readonly<Record<KeptKind, readonly [string]>>;
+  /** The number of the query that first asked them in their file. */
+  readonly askedBy: Partial<Record<KeptKind, number>> = {};
+
+  constructor(prefix: string, field: number) {
+    this.keys = { values: [`${prefix}values/${field}`], grams: [`${prefix}grams/${field}`] };
+  }
+}
+
+/** Filters that would have told more. */
+interface MissingFilters {
+  readonly field: number;
+  readonly kind: KeptKind;
+}
+
+/** What is left to be asked of a file when the filters in memory have been asked. */
+interface LeftToAsk {
+  readonly rowGroups: readonly number[];
+  /** The stored field of each question; -1 where there is nothing more to know. */
+  readonly fields: readonly number[];
+  readonly missing: readonly MissingFilters[];
+}
+
+/** Asks the filters of one segment, in memory if they are there. */
 export class SegmentProbing {
   readonly #directory: Directory;
   readonly #path: string;
   #absolutePath: string | undefined;
   readonly #entry: ProbedEntry;
+  readonly #pool: BufferPool;
+  readonly #poolPrefix: string;
+  /** By the field's position in the segment's schema. */
+  readonly #kept = new Map<number, KeptField>();
   #filters: SegmentFilters | undefined;
 
-  constructor(directory: Directory, path: string, entry: ProbedEntry) {
+  /** @param poolPrefix begins the names of what is in the pool, which is evicted by it */
+  constructor(directory: Directory, path: string, entry: ProbedEntry, pool: BufferPool, poolPrefix: string) {
     this.#directory = directory;
     this.#path = path;
     this.#entry = entry;
+    this.#pool = pool;
+    this.#poolPrefix = poolPrefix;
   }
 
   /** Absolute, where other threads can read the file. */
@@ -56,10 +97,80 @@ export class SegmentProbing {
     });
     if (fields.every((field) => field < 0)) return null;
     const path = this.absolutePath;
-    const { rowGroups, rulings, questions, threads, counters } = ask;
+    const { rulings, questions, threads, counters } = ask;
     if (threads === null || path === undefined) return this.#askHere(ask, fields);
-    const segment = this.#described(path, fields, footer);
-    return threads.probe({ segment, rowGroups, rulings }, questions, counters);
+    const left = this.#askKept(ask, fields);
+    if (left.rowGroups.length === 0 || left.missing.length === 0) return null;
+    const segment = this.#described(path, left.fields, footer);
+    const answered = threads.probe({ segment, rowGroups: left.rowGroups, rulings }, questions, counters);
+    const keeping = left.missing.flatMap(({ field, kind }) => this.#keep(field, kind, threads) ?? []);
+    return keeping.length === 0 ? answered : Promise.all([answered, ...keeping]).then(() => undefined);
+  }
+
+  /** Asks the filters that are in memory. */
+  #askKept({ rowGroups, rulings, questions }: FilterAsk, fields: readonly number[]): LeftToAsk {
+    let left = rowGroups;
+    const missing: MissingFilters[] = [];
+    const toAsk = questions.map(({ asked }, i) => {
+      const field = fields[i]!;
+      if (field < 0 || asked.length === 0) return -1;
+      const { keys } = this.#keptField(field);
+      const kept = { values: this.#inMemory(keys.values), grams: this.#inMemory(keys.grams) };
+      if (kept.values === null && kept.grams === null) {
+        missing.push({ field, kind: asked[0]!.hash === null ? 'grams' : 'values' });
+        return field;
+      }
+      let isTold = true;
+      left = left.filter((rowGroup) => {
+        const said = keptRuling(kept, rowGroup, asked);
+        if (said === null) isTold = false;
+        if (said === null || said === ruling.mayMatch) return true;
+        rulings.set(rowGroup, said);
+        return false;
+      });
+      if (isTold) return -1;
+      missing.push({ field, kind: kept.grams === null ? 'grams' : 'values' });
+      return field;
+    });
+    return { rowGroups: left, fields: toAsk, missing };
+  }
+
+  #keptField(field: number): KeptField {
+    let known = this.#kept.get(field);
+    if (known === undefined) {
+      known = new KeptField(this.#poolPrefix, field);
+      this.#kept.set(field, known);
+    }
+    return known;
+  }
+
+  #inMemory(keys: readonly [string]): KeptFilters | null {
+    return (this.#pool.decodedNow(keys)?.[0] as KeptFilters | undefined) ?? null;
+  }
+
+  /**
+   * Has filters kept that another query has asked in their file before, for those to come. Only a summary says where they lie. The promise never
+   * rejects; null where there is nothing to wait for.
+   */
+  #keep(field: number, kind: KeptKind, threads: QueryThreads): Promise<void> | null {
+    const { keys, askedBy } = this.#keptField(field);
+    const { footerOffset, summaryBytes, rowGroupRows, filterBytes } = this.#entry;
+    const rowGroups = rowGroupRows.length;
+    askedBy[kind] ??= threads.query;
+    if (summaryBytes === 0 || askedBy[kind] === threads.query) return null;
+    const sizeBytes = keptBytesMax(filterBytes[kind], rowGroups);
+    if (!threads.mayKeep(sizeBytes)) return null;
+    const summary = {
+      path: this.absolutePath!,
+      offset: footerOffset - summaryBytes,
+      bytes: summaryBytes,
+      rowGroups,
+    };
+    const load = (space: ColumnSpace): Promise<Column> =>
+      threads.keepFilters({ summary, kind, field }, space as RangeSpace);
+    const keeping = this.#pool.keepFilters({ key: keys[kind][0], sizeBytes, isFilter: true, load });
+    if (keeping !== null) threads.track(keeping);
+    return keeping;
   }
 
   #described(path: string, fields: readonly number[], footer: SegmentFooter | undefined): ProbedSegment {

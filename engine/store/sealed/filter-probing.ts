@@ -1,10 +1,11 @@
+import { filterBlockBytes } from '../../kernels/value-filter.js';
 import { isInBlock, type ValueHash } from '../../parquet/bloom-filter.js';
 import { mayHaveAll, planGramReads, type GramRead } from './gram-probing.js';
 import type { GramFilterPlace, SegmentFilters, SketchPlace, ValueFilterPlace } from './segment-filters.js';
 import {
   checksumsOf,
   hasChecksum,
-  mayBeInStripe,
+  isInSketch,
   probeOf,
   stripeBytes,
   stripeOf,
@@ -116,7 +117,9 @@ export class FilterProbing {
     const bytes = stripeBytes(rowGroups);
     this.#counters.valuePiecesRead++;
     const stripe = wholeStripe(yield { offset: offset + stripeOf(hash, stripes) * bytes, bytes }, rowGroups);
-    return stripe === null ? among : among.filter((rowGroup) => mayBeInStripe(stripe, rowGroup, hash));
+    return stripe === null
+      ? among
+      : among.filter((rowGroup) => isInSketch(stripe, rowGroup * filterBlockBytes, hash));
   }
 
   /** Filters of whole values are asked first: they need one piece, and are wrong for one value in a hundred. */

@@ -40,8 +40,8 @@ export const noValues: ValueFilter = {
 const stringBytesMax = 64;
 /** Integers of which fewer are distinct are counts and sizes, for which nobody asks by their exact value. */
 const distinctIntegersMin = 7 / 8;
-/** Bits of a sketch for each value: half a byte. */
-const sketchBitsOfValue = 4;
+/** Bits of a sketch for each value, at least: half a byte where a row group is full, which the estimate of its values may say is not. */
+const sketchBitsOfValueMin = 3;
 
 /** Bytes of a Bloom filter that one checksum covers: what a probe reads, to be sure of one block. */
 const pieceBytes = 4096;
@@ -74,7 +74,7 @@ function hashesOf(column: PlainColumn, wanted: boolean | undefined): Uint32Array
 }
 
 function sketchBlocks(values: number): number {
-  return 2 ** Math.max(0, Math.floor(Math.log2((values * sketchBitsOfValue) / (filterBlockBytes * 8))));
+  return 2 ** Math.max(0, Math.ceil(Math.log2((values * sketchBitsOfValueMin) / (filterBlockBytes * 8))));
 }
 
 function withChecksums(blocks: Uint8Array): Uint8Array {
@@ -199,13 +199,12 @@ export function joinSketches(sketches: readonly (Uint8Array | null)[]): {
   return { stripes, bytes: joined };
 }
 
-/** Whether the block of row group `index` in a stripe has the value. */
-export function mayBeInStripe(stripe: Uint8Array, index: number, { low }: ValueHash): boolean {
+/** Whether the block of a sketch at `at` has the value. The blocks of a stripe stand in the order of the row groups. */
+export function isInSketch(bytes: Uint8Array, at: number, { low }: ValueHash): boolean {
   const mixed = Math.imul(low ^ (low >>> 15), 0x2c1b3c6d);
-  const at = index * filterBlockBytes;
   for (let shift = 24; shift > 0; shift -= 8) {
     const bit = (mixed >>> shift) & 255;
-    if ((stripe[at + (bit >>> 3)]! & (1 << (bit & 7))) === 0) return false;
+    if ((bytes[at + (bit >>> 3)]! & (1 << (bit & 7))) === 0) return false;
   }
   return true;
 }

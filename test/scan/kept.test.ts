@@ -1,0 +1,91 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { executeScan } from '../../engine/scan/execute.js';
+import type { Predicate, Query, ScanStats } from '../../engine/scan/plan/query.js';
+import { openRealDirectory } from '../../engine/store/disk/real-directory.js';
+import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
+import { WorkerPool } from '../../engine/workers/worker-pool.js';
+import { answerOf } from '../model/answer.js';
+import { numbered } from './numbered.js';
+import { storeSnapshot, type StoredSnapshot } from './stored-snapshot.js';
+
+/** 60 row groups in three segments, of which stretches stand by turns. */
+const dataset = numbered(6000);
+const layout = { segments: 3, stretch: 250, rowGroupRows: 100, hotRecords: 0, codec: 'lz4' } as const;
+const rowGroups = 60;
+const folder = mkdtempSync(join(tmpdir(), 'logstrata-kept-'));
+const workers = new WorkerPool(2);
+afterAll(async () => {
+  await workers.close();
+  rmSync(folder, { recursive: true });
+});
+
+const ask = async (stored: StoredSnapshot, query: Query): Promise<{ text: string; stats: ScanStats }> => {
+  const { lines, stats } = executeScan(stored, query, { workers });
+  const pieces: Uint8Array[] = [];
+  for await (const piece of lines) pieces.push(piece.slice());
+  return { text: Buffer.concat(pieces).toString('utf8'), stats };
+};
+
+const piecesOf = ({ gramPiecesRead, valuePiecesRead }: ScanStats): number => gramPiecesRead + valuePiecesRead;
+
+const message = (op: 'exact' | 'like', value: string): Predicate => ({ kind: 'string', field: 2, op, value });
+const messageOf = (i: number): string => dataset.records[i]!.values[2] as string;
+const set = (...values: string[]): Predicate => ({
+  kind: 'set',
+  field: 2,
+  members: values.map((value) => message('exact', value)) as never,
+});
+
+describe('filters that are asked again', () => {
+  it.each([
+    ['a whole value', [message('exact', messageOf(1234))], 1],
+    ['one of two values', [set(messageOf(17), 'nobody')], 1],
+    ['a value that is nowhere', [message('exact', 'nobody')], 0],
+    ['a part', [message('like', 'is no. 4321 done')], 1],
+    ['a part that is nowhere', [message('like', 'which xyz wrote')], 0],
+    ['a part and a whole value', [message('like', '0.0.'), message('exact', messageOf(99))], 1],
+  ])('are kept in memory, and rule out what they did: %s', async (name, predicates, found) => {
+    const columns = new BufferPool(1 << 27);
+    const directory = await openRealDirectory(folder);
+    const stored = await storeSnapshot(directory, name.replaceAll(' ', '-'), dataset, layout, columns);
+    const query = { limit: 10, predicates };
+    const first = await ask(stored, query);
+    expect(first.text).toBe(answerOf(dataset, query));
+    expect(first.text.split('\n')).toHaveLength(found + 1);
+    expect(piecesOf(first.stats)).toBeGreaterThan(0);
+    const heldBytes = columns.bytes;
+    const second = await ask(stored, query);
+    expect(second.text).toBe(first.text);
+    expect(piecesOf(second.stats)).toBeGreaterThan(0);
+    const { text, stats: kept } = await ask(stored, query);
+    expect(text).toBe(first.text);
+    expect(piecesOf(kept)).toBe(0);
+    const ruledOut = (stats: ScanStats): number =>
+      stats.rowGroupsPrunedByValue + stats.rowGroupsPrunedByGram + stats.rowGroupsPrunedByZone;
+    expect(ruledOut(kept)).toBe(ruledOut(first.stats));
+    expect(ruledOut(kept)).toBeGreaterThan(rowGroups - 10);
+    expect(columns.bytes).toBeGreaterThan(heldBytes);
+    for (const segment of stored.segments) await segment.close();
+    expect(columns.bytes).toBe(0);
+    columns.close();
+  });
+
+  it('are asked in the file where they have no room in memory', async () => {
+    // A quarter of it is less than the filters of any segment.
+    const columns = new BufferPool(64 * 1024);
+    const directory = await openRealDirectory(folder);
+    const stored = await storeSnapshot(directory, 'no-room', dataset, layout, columns);
+    const query = { limit: 10, predicates: [message('like', 'is no. 4321 done')] };
+    const first = await ask(stored, query);
+    for (let times = 0; times < 6; times++) {
+      const { text, stats } = await ask(stored, query);
+      expect(text).toBe(answerOf(dataset, query));
+      expect(piecesOf(stats)).toBe(piecesOf(first.stats));
+    }
+    expect(columns.bytes).toBeLessThan(64 * 1024);
+    columns.close();
+  });
+});
