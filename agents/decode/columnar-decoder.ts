@@ -10,7 +10,8 @@ import {
 } from '../lines/line-columns.js';
 import type { LineSplitter } from '../lines/line-splitter.js';
 import type { ParsedLine } from './parsed-line.js';
-import type { FieldWriter, ValueCounters } from './value-writer.js';
+import type { ValueTally } from './value-counters.js';
+import type { FieldWriter } from './value-writer.js';
 
 /** Decodes one line in the way that takes every line: bytes[start, end) is the line without its line feed. */
 export type DecodeLine = (start: number, end: number) => void;
@@ -29,7 +30,7 @@ export interface ColumnarOptions {
   readonly written: readonly WrittenField[];
   /** What the writers read: filled here with the line's fields. */
   readonly line: ParsedLine;
-  readonly counters: ValueCounters;
+  readonly counters: ValueTally;
   /** Longer lines are decoded one by one. */
   readonly lineBytesMax: number;
 }
@@ -126,8 +127,26 @@ export class ColumnarDecoder {
     this.#fields.forEach((field, i) =>
       appendColumn(builder, field, this.#columns.columns[i]!, from, end, row),
     );
-    this.options.counters.unreadableValues += this.#columns.unreadableIn(from, end);
+    this.#countUnreadable(bytes, base, from, end);
     return end;
+  }
+
+  /** Counts the values of lines [from, to), all of them taken, that did not read as their type and are null. */
+  #countUnreadable(bytes: Uint8Array, base: number, from: number, to: number): void {
+    const { plans, splitter, counters } = this.options;
+    const { columns, spans } = this.#columns;
+    columns.forEach((column, i) => {
+      if (column.kind === 'string' || column.unreadable === null) return;
+      const field = this.#fields[i]!;
+      const plan = plans[field]!;
+      assert(plan.kind !== 'pieces', 'pieces make strings');
+      for (let line = from; line < to; line++) {
+        if (column.unreadable[line] === 0) continue;
+        const at = 2 * (line * splitter.fields + plan.field);
+        const start = base + spans[at]!;
+        counters.addUnreadable(field, bytes, start, start + (spans[at + 1]! & spanLengthMask));
+      }
+    });
   }
 
   /** At most the bytes that `BatchBuilder.bytes` grows by. */
@@ -145,18 +164,18 @@ export class ColumnarDecoder {
     const { states } = this.#columns;
     line.hasReplaced = false;
     for (let i = from; i < to && !builder.full; i++) {
-      const { unreadableValues, replacedBytes } = counters;
+      counters.beginLine();
       line.templateWork.begin();
       const takes = written.every(
         ({ writer, places }) => this.#fillLine(bytes, base, i, places) && writer.write(line) === null,
       );
       if (!takes) {
         builder.cancelRow();
-        counters.unreadableValues = unreadableValues;
-        counters.replacedBytes = replacedBytes;
+        counters.dropLine();
         states[i] = lineOdd;
         return i;
       }
+      counters.keepLine();
       builder.endRow();
     }
     return to;

@@ -1,6 +1,6 @@
 import type { BatchBuilder } from '../../engine/index.js';
 import type { StopFlag } from './stop-flag.js';
-import type { ValueCounters } from './value-writer.js';
+import type { UnreadableField, ValueCounters } from './value-counters.js';
 import type { Written } from '../times/written.js';
 
 /** Told of a line that is no record: bytes[lineStart, lineEnd) is the line without its end. */
@@ -26,5 +26,8 @@ export interface RecordDecoder {
   /** Where the years stand behind the last line, for what is `Written` next. */
   readonly years: NonNullable<Written['years']>;
   /** Counts since the decoder was made. */
-  readonly counters: Readonly<ValueCounters>;
+  readonly counters: Readonly<ValueCounters> & {
+    /** The fields with values that did not read since this was asked last. */
+    takeFields(): UnreadableField[];
+  };
 }

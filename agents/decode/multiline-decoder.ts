@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { BatchBuilder } from '../../engine/index.js';
 import { joinLines, type MultilineRecords, type TextRange } from '../lines/record-ends.js';
-import type { ValueCounters } from './value-writer.js';
 import type { Written } from '../times/written.js';
 import type { LinesOrigin, RecordDecoder, RejectLine } from './line-decoder.js';
 
@@ -24,7 +23,7 @@ export class MultilineDecoder implements RecordDecoder {
     private readonly records: MultilineRecords,
   ) {}
 
-  get counters(): Readonly<ValueCounters> {
+  get counters(): RecordDecoder['counters'] {
     return this.lines.counters;
   }
 

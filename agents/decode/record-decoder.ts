@@ -16,7 +16,8 @@ import { Kind, ParsedLine, type LineParser } from './parsed-line.js';
 import { PlainLineParser } from './plain-decoder.js';
 import { MultilineRecords, type TextRange } from '../lines/record-ends.js';
 import { requireGoing, type StopFlag } from './stop-flag.js';
-import type { FieldWriter, UndatedTimes, ValueCounters } from './value-writer.js';
+import { ValueTally } from './value-counters.js';
+import { FieldCounters, type FieldWriter, type UndatedTimes } from './value-writer.js';
 import type { Written } from '../times/written.js';
 import type { LinesOrigin, RecordDecoder, RejectLine } from './line-decoder.js';
 
@@ -68,7 +69,7 @@ const figureLines: LineFormat = { format: 'json' };
 const columnarBytesMin = 256 * 1024;
 
 class LineDecoder implements TextDecoder {
-  readonly counters: ValueCounters = { unreadableValues: 0, replacedBytes: 0 };
+  readonly counters = new ValueTally();
   readonly #parser: LineParser;
   #columnar: ColumnarDecoder | null;
   /** Makes the columnar decoder for other captures; null where there is none. */
@@ -102,9 +103,11 @@ class LineDecoder implements TextDecoder {
     this.#fromName = fromName;
     this.#setCaptures(captures);
     this.#fields = definition.fields.length;
-    const writerOptions = { timezone, counters: this.counters };
     const placeOf = (name: string): number => names.indexOf(name);
-    this.#writers = definition.fields.map((field) => createFieldWriter(field, placeOf, writerOptions));
+    this.#writers = definition.fields.map((field, i) => {
+      const counters = new FieldCounters(this.counters, i);
+      return createFieldWriter(field, placeOf, { timezone, counters });
+    });
     this.#undated = this.#writers.flatMap(({ undated }) => undated ?? []);
     this.#useWritten(options.written);
     this.#captures = captures;

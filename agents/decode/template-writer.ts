@@ -2,7 +2,7 @@ import { type ColumnBuilder, type StringColumnBuilder, valueBytesMax } from '../
 import { Kind, ParsedLine } from './parsed-line.js';
 import type { Template } from '../templates/template.js';
 import { TemplateOverrun, templateStepsMax } from '../templates/template-work.js';
-import { type FieldWriter, stringColumn, type UndatedTimes, type ValueCounters } from './value-writer.js';
+import { type FieldWriter, stringColumn, type UndatedTimes, type FieldCounters } from './value-writer.js';
 
 const tooManyStepsReason = `takes more than ${templateStepsMax} steps of its fields' templates`;
 
@@ -18,7 +18,7 @@ class Renderer {
     private readonly field: string,
     private readonly template: Template,
     placeOf: (name: string) => number,
-    private readonly counters: ValueCounters,
+    private readonly counters: FieldCounters,
   ) {
     this.#places = new Map(template.fields.map((name) => [name, placeOf(name)]));
   }
@@ -33,7 +33,7 @@ class Renderer {
       if (error instanceof TemplateOverrun) return tooManyStepsReason;
       throw error;
     }
-    this.counters.replacedBytes += line.replacedInTexts;
+    if (line.replacedInTexts > 0) this.counters.addReplaced(line.replacedInTexts);
     // A character takes three bytes at most.
     if (this.text.length * 3 <= valueBytesMax) return null;
     const bytes = Buffer.byteLength(this.text);
@@ -52,7 +52,7 @@ export class StringTemplateWriter implements FieldWriter {
   readonly #renderer: Renderer;
   #column: StringColumnBuilder | null = null;
 
-  constructor(field: string, template: Template, placeOf: (name: string) => number, counters: ValueCounters) {
+  constructor(field: string, template: Template, placeOf: (name: string) => number, counters: FieldCounters) {
     this.#renderer = new Renderer(field, template, placeOf, counters);
   }
 
@@ -80,7 +80,7 @@ export class TemplateWriter implements FieldWriter {
     template: Template,
     placeOf: (name: string) => number,
     private readonly inner: FieldWriter,
-    counters: ValueCounters,
+    counters: FieldCounters,
   ) {
     this.#renderer = new Renderer(field, template, placeOf, counters);
   }

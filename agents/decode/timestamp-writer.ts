@@ -50,7 +50,7 @@ export class TimestampWriter implements FieldWriter {
     if (kind === Kind.absent) return null;
     const year = this.undated === undefined ? null : yearOf(line, this.places.year);
     const isRead = kind !== Kind.other && !Number.isNaN(year) && this.#writeTime(line, place, year);
-    if (!isRead) this.options.counters.unreadableValues++;
+    if (!isRead) this.options.counters.addUnreadable(line, place);
     return null;
   }
 

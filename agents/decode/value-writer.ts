@@ -19,14 +19,7 @@ import {
 } from './number-text.js';
 import { bytesText, Kind, type ParsedLine } from './parsed-line.js';
 import type { YearPlace } from '../times/written.js';
-
-/** What became of values, counted over the life of a decoder. */
-export interface ValueCounters {
-  /** Values that did not read as their field's type and are null. */
-  unreadableValues: number;
-  /** Byte sequences that were not UTF-8 (and halves of surrogate pairs in JSON) and became U+FFFD. */
-  replacedBytes: number;
-}
+import type { ValueTally } from './value-counters.js';
 
 /** Writes one field of parsed lines into its column. */
 export interface FieldWriter {
@@ -49,7 +42,25 @@ export interface UndatedTimes {
 export interface WriterOptions {
   /** Zone of timestamps that name none. */
   readonly timezone: string;
-  readonly counters: ValueCounters;
+  readonly counters: FieldCounters;
+}
+
+/** Counts what becomes of one field's values. */
+export class FieldCounters {
+  /** @param field its number in the agent */
+  constructor(
+    private readonly tally: ValueTally,
+    private readonly field: number,
+  ) {}
+
+  /** Counts the value of the line's part at `place` as one that does not read. */
+  addUnreadable(line: ParsedLine, place: number): void {
+    this.tally.addUnreadable(this.field, line.sources[place]!, line.starts[place]!, line.ends[place]!);
+  }
+
+  addReplaced(count: number): void {
+    this.tally.replacedBytes += count;
+  }
 }
 
 /**
@@ -99,7 +110,7 @@ class IntegerWriter implements FieldWriter {
   constructor(
     private readonly place: number,
     private readonly range: IntegerRange,
-    private readonly counters: ValueCounters,
+    private readonly counters: FieldCounters,
   ) {}
 
   bind(column: ColumnBuilder): void {
@@ -109,7 +120,7 @@ class IntegerWriter implements FieldWriter {
   write(line: ParsedLine): null {
     const place = this.place;
     if (place < 0 || line.kinds[place] === Kind.absent) return null;
-    if (!setIntegerOf(line, place, this.range, this.#column!)) this.counters.unreadableValues++;
+    if (!setIntegerOf(line, place, this.range, this.#column!)) this.counters.addUnreadable(line, place);
     return null;
   }
 }
@@ -149,7 +160,7 @@ class BoolWriter implements FieldWriter {
 
   constructor(
     private readonly place: number,
-    private readonly counters: ValueCounters,
+    private readonly counters: FieldCounters,
   ) {}
 
   bind(column: ColumnBuilder): void {
@@ -165,7 +176,7 @@ class BoolWriter implements FieldWriter {
     const to = trimBlanks(source, from, end);
     const text = to - from <= boolBytesMax ? bytesText(source, from, to).toLowerCase() : '';
     const value = boolTexts.get(text);
-    if (value === undefined) this.counters.unreadableValues++;
+    if (value === undefined) this.counters.addUnreadable(line, place);
     else this.#column!.setNumber(value);
     return null;
   }
@@ -176,7 +187,7 @@ class FloatWriter implements FieldWriter {
 
   constructor(
     private readonly place: number,
-    private readonly counters: ValueCounters,
+    private readonly counters: FieldCounters,
   ) {}
 
   bind(column: ColumnBuilder): void {
@@ -191,7 +202,7 @@ class FloatWriter implements FieldWriter {
     const reads =
       kind !== Kind.other &&
       setFloat(line.sources[place]!, line.starts[place]!, line.ends[place]!, this.#column!);
-    if (!reads) this.counters.unreadableValues++;
+    if (!reads) this.counters.addUnreadable(line, place);
     return null;
   }
 }
@@ -201,7 +212,7 @@ class StringWriter implements FieldWriter {
 
   constructor(
     private readonly place: number,
-    private readonly counters: ValueCounters,
+    private readonly counters: FieldCounters,
   ) {}
 
   bind(column: ColumnBuilder): void {
@@ -212,8 +223,8 @@ class StringWriter implements FieldWriter {
     const place = this.place;
     if (place < 0 || line.kinds[place] === Kind.absent) return null;
     const replaced = this.#column!.setBytes(line.sources[place]!, line.starts[place]!, line.ends[place]!);
-    if (replaced !== 0) this.counters.replacedBytes += replaced;
-    if (line.hasReplaced) this.counters.replacedBytes += line.replaced[place]!;
+    if (replaced !== 0) this.counters.addReplaced(replaced);
+    if (line.hasReplaced) this.counters.addReplaced(line.replaced[place]!);
     return null;
   }
 }

@@ -15,7 +15,7 @@ import type { AgentDefinition } from '../definition/definition.js';
 import type { RecordDecoder } from '../decode/line-decoder.js';
 import { createRecordDecoder } from '../decode/record-decoder.js';
 import type { StopFlag } from '../decode/stop-flag.js';
-import type { ValueCounters } from '../decode/value-writer.js';
+import { joinUnreadable, type UnreadableField, type ValueCounters } from '../decode/value-counters.js';
 import type { Written } from '../times/written.js';
 import { decodeRange, type DecodedRange, type LineRange } from './line-range.js';
 
@@ -70,6 +70,8 @@ export interface DecodedLines extends ValueCounters {
   readonly packed: number | Uint8Array | null;
   /** Of each range that was begun before the batch was full. */
   readonly ranges: readonly DecodedRange[];
+  /** The fields that values are of which did not read. */
+  readonly unreadable: readonly UnreadableField[];
   /** Where the years stand behind the last line, for what is `Written` next. */
   readonly years: Written['years'];
 }
@@ -155,18 +157,21 @@ function decode(
   const { builder } = decoders;
   const done: DecodedRange[] = [];
   const counters = { unreadableValues: 0, replacedBytes: 0 };
+  const unreadable = new Map<number, UnreadableField>();
   let years: Written['years'];
   for (const range of ranges) {
     if (builder.full) break;
     const decoder = decoderFor(decoders, settings, range);
-    const before = { ...decoder.counters };
+    const before: ValueCounters = { ...decoder.counters };
     done.push(decodeRange(decoder, bytes, range, builder));
     ({ years } = decoder);
     counters.unreadableValues += decoder.counters.unreadableValues - before.unreadableValues;
     counters.replacedBytes += decoder.counters.replacedBytes - before.replacedBytes;
+    joinUnreadable(unreadable, decoder.counters.takeFields());
   }
   decoders.rows = builder.rows;
-  return { bytes: null, packed: builder.finishPacked(space), ranges: done, years, ...counters };
+  const packed = builder.finishPacked(space);
+  return { bytes: null, packed, ranges: done, years, unreadable: [...unreadable.values()], ...counters };
 }
 
 const decodeTask: Task<DecodeJob, DecodedLines> = { module: builtModule(import.meta.url), work };

@@ -17,7 +17,13 @@ export type ColumnPlan =
 
 /** Values of one column, a row for each line. Rows of lines that were not taken hold any value. */
 export type LinesColumn =
-  | { readonly kind: 'int' | 'float'; readonly halves: Int32Array; presence: Uint8Array | null }
+  | {
+      readonly kind: 'int' | 'float';
+      readonly halves: Int32Array;
+      presence: Uint8Array | null;
+      /** 1 for lines whose text does not read, which are null; null where all read. */
+      readonly unreadable: Uint16Array | null;
+    }
   | {
       readonly kind: 'string';
       readonly bytes: Uint8Array;
@@ -80,7 +86,6 @@ export class LineColumns {
   #scratch: Scratch | null = null;
   #places: ColumnPlace[] = [];
   #unreadable: Uint16Array = new Uint16Array(0);
-  #hasUnreadable = false;
   #isText = false;
   #textAt = 0;
   #linesAt = 0;
@@ -168,18 +173,8 @@ export class LineColumns {
     this.#from = this.lines[count * 2 - 1]! + 1;
     this.states = scratch.view(this.#statesAt, count);
     this.spans = words32(scratch, this.#spansAt, count * fields * 2);
-    this.#unreadable.fill(0, 0, count);
-    this.#hasUnreadable = false;
     this.columns = this.#places.map((place) => this.#makeColumn(scratch, place));
     return true;
-  }
-
-  /** How many values of the lines [from, to), all of them taken, did not read as their type and are null. */
-  unreadableIn(from: number, to: number): number {
-    if (!this.#hasUnreadable) return 0;
-    let sum = 0;
-    for (let line = from; line < to; line++) sum += this.#unreadable[line]!;
-    return sum;
   }
 
   #sizeBytes(textBytes: number): number {
@@ -200,14 +195,18 @@ export class LineColumns {
     const { count } = this;
     const [text, states] = [this.#textAt, this.#statesAt];
     let nulls: number;
+    let unreadable: Uint16Array | null = null;
     if (plan.kind === 'time') {
       const format = timeFormats[plan.format];
       nulls = kernels.readTimes(text, at, stride, count, states, format, values, presence);
     } else {
       const digitsMax = plan.kind === 'int' ? plan.digitsMax : 0;
-      const unreadable = this.#unreadableAt;
-      nulls = kernels.readNumbers(text, at, stride, count, states, digitsMax, values, presence, unreadable);
-      if (nulls > 0) this.#hasUnreadable = true;
+      const marks = this.#unreadable;
+      const marksAt = this.#unreadableAt;
+      marks.fill(0, 0, count);
+      nulls = kernels.readNumbers(text, at, stride, count, states, digitsMax, values, presence, marksAt);
+      // The next column has the same memory.
+      if (nulls > 0 && marks.subarray(0, count).includes(1)) unreadable = marks.slice(0, count);
     }
     const bytes = scratch.view(values, count * 8);
     const present = nulls === 0 ? null : scratch.view(presence, count);
@@ -215,6 +214,7 @@ export class LineColumns {
       kind: plan.kind === 'float' ? 'float' : 'int',
       halves: new Int32Array(bytes.buffer, bytes.byteOffset, count * 2),
       presence: present,
+      unreadable,
     };
   }
 

@@ -15,6 +15,7 @@ import { absolutePath, type OpenFile } from '../sources/opened-file.js';
 import type { SourceReader } from '../sources/source-reader.js';
 import { decodeSettings } from '../frames/decode-task.js';
 import type { AgentDefinition } from '../definition/definition.js';
+import { joinUnreadable, type UnreadableField } from '../decode/value-counters.js';
 import { pathCaptures } from '../decode/path-captures.js';
 import { FileLines, type FileFrame, type FrameConsumer } from '../frames/file-lines.js';
 import { fileWritten } from './file-years.js';
@@ -56,6 +57,8 @@ export interface FileTally {
   fileBytesRead: number;
   continuedAt: number | null;
   unreadableValues: number;
+  /** The fields that those are of, by their numbers. */
+  readonly unreadable: Map<number, UnreadableField>;
   replacedBytes: number;
   /** Records of earlier loads that were lost and are back. */
   restored: number;
@@ -72,6 +75,7 @@ export function newTally(): FileTally {
     fileBytesRead: 0,
     continuedAt: null,
     unreadableValues: 0,
+    unreadable: new Map(),
     replacedBytes: 0,
     restored: 0,
   };
@@ -231,9 +235,11 @@ class FileReading implements FrameConsumer {
     job.tally.rejected += rejected.reasons.length;
   }
 
-  async take(_lines: FileFrame, { batch, unreadableValues, replacedBytes }: DecodedBatch): Promise<void> {
+  async take(_lines: FileFrame, decoded: DecodedBatch): Promise<void> {
     const { tally } = this.job;
+    const { batch, unreadableValues, unreadable, replacedBytes } = decoded;
     tally.unreadableValues += unreadableValues;
+    joinUnreadable(tally.unreadable, unreadable);
     tally.replacedBytes += replacedBytes;
     if (batch !== null) await this.append(batch);
   }

@@ -65,6 +65,7 @@ export class LoadJournal {
       seconds: (performance.now() - item.startedMs) / 1000,
       bytesOnDisk: bytesOnDisk ?? null,
       unreadableValues: tally.unreadableValues,
+      unreadable: [...tally.unreadable.values()],
       replacedBytes: tally.replacedBytes,
       error,
     };

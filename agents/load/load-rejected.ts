@@ -11,6 +11,7 @@ import { decodeSettings, type DecodeSettings } from '../frames/decode-task.js';
 import { decodeLines } from '../frames/lent-decoding.js';
 import { rangesLeft, type DecodedRange, type LineRange } from '../frames/line-range.js';
 import { isPartOfLine } from '../frames/rejected-lines.js';
+import { joinUnreadable } from '../decode/value-counters.js';
 import { pathCaptures } from '../decode/path-captures.js';
 import { abandon, cancellationOf, type ReadSettings } from './load-file.js';
 import { LoadJournal, type JournalItem } from './load-journal.js';
@@ -175,6 +176,7 @@ class RejectedReading {
       for (const [i, range] of decoded.ranges.entries())
         await this.keepRejected(whole[whole.length - left.length + i]!, left[i]!, range, bytes);
       this.tally.unreadableValues += decoded.unreadableValues;
+      joinUnreadable(this.tally.unreadable, decoded.unreadable);
       this.tally.replacedBytes += decoded.replacedBytes;
       const { batch } = decoded;
       if (batch !== null) {

@@ -1,4 +1,5 @@
 import type { LogstrataError } from '../../engine/index.js';
+import { joinUnreadable, type UnreadableField } from '../decode/value-counters.js';
 
 /**
  * - `loaded`: its records are in the archive, visible and durable.
@@ -32,6 +33,8 @@ export interface FileReport {
   /** Bytes of the segments written for it; null where they hold other files' records too. */
   readonly bytesOnDisk: number | null;
   readonly unreadableValues: number;
+  /** The fields that those are of. */
+  readonly unreadable: readonly UnreadableField[];
   readonly replacedBytes: number;
   readonly error: LogstrataError | null;
 }
@@ -48,6 +51,7 @@ export interface LoadSummary {
   readonly contentBytes: number;
   readonly bytesOnDisk: number;
   readonly unreadableValues: number;
+  readonly unreadable: readonly UnreadableField[];
   readonly replacedBytes: number;
   readonly seconds: number;
   readonly loaded: number;
@@ -106,6 +110,7 @@ export function summarize(
     contentBytes: sum(({ contentBytes }) => contentBytes),
     bytesOnDisk: mergedBytesOnDisk + sum(({ bytesOnDisk }) => bytesOnDisk ?? 0),
     unreadableValues: sum(({ unreadableValues }) => unreadableValues),
+    unreadable: unreadableOf(loaded),
     replacedBytes: sum(({ replacedBytes }) => replacedBytes),
     seconds,
     loaded: loaded.length,
@@ -114,4 +119,10 @@ export function summarize(
     stopped,
     exitCode: failed > 0 || stopped !== null || nothingNew ? 1 : 0,
   };
+}
+
+function unreadableOf(files: readonly FileReport[]): UnreadableField[] {
+  const fields = new Map<number, UnreadableField>();
+  for (const { unreadable } of files) joinUnreadable(fields, unreadable);
+  return [...fields.values()];
 }

@@ -23,6 +23,7 @@ import { recordEndsOf } from '../lines/record-ends.js';
 import { SourceError } from '../sources/source-error.js';
 import { contentOf } from '../sources/source-reader.js';
 import type { RecordDecoder } from '../decode/line-decoder.js';
+import type { UnreadableField } from '../decode/value-counters.js';
 import type { Written } from '../times/written.js';
 
 export interface LoadStreamOptions extends ReadSettings {
@@ -50,6 +51,8 @@ export interface StreamProgress {
 /** What became of a stream. */
 export interface StreamSummary extends Omit<StreamProgress, 'waiting'> {
   readonly unreadableValues: number;
+  /** The fields that those are of. */
+  readonly unreadable: readonly UnreadableField[];
   readonly replacedBytes: number;
   readonly seconds: number;
   /** Why it ended early: what was committed until then is safe, and counted in `records`. */
@@ -107,6 +110,7 @@ export async function loadStream(options: LoadStreamOptions): Promise<StreamSumm
     contentBytes,
     commits,
     unreadableValues: load?.unreadableValues ?? 0,
+    unreadable: load?.unreadable ?? [],
     replacedBytes: load?.replacedBytes ?? 0,
     seconds: (performance.now() - startedMs) / 1000,
     error,
@@ -155,6 +159,11 @@ class StreamLoad {
 
   get unreadableValues(): number {
     return this.committed.unreadableValues;
+  }
+
+  /** The fields with values that did not read; asked once, in the end. */
+  get unreadable(): UnreadableField[] {
+    return this.decoder.counters.takeFields();
   }
 
   get replacedBytes(): number {

@@ -88,6 +88,12 @@ function hasYear({ format }: TimestampFormat): boolean {
   return isTimestampFormatName(name) ? name !== 'stamp' : parseGoLayout(format).parts.has('year');
 }
 
+/** Whether texts of a format are times of a clock on a wall, which a zone has to be known for. */
+export function lacksZone({ format }: TimestampFormat): boolean {
+  const name = format.toLowerCase();
+  return isTimestampFormatName(name) ? name === 'stamp' : !parseGoLayout(format).parts.has('zone');
+}
+
 /** Whether texts of a format have a date without its year. */
 export function lacksYear(format: TimestampFormat): boolean {
   const name = format.format.toLowerCase();

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { requireSimd } from '../../engine/index.js';
 import { addBackupCommand } from './upkeep/backup.js';
+import { addAgentCommand } from './definition/agent-command.js';
 import { addCheckCommand } from './definition/check.js';
 import { addCompactCommand } from './upkeep/compact.js';
 import { addCountCommand } from './records/count.js';
@@ -59,6 +60,7 @@ export function buildProgram(): Command {
     addQueryCommand,
     addCountCommand,
     addStatsCommand,
+    addAgentCommand,
     addCheckCommand,
     addVerifyCommand,
     addCompactCommand,

@@ -37,9 +37,9 @@ it("the commands for one's own logs store those logs and nothing of the samples"
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-  type('agents/mysite.yaml');
+  type(' agent new ');
   expect(readFileSync(join(folder, 'agents/mysite.yaml'), 'utf8')).toContain(`path: '${logs}/access\\.log'`);
-  expect(type(' check ')).toContain('/4');
+  expect(type(' check ')).toContain('5 records, every line matches');
   expect(commands.some((command) => command.endsWith(' serve'))).toBe(true);
   const listen = `127.0.0.1:${await freePort()}`;
   const server = start(folder, ['serve', '--listen', listen]);

@@ -6,6 +6,7 @@ import type {
   AgentDefinition,
   ArchiveInput,
   FieldDefinition,
+  FileInput,
   LineFormat,
 } from '../../../agents/definition/definition.js';
 import { isLogstrataError, type LogstrataError, type RetentionOutlook } from '../../../engine/index.js';
@@ -21,16 +22,18 @@ import { printJson, printLines, tell } from '../output/terminal.js';
 
 interface CheckFlags extends GlobalFlags {
   readonly line?: string;
+  readonly file?: readonly string[];
   readonly json?: boolean;
 }
 
 const examples = `
 Examples:
-  $ logstrata check                                       every agent's file: fields, or what is wrong and where
-  $ logstrata check nginx --line "$(tail -1 access.log)"  what one line becomes, field by field
-  $ tail -1 app.log | logstrata check app --line -        the same, from standard input
+  $ logstrata check                             every agent: fields, files, mistakes
+  $ logstrata check nginx --line "$(tail -1 access.log)"    what one line becomes
+  $ tail -1 app.log | logstrata check app --line -          from standard input
+  $ logstrata check nginx --file access.log     a whole log on trial
 
-Exit code 1 when a file has an error or the line would be rejected.`;
+Exit code 1 when a file has an error or a line would be rejected.`;
 
 /** Where a field's value comes from, in the words of the agent's file. */
 function describeSource(field: FieldDefinition): string {
@@ -62,9 +65,20 @@ function describeArchive({ globs, mode, lines }: ArchiveInput): string[] {
   return mode === 'import' ? [`  stores the files ${paths} once`] : [`  answers from ${paths}`];
 }
 
-function describeInput({ file, archive, system }: AgentDefinition): string[] {
+/** What is there of the files that an agent follows. */
+async function describePathOf(file: FileInput): Promise<string[]> {
+  const { checkPath, describePath } = await import('./checked-path.js');
+  return describePath(checkPath(file));
+}
+
+async function describeInput({ file, archive, system }: AgentDefinition): Promise<string[]> {
   const followed =
-    file === undefined ? [] : describeLines(file, `${file.directory}, files ${file.namePattern}`);
+    file === undefined
+      ? []
+      : [
+          ...describeLines(file, `${file.directory}, files ${file.namePattern}`),
+          ...(await describePathOf(file)).map((line) => `  ${line}`),
+        ];
   const archived = archive === undefined ? [] : describeArchive(archive);
   if (system === undefined) return [...followed, ...archived];
   const { intervalMs, disk, net } = system;
@@ -140,13 +154,13 @@ async function describeAgent(
   archives: Archives,
 ): Promise<string[]> {
   const report = archives.get(agent.name);
-  const lines = describeFields(agent, outlooks);
+  const lines = await describeFields(agent, outlooks);
   if (report === undefined) return lines;
   const { describeArchiveReport } = await import('./checked-archive.js');
   return [...lines.slice(0, -1), ...describeArchiveReport(agent, report), ''];
 }
 
-function describeFields(agent: AgentDefinition, outlooks: Outlooks): string[] {
+async function describeFields(agent: AgentDefinition, outlooks: Outlooks): Promise<string[]> {
   const outlook = outlooks.get(agent.name);
   const isInferred = agent.fields.length === 0;
   const table = isInferred
@@ -164,7 +178,7 @@ function describeFields(agent: AgentDefinition, outlooks: Outlooks): string[] {
       );
   return [
     `${agent.name} (${agent.path}): ${isInferred ? 'the fields of its files' : formatCounted(agent.fields.length, 'field')}`,
-    ...describeInput(agent),
+    ...(await describeInput(agent)),
     `  keeps ${describeRetention(agent.retention)}`,
     ...(outlook === undefined ? [] : describeOutlook(agent, outlook).map((line) => `  ${line}`)),
     ...table.map((line) => `  ${line}`),
@@ -173,11 +187,14 @@ function describeFields(agent: AgentDefinition, outlooks: Outlooks): string[] {
   ];
 }
 
-function forJson(agent: AgentDefinition, outlooks: Outlooks, archives: Archives): object {
+async function forJson(agent: AgentDefinition, outlooks: Outlooks, archives: Archives): Promise<object> {
+  const { file } = agent;
+  const path = file === undefined ? undefined : await import('./checked-path.js');
   const outlook = outlooks.get(agent.name);
   const report = archives.get(agent.name);
   return {
     ...agent,
+    ...(path === undefined ? {} : { pathReport: path.checkPath(file!) }),
     ...(outlook !== undefined && 'kept' in outlook ? { retentionOutlook: outlook } : {}),
     ...(report === undefined ? {} : { archiveReport: report }),
   };
@@ -189,7 +206,8 @@ async function checkAll(settings: Settings, flags: CheckFlags): Promise<number> 
   const archives = await archivesOf(settings, agents);
   let isWrong = problems.length > 0 || agents.length === 0;
   if (flags.json === true) {
-    const known = agents.map((agent) => forJson(agent, outlooks, archives));
+    const known: object[] = [];
+    for (const agent of agents) known.push(await forJson(agent, outlooks, archives));
     await printJson({ agents: known, problems });
   } else {
     for (const agent of agents) await printLines(await describeAgent(agent, outlooks, archives));
@@ -206,12 +224,15 @@ async function checkAll(settings: Settings, flags: CheckFlags): Promise<number> 
 }
 
 async function check(name: string | undefined, flags: CheckFlags): Promise<number> {
-  if (flags.line !== undefined && name === undefined) {
+  const needsAgent = flags.line !== undefined ? 'line' : flags.file !== undefined ? 'file' : undefined;
+  if (needsAgent !== undefined && name === undefined) {
     throw new UsageError(
-      '--line needs the agent that the line is for',
-      'For example: logstrata check nginx --line "…"',
+      `--${needsAgent} needs the agent that the ${needsAgent} is for`,
+      `For example: logstrata check nginx --${needsAgent} "…"`,
     );
   }
+  if (flags.line !== undefined && flags.file !== undefined)
+    throw new UsageError('--line and --file do not go together: a line, or files');
   const settings = await readSettings(flags);
   if (name === undefined) return checkAll(settings, flags);
   const agent = await chooseAgent(settings, name);
@@ -219,9 +240,13 @@ async function check(name: string | undefined, flags: CheckFlags): Promise<numbe
     const { describeLineOf } = await import('./checked-line.js');
     return describeLineOf(agent, flags.line, settings, flags.json === true);
   }
+  if (flags.file !== undefined) {
+    const { checkFiles } = await import('./checked-file.js');
+    return checkFiles(agent, flags.file, settings, flags.json === true);
+  }
   const outlooks = await outlooksOf(settings, [agent]);
   const archives = await archivesOf(settings, [agent]);
-  if (flags.json === true) await printJson(forJson(agent, outlooks, archives));
+  if (flags.json === true) await printJson(await forJson(agent, outlooks, archives));
   else await printLines((await describeAgent(agent, outlooks, archives)).slice(0, -1));
   return (await tellArchiveProblems([agent], archives)) ? exitFailed : exitDone;
 }
@@ -230,10 +255,11 @@ async function check(name: string | undefined, flags: CheckFlags): Promise<numbe
 export function addCheckCommand(program: Command): void {
   program
     .command('check')
-    .summary("check the agents' files, or what one line becomes")
-    .description("Checks the configuration and the agents' files, and shows what one line becomes.")
+    .summary("check the agents' files, or what lines become")
+    .description("Checks the configuration and the agents' files, and shows what lines become.")
     .argument('[agent]', 'name of an agent (default: all)')
     .option('--line <text>', 'a line of its log; - reads it from standard input')
+    .option('--file <file...>', 'whole logs on trial: what they become; nothing is stored')
     .option('--json', 'answer with JSON')
     .addHelpText('after', examples)
     .action(async (agent: string | undefined, _flags: unknown, command: Command) => {

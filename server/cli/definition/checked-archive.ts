@@ -7,6 +7,7 @@ import { withProgress } from '../output/progress.js';
 import { withObjects } from '../options/object-storage.js';
 import type { Settings } from '../options/settings.js';
 import { formatTable } from '../output/table.js';
+import { clip } from './clip.js';
 
 /** Widths of cells whose text comes from files, so that a line has 80 columns. */
 const cellWidth = { field: 15, column: 15, stored: 18, read: 18 } as const;
@@ -75,8 +76,4 @@ export function archiveProblems({ path }: AgentDefinition, report: ArchiveReport
   const more = lines.length - problemsShownMax;
   if (more <= 0) return lines;
   return [...lines.slice(0, problemsShownMax), `… and ${formatCounted(more, 'problem')} more`];
-}
-
-function clip(text: string, width: number): string {
-  return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
 }

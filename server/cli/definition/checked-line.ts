@@ -3,15 +3,14 @@ import type { AgentDefinition } from '../../../agents/definition/definition.js';
 import { describeLine } from '../../../agents/decode/describe-line.js';
 import type { DescribedField, LineDescription } from '../../../agents/decode/describe-line.js';
 import { exitDone, exitFailed } from '../output/failure.js';
-import { formatTime } from '../output/figures.js';
 import type { Settings } from '../options/settings.js';
 import { formatTable } from '../output/table.js';
 import { printJson, printLines } from '../output/terminal.js';
+import { showValue } from './shown-value.js';
 
-function showValue({ type, value, unreadable }: DescribedField): string {
-  if (value === null) return unreadable ? 'null' : 'null (not in the line)';
-  if (typeof value === 'string') return JSON.stringify(value);
-  return type === 'time' ? `${value} (${formatTime(Number(value))} UTC)` : String(value);
+function describeValue({ type, value, unreadable }: DescribedField): string {
+  if (value === null && !unreadable) return 'null (not in the line)';
+  return showValue(type, value);
 }
 
 function describeRecord(description: LineDescription & { outcome: 'record' }): string[] {
@@ -28,7 +27,7 @@ function describeRecord(description: LineDescription & { outcome: 'record' }): s
     'and is stored as',
     ...formatTable(
       ['field', 'type', 'value'],
-      fields.map((field) => [field.name, field.type, showValue(field)]),
+      fields.map((field) => [field.name, field.type, describeValue(field)]),
     ).map((line) => `  ${line}`),
     ...unreadable.map(
       ({ name, type, text }) =>

@@ -1,3 +1,4 @@
+import type { FieldDefinition } from '../../../agents/definition/definition.js';
 import type { FileReport, LoadEvent, LoadProgress, LoadSummary } from '../../../agents/load/load-report.js';
 import { assertNever } from '../../../engine/index.js';
 import { messageWithPlace } from './failure.js';
@@ -122,7 +123,11 @@ function describeOutcome(file: FileReport): string[] {
 }
 
 /** The sums of a load, for people. `rejectedFolder` is where rejected lines are kept. */
-export function describeSummary(summary: LoadSummary, rejectedFolder: string): string[] {
+export function describeSummary(
+  summary: LoadSummary,
+  rejectedFolder: string,
+  fields: readonly FieldDefinition[],
+): string[] {
   const lines: string[] = [];
   if (summary.loaded > 0) {
     lines.push(
@@ -133,7 +138,7 @@ export function describeSummary(summary: LoadSummary, rejectedFolder: string): s
   }
   if (summary.restored > 0)
     lines.push(`${formatCounted(summary.restored, 'record')} of earlier loads restored`);
-  lines.push(...describeLosses(summary, rejectedFolder));
+  lines.push(...describeLosses(summary, rejectedFolder, fields));
   if (
     summary.loaded + summary.restored === 0 &&
     summary.known > 0 &&
@@ -151,8 +156,9 @@ export function describeSummary(summary: LoadSummary, rejectedFolder: string): s
 
 /** What of the input is not in a record as it stood there. */
 export function describeLosses(
-  counts: Pick<LoadSummary, 'rejected' | 'notKept' | 'unreadableValues' | 'replacedBytes'>,
+  counts: Pick<LoadSummary, 'rejected' | 'notKept' | 'unreadableValues' | 'unreadable' | 'replacedBytes'>,
   rejectedFolder: string,
+  fields: readonly FieldDefinition[],
 ): string[] {
   const lines: string[] = [];
   if (counts.rejected > 0) {
@@ -169,8 +175,10 @@ export function describeLosses(
     );
   }
   if (counts.unreadableValues > 0) {
+    const what = counts.unreadableValues === 1 ? 'its field' : 'their fields';
     lines.push(
-      `${formatCounted(counts.unreadableValues, 'value')} did not read as the type of the field and became null`,
+      `${formatCounted(counts.unreadableValues, 'value')} did not read as the type of ${what} and became null:`,
+      ...describeUnreadable(counts.unreadable, fields),
     );
   }
   if (counts.replacedBytes > 0) {
@@ -179,4 +187,19 @@ export function describeLosses(
     );
   }
   return lines;
+}
+
+/** Fields that are named one by one. */
+const fieldsShownMax = 10;
+
+function describeUnreadable(
+  unreadable: LoadSummary['unreadable'],
+  fields: readonly FieldDefinition[],
+): string[] {
+  const most = unreadable.toSorted((a, b) => b.values - a.values);
+  const lines = most.slice(0, fieldsShownMax).map(({ field, values, example }) => {
+    const { name, type } = fields[field]!;
+    return `  ${name} (${type}): ${formatCount(values)}, the first of them ${JSON.stringify(example)}`;
+  });
+  return most.length > lines.length ? [...lines, '  and other fields'] : lines;
 }

@@ -57,10 +57,22 @@ function errorForJson(error: LogstrataError | null): object | null {
   return { code: error.code, message: error.message, path: error.path ?? null, offset: error.offset ?? null };
 }
 
-function summaryForJson(summary: LoadSummary): object {
+type Unreadable = Pick<LoadSummary, 'unreadable'>;
+
+/** With the names of the fields. */
+function unreadableForJson({ unreadable }: Unreadable, { fields }: AgentDefinition): object {
+  return { unreadable: unreadable.map((each) => ({ ...each, field: fields[each.field]!.name })) };
+}
+
+function summaryForJson(summary: LoadSummary, agent: AgentDefinition): object {
   return {
     ...summary,
-    files: summary.files.map((file) => ({ ...file, error: errorForJson(file.error) })),
+    ...unreadableForJson(summary, agent),
+    files: summary.files.map((file) => ({
+      ...file,
+      ...unreadableForJson(file, agent),
+      error: errorForJson(file.error),
+    })),
     stopped: errorForJson(summary.stopped),
   };
 }
@@ -117,12 +129,12 @@ async function loadShown(
 
 async function printSummary(
   summary: LoadSummary,
-  { name }: AgentDefinition,
+  agent: AgentDefinition,
   { dataFolder }: Settings,
   flags: LoadFlags,
 ): Promise<number> {
-  if (flags.json === true) await printJson(summaryForJson(summary));
-  else await printLines(describeSummary(summary, join(dataFolder, name, 'rejected')));
+  if (flags.json === true) await printJson(summaryForJson(summary, agent));
+  else await printLines(describeSummary(summary, join(dataFolder, agent.name, 'rejected'), agent.fields));
   if (summary.stopped !== null) tellStop(summary, summary.stopped);
   return summary.exitCode;
 }
@@ -157,12 +169,17 @@ async function loadStandardInput(
     );
     const { records, contentBytes, seconds, error } = summary;
     if (flags.json === true) {
-      await printJson({ ...summary, error: errorForJson(error) });
+      await printJson({
+        ...summary,
+        ...unreadableForJson(summary, definition),
+        error: errorForJson(error),
+      });
     } else {
       const rate = formatRate(records, seconds * 1000);
       const stored = `${formatCounted(records, 'record')} stored in ${formatSpan(seconds * 1000)}`;
       await printLines([`${stored}: ${formatBytes(contentBytes)} of log, ${rate}`]);
-      await printLines(describeLosses(summary, join(settings.dataFolder, definition.name, 'rejected')));
+      const folder = join(settings.dataFolder, definition.name, 'rejected');
+      await printLines(describeLosses(summary, folder, definition.fields));
     }
     if (error !== null) tell(`logstrata: ${messageWithPlace(error.message, error.path, error.offset)}`);
     return summary.exitCode;

@@ -1,6 +1,7 @@
 import type { AgentDefinition, FieldDefinition, FileInput } from '../../../agents/definition/definition.js';
 import { createRecordDecoder, type RecordDecoderOptions } from '../../../agents/decode/record-decoder.js';
 import { BatchBuilder } from '../../../engine/columns/batch-builder.js';
+import type { UnreadableField } from '../../../agents/decode/value-counters.js';
 import { columnValue } from '../../../engine/columns/column.js';
 import type { Value } from '../../model/rows.js';
 import { makeSchema } from '../../../engine/terms/schema.js';
@@ -10,6 +11,7 @@ export interface Decoded {
   readonly rejected: { readonly reason: string; readonly line: string; readonly start: number }[];
   readonly unreadableValues: number;
   readonly replacedBytes: number;
+  readonly unreadable: UnreadableField[];
 }
 
 type FieldShape = Partial<FieldDefinition> & { readonly name: string };
@@ -57,5 +59,6 @@ export function decodeLines(
       rows.push(batch.columns.map((column) => columnValue(column, row)));
     }
   }
-  return { rows, rejected, ...decoder.counters };
+  const { unreadableValues, replacedBytes } = decoder.counters;
+  return { rows, rejected, unreadableValues, replacedBytes, unreadable: decoder.counters.takeFields() };
 }

@@ -320,6 +320,30 @@ describe('templates', () => {
     expect(unreadableValues).toBe(2);
   });
 
+  it('that do not read are counted by field, with the first of them, one by one and many at once', () => {
+    const definition = agent(
+      [
+        { name: 'i', type: 'int', source: 'a' },
+        { name: 't', type: 'time', source: 'b', timestamp: { format: '15:04' } },
+        { name: 'f', type: 'float', source: 'c' },
+        { name: 'm', template: '{{.a}}' },
+      ],
+      { format: 'plain', regex },
+    );
+    const good = '1,10:00,1.5\n'.repeat(300);
+    const text = `${good}-,10:00,2\n1,later,${'x'.repeat(100)}\n${good}?,10:00,y\n`;
+    const unreadable = [
+      { field: 0, values: 2, example: '-' },
+      { field: 1, values: 1, example: 'later' },
+      { field: 2, values: 2, example: `${'x'.repeat(60)}…` },
+    ];
+    for (const columnar of [true, false]) {
+      const decoded = decodeLines(definition, text, { columnar });
+      expect(decoded.unreadable.toSorted((a, b) => a.field - b.field)).toEqual(unreadable);
+      expect(decoded.unreadableValues).toBe(5);
+    }
+  });
+
   it('count replaced bytes', () => {
     const definition = agent([{ name: 'm', template: '<{{.a}}>' }], {});
     const { rows, replacedBytes } = decodeLines(

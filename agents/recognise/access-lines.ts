@@ -1,0 +1,104 @@
+import type { LineShape, SampleLine } from './candidate.js';
+import { FieldNames } from './field-names.js';
+import { partTexts } from './part-texts.js';
+import { typeOfTexts } from './value-type.js';
+
+/** What stands in front of the address: nothing, or the host that was asked for. */
+const prefixes = ['', String.raw`(?P<vhost>[^\s:]+):(?P<port>\d+) `, String.raw`(?P<vhost>\S+) `] as const;
+
+/** In quotation marks; the second way takes a mark behind a backslash along, as Apache writes it. */
+const quotedTexts = [String.raw`[^"]*`, String.raw`(?:[^"\\]|\\.)*`] as const;
+
+/** Parts behind what all such logs have. */
+const extrasMax = 20;
+
+/** How one more part may look: its value, and what names it. */
+const extraShapes: readonly { readonly shape: string; readonly isKeyed: boolean }[] = [
+  { shape: '(?P<key>[A-Za-z_][\\w.-]*)=(?P<mark>")(?P<value>QUOTED)"', isKeyed: true },
+  { shape: '(?P<key>[A-Za-z_][\\w.-]*)=(?P<value>[^ "]*)', isKeyed: true },
+  { shape: '"(?P<value>QUOTED)"', isKeyed: false },
+  { shape: String.raw`\[(?P<value>[^\]]*)\]`, isKeyed: false },
+  { shape: String.raw`(?P<value>[^ "\[]\S*)`, isKeyed: false },
+];
+
+/**
+ * The pattern of access logs as nginx, Apache and others write them (common and combined), with what stands in front of it and behind it in these
+ * lines. Undefined where hardly a line is one.
+ */
+export function accessShape(lines: readonly SampleLine[]): LineShape | undefined {
+  let best:
+    | { readonly regex: string; readonly quoted: string; readonly lines: number; readonly combined: number }
+    | undefined;
+  for (const quoted of quotedTexts) {
+    for (const prefix of prefixes) {
+      const regex = prefix + requestPart(quoted);
+      const found = partTexts(`^${regex}(?: .*)?$`, lines).lines;
+      const combined = found === 0 ? 0 : partTexts(`^${regex}${agentPart(quoted)}(?: .*)?$`, lines).lines;
+      if (found + combined > (best === undefined ? 0 : best.lines + best.combined))
+        best = { regex, quoted, lines: found, combined };
+    }
+  }
+  if (best === undefined || best.lines < lines.length / 3) return undefined;
+  const { regex, quoted } = best;
+  const isCombined = best.combined > best.lines / 2;
+  const known = isCombined ? `${regex}(?:${agentPart(quoted)})?` : regex;
+  const extras = extraParts(`^${isCombined ? regex + agentPart(quoted) : regex}`, quoted, lines);
+  return { title: isCombined ? 'combined access log' : 'common access log', regex: `^${known}${extras}$` };
+}
+
+/** What servers write for a request that was none (`-`, nothing, the first bytes of TLS) has its text as `request`. */
+function requestPart(quoted: string): string {
+  return (
+    String.raw`(?P<remote_addr>\S+) \S+ (?P<remote_user>\S+) \[(?P<time>[^\]]+)\] ` +
+    String.raw`"(?:(?P<method>[A-Z]+) (?P<path>[^ "]+)(?: (?P<protocol>[^ "]+))?|(?P<request>${quoted}))" (?P<status>\d{3}) (?:(?P<bytes>\d+)|-)`
+  );
+}
+
+function agentPart(quoted: string): string {
+  return ` "(?P<referer>${quoted})" "(?P<user_agent>${quoted})"`;
+}
+
+/** The parts behind, as long as all lines have them; what is left becomes one. */
+function extraParts(regex: string, quoted: string, lines: readonly SampleLine[]): string {
+  const names = new FieldNames();
+  for (const name of partTexts(regex, []).texts.keys()) names.take(name);
+  let parts = '';
+  for (let count = 0; count < extrasMax; count++) {
+    const rests = partTexts(`${regex}${parts}(?P<rest>(?: .*)?)$`, lines).texts.get('rest')!;
+    if (rests.every((text) => text === '')) return parts === '' ? '' : `(?:${parts})?`;
+    const part = nextPart(rests, quoted, names);
+    if (part === undefined) break;
+    parts += part;
+  }
+  return `${parts === '' ? '' : `(?:${parts})?`}(?: (?P<${names.take('extra')}>.*))?`;
+}
+
+function nextPart(rests: readonly string[], quoted: string, names: FieldNames): string | undefined {
+  const lines = rests.map((text) => ({ text, bytes: Buffer.from(text) }));
+  for (const { shape, isKeyed } of extraShapes) {
+    const regex = shape.replace('QUOTED', () => quoted);
+    const found = partTexts(`^ ${regex}(?: .*)?$`, lines);
+    if (found.lines < rests.length) continue;
+    const values = found.texts.get('value')!;
+    const keys = new Set(found.texts.get('key'));
+    if (isKeyed && keys.size > 1) continue;
+    const name = isKeyed ? names.nameFor([...keys][0]!) : names.take(nameOfExtra(values));
+    const named = regex
+      .replace(/\(\?P<key>[^)]*\)/, () => ([...keys][0] ?? '').replaceAll('.', '\\.'))
+      .replace('(?P<mark>")', '"')
+      .replace('?P<value>', () => `?P<${name}>`);
+    return ` ${named}`;
+  }
+  return undefined;
+}
+
+/** Addresses of proxies, and how long a request took, are what logs have most often. */
+function nameOfExtra(values: readonly string[]): string {
+  const said = values.filter((text) => text !== '-' && text !== '');
+  if (
+    said.length > 0 &&
+    said.every((text) => /^(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-f]*:[0-9a-f:]+)(?:,|$)/i.test(text))
+  )
+    return 'forwarded_for';
+  return typeOfTexts(values) === 'float' ? 'request_time' : 'extra';
+}

@@ -1,0 +1,55 @@
+import { yamlText } from '../definition/yaml-text.js';
+import type { Candidate, CandidateField } from './candidate.js';
+
+/** What stands above and below the fields. */
+export interface AgentText {
+  /** `file.path`: a folder and an expression for names. */
+  readonly path: string;
+  /** Sentences for its beginning, a line each. */
+  readonly comments: readonly string[];
+}
+
+/** A candidate as an agent's file. */
+export function agentYaml(
+  { format, regex, start, fields }: Candidate,
+  { path, comments }: AgentText,
+): string {
+  const lines = [
+    ...comments.map((comment) => `# ${comment}`.trimEnd()),
+    'fields:',
+    ...fields.flatMap(fieldLines),
+    '',
+    'file:',
+    `  path: ${quoted(path)}`,
+    `  format: ${format}`,
+    ...(regex === undefined ? [] : [`  regex: ${quoted(regex)}`]),
+    ...(start === undefined
+      ? []
+      : ['  # A record begins with each line that this finds; other lines go on it.', '  multiline:']),
+    ...(start === undefined ? [] : [`    start: ${quoted(start)}`]),
+    '',
+    '# Records are kept for ever, unless this says otherwise:',
+    '# retention: { period: 90d }',
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function fieldLines({ name, type, source, timestamp, template }: CandidateField): string[] {
+  const zone = timestamp?.timezone === undefined ? '' : `, timezone: ${yamlText(timestamp.timezone)}`;
+  return [
+    `  - name: ${yamlText(name)}`,
+    ...(type === 'string' || timestamp !== undefined ? [] : [`    type: ${type}`]),
+    ...(source === undefined || source === name ? [] : [`    source: ${yamlText(source)}`]),
+    ...(template === undefined ? [] : [`    template: ${quoted(template)}`]),
+    ...(timestamp === undefined ? [] : [`    timestamp: { format: ${formatText(timestamp.format)}${zone} }`]),
+  ];
+}
+
+function formatText(format: string): string {
+  return /^[a-z][a-z0-9]*$/.test(format) ? format : quoted(format);
+}
+
+/** Expressions and templates are easiest to read in single quotes; what they can't hold is a control character. */
+function quoted(text: string): string {
+  return /\p{Cc}/u.test(text) ? JSON.stringify(text) : `'${text.replaceAll("'", "''")}'`;
+}

@@ -1,0 +1,172 @@
+import { int64Max, int64Min, type FieldType } from '../../engine/index.js';
+import { JsonLineParser } from '../decode/json-decoder.js';
+import { logfmtKeys, LogfmtLineParser } from '../decode/logfmt-decoder.js';
+import { ParsedLine, type LineParser } from '../decode/parsed-line.js';
+import type { Candidate, CandidateField, SampleLine } from './candidate.js';
+import { FieldNames } from './field-names.js';
+import { jsonPaths } from './json-paths.js';
+import { readingOf, type TimeReading, timeSpellings } from './time-spellings.js';
+import { typeOfTexts } from './value-type.js';
+
+/** Fields that a file lists: what hardly any line has is better left to those who want it. */
+const keysMax = 200;
+
+/** Keys that say when a record was made, the surest first. */
+const timeKeys =
+  /^(?:@?time_?stamp|time|ts|@t|t|date_?time|event_?time|log_?time|asctime|time_(?:local|iso8601|unix_nano)|timeunixnano|date|start_?time|request_?time_?iso|created(?:_?at)?)$/i;
+
+/** Keys that may do so. */
+const timeLikeKeys = /(?:time|stamp|date|_at|At|_ts)$/;
+
+/** Share of the lines that have to be of a format for it to be looked at. */
+const shareMin = 0.3;
+
+/** The texts that lines have for one key. */
+interface KeyTexts {
+  readonly key: string;
+  readonly texts: readonly string[];
+  /** All values are numbers of JSON. */
+  readonly areNumbers: boolean;
+  /** A value is an object, an array or another thing that is stored as its text. */
+  readonly isText: boolean;
+}
+
+/** JSON lines; undefined where they are none. */
+export function jsonCandidate(
+  lines: readonly SampleLine[],
+  writtenMs: number,
+  start?: string,
+): Candidate | undefined {
+  const objects = lines.filter(({ text }) => text.trimStart().startsWith('{'));
+  const keys = jsonPaths(objects);
+  if (keys.lines === 0 || keys.lines < lines.length * shareMin) return undefined;
+  const names = keys.paths.slice(0, keysMax).map(({ path }) => path);
+  const parser = new JsonLineParser(names);
+  const texts = textsOf(objects, parser, names).map((found, i): KeyTexts => {
+    const { areNumbers, isText } = keys.paths[i]!;
+    return { ...found, areNumbers, isText };
+  });
+  const fields = fieldsOfKeys(texts, writtenMs);
+  const title = start === undefined ? 'JSON lines' : 'JSON objects of several lines';
+  return { title, format: 'json', fields, ...(start === undefined ? {} : { start }) };
+}
+
+/** Lines of logfmt; undefined where they are none. */
+export function logfmtCandidate(lines: readonly SampleLine[], writtenMs: number): Candidate | undefined {
+  const pairs = lines.filter(({ text }) => isPairs(text));
+  if (pairs.length === 0 || pairs.length < lines.length * shareMin) return undefined;
+  const counts = new Map<string, number>();
+  for (const { bytes } of pairs)
+    for (const key of logfmtKeys(bytes)) counts.set(key, (counts.get(key) ?? 0) + 1);
+  const names = [...counts]
+    .toSorted((a, b) => b[1] - a[1])
+    .slice(0, keysMax)
+    .map(([key]) => key);
+  const inOrder = [...counts.keys()].filter((key) => names.includes(key));
+  const texts = textsOf(pairs, new LogfmtLineParser(inOrder), inOrder);
+  const fields = fieldsOfKeys(
+    texts.map((found) => ({ ...found, areNumbers: false, isText: false })),
+    writtenMs,
+  );
+  return { title: 'logfmt', format: 'logfmt', fields };
+}
+
+/** Whether a line is made of pairs: at least two, and hardly a word that is none. */
+function isPairs(text: string): boolean {
+  let pairs = 0;
+  let others = 0;
+  let inQuotes = false;
+  let word = '';
+  for (let at = 0; at <= text.length; at++) {
+    const character = text[at] ?? ' ';
+    if (inQuotes) {
+      if (character === '\\') at++;
+      else if (character === '"') inQuotes = false;
+    } else if (character === '"') {
+      inQuotes = true;
+    } else if (character === ' ' || character === '\t') {
+      if (/^[^="]+=/.test(word)) pairs++;
+      else if (word !== '') others++;
+      word = '';
+    } else if (word.length < 64) {
+      word += character;
+    }
+  }
+  return pairs >= 2 && others * 8 <= pairs;
+}
+
+function textsOf(
+  lines: readonly SampleLine[],
+  parser: LineParser,
+  keys: readonly string[],
+): { readonly key: string; readonly texts: readonly string[] }[] {
+  const line = new ParsedLine(keys.length);
+  const found = keys.map((key) => ({ key, texts: [] as string[] }));
+  for (const { bytes } of lines) {
+    if (parser.parse(bytes, 0, bytes.length, true, line) !== null) continue;
+    found.forEach(({ texts }, i) => {
+      const text = line.text(i);
+      if (text !== undefined) texts.push(text);
+    });
+  }
+  return found;
+}
+
+function fieldsOfKeys(keys: readonly KeyTexts[], writtenMs: number): CandidateField[] {
+  const names = new FieldNames(new Set(keys.map(({ key }) => key)));
+  const time = timeOf(keys, writtenMs);
+  const fields: CandidateField[] = [];
+  if (time !== undefined) fields.push(timeField(names.take('time'), time.key, time.reading));
+  for (const values of keys) {
+    if (values.key === time?.key) continue;
+    const name = names.nameFor(values.key);
+    const reading = timeLikeKeys.test(values.key) ? exactReading(values, writtenMs) : undefined;
+    if (reading !== undefined) fields.push(timeField(name, values.key, reading));
+    else fields.push({ name, type: typeOfKey(values), source: values.key });
+  }
+  return fields;
+}
+
+function timeField(name: string, key: string, { timestamp, template }: TimeReading): CandidateField {
+  const of = { name, type: 'time' as const, source: key };
+  if (timestamp !== undefined) return { ...of, timestamp };
+  if (template === undefined) return of;
+  const part = `index . ${JSON.stringify(key)}`;
+  return { name, type: 'time', template: `{{if ${part}}}{{slice (${part}) 0 13}}{{end}}` };
+}
+
+/** The key that says when a record was made: by its name and by its values. */
+function timeOf(
+  keys: readonly KeyTexts[],
+  writtenMs: number,
+): { readonly key: string; readonly reading: TimeReading } | undefined {
+  const most = Math.max(...keys.map(({ texts }) => texts.length));
+  const known = keys.filter(({ key }) => timeKeys.test(key.slice(key.lastIndexOf('.') + 1)));
+  const similar = keys.filter(({ key }) => timeLikeKeys.test(key));
+  for (const { key, texts, isText } of [...known, ...similar]) {
+    if (isText || texts.length < most / 2) continue;
+    const reading = readingOf(texts, writtenMs);
+    if (reading !== undefined) return { key, reading };
+  }
+  return undefined;
+}
+
+/** Spellings that a value is a time by, whatever its key says: they have a date, and what they lose is nothing. */
+const exactSpellings = timeSpellings.filter(({ timestamp }) => timestamp?.format === 'rfc3339');
+
+function exactReading({ texts, isText }: KeyTexts, writtenMs: number): TimeReading | undefined {
+  if (isText || texts.some((text) => /\.\d{4}/.test(text))) return undefined;
+  return readingOf(texts, writtenMs, exactSpellings);
+}
+
+function typeOfKey({ texts, areNumbers, isText }: KeyTexts): FieldType {
+  if (isText) return 'string';
+  if (!areNumbers) return typeOfTexts(texts);
+  return texts.every(isInt64) ? 'int' : 'float';
+}
+
+function isInt64(text: string): boolean {
+  if (!/^-?\d{1,19}$/.test(text)) return false;
+  const value = BigInt(text);
+  return value >= int64Min && value <= int64Max;
+}

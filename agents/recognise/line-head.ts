@@ -1,0 +1,285 @@
+import { LinePattern } from '../patterns/line-pattern.js';
+import type { LineShape, SampleLine } from './candidate.js';
+import { FieldNames } from './field-names.js';
+import { areLevels, headElements, levelValue, separators, type HeadElement } from './head-elements.js';
+import { partTexts } from './part-texts.js';
+import { findTime, type TimePlace } from './time-place.js';
+import { typeOfTexts } from './value-type.js';
+
+/** Parts of a head: programs that write more have keys for them. */
+const partsMax = 12;
+
+/** Lines whose heads are compared. */
+const linesComparedMax = 250;
+
+/** How often an element may come; others come once. */
+const timesMax: Readonly<Record<string, number>> = { pid: 2, bracket: 4, cell: 6, word: 8 };
+
+const closers: Readonly<Record<TimePlace['open'], string>> = {
+  '': '',
+  '[': ']',
+  '(': ')',
+  '<': '>',
+  '"': '"',
+};
+
+/** What goes on a record: lines with a margin, of stack traces, and of what is quoted. */
+const continuationShape = /^(?:\s|Caused by:|Traceback |at |\.\.\.|[)}\]]|--)/;
+
+/**
+ * The pattern of lines that begin with a time, or have one behind a few words, and go on with parts such as a level, a number of a process, a thread
+ * or a logger, up to the message. It is put together part by part, as long as the lines have them in common. Undefined where lines have neither a
+ * time nor a level.
+ */
+export function headShape(lines: readonly SampleLine[]): LineShape | undefined {
+  const candidates = lines.filter(({ text }) => !continuationShape.test(text));
+  const place = findTime(
+    candidates.map(({ text }) => text),
+    0.3,
+  );
+  if (place === undefined)
+    return new HeadComposer(sparse(candidates), '').compose('lines with a level', true);
+  const words = wordsBefore(candidates, place.words);
+  const head = `${words.regex}${timePart(candidates, words.regex, place)}`;
+  const start = `^${head.replaceAll(/\?P<\w+>/g, '?:')}`;
+  const pattern = new LinePattern(start);
+  const starts = lines.filter(({ bytes }) => pattern.match(bytes, 0, bytes.length) === true);
+  const others = lines.length - starts.length;
+  const continued = lines.filter(({ text }) => continuationShape.test(text)).length;
+  const isMultiline = others > 0 && (continued >= others / 3 || others > lines.length / 20);
+  const shape = shapeOfStarts(starts, head);
+  if (shape === undefined || !isMultiline) return shape;
+  // What a record says may begin on its second line.
+  const regex = shape.regex.replace(/(?:\\s[+*]| \+?)(\(\?P<message>)/, '\\s*$1');
+  return { ...shape, regex: `(?s)${regex}`, start };
+}
+
+/** Rounds in which lines that the shape of the others leaves out are looked at as well. */
+const roundsMax = 3;
+
+/** Lines that are looked at as well in a round: so few that they are not taken for what is usual. */
+const oddLinesMax = 10;
+
+/** The shape of lines that begin with a head; of those that are alike first, then of what differs as well. */
+function shapeOfStarts(starts: readonly SampleLine[], head: string): LineShape | undefined {
+  let compared = sparse(starts);
+  for (let round = 1; ; round++) {
+    const shape = new HeadComposer(compared, head).compose('lines that begin with a time', false);
+    if (shape === undefined || round === roundsMax) return shape;
+    const pattern = new LinePattern(shape.regex);
+    const odd = starts.filter(({ bytes }) => pattern.match(bytes, 0, bytes.length) !== true);
+    if (odd.length === 0) return shape;
+    compared = [...compared, ...odd.slice(0, oddLinesMax)];
+  }
+}
+
+function sparse(lines: readonly SampleLine[]): SampleLine[] {
+  const step = Math.max(1, Math.ceil(lines.length / linesComparedMax));
+  return lines.filter((_line, i) => i % step === 0);
+}
+
+/** The words before a time. */
+function wordsBefore(lines: readonly SampleLine[], count: number): { readonly regex: string } {
+  const names = new FieldNames();
+  let regex = '';
+  for (let i = 0; i < count; i++) {
+    const texts = partTexts(`^${regex}(?P<next>\\S+)[ \\t]`, lines).texts.get('next')!;
+    const isBracketed = texts.every((text) => /^\[[^\]]*\]$/.test(text));
+    const inside = isBracketed ? texts.map((text) => text.slice(1, -1)) : texts;
+    const name = names.take(nameOfPart('word', inside));
+    regex += isBracketed ? `\\[(?P<${name}>[^\\]\\s]*)\\] +` : `(?P<${name}>\\S+) +`;
+  }
+  return { regex };
+}
+
+/** The part of a time, with the brackets that most lines have around it. */
+function timePart(lines: readonly SampleLine[], before: string, { open, spelling }: TimePlace): string {
+  const time = `${escaped(open)}(?P<time>${spelling.shape})`;
+  const closed = `${time}${escaped(closers[open])}`;
+  const all = partTexts(`^${before}${time}`, lines).lines;
+  return partTexts(`^${before}${closed}`, lines).lines > all / 2 ? closed : time;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll(/[[\]()]/g, '\\$&');
+}
+
+/** Puts a head together. */
+class HeadComposer {
+  private readonly names = new FieldNames();
+  private readonly counts = new Map<string, number>();
+  private parts = 0;
+  /** What follows the head in each line. */
+  private rests: readonly string[];
+
+  constructor(
+    lines: readonly SampleLine[],
+    private regex: string,
+  ) {
+    const { texts } = partTexts(`^${regex}(?P<rest_of_line>.*)$`, lines);
+    this.rests = texts.get('rest_of_line')!;
+    for (const name of texts.keys()) this.names.take(name);
+    this.names.take('message');
+    if (texts.has('level')) this.counts.set('level', 1);
+  }
+
+  compose(title: string, needsPart: boolean): LineShape | undefined {
+    if (this.rests.length === 0) return undefined;
+    this.takeMilliseconds();
+    while (this.parts < partsMax && this.takePart()) this.parts++;
+    if (needsPart && this.counts.get('level') !== 1) return undefined;
+    return { title, regex: `^${this.regex}${this.messagePart()}` };
+  }
+
+  /** Some programs write milliseconds behind a colon, which no format of times has. */
+  private takeMilliseconds(): void {
+    if (this.regex === '') return;
+    this.accept(':(?P<time_ms>\\d{1,3})', '(?:[^0-9].*)?', 1);
+  }
+
+  private takePart(): boolean {
+    const fitting = this.separatorsThatFit();
+    for (const separator of fitting) {
+      if (separator !== '' && (this.takeSecondTime(separator) || this.takeProgram(separator))) return true;
+      for (const element of headElements) {
+        // Without anything between them two parts are told apart by a bracket alone.
+        const isApart = separator !== '' || element.open !== '' || this.regex === '';
+        if (isApart && this.takeElement(separator, element)) return true;
+      }
+    }
+    return fitting.some((separator) => separator !== '' && this.takeWord(separator));
+  }
+
+  private separatorsThatFit(): string[] {
+    const fitting = separators.filter(
+      (separator) => this.count(`^${separator}(?:[^ \\t].*)?$`) === this.rests.length,
+    );
+    if (fitting.length > 0) return fitting;
+    return [' ', ' +', ': ', ' - '].filter(
+      (separator) => this.count(`^${separator}[^ \\t].*$`) > this.rests.length * 0.7,
+    );
+  }
+
+  private count(regex: string): number {
+    const pattern = new LinePattern(regex);
+    let count = 0;
+    for (const rest of this.rests) {
+      const bytes = Buffer.from(rest);
+      if (pattern.match(bytes, 0, bytes.length) === true) count++;
+    }
+    return count;
+  }
+
+  private takeElement(separator: string, element: HeadElement): boolean {
+    const { name, open, value, close, end, shareMin, isRepeated } = element;
+    if ((this.counts.get(name) ?? 0) >= (timesMax[name] ?? 1)) return false;
+    const texts = this.textsOf(`${separator}${open}(?P<value>${value})${close}`, end);
+    if (texts.length === 0 || texts.length < this.rests.length * shareMin) return false;
+    if (texts.every((text) => text === '')) return false;
+    if (isRepeated === true && new Set(texts).size > Math.max(5, texts.length * 0.6)) return false;
+    const isInAll = texts.length === this.rests.length;
+    const isWord = name === 'level' && texts.some((text) => text.length > 1);
+    const taken = isWord ? levelValue(texts, isInAll, open !== '') : value;
+    const known = this.names.take(this.nameFor(name, texts));
+    return this.accept(`${separator}${open}(?P<${known}>${taken})${close}`, end, shareMin, name);
+  }
+
+  private nameFor(name: string, texts: readonly string[]): string {
+    return name === 'pid' && this.counts.has('pid') ? 'tid' : nameOfPart(name, texts);
+  }
+
+  private textsOf(part: string, end: string): readonly string[] {
+    const lines = this.rests.map((text) => ({ text, bytes: Buffer.from(text) }));
+    return partTexts(`^${part}${end}$`, lines).texts.get('value')!;
+  }
+
+  /** Another time, behind some words perhaps. */
+  private takeSecondTime(separator: string): boolean {
+    const pattern = new RegExp(`^${separator}`);
+    const place = findTime(
+      this.rests.map((text) => text.replace(pattern, '')),
+      0.95,
+    );
+    if (place === undefined || place.spelling.shape.length < 20) return false;
+    // One that counts seconds has the same time as a date behind it now and then; other lines have times in what they say.
+    if (place.words > 0) return this.regex.includes('(?P<time>(?:9') && this.takeAnyWord(separator);
+    const name = this.names.take('time_2');
+    const { open, spelling } = place;
+    const part = `${separator}${escaped(open)}(?P<${name}>${spelling.shape})${escaped(closers[open])}`;
+    return this.accept(part, '.*', 0.95, 'time');
+  }
+
+  /** The host and the program of syslog, which stand behind a time. */
+  private takeProgram(separator: string): boolean {
+    if (this.parts === 0 || !/\(\?P<time(?:_2)?>\[A-Z\]\[a-z\]\{2\} \[ [^>]*$/.test(this.regex)) return false;
+    const program = String.raw`(?P<program>[^:\[\s]+)(?:\[(?P<pid>\d+)\])?:`;
+    if (this.counts.has('program')) return false;
+    return this.accept(`${separator}(?P<host>\\S+) ${program}`, '.*', 0.5, 'program');
+  }
+
+  /** A word, where a level stands behind some words that all lines have. */
+  private takeWord(separator: string): boolean {
+    if (this.counts.has('level')) return false;
+    const level =
+      '(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|SEVERE|FATAL|FAILURE|CRITICAL)(?:[^A-Za-z0-9_].*)?';
+    for (let words = 1; words <= 7; words++) {
+      const found = this.count(`^${separator}(?:\\S+ +){${words}}${level}$`);
+      if (found >= this.rests.length * 0.97) return this.takeAnyWord(separator);
+    }
+    return false;
+  }
+
+  private takeAnyWord(separator: string): boolean {
+    const texts = this.textsOf(`${separator}(?P<value>\\S+)`, '(?:[ \\t].*)?');
+    const name = this.names.take(nameOfPart('word', texts));
+    return this.accept(`${separator}(?P<${name}>\\S+)`, '(?:[ \\t].*)?', 0.9, 'word');
+  }
+
+  /** Takes a part where so many lines have it; one that not all have may be lacking. */
+  private accept(part: string, end: string, shareMin: number, name?: string): boolean {
+    const pattern = new LinePattern(`^${part}(?P<rest_of_line>${end})$`);
+    const at = pattern.groupNames.indexOf('rest_of_line');
+    let found = 0;
+    const rests = this.rests.map((text) => {
+      const bytes = Buffer.from(text);
+      if (pattern.match(bytes, 0, bytes.length) !== true) return text;
+      found++;
+      return bytes.subarray(pattern.captures[2 * at]!).toString();
+    });
+    if (found === 0 || found < this.rests.length * shareMin) return false;
+    this.regex += found === this.rests.length ? part : `(?:${part})?`;
+    this.rests = rests;
+    if (name !== undefined) this.counts.set(name, (this.counts.get(name) ?? 0) + 1);
+    return true;
+  }
+
+  /** The rest, behind what separates it. */
+  private messagePart(): string {
+    if (this.rests.every((rest) => rest.trim() === '')) return '\\s*$';
+    const separator = this.separatorsThatFit()[0];
+    if (separator === undefined || this.count(`^(?:${separator}(?s:.*))?$`) < this.rests.length)
+      return '\\s*(?P<message>.*)$';
+    return separator === '' ? '(?P<message>.*)$' : `(?:${separator}(?P<message>.*))?$`;
+  }
+}
+
+const dottedName = /^[A-Za-z_$][\w$]*(?:[./][\w$]+)+$/;
+const idShape = /^(?:req[-_]|[0-9a-f]{8}-[0-9a-f]{4}-|[0-9a-f]{16,}$)/i;
+
+const fileShape = /\.log(?:\.|$)/;
+const threadShape = /thread|main|exec|pool|worker|nio|http|-\d+$|^\d+$/i;
+
+/** A name for a part by what its texts are. */
+function nameOfPart(name: string, texts: readonly string[]): string {
+  if (name !== 'bracket' && name !== 'cell' && name !== 'word') return name;
+  if (areLevels(texts)) return 'level';
+  if (texts.every((text) => idShape.test(text))) return 'request_id';
+  if (texts.every((text) => dottedName.test(text) && !fileShape.test(text))) return 'logger';
+  if (texts.every((text) => fileShape.test(text))) return 'file';
+  const isNumber = typeOfTexts(texts) === 'int';
+  if (name === 'bracket')
+    return isNumber ? 'pid' : texts.some((text) => threadShape.test(text)) ? 'thread' : 'context';
+  if (isNumber) return 'number';
+  if (name === 'cell' && texts.every((text) => /^\w+$/.test(text))) return 'logger';
+  return name;
+}

@@ -1,0 +1,123 @@
+import type { Candidate, CandidateField, LineShape, SampleLine } from './candidate.js';
+import { accessShape } from './access-lines.js';
+import { headShape } from './line-head.js';
+import { jsonCandidate, logfmtCandidate } from './keyed-lines.js';
+import { knownShapes } from './known-lines.js';
+import { partTexts, recordsOf } from './part-texts.js';
+import { linesOf, type LogSample } from './sample.js';
+import { readingOf } from './time-spellings.js';
+import { tryCandidate, type Trial, type TrialSettings } from './trial.js';
+import { typeOfTexts } from './value-type.js';
+
+/** Fields beyond so many make no candidate better. */
+const fieldsCounted = 10;
+
+/** What a field more is worth, as a share of lines that match. */
+const fieldWorth = 0.02;
+
+/** What is known by itself is better than what was put together. */
+const knownWorth = 1.1;
+
+/**
+ * What the lines of a sample are: every candidate is tried on it with the decoder that loading uses, and the one that makes the most of it is taken. A
+ * function of the sample and the settings alone. Undefined for a sample without a line.
+ */
+export function recognise(sample: LogSample, settings: TrialSettings): Trial | undefined {
+  const lines = linesOf(sample);
+  if (lines.length === 0) return undefined;
+  const writtenMs = Math.max(...sample.pieces.map(({ modifiedMs }) => modifiedMs));
+  let best: { readonly trial: Trial; readonly score: number } | undefined;
+  for (const candidate of candidatesFor(lines, writtenMs)) {
+    const trial = tryCandidate(candidate, sample, settings);
+    const score = scoreOf(trial);
+    if (best === undefined || score > best.score + 1e-9) best = { trial, score };
+  }
+  return best?.trial;
+}
+
+/** All that the lines may be; what says more stands before what says less. */
+export function candidatesFor(lines: readonly SampleLine[], writtenMs: number): Candidate[] {
+  const shapes = [accessShape(lines), ...knownShapes, headShape(lines)];
+  const plain = shapes.flatMap((shape) =>
+    shape === undefined ? [] : plainCandidate(shape, lines, writtenMs),
+  );
+  const json = [
+    jsonCandidate(lines, writtenMs),
+    jsonCandidate(recordsOf(lines, objectStart), writtenMs, objectStart),
+  ];
+  const keyed = [...json, logfmtCandidate(lines, writtenMs)].filter((each) => each !== undefined);
+  return [...keyed, ...plain, wholeLines];
+}
+
+const objectStart = '^\\{';
+
+/** What is left for lines that are nothing else. */
+const wholeLines: Candidate = {
+  title: 'lines of text',
+  format: 'plain',
+  regex: '^(?P<message>.*)$',
+  fields: [{ name: 'message', type: 'string' }],
+};
+
+/** Lines of a shape with the fields that its parts make; none where hardly a line has the shape, or its time does not read. */
+function plainCandidate(shape: LineShape, lines: readonly SampleLine[], writtenMs: number): Candidate[] {
+  const records = recordsOf(lines, shape.start);
+  const found = partTexts(shape.regex, records);
+  if (found.lines === 0 || found.lines < records.length / 4) return [];
+  const fields: CandidateField[] = [];
+  let { regex } = shape;
+  for (const [name, texts] of found.texts) {
+    if (name === 'time_ms') continue;
+    // A part that no line has is not kept, but for requests that are none: they come.
+    if (texts.length === 0 && name !== 'request') regex = regex.replace(`(?P<${name}>`, '(?:');
+    else if (name !== 'time' && !name.startsWith('time_')) {
+      const type = typeOfTexts(texts);
+      if (type !== 'string') regex = withoutDashes(regex, name, texts);
+      fields.push({ name, type });
+    } else {
+      const field = timeField(name, texts, found.texts.get('time_ms'), writtenMs);
+      if (field === undefined && name === 'time') return [];
+      fields.push(field ?? { name, type: 'string' });
+    }
+  }
+  const first = fields.findIndex(({ name }) => name === 'time');
+  if (first > 0) fields.unshift(...fields.splice(first, 1));
+  const { title, start } = shape;
+  return [{ title, format: 'plain', regex, fields, ...(start === undefined ? {} : { start }) }];
+}
+
+/** A pattern whose part `name` takes no part where a line has `-` or nothing for a number: that would be a value that does not read. */
+function withoutDashes(regex: string, name: string, texts: readonly string[]): string {
+  const hasDash = texts.includes('-');
+  const isEmptied = texts.includes('');
+  if (!hasDash && !isEmptied) return regex;
+  const group = new RegExp(String.raw`\(\?P<${name}>((?:\[(?:\\.|[^\]\\])*\]|\\.|[^()[\]\\])*)\)`).exec(
+    regex,
+  );
+  if (group === null) return regex;
+  const value = isEmptied ? group[1]!.replace(/\*$/, '+') : group[1]!;
+  const part = `(?:${hasDash ? '-|' : ''}(?P<${name}>${value}))${isEmptied ? '?' : ''}`;
+  return regex.slice(0, group.index) + part + regex.slice(group.index + group[0].length);
+}
+
+function timeField(
+  name: string,
+  texts: readonly string[],
+  milliseconds: readonly string[] | undefined,
+  writtenMs: number,
+): CandidateField | undefined {
+  const reading = readingOf(texts, writtenMs);
+  if (reading === undefined) return undefined;
+  const hasMilliseconds = name === 'time' && milliseconds !== undefined && milliseconds.length > 0;
+  const template = hasMilliseconds ? '{{.time}}.{{printf "%03d" .time_ms}}' : reading.template;
+  return { name, type: 'time', ...reading, ...(template === undefined ? {} : { template }) };
+}
+
+/** How much a trial makes of a sample: the share of its lines that match, and a little for each field; less where times don't read. */
+function scoreOf({ lines, unmatchedLines, records, untimed, candidate }: Trial): number {
+  if (lines === 0 || records === 0) return 0;
+  const matched = (lines - unmatchedLines) / lines;
+  const timed = 1 - 0.3 * (untimed / records);
+  const named = candidate.title.startsWith('lines ') ? 1 : knownWorth;
+  return matched * timed * named * (1 + fieldWorth * Math.min(fieldsCounted, candidate.fields.length));
+}

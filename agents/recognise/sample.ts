@@ -1,0 +1,94 @@
+import { LogstrataError } from '../../engine/index.js';
+import { LineFramer } from '../lines/line-framing.js';
+import { SourceReader } from '../sources/source-reader.js';
+import type { SampleLine } from './candidate.js';
+
+/** What is read of a file at its beginning, and where it is not compressed at its end, in bytes. */
+export const sampleBytes = 256 * 1024;
+
+/** Lines that are looked at one by one, of all pieces together: enough for what is rare to show. */
+export const sampleLinesMax = 2000;
+
+/** A longer beginning of a line says no more of how lines look. */
+const lineTextMax = 64 * 1024;
+
+/** Whole lines of a log. */
+export interface SamplePiece {
+  readonly path: string;
+  readonly bytes: Uint8Array;
+  /** The file begins here. */
+  readonly atBeginning: boolean;
+  /** When the file was changed last (ms): no line is younger. */
+  readonly modifiedMs: number;
+}
+
+export interface LogSample {
+  readonly pieces: readonly SamplePiece[];
+  /** The sample has every line of the files. */
+  readonly isWhole: boolean;
+}
+
+/**
+ * Reads the beginnings of logs, plain, .gz or .zst, and the ends of those that are plain. Throws `SourceError` for one that can't be
+ * read, `invalid` where there is no whole line.
+ */
+export async function readSample(paths: readonly string[]): Promise<LogSample> {
+  const pieces: SamplePiece[] = [];
+  let isWhole = true;
+  for (const path of paths) {
+    const reader = await SourceReader.open(path);
+    try {
+      isWhole = (await samplePieces(reader, pieces)) && isWhole;
+    } finally {
+      await reader.close();
+    }
+  }
+  return { pieces, isWhole };
+}
+
+/** Adds the pieces of one file. Returns whether they are all of it. */
+async function samplePieces(reader: SourceReader, pieces: SamplePiece[]): Promise<boolean> {
+  const { path, modifiedMs } = reader;
+  const frame = await new LineFramer(reader.content, 0, false, undefined, sampleBytes).next();
+  if (frame === null) return true;
+  if (frame.kind === 'long') {
+    const message = `${path} begins with a line of ${frame.lengthBytes} bytes: it is no log of lines`;
+    throw new LogstrataError('invalid', message, { path });
+  }
+  // More than a piece may be there; what the framer holds beyond that is dropped with it.
+  const head = wholeLines(frame.bytes.subarray(0, frame.end), sampleBytes);
+  pieces.push({ path, modifiedMs, bytes: head.slice(), atBeginning: true });
+  if (reader.compression !== 'none') {
+    return frame.kind === 'tail' || (head.length === frame.end && (await reader.content.next()) === null);
+  }
+  if (head.length >= reader.fileBytes) return true;
+  const end = await reader.fileEnd(Math.min(sampleBytes, reader.fileBytes - head.length));
+  const follows = end.length === reader.fileBytes - head.length;
+  const tail = follows ? end : end.subarray(end.indexOf(0x0a) + 1);
+  if (tail.length > 0) pieces.push({ path, modifiedMs, bytes: tail, atBeginning: false });
+  return follows;
+}
+
+/** The lines of a text that fit into so many bytes; all of it where it has one line alone. */
+function wholeLines(bytes: Uint8Array, bytesMax: number): Uint8Array {
+  if (bytes.length <= bytesMax) return bytes;
+  const feed = bytes.subarray(0, bytesMax).lastIndexOf(0x0a);
+  return feed < 0 ? bytes : bytes.subarray(0, feed + 1);
+}
+
+/** Lines of the sample that say something, as many of each piece. */
+export function linesOf({ pieces }: LogSample): SampleLine[] {
+  const decoder = new TextDecoder();
+  const linesMax = Math.ceil(sampleLinesMax / Math.max(1, pieces.length));
+  return pieces.flatMap(({ bytes }) => {
+    const lines: SampleLine[] = [];
+    for (let at = 0; at < bytes.length && lines.length < linesMax;) {
+      const feed = bytes.indexOf(0x0a, at);
+      const end = feed < 0 ? bytes.length : feed;
+      const text = decoder.decode(bytes.subarray(at, Math.min(end, at + lineTextMax))).replace(/\r$/, '');
+      if (text.trim() !== '') lines.push({ text, bytes: Buffer.from(text) });
+      at = end + 1;
+    }
+    return lines;
+  });
+}

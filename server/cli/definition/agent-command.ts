@@ -1,0 +1,92 @@
+import type { Command } from 'commander';
+import { lineFormatOf, type AgentDefinition } from '../../../agents/definition/definition.js';
+import { formatProblem } from '../../../agents/definition/config-error.js';
+import { noAgents, readAgentsFolder } from '../options/agent-choice.js';
+import { readSettings, type GlobalFlags } from '../options/settings.js';
+import { exitDone, exitFailed } from '../output/failure.js';
+import { formatCounted } from '../output/figures.js';
+import { formatTable } from '../output/table.js';
+import { printJson, printLines, tell } from '../output/terminal.js';
+import type { NewFlags } from './agent-new.js';
+
+interface ListFlags extends GlobalFlags {
+  readonly json?: boolean;
+}
+
+const examples = `
+Examples:
+  $ logstrata agent new mysite --log /var/log/nginx/access.log
+  $ logstrata agent new shop --log '/var/log/shop/*.json' --print
+  $ logstrata agent list
+
+"new" looks at the beginning and the end of the log, finds out what its lines
+are, and writes agents/<name>.yaml. What it can tell apart: access logs, JSON,
+logfmt, syslog, and lines that begin with a time, such as those of Go, Java,
+Python and PostgreSQL, with stack traces behind them.`;
+
+function describeReading(agent: AgentDefinition): string {
+  const { file, archive, system } = agent;
+  if (file !== undefined) return `${file.directory}/${file.namePattern}`;
+  if (archive !== undefined) return archive.globs.map(({ glob }) => glob).join(', ');
+  return system === undefined ? '' : 'this machine';
+}
+
+function describeFormat(agent: AgentDefinition): string {
+  const lines = lineFormatOf(agent);
+  if (lines !== undefined)
+    return lines.multiline === undefined ? lines.format : `${lines.format}, several lines`;
+  return agent.system === undefined ? 'files in place' : 'figures';
+}
+
+async function list(flags: ListFlags): Promise<number> {
+  const settings = await readSettings(flags);
+  const { agents, problems } = await readAgentsFolder(settings);
+  if (flags.json === true) {
+    const known = agents.map((agent) => ({
+      name: agent.name,
+      path: agent.path,
+      format: describeFormat(agent),
+      reads: describeReading(agent),
+      fields: agent.fields.length,
+    }));
+    await printJson({ agents: known, problems });
+  } else if (agents.length > 0) {
+    const rows = agents.map((agent) => [
+      agent.name,
+      describeFormat(agent),
+      formatCounted(agent.fields.length, 'field'),
+      describeReading(agent),
+    ]);
+    await printLines(formatTable(['agent', 'format', 'fields', 'reads'], rows));
+  }
+  for (const problem of problems) tell(formatProblem(problem));
+  if (agents.length === 0 && problems.length === 0) tell(noAgents(settings.agentsFolder));
+  return agents.length > 0 && problems.length === 0 ? exitDone : exitFailed;
+}
+
+/** `logstrata agent`: new agents, made from their logs, and a list of those that are there. */
+export function addAgentCommand(program: Command): void {
+  const agent = program
+    .command('agent')
+    .summary("make an agent's file from a log; list agents")
+    .description("Makes an agent's file from a log, and lists the agents.")
+    .addHelpText('after', examples);
+  agent
+    .command('new')
+    .description('Looks at a log and writes the file of an agent for it.')
+    .argument('<agent>', "name of the agent, which is the file's")
+    .requiredOption('--log <file...>', 'its log: a file, several, or a glob; .gz and .zst too')
+    .option('--print', 'show the file on standard output, and write nothing')
+    .option('--force', 'take the place of a file that is there')
+    .action(async (name: string, _flags: unknown, command: Command) => {
+      const { newAgent } = await import('./agent-new.js');
+      process.exitCode = await newAgent(name, command.optsWithGlobals<NewFlags>());
+    });
+  agent
+    .command('list')
+    .description('Lists the agents, and what they read.')
+    .option('--json', 'answer with JSON')
+    .action(async (_flags: unknown, command: Command) => {
+      process.exitCode = await list(command.optsWithGlobals<ListFlags>());
+    });
+}

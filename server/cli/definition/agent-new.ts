@@ -1,0 +1,157 @@
+import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import { lacksZone } from '../../../agents/times/timestamp.js';
+import { expandFiles } from '../../../agents/load/load-paths.js';
+import { pathOf } from '../../../agents/recognise/log-names.js';
+import { recognise } from '../../../agents/recognise/recognise.js';
+import { readSample } from '../../../agents/recognise/sample.js';
+import type { Trial } from '../../../agents/recognise/trial.js';
+import { fileSystemError, isAgentName, LogstrataError } from '../../../engine/index.js';
+import { readSettings, type GlobalFlags, type Settings } from '../options/settings.js';
+import { exitDone, exitFailed, UsageError } from '../output/failure.js';
+import { formatCount, formatCounted } from '../output/figures.js';
+import { formatTable } from '../output/table.js';
+import { printLines, tell, writeOut } from '../output/terminal.js';
+import { clip, oneLine } from './clip.js';
+import { showValue } from './shown-value.js';
+
+export interface NewFlags extends GlobalFlags {
+  readonly log: readonly string[];
+  readonly print?: boolean;
+  readonly force?: boolean;
+}
+
+/** Files of which something is read: rotated generations look like the newest. */
+const filesSampledMax = 3;
+
+/** Widths of cells, so that a line has 80 columns. */
+const width = { field: 18, value: 44, line: 66 } as const;
+
+/** Makes the file of an agent from its logs. */
+export async function newAgent(name: string, flags: NewFlags): Promise<number> {
+  if (!isAgentName(name)) {
+    const rule = 'letters, digits, ".", "_" and "-", at most 128, the first a letter or a digit';
+    throw new UsageError(`an agent can't be called ${JSON.stringify(name)}: a name has ${rule}`);
+  }
+  const settings = await readSettings(flags);
+  const path = join(settings.agentsFolder, `${name}.yaml`);
+  const known = [path, join(settings.agentsFolder, `${name}.yml`)].find((each) => existsSync(each));
+  if (known !== undefined && flags.force !== true && flags.print !== true) {
+    const message = `${known} is there already. --force takes its place, --print shows what would be written`;
+    throw new LogstrataError('exists', message);
+  }
+  const files = await expandFiles(flags.log);
+  const trial = await recogniseFiles(name, path, files, settings);
+  if (flags.print === true) {
+    await writeOut(trial.yaml);
+    describeTrial(trial, files).forEach(tell);
+    return exitDone;
+  }
+  write(known ?? path, trial.yaml);
+  await printLines([
+    ...describeTrial(trial, files),
+    '',
+    `wrote ${known ?? path}`,
+    '',
+    ...nextSteps(name, flags.log),
+  ]);
+  return trial.records > 0 ? exitDone : exitFailed;
+}
+
+async function recogniseFiles(
+  name: string,
+  agentPath: string,
+  files: readonly string[],
+  settings: Settings,
+): Promise<Trial> {
+  const newest = files.toSorted((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs);
+  const sampled = newest.slice(0, filesSampledMax);
+  const comments = [
+    `The agent "${name}": its fields, and how its lines read. Try a line with`,
+    `  logstrata check ${name} --line '…'`,
+  ];
+  const trial = recognise(await readSample(sampled), {
+    agentPath,
+    timezone: settings.config.server.timezone,
+    path: pathOf(files),
+    comments,
+  });
+  if (trial !== undefined) return trial;
+  const which = sampled.length === 1 ? `${sampled[0]!} has` : 'the files have';
+  throw new LogstrataError('invalid', `${which} no line yet, so there is nothing to tell a format from`);
+}
+
+function write(path: string, text: string): void {
+  const folder = resolve(path, '..');
+  try {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(path, text);
+  } catch (error) {
+    throw fileSystemError(error, 'write', path);
+  }
+}
+
+/** What was found, in lines of a person's. */
+function describeTrial(trial: Trial, files: readonly string[]): string[] {
+  const { candidate, lines, unmatchedLines, records, definition } = trial;
+  const what = files.length === 1 ? files[0]! : formatCounted(files.length, 'file');
+  const matched = lines - unmatchedLines;
+  const several = candidate.start === undefined ? '' : `, in ${formatCounted(records, 'record')}`;
+  const undated = definition.fields.filter(({ type }) => type === 'time').length === 0;
+  return [
+    `${what}: ${candidate.title}`,
+    `${formatCount(matched)} of ${formatCounted(lines, 'line')} looked at match${several}`,
+    ...describeUnmatched(trial),
+    '',
+    ...describeFields(trial),
+    ...(undated ? ['note: no time was found in the lines: records are placed by when they come'] : []),
+    ...zoneNote(trial),
+  ];
+}
+
+function zoneNote({ definition }: Trial): string[] {
+  const time = definition.fields.find(({ type }) => type === 'time');
+  const { timestamp } = time ?? {};
+  if (timestamp === undefined || timestamp.timezone !== undefined || !lacksZone(timestamp)) return [];
+  return [
+    `note: the times have no zone and are taken for server.timezone, which is UTC unless`,
+    `      configured. Where that is wrong, write: timestamp: { …, timezone: Europe/Oslo }`,
+  ];
+}
+
+function describeUnmatched({ unmatchedLines, unmatched }: Trial): string[] {
+  if (unmatchedLines === 0) return [];
+  return [
+    `${formatCounted(unmatchedLines, 'line')} of them ${unmatchedLines === 1 ? 'does' : 'do'} not. The first:`,
+    ...unmatched.map(({ text, reason }) => `  ${clip(oneLine(text), width.line)}\n    ${reason}`),
+  ];
+}
+
+/** The fields with the values of the first records: the second shows what a single one hides. */
+function describeFields({ definition, first }: Trial): string[] {
+  const record = first[0];
+  const rows = definition.fields.map(({ name, type }, i) => [
+    clip(name, width.field),
+    type,
+    record === undefined ? '' : clip(showValue(type, record[i] ?? null), width.value),
+  ]);
+  return formatTable(['field', 'type', 'the first record'], rows);
+}
+
+function nextSteps(name: string, log: readonly string[]): string[] {
+  const shown = log.map((file) => (/^[\w./-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`));
+  const files = shown.length > 3 ? `${shown[0]!} …` : shown.join(' ');
+  const generations = log.length === 1 && basename(log[0]!).includes('*') ? files : rotated(shown);
+  return [
+    'Next:',
+    `  logstrata check ${name} --file ${shown[0]!}   # all of it on trial, nothing is stored`,
+    `  logstrata load ${name} ${generations}   # store what is there`,
+    `  logstrata serve   # follow it from now on, and answer queries`,
+  ];
+}
+
+/** The log and its rotated generations, quoted so that the shell leaves it alone. */
+function rotated(shown: readonly string[]): string {
+  if (shown.length > 1 || shown[0]!.startsWith("'")) return shown.join(' ');
+  return `'${shown[0]!}*'`;
+}

@@ -1,0 +1,70 @@
+import { accessSync, constants, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { LogNames } from '../../../agents/collect/logs/log-names.js';
+import type { FileInput } from '../../../agents/definition/definition.js';
+import { describeSystemError } from '../../../agents/sources/source-error.js';
+import { formatCount, formatCounted } from '../output/figures.js';
+
+/** Names that are shown. */
+const shownMax = 3;
+
+/** What `file.path` names at the moment. */
+export interface PathReport {
+  /** Why the folder can't be looked into; null where it can. */
+  readonly problem: string | null;
+  /** Names that match as they stand, in the order of people. */
+  readonly logs: readonly string[];
+  /** How many names match without what rotation and compression have appended. */
+  readonly rotated: number;
+  /** Of all of those, the ones that this user may not read. */
+  readonly unreadable: readonly string[];
+}
+
+/** Looks at the folder of an agent's logs. */
+export function checkPath({ directory, namePattern }: FileInput): PathReport {
+  let entries: readonly string[];
+  try {
+    entries = readdirSync(directory);
+  } catch (error) {
+    return { problem: describeSystemError(error, directory).message, logs: [], rotated: 0, unreadable: [] };
+  }
+  const names = new LogNames(namePattern);
+  const found = entries.flatMap((entry) => names.read(entry) ?? []);
+  const inOrder = found.toSorted((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
+  const unreadable = inOrder.filter(({ name }) => !isReadable(join(directory, name)));
+  return {
+    problem: null,
+    logs: inOrder.filter(({ direct }) => direct).map(({ name }) => name),
+    rotated: found.filter(({ direct }) => !direct).length,
+    unreadable: unreadable.map(({ name }) => name),
+  };
+}
+
+function isReadable(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What is there, in lines of a person's. */
+export function describePath({ problem, logs, rotated, unreadable }: PathReport): string[] {
+  if (problem !== null) return [`note: ${problem}; a server waits for it`];
+  if (logs.length + rotated === 0) return ['note: no file there matches; a server waits for one'];
+  const generations = formatCounted(rotated, 'rotated one');
+  const rest = rotated === 0 ? '' : logs.length === 0 ? generations : `, and ${generations}`;
+  const there = [
+    `there ${logs.length + rotated === 1 ? 'is' : 'are'} ${namesOf(logs)}${rest}`,
+    ...(unreadable.length === 0
+      ? []
+      : [`note: this user may not read ${namesOf(unreadable)}; a server that runs as it could not either`]),
+  ];
+  return there;
+}
+
+function namesOf(names: readonly string[]): string {
+  const shown = names.slice(0, shownMax).join(', ');
+  return names.length > shownMax ? `${formatCount(names.length)} files: ${shown}, …` : shown;
+}

@@ -1,0 +1,260 @@
+import fc from 'fast-check';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parseAgentFile } from '../../../agents/definition/agent-file.js';
+import { recognise } from '../../../agents/recognise/recognise.js';
+import { root } from '../../tidy/source-files.js';
+import { logs } from './logs.js';
+import { fieldsOf, firstOf, recognised, sampleOf, settings } from './recognised.js';
+
+const long = process.env.LOGSTRATA_LONG === '1';
+
+const access = 'remote_addr remote_user method path protocol request status:int bytes:int';
+const plainTime = '2006-01-02 15:04:05';
+
+/** For each log its title, its records and its fields: every line of it is in one of them, and every value reads. */
+const expected: Readonly<Record<string, readonly [title: string, records: number, fields: string]>> = {
+  combined: ['combined access log', 6, `time:common ${access} referer user_agent`],
+  common: ['common access log', 2, `time:common ${access}`],
+  vhost: ['combined access log', 2, `time:common vhost port:int ${access} referer user_agent`],
+  extra: [
+    'combined access log',
+    3,
+    `time:common ${access} referer user_agent forwarded_for rt:float uct:float urt`,
+  ],
+  json: [
+    'JSON lines',
+    2,
+    'time:rfc3339 level message http_request_method http_request_id http_status:int dur:float ok:bool tags user_id',
+  ],
+  pino: [
+    'JSON lines',
+    2,
+    'time:time level:int pid:int hostname message req_id:int req_method req_url response_time:int err_type err_message err_stack',
+  ],
+  zapjson: ['JSON lines', 2, 'time:unix level caller message n:int stacktrace'],
+  slogjson: [
+    'JSON lines',
+    1,
+    'time:rfc3339 level source_function source_file source_line:int message count:int',
+  ],
+  logfmt: ['logfmt', 2, 'time:rfc3339 level message port:int duration err'],
+  slog: ['logfmt', 2, 'time:rfc3339 level message count:int user err'],
+  linuxsys: ['syslog (RFC 3164)', 4, 'time:stamp host program pid:int message'],
+  sys5424: [
+    'syslog (RFC 5424)',
+    2,
+    'time:rfc3339 priority:int version:int host program pid:int msgid structured_data message',
+  ],
+  sysiso: ['syslog with full times', 3, 'time:rfc3339 host program pid:int message'],
+  golog: ['lines that begin with a time', 4, 'time:2006/01/02 15:04:05 message'],
+  golong: ['lines that begin with a time', 2, 'time:2006/01/02 15:04:05 caller message'],
+  zapdev: ['lines that begin with a time', 2, 'time:rfc3339 level logger caller message'],
+  logback: ['lines that begin with a time', 3, `time:${plainTime} thread level logger message`],
+  spring: ['lines that begin with a time', 3, 'time:rfc3339 level pid:int thread logger message'],
+  log4j: ['lines that begin with a time', 2, `time:${plainTime} level thread logger message`],
+  jul: ['java.util.logging', 2, 'time:Jan _2, 2006 3:04:05 PM logger method level message'],
+  tomcat: ['lines that begin with a time', 2, 'time:02-Jan-2006 15:04:05 level thread logger message'],
+  pylog: ['lines that begin with a time', 3, `time:${plainTime} logger level message`],
+  gunicorn: ['lines that begin with a time', 3, `time:${plainTime} -0700 pid:int level message`],
+  celery: ['lines that begin with a time', 2, `time:${plainTime} level process message`],
+  loguru: ['lines that begin with a time', 2, `time:${plainTime} level logger message`],
+  pg: ['PostgreSQL', 3, `time:${plainTime} MST pid:int login level message`],
+  pg2: [
+    'PostgreSQL',
+    2,
+    `time:${plainTime} MST pid:int session_line:int user database application client level message`,
+  ],
+  apache24: [
+    "Apache's error log",
+    2,
+    'time:Mon Jan _2 15:04:05 2006 module level pid:int tid:int client message',
+  ],
+  nginxerr: ["nginx's error log", 2, 'time:2006/01/02 15:04:05 level pid:int tid:int connection:int message'],
+  klog: ['klog', 2, 'time:0102 15:04:05 level pid:int caller message'],
+  android: ['lines that begin with a time', 3, 'time:01-02 15:04:05 pid:int tid:int level logger message'],
+  spark: ['lines that begin with a time', 2, 'time:06/01/02 15:04:05 level logger message'],
+  windows: ['lines that begin with a time', 2, `time:${plainTime} level logger message`],
+  zookeeper: ['lines that begin with a time', 3, `time:${plainTime} level thread message`],
+  health: ['lines that begin with a time', 3, 'time:20060102-15:4:5 logger pid:int message'],
+  openstack: [
+    'lines that begin with a time',
+    2,
+    `time:${plainTime} file pid:int level logger request_id context message`,
+  ],
+  ruby: ["Ruby's logger", 2, 'time:2006-01-02T15:04:05 pid:int level program message'],
+  mysql: ['lines that begin with a time', 2, 'time:rfc3339 pid:int level thread context message'],
+  plain: ['lines of text', 2, 'message'],
+  uvicorn: ['lines with a level', 3, 'level message'],
+};
+
+describe('formats', () => {
+  it.each(Object.keys(logs))('%s is recognised, with every line and every value', (name) => {
+    const trial = recognised(logs[name]!);
+    const found = [trial.candidate.title, trial.records, fieldsOf(trial)];
+    expect(found).toEqual(expected[name]);
+    expect(trial).toMatchObject({ unmatchedLines: 0, unreadableValues: 0 });
+    expect(trial.untimed).toBe(fieldsOf(trial).includes('time') ? 0 : trial.records);
+  });
+
+  it('have the values that stand in their lines', () => {
+    expect(firstOf(recognised(logs['spring']!))).toEqual({
+      time: '2026-11-17T09:00:00.123Z',
+      level: 'INFO',
+      pid: 12345,
+      thread: 'main',
+      logger: 'c.e.demo.DemoApplication',
+      message: 'Starting DemoApplication',
+    });
+    expect(firstOf(recognised(logs['extra']!))).toMatchObject({
+      time: '2026-11-17T10:00:00.000Z',
+      path: '/index.html',
+      status: 200,
+      forwarded_for: '198.51.100.7',
+      rt: 0.123,
+      uct: 0.001,
+      urt: '0.120, 0.003',
+    });
+    expect(firstOf(recognised(logs['health']!))).toMatchObject({ time: '2017-12-23T22:15:29.606Z' });
+    // A zone's abbreviation means the zone that it stands for most often.
+    expect(firstOf(recognised(logs['pg2']!))).toMatchObject({ time: '2026-11-17T09:00:00.123Z' });
+    expect(firstOf(recognised(logs['zapjson']!))).toMatchObject({ time: '2026-11-18T15:26:32.123Z' });
+  });
+
+  it('keep the lines of a stack trace with their record', () => {
+    const { definition, first } = recognised(logs['logback']!);
+    expect(definition.file?.multiline?.start).toBeDefined();
+    expect(String(first[1]![4])).toBe(
+      logs['logback']!.split('\n')
+        .slice(1, 7)
+        .join('\n')
+        .replace(/^.* - /, ''),
+    );
+  });
+
+  it('of the shipped samples are those of the shipped agents', () => {
+    const nginx = recognised(readFileSync(join(root, 'data/samples/nginx.log')).subarray(0, 200_000));
+    expect(nginx).toMatchObject({
+      unreadableValues: 0,
+      untimed: 0,
+      candidate: { title: 'combined access log' },
+    });
+    expect(nginx.unmatchedLines).toBeLessThanOrEqual(1);
+    const app = recognised(readFileSync(join(root, 'data/samples/app.log')));
+    expect(app).toMatchObject({ records: 2000, unmatchedLines: 0, unreadableValues: 0, untimed: 0 });
+    expect(fieldsOf(app)).toBe(
+      'time:rfc3339 level service trace_id:int duration_ms:float context_city context_items:int context_tags message',
+    );
+  });
+
+  it('take times of milli-, micro- and nanoseconds, and dates of either order', () => {
+    const timeOf = (value: string): unknown =>
+      firstOf(recognised(`{"ts":${value},"n":1}\n{"ts":${value},"n":2}\n`))['time'];
+    for (const digits of ['1795015592123', '1795015592123456', '1795015592123456789'])
+      expect(timeOf(digits)).toBe('2026-11-18T15:26:32.123Z');
+    expect(timeOf('1795015592.123')).toBe('2026-11-18T15:26:32.123Z');
+    expect(timeOf('"18/11/2026 15:26:32"')).toBe('2026-11-18T15:26:32.000Z');
+    expect(timeOf('"11/18/2026 15:26:32"')).toBe('2026-11-18T15:26:32.000Z');
+    // Both orders read: that one is meant in which the times lie near together.
+    const near = '{"ts":"03/11/2026 10:00:00"}\n{"ts":"04/11/2026 10:00:00"}\n';
+    expect(firstOf(recognised(near))['time']).toBe('2026-11-03T10:00:00.000Z');
+  });
+
+  it('let a rare line lack a part that all others have', () => {
+    const usual = Array.from(
+      { length: 300 },
+      (_, i) => `2026-11-17 10:00:00,123 INFO ${i} c.d.E: text ${i}\n`,
+    );
+    const trial = recognised(`${usual.join('')}2026-11-17 10:00:01,000 stopped\n`);
+    expect(fieldsOf(trial)).toBe(`time:${plainTime} level pid:int logger message`);
+    expect(trial).toMatchObject({ records: 301, unmatchedLines: 0 });
+  });
+
+  it('say which lines do not match', () => {
+    const trial = recognised(`${logs['json']!.repeat(20)}panic: out of memory\n`);
+    expect(trial).toMatchObject({ lines: 41, unmatchedLines: 1, records: 40 });
+    expect(trial.unmatched).toEqual([
+      {
+        path: 'log',
+        text: 'panic: out of memory',
+        reason: expect.stringContaining('not a JSON object') as string,
+      },
+    ]);
+  });
+});
+
+describe('any bytes', () => {
+  const run = (bytes: Uint8Array): void => {
+    const trial = recognise(sampleOf(bytes), settings);
+    if (trial === undefined) return;
+    expect(trial.unmatchedLines).toBeLessThanOrEqual(trial.lines);
+    // What is written is an agent's file, and the same one.
+    expect(parseAgentFile(trial.yaml, settings.agentPath)).toEqual(trial.definition);
+  };
+
+  it('make an agent, or none', () => {
+    const word = fc.constantFrom(
+      ...[
+        '2026-11-17',
+        '10:00:00',
+        '10:00:00,5',
+        '1795015592',
+        'Nov 17 10:00:00',
+        'INFO',
+        '[',
+        ']',
+        '{"a":',
+        '}',
+        '"',
+      ],
+      ...[
+        'a=1',
+        '=',
+        '|',
+        '-',
+        ' - ',
+        ':',
+        '(?P<x>',
+        '\\',
+        '\t',
+        "'",
+        'é',
+        '\u0000',
+        '\n',
+        '\n',
+        '\r\n',
+        '%',
+        ' ',
+      ],
+      ...['"GET / HTTP/1.1"', '200', '-', '<34>1', '{"a":{"b":[1,{"":2}]}}', '\ud800'],
+    );
+    const text = fc.array(word, { maxLength: 60 }).map((words) => Buffer.from(words.join('')));
+    const bytes = fc.oneof(text, fc.uint8Array({ maxLength: 200 }));
+    fc.assert(fc.property(bytes, run), { numRuns: long ? 2000 : 60 });
+  });
+
+  it('that are one character again and again take no longer than others', () => {
+    // Any step that goes back would take minutes for these.
+    for (const text of [
+      'a',
+      ' ',
+      '"',
+      '[',
+      '{',
+      '=',
+      '1',
+      '\\',
+      '\t',
+      ':',
+      '|',
+      '[1] ',
+      'a=b ',
+      '-',
+      '{"a":',
+    ]) {
+      run(Buffer.from(`${text.repeat(60_000 / text.length)}\n`));
+      run(Buffer.from(`2026-11-17 10:00:00 INFO ${text.repeat(60_000 / text.length)}\n`));
+    }
+  });
+});

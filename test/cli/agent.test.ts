@@ -1,0 +1,127 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { logs } from '../agents/recognise/logs.js';
+import { recordsOf, run } from './process.js';
+
+/** An empty folder, but for the log in `logs/`. */
+function folderWithLog(name: string, text: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'logstrata-agent-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  mkdirSync(join(folder, 'logs'));
+  writeFileSync(join(folder, 'logs', name), text);
+  return folder;
+}
+
+describe('agent new', () => {
+  it('writes the file of an agent, which then loads the log, also where the folder is empty', async () => {
+    const folder = folderWithLog('access.log', logs['combined']!);
+    const made = await run(folder, ['agent', 'new', 'mysite', '--log', 'logs/access.log']);
+    expect(made).toMatchObject({ code: 0, stderr: '' });
+    expect(made.stdout).toContain('logs/access.log: combined access log\n6 of 6 lines looked at match\n');
+    expect(made.stdout).toContain('1794909600000 (2026-11-17 10:00:00 UTC)');
+    expect(made.stdout).toContain('logstrata load mysite ');
+    expect(readFileSync(join(folder, 'agents/mysite.yaml'), 'utf8')).toContain(
+      `path: '${join(folder, 'logs/access\\.log')}'`,
+    );
+    for (const line of made.stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(100);
+    expect(await run(folder, ['load', 'mysite', 'logs/access.log'])).toMatchObject({ code: 0 });
+    const { stdout } = await run(folder, ['query', 'mysite', 'status__eq=400', '--limit', '1']);
+    expect(recordsOf(stdout)).toMatchObject([{ method: null, request: '', status: 400 }]);
+  });
+
+  it('takes the place of no file, unless it is told to', async () => {
+    const folder = folderWithLog('app.log', logs['json']!);
+    mkdirSync(join(folder, 'agents'));
+    const path = join(folder, 'agents/app.yml');
+    writeFileSync(path, 'mine');
+    const words = ['agent', 'new', 'app', '--log', 'logs/app.log'];
+    const refused = await run(folder, words);
+    expect(refused).toMatchObject({ code: 1, stdout: '' });
+    expect(refused.stderr).toContain('agents/app.yml is there already. --force takes its place');
+    const printed = await run(folder, [...words, '--print']);
+    expect(printed.code).toBe(0);
+    expect(printed.stdout).toMatch(/^# The agent "app"[^]*format: json\n/);
+    expect(printed.stderr).toContain('2 of 2 lines looked at match');
+    expect(readFileSync(path, 'utf8')).toBe('mine');
+    expect(await run(folder, [...words, '--force'])).toMatchObject({ code: 0 });
+    expect(readFileSync(path, 'utf8')).toBe(printed.stdout);
+    expect(existsSync(join(folder, 'agents/app.yaml'))).toBe(false);
+    const listed = await run(folder, ['agent', 'list']);
+    expect(listed.stdout).toMatch(/^app +json +10 fields +\S+\/logs\/app\\\.log$/m);
+  });
+
+  it('says what it can make nothing of', async () => {
+    const folder = folderWithLog('empty.log', '\n');
+    const empty = await run(folder, ['agent', 'new', 'x', '--log', 'logs/empty.log']);
+    expect(empty).toMatchObject({ code: 1, stdout: '' });
+    expect(empty.stderr).toBe(
+      'logstrata: logs/empty.log has no line yet, so there is nothing to tell a format from\n',
+    );
+    const missing = await run(folder, ['agent', 'new', 'x', '--log', 'logs/none.log']);
+    expect(missing).toMatchObject({ code: 1, stderr: 'logstrata: logs/none.log is not there\n' });
+    const name = await run(folder, ['agent', 'new', '-x', '--log', 'logs/empty.log']);
+    expect(name.code).toBe(2);
+    expect(await run(folder, ['agent', 'new', 'a/b', '--log', 'logs/empty.log'])).toMatchObject({ code: 2 });
+  });
+});
+
+describe('check --file', () => {
+  it('says what a whole log becomes, and stores nothing', async () => {
+    const good = (i: number): string =>
+      `${JSON.stringify({ time: i, level: i % 4 === 0 ? 'warn' : 'info', n: i % 10 })}\n`;
+    const text = Array.from({ length: 400 }, (_, i) => (i === 7 ? 'panic\n' : good(i))).join('');
+    const folder = folderWithLog('app.log', `${text}{"time":5,"n":"many"}\n{"n":1}\n`);
+    mkdirSync(join(folder, 'agents'));
+    writeFileSync(
+      join(folder, 'agents/app.yaml'),
+      'fields:\n  - { name: time, type: time }\n  - name: level\n  - { name: n, type: int }\nfile: { path: ../logs/app\\.log, format: json }\n',
+    );
+    const { code, stdout, stderr } = await run(folder, ['check', 'app', '--file', 'logs/app.log']);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+    const lines = stdout.split('\n');
+    expect(lines[0]).toMatch(/^logs\/app.log: .* kB, 401 records, 1 line would be rejected$/);
+    expect(stdout).toMatch(/^time +time +1 {2}1970-01-01 00:00:00 to 1970-01-01 00:00:00$/m);
+    expect(stdout).toMatch(/^level +string +2 {2}"info" 75%, "warn" 25%$/m);
+    expect(stdout).toMatch(/^n +int +1 {2}0 to 9, /m);
+    expect(lines).toContain('note: 1 value of n would be null: no int, such as "many"');
+    expect(lines).toContain('  line 8: panic');
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
+    expect(existsSync(join(folder, 'data'))).toBe(false);
+
+    const asJson = await run(folder, ['check', 'app', '--file', 'logs/app.log', '--json']);
+    expect(JSON.parse(asJson.stdout)).toMatchObject({
+      records: 401,
+      rejected: 1,
+      unmatched: [{ line: 8, text: 'panic' }],
+      fields: [
+        { name: 'time', nulls: 1, min: '0', max: '399' },
+        {
+          name: 'level',
+          distinct: 2,
+          frequent: [
+            { value: 'info', count: 299 },
+            { value: 'warn', count: 100 },
+          ],
+        },
+        { name: 'n', nulls: 1, unreadable: 1, example: 'many' },
+      ],
+    });
+    const loaded = await run(folder, ['load', 'app', 'logs/app.log']);
+    expect(loaded.stdout).toContain(
+      '1 value did not read as the type of its field and became null:\n  n (int): 1, the first of them "many"\n',
+    );
+  });
+
+  it('says what file.path names', async () => {
+    const folder = folderWithLog('app.log', logs['json']!);
+    writeFileSync(join(folder, 'logs/app.log.1'), logs['json']!);
+    await run(folder, ['agent', 'new', 'app', '--log', 'logs/app.log']);
+    const there = await run(folder, ['check', 'app']);
+    expect(there.stdout).toContain('\n  there are app.log, and 1 rotated one\n');
+    rmSync(join(folder, 'logs'), { recursive: true });
+    const gone = await run(folder, ['check', 'app']);
+    expect(gone.stdout).toContain(`\n  note: ${join(folder, 'logs')} is not there; a server waits for it\n`);
+  });
+});
