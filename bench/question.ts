@@ -58,6 +58,10 @@ export const questionIds = [
   'page-after',
   'page-before',
   'three-filters',
+  'count-hour',
+  'count-top',
+  'count-cross',
+  'count-sum',
   'bulk',
   'app-newest',
   'app-errors',
@@ -68,6 +72,15 @@ export const questionIds = [
 ] as const;
 export type QuestionId = (typeof questionIds)[number];
 
+/** What a question about numbers of records groups them by; by neither is the sum. */
+export interface Counting {
+  /** Hours of the column `time`, ascending. */
+  readonly byHour: boolean;
+  /** The values of a column: the most frequent `top`, or with hours each of those. */
+  readonly column?: string;
+  readonly top: number;
+}
+
 /** One question that every side is asked, in terms that each puts into its own language. */
 export interface Question {
   readonly id: QuestionId;
@@ -77,6 +90,8 @@ export interface Question {
   readonly after?: Anchor;
   readonly before?: Anchor;
   readonly filters: readonly Filter[];
+  /** It asks how many records there are, and the answer has lines `hour`, `value`, `count`. */
+  readonly counting?: Counting;
   /** Records that the answer must have, where the generator knows. */
   readonly rowsExpected?: number;
   /** The limit is larger than the answer, so a peer need not say one (a sort for the first n costs more than a plain one). */

@@ -107,7 +107,9 @@ function webQuestions({ probes }: RecordSet): Question[] {
     ...requestSearches(probes),
     ...filtered(probes),
     ...pages(probes),
-    ...long(probes),
+    ...long(),
+    ...counts(),
+    bulk(probes),
   ];
 }
 
@@ -188,8 +190,8 @@ function pages(probes: Probes): Question[] {
   ];
 }
 
-/** Questions with many records for an answer. */
-function long(probes: Probes): Question[] {
+/** Questions that look at every record. */
+function long(): Question[] {
   const set = 'web';
   return [
     {
@@ -205,17 +207,54 @@ function long(probes: Probes): Question[] {
       ],
       targetMs: 60,
     },
-    {
-      id: 'bulk',
-      title: `${probes.bulkRows.toLocaleString('en-US')} records as JSON Lines`,
-      set,
-      limit: probes.bulkRows,
-      after: bulkAnchor(set, probes),
-      filters: [],
-      rowsExpected: probes.bulkRows,
-      targetMs: 350,
-    },
   ];
+}
+
+/** Numbers of records, without any record for an answer. */
+function counts(): Question[] {
+  const common = {
+    set: 'web',
+    limit: 0,
+    filters: [{ column: 'method', op: 'exact', value: 'POST' }],
+  } as const;
+  return [
+    {
+      ...common,
+      id: 'count-hour',
+      title: 'count by hour, method = POST',
+      counting: { byHour: true, top: 0 },
+    },
+    {
+      ...common,
+      id: 'count-top',
+      title: 'count by user_agent, top 10',
+      filters: [],
+      counting: { byHour: false, column: 'user_agent', top: 10 },
+      targetMs: 20,
+    },
+    {
+      ...common,
+      id: 'count-cross',
+      title: 'count by hour and status',
+      filters: [],
+      counting: { byHour: true, column: 'status', top: 100 },
+    },
+    { ...common, id: 'count-sum', title: 'count of method = POST', counting: { byHour: false, top: 0 } },
+  ];
+}
+
+function bulk(probes: Probes): Question {
+  const set = 'web';
+  return {
+    id: 'bulk',
+    title: `${probes.bulkRows.toLocaleString('en-US')} records as JSON Lines`,
+    set,
+    limit: probes.bulkRows,
+    after: bulkAnchor(set, probes),
+    filters: [],
+    rowsExpected: probes.bulkRows,
+    targetMs: 350,
+  };
 }
 
 function appQuestions({ probes }: RecordSet): Question[] {

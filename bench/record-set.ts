@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { appRecordLines } from './app-records.js';
 import { pickProbes, type Probes } from './probes.js';
-import type { SetColumn, SetName } from './question.js';
+import type { Question, SetColumn, SetName } from './question.js';
 import { webRecordAsJson, webRecords, type RecordOptions } from './web-records.js';
 
 const column = (
@@ -40,6 +40,18 @@ export const columnsOf: Readonly<Record<SetName, readonly SetColumn[]>> = {
     column('message', 'text'),
   ],
 };
+
+/** The columns of the answer to a question. */
+export function answerColumns({ set, counting }: Question): readonly SetColumn[] {
+  if (counting === undefined) return columnsOf[set];
+  const { byHour, column: name } = counting;
+  const values = columnsOf[set].filter((known) => known.name === name);
+  return [
+    ...(byHour ? [column('hour', 'int')] : []),
+    ...values.map(({ kind }) => column('value', kind)),
+    column('count', 'int'),
+  ];
+}
 
 /** Days that the records of a set are spread over. */
 export const setDays = 30;

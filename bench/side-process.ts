@@ -1,8 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
-import type { SetColumn } from './question.js';
 import { AnswerReader, type AnswerDigest } from './answer-digest.js';
 import type { Question } from './question.js';
-import { columnsOf } from './record-set.js';
+import { answerColumns } from './record-set.js';
 import { makeSide } from './sides/make-side.js';
 import type { LoadFigures, Side, SideOptions, SideReplies, SideRequest } from './side.js';
 
@@ -12,12 +11,11 @@ import type { LoadFigures, Side, SideOptions, SideReplies, SideRequest } from '.
  */
 async function serve(options: SideOptions): Promise<void> {
   const side = makeSide(options);
-  const columns = columnsOf[options.set.name];
   let previous = Promise.resolve();
   process.on('message', ({ id, request }: { id: number; request: SideRequest }) => {
     previous = previous.then(async () => {
       try {
-        process.send?.({ id, reply: await reply(side, columns, request) });
+        process.send?.({ id, reply: await reply(side, request) });
       } catch (error) {
         process.send?.({
           id,
@@ -31,11 +29,7 @@ async function serve(options: SideOptions): Promise<void> {
   await previous;
 }
 
-async function reply(
-  side: Side,
-  columns: readonly SetColumn[],
-  request: SideRequest,
-): Promise<SideReplies[keyof SideReplies]> {
+async function reply(side: Side, request: SideRequest): Promise<SideReplies[keyof SideReplies]> {
   switch (request.kind) {
     case 'version':
       return side.version();
@@ -50,7 +44,7 @@ async function reply(
     case 'answers':
       return side.answers(request.question);
     case 'check':
-      return check(side, columns, request.question);
+      return check(side, request.question);
     case 'time':
       return time(side, request.question, request.budgetMs, request.runsMax);
   }
@@ -74,8 +68,8 @@ function largestResidentBytes(): number {
   return Number(kibibytes) * 1024;
 }
 
-async function check(side: Side, columns: readonly SetColumn[], question: Question): Promise<AnswerDigest> {
-  const reader = new AnswerReader(columns);
+async function check(side: Side, question: Question): Promise<AnswerDigest> {
+  const reader = new AnswerReader(answerColumns(question));
   await side.ask(question, (piece) => reader.take(piece));
   return reader.end();
 }

@@ -3,7 +3,7 @@ import { idColumns, type Question, type SetColumn } from '../question.js';
 import { columnsOf } from '../record-set.js';
 import type { Side, SideOptions } from '../side.js';
 import { importPeer } from './peer-package.js';
-import { escapeLike, selectRecords, sqlQuestion, type Dialect } from './sql.js';
+import { escapeLike, selectCounts, selectRecords, sqlQuestion, type Dialect } from './sql.js';
 
 interface ChdbSession {
   query(sql: string, format?: string): string;
@@ -32,6 +32,7 @@ const dialect: Dialect = {
     `positionCaseInsensitive${isAscii(value) ? '' : 'UTF8'}(${name}, ${quote(value)}) > 0`,
   prefix: ({ name }, value) => `startsWith(lowerUTF8(${name}), ${quote(value.toLowerCase())})`,
   suffix: ({ name }, value) => `endsWith(lowerUTF8(${name}), ${quote(value.toLowerCase())})`,
+  hour: ({ name }) => `toInt64(toUnixTimestamp(toStartOfHour(${name}))) * 1000`,
 };
 
 /**
@@ -144,6 +145,12 @@ export class ClickHouseSide implements Side {
   }
 
   async ask(question: Question, take?: (piece: Uint8Array | string) => void): Promise<void> {
+    const { counting } = question;
+    if (counting !== undefined) {
+      const counts = selectCounts({ ...question, counting }, this.columns, dialect, 'bench.records');
+      const lines = this.query(`${counts} ${this.settings}`, 'JSONEachRow');
+      return take?.(lines);
+    }
     const parts = sqlQuestion(question, this.columns, this.isIndexed ? indexedDialect : dialect);
     const records =
       parts.direction === 'DESC'

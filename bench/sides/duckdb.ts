@@ -6,7 +6,7 @@ import { columnsOf } from '../record-set.js';
 import { isIndexed, type Side, type SideName, type SideOptions } from '../side.js';
 import { folderBytes } from './folder-size.js';
 import { importPeer } from './peer-package.js';
-import { quoteText, selectRecords, sqlQuestion, type Dialect } from './sql.js';
+import { quoteText, selectCounts, selectRecords, sqlQuestion, type Dialect } from './sql.js';
 
 interface DuckDbConnection {
   run(sql: string): Promise<object>;
@@ -45,6 +45,7 @@ const dialect: Dialect = {
       : `regexp_matches(${name}, ${quoteText(value.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))}, 'i')`,
   prefix: ({ name }, value) => `starts_with(lower(${name}), ${quoteText(value.toLowerCase())})`,
   suffix: ({ name }, value) => `suffix(lower(${name}), ${quoteText(value.toLowerCase())})`,
+  hour: ({ name }) => `epoch_ms(date_trunc('hour', ${name}))`,
 };
 
 /** DuckDB writes Bloom filters only of columns with a dictionary, which is given up by default long before a row group of ids ends. */
@@ -146,6 +147,12 @@ export class DuckDbSide implements Side {
   }
 
   async ask(question: Question, take?: (piece: Uint8Array | string) => void): Promise<void> {
+    const { counting } = question;
+    if (counting !== undefined) {
+      const counts = selectCounts({ ...question, counting }, this.columns, dialect, this.table);
+      const lines = await this.rows(`SELECT to_json(answer)::VARCHAR FROM (${counts}) AS answer`);
+      return take?.(lines.map(([line]) => `${line}\n`).join(''));
+    }
     const select = selectRecords(sqlQuestion(question, this.columns, dialect), this.table, this.shown);
     if ((question.rowsExpected ?? 0) >= copyRowsMin) return this.copy(select, take);
     const rows = await this.rows(

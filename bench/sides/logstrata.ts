@@ -2,10 +2,18 @@ import { join } from 'node:path';
 import { readAgentFile } from '../../agents/definition/agent-file.js';
 import type { AgentDefinition } from '../../agents/definition/definition.js';
 import { loadFiles } from '../../agents/load/load.js';
-import { openArchive, WorkerPool, type AgentStore, type Archive } from '../../engine/index.js';
+import {
+  openArchive,
+  WorkerPool,
+  type AgentStore,
+  type Archive,
+  type CountedValue,
+  type Counts,
+} from '../../engine/index.js';
+import { parseCountRequest } from '../../server/counts/count-request.js';
 import { parseQueryRequest } from '../../server/request/query-request.js';
 import { packageRoot, packageVersion } from '../../server/cli/options/package-root.js';
-import type { Anchor, Filter, Question } from '../question.js';
+import type { Anchor, Counting, Filter, Question } from '../question.js';
 import type { Side, SideOptions } from '../side.js';
 import { folderBytes } from './folder-size.js';
 
@@ -79,6 +87,7 @@ export class LogstrataSide implements Side {
   }
 
   async ask(question: Question, take?: (piece: Uint8Array | string) => void): Promise<void> {
+    if (question.counting !== undefined) return this.count(question, question.counting, take);
     const after = await this.cursorOf(question.after);
     const before = await this.cursorOf(question.before);
     return this.answer(rawQuery(question, after, before), take);
@@ -102,6 +111,21 @@ export class LogstrataSide implements Side {
     for await (const piece of scan.lines) take?.(piece);
   }
 
+  private async count(
+    { filters }: Question,
+    { byHour, column, top }: Counting,
+    take: ((piece: string) => void) | undefined,
+  ): Promise<void> {
+    const by = [
+      ...(byHour ? ['by=time:1h'] : []),
+      ...(column === undefined ? [] : [`by=${column}`, `top=${top}`]),
+    ];
+    const raw = [...filters.flatMap(filterPieces), ...by].join('&');
+    const request = parseCountRequest(raw, { schema: this.definition.schema, now: Date.now(), timezone });
+    const counts = await this.opened().count(request.query);
+    take?.(countLines(counts).join(''));
+  }
+
   /** The `_cursor` of the record that a question pages from. Found once, before anything is timed. */
   private async cursorOf(anchor: Anchor | undefined): Promise<string | undefined> {
     if (anchor === undefined) return undefined;
@@ -120,6 +144,23 @@ export class LogstrataSide implements Side {
     this.cursors.set(anchor.seq, cursor);
     return cursor;
   }
+}
+
+/** The lines of an answer: of each hour, of each value, or of each value in each hour. */
+function countLines({ count, time, values }: Counts): string[] {
+  const line = (members: Record<string, CountedValue>): string =>
+    `${JSON.stringify(members, (_, value: unknown) => (typeof value === 'bigint' ? Number(value) : value))}\n`;
+  if (time === undefined && values === undefined) return [line({ count })];
+  if (time === undefined) return values!.top.map((one) => line({ value: one.value, count: one.count }));
+  if (values === undefined)
+    return time.buckets.map(({ from, count: each }) => line({ hour: from, count: each }));
+  const columns = values.top.map(({ value }, i) => ({ value, i }));
+  columns.sort((a, b) => (a.value < b.value ? -1 : 1));
+  return time.buckets.flatMap(({ from, values: cells }) =>
+    columns
+      .filter(({ i }) => cells![i]! > 0)
+      .map(({ value, i }) => line({ hour: from, value, count: cells![i]! })),
+  );
 }
 
 /** A filter as parameters of the route, one for each value. */

@@ -1,5 +1,5 @@
 import { assertNever } from '../../engine/terms/assert.js';
-import type { Filter, Question, SetColumn } from '../question.js';
+import type { Counting, Filter, Question, SetColumn } from '../question.js';
 
 /** How a database says what the standard leaves open. */
 export interface Dialect {
@@ -11,6 +11,8 @@ export interface Dialect {
   like(column: SetColumn, value: string): string;
   prefix(column: SetColumn, value: string): string;
   suffix(column: SetColumn, value: string): string;
+  /** The beginning of the hour of a time, in milliseconds since the epoch. */
+  hour(column: SetColumn): string;
 }
 
 const comparisons = { eq: '=', gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
@@ -93,6 +95,26 @@ export function selectRecords(parts: SqlQuestion, table: string, shown: string):
   if (direction === 'ASC') return `SELECT _cursor, ${shown} FROM ${table} ${where} ORDER BY _cursor ${limit}`;
   const chosen = `SELECT * FROM ${table} ${where} ORDER BY _cursor DESC ${limit}`;
   return `SELECT _cursor, ${shown} FROM (${chosen}) AS chosen ORDER BY _cursor`;
+}
+
+/** Counts the records of a question, in the order of the answer: `hour`, `value` and `count`. */
+export function selectCounts(
+  question: Question & { readonly counting: Counting },
+  columns: readonly SetColumn[],
+  dialect: Dialect,
+  table: string,
+): string {
+  const { byHour, column, top } = question.counting;
+  const { where } = sqlQuestion(question, columns, dialect);
+  const time = columns.find(({ kind }) => kind === 'time')!;
+  const keys = [
+    ...(byHour ? [`${dialect.hour(time)} AS hour`] : []),
+    ...(column === undefined ? [] : [`${column} AS value`]),
+  ];
+  const select = `SELECT ${[...keys, 'count(*) AS count'].join(', ')} FROM ${table} ${where}`;
+  if (keys.length === 0) return select;
+  const order = byHour ? keys.map((_, i) => i + 1).join(', ') : `count DESC, value LIMIT ${top}`;
+  return `${select} GROUP BY ${keys.map((_, i) => i + 1).join(', ')} ORDER BY ${order}`;
 }
 
 /** Escapes the characters that mean something in LIKE, for `ESCAPE '\'`. */

@@ -2,10 +2,10 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { quoteLongIntegers } from '../answer-digest.js';
 import { idColumns, type Question, type SetColumn } from '../question.js';
-import { columnsOf, readLines } from '../record-set.js';
+import { answerColumns, columnsOf, readLines } from '../record-set.js';
 import type { Side, SideOptions } from '../side.js';
 import { importPeer } from './peer-package.js';
-import { escapeLike, quoteText, selectRecords, sqlQuestion, type Dialect } from './sql.js';
+import { escapeLike, quoteText, selectCounts, selectRecords, sqlQuestion, type Dialect } from './sql.js';
 
 type SqliteValue = string | number | bigint | null;
 
@@ -30,6 +30,7 @@ const dialect: Dialect = {
   like: ({ name }, value) => `${name} LIKE ${quoteText(`%${escapeLike(value)}%`)} ESCAPE '\\'`,
   prefix: ({ name }, value) => `${name} LIKE ${quoteText(`${escapeLike(value)}%`)} ESCAPE '\\'`,
   suffix: ({ name }, value) => `${name} LIKE ${quoteText(`%${escapeLike(value)}`)} ESCAPE '\\'`,
+  hour: ({ name }) => `${name} / 3600000 * 3600000`,
 };
 
 /** node:sqlite where this Node has it, else better-sqlite3. */
@@ -120,9 +121,15 @@ export class SqliteSide implements Side {
 
   ask(question: Question, take?: (piece: Uint8Array | string) => void): Promise<void> {
     if (this.database === undefined) throw new Error('SQLite is not open');
+    const { counting } = question;
     const names = this.columns.map(({ name }) => name);
-    const pairs = ['_cursor', ...names].map((name) => `'${name}', ${name}`).join(', ');
-    const records = selectRecords(sqlQuestion(question, this.columns, dialect), 'records', names.join(', '));
+    const shown =
+      counting === undefined ? ['_cursor', ...names] : answerColumns(question).map(({ name }) => name);
+    const pairs = shown.map((name) => `'${name}', ${name}`).join(', ');
+    const records =
+      counting === undefined
+        ? selectRecords(sqlQuestion(question, this.columns, dialect), 'records', names.join(', '))
+        : selectCounts({ ...question, counting }, this.columns, dialect, 'records');
     // One text a record: JSON made in C is faster here than objects made for JavaScript.
     const statement = this.database.prepare(`SELECT json_object(${pairs}) AS line FROM (${records})`);
     let piece = '';

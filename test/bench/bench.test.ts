@@ -31,6 +31,10 @@ const questionIds = [
   'page-after',
   'page-before',
   'three-filters',
+  'count-hour',
+  'count-top',
+  'count-cross',
+  'count-sum',
   'bulk',
 ];
 /** Ours alone: no peer is a server. */
@@ -117,6 +121,12 @@ describe('a tiny run of the benchmark', () => {
     for (const id of idIds) expect(rows.get(id), id).toBe(id.includes('nowhere') ? 0 : 1);
     expect(rows.get('page-after')).toBe(100);
     expect(rows.get('bulk')).toBe(5_000);
+    // Hours in which somebody posted, and of all the records.
+    expect(rows.get('count-hour')).toBeGreaterThan(500);
+    expect(rows.get('count-hour')).toBeLessThanOrEqual(30 * 24);
+    expect(rows.get('count-top')).toBe(10);
+    expect(rows.get('count-cross')).toBeGreaterThan(30 * 24);
+    expect(rows.get('count-sum')).toBe(1);
     for (const id of ['newest-errors', 'common-word', 'page-before', 'three-filters', 'app-name']) {
       expect(rows.get(id), id).toBeGreaterThan(0);
     }
