@@ -5,6 +5,9 @@
 import { openScratch, scratchBytes, type Scratch, type TypedArray } from '../memory/scratch.js';
 import { kernelsOver } from './kernels.js';
 
+/** Four tables of a count for each 8-bit code. */
+const tablesBytes = 4 * 256 * 4;
+
 /** Rows of [from, to) that are to be counted. */
 export interface CountedRows {
   readonly bits: Uint8Array;
@@ -33,17 +36,21 @@ export function countRanges(
   scratch.copyOut(countsAt, counts, 0, counts.length);
 }
 
-/** Counts rows by their codes, of which each is an index of `counts`. */
+/** Counts rows by their codes, of which each is an index of `counts`; 8-bit codes have 256 counts at most. */
 export function countCodes(codes: Uint8Array | Uint16Array, rows: CountedRows, counts: Uint32Array): void {
   const { from, to } = rows;
   if (from >= to) return;
-  const scratch = openScratch(sizeOf(rows, codes) + counts.byteLength);
+  const scratch = openScratch(sizeOf(rows, codes) + counts.byteLength + tablesBytes);
   const codesAt = placeRows(scratch, codes, from, to);
   const bitsAt = placeBits(scratch, rows);
   const countsAt = scratch.copy(counts, 0, counts.length);
   const kernels = kernelsOver(scratch);
-  if (codes instanceof Uint8Array) kernels.countCodes8(codesAt, bitsAt, from, to, countsAt);
-  else kernels.countCodes16(codesAt, bitsAt, from, to, countsAt);
+  if (codes instanceof Uint8Array) {
+    const tablesAt = scratch.reserveZeros(tablesBytes);
+    kernels.countCodes8(codesAt, bitsAt, from, to, counts.length, tablesAt, countsAt);
+  } else {
+    kernels.countCodes16(codesAt, bitsAt, from, to, countsAt);
+  }
   scratch.copyOut(countsAt, counts, 0, counts.length);
 }
 
@@ -62,7 +69,8 @@ export function countPairs(
     sizeOf(rows, values) +
       scratchBytes(codes, to - (from & ~63)) +
       scratchBytes(starts, starts.length) +
-      counts.byteLength,
+      counts.byteLength +
+      tablesBytes,
   );
   const valuesAt = placeRows(scratch, values, from, to);
   const codesAt = placeRows(scratch, codes, from, to);
@@ -81,6 +89,7 @@ export function countPairs(
     startsAt,
     length,
     codesOfRange,
+    scratch.reserveZeros(tablesBytes),
     countsAt,
   );
   scratch.copyOut(countsAt, counts, 0, counts.length);

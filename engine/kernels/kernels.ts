@@ -124,7 +124,15 @@ export interface Kernels {
     ranges: number,
     counts: number,
   ): void;
-  countCodes8(codes: number, bits: number, from: number, to: number, counts: number): void;
+  countCodes8(
+    codes: number,
+    bits: number,
+    from: number,
+    to: number,
+    codesMax: number,
+    tables: number,
+    counts: number,
+  ): void;
   countCodes16(codes: number, bits: number, from: number, to: number, counts: number): void;
   countPairs(
     values: number,
@@ -136,6 +144,7 @@ export interface Kernels {
     starts: number,
     ranges: number,
     codesOfRange: number,
+    tables: number,
     counts: number,
   ): void;
   addEntries(bytes: number, offsets: number, entries: number, shift: number, bitmap: number): void;

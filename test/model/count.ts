@@ -1,4 +1,4 @@
-import type { CountQuery, CountedValue, TimeBucket } from '../../engine/scan/plan/count.js';
+import type { CountQuery, CountedValue, TimeBucket, TimeBuckets } from '../../engine/scan/plan/count.js';
 import type { FieldType } from '../../engine/terms/schema.js';
 import { matchesOf } from './answer.js';
 import type { Dataset, Value } from './dataset.js';
@@ -28,7 +28,7 @@ const calendar = { from: new Date('0001-01-01T00:00:00Z').getTime(), until: Date
 export function countsOf(dataset: Dataset, query: CountQuery): ModelCounts {
   const { after, before, predicates, time, values } = query;
   const records = matchesOf(dataset, { limit: Infinity, after, before, predicates }).map((record) => ({
-    bucket: time === undefined ? null : bucketOf(time.buckets.bucketOf, record.values[time.field]!),
+    bucket: time === undefined ? null : bucketOf(time.buckets, record.values[time.field]!),
     value: values === undefined ? null : shown(record.values[values.field]!, typeOf(dataset, values.field)),
   }));
   const counted = new Map<CountedValue, number>();
@@ -70,12 +70,12 @@ export function countsOf(dataset: Dataset, query: CountQuery): ModelCounts {
   };
 }
 
-function bucketOf(cut: (timeMs: number) => TimeBucket, value: Value): TimeBucket | null {
+function bucketOf(buckets: TimeBuckets, value: Value): TimeBucket | null {
   if (value === null) return null;
   const timeMs = Number(value);
   if (timeMs < calendar.from) return { from: -(2 ** 63), until: calendar.from };
   if (timeMs >= calendar.until) return { from: calendar.until, until: 2 ** 63 };
-  const { from, until } = cut(timeMs);
+  const { from, until } = buckets.bucketOf(timeMs);
   return { from: Math.max(from, calendar.from), until: Math.min(until, calendar.until) };
 }
 

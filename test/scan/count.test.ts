@@ -72,8 +72,9 @@ function countDatasets(recordsMax: number): fc.Arbitrary<Dataset> {
   }));
 }
 
+/** With threads, all that is in memory is left to them. */
 async function count(snapshot: Snapshot, query: CountQuery, workers?: WorkerPool): Promise<Counts> {
-  return countSnapshot(snapshot, query, { workers });
+  return countSnapshot(snapshot, query, { workers, inlineBytesMax: 0 });
 }
 
 function withoutStats({ stats: _, ...counts }: Counts): ModelCounts {
@@ -189,6 +190,10 @@ describe('counts of stored records', () => {
     expect(result.stats.bytesRead).toBe(0);
     expect(jobs).toBeGreaterThan(1);
     expect(jobs).toBeLessThan(result.stats.rowGroups / 8);
+    // A few million rows are counted sooner than they are handed over.
+    const inline = await jobsWhile(() => countSnapshot(snapshot, query, { workers }));
+    expect(withoutStats(inline.result)).toEqual(wanted);
+    expect(inline.jobs).toBe(0);
     pool.close();
   });
 

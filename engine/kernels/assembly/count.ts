@@ -46,6 +46,9 @@ function endOf(starts: usize, count: u32, range: u32): i64 {
   return range + 1 < count ? load<i64>(starts + ((<usize>range) << 3), 8) - 1 : i64.MAX_VALUE;
 }
 
+/** With fewer rows of a word to count, each is looked at: that takes less time than to look whether all 64 lie in one range. */
+const rowsOfWordMin: u64 = 12;
+
 function addOne(counts: usize, index: u32): void {
   const at = counts + ((<usize>index) << 2);
   store<u32>(at, load<u32>(at) + 1);
@@ -72,7 +75,8 @@ export function countRanges(
     if (word == 0) continue;
     const at = values + ((<usize>row) << 3);
     // Times ascend, but for some: most words lie in one range.
-    if (row >= from && row + 64 <= to && areWithin(at, low, high)) {
+    const isWhole = row >= from && row + 64 <= to && popcnt(word) >= rowsOfWordMin;
+    if (isWhole && areWithin(at, low, high)) {
       const count = counts + ((<usize>range) << 2);
       store<u32>(count, load<u32>(count) + <u32>popcnt(word));
       continue;
@@ -89,27 +93,55 @@ export function countRanges(
   }
 }
 
-/** Adds each set row of [from, to) to the count (u32) of its 8-bit code. Eight bytes behind the bitmap are read. */
-export function countCodes8(codes: usize, bits: usize, from: u32, to: u32, counts: usize): void {
-  for (let row = from & ~63; row < to; row += 64) {
-    let word = wordOf(bits, row, from, to);
-    const at = codes + row;
-    if (word == <u64>-1) {
-      for (let k: usize = 0; k < 64; k += 8) addCodes8(load<u64>(at + k), counts);
-      continue;
-    }
-    for (; word != 0; word &= word - 1) addOne(counts, load<u8>(at + <usize>ctz(word)));
+// Codes of eight bits are counted in four tables of 256 counts (u32) by turns: where one code follows itself, as it often does, each
+// addition to one count would have to wait for the one before it.
+
+function addEight(eight: u64, tables: usize): void {
+  for (let k: usize = 0; k < 2; k++) {
+    addOne(tables, <u32>(eight & 0xff));
+    addOne(tables + 1024, <u32>((eight >>> 8) & 0xff));
+    addOne(tables + 2048, <u32>((eight >>> 16) & 0xff));
+    addOne(tables + 3072, <u32>((eight >>> 24) & 0xff));
+    eight >>>= 32;
   }
 }
 
-/** Eight codes. Where all are alike, as they often are, they are one addition. */
-function addCodes8(eight: u64, counts: usize): void {
-  if (eight == rotl<u64>(eight, 8)) {
-    const at = counts + ((<usize>(eight & 0xff)) << 2);
-    store<u32>(at, load<u32>(at) + 8);
+/** Adds the set rows of a word, whose codes begin at `at`, to the tables. */
+function addWord(word: u64, at: usize, tables: usize): void {
+  if (word == <u64>-1) {
+    for (let k: usize = 0; k < 64; k += 8) addEight(load<u64>(at + k), tables);
     return;
   }
-  for (let k = 0; k < 8; k++, eight >>>= 8) addOne(counts, <u32>(eight & 0xff));
+  for (; word != 0; word &= word - 1) addOne(tables, load<u8>(at + <usize>ctz(word)));
+}
+
+/** Moves what the tables have of the first `codes` codes to the counts. */
+function moveCounts(tables: usize, codes: u32, counts: usize): void {
+  for (const end = tables + ((<usize>codes) << 2); tables < end; tables += 4, counts += 4) {
+    const counted = load<u32>(tables) + load<u32>(tables, 1024) + load<u32>(tables, 2048) + load<u32>(tables, 3072);
+    store<u32>(counts, load<u32>(counts) + counted);
+    store<u32>(tables, 0);
+    store<u32>(tables, 0, 1024);
+    store<u32>(tables, 0, 2048);
+    store<u32>(tables, 0, 3072);
+  }
+}
+
+/**
+ * Adds each set row of [from, to) to the count (u32) of its 8-bit code, of which there are `codesMax`. `tables` has 4096 bytes, all of them
+ * 0 before and behind the call. Eight bytes behind the bitmap are read.
+ */
+export function countCodes8(
+  codes: usize,
+  bits: usize,
+  from: u32,
+  to: u32,
+  codesMax: u32,
+  tables: usize,
+  counts: usize,
+): void {
+  for (let row = from & ~63; row < to; row += 64) addWord(wordOf(bits, row, from, to), codes + row, tables);
+  moveCounts(tables, codesMax, counts);
 }
 
 /** As `countCodes8`, for 16-bit codes. */
@@ -123,7 +155,7 @@ export function countCodes16(codes: usize, bits: usize, from: u32, to: u32, coun
 
 /**
  * Adds each set row of [from, to) to the count (u32) of its range, as `countRanges` has them, and its code, of `codeBytes` bytes: the counts
- * of the `codesOfRange` codes of a range lie together. Eight bytes behind the bitmap are read.
+ * of the `codesOfRange` codes of a range lie together. `tables` as for `countCodes8`. Eight bytes behind the bitmap are read.
  */
 export function countPairs(
   values: usize,
@@ -135,6 +167,7 @@ export function countPairs(
   starts: usize,
   ranges: u32,
   codesOfRange: u32,
+  tables: usize,
   counts: usize,
 ): void {
   let range: u32 = 0;
@@ -144,12 +177,19 @@ export function countPairs(
     let word = wordOf(bits, row, from, to);
     if (word == 0) continue;
     const at = values + ((<usize>row) << 3);
-    const areAlike = row >= from && row + 64 <= to && areWithin(at, low, high);
+    const isWhole = row >= from && row + 64 <= to && popcnt(word) >= rowsOfWordMin;
+    const areAlike = isWhole && areWithin(at, low, high);
+    if (areAlike && codeBytes == 1) {
+      addWord(word, codes + row, tables);
+      continue;
+    }
     for (; word != 0; word &= word - 1) {
       const next = <u32>ctz(word);
       if (!areAlike) {
         const value = load<i64>(at + ((<usize>next) << 3));
         if (value < low || value > high) {
+          // What the tables have is of the range before.
+          if (codeBytes == 1) moveCounts(tables, codesOfRange, counts + ((<usize>(range * codesOfRange)) << 2));
           range = rangeOf(starts, ranges, value);
           low = startOf(starts, range);
           high = endOf(starts, ranges, range);
@@ -162,4 +202,5 @@ export function countPairs(
       addOne(counts, range * codesOfRange + code);
     }
   }
+  if (codeBytes == 1) moveCounts(tables, codesOfRange, counts + ((<usize>(range * codesOfRange)) << 2));
 }

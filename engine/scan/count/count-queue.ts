@@ -5,7 +5,6 @@ import { plainColumn } from '../../columns/take.js';
 import { sharedMemory } from '../../memory/shared-memory.js';
 import {
   countBucketsMax,
-  countInlineRowGroupsMax,
   countJobBytesMax,
   countJobRowGroupsMax,
   countScratchBytes,
@@ -29,6 +28,12 @@ interface ReadyRowGroup {
   readonly toCount: RowsToCount | null;
 }
 
+/** What a count is done with. */
+export interface CountWork extends ScanWork {
+  /** Bytes of columns that the thread which answers counts by, once they are in memory, before others do. */
+  readonly inlineBytesMax: number;
+}
+
 const noStarts = new BigInt64Array(0);
 
 /**
@@ -38,15 +43,16 @@ const noStarts = new BigInt64Array(0);
 export class CountQueue {
   readonly #query: CountQuery;
   readonly #tally: Tally;
-  readonly #work: ScanWork;
+  readonly #work: CountWork;
   /** Where values are counted by bucket in a second pass; null in the first. */
   readonly #columnOf: Int32Array | null;
   /** In memory when they were added, for the next job. */
   #queued: RowGroupCount[] = [];
   readonly #jobs: InOrder;
-  #inline = 0;
+  /** Bytes of the columns that this thread has counted by. */
+  #inlineBytes = 0;
 
-  constructor(query: CountQuery, tally: Tally, work: ScanWork, columnOf: Int32Array | null) {
+  constructor(query: CountQuery, tally: Tally, work: CountWork, columnOf: Int32Array | null) {
     this.#query = query;
     this.#tally = tally;
     this.#work = work;
@@ -60,7 +66,7 @@ export class CountQueue {
     const isAtHand = fields.every((field) => group.open.isAtHand(field));
     if (!isAtHand) return this.#jobs.add(() => this.#readAndCount(group), nothingMore);
     const isInline = this.#work.threads === null || fields.length === 0 || this.#columnOf !== null;
-    if (isInline || this.#inline++ < countInlineRowGroupsMax) return this.#countNow(group);
+    if (isInline || this.#inlineBytes < this.#work.inlineBytesMax) return this.#countNow(group);
     this.#queued.push(group);
     if (this.#queued.length === countJobRowGroupsMax) return this.#begin();
   }
@@ -97,7 +103,11 @@ export class CountQueue {
   #countNow(group: RowGroupCount): void {
     const lease = this.#newLease();
     try {
-      this.#countHere(this.#ready(this.#holdNow(group, lease)));
+      const held = this.#holdNow(group, lease);
+      const ready = this.#ready(held);
+      // What takes long is left to threads from the second row group on.
+      this.#inlineBytes += isLong(ready) ? Infinity : bytesOf(held);
+      this.#countHere(ready);
     } finally {
       lease.release();
     }

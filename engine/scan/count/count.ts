@@ -1,7 +1,7 @@
 import { assert } from '../../terms/assert.js';
 import { hourMs } from '../../terms/cursor.js';
 import { LogstrataError } from '../../terms/errors.js';
-import { countCellsMax, countTopMax } from '../../terms/limits.js';
+import { countCellsMax, countInlineBytesMax, countTopMax } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import { Pace } from '../../store/reading/pace.js';
@@ -11,14 +11,15 @@ import { Driver } from '../../store/reading/steps.js';
 import { newScanStats } from '../execute.js';
 import { canResume } from '../resume.js';
 import { MatchFinder } from '../filter/match-finder.js';
+import { inlineLimits, type InlineLimits } from '../filter/places.js';
 import { preparePredicates, type PreparedPredicate } from '../filter/predicate.js';
-import { RowGroupFilter, type ScanWork } from '../filter/row-group-filter.js';
+import { RowGroupFilter } from '../filter/row-group-filter.js';
 import { CountBoundError, type CountQuery, type Counts } from '../plan/count.js';
 import { planScan, type ScanPlan } from '../plan/plan.js';
 import { RowGroupWalk } from '../plan/row-group-walk.js';
 import { Cells } from './cells.js';
 import { CountMemory } from './count-memory.js';
-import { CountQueue } from './count-queue.js';
+import { CountQueue, type CountWork } from './count-queue.js';
 import { rowGroupCount } from './row-group-count.js';
 import { Tally } from './tally.js';
 import { mostFrequent } from './top.js';
@@ -29,6 +30,8 @@ export interface CountSettings {
   readonly signal?: AbortSignal | undefined;
   /** Threads that read, search and count; without them everything is done by the thread that asks. */
   readonly workers?: WorkerPool | undefined;
+  /** Bytes of columns in memory that are counted by without threads; the default is what has been measured to pay. */
+  readonly inlineBytesMax?: number | undefined;
 }
 
 /**
@@ -53,16 +56,20 @@ export async function countRecords(
   }
 }
 
+/** Matches take no time here: no line is written. */
+const inlineCountLimits: InlineLimits = { ...inlineLimits, matches: Infinity };
+
 /** Releases the snapshot in the end, whatever happens, once no thread uses its files any more. */
 export async function countSnapshot(
   snapshot: Snapshot,
   query: CountQuery,
-  { signal, workers }: CountSettings,
+  { signal, workers, inlineBytesMax = countInlineBytesMax }: CountSettings,
 ): Promise<Counts> {
   const threads = QueryThreads.of(workers, signal);
   const memory = new CountMemory();
   try {
-    const work = { stats: newScanStats(), pace: new Pace(signal), threads };
+    const own = { inline: inlineCountLimits, inlineBytesMax };
+    const work = { stats: newScanStats(), pace: new Pace(signal), threads, ...own };
     return await new Count(snapshot, query, work, memory).run();
   } finally {
     memory.release();
@@ -76,12 +83,12 @@ export async function countSnapshot(
 class Count {
   readonly #schema: Schema;
   readonly #query: CountQuery;
-  readonly #work: ScanWork;
+  readonly #work: CountWork;
   readonly #predicates: readonly PreparedPredicate[];
   readonly #plan: ScanPlan;
   readonly #tally: Tally;
 
-  constructor({ schema, runs }: Snapshot, query: CountQuery, work: ScanWork, memory: CountMemory) {
+  constructor({ schema, runs }: Snapshot, query: CountQuery, work: CountWork, memory: CountMemory) {
     // All that match are wanted.
     const whole = { ...query, limit: Number.MAX_SAFE_INTEGER };
     checkFields(query, schema);

@@ -46,23 +46,25 @@ export interface RowCounts {
   readonly pairs: Uint32Array | null;
 }
 
-const noCounts = new Uint32Array(0);
-
 /** Counts the rows of a row group. It is given columns wherever they lie, and reads no others. */
-export function countRows(toCount: RowsToCount): RowCounts {
-  const { counted, count, time, starts, value, wantsPairs } = toCount;
+export function countRows({ counted, count, time, starts, value, wantsPairs }: RowsToCount): RowCounts {
   const times = time === null ? null : present(counted, count, time.validity);
   const values = value === null ? null : present(counted, count, value.validity);
-  const ranges = times === null ? noCounts : new Uint32Array(starts.length);
   const timeValues = time === null ? null : integersOf(time);
-  if (timeValues !== null) countRanges(timeValues, times!.rows, starts, ranges);
   const numbered = value === null ? null : numberedOf(value, values!.count);
-  const codes = numbered === null ? (value === null ? noCounts : null) : new Uint32Array(numbered.entries);
-  if (numbered !== null) countCodes(numbered.codes, values!.rows, codes!);
   const pairs =
     wantsPairs && numbered !== null && timeValues !== null
       ? pairsOf(timeValues, starts, numbered, both(times!.rows, value!.validity))
       : null;
+  // Where every row has both, they are sums of what both have together.
+  const areSums = pairs !== null && times!.nulls === 0 && values!.nulls === 0;
+  const ranges = new Uint32Array(time === null ? 0 : starts.length);
+  if (areSums) addRanges(pairs, ranges);
+  else if (timeValues !== null) countRanges(timeValues, times!.rows, starts, ranges);
+  // Without a column there is nothing to count; with one that has no numbers the caller counts.
+  const codes = value !== null && numbered === null ? null : new Uint32Array(numbered?.entries ?? 0);
+  if (areSums) addCodes(pairs, codes!);
+  else if (numbered !== null) countCodes(numbered.codes, values!.rows, codes!);
   return {
     timeNulls: times?.nulls ?? 0,
     valueNulls: values?.nulls ?? 0,
@@ -71,6 +73,19 @@ export function countRows(toCount: RowsToCount): RowCounts {
     firstRows: numbered?.firstRows ?? null,
     pairs,
   };
+}
+
+/** Adds the counts of the codes of each range. */
+function addRanges(pairs: Uint32Array, ranges: Uint32Array): void {
+  const codes = pairs.length / ranges.length;
+  for (let range = 0, at = 0; range < ranges.length; range++)
+    for (const end = at + codes; at < end; at++) ranges[range]! += pairs[at]!;
+}
+
+/** Adds the counts of each code in all ranges. */
+function addCodes(pairs: Uint32Array, codes: Uint32Array): void {
+  for (let at = 0; at < pairs.length;)
+    for (let code = 0; code < codes.length; code++, at++) codes[code]! += pairs[at]!;
 }
 
 /** Counted rows in which a column has a value. */

@@ -10,16 +10,28 @@ const textBytesAtFirst = 4096;
 const valueBytes = 4 + 4 + 8 + 2 * 4;
 
 const two31 = 2 ** 31;
+const part31 = 2 ** -31;
+
+/** Bytes that are hashed together, by a key for each two of them, and for each of the last three. */
+const blockBytes = 64;
+const keysOfBlock = blockBytes / 2 + 3;
+/** 2^31 − 1, modulo which hashes are computed. */
+const prime = two31 - 1;
 
 /**
- * Numbers different values, given as bytes, and counts each. Their hash is a polynomial over the integers modulo 2^31 − 1 at a
- * place chosen by chance: nobody who writes to a log can choose values that collide.
+ * Numbers different values, given as bytes, and counts each. The hash of a block of bytes is the sum of its words times keys chosen by
+ * chance, and that of a value a polynomial of those of its blocks at a place chosen by chance (multilinear and polynomial hashing): nobody who
+ * writes to a log can choose values that collide.
  */
 export class ValueTable {
   readonly #memory: CountMemory;
   readonly #field: string;
   readonly #place = randomInt(2 ** 16, 2 ** 21);
+  readonly #keys = Float64Array.from({ length: keysOfBlock }, () => randomInt(prime));
   #text = new Uint8Array(textBytesAtFirst);
+  #textView = new DataView(this.#text.buffer);
+  #viewed: Uint8Array = this.#text;
+  #view: DataView = this.#textView;
   /** Ends of the values in the text. */
   #ends = new Uint32Array(valuesAtFirst);
   #hashes = new Uint32Array(valuesAtFirst);
@@ -73,14 +85,24 @@ export class ValueTable {
   }
 
   #hashOf(bytes: Uint8Array, from: number, to: number): number {
+    const keys = this.#keys;
     const place = this.#place;
-    // Products stay below 2^53, where doubles are exact.
+    const view = this.#viewOf(bytes);
     let hash = to - from + 1;
-    let at = from;
-    for (; at + 1 < to; at += 2) hash = fold(hash * place + (bytes[at]! | (bytes[at + 1]! << 8)));
-    if (at < to) hash = fold(hash * place + bytes[at]!);
-    hash = fold(hash * place);
-    return hash >>> 0;
+    for (let at = from; at < to;) {
+      const end = Math.min(to, at + blockBytes);
+      // All sums and products stay below 2^53, where doubles are exact.
+      let sum = 0;
+      let other = 0;
+      let key = 0;
+      for (; at + 3 < end; at += 4, key += 2) {
+        sum += keys[key]! * view.getUint16(at);
+        other += keys[key + 1]! * view.getUint16(at + 2);
+      }
+      for (; at < end; at++, key++) sum += keys[key]! * bytes[at]!;
+      hash = fold(hash * place + fold(sum + other));
+    }
+    return fold(hash * place) >>> 0;
   }
 
   /** The slot of a value, or the one that it would have. */
@@ -96,9 +118,22 @@ export class ValueTable {
   #isSame(value: number, bytes: Uint8Array, from: number, to: number): boolean {
     const start = this.#startOf(value);
     if (this.#ends[value]! - start !== to - from) return false;
-    const text = this.#text;
-    for (let at = from, own = start; at < to; at++, own++) if (text[own] !== bytes[at]) return false;
+    const text = this.#textView;
+    const view = this.#viewOf(bytes);
+    let at = from;
+    let own = start;
+    for (; at + 3 < to; at += 4, own += 4) if (text.getUint32(own) !== view.getUint32(at)) return false;
+    for (; at < to; at++, own++) if (text.getUint8(own) !== view.getUint8(at)) return false;
     return true;
+  }
+
+  /** What several bytes of an array are read by. Many values of one array are given one after the other. */
+  #viewOf(bytes: Uint8Array): DataView {
+    if (bytes !== this.#viewed) {
+      this.#viewed = bytes;
+      this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    }
+    return this.#view;
   }
 
   #append(slot: number, hash: number, bytes: Uint8Array, from: number, to: number): number {
@@ -133,6 +168,7 @@ export class ValueTable {
     this.#memory.take(sizeBytes);
     this.#text = new Uint8Array(sizeBytes);
     this.#text.set(known);
+    this.#textView = new DataView(this.#text.buffer);
     this.#memory.take(-known.length);
   }
 
@@ -156,7 +192,7 @@ export class ValueTable {
 
 /** A number congruent modulo 2^31 − 1 to one below 2^53, itself below 2^32. */
 function fold(value: number): number {
-  const upper = Math.floor(value / two31);
+  const upper = Math.floor(value * part31);
   return value - upper * two31 + upper;
 }
 

@@ -14,7 +14,14 @@ import type { ScanStats } from '../plan/query.js';
 import { matchRow } from './evaluate.js';
 import { countNarrowed, narrow, narrowByColumn, type NarrowedBy } from './narrowing.js';
 import { NarrowingQueue } from './narrowing-queue.js';
-import { inlineLimits, placeOfRowGroup, placeOfText, type InlineWork, type RowGroupPlace } from './places.js';
+import {
+  inlineLimits,
+  placeOfRowGroup,
+  placeOfText,
+  type InlineLimits,
+  type InlineWork,
+  type RowGroupPlace,
+} from './places.js';
 import type { PreparedPredicate } from './predicate.js';
 import { Pruning, type Pruned, type Undecided } from './pruning.js';
 import { costOf, numericCost, rank, rankedPredicate, type RankedPredicate } from './ranked-predicate.js';
@@ -29,6 +36,8 @@ export interface ScanWork {
   readonly pace: Pace;
   /** Null where everything is done by the thread that asks. */
   readonly threads: QueryThreads | null;
+  /** What the thread that answers does itself; by default what suits a scan that has lines to write besides. */
+  readonly inline?: InlineLimits | undefined;
   /** Called before a wait for memory: gives back what the scan holds. */
   readonly onWait?: (() => void) | undefined;
 }
@@ -40,6 +49,7 @@ export interface ScanWork {
 export class RowGroupFilter {
   readonly #pruning: Pruning;
   readonly #work: ScanWork;
+  readonly #inline: InlineLimits;
   readonly #queue: NarrowingQueue | null;
   readonly #own: InlineWork = {
     searchedBytes: 0,
@@ -54,6 +64,7 @@ export class RowGroupFilter {
     const { stats, pace, threads } = work;
     this.#pruning = new Pruning(schema, predicates.map(rankedPredicate), threads, stats);
     this.#work = work;
+    this.#inline = work.inline ?? inlineLimits;
     this.#queue = threads === null ? null : new NarrowingQueue(threads, stats, pace.signal);
   }
 
@@ -87,7 +98,7 @@ export class RowGroupFilter {
       isInMemory: predicates.every(({ predicate }) => open.isAtHand(predicate.field)),
       isCheap: predicates.every(({ cost }) => cost <= numericCost),
     };
-    return placeOfRowGroup(facts, this.#own, inlineLimits);
+    return placeOfRowGroup(facts, this.#own, this.#inline);
   }
 
   *#narrowTogether(
@@ -170,7 +181,7 @@ export class RowGroupFilter {
     // A column that lies elsewhere would have to be copied to the thread.
     const isShared = arraysOf(column).every((array) => sharedMemory().holds(array));
     const facts = { hasThreads, isShared, textBytes, rows: to - from, rowsLeft: remaining.count };
-    const place = placeOfText(facts, this.#own, inlineLimits);
+    const place = placeOfText(facts, this.#own, this.#inline);
     if (place === 'each row') {
       remaining.keepEach((row) => matchRow(predicate, column, row));
       return 'values';
