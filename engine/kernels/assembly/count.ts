@@ -118,7 +118,8 @@ function addWord(word: u64, at: usize, tables: usize): void {
 /** Moves what the tables have of the first `codes` codes to the counts. */
 function moveCounts(tables: usize, codes: u32, counts: usize): void {
   for (const end = tables + ((<usize>codes) << 2); tables < end; tables += 4, counts += 4) {
-    const counted = load<u32>(tables) + load<u32>(tables, 1024) + load<u32>(tables, 2048) + load<u32>(tables, 3072);
+    const counted =
+      load<u32>(tables) + load<u32>(tables, 1024) + load<u32>(tables, 2048) + load<u32>(tables, 3072);
     store<u32>(counts, load<u32>(counts) + counted);
     store<u32>(tables, 0);
     store<u32>(tables, 0, 1024);
@@ -189,7 +190,8 @@ export function countPairs(
         const value = load<i64>(at + ((<usize>next) << 3));
         if (value < low || value > high) {
           // What the tables have is of the range before.
-          if (codeBytes == 1) moveCounts(tables, codesOfRange, counts + ((<usize>(range * codesOfRange)) << 2));
+          if (codeBytes == 1)
+            moveCounts(tables, codesOfRange, counts + ((<usize>(range * codesOfRange)) << 2));
           range = rangeOf(starts, ranges, value);
           low = startOf(starts, range);
           high = endOf(starts, ranges, range);
