@@ -36,6 +36,8 @@ export interface ServerSettings {
   readonly queriesMax: number;
   /** Longest time that the scan of one query may take, without the time that the client takes. */
   readonly queryTimeoutMs: number;
+  /** Bytes of columns that one query may have to read; null for any. */
+  readonly queryBytesMax: number | null;
   /** Bytes a second that a client must take of its answer, over a minute of waiting for it; 0 for any. */
   readonly clientRateMin: number;
   /** Longest time from a request to the end of its answer. */
@@ -96,6 +98,7 @@ export const defaultConfig: Config = {
     limitMax: 1_000_000,
     queriesMax: 64,
     queryTimeoutMs: queryTimeoutMsDefault,
+    queryBytesMax: null,
     clientRateMin: 16 * 1024,
     answerTimeoutMs: 3_600_000,
     trustedProxies: [],

@@ -92,8 +92,8 @@ export class Store implements AgentStore {
   scan(query: Query, options: ScanOptions = {}): Scan | Promise<Scan> {
     const { access, workers } = this.context;
     // Copied by name: an object that is spread is a new one of a kind to everything that reads it, which takes longer than a short answer.
-    const { signal, pieceBytes, lends, joins, onTurn } = options;
-    const settings = { signal, pieceBytes, lends, joins, onTurn, workers };
+    const { signal, pieceBytes, bytesMax, lends, joins, onTurn } = options;
+    const settings = { signal, pieceBytes, bytesMax, lends, joins, onTurn, workers };
     const { schema } = this;
     if (access.follows) return resumeScan(() => this.newestOf(schema), query, settings);
     const refreshing = access.refresh();

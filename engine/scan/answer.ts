@@ -10,6 +10,7 @@ import { planScan } from './plan/plan.js';
 import { preparePredicates } from './filter/predicate.js';
 import type { Query, ScanStats } from './plan/query.js';
 import type { QueryThreads } from '../store/reading/query-threads.js';
+import { readingEstimate, tooMuchToRead } from './filter/reading-estimate.js';
 import { RowGroupFilter } from './filter/row-group-filter.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
 import { eachMade, type Steps } from '../store/reading/steps.js';
@@ -20,6 +21,8 @@ import { writtenFields } from './write/written-fields.js';
 export interface AnswerWork {
   readonly signal: AbortSignal | undefined;
   readonly pieceBytes: number;
+  /** The most that may have to be read; see `ScanOptions.bytesMax`. */
+  readonly bytesMax?: number | undefined;
   /** Where its pieces lie. */
   readonly space: LentSpace;
   readonly stats: ScanStats;
@@ -44,7 +47,7 @@ export function* answer(
   work: AnswerWork,
   progress: AnswerProgress,
 ): Steps<Uint8Array> {
-  const { signal, pieceBytes, space, stats, threads, turns, onTurn } = work;
+  const { signal, pieceBytes, bytesMax, space, stats, threads, turns, onTurn } = work;
   throwIfAborted(signal);
   const { schema } = snapshot;
   const predicates = preparePredicates(query, schema);
@@ -58,7 +61,13 @@ export function* answer(
   const written = writtenFields(schema, query);
   const materialiser = new Materialiser(written, lines, { stats, pace, threads });
   const scan = { stats, pace, threads, onWait: () => materialiser.close() };
-  const finder = new MatchFinder(plan, new RowGroupFilter(schema, predicates, scan), scan);
+  const filter = new RowGroupFilter(schema, predicates, scan);
+  if (bytesMax !== undefined) {
+    const size = { fields: written.fields, limit: query.limit };
+    const bytes = yield* readingEstimate(plan, filter.pruning, size, scan);
+    if (bytes > bytesMax) throw tooMuchToRead(bytes, bytesMax);
+  }
+  const finder = new MatchFinder(plan, filter, scan);
   const bulk =
     threads === null ? null : new BulkLines(written, pieceBytes, space, { ...scan, threads, turns, onTurn });
   progress.turn = () => bulk?.turn ?? null;

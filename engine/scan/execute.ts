@@ -51,10 +51,10 @@ export function executeScan(snapshot: Snapshot, query: Query, options: ScanSetti
 
 /** As `executeScan`, the lines alone: without what the format of the answer has around them. */
 export function scanLines(snapshot: Snapshot, query: Query, options: ScanSettings): Scan {
-  const { signal, pieceBytes, lends, onTurn, workers } = options;
+  const { signal, pieceBytes, bytesMax, lends, onTurn, workers } = options;
   const stats = newScanStats();
   const page = PageLines.of(snapshot, query, stats, options);
   if (page !== null) return { stats, lines: page };
-  const work = { signal: signalOf(signal), pieceBytes, lends, onTurn, workers };
+  const work = { signal: signalOf(signal), pieceBytes, bytesMax, lends, onTurn, workers };
   return { stats, lines: new ScanLines(snapshot, query, work, stats) };
 }

@@ -55,7 +55,8 @@ async function* resumingLines(
       if (!canResume(error, attempt)) throw error;
       const whole = { ...query, before: query.before ?? end };
       const rest = last === undefined ? whole : restOfQuery(whole, given, last);
-      scan = scanLines(await takeSnapshot(), rest, options);
+      // What has begun is not refused any more.
+      scan = scanLines(await takeSnapshot(), rest, { ...options, bytesMax: undefined });
       addStats(first.stats, scan.stats);
     }
   }

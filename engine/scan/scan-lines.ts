@@ -13,7 +13,7 @@ import { Driver } from '../store/reading/steps.js';
 import type { ReadyIterable, ScanOptions } from './plan/scan.js';
 
 /** How the lines of a scan are made and given. */
-export interface LineSettings extends Pick<ScanOptions, 'pieceBytes' | 'lends' | 'onTurn'> {
+export interface LineSettings extends Pick<ScanOptions, 'pieceBytes' | 'bytesMax' | 'lends' | 'onTurn'> {
   readonly signal: AbortSignal | undefined;
   readonly workers?: WorkerPool | undefined;
 }
@@ -141,10 +141,12 @@ export class ScanLines implements ReadyIterable<Uint8Array>, PausableScan {
   }
 
   #drive(): Driver<Uint8Array> {
-    const { signal, pieceBytes = answerBytesMax, onTurn } = this.#settings;
+    const { signal, pieceBytes = answerBytesMax, bytesMax, onTurn } = this.#settings;
     const work = {
       signal,
       pieceBytes,
+      // What goes on behind a pause has begun: it is not refused any more.
+      bytesMax: this.#rest === this.#query ? bytesMax : undefined,
       space: this.#space,
       stats: this.#stats,
       threads: this.#threads,

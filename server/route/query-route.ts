@@ -246,7 +246,10 @@ export class QueryRoute {
         pieces.goOn();
       }
     };
-    const scan = pieces.start((signal) => store.scan(query, { signal, lends: true, joins: true, onTurn }));
+    const bytesMax = this.#options.queryBytesMax ?? undefined;
+    const scan = pieces.start((signal) =>
+      store.scan(query, { signal, bytesMax, lends: true, joins: true, onTurn }),
+    );
     if (scan instanceof Promise) return this.#runLater(wanted, pieces, scan, startMs);
     const first = pieces.now();
     if (first === null) return this.#runLater(wanted, pieces, scan, startMs);

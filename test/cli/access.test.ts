@@ -248,3 +248,18 @@ describe('server.tls', () => {
     expect((await run(uws.folder, words)).stderr).toContain(`"uws" can't be used`);
   });
 });
+
+it('server.query_bytes_max refuses what would read more, and says how much it is', async () => {
+  const folder = workFolder();
+  writeFileSync(join(folder, 'config.yaml'), 'server: { query_bytes_max: 1kb }\n');
+  expect((await run(folder, ['load', 'app', 'data/samples/app.log'])).code).toBe(0);
+  const served = await serve(folder);
+  const refused = await fetchAlone(`${served.route}/api/query/app?limit=5000`);
+  expect(refused.status).toBe(400);
+  expect(((await refused.json()) as { detail: string }).detail).toMatch(
+    /^this query may have to read [\d,]+ bytes, and one may read 1,024 at the most: ask for a shorter time/,
+  );
+  const early = await fetchAlone(`${served.route}/api/query/app?time__until=2020-01-01`);
+  expect(early.status).toBe(200);
+  await stop(served);
+});

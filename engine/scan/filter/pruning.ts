@@ -138,6 +138,16 @@ export class Pruning {
     return isRuledOut ? ruling.byZone : ruling.mayMatch;
   }
 
+  /**
+   * The predicates that only the values of a row group can decide, or filters beside them; null where its bounds rule it out. Nothing of it is
+   * counted.
+   */
+  *leftByBounds(rowGroup: RowGroup): Steps<never, readonly RankedPredicate[] | null> {
+    if (this.#isApartInTime(rowGroup)) return null;
+    if (this.#predicates.length === 0) return [];
+    return this.#undecidedByZones(yield* settled(rowGroup.open(this.#threads, this.#stats)));
+  }
+
   /** What is known of a row group that is not ruled out, without its columns. Throws what asking its filters has thrown. */
   *prune(rowGroup: RowGroup): Steps<never, Pruned> {
     const stats = this.#stats;

@@ -12,6 +12,11 @@ export interface ScanOptions {
   /** Memory of one piece of the answer; the default is `answerBytesMax`. */
   readonly pieceBytes?: number | undefined;
   /**
+   * A query that may have to read more bytes of columns than this is refused before it reads any: `invalid`, with how many they are. See
+   * `readingEstimate`. A short page from memory is answered in any case.
+   */
+  readonly bytesMax?: number | undefined;
+  /**
    * Pieces are lent: each may be read until the next one is asked for or the scan is ended, and lies in memory that is written to
    * again then. That saves a copy of the whole answer. Their reader goes on to the end or calls `return`, also after an abort. By
    * default a piece is its reader's own.

@@ -31,7 +31,7 @@ import type { AskableFilters } from './filter-ask.js';
 import type { QueryThreads } from './query-threads.js';
 import type { ReadCounters } from './read-counters.js';
 import { SegmentProbing } from './segment-probing.js';
-import type { ColumnUse, OpenRowGroup, RowGroup, SnapshotRun } from './snapshot.js';
+import type { ChunkSize, ColumnUse, OpenRowGroup, RowGroup, SnapshotRun } from './snapshot.js';
 
 /**
  * An attached file, opened for reading. A span of it is what a row group of a sealed segment is: its rows are put in the order of their
@@ -303,6 +303,13 @@ class OpenSpan implements OpenRowGroup {
       this.#description.file,
       segment.file.constants,
     ));
+  }
+
+  /** Spans of one row group of the file are read together. */
+  chunkSize(field: number): ChunkSize | undefined {
+    const source = this.#source(field);
+    if (source.kind !== 'column') return undefined;
+    return this.#description.file.rowGroups[this.#rowGroup.span.rowGroup]!.chunks[source.columnIndex];
   }
 
   zone(field: number): ZoneMap | null {

@@ -4,7 +4,7 @@ import { streamedBytesMin } from '../../terms/limits.js';
 import type { ColumnLease } from './column-lease.js';
 import { placementField, type Schema } from '../../terms/schema.js';
 import type { QueryThreads } from './query-threads.js';
-import type { ColumnUse, OpenRowGroup, RowGroup } from './snapshot.js';
+import type { ChunkSize, ColumnUse, OpenRowGroup, RowGroup } from './snapshot.js';
 import type { ZoneMap } from '../../columns/zone-map.js';
 import { decodingBytesMax, readingBytesMax } from '../../parquet/chunk-decoder.js';
 import type { ColumnSpace } from '../../parquet/column-space.js';
@@ -270,6 +270,13 @@ class SealedRowGroup implements OpenRowGroup {
     this.#target = source.target;
     this.#sources = source.sources;
     this.#threads = threads;
+  }
+
+  chunkSize(field: number): ChunkSize | undefined {
+    const source = this.#sources[field]!;
+    // Without a value of the field in the segment the column is made of nothing.
+    if (source.conversion === 'toNull') return undefined;
+    return this.#footer.footer.rowGroups[this.#index]!.chunks[source.field + 1];
   }
 
   zone(field: number): ZoneMap | null {

@@ -40,7 +40,14 @@ export interface RowGroup {
  */
 export type ColumnUse = 'again' | 'once';
 
+/** Where a column's values lie in a file: the same object for the same bytes, as long as the row group is open. */
+export interface ChunkSize {
+  readonly bytes: number;
+}
+
 export interface OpenRowGroup {
+  /** What is read of its file for a field. Undefined, or not there, where nothing is. */
+  chunkSize?(field: number): ChunkSize | undefined;
   /** Zone map of the schema's field number `field`; null when nothing is known. Already in the type of the current schema. */
   zone(field: number): ZoneMap | null;
   /**

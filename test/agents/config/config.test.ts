@@ -41,6 +41,7 @@ server:
   limit_max: 50_000
   queries_max: 4
   query_timeout: 1m30s
+  query_bytes_max: 10gb
   client_rate: 2kb
   answer_timeout: 10m
   trusted_proxies: [10.0.0.0/8, '::1']
@@ -61,6 +62,7 @@ file_input: { limit: 100, grace: 2h, flush: 100ms, tail_timeout: 8s }
         limitMax: 50_000,
         queriesMax: 4,
         queryTimeoutMs: 90_000,
+        queryBytesMax: 10 * 2 ** 30,
         clientRateMin: 2048,
         answerTimeoutMs: 600_000,
         trustedProxies: ['10.0.0.0/8', '::1'],
