@@ -10,6 +10,8 @@ import { acceptsGzip } from '../request/accept-encoding.js';
 import { parseAgentPath } from '../request/query-request.js';
 import type { RequestTarget } from '../request/request-check.js';
 import type { Admission } from '../route/admission.js';
+import type { QueryTally } from '../route/query-tally.js';
+import type { SlowCost, SlowQueries } from '../route/slow-queries.js';
 import { gzippedAtOnce } from '../route/gzip.js';
 import { noSniffHeaders } from '../route/problem-response.js';
 import { serverTiming } from '../route/server-timing.js';
@@ -22,6 +24,9 @@ export interface CountOptions {
   /** The longest that a count may take. */
   readonly queryTimeoutMs: number;
   readonly now: () => number;
+  /** Those of the route: what counts cost is counted with what queries do, and slow ones are listed with them. */
+  readonly tally: QueryTally;
+  readonly slow: SlowQueries;
 }
 
 const contentTypes = { json: 'application/json', csv: 'text/csv; charset=utf-8; header=present' } as const;
@@ -57,17 +62,18 @@ export class CountRoute implements ConsoleRoute {
     if (request.method === 'HEAD') return response.send(headOf(asked), null);
     // To be read before anything is waited for.
     const packs = acceptsGzip(request.header('accept-encoding'));
-    return this.#run(name, agent, asked, response, { client: request.remoteAddress, packs });
+    const asker = { agent: name, client: request.remoteAddress, rawQuery, packs };
+    return this.#run(agent, asked, response, asker);
   }
 
   async #run(
-    name: string,
     { store }: ConsoleAgent,
     asked: CountRequest,
     response: TransportResponse,
-    { client, packs }: { readonly client: string; readonly packs: boolean },
+    asker: Asker,
   ): Promise<void> {
-    const slot = this.#admission.begin(client);
+    const { agent, packs } = asker;
+    const slot = this.#admission.begin(asker.client);
     const startMs = performance.now();
     const abort = new AbortController();
     response.whenGone(() => abort.abort(clientGoneError()));
@@ -77,18 +83,40 @@ export class CountRoute implements ConsoleRoute {
       await slot.enterFirst();
       const counts = await store.count(asked.query, { signal: abort.signal });
       const body = Buffer.from(
-        asked.format === 'csv' ? countCsv(asked, counts) : countJson(name, asked, counts),
+        asked.format === 'csv' ? countCsv(asked, counts) : countJson(agent, asked, counts),
       );
       slot.end();
-      const timing = serverTiming(counts.stats, performance.now() - startMs);
+      const { stats } = counts;
+      const timing = serverTiming(stats, performance.now() - startMs);
+      this.#options.tally.scanned(agent, stats, body.length);
+      this.#note(asker, startMs, { failure: null, stats, bytes: body.length });
       await send(response, { ...headOf(asked), timing }, body, packs);
     } catch (error) {
-      throw countProblem(error);
+      const problem = countProblem(error);
+      const failure = problem instanceof Error ? problem.message : String(problem);
+      this.#note(asker, startMs, { failure, stats: undefined, bytes: 0 });
+      throw problem;
     } finally {
       clearTimeout(timer);
       slot.end();
     }
   }
+
+  /** Notes a count that was slow. */
+  #note(asker: Asker, startMs: number, cost: Pick<SlowCost, 'failure' | 'stats' | 'bytes'>): void {
+    const { slow, now } = this.#options;
+    const totalMs = performance.now() - startMs;
+    if (!slow.isSlow(totalMs, cost.stats)) return;
+    slow.add('count', asker, { ...cost, timeMs: now() - totalMs, firstMs: totalMs, totalMs });
+  }
+}
+
+/** Who asks, for what, and how the answer is to come. */
+interface Asker {
+  readonly agent: string;
+  readonly client: string;
+  readonly rawQuery: string;
+  readonly packs: boolean;
 }
 
 function headOf({ format }: CountRequest): ResponseHead {

@@ -16,7 +16,7 @@ export interface ServedThings {
   readonly route: QueryRoute;
   /** Gives slots to counts, of those that the route has. */
   readonly admission: Admission;
-  readonly counts: CountOptions;
+  readonly counts: Omit<CountOptions, 'tally' | 'slow'>;
   /** Takes the figures of the server anew. */
   readonly figures: () => Promise<ServerFigures>;
 }
@@ -26,7 +26,7 @@ export function makeRoutes({ agents, route, admission, counts, figures }: Served
   return {
     '/metrics': new MetricsRoute(new ServerMetrics(figures)),
     '/api/query/': route,
-    '/api/count/': new CountRoute(agents, admission, counts),
+    '/api/count/': new CountRoute(agents, admission, { ...counts, tally: route.tally, slow: route.slow }),
     '/api/agents': new AgentsRoute(agents),
     '/api/schema/': new SchemaRoute(agents),
     '/api/slow': new SlowRoute(route.slow),

@@ -54,7 +54,7 @@ export const queryMetrics: readonly Metric[] = [
       for (const [reason, count] of Object.entries(queries.tally.broken)) yield [count, reason];
     },
   },
-  byAgent('scans_total', 'Queries that came to a scan.', ({ queries }) => queries),
+  byAgent('scans_total', 'Queries and counts that came to a scan.', ({ queries }) => queries),
   byAgent('rows_scanned_total', 'Rows that queries looked at.', ({ rowsScanned }) => rowsScanned),
   byAgent('rows_returned_total', 'Records in answers.', ({ rowsReturned }) => rowsReturned),
   byAgent('read_bytes_total', 'Bytes that queries read from the disk.', ({ bytesRead }) => bytesRead),

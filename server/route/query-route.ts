@@ -24,7 +24,7 @@ import { parseAgentPath, parseQueryRequest } from '../request/query-request.js';
 import { type BreakReason, QueryTally } from './query-tally.js';
 import type { ServerOptions } from './server-options.js';
 import { serverTiming } from './server-timing.js';
-import { shownParameters, SlowQueries } from './slow-queries.js';
+import { SlowQueries } from './slow-queries.js';
 import { TimedPieces } from './timed-pieces.js';
 import type { ResponseHead, TransportRequest, TransportResponse } from '../http/transport.js';
 
@@ -217,17 +217,7 @@ export class QueryRoute {
     if (this.slow.isSlow(firstMs, stats)) {
       const failure = error === null ? broken : describeFailure(error);
       const timeMs = this.#options.now() - totalMs;
-      this.slow.add({
-        timeMs: Math.round(timeMs),
-        agent: asked.agent,
-        client: asked.client,
-        ...shownParameters(asked.rawQuery),
-        firstMs,
-        totalMs,
-        failure,
-        figures: stats ?? null,
-        bytesReturned: bytes,
-      });
+      this.slow.add('query', asked, { timeMs, firstMs, totalMs, failure, stats, bytes });
     }
     end(pieces, slot);
   }

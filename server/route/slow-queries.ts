@@ -4,6 +4,8 @@ import { percentDecode } from '../request/percent.js';
 
 /** A query that took long. */
 export interface SlowQuery {
+  /** For records, or for how many there are. */
+  readonly kind: 'query' | 'count';
   /** When it was asked, in milliseconds since the epoch. */
   readonly timeMs: number;
   readonly agent: string;
@@ -22,6 +24,17 @@ export interface SlowQuery {
   /** What it cost; null where it came to no scan. */
   readonly figures: Readonly<ScanStats> | null;
   readonly bytesReturned: number;
+}
+
+/** What a query took and cost; times as in `SlowQuery`. */
+export interface SlowCost {
+  readonly timeMs: number;
+  readonly firstMs: number;
+  readonly totalMs: number;
+  readonly failure: string | null;
+  readonly stats: Readonly<ScanStats> | undefined;
+  /** Of the answer. */
+  readonly bytes: number;
 }
 
 /** The last slow queries, the newest first. */
@@ -47,13 +60,27 @@ export class SlowQueries {
     return firstMs >= this.#limitMs || workMs >= this.#limitMs;
   }
 
-  add(asked: SlowQuery): void {
-    const { firstMs, totalMs, figures } = asked;
+  /** Notes a query of which `isSlow` says that it is. */
+  add(
+    kind: SlowQuery['kind'],
+    {
+      agent,
+      client,
+      rawQuery,
+    }: { readonly agent: string; readonly client: string; readonly rawQuery: string },
+    { timeMs, firstMs, totalMs, failure, stats, bytes }: SlowCost,
+  ): void {
     const query = {
-      ...asked,
+      kind,
+      timeMs: Math.round(timeMs),
+      agent,
+      client,
+      ...shownParameters(rawQuery),
       firstMs: rounded(firstMs),
       totalMs: rounded(totalMs),
-      figures: figures && shown(figures),
+      failure,
+      figures: stats === undefined ? null : shown(stats),
+      bytesReturned: bytes,
     };
     this.count++;
     this.#last.unshift(query);
@@ -66,7 +93,7 @@ export class SlowQueries {
   }
 }
 
-function shown(stats: ScanStats): ScanStats {
+function shown(stats: Readonly<ScanStats>): ScanStats {
   return { ...stats, selectMs: rounded(stats.selectMs), writeMs: rounded(stats.writeMs) };
 }
 
@@ -76,7 +103,7 @@ function rounded(ms: number): number {
 }
 
 /** What a query string asks, to be shown: a value that is long is cut, and so is a list of many. */
-export function shownParameters(rawQuery: string): Pick<SlowQuery, 'parameters' | 'parametersLeftOut'> {
+function shownParameters(rawQuery: string): Pick<SlowQuery, 'parameters' | 'parametersLeftOut'> {
   const pieces = rawQuery.split('&').filter((piece) => piece !== '');
   return {
     parameters: pieces.slice(0, slowFiltersMax).map((piece) => cut(percentDecode(piece, true, 'it'))),

@@ -173,7 +173,7 @@ describe.runIf(apart !== undefined)('a process in another network namespace', ()
       input: `${lines.join('\n')}\n`,
       stdio: ['pipe', 'pipe', 'pipe'],
     });
-    const origin = /http:\/\/[^/]+/.exec(server.output())![0];
+    const origin = /serving {2}(http:\/\/[^/]+)/.exec(server.output())![1]!;
     const answer = await fetch(`${origin}/api/query/app?message__prefix=of+another&limit=10`);
     expect((await answer.text()).trim().split('\n')).toHaveLength(5);
   });

@@ -4,6 +4,8 @@ import type { AgentStore } from '../../engine/archive/archive.js';
 import { LogstrataError } from '../../engine/index.js';
 import type { CountQuery, Counts } from '../../engine/scan/plan/count.js';
 import { startConsole } from '../../server/console/console.js';
+import { QueryTally } from '../../server/route/query-tally.js';
+import { SlowQueries } from '../../server/route/slow-queries.js';
 import { CountRoute } from '../../server/console/count-route.js';
 import { Admission } from '../../server/route/admission.js';
 import { newScanStats } from '../../engine/scan/execute.js';
@@ -31,11 +33,14 @@ class CountingStore extends ScriptedStore {
   }
 }
 
+/** Slow queries, among which is every one. */
+const noted = (): SlowQueries => new SlowQueries(0, () => undefined);
+
 const noTroubles = (): Promise<[]> => Promise.resolve([]);
 
 async function serveCounts(
   store: AgentStore,
-  { queriesMax = 4, queryTimeoutMs = 60_000 } = {},
+  { queriesMax = 4, queryTimeoutMs = 60_000, tally = new QueryTally(), slow = noted() } = {},
 ): Promise<(query: string, headers?: Record<string, string>, method?: string) => Promise<WireResponse>> {
   const running = await startConsole({
     address: { host: '127.0.0.1', port: 0 },
@@ -45,7 +50,7 @@ async function serveCounts(
   });
   onTestFinished(() => running.close({ timeoutMs: 0 }));
   const agents = new Map([['nginx', { definition: undefined as never, store }]]);
-  const options = { timezone: 'UTC', queryTimeoutMs, now: () => Date.UTC(2026, 10, 24) };
+  const options = { timezone: 'UTC', queryTimeoutMs, now: () => Date.UTC(2026, 10, 24), tally, slow };
   running.open({ '/api/count/': new CountRoute(agents, new Admission(queriesMax), options) }, noTroubles);
   return (query, headers = {}, method = 'GET') =>
     ask(running.address, `/api/count/${query}`, { headers, method });
@@ -151,7 +156,8 @@ it('ends a count that takes too long, and one whose client has gone', async () =
   onTestFinished(() => running.close({ timeoutMs: 0 }));
   const agents = new Map([['nginx', { definition: undefined as never, store: patient }]]);
   const admission = new Admission(1);
-  const settings = { timezone: 'UTC', queryTimeoutMs: 60_000, now: Date.now };
+  const noting = { tally: new QueryTally(), slow: noted() };
+  const settings = { timezone: 'UTC', queryTimeoutMs: 60_000, now: Date.now, ...noting };
   running.open({ '/api/count/': new CountRoute(agents, admission, settings) }, noTroubles);
   const wire = await Wire.open(running.address);
   wire.send('GET /api/count/nginx HTTP/1.1\r\nHost: localhost\r\n\r\n');
@@ -171,4 +177,17 @@ it('takes a slot as a query does', async () => {
   expect(refused.status).toBe(429);
   finish();
   expect((await first).body.toString()).toBe('{"agent":"nginx","count":3}\n');
+});
+
+it('counts what a count costs, and lists a slow one beside queries', async () => {
+  const tally = new QueryTally();
+  const slow = noted();
+  const get = await serveCounts(await storedRecords(), { tally, slow });
+  const { body } = await get('nginx?by=status&took__lt=40');
+  expect(tally.byAgent.get('nginx')).toMatchObject({ queries: 1, bytesReturned: body.length });
+  expect(tally.byAgent.get('nginx')!.rowsScanned).toBeGreaterThan(0);
+  expect((await get('nginx?by=took:1h')).status).toBe(400);
+  expect(slow.list()).toMatchObject([
+    { kind: 'count', agent: 'nginx', parameters: ['by=status', 'took__lt=40'], failure: null },
+  ]);
 });
