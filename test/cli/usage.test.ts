@@ -54,7 +54,7 @@ describe('wrong usage ends with 2 and says what to type', () => {
       /"after" is given twice/,
     ],
     ['an unknown codec', ['compact', '--codec', 'snappy'], /lz4, zstd/],
-    ['an unknown format', ['export', 'nginx', '--format', 'csv'], /jsonl, parquet/],
+    ['an unknown format', ['export', 'nginx', '--format', 'xml'], /jsonl, json, csv, parquet/],
     ['an unknown transport', ['serve', '--transport', 'http2'], /auto, uws, node/],
     ['an address that is none', ['serve', '--listen', '99'], /--listen[^]*127\.0\.0\.1:2111/],
     ['a line for no agent', ['check', '--line', 'x'], /--line needs the agent/],
