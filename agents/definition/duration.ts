@@ -4,13 +4,17 @@ const unitsMs: ReadonlyMap<string, number> = new Map([
   ['m', 60_000],
   ['h', 3_600_000],
   ['d', 86_400_000],
+  ['w', 7 * 86_400_000],
+  // Without leap days: what is kept for a year is kept for 365 days.
+  ['y', 365 * 86_400_000],
 ]);
 
-const durationPattern = /^(?:\d+(?:\.\d+)?\s*(?:ms|[smhd])\s*)*(?:\d+(?:\.\d+)?)?$/i;
-const partPattern = /(\d+(?:\.\d+)?)\s*(ms|[smhd])?/gi;
+const durationPattern = /^(?:\d+(?:\.\d+)?\s*(?:ms|[smhdwy])\s*)*(?:\d+(?:\.\d+)?)?$/i;
+const partPattern = /(\d+(?:\.\d+)?)\s*(ms|[smhdwy])?/gi;
 
 /** What `parseDuration` reads, for messages. */
-export const durationShape = 'a duration such as 90s, 15m, 12h, 7d or 1d 14h (a bare number is seconds)';
+export const durationShape =
+  'a duration such as 90s, 15m, 12h, 7d, 1d 14h, 2w or 1y (a bare number is seconds)';
 
 /**
  * A duration in milliseconds: parts such as `1d 14h`, `2D3H`, `90m`, `250ms` that add up, units in either case; a

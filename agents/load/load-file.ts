@@ -7,6 +7,7 @@ import {
   type LoadedPart,
   type LoadSession,
   LogstrataError,
+  placementField,
   type WorkerPool,
 } from '../../engine/index.js';
 import { sha256 } from '../sources/content-hash.js';
@@ -49,6 +50,8 @@ export interface ReadSettings {
 /** Counts of one file while it is read, and what is known of it. */
 export interface FileTally {
   records: number;
+  /** Records without a time that places them, where the agent has a field for it. */
+  untimed: number;
   rejected: number;
   /** Rejected lines that are counted and not kept. */
   notKept: number;
@@ -68,6 +71,7 @@ export interface FileTally {
 export function newTally(): FileTally {
   return {
     records: 0,
+    untimed: 0,
     rejected: 0,
     notKept: 0,
     contentBytes: 0,
@@ -152,6 +156,8 @@ export async function readPartInto(
 class FileReading implements FrameConsumer {
   private lastTimeMs: number | null;
   private endsInLine = false;
+  /** The field that places records, or -1. */
+  private readonly placed: number;
   /** What its rejected lines may still take. */
   private rejectedRoomBytes: number;
   private firstRejection: { readonly reason: string; readonly line: Uint8Array } | null = null;
@@ -164,6 +170,7 @@ class FileReading implements FrameConsumer {
   ) {
     const { known, reader } = source;
     this.lastTimeMs = known?.lastTimeMs ?? null;
+    this.placed = placementField(settings.definition.schema);
     job.tally.fileBytes = reader.fileBytes;
     job.tally.continuedAt = known?.offset ?? null;
     this.rejectedRoomBytes =
@@ -246,6 +253,8 @@ class FileReading implements FrameConsumer {
 
   private async append(batch: LoadBatch): Promise<void> {
     const session = await this.job.session();
+    // The session may take the memory of the batch.
+    this.job.tally.untimed += this.placed < 0 ? 0 : nullsIn(batch, this.placed);
     this.lastTimeMs = await session.append(batch, this.job.source, this.lastTimeMs);
     this.job.tally.records += batch.length;
   }
@@ -279,6 +288,14 @@ class FileReading implements FrameConsumer {
     const { known, reader } = this.source;
     return { from: withoutContinues(known), until, writtenMs: Math.floor(reader.modifiedMs) };
   }
+}
+
+function nullsIn({ columns, length }: LoadBatch, field: number): number {
+  const { validity } = columns[field]!;
+  if (validity === null) return 0;
+  let present = 0;
+  for (let row = 0; row < length; row++) present += (validity[row >> 3]! >> (row & 7)) & 1;
+  return length - present;
 }
 
 function withoutContinues(checkpoint: Checkpoint | null): Checkpoint | null {

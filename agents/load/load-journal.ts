@@ -50,7 +50,12 @@ export class LoadJournal {
   }
 
   /** Tells what became of a file. */
-  report(item: JournalItem, outcome: LoadOutcome, error: LogstrataError | null, bytesOnDisk?: number): void {
+  report(
+    item: JournalItem,
+    outcome: LoadOutcome,
+    error: LogstrataError | null,
+    stored: { readonly load: string | null; readonly bytesOnDisk?: number | undefined } = { load: null },
+  ): void {
     const { tally, path, index } = item;
     const report: FileReport = {
       path,
@@ -63,7 +68,8 @@ export class LoadJournal {
       fileBytes: tally.fileBytes,
       continuedAt: tally.continuedAt,
       seconds: (performance.now() - item.startedMs) / 1000,
-      bytesOnDisk: bytesOnDisk ?? null,
+      load: stored.load,
+      bytesOnDisk: stored.bytesOnDisk ?? null,
       unreadableValues: tally.unreadableValues,
       unreadable: [...tally.unreadable.values()],
       replacedBytes: tally.replacedBytes,

@@ -93,10 +93,10 @@ class RejectedLoad {
       const { unreadableValues, replacedBytes } = item.tally;
       // The bytes of these lines were counted when they were read first.
       const counters = { unreadableValues, replacedBytes, inputBytes: 0 };
-      const { bytesOnDisk } = await session.commit({ checkpoints: [], counters }, (fraction) =>
+      const { id, bytesOnDisk } = await session.commit({ checkpoints: [], counters }, (fraction) =>
         this.journal.progress(item, 'writing', fraction),
       );
-      this.journal.report(item, 'loaded', null, bytesOnDisk);
+      this.journal.report(item, 'loaded', null, { load: id, bytesOnDisk });
     } catch (error) {
       const failure = cancellationOf(error, signal);
       if (!isLogstrataError(failure)) throw failure;

@@ -29,6 +29,8 @@ export interface FileReport {
   readonly fileBytes: number;
   /** Content offset where the archive went on with a file that has grown; null for one that was read from its beginning. */
   readonly continuedAt: number | null;
+  /** What the load is named by that stored it, and can be removed by; null where nothing was stored. */
+  readonly load: string | null;
   readonly seconds: number;
   /** Bytes of the segments written for it; null where they hold other files' records too. */
   readonly bytesOnDisk: number | null;

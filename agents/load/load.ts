@@ -3,6 +3,7 @@ import {
   checkpointKey,
   type Codec,
   isLogstrataError,
+  type LoadResult,
   type LoadSession,
   type LogstrataError,
 } from '../../engine/index.js';
@@ -31,6 +32,18 @@ export interface LoadFilesOptions extends ReadSettings {
   /** Store records that are older than the agent's retention period too, for that period from now on. */
   readonly beyondRetention?: boolean | undefined;
   readonly onEvent?: ((event: LoadEvent) => void) | undefined;
+  /** Asked about a file none of whose records has a time that reads: whether it is stored all the same. Absent: it is. */
+  readonly acceptUntimed?: ((file: UntimedFile) => Promise<boolean>) | undefined;
+}
+
+/** A file none of whose records has a time: its pattern or its format of times is most likely mistaken. */
+export interface UntimedFile {
+  readonly path: string;
+  readonly records: number;
+  /** Name of the field that places records. */
+  readonly field: string;
+  /** A text that does not read; null where the lines have none. */
+  readonly example: string | null;
 }
 
 /**
@@ -101,8 +114,8 @@ class FilesLoad {
         this.journal.report(item, item.read?.outcome === 'known' ? 'known' : 'empty', null);
         return;
       }
-      const bytesOnDisk = await this.commit([item], unit, before);
-      this.journal.report(item, 'loaded', null, bytesOnDisk);
+      const { id, bytesOnDisk } = await this.commit([item], unit, before);
+      this.journal.report(item, 'loaded', null, { load: id, bytesOnDisk });
     } catch (error) {
       await unit.abort();
       const failure = this.failure(error);
@@ -142,13 +155,15 @@ class FilesLoad {
     before: readonly Checkpoint[],
   ): Promise<number> {
     const filled = items.filter(({ read }) => read?.outcome === 'new');
-    const bytesOnDisk = filled.length === 0 ? 0 : await this.commit(filled, unit, before);
-    if (filled.length === 0) await unit.abort();
+    const stored = filled.length === 0 ? undefined : await this.commit(filled, unit, before);
+    if (stored === undefined) await unit.abort();
     for (const item of items) {
       const outcome = item.read?.outcome ?? 'empty';
-      this.journal.report(item, outcome === 'new' ? 'loaded' : outcome, null);
+      const isNew = outcome === 'new';
+      const load = isNew ? (stored?.id ?? null) : null;
+      this.journal.report(item, isNew ? 'loaded' : outcome, null, { load });
     }
-    return bytesOnDisk;
+    return stored?.bytesOnDisk ?? 0;
   }
 
   private reportMergedFailure(items: readonly FileInLoad[], failure: LogstrataError): void {
@@ -186,13 +201,28 @@ class FilesLoad {
       tally: item.tally,
       onProgress: (phase, fraction) => this.journal.progress(item, phase, fraction),
     });
+    await this.requireTimes(item);
+  }
+
+  /** Throws `invalid` for a file without a single time, unless it is wanted so. */
+  private async requireTimes({ path, tally }: FileInLoad): Promise<void> {
+    const { acceptUntimed, definition } = this.options;
+    const { records, untimed, unreadable } = tally;
+    if (acceptUntimed === undefined || records === 0 || untimed < records) return;
+    const place = definition.fields.findIndex(({ type }) => type === 'time');
+    const field = definition.fields[place]!.name;
+    const example = unreadable.get(place)?.example ?? null;
+    if (await acceptUntimed({ path, records, field, example })) return;
+    const why = example === null ? 'the lines have none' : `such as ${JSON.stringify(example)}`;
+    const message = `none of the ${records} records of ${path} has a "${field}" that reads (${why}): they would be placed by when they are loaded. Mend the agent (logstrata check ${definition.name} --file), or --force stores them so`;
+    throw new SourceError('invalid', message, { path });
   }
 
   private async commit(
     items: readonly FileInLoad[],
     unit: LoadUnit,
     before: readonly Checkpoint[],
-  ): Promise<number> {
+  ): Promise<Pick<LoadResult, 'id' | 'bytesOnDisk'>> {
     const session = await unit.session();
     this.options.signal?.throwIfAborted();
     const sum = (value: (tally: FileTally) => number): number =>
@@ -208,7 +238,7 @@ class FilesLoad {
     try {
       const onProgress = (fraction: number) => this.journal.progress(last, 'writing', fraction);
       const check = () => this.requireStillNew(items, before);
-      return (await session.commit({ checkpoints, parts, counters, check }, onProgress)).bytesOnDisk;
+      return await session.commit({ checkpoints, parts, counters, check }, onProgress);
     } catch (error) {
       // What can't be stored because of what is in it says nothing about the other files.
       if (!isLogstrataError(error) || error.code !== 'invalid') throw error;

@@ -18,6 +18,7 @@ import type {
   RejectedLine,
 } from '../store/manifest/commit.js';
 import type { LostLoad } from '../store/manifest/lost-loads.js';
+import type { RemovalOptions, RemovalOutlook, RemovalWish, StoredLoad } from '../maintenance/removal.js';
 import type { RepairReport } from '../maintenance/repair.js';
 import type { Retention, RetentionEvent } from '../store/manifest/retention-change.js';
 import type { Checkpoint, RejectedEntry, RetentionPolicy } from '../store/manifest/manifest.js';
@@ -124,6 +125,12 @@ export interface AgentStore {
   verify(options?: VerifyOptions): Promise<VerifyReport>;
   /** Brings a copy in another folder up to date: see `backupAgent` in `maintenance/backup.ts`. */
   backup(target: BackupFolder, options?: BackupOptions): Promise<BackupResult>;
+  /** The loads of which records are there, the newest last, as far back as they are known. */
+  loads(): Promise<readonly StoredLoad[]>;
+  /** What a wish to remove records comes to. What is hot is sealed for it. Throws `not_found` for a load that is not there. */
+  removalOutlook(wish: RemovalWish): Promise<RemovalOutlook>;
+  /** Removes records, in one publication. No other records ever get their positions. */
+  remove(wish: RemovalWish, options?: RemovalOptions): Promise<RemovalOutlook>;
   stats(): Promise<StoreStats>;
 }
 

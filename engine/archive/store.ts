@@ -5,6 +5,16 @@ import type { RecordBatch } from '../columns/column.js';
 import { LogstrataError } from '../terms/errors.js';
 import { compactAgent, type CompactOptions, type CompactResult } from '../maintenance/compaction.js';
 import { lostLoads, type LostLoad } from '../store/manifest/lost-loads.js';
+import {
+  removalOutlook,
+  removeRecords,
+  storedLoads,
+  type RemovalContext,
+  type RemovalOptions,
+  type RemovalOutlook,
+  type RemovalWish,
+  type StoredLoad,
+} from '../maintenance/removal.js';
 import { agentStats, type StoreStats } from '../maintenance/stats.js';
 import { verifyAgent, type VerifyOptions, type VerifyReport } from '../maintenance/verify.js';
 import { executeScan } from '../scan/execute.js';
@@ -253,6 +263,28 @@ export class Store implements AgentStore {
     const { directory, state } = this.context;
     const refresh = () => this.context.access.refresh();
     return backupAgent({ directory, state, refresh }, target.directory, options);
+  }
+
+  async loads(): Promise<readonly StoredLoad[]> {
+    await this.context.access.refresh();
+    const { manifest, damage } = this.context.state;
+    if (damage !== undefined) throw damage;
+    return manifest === undefined ? [] : storedLoads(manifest);
+  }
+
+  async removalOutlook(wish: RemovalWish): Promise<RemovalOutlook> {
+    return removalOutlook(await this.removalContext(), wish);
+  }
+
+  async remove(wish: RemovalWish, options: RemovalOptions = {}): Promise<RemovalOutlook> {
+    return removeRecords(await this.removalContext(), wish, options);
+  }
+
+  private async removalContext(): Promise<RemovalContext> {
+    const { directory, state, workers } = this.context;
+    const committer = await this.context.access.committer();
+    const refresh = async () => this.context.access.refresh();
+    return { directory, state, workers, committer, refresh };
   }
 
   async stats(): Promise<StoreStats> {

@@ -10,7 +10,8 @@ import { runsOfSegment } from '../store/reading/agent-state.js';
 import { BufferPool } from '../store/reading/buffer-pool.js';
 import { compareRuns } from '../store/manifest/committed-values.js';
 import type { Directory } from '../store/disk/directory.js';
-import type { SegmentEntry } from '../store/manifest/manifest.js';
+import { Coverage } from '../store/manifest/coverage.js';
+import type { OrdinalRun, SegmentEntry } from '../store/manifest/manifest.js';
 import { SealedSegment } from '../store/reading/sealed-segment.js';
 import type { SegmentFooter } from '../store/sealed/segment-file.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
@@ -26,6 +27,10 @@ export interface RewriteJob {
   readonly segments: readonly SegmentEntry[];
   readonly schema: Schema;
   readonly codec: Codec;
+  /** Positions that are left out: they have been removed. Absent: none. */
+  readonly removed?: readonly OrdinalRun[] | undefined;
+  /** How many segments the unit has written before; 0 if absent. */
+  readonly firstNumber?: number | undefined;
   /** The part of the time to work in: the rest is spent waiting, after each row group. */
   readonly share: number;
 }
@@ -55,7 +60,9 @@ export async function rewriteSegments(
   const { schemaVersion, keepUntilMs } = segments[0]!;
   const replaces = segments.map(({ file }) => file);
   const target = { directory, workers, agent, id, schema, schemaVersion, codec, replaces, keepUntilMs };
-  const merged = new MergedSegments(target);
+  const merged = new MergedSegments({ ...target, firstNumber: job.firstNumber ?? 0 });
+  const removed = new Coverage();
+  for (const run of job.removed ?? []) removed.add(run);
   const pause = pacer(job.share);
   try {
     const runs: SnapshotRun[] = [];
@@ -64,7 +71,8 @@ export async function rewriteSegments(
       const footer = footers?.get(entry.file);
       const segment = await SealedSegment.open(directory, path, entry, job.schema, pool, footer);
       sources.push(segment);
-      runs.push(...runsOfSegment(entry, segment.rowGroups(job.schema)));
+      for (const run of runsOfSegment(entry, segment.rowGroups(job.schema)))
+        for (const left of removed.missing(run)) runs.push({ ...run, ...left });
     }
     runs.sort(compareRuns);
     rowGroups.count(runs);

@@ -14,6 +14,7 @@ import { addLoadCommand } from './records/load.js';
 import { packageVersion } from './options/package-root.js';
 import { addQueryCommand } from './records/query.js';
 import { addRetentionCommand } from './upkeep/retention-command.js';
+import { addRemoveCommand } from './upkeep/remove.js';
 import { addServeCommand } from './serving/serve.js';
 import { addStatsCommand } from './upkeep/stats.js';
 import { addTokenCommand } from './upkeep/token.js';
@@ -65,6 +66,7 @@ export function buildProgram(): Command {
     addVerifyCommand,
     addCompactCommand,
     addBackupCommand,
+    addRemoveCommand,
     addRetentionCommand,
     addExportCommand,
     addIndexCommand,

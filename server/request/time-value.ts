@@ -18,10 +18,20 @@ const bareMillisecondsMin = 10n ** 11n;
 const absolutePattern =
   /^(\d{4})-(\d{2})-(\d{2})(?:[ Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?)?([Zz]|[+-]\d{2}:\d{2})?$/;
 const unescapedOffsetPattern = /^(\d{4}-\d{2}-\d{2}[ Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?) (\d{2}:\d{2})$/;
-const relativePattern = /^(?:\d+[smhd])+$/i;
+const relativePattern = /^(?:\d+[smhdwy])+$/i;
 const integerPattern = /^-?\d+$/;
 
-const unitMs: Readonly<Record<string, bigint>> = { s: 1000n, m: 60_000n, h: 3_600_000n, d: 86_400_000n };
+const dayMs = 86_400_000n;
+
+/** A year has 365 days. */
+const unitMs: Readonly<Record<string, bigint>> = {
+  s: 1000n,
+  m: 60_000n,
+  h: 3_600_000n,
+  d: dayMs,
+  w: 7n * dayMs,
+  y: 365n * dayMs,
+};
 
 const formats =
   'expected "YYYY-MM-DD HH:MM:SS" or "YYYY-MM-DD" (each also with Z or an offset like +02:00), ' +
@@ -48,7 +58,7 @@ function parseBareInteger(text: string): TimeValue {
   if (value < bareMillisecondsMin) {
     return {
       problem:
-        `${text} has no unit: write ${text.replace('-', '')}s, m, h or d for a time before now, ` +
+        `${text} has no unit: write ${text.replace('-', '')}s, m, h, d, w or y for a time before now, ` +
         'or the full 12 or more digits of epoch milliseconds',
     };
   }
@@ -57,7 +67,7 @@ function parseBareInteger(text: string): TimeValue {
 
 function parseRelative(text: string, now: number): TimeValue {
   let ageMs = 0n;
-  for (const [, count, unit] of text.matchAll(/(\d+)([smhd])/giy)) {
+  for (const [, count, unit] of text.matchAll(/(\d+)([smhdwy])/giy)) {
     const scale = unitMs[unit!.toLowerCase()];
     assert(scale !== undefined, `time unit ${unit}`);
     ageMs += BigInt(count!) * scale;

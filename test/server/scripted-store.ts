@@ -94,6 +94,9 @@ export class ScriptedStore implements AgentStore {
   beginLoad = unused;
   rejectedFiles = unused;
   lostLoads = unused;
+  loads = unused;
+  removalOutlook = unused;
+  remove = unused;
   rejectedLines = unused;
   attachedFiles = unused;
   attach = unused;

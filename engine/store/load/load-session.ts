@@ -25,6 +25,7 @@ import {
 } from '../manifest/committer.js';
 import type { Directory } from '../disk/directory.js';
 import { ExternalSort } from './external-sort.js';
+import { loadId } from '../manifest/removal.js';
 import { LoadedRows } from '../manifest/loaded-rows.js';
 import type { LoadEntry, RejectedEntry, SegmentEntry } from '../manifest/manifest.js';
 import { placementTimes } from '../manifest/placement.js';
@@ -233,6 +234,7 @@ export class LoadUnit implements LoadSession {
       },
     });
     const result: LoadResult = {
+      id: load === undefined ? null : loadId(load),
       records: this.recordCount,
       rejected: this.rejected,
       bytesOnDisk: segments.reduce((sum, segment) => sum + segment.bytes, 0),

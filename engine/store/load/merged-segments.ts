@@ -24,6 +24,8 @@ export interface MergeTarget {
   readonly schema: Schema;
   readonly schemaVersion: number;
   readonly codec: Codec;
+  /** How many segments the unit has written before these; 0 if absent. */
+  readonly firstNumber?: number | undefined;
 }
 
 /** Writes rows that come in the order of their positions as new segments of one day. */
@@ -67,12 +69,17 @@ export class MergedSegments {
     return ended;
   }
 
+  /** Number of the segment under way among those of the unit. */
+  private get number(): number {
+    return (this.target.firstNumber ?? 0) + this.entries.length;
+  }
+
   private async endRowGroup(): Promise<void> {
     if (this.pendingRows === 0) return;
     const { pending } = this;
     const { directory, agent, id, codec, schema, workers } = this.target;
     if (this.writer === undefined) {
-      this.path = buildingPath(agent, id, this.entries.length);
+      this.path = buildingPath(agent, id, this.number);
       this.writer = await SegmentWriter.create(directory, this.path, schema, { codec });
     }
     const { writer } = this;
@@ -104,7 +111,7 @@ export class MergedSegments {
     const kept = keepUntilMs === undefined ? {} : { keepUntilMs };
     const written = await this.writer.finish(this.runs, schemaVersion);
     this.writer = undefined;
-    const file = segmentFile(id, this.entries.length, this.runs[0]!.partition);
+    const file = segmentFile(id, this.number, this.runs[0]!.partition);
     await moveIntoPlace(directory, agent, this.path, file);
     this.entries.push({ ...written, file, schemaVersion, replaces, ...kept });
     this.runs = [];

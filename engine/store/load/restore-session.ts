@@ -104,7 +104,7 @@ export class RestoreUnit implements LoadSession {
     });
     await this.abort();
     const bytesOnDisk = segments.reduce((sum, { bytes }) => sum + bytes, 0);
-    return { records: this.records, rejected: 0, bytesOnDisk, segments: segments.length };
+    return { id: null, records: this.records, rejected: 0, bytesOnDisk, segments: segments.length };
   }
 
   /** Positions were given in order of time: who has which can only be told where all rows of the hour are the same. */

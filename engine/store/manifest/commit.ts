@@ -69,6 +69,8 @@ export interface LoadOptions {
 }
 
 export interface LoadResult {
+  /** What the load is named by, where it can be removed by itself; null where it can't. */
+  readonly id: string | null;
   readonly records: number;
   readonly rejected: number;
   /** Bytes of the sealed segments. */

@@ -3,6 +3,7 @@ import {
   noCounters,
   type Checkpoint,
   type Counters,
+  type LoadEntry,
   type Manifest,
   type OrdinalRun,
   type SegmentEntry,
@@ -78,6 +79,20 @@ export class CommittedValues {
     for (const { continues, packedInode: _, ...checkpoint } of checkpoints) {
       if (continues !== undefined) this.sources.delete(continues);
       this.sources.set(checkpointKey(checkpoint), checkpoint);
+    }
+  }
+
+  /**
+   * Takes back what loads that are gone say of their sources: these are unknown, or stored as far as they were before. One that another load
+   * has gone on with since stays known.
+   */
+  forget(gone: readonly LoadEntry[]): void {
+    // The newest first: it may have gone on where another of them ended.
+    for (const { parts } of gone.toReversed()) {
+      for (const { from, until } of parts.toReversed()) {
+        if (this.sources.delete(checkpointKey(until)) && from !== null)
+          this.sources.set(checkpointKey(from), from);
+      }
     }
   }
 

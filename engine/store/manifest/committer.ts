@@ -2,6 +2,7 @@ import type { Schema } from '../../terms/schema.js';
 import type { RecordBatch } from '../../columns/column.js';
 import type { AppendResult, CommitExtras } from './commit.js';
 import type { Checkpoint, Counters, LoadEntry, RejectedEntry, SegmentEntry } from './manifest.js';
+import type { Removal } from './removal.js';
 
 /** Records of one partition that wait for their ordinals: `[partition, records]`. */
 export type PartitionCount = readonly [partition: number, records: number];
@@ -22,6 +23,8 @@ export interface Publication {
   readonly restores?: boolean | undefined;
   /** What a load has given. */
   readonly load?: LoadEntry | undefined;
+  /** Records of `removes` that are not in `segments`, because they are to be gone. */
+  readonly removal?: Removal | undefined;
   readonly rejected: readonly RejectedEntry[];
   /** A file of rejected lines whose lines are in `segments` or `rejected` now. It must still be what it says. */
   readonly takes?: RejectedEntry | undefined;

@@ -35,6 +35,7 @@ import {
 import type { Directory } from '../disk/directory.js';
 import { assertRejectedStill } from '../manifest/rejected-file.js';
 import { newestLoads } from '../manifest/loaded-rows.js';
+import { loadsWithout } from '../manifest/removal.js';
 import { hotEntriesForManifest, sealHotFiles } from './seal.js';
 import { publishManifest, readNewestManifest } from '../manifest/manifest-file.js';
 import { type Manifest, type OrdinalRun, type RetentionPolicy } from '../manifest/manifest.js';
@@ -200,24 +201,26 @@ export class AgentWriter implements AttachingCommitter {
       values.applyCheckpoints(publication.checkpoints);
       values.applyCounters(publication.counters);
       const { manifest } = this.state;
-      const { takes, load } = publication;
+      const { takes, load, removal } = publication;
+      const segments = [
+        ...(manifest?.segments ?? []).filter(({ file }) => !removed.has(file)),
+        ...publication.segments,
+      ];
+      let loads = [...(manifest?.loads ?? []), ...(load === undefined ? [] : [load])];
+      if (removal !== undefined) {
+        const { left, gone } = loadsWithout(loads, removal.runs, segments);
+        loads = [...left];
+        values.forget(gone);
+      }
+      const leaving = new Set([...(takes === undefined ? [] : [takes.file]), ...(removal?.rejected ?? [])]);
+      const rejected = (manifest?.rejected ?? []).filter(({ file }) => !leaving.has(file));
       await this.publishNext(
-        {
-          segments: [
-            ...(manifest?.segments ?? []).filter(({ file }) => !removed.has(file)),
-            ...publication.segments,
-          ],
-          rejected: [
-            ...(manifest?.rejected ?? []).filter(({ file }) => file !== takes?.file),
-            ...publication.rejected,
-          ],
-          loads: newestLoads([...(manifest?.loads ?? []), ...(load === undefined ? [] : [load])]),
-        },
+        { segments, rejected: [...rejected, ...publication.rejected], loads: newestLoads(loads) },
         values,
       );
       unit.published = true;
       this.claims.published(publication.checkpoints, this.state.manifest!.number);
-      this.removals.add(takes === undefined ? publication.removes : [...publication.removes, takes.file]);
+      this.removals.add([...publication.removes, ...leaving]);
     } finally {
       this.releaseUnit(unit);
     }

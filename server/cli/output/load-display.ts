@@ -96,7 +96,10 @@ function describeOutcome(file: FileReport): string[] {
       const notKept = file.notKept === 0 ? '' : `, ${formatCount(file.notKept)} of them NOT KEPT`;
       const rejected =
         file.rejected === 0 ? '' : `, ${formatCounted(file.rejected, 'line')} rejected${notKept}`;
-      return [`loaded   ${file.path}${continued}: ${formatCounted(file.records, 'record')}${rejected}`];
+      const load = file.load === null ? '' : ` (load ${file.load})`;
+      return [
+        `loaded   ${file.path}${continued}: ${formatCounted(file.records, 'record')}${rejected}${load}`,
+      ];
     }
     case 'known':
       return [`known    ${file.path}: all of it is in the archive already (--again stores it once more)`];

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { AgentDefinition } from '../../../agents/definition/definition.js';
-import type { LoadFilesOptions } from '../../../agents/load/load.js';
+import type { LoadFilesOptions, UntimedFile } from '../../../agents/load/load.js';
 import type { LoadEvent, LoadSummary } from '../../../agents/load/load-report.js';
 import { openerOf } from '../../../agents/sources/opened-object.js';
 import {
@@ -14,13 +14,14 @@ import {
 } from '../../../engine/index.js';
 import { chooseAgent } from '../options/agent-choice.js';
 import { codecOption } from '../options/codec-option.js';
-import { exitFailed, messageWithPlace, UsageError } from '../output/failure.js';
+import { exitDone, exitFailed, messageWithPlace, UsageError } from '../output/failure.js';
 import { formatBytes, formatCounted, formatRate, formatSpan } from '../output/figures.js';
 import { describeLosses, describeSummary, LoadDisplay } from '../output/load-display.js';
 import { withWorkers } from '../options/opened-archive.js';
 import { filesToLoad } from './files-to-load.js';
 import { retentionOf } from '../options/retention.js';
 import { withProgress } from '../output/progress.js';
+import { askYesNo, canAsk } from '../output/question.js';
 import { readSettings } from '../options/settings.js';
 import type { GlobalFlags, Settings } from '../options/settings.js';
 import { stoppable } from '../options/stoppable.js';
@@ -33,23 +34,28 @@ interface LoadFlags extends GlobalFlags {
   readonly beyondRetention?: boolean;
   readonly codec?: Codec;
   readonly rejected?: boolean;
+  readonly force?: boolean;
+  readonly failIfNothing?: boolean;
   readonly json?: boolean;
   readonly workers?: number;
 }
 
 const examples = `
 Examples:
-  $ logstrata load nginx access.log                     one file
-  $ logstrata load nginx '/var/log/nginx/access*'       plain, .gz and .zst alike
-  $ journalctl -f -o cat | logstrata load app -         standard input, stored every 10 s or 64 Ki records
-  $ logstrata load app --rejected                       lines that became no record, once the pattern is mended
-  $ logstrata load shop                                 the files of the agent's archive
-  $ logstrata load shop 's3://logs/shop/*.gz'           objects of an object storage
+  $ logstrata load nginx access.log                one file
+  $ logstrata load nginx '/var/log/nginx/access*'  plain, .gz and .zst alike
+  $ journalctl -f -o cat | logstrata load app -    standard input
+  $ logstrata load app --rejected     lines that became no record, once mended
+  $ logstrata load shop               the files of the agent's archive
+  $ logstrata load shop 's3://logs/shop/*.gz'      objects of an object storage
 
-Each file is stored as a whole or not at all. A file that is known by its content is skipped, one that has grown goes on
-where it ended, also after it was renamed or compressed. A server on the same data may keep running.
+Each file is stored as a whole or not at all. A file that is known by its
+content is skipped, one that has grown goes on where it ended, also after it was
+renamed or compressed. A server on the same data may keep running. "remove"
+takes a load back, by the name that is printed with it.
 
-Exit code 0 when something was stored; 1 when a file failed, or when all of them were known, or all lines are still rejected.`;
+Exit code 1 when a file failed, when all lines are still rejected, and with
+--fail-if-nothing when all of it was known.`;
 
 /** What an error is in an answer for scripts. */
 function errorForJson(error: LogstrataError | null): object | null {
@@ -118,13 +124,26 @@ async function loadShown(
       const { loadRejected } = await import('../../../agents/load/load-rejected.js');
       summary = await loadRejected({ ...options, ...loadContext(store, definition, settings) });
     } else {
-      summary = await loadIntoStore(store, definition, files, settings, { ...options, again, merge });
+      const acceptUntimed = async (file: UntimedFile): Promise<boolean> => {
+        display.stop();
+        return flags.force === true || askAboutUntimed(file);
+      };
+      const chosen = { ...options, again, merge, acceptUntimed };
+      summary = await loadIntoStore(store, definition, files, settings, chosen);
     }
     display.stop();
     if (files === 'rejected' && summary.files.length === 0 && summary.stopped === null)
       tell(`agent "${definition.name}" has no rejected lines in ${settings.dataFolder}: nothing to do`);
     return printSummary(summary, definition, settings, flags);
   });
+}
+
+/** A mistaken format of times makes null of each, and files the records under today: that is hardly ever meant. */
+async function askAboutUntimed({ path, records, field, example }: UntimedFile): Promise<boolean> {
+  if (!canAsk()) return false;
+  const why = example === null ? 'the lines have none' : `the first is ${JSON.stringify(example)}`;
+  tell(`none of the ${formatCounted(records, 'record')} of ${path} has a "${field}" that reads: ${why}`);
+  return askYesNo('Store them all the same, placed by when they are loaded?');
 }
 
 async function printSummary(
@@ -136,7 +155,9 @@ async function printSummary(
   if (flags.json === true) await printJson(summaryForJson(summary, agent));
   else await printLines(describeSummary(summary, join(dataFolder, agent.name, 'rejected'), agent.fields));
   if (summary.stopped !== null) tellStop(summary, summary.stopped);
-  return summary.exitCode;
+  const { exitCode, failed, stopped, loaded, restored, rejected } = summary;
+  const isKnown = failed === 0 && stopped === null && loaded + restored === 0 && rejected === 0;
+  return isKnown && flags.failIfNothing !== true ? exitDone : exitCode;
 }
 
 function tellStop({ loaded, files }: LoadSummary, stopped: LogstrataError): void {
@@ -255,6 +276,8 @@ export function addLoadCommand(program: Command): void {
     .option('--again', 'store files that are known once more')
     .option('--merge', 'sort all files together and store them as one, or not at all')
     .option('--beyond-retention', 'store records older than retention.period too, for that long from now')
+    .option('--force', 'store files of which no time reads, placed by when they are loaded')
+    .option('--fail-if-nothing', 'exit code 1 where everything is known already')
     .addOption(codecOption('lz4'))
     .addOption(workersOption('parse and write'))
     .option('--json', 'answer with JSON')

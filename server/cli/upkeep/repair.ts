@@ -1,8 +1,8 @@
-import { createInterface } from 'node:readline/promises';
 import { readAgents } from '../../../agents/definition/agent-file.js';
 import { LogstrataError, type LostRecords, type RepairReport, type Schema } from '../../../engine/index.js';
 import { exitDone, exitFailed } from '../output/failure.js';
 import { formatCounted, formatTime } from '../output/figures.js';
+import { askYesNo, canAsk } from '../output/question.js';
 import { reportEach } from '../options/each-agent.js';
 import { withArchive } from '../options/opened-archive.js';
 import { describeRestorable } from './restorable.js';
@@ -24,7 +24,7 @@ export interface RepairFlags {
 async function askToAdopt(agent: string, files: readonly string[], flags: RepairFlags): Promise<boolean> {
   if (flags.yes === true) return true;
   const what = `${formatCounted(files.length, 'file')} of agent ${agent} that no manifest lists`;
-  if (!process.stdin.isTTY) {
+  if (!canAsk()) {
     throw new LogstrataError(
       'invalid',
       `there ${files.length === 1 ? 'is' : 'are'} ${what}, and nobody to ask whether to take them in: --yes does. Nothing was changed`,
@@ -32,13 +32,7 @@ async function askToAdopt(agent: string, files: readonly string[], flags: Repair
   }
   for (const file of files.slice(0, filesShownMax)) tell(`  ${file}`);
   if (files.length > filesShownMax) tell(`  and ${files.length - filesShownMax} more`);
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    const answer = await terminal.question(`Take in ${what}? What is not taken in is put aside. [y/N] `);
-    return /^y(es)?$/i.test(answer.trim());
-  } finally {
-    terminal.close();
-  }
+  return askYesNo(`Take in ${what}? What is not taken in is put aside.`);
 }
 
 function describeRange({ first, last, records, fromMs, untilMs }: LostRecords): string {

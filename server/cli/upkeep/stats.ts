@@ -1,19 +1,21 @@
 import type { Command } from 'commander';
+import { isLogstrataError } from '../../../engine/index.js';
 import type { AttachStatus } from '../../../agents/archive/attach-status.js';
 import type { ImportStatus } from '../../../agents/archive/import-status.js';
 import type { CollectStatus } from '../../../agents/collect/logs/collect-counts.js';
 import type { ServerStatus } from '../options/server-status.js';
+import { agentOfFile, readAgentsFolder } from '../options/agent-choice.js';
 import { exitDone } from '../output/failure.js';
 import { formatBytes, formatCount, formatCounted, formatSpan, formatTime } from '../output/figures.js';
 import { noRecordsYet } from '../options/each-agent.js';
 import { storesOf, withArchive } from '../options/opened-archive.js';
 import { describePolicyInForce } from '../options/retention.js';
 import { readSettings } from '../options/settings.js';
-import type { GlobalFlags } from '../options/settings.js';
+import type { GlobalFlags, Settings } from '../options/settings.js';
 import { describeRowOrder } from '../output/row-order.js';
 import { formatPairs, formatTable } from '../output/table.js';
 import { printJson, printLines } from '../output/terminal.js';
-import type { RetentionOutlook, StoreStats } from '../../../engine/index.js';
+import type { RetentionOutlook, StoredLoad, StoreStats } from '../../../engine/index.js';
 
 interface StatsFlags extends GlobalFlags {
   readonly json?: boolean;
@@ -25,7 +27,13 @@ interface AgentStats extends StoreStats {
   readonly importing?: ImportStatus;
   readonly attaching?: AttachStatus;
   readonly retention: RetentionOutlook;
+  /** Whether the agents' folder has a file of it; null where that can't be told. */
+  readonly hasFile: boolean | null;
+  readonly loads: readonly StoredLoad[];
 }
+
+/** Loads that are listed one by one. */
+const loadsShownMax = 10;
 
 const examples = `
 Examples:
@@ -162,12 +170,48 @@ function details(store: AgentStats): string[] {
       ['bytes that were no UTF-8', formatCount(store.counters.replacedBytes)],
       ['input', formatBytes(store.counters.inputBytes)],
       ['source files known', formatCount(store.sources)],
+      ...loadDetails(store.loads),
       ['manifest', formatCount(store.manifest)],
       ...collectingDetails(store),
       ...importingDetails(store),
       ...attachedDetails(store),
       ...fields.map((field, i): [string, string] => [i === 0 ? 'fields' : '', field]),
     ]),
+  ];
+}
+
+/** The newest loads, each with the name that it can be removed by. */
+function loadDetails(loads: readonly StoredLoad[]): [string, string][] {
+  const newest = loads.toReversed().slice(0, loadsShownMax);
+  const lines = newest.map(({ id, nowMs, records, paths }) => {
+    const more = paths.length > 1 ? ` and ${formatCounted(paths.length - 1, 'other')}` : '';
+    return `${id}  ${formatTime(nowMs)}  ${formatCounted(records, 'record')}  ${paths[0] ?? ''}${more}`;
+  });
+  const rest = loads.length - newest.length;
+  if (rest > 0) lines.push(`and ${formatCounted(rest, 'older one')}; --json lists them all`);
+  return lines.map((line, i) => [i === 0 ? 'loads' : '', line]);
+}
+
+/** Names of the agents that have a file, right or wrong; null where the folder can't be read. */
+async function agentFiles(settings: Settings): Promise<ReadonlySet<string> | null> {
+  try {
+    const { agents, problems } = await readAgentsFolder(settings);
+    return new Set([...agents.map(({ name }) => name), ...problems.map(({ file }) => agentOfFile(file))]);
+  } catch (error) {
+    if (isLogstrataError(error)) return null;
+    throw error;
+  }
+}
+
+/** What is said of agents whose file has gone. */
+function goneNotes(stats: readonly AgentStats[], folder: string): string[] {
+  const gone = stats.filter(({ hasFile, records }) => hasFile === false && records > 0);
+  if (gone.length === 0) return [];
+  const names = gone.map(({ agent }) => agent).join(', ');
+  return [
+    '',
+    `note: no file in ${folder} is about ${names}: what is stored stays, and is not answered`,
+    `      by a server. To remove it: logstrata remove ${gone[0]!.agent}`,
   ];
 }
 
@@ -182,6 +226,7 @@ async function stats(agent: string | undefined, flags: StatsFlags): Promise<numb
   return withArchive(settings, 'read', 'stats', async (archive) => {
     const status = (await archive.writerStatus()) as ServerStatus | undefined;
     const found: AgentStats[] = [];
+    const files = await agentFiles(settings);
     for (const store of await storesOf(archive, agent)) {
       const collecting = status?.collecting?.[store.name];
       const importing = status?.importing?.[store.name];
@@ -190,15 +235,18 @@ async function stats(agent: string | undefined, flags: StatsFlags): Promise<numb
       found.push({
         ...(await store.stats()),
         retention,
+        hasFile: files?.has(store.name) ?? null,
+        loads: await store.loads(),
         ...(collecting === undefined ? {} : { collecting }),
         ...(importing === undefined ? {} : { importing }),
         ...(attaching === undefined ? {} : { attaching }),
       });
     }
     if (flags.json === true) await printJson(agent === undefined ? found : found[0]);
-    else if (agent !== undefined) await printLines(details(found[0]!));
+    else if (agent !== undefined)
+      await printLines([...details(found[0]!), ...goneNotes(found, settings.agentsFolder)]);
     else if (found.length === 0) await printLines([noRecordsYet(archive)]);
-    else await printLines(summaryTable(found));
+    else await printLines([...summaryTable(found), ...goneNotes(found, settings.agentsFolder)]);
     return exitDone;
   });
 }

@@ -39,6 +39,18 @@ const life: readonly {
   { run: (store) => append(store, rows(110, 5), 'load'), apply: (model) => model.load(rows(110, 5), noon) },
   { run: (store) => load(store, rows(60, 30)), apply: (model) => model.load(rows(60, 30), noon) },
   { run: (store) => store.compact(), apply: () => {} },
+  {
+    run: (store) => append(store, rows(150, 5), 'live'),
+    apply: (model) => model.live(rows(150, 5), noon, hour),
+  },
+  {
+    run: (store) => store.remove({ kind: 'times', sinceMs: noon - 29 * hour, untilMs: noon - 20 * hour }),
+    apply: (model) =>
+      model.remove(({ values }) => {
+        const time = Number(values[0]);
+        return time >= noon - 29 * hour && time < noon - 20 * hour;
+      }),
+  },
 ];
 
 interface End {

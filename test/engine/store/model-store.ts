@@ -42,6 +42,11 @@ export class ModelStore implements Dataset {
     this.settle();
   }
 
+  /** Removes records; their positions stay given. */
+  remove(isRemoved: (record: ModelRecord) => boolean): void {
+    this.records = this.records.filter((record) => !isRemoved(record));
+  }
+
   private times(rows: readonly (readonly Value[])[], now: number): { time: number; row: readonly Value[] }[] {
     const field = placementField(this.schema);
     let previous = now;
@@ -61,7 +66,7 @@ export class ModelStore implements Dataset {
 
   private settle(): void {
     this.records.sort((a, b) => comparePositions(a.position, b.position));
-    this.highest = this.records.at(-1)?.position.partition ?? 0;
+    this.highest = Math.max(this.highest, this.records.at(-1)?.position.partition ?? 0);
   }
 
   positions(): Position[] {

@@ -1,0 +1,334 @@
+import { columnValue } from '../columns/column.js';
+import { hourMs } from '../terms/cursor.js';
+import { LogstrataError } from '../terms/errors.js';
+import { rewritePoolBytesMax } from '../terms/limits.js';
+import { placementField } from '../terms/schema.js';
+import type { Directory } from '../store/disk/directory.js';
+import type { Committer } from '../store/manifest/committer.js';
+import { Coverage } from '../store/manifest/coverage.js';
+import {
+  addRun,
+  liveRows,
+  liveRuns,
+  noCounters,
+  type LoadEntry,
+  type Manifest,
+  type OrdinalRun,
+  type RejectedEntry,
+  type Run,
+  type SegmentEntry,
+} from '../store/manifest/manifest.js';
+import { readRejectedLines } from '../store/manifest/rejected-file.js';
+import { loadId } from '../store/manifest/removal.js';
+import { type AgentState, runsOfSegment, schemaOf } from '../store/reading/agent-state.js';
+import { BufferPool } from '../store/reading/buffer-pool.js';
+import { ColumnLease } from '../store/reading/column-lease.js';
+import { SealedSegment } from '../store/reading/sealed-segment.js';
+import type { WorkerPool } from '../workers/worker-pool.js';
+import { isOvertaken } from './compaction.js';
+import { rewriteSegments } from './rewrite.js';
+
+/** What is to be removed of an agent. */
+export type RemovalWish =
+  | { readonly kind: 'all' }
+  /** What one load has given. */
+  | { readonly kind: 'load'; readonly id: string }
+  /** Records with sinceMs ≤ time < untilMs, by the field that places them; null for no bound. Those without a time are in no range. */
+  | { readonly kind: 'times'; readonly sinceMs: number | null; readonly untilMs: number | null };
+
+/** What a wish comes to. */
+export interface RemovalOutlook {
+  readonly records: number;
+  readonly rejectedLines: number;
+  /** Of the segments that go as a whole, and the share of the others that goes. */
+  readonly bytes: number;
+  /** Hours that the records' places lie in, as times: from, and up to but without. Null for no record. */
+  readonly fromMs: number | null;
+  readonly untilMs: number | null;
+  /** Segments that are written anew without them. */
+  readonly rewritten: number;
+  /** What the records came from, where that is known: it can be loaded again. */
+  readonly paths: readonly string[];
+}
+
+/** A load that can be removed. */
+export interface StoredLoad {
+  readonly id: string;
+  /** When it was, by the clock (ms). */
+  readonly nowMs: number;
+  /** Records that are still there. */
+  readonly records: number;
+  readonly paths: readonly string[];
+}
+
+export interface RemovalContext {
+  readonly directory: Directory;
+  readonly state: AgentState;
+  readonly committer: Committer;
+  readonly workers: WorkerPool;
+  readonly refresh: () => Promise<void>;
+}
+
+export interface RemovalOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((fraction: number) => void) | undefined;
+}
+
+/** A removal that compaction or retention was faster than is planned anew at most this often. */
+const conflictsMax = 10;
+
+/** What becomes of one segment. */
+interface SegmentChange {
+  readonly entry: SegmentEntry;
+  readonly removed: readonly OrdinalRun[];
+  readonly rows: number;
+}
+
+interface RemovalPlan {
+  readonly changes: readonly SegmentChange[];
+  readonly rejected: readonly RejectedEntry[];
+  readonly loads: readonly LoadEntry[];
+}
+
+/** The loads of which records are there, the newest last. */
+export function storedLoads({ loads, segments }: Pick<Manifest, 'loads' | 'segments'>): StoredLoad[] {
+  const live = new Coverage();
+  for (const entry of segments) for (const run of liveRuns(entry)) live.add(run);
+  return loads.flatMap((load) => {
+    const records = load.runs.reduce((sum, run) => sum + run.rows - rowsOf(missingOf(live, run)), 0);
+    if (records === 0) return [];
+    return [{ id: loadId(load), nowMs: load.nowMs, records, paths: pathsOf([load]) }];
+  });
+}
+
+/** What a wish comes to at the moment, hot records included once they are sealed. Nothing is changed but that. */
+export async function removalOutlook(context: RemovalContext, wish: RemovalWish): Promise<RemovalOutlook> {
+  const { changes, rejected, loads } = await planRemoval(context, wish);
+  const partitions = changes.flatMap(({ removed }) => removed.map(({ partition }) => partition));
+  const from = partitions.reduce((least, partition) => Math.min(least, partition), Infinity);
+  const until = partitions.reduce((most, partition) => Math.max(most, partition), -Infinity);
+  const share = ({ entry, rows }: SegmentChange): number => Math.round((entry.bytes * rows) / entry.rows);
+  return {
+    records: changes.reduce((sum, { rows }) => sum + rows, 0),
+    rejectedLines: rejected.reduce((sum, { lines }) => sum + lines, 0),
+    bytes: changes.reduce((sum, change) => sum + share(change), 0),
+    fromMs: partitions.length === 0 ? null : from * hourMs,
+    untilMs: partitions.length === 0 ? null : (until + 1) * hourMs,
+    rewritten: changes.filter(({ entry, rows }) => rows < liveRows(entry)).length,
+    paths: pathsOf(loads),
+  };
+}
+
+/**
+ * Removes records, in one publication: their positions stay given. Segments of which others are left are written anew without them. Queries that
+ * have begun keep what they saw.
+ */
+export async function removeRecords(
+  context: RemovalContext,
+  wish: RemovalWish,
+  options: RemovalOptions = {},
+): Promise<RemovalOutlook> {
+  for (let conflicts = 1; ; conflicts++) {
+    const outlook = await removalOutlook(context, wish);
+    const plan = await planRemoval(context, wish);
+    if (plan.changes.length + plan.rejected.length === 0) return outlook;
+    try {
+      await publishRemoval(context, plan, options);
+      await context.refresh();
+      return outlook;
+    } catch (error) {
+      if (!isOvertaken(error) || conflicts === conflictsMax) throw error;
+    }
+  }
+}
+
+async function publishRemoval(
+  { directory, state, committer, workers }: RemovalContext,
+  { changes, rejected }: RemovalPlan,
+  { signal, onProgress }: RemovalOptions,
+): Promise<void> {
+  const agent = state.agent;
+  const total = changes.reduce((sum, { entry }) => sum + entry.rows, 0);
+  const id = await committer.begin();
+  try {
+    const segments: SegmentEntry[] = [];
+    let done = 0;
+    for (const { entry, removed, rows } of changes) {
+      if (rows < liveRows(entry)) {
+        const schema = schemaOf(state.manifest!, entry.schemaVersion);
+        const job = { agent, id, segments: [entry], schema, codec: entry.codec, share: 1 };
+        const place = { directory, workers, signal };
+        segments.push(...(await rewriteSegments(place, { ...job, removed, firstNumber: segments.length })));
+      }
+      done += entry.rows;
+      onProgress?.(done / total);
+    }
+    if (signal?.aborted === true) throw new LogstrataError('cancelled', 'the removal was stopped');
+    await committer.publish(id, {
+      segments,
+      removes: changes.map(({ entry }) => entry.file),
+      removesLiveFrom: changes.map(({ entry }) => entry.liveFrom ?? null),
+      checkpoints: [],
+      rejected: [],
+      removal: {
+        runs: changes.flatMap(({ removed }) => removed),
+        rejected: rejected.map(({ file }) => file),
+      },
+      counters: noCounters,
+    });
+  } finally {
+    await committer.end(id);
+  }
+}
+
+/** Says which records of which segments a wish means. What is hot is sealed before. */
+async function planRemoval(context: RemovalContext, wish: RemovalWish): Promise<RemovalPlan> {
+  const { state, committer, refresh } = context;
+  await refresh();
+  if (state.damage !== undefined) throw state.damage;
+  if (wish.kind !== 'load') requireOwnRecords(state);
+  if (wish.kind !== 'load' && (state.hotRowCount > 0 || state.hotRejected().length > 0)) {
+    await committer.seal();
+    await refresh();
+  }
+  const { manifest } = state;
+  if (manifest === undefined) return { changes: [], rejected: [], loads: [] };
+  const { segments, loads } = manifest;
+  switch (wish.kind) {
+    case 'all':
+      return { changes: segments.map(wholeSegment), rejected: state.settledRejected(), loads };
+    case 'load': {
+      const load = loads.find((each) => loadId(each) === wish.id);
+      if (load === undefined) throw unknownLoad(state.agent, wish.id);
+      const wanted = new Coverage();
+      for (const run of load.runs) wanted.add(run);
+      const changes = segments.flatMap((entry) => changeOf(entry, (run) => coveredBy(wanted, run)));
+      return { changes, rejected: await rejectedOf(context, load), loads: [load] };
+    }
+    case 'times': {
+      const changes: SegmentChange[] = [];
+      for (const entry of segments) changes.push(...(await changeByTimes(context, entry, wish)));
+      return { changes, rejected: [], loads: loadsWithin(loads, changes) };
+    }
+  }
+}
+
+function unknownLoad(agent: string, id: string): LogstrataError {
+  const message = `agent "${agent}" has no load ${JSON.stringify(id)}, or retention has taken it; "logstrata stats ${agent}" lists the loads`;
+  return new LogstrataError('not_found', message);
+}
+
+/** Records of files of other programs are not ours to remove. */
+function requireOwnRecords({ agent, attached }: AgentState): void {
+  const files = attached.files().length;
+  if (files === 0) return;
+  const message = `agent "${agent}" has ${files} files in place, whose records can't be removed here: remove the files, or leave them out of archive.path; what was loaded can be removed load by load`;
+  throw new LogstrataError('invalid', message);
+}
+
+function wholeSegment(entry: SegmentEntry): SegmentChange {
+  return { entry, removed: liveRuns(entry), rows: liveRows(entry) };
+}
+
+/** The change of a segment, where `removedOf` gives the parts of its runs that go; none where none does. */
+function changeOf(entry: SegmentEntry, removedOf: (run: Run) => readonly OrdinalRun[]): SegmentChange[] {
+  const removed = liveRuns(entry).flatMap(removedOf);
+  return removed.length === 0 ? [] : [{ entry, removed, rows: rowsOf(removed) }];
+}
+
+/** The parts of a run that are covered. */
+function coveredBy(coverage: Coverage, run: Run): OrdinalRun[] {
+  if (!coverage.touches(run)) return [];
+  const others = new Coverage();
+  for (const part of coverage.missing(run)) others.add(part);
+  return others.missing(run);
+}
+
+function missingOf(live: Coverage, run: OrdinalRun): readonly OrdinalRun[] {
+  return live.missing({ ...run, firstRow: 0 });
+}
+
+function rowsOf(runs: readonly OrdinalRun[]): number {
+  return runs.reduce((sum, { rows }) => sum + rows, 0);
+}
+
+/** Loads all of whose records are among those that go. */
+function loadsWithin(loads: readonly LoadEntry[], changes: readonly SegmentChange[]): LoadEntry[] {
+  const removed = new Coverage();
+  for (const change of changes) for (const run of change.removed) removed.add(run);
+  return loads.filter(({ runs }) => runs.every((run) => missingOf(removed, run).length === 0));
+}
+
+function pathsOf(loads: readonly LoadEntry[]): string[] {
+  return [...new Set(loads.flatMap(({ parts }) => parts.map(({ until }) => until.path)))];
+}
+
+/** Reads the times of a segment that may have some of the range, and nothing else of it. */
+async function changeByTimes(
+  { directory, state }: RemovalContext,
+  entry: SegmentEntry,
+  { sinceMs, untilMs }: RemovalWish & { kind: 'times' },
+): Promise<SegmentChange[]> {
+  const { timeMinMs, timeMaxMs } = entry;
+  const schema = schemaOf(state.manifest!, entry.schemaVersion);
+  const field = placementField(schema);
+  if (field < 0 || timeMinMs === null || timeMaxMs === null) return [];
+  const [since, until] = [sinceMs ?? -Infinity, untilMs ?? Infinity];
+  if (timeMaxMs < since || timeMinMs >= until) return [];
+  const pool = new BufferPool(rewritePoolBytesMax);
+  const segment = await SealedSegment.open(directory, `${state.agent}/${entry.file}`, entry, schema, pool);
+  const counters = {
+    bytesRead: 0,
+    columnsDecoded: 0,
+    columnsCached: 0,
+    gramPiecesRead: 0,
+    valuePiecesRead: 0,
+  };
+  try {
+    const removed: Run[] = [];
+    for (const { rowGroup, firstRow, rows, partition, firstOrdinal } of runsOfSegment(
+      entry,
+      segment.rowGroups(schema),
+    )) {
+      const lease = new ColumnLease({ neverWaits: true });
+      try {
+        const [column] = await (await rowGroup.open()).columns([field], counters, lease, 'once');
+        for (let row = 0; row < rows; row++) {
+          const value = columnValue(column!, firstRow + row);
+          if (value === null || Number(value) < since || Number(value) >= until) continue;
+          // Rows that follow one another make one run, wherever they stand.
+          const ordinal = firstOrdinal + row;
+          addRun(removed, { partition, firstOrdinal: ordinal, firstRow: ordinal, rows: 1 });
+        }
+      } finally {
+        lease.release();
+      }
+    }
+    return removed.length === 0 ? [] : [{ entry, removed, rows: rowsOf(removed) }];
+  } finally {
+    await segment.close();
+    pool.close();
+  }
+}
+
+/** The files of rejected lines all of which a load has read. */
+async function rejectedOf(
+  { directory, state }: RemovalContext,
+  { parts }: LoadEntry,
+): Promise<RejectedEntry[]> {
+  const isOf = (file: string, offset: number): boolean =>
+    parts.some(({ from, until }) => {
+      const isSame = until.path === file || until.path.endsWith(`/${file.replace(/^(?:\.\/)+/, '')}`);
+      return isSame && offset >= (from?.offset ?? 0) && offset < until.offset;
+    });
+  const found: RejectedEntry[] = [];
+  for (const entry of state.settledRejected()) {
+    let isAll = true;
+    for await (const lines of readRejectedLines(directory, `${state.agent}/${entry.file}`, entry)) {
+      isAll = lines.every(({ file, offset }) => isOf(file, offset));
+      if (!isAll) break;
+    }
+    if (isAll) found.push(entry);
+  }
+  return found;
+}

@@ -1,0 +1,115 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { LogstrataError, type RemovalOutlook, type RemovalWish } from '../../../engine/index.js';
+import { parseTimeValue } from '../../request/time-value.js';
+import { noRecords, requireData, withArchive } from '../options/opened-archive.js';
+import { readSettings, type GlobalFlags, type Settings } from '../options/settings.js';
+import { stoppable } from '../options/stoppable.js';
+import { exitDone, exitFailed, UsageError } from '../output/failure.js';
+import { formatBytes, formatCount, formatCounted, formatTime } from '../output/figures.js';
+import { withProgress } from '../output/progress.js';
+import { askYesNo, canAsk } from '../output/question.js';
+import { printJson, printLines, tell } from '../output/terminal.js';
+
+interface RemoveFlags extends GlobalFlags {
+  readonly load?: string;
+  readonly since?: string;
+  readonly until?: string;
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+const examples = `
+Examples:
+  $ logstrata stats nginx                         lists the loads, with their names
+  $ logstrata remove nginx --load 079bd70000000001
+  $ logstrata remove nginx --since 2026-11-17 --until 2026-11-18
+  $ logstrata remove nginx --yes                  all of it, in a script
+
+It says what would go, and asks first. No other record ever gets the cursor of
+one that is gone. Files whose load is gone can be loaded again. A server on the
+same data may keep running.`;
+
+/** What the flags ask for. */
+function wishOf({ load, since, until }: RemoveFlags, { config }: Settings): RemovalWish {
+  if (load !== undefined && (since !== undefined || until !== undefined))
+    throw new UsageError('--load does not go together with --since and --until: a load, or a range of times');
+  if (load !== undefined) return { kind: 'load', id: load };
+  if (since === undefined && until === undefined) return { kind: 'all' };
+  const timeOf = (flag: string, text: string | undefined): number | null => {
+    if (text === undefined) return null;
+    const value = parseTimeValue(text, { now: Date.now(), timezone: config.server.timezone });
+    if ('problem' in value) throw new UsageError(`${flag}: ${value.problem}`);
+    return Number(value.ms);
+  };
+  const sinceMs = timeOf('--since', since);
+  const untilMs = timeOf('--until', until);
+  if (sinceMs !== null && untilMs !== null && sinceMs >= untilMs)
+    throw new UsageError('--since must be before --until: since ≤ time < until');
+  return { kind: 'times', sinceMs, untilMs };
+}
+
+function describe(agent: string, outlook: RemovalOutlook): string[] {
+  const { records, rejectedLines, bytes, fromMs, untilMs, rewritten, paths } = outlook;
+  const times =
+    fromMs === null || untilMs === null
+      ? ''
+      : `\n  of the hours from ${formatTime(fromMs)} to ${formatTime(untilMs)} UTC`;
+  return [
+    `${formatCounted(records, 'record')} of agent ${agent}, about ${formatBytes(bytes)} on the disk${times}`,
+    ...(rejectedLines === 0 ? [] : [`  and ${formatCounted(rejectedLines, 'rejected line')}`]),
+    ...(rewritten === 0 ? [] : [`  ${formatCounted(rewritten, 'segment')} with others are written anew`]),
+    ...paths.slice(0, 5).map((path) => `  loaded from ${path}`),
+    ...(paths.length > 5 ? [`  and from ${formatCount(paths.length - 5)} more`] : []),
+  ];
+}
+
+async function remove(agent: string, flags: RemoveFlags, signal: AbortSignal): Promise<number> {
+  const settings = await readSettings(flags);
+  const wish = wishOf(flags, settings);
+  requireData(resolve(settings.dataFolder));
+  return withArchive(settings, 'write', 'remove', async (archive) => {
+    const known = await archive.agents();
+    if (!known.includes(agent)) throw noRecords(agent, known, archive.location);
+    const store = await archive.agent(agent);
+    const outlook = await store.removalOutlook(wish);
+    if (outlook.records + outlook.rejectedLines === 0) {
+      if (flags.json === true) await printJson({ ...outlook, removed: false });
+      else await printLines([`nothing to remove: no record of agent ${agent} is meant`]);
+      return exitDone;
+    }
+    if (flags.json !== true) describe(agent, outlook).forEach(tell);
+    if (flags.yes !== true) {
+      if (!canAsk()) {
+        const message = 'nobody is there to ask whether to remove that: --yes does it. Nothing was removed';
+        throw new LogstrataError('invalid', message);
+      }
+      if (!(await askYesNo('Remove them for good?'))) {
+        tell('nothing was removed');
+        return exitFailed;
+      }
+    }
+    const removed = await withProgress(`removing records of ${agent}`, (progress) =>
+      store.remove(wish, { signal, onProgress: (fraction) => progress.update(fraction, '') }),
+    );
+    if (flags.json === true) await printJson({ ...removed, removed: true });
+    else await printLines([`removed ${formatCounted(removed.records, 'record')} of agent ${agent}`]);
+    return exitDone;
+  });
+}
+
+/** `logstrata remove`: takes records out again. */
+export function addRemoveCommand(program: Command): void {
+  program
+    .command('remove')
+    .summary('remove records: a load, a range of times, or all')
+    .description('Removes records of an agent: what one load gave, a range of times, or all of them.')
+    .argument('<agent>', 'name of the agent, whether or not it has a file')
+    .option('--load <id>', 'what this load gave; "stats" lists the loads')
+    .option('--since <time>', 'records from this time on, as in a filter')
+    .option('--until <time>', 'records before this time')
+    .option('--yes', 'do it without asking')
+    .option('--json', 'answer with JSON')
+    .addHelpText('after', examples)
+    .action(stoppable((flags: RemoveFlags, { signal }, agent: string) => remove(agent, flags, signal)));
+}

@@ -1,0 +1,181 @@
+import { describe, expect, it } from 'vitest';
+import type { AgentStore } from '../../../engine/archive/archive.js';
+import type { RemovalWish } from '../../../engine/maintenance/removal.js';
+import { makeSchema } from '../../../engine/terms/schema.js';
+import { MemoryDirectory } from '../../storage-doubles/memory-directory.js';
+import { answerOf } from '../../model/answer.js';
+import type { Value } from '../../model/dataset.js';
+import { seededRandom } from '../../model/random.js';
+import { answer, append, load, noon, openOn, openToRead, schema } from './memory-archive.js';
+import { ModelStore } from './model-store.js';
+
+const long = process.env.LOGSTRATA_LONG === '1';
+const hour = 3_600_000;
+const everything = { limit: 1_000_000, predicates: [] };
+
+/** Records of the three days before noon in any order, some without a time. */
+function rows(random: () => number, count: number): Value[][] {
+  return Array.from({ length: count }, (_, i) => [
+    random() < 0.1 ? null : BigInt(noon - Math.floor(random() * 72 * hour)),
+    BigInt(i),
+    random() < 0.5 ? null : random(),
+    `text ${i}`,
+  ]);
+}
+
+function isWithin({ sinceMs, untilMs }: RemovalWish & { kind: 'times' }, time: Value): boolean {
+  if (time === null) return false;
+  return Number(time) >= (sinceMs ?? -Infinity) && Number(time) < (untilMs ?? Infinity);
+}
+
+describe('removing records', () => {
+  it('of a range of times, or all, leaves what a naive model leaves, and gives no position again', async () => {
+    for (let seed = 1; seed <= (long ? 60 : 8); seed++) {
+      const random = seededRandom(seed);
+      const directory = new MemoryDirectory();
+      let archive = await openOn(directory);
+      let store = await archive.agent('web', schema);
+      const model = new ModelStore(schema);
+      const given = new Set<string>();
+      const remember = (): void => {
+        for (const { partition, ordinal } of model.positions()) given.add(`${partition}/${ordinal}`);
+      };
+      for (let step = 0; step < 12; step++) {
+        const more = rows(random, 1 + Math.floor(random() * 80));
+        const kind = Math.floor(random() * 6);
+        if (kind === 0) {
+          await append(store, more, 'live');
+          model.live(more, noon, hour);
+        } else if (kind === 1) {
+          await load(store, more, 20);
+          model.load(more, noon);
+        } else if (kind === 2) {
+          await store.compact();
+        } else if (kind === 3) {
+          await archive.close();
+          archive = await openOn(directory);
+          store = await archive.agent('web', schema);
+        } else {
+          const sinceMs = random() < 0.2 ? null : noon - Math.floor(random() * 72 * hour);
+          const untilMs = random() < 0.2 ? null : noon - Math.floor(random() * 72 * hour);
+          const wish: RemovalWish = random() < 0.15 ? { kind: 'all' } : { kind: 'times', sinceMs, untilMs };
+          remember();
+          const before = model.records.length;
+          model.remove(
+            ({ values }) => wish.kind === 'all' || (wish.kind === 'times' && isWithin(wish, values[0]!)),
+          );
+          const foretold = await store.removalOutlook(wish);
+          const { records } = await store.remove(wish);
+          expect({ seed, records, foretold: foretold.records }).toEqual({
+            seed,
+            records: before - model.records.length,
+            foretold: records,
+          });
+        }
+        expect(await answer(store)).toBe(answerOf(model, everything));
+      }
+      const removed = [...given].filter(
+        (place) => !model.positions().some(({ partition, ordinal }) => place === `${partition}/${ordinal}`),
+      );
+      const late = rows(random, 200);
+      const before = new Set(model.positions().map(({ partition, ordinal }) => `${partition}/${ordinal}`));
+      await load(store, late);
+      model.load(late, noon);
+      expect(await answer(store)).toBe(answerOf(model, everything));
+      const added = model.positions().map(({ partition, ordinal }) => `${partition}/${ordinal}`);
+      expect(added.filter((place) => !before.has(place) && removed.includes(place))).toEqual([]);
+      expect(await store.verify()).toMatchObject({
+        damages: [],
+        records: model.records.length,
+      });
+      await archive.close();
+      const opened = await openOn(directory);
+      const whole = await (await opened.agent('web', schema)).verify();
+      expect(whole).toMatchObject({ damages: [], unnamedFiles: [] });
+      await opened.close();
+      const reader = await openToRead(directory);
+      expect(await answer(await reader.agent('web'))).toBe(answerOf(model, everything));
+      await reader.close();
+    }
+  });
+
+  it('takes segments as a whole where nothing else is in them, and reads the times of others alone', async () => {
+    const directory = new MemoryDirectory();
+    const archive = await openOn(directory);
+    const store = await archive.agent('web', schema);
+    const dayRows = (day: number): Value[][] =>
+      Array.from({ length: 500 }, (_, i) => [
+        BigInt(noon - day * 24 * hour + i * 1000),
+        BigInt(i),
+        null,
+        'x',
+      ]);
+    for (const day of [3, 2, 1]) await load(store, dayRows(day));
+    const files = async (): Promise<string[]> => {
+      const found: string[] = [];
+      for (const folder of await directory.list('web'))
+        if (folder.startsWith('dt=')) found.push(...(await directory.list(`web/${folder}`)));
+      return found;
+    };
+    const before = await files();
+    const wish: RemovalWish = {
+      kind: 'times',
+      sinceMs: noon - 3 * 24 * hour,
+      untilMs: noon - 2 * 24 * hour + 100 * 1000,
+    };
+    expect(await store.removalOutlook(wish)).toMatchObject({
+      records: 600,
+      rewritten: 1,
+      fromMs: noon - 72 * hour,
+      untilMs: noon - 48 * hour + hour,
+    });
+    await store.remove(wish);
+    expect(await store.stats()).toMatchObject({ records: 900, segments: 2 });
+    // A query of before may still read what has left.
+    await archive.close();
+    const after = await files();
+    expect(before.filter((file) => after.includes(file))).toHaveLength(1);
+    expect(after).toHaveLength(2);
+  });
+
+  it('of an agent without a time, or of a load that is not there, says what is there', async () => {
+    const archive = await openOn(new MemoryDirectory());
+    const timeless = await archive.agent('plain', makeSchema([{ name: 'message', type: 'string' }]));
+    await append(timeless, [['a'], ['b']], 'live');
+    expect(await timeless.remove({ kind: 'times', sinceMs: null, untilMs: null })).toMatchObject({
+      records: 0,
+    });
+    await expect(timeless.remove({ kind: 'load', id: '079bd70000000001' })).rejects.toThrow(
+      'has no load "079bd70000000001"',
+    );
+    expect(await timeless.remove({ kind: 'all' })).toMatchObject({ records: 2 });
+    expect(await answer(timeless)).toBe('');
+    await append(timeless, [['c']], 'live');
+    expect(await answer(timeless)).toContain('0000000003","message":"c"}');
+    await archive.close();
+  });
+
+  it('goes on where compaction was faster', async () => {
+    const archive = await openOn(new MemoryDirectory());
+    const store = await archive.agent('web', schema);
+    const random = seededRandom(5);
+    const model = new ModelStore(schema);
+    for (let i = 0; i < 4; i++) {
+      const some = rows(random, 100);
+      await load(store, some);
+      model.load(some, noon);
+    }
+    const wish: RemovalWish = { kind: 'times', sinceMs: noon - 40 * hour, untilMs: noon - 10 * hour };
+    const removing: Promise<unknown>[] = [store.remove(wish), store.compact(), compactLater(store)];
+    await Promise.all(removing);
+    model.remove(({ values }) => isWithin(wish, values[0]!));
+    expect(await answer(store)).toBe(answerOf(model, everything));
+    expect(await store.verify()).toMatchObject({ damages: [] });
+    await archive.close();
+  });
+});
+
+async function compactLater(store: AgentStore): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve));
+  await store.compact();
+}
