@@ -26,7 +26,7 @@ export default tseslint.config(
     rules: { 'regexp/no-super-linear-move': ['error', { report: 'potential' }] },
   },
   {
-    files: ['**/*.ts'],
+    files: ['**/*.ts', '**/*.tsx'],
     languageOptions: {
       parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
     },

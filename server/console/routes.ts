@@ -9,6 +9,7 @@ import { CountRoute, type CountOptions } from './count-route.js';
 import { MetricsRoute } from './metrics-route.js';
 import { SchemaRoute } from './schema-route.js';
 import { SlowRoute } from './slow-route.js';
+import { ViewerRoute } from './viewer-route.js';
 
 /** What the routes answer of. */
 export interface ServedThings {
@@ -30,5 +31,6 @@ export function makeRoutes({ agents, route, admission, counts, figures }: Served
     '/api/agents': new AgentsRoute(agents),
     '/api/schema/': new SchemaRoute(agents),
     '/api/slow': new SlowRoute(route.slow),
+    '/': new ViewerRoute(),
   };
 }

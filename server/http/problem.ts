@@ -1,6 +1,6 @@
 import { type ErrorCode, isLogstrataError, LogstrataError } from '../../engine/index.js';
 
-/** Every status other than 200 and 204 that the route answers with. */
+/** Every status other than 200, 204 and 304 that the route answers with. */
 export type ProblemStatus = 400 | 401 | 403 | 404 | 405 | 414 | 421 | 429 | 431 | 500 | 503 | 504 | 505;
 
 const titles: Readonly<Record<ProblemStatus, string>> = {
@@ -85,6 +85,8 @@ export function reasonPhrase(status: number): string {
       return 'OK';
     case 204:
       return 'No Content';
+    case 304:
+      return 'Not Modified';
     default:
       return titles[status as ProblemStatus] ?? 'Unknown';
   }

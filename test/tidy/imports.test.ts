@@ -3,7 +3,7 @@ import { builtinModules } from 'node:module';
 import { join, posix } from 'node:path';
 import ts from 'typescript';
 import { expect, it } from 'vitest';
-import { parse, placeOf, root, sourceFiles, visit } from './source-files.js';
+import { parse, placeOf, root, sourceFiles, sourceOf, visit } from './source-files.js';
 
 /** What each top-level folder may import from. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
@@ -72,10 +72,10 @@ it('imports point one way: engine <- agents <- server', () => {
 it('relative imports name a file that is there, with the suffix it has when built', () => {
   const wrong = imports.filter(({ from, specifier }) => {
     if (!specifier.startsWith('.')) return false;
-    const target = join(root, posix.dirname(from), specifier);
+    const target = posix.join(posix.dirname(from), specifier);
     // The compiler of the kernels knows no suffixes.
-    if (from.includes('/assembly/')) return !existsSync(`${target}.ts`);
-    return !(specifier.endsWith('.js') && existsSync(target.replace(/\.js$/, '.ts'))) && !existsSync(target);
+    if (from.includes('/assembly/')) return !existsSync(join(root, `${target}.ts`));
+    return !existsSync(join(root, sourceOf(target))) && !existsSync(join(root, target));
   });
   expect(wrong.map(({ place, specifier }) => `${place} imports ${specifier}`)).toEqual([]);
 });

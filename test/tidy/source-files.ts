@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import ts from 'typescript';
 
@@ -32,17 +32,26 @@ export function projectFiles(folder = root): string[] {
 /** The TypeScript files in the given top-level folders. */
 export function sourceFiles(folders: readonly string[]): TextFile[] {
   return projectFiles()
-    .filter((path) => path.endsWith('.ts') && folders.includes(path.split('/')[0]!))
+    .filter((path) => /\.tsx?$/.test(path) && folders.includes(path.split('/')[0]!))
     .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
 }
 
 export function parse(file: TextFile): ts.SourceFile {
-  return ts.createSourceFile(file.path, file.text, ts.ScriptTarget.ES2023, true, ts.ScriptKind.TS);
+  const kind = file.path.endsWith('.tsx') ? ts.ScriptKind.TSX : ts.ScriptKind.TS;
+  return ts.createSourceFile(file.path, file.text, ts.ScriptTarget.ES2023, true, kind);
 }
 
 export function visit(node: ts.Node, see: (node: ts.Node) => void): void {
   see(node);
   ts.forEachChild(node, (child) => visit(child, see));
+}
+
+/** The source that an import of a built module means: `.ts`, or `.tsx` where it has parts of a page. */
+export function sourceOf(module: string): string {
+  const source = module.replace(/\.js$/, '.ts');
+  return source !== module && !existsSync(join(root, source)) && existsSync(join(root, `${source}x`))
+    ? `${source}x`
+    : source;
 }
 
 /** `path:line` of a node, for messages that an editor can open. */

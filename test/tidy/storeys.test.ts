@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
-import { parse, placeOf, root, sourceFiles, visit } from './source-files.js';
+import { parse, placeOf, root, sourceFiles, sourceOf, visit } from './source-files.js';
 
 /** Files in a folder, so that all of them can be looked at together. */
 const filesMax = 25;
@@ -39,7 +39,7 @@ const imports: readonly Import[] = product.flatMap((file) => {
   const found: Import[] = [];
   const add = (node: ts.Node | undefined): void => {
     if (node === undefined || !ts.isStringLiteral(node) || !node.text.startsWith('.')) return;
-    const to = posix.join(posix.dirname(file.path), node.text).replace(/\.js$/, '.ts');
+    const to = sourceOf(posix.join(posix.dirname(file.path), node.text));
     found.push({ from: file.path, to, place: placeOf(source, node) });
   };
   visit(source, (node) => {

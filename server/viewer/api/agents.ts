@@ -1,0 +1,21 @@
+import type { Field } from '../query/field.js';
+import type { ServerDoor } from './server-door.js';
+
+/** The names of the agents that may be read, in the order of the alphabet. */
+export async function askAgents(door: ServerDoor, signal?: AbortSignal): Promise<readonly string[]> {
+  const { agents } = (await door.getJson('/api/agents', { signal })) as {
+    readonly agents: readonly string[];
+  };
+  return agents;
+}
+
+/** The fields of an agent, in the order of its file. */
+export async function askFields(
+  door: ServerDoor,
+  agent: string,
+  signal?: AbortSignal,
+): Promise<readonly Field[]> {
+  const path = `/api/schema/${encodeURIComponent(agent)}`;
+  const { schema } = (await door.getJson(path, { signal })) as { readonly schema: readonly Field[] };
+  return schema;
+}

@@ -1,0 +1,131 @@
+/** What can go wrong between a page and its server, by what one can do about it. */
+export type FailureKind =
+  | 'unreachable'
+  | 'broken'
+  | 'token'
+  | 'forbidden'
+  | 'missing'
+  | 'request'
+  | 'busy'
+  | 'timeout'
+  | 'damaged'
+  | 'server';
+
+/** A failure in words for whoever looks at the page. */
+export interface Failure {
+  readonly kind: FailureKind;
+  readonly title: string;
+  /** What the server said of it. */
+  readonly detail: string;
+  /** What one can do. */
+  readonly advice: string;
+}
+
+/** Carries a failure up to where it is shown. */
+export class FailureError extends Error {
+  constructor(readonly failure: Failure) {
+    super(`${failure.title}: ${failure.detail}`);
+    this.name = 'FailureError';
+  }
+}
+
+const words: Readonly<Record<FailureKind, { readonly title: string; readonly advice: string }>> = {
+  unreachable: {
+    title: 'The server does not answer',
+    advice:
+      'See that `logstrata serve` runs and that this machine reaches it. The page asks again by itself.',
+  },
+  broken: {
+    title: 'The answer broke off',
+    advice:
+      'Records that are shown are right, but more may follow. Ask again; if it happens again, the log of the server says why.',
+  },
+  token: {
+    title: 'The server asks for a token',
+    advice: 'Enter a token that `server.tokens` of its configuration knows.',
+  },
+  forbidden: {
+    title: 'This token does not reach that',
+    advice: 'Choose another agent, or enter a token that may read this one.',
+  },
+  missing: {
+    title: 'There is no such agent',
+    advice:
+      'Choose one of the agents above. A new one appears once its file is in the agents’ folder and the server has read it.',
+  },
+  request: {
+    title: 'The server did not understand the question',
+    advice: 'Change or remove the filter that it names.',
+  },
+  busy: {
+    title: 'The server is busy',
+    advice: 'Ask again in a moment. `server.queries_max` says how many queries run at once.',
+  },
+  timeout: {
+    title: 'The query ran into the limit of its time',
+    advice:
+      'Choose a shorter time range or a filter that matches less, or have `server.query_timeout` raised.',
+  },
+  damaged: {
+    title: 'Records that this needs are damaged',
+    advice:
+      'Run `logstrata verify` to see what is lost, and `logstrata repair` to set the damage aside. Times before and behind it can be read.',
+  },
+  server: {
+    title: 'The server failed',
+    advice: 'The log of the server says why. Ask again once that is mended.',
+  },
+};
+
+/** A failure of a kind, with what was said of it. */
+export function failureOf(kind: FailureKind, detail: string): Failure {
+  return { kind, detail, ...words[kind] };
+}
+
+function kindOf(status: number, detail: string): FailureKind {
+  switch (status) {
+    case 401:
+      return 'token';
+    case 403:
+      return 'forbidden';
+    case 404:
+      return 'missing';
+    case 429:
+    case 503:
+      return 'busy';
+    case 504:
+      return 'timeout';
+    case 500:
+      return detail.includes('damaged') ? 'damaged' : 'server';
+    default:
+      return status < 500 ? 'request' : 'server';
+  }
+}
+
+/** Problems are short; a longer body is not one. */
+const detailCharsMax = 4000;
+
+/** What a response says that is no answer: the detail of its problem, or its status. */
+export async function failureOfResponse(response: Response): Promise<Failure> {
+  const text = await response.text().catch(() => '');
+  let detail = `status ${response.status}`;
+  try {
+    const problem = JSON.parse(text) as { detail?: unknown } | null;
+    if (typeof problem?.detail === 'string') detail = problem.detail.slice(0, detailCharsMax);
+  } catch {
+    // Something between the page and the server may answer with a page of its own.
+  }
+  return failureOf(kindOf(response.status, detail), detail);
+}
+
+/** What was thrown, as a failure. Mistakes of the page itself are not hidden as one of the server. */
+export function failureOfError(error: unknown): Failure {
+  if (error instanceof FailureError) return error.failure;
+  const detail = error instanceof Error ? error.message : String(error);
+  return { ...failureOf('server', detail), title: 'The page could not show the answer' };
+}
+
+/** Whether a request ended because the page no longer wants its answer. */
+export function isAborted(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'AbortError';
+}

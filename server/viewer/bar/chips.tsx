@@ -1,0 +1,103 @@
+import { Icon } from '../parts/icon.js';
+import { Menu } from '../parts/menu.js';
+import { usePage } from '../parts/viewer-context.js';
+import { gathered, negated, type Filter } from '../query/filter.js';
+import { operatorWords } from '../query/operators.js';
+import { filterText } from '../state/view-text.js';
+import { FilterEditor } from './filter-editor.js';
+
+interface ChipProps {
+  readonly filter: Filter;
+  readonly at: number;
+  /** Puts another in its place, or none. */
+  readonly replace: (filter?: Filter) => void;
+}
+
+function Chip({ filter, at, replace }: ChipProps) {
+  const { viewer, screen } = usePage();
+  const text = filterText(filter);
+  const type = viewer.fields.value.find(({ name }) => name === filter.field)?.type ?? 'string';
+  const words = (
+    <>
+      <b>{filter.field}</b> <i>{operatorWords(filter.operator)}</i>{' '}
+      <span>{filter.values.map((value) => (value === '' ? '""' : value)).join(', ')}</span>
+    </>
+  );
+  const change = (changed: Filter): void => {
+    screen.close();
+    replace(changed);
+  };
+  return (
+    <li class="chip">
+      <Menu name={`chip ${at}`} button={words} label={`Change: ${text}`}>
+        <FilterEditor filter={filter} done={change} />
+      </Menu>
+      <button
+        type="button"
+        class="button is-bare"
+        aria-label={`Negate: ${text}`}
+        title="Turn into its opposite"
+        onClick={() => replace(negated(filter, type))}
+      >
+        ≠
+      </button>
+      <button
+        type="button"
+        class="button is-bare"
+        aria-label={`Remove: ${text}`}
+        title="Remove"
+        onClick={() => replace()}
+      >
+        <Icon name="close" />
+      </button>
+    </li>
+  );
+}
+
+/** The filters, each to be changed, turned round or taken away. */
+export function Chips() {
+  const { viewer, screen } = usePage();
+  const { filters, text, isContext } = viewer.view.value;
+  const put = (changed: readonly Filter[]): void => {
+    viewer.change({ filters: gathered(changed), cursor: undefined, isContext: false });
+  };
+  const replace = (at: number, filter?: Filter): void =>
+    put(filters.flatMap((old, i) => (i !== at ? [old] : filter === undefined ? [] : [filter])));
+  const add = (filter: Filter): void => {
+    screen.close();
+    put([...filters, filter]);
+  };
+  const clear = (): void =>
+    viewer.change({ filters: [], text: '', range: { kind: 'all' }, isContext: false });
+  const hasAny = filters.length > 0 || text !== '';
+  return (
+    <div class={`chips ${isContext ? 'is-off' : ''}`}>
+      <Menu
+        name="filter"
+        button={
+          <>
+            <Icon name="plus" /> Filter
+          </>
+        }
+        label="Add a filter (f)"
+      >
+        <FilterEditor done={add} />
+      </Menu>
+      <ul class="chip-list" aria-label="Filters">
+        {filters.map((filter, at) => (
+          <Chip
+            key={filterText(filter)}
+            filter={filter}
+            at={at}
+            replace={(changed) => replace(at, changed)}
+          />
+        ))}
+      </ul>
+      {hasAny && (
+        <button type="button" class="button is-quiet" onClick={clear}>
+          Clear all
+        </button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,65 @@
+/**
+ * Builds the viewer into dist/viewer: the static files that the console serves. What lies there stays if it was made of the same sources by
+ * the same tools.
+ */
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const sources = dirname(fileURLToPath(import.meta.url));
+const output = join(sources, '../../dist/viewer');
+// Beside the output, so that whoever removes dist/ removes it too.
+const fingerprintPath = `${output}.made-of`;
+const require = createRequire(import.meta.url);
+
+function fingerprint() {
+  const hash = createHash('sha256');
+  for (const name of ['preact', '@preact/signals', '@preact/signals-core', 'uplot', 'vite'])
+    hash.update(`${name} ${versionOf(name)}\n`);
+  const files = readdirSync(sources, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  );
+  for (const path of files.map(({ parentPath, name }) => join(parentPath, name)).sort()) {
+    const bytes = readFileSync(path);
+    hash.update(`\n${path.slice(sources.length)} ${bytes.length}\n`).update(bytes);
+  }
+  return `${hash.digest('hex')}\n`;
+}
+
+/** Of a package, whether or not it lets others read its package.json. */
+function versionOf(name) {
+  const folder = require.resolve.paths(name).find((path) => existsSync(join(path, name, 'package.json')));
+  return JSON.parse(readFileSync(join(folder, name, 'package.json'), 'utf8')).version;
+}
+
+const made = fingerprint();
+const isMade = existsSync(join(output, 'index.html')) && existsSync(fingerprintPath);
+if (!isMade || readFileSync(fingerprintPath, 'utf8') !== made) {
+  const { build } = await import('vite');
+  await build({
+    root: sources,
+    configFile: false,
+    logLevel: 'warn',
+    base: './',
+    oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+    build: {
+      outDir: output,
+      emptyOutDir: true,
+      target: ['chrome120', 'firefox121', 'safari17.4'],
+      // The policy of the page forbids what is not a file of the server's, data: URLs and inline scripts included.
+      assetsInlineLimit: 0,
+      modulePreload: { polyfill: false },
+      // What differs by its content has another name, and can be kept for ever.
+      rolldownOptions: {
+        output: {
+          entryFileNames: 'assets/[name]-[hash].js',
+          chunkFileNames: 'assets/[name]-[hash].js',
+          assetFileNames: 'assets/[name]-[hash][extname]',
+        },
+      },
+    },
+  });
+  writeFileSync(fingerprintPath, made);
+}

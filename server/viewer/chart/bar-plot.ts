@@ -1,0 +1,123 @@
+import uPlot from 'uplot';
+import { shortCountText } from '../records/count-text.js';
+import { tickTexts, type Zone } from '../records/time-text.js';
+import { canvasColour, colourOf } from './colours.js';
+import type { StackedBars } from './stacked-bars.js';
+
+/** What a plot tells of. */
+export interface PlotEvents {
+  /** The pointer is over a step, or over none. */
+  hover(step: number | undefined): void;
+  /** Steps were brushed over, the last one included. */
+  brush(from: number, to: number): void;
+  /** A step was clicked. */
+  choose(step: number): void;
+}
+
+/** Narrower brushes are clicks of an unsteady hand. */
+const brushPixelsMin = 5;
+
+function seriesOf(bars: StackedBars): uPlot.Series[] {
+  const paths = uPlot.paths.bars!({ size: [0.92, Infinity], align: 1 });
+  // The tallest is drawn first, and the lower ones over it.
+  return [...bars.layers].reverse().map((layer) => {
+    const fill = canvasColour(layer);
+    return { fill, stroke: fill, width: 0, paths, points: { show: false } };
+  });
+}
+
+function axes(zone: Zone): uPlot.Axis[] {
+  const stroke = colourOf('--muted');
+  const grid = { stroke: colourOf('--line'), width: 1 };
+  const font = '11px system-ui, sans-serif';
+  return [
+    {
+      stroke,
+      font,
+      grid: { show: false },
+      ticks: { ...grid, size: 4 },
+      size: 22,
+      space: 76,
+      values: (_plot, values) => [
+        ...tickTexts(
+          values.map((seconds) => seconds * 1000),
+          zone,
+        ),
+      ],
+    },
+    {
+      stroke,
+      font,
+      grid,
+      ticks: { show: false },
+      size: 44,
+      space: 26,
+      values: (_plot, values) =>
+        values.map((value) => (Number.isInteger(value) ? shortCountText(value) : '')),
+    },
+  ];
+}
+
+/** Draws bars into an element. They stay until the plot that it gives is destroyed. */
+export function plotBars(
+  element: HTMLElement,
+  bars: StackedBars,
+  zone: Zone,
+  stepSeconds: number,
+  events: PlotEvents,
+): uPlot {
+  const first = bars.seconds[0] ?? 0;
+  const last = (bars.seconds.at(-1) ?? 0) + stepSeconds;
+  const stepAt = (plot: uPlot, left: number): number => {
+    const at = Math.floor((plot.posToVal(left, 'x') - first) / ((last - first) / bars.seconds.length));
+    return Math.min(bars.seconds.length - 1, Math.max(0, at));
+  };
+  const data = [[...bars.seconds], ...[...bars.layers].reverse().map(({ tops }) => [...tops])];
+  const options: uPlot.Options = {
+    width: element.clientWidth,
+    height: element.clientHeight,
+    legend: { show: false },
+    padding: [6, 4, 0, 0],
+    scales: {
+      x: { time: true, range: () => [first, last] },
+      y: { range: (_plot, _min, max) => [0, Math.max(1, max * 1.05)] },
+    },
+    series: [{}, ...seriesOf(bars)],
+    axes: axes(zone),
+    cursor: {
+      y: false,
+      points: { show: false },
+      drag: { x: true, y: false, setScale: false, dist: brushPixelsMin },
+    },
+    ...(zone === 'utc'
+      ? { tzDate: (seconds: number) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC') }
+      : {}),
+    hooks: {
+      setCursor: [
+        (plot) => {
+          const { left = -1 } = plot.cursor;
+          events.hover(left < 0 ? undefined : stepAt(plot, left));
+        },
+      ],
+      setSelect: [
+        (plot) => {
+          const { left, width } = plot.select;
+          if (width < brushPixelsMin) return;
+          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+          events.brush(stepAt(plot, left), stepAt(plot, left + width));
+        },
+      ],
+      ready: [
+        (plot) => {
+          let pressed = -1;
+          plot.over.addEventListener('mousedown', (event) => (pressed = event.clientX));
+          plot.over.addEventListener('click', (event) => {
+            if (Math.abs(event.clientX - pressed) < brushPixelsMin)
+              events.choose(stepAt(plot, plot.cursor.left ?? 0));
+          });
+        },
+      ],
+    },
+  };
+  return new uPlot(options, data as uPlot.AlignedData, element);
+}

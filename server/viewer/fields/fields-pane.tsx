@@ -1,0 +1,158 @@
+import { useState } from 'preact/hooks';
+import { Icon } from '../parts/icon.js';
+import { usePage } from '../parts/viewer-context.js';
+import type { Field } from '../query/field.js';
+import { toggleUnwanted, toggleWanted, unwantedValues, wantedValues } from '../query/filter.js';
+import { countText, shortCountText } from '../records/count-text.js';
+import type { FacetState } from '../state/facets.js';
+
+interface ValueRowProps {
+  readonly field: Field;
+  readonly value: string;
+  readonly count: number;
+  /** Of the most frequent value. */
+  readonly countMax: number;
+}
+
+function ValueRow({ field, value, count, countMax }: ValueRowProps) {
+  const { viewer } = usePage();
+  const { filters } = viewer.view.value;
+  const isWanted = wantedValues(filters, field.name).includes(value);
+  const isUnwanted = unwantedValues(filters, field.name).includes(value);
+  const shown = value === '' ? '(empty)' : value;
+  const change = (toggle: typeof toggleWanted): void =>
+    viewer.change({ filters: toggle(filters, field, value), cursor: undefined, isContext: false });
+  return (
+    <li class={`facet-value ${isWanted ? 'is-wanted' : ''} ${isUnwanted ? 'is-unwanted' : ''}`}>
+      <button
+        type="button"
+        class="facet-only"
+        aria-pressed={isWanted}
+        title={`Only ${field.name} ${shown}`}
+        onClick={() => change(toggleWanted)}
+      >
+        <span class="facet-bar" style={{ width: `${(100 * count) / Math.max(1, countMax)}%` }} />
+        <span class="facet-text">{shown}</span>
+        <span class="count" title={countText(count)}>
+          {shortCountText(count)}
+        </span>
+      </button>
+      <button
+        type="button"
+        class="button is-bare"
+        aria-pressed={isUnwanted}
+        aria-label={`Without ${field.name} ${shown}`}
+        title="Leave out"
+        onClick={() => change(toggleUnwanted)}
+      >
+        <Icon name="minus" />
+      </button>
+    </li>
+  );
+}
+
+function Facet({ field, state }: { readonly field: Field; readonly state: FacetState | undefined }) {
+  const { viewer } = usePage();
+  const { filters } = viewer.view.value;
+  if (state?.failure !== undefined)
+    return (
+      <p class="wrong" title={state.failure.advice}>
+        {state.failure.title}: {state.failure.detail}
+      </p>
+    );
+  const counts = state?.counts;
+  if (counts === undefined) return <p class="hint">counting…</p>;
+  const top = counts.top.map(({ value, count }) => ({ value: String(value), count }));
+  // What a filter names is listed though nothing has it: one must be able to take it back.
+  const named = [...wantedValues(filters, field.name), ...unwantedValues(filters, field.name)];
+  const missing = named.filter((value) => !top.some((other) => other.value === value));
+  const countMax = top[0]?.count ?? 0;
+  return (
+    <ul
+      class={`facet-values ${state?.kind === 'loading' ? 'is-stale' : ''}`}
+      aria-label={`Values of ${field.name}`}
+    >
+      {[...top, ...missing.map((value) => ({ value, count: 0 }))].map(({ value, count }) => (
+        <ValueRow key={value} field={field} value={value} count={count} countMax={countMax} />
+      ))}
+      {counts.other > 0 && <li class="hint">other values: {countText(counts.other)}</li>}
+      {counts.nulls > 0 && (
+        <li class="hint" title="No filter matches what is missing">
+          without a value: {countText(counts.nulls)}
+        </li>
+      )}
+      {top.length === 0 && counts.nulls === 0 && <li class="hint">nothing matches</li>}
+    </ul>
+  );
+}
+
+function FieldRow({ field }: { readonly field: Field }) {
+  const { viewer } = usePage();
+  const isOpen = viewer.openFacets.value.some(({ name }) => name === field.name);
+  const isColumn = viewer.columns.value.some(({ name }) => name === field.name);
+  const canCount = field.type !== 'time' && field.type !== 'float';
+  return (
+    <li class="field">
+      <div class="field-head">
+        <button
+          type="button"
+          class="field-name"
+          aria-expanded={canCount ? isOpen : undefined}
+          disabled={!canCount}
+          title={field.description ?? `${field.name}, ${field.type}`}
+          onClick={() => viewer.openFacet(field.name, !isOpen)}
+        >
+          <Icon name={isOpen ? 'down' : 'right'} />
+          <span>{field.name}</span>
+          <span class="field-type">{field.type}</span>
+        </button>
+        <button
+          type="button"
+          class={`button is-bare ${isColumn ? 'is-on' : ''}`}
+          aria-pressed={isColumn}
+          aria-label={`Column ${field.name}`}
+          title={isColumn ? 'Take the column away' : 'Show as a column'}
+          onClick={() => viewer.toggleColumn(field.name)}
+        >
+          <Icon name="column" />
+        </button>
+      </div>
+      {isOpen && canCount && <Facet field={field} state={viewer.facets.state.value.get(field.name)} />}
+    </li>
+  );
+}
+
+/** The fields: their most frequent values, and which of them are columns. */
+export function FieldsPane() {
+  const { viewer } = usePage();
+  const [sought, setSought] = useState('');
+  const fields = viewer.fields.value.filter(({ name }) => name.includes(sought.toLowerCase()));
+  return (
+    <aside class="fields-pane" aria-label="Fields">
+      <div class="pane-head">
+        <input
+          type="search"
+          class="input"
+          placeholder="Fields"
+          aria-label="Fields with this in their name"
+          value={sought}
+          onInput={(event) => setSought(event.currentTarget.value)}
+        />
+        <button
+          type="button"
+          class="button is-bare"
+          aria-label="Close the fields"
+          title="Close (s)"
+          onClick={() => (viewer.preferences.hasFields.value = false)}
+        >
+          <Icon name="close" />
+        </button>
+      </div>
+      <ul class="field-list">
+        {fields.map((field) => (
+          <FieldRow key={field.name} field={field} />
+        ))}
+      </ul>
+    </aside>
+  );
+}

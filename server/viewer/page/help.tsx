@@ -1,0 +1,34 @@
+import { useEffect, useRef } from 'preact/hooks';
+import { usePage } from '../parts/viewer-context.js';
+import { keyHelp } from './keys.js';
+
+/** All keys. */
+export function Help() {
+  const { screen } = usePage();
+  const dialog = useRef<HTMLDialogElement>(null);
+  const isOpen = screen.menu.value === 'help';
+  useEffect(() => {
+    if (isOpen) dialog.current?.showModal();
+    else dialog.current?.close();
+  }, [isOpen]);
+  return (
+    <dialog ref={dialog} class="help" aria-label="Keys" onClose={() => isOpen && screen.close()}>
+      <h2>Keys</h2>
+      <dl>
+        {keyHelp.map(({ keys, what }) => (
+          <div key={what}>
+            <dt>
+              {keys.map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+      <button type="button" class="button is-main" onClick={() => screen.close()}>
+        Close
+      </button>
+    </dialog>
+  );
+}

@@ -1,0 +1,32 @@
+import { usePage } from '../parts/viewer-context.js';
+import { shortTimeText, zoneName } from '../records/time-text.js';
+import { queryCost } from '../state/query-cost.js';
+
+/** The line at the bottom: what is in sight, what it cost, and in which zone times are shown. */
+export function StatusBar() {
+  const { viewer, screen } = usePage();
+  const zone = viewer.preferences.zone.value;
+  const visible = screen.visible.value;
+  const { timing, pages, status } = viewer.window.state.value;
+  const cost = queryCost(timing);
+  return (
+    <footer class="status-bar">
+      <span class="status-visible">
+        {visible !== undefined && pages.length > 0
+          ? `In sight: ${shortTimeText(visible.sinceMs, zone)} – ${shortTimeText(visible.untilMs, zone)}`
+          : ''}
+      </span>
+      <span class="status-cost" title="What the last page cost the server">
+        {status === 'loading' ? 'asking…' : cost}
+      </span>
+      <button
+        type="button"
+        class="button is-quiet"
+        title="Zone in which times are shown (u)"
+        onClick={() => (viewer.preferences.zone.value = zone === 'utc' ? 'local' : 'utc')}
+      >
+        {zoneName(zone)}
+      </button>
+    </footer>
+  );
+}

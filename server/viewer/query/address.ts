@@ -1,0 +1,123 @@
+import { isCursor } from '../records/cursor.js';
+import { readDuration } from '../records/time-text.js';
+import { filterParameters, gatherFilters } from './filter.js';
+import { isOperator, type Operator } from './operators.js';
+import type { TimeRange } from './time-range.js';
+import { plainView, type Column, type View } from './view.js';
+
+const widthMin = 40;
+const widthMax = 4000;
+/** An address that somebody made up must not fill the table with columns. */
+const columnsMax = 200;
+
+function timeParameter(timeMs: number): string {
+  return new Date(timeMs).toISOString().replace('.000Z', 'Z');
+}
+
+/** The part of the address behind `#`: `/nginx?status__gte=500&last=1h`. Filters are those of the route, letter by letter. */
+export function addressOf(view: View): string {
+  const said = new URLSearchParams(
+    filterParameters(view.filters).map(([name, value]): [string, string] => [name, value]),
+  );
+  const say = (name: string, value: string | undefined): void => {
+    if (value !== undefined && value !== '') said.set(name, value);
+  };
+  say('text', view.text);
+  say('in', view.text === '' ? undefined : view.textField);
+  if (view.range.kind === 'last') say('last', view.range.length.replaceAll(' ', ''));
+  if (view.range.kind === 'between') {
+    const { sinceMs, untilMs } = view.range;
+    say('since', sinceMs === undefined ? undefined : timeParameter(sinceMs));
+    say('until', untilMs === undefined ? undefined : timeParameter(untilMs));
+  }
+  say(
+    'columns',
+    view.columns.map(({ name, width }) => (width === undefined ? name : `${name}:${width}`)).join(','),
+  );
+  if (view.split !== undefined) said.set('split', view.split);
+  if (view.isWrapped) said.set('wrap', '1');
+  if (view.isNewestFirst) said.set('order', 'newest');
+  if (view.isLive) said.set('live', '1');
+  say('record', view.cursor);
+  if (view.isContext) said.set('context', '1');
+  // Blanks, colons, commas and slashes need no escape behind the sign, and people read addresses.
+  const text = said.toString().replaceAll('%3A', ':').replaceAll('%2C', ',').replaceAll('%2F', '/');
+  return `#/${encodeURIComponent(view.agent)}${text === '' ? '' : `?${text}`}`;
+}
+
+function readMoment(text: string | null): number | undefined {
+  if (text === null) return undefined;
+  const timeMs = /^-?\d{1,16}$/.test(text) ? Number(text) : Date.parse(text);
+  return Number.isNaN(timeMs) || Math.abs(timeMs) > 8.64e15 ? undefined : timeMs;
+}
+
+function readRange(said: URLSearchParams): TimeRange {
+  const length = said.get('last');
+  if (length !== null && readDuration(length) !== undefined) return { kind: 'last', length };
+  const sinceMs = readMoment(said.get('since'));
+  const untilMs = readMoment(said.get('until'));
+  return sinceMs === undefined && untilMs === undefined
+    ? { kind: 'all' }
+    : { kind: 'between', sinceMs, untilMs };
+}
+
+function readColumns(text: string | null): readonly Column[] {
+  if (text === null || text === '') return [];
+  const columns = new Map<string, Column>();
+  for (const part of text.split(',').slice(0, columnsMax)) {
+    const [name, width] = part.split(':');
+    const pixels = Math.round(Number(width ?? NaN));
+    if (name === undefined || name === '') continue;
+    columns.set(name, pixels >= widthMin && pixels <= widthMax ? { name, width: pixels } : { name });
+  }
+  return [...columns.values()];
+}
+
+interface FilterParameter {
+  readonly field: string;
+  readonly operator: Operator;
+  readonly value: string;
+}
+
+function readFilters(said: URLSearchParams): readonly FilterParameter[] {
+  return [...said].flatMap(([name, value]) => {
+    const at = name.lastIndexOf('__');
+    const operator = name.slice(at + 2);
+    return at > 0 && isOperator(operator) ? [{ field: name.slice(0, at), operator, value }] : [];
+  });
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Reads the part of an address behind `#`. What it does not understand it leaves out. */
+export function readAddress(hash: string): View {
+  const text = hash.startsWith('#/') ? hash.slice(2) : '';
+  const mark = text.indexOf('?');
+  const agent = decoded(mark < 0 ? text : text.slice(0, mark));
+  const said = new URLSearchParams(mark < 0 ? '' : text.slice(mark + 1));
+  const cursor = said.get('record') ?? '';
+  const isOpen = isCursor(cursor);
+  const split = said.get('split');
+  const textField = said.get('in');
+  return {
+    ...plainView,
+    agent,
+    filters: gatherFilters(readFilters(said)),
+    range: readRange(said),
+    text: said.get('text') ?? '',
+    ...(textField === null ? {} : { textField }),
+    columns: readColumns(said.get('columns')),
+    isWrapped: said.get('wrap') === '1',
+    ...(split === null ? {} : { split }),
+    ...(isOpen ? { cursor } : {}),
+    isContext: isOpen && said.get('context') === '1',
+    isLive: said.get('live') === '1',
+    isNewestFirst: said.get('order') === 'newest',
+  };
+}

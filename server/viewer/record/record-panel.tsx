@@ -1,0 +1,200 @@
+import { useEffect, useState } from 'preact/hooks';
+import { Icon } from '../parts/icon.js';
+import { usePage } from '../parts/viewer-context.js';
+import type { Field } from '../query/field.js';
+import { toggleUnwanted, toggleWanted } from '../query/filter.js';
+import { requestPath } from '../query/question.js';
+import { isJsonTree, prettyJson } from '../records/pretty-json.js';
+import { valueText, type LogRecord, type Value } from '../records/record.js';
+import { timeText } from '../records/time-text.js';
+import { cursorBefore } from '../records/cursor.js';
+import { recordBy } from '../window/window-state.js';
+
+/** A request that gives this record and no other, for a shell. */
+function curlOf(agent: string, cursor: string, hasToken: boolean): string {
+  const path = requestPath('query', { agent, parameters: [] }, [
+    ['after', cursorBefore(cursor)],
+    ['limit', '1'],
+  ]);
+  const token = hasToken ? ' -H "Authorization: Bearer $LOGSTRATA_TOKEN"' : '';
+  return `curl${token} '${location.origin}${path}'`;
+}
+
+function ShownValue({ field, value }: { readonly field: Field; readonly value: Value }) {
+  const { viewer } = usePage();
+  if (value === null) return <span class="null">no value</span>;
+  if (field.type === 'time' && typeof value === 'number')
+    return (
+      <>
+        {timeText(value, viewer.preferences.zone.value)} <span class="hint">{String(value)}</span>
+      </>
+    );
+  const text = valueText(value);
+  if (typeof value === 'string' && isJsonTree(text)) return <pre class="json">{prettyJson(text)}</pre>;
+  return <span class={value === '' ? 'null' : 'value-text'}>{value === '' ? '(empty)' : text}</span>;
+}
+
+function FieldLine({ field, value }: { readonly field: Field; readonly value: Value }) {
+  const { viewer, screen } = usePage();
+  const text = valueText(value);
+  const filter = (toggle: typeof toggleWanted): void => {
+    const { filters } = viewer.view.value;
+    viewer.change({ filters: toggle(filters, field, text), isContext: false });
+  };
+  const isColumn = viewer.columns.value.some(({ name }) => name === field.name);
+  return (
+    <div class="record-field">
+      <dt title={field.description ?? field.type}>{field.name}</dt>
+      <dd>
+        <ShownValue field={field} value={value} />
+        <span class="record-tools">
+          {value !== null && (
+            <>
+              <button
+                type="button"
+                class="button is-bare"
+                aria-label={`Only this ${field.name}`}
+                title="Filter for"
+                onClick={() => filter(toggleWanted)}
+              >
+                <Icon name="only" />
+              </button>
+              <button
+                type="button"
+                class="button is-bare"
+                aria-label={`Without this ${field.name}`}
+                title="Filter out"
+                onClick={() => filter(toggleUnwanted)}
+              >
+                <Icon name="without" />
+              </button>
+              <button
+                type="button"
+                class="button is-bare"
+                aria-label={`Copy ${field.name}`}
+                title="Copy"
+                onClick={() => void screen.copy(text, field.name)}
+              >
+                <Icon name="copy" />
+              </button>
+            </>
+          )}
+          <button
+            type="button"
+            class={`button is-bare ${isColumn ? 'is-on' : ''}`}
+            aria-pressed={isColumn}
+            aria-label={`Column ${field.name}`}
+            title={isColumn ? 'Take the column away' : 'Show as a column'}
+            onClick={() => viewer.toggleColumn(field.name)}
+          >
+            <Icon name="column" />
+          </button>
+        </span>
+      </dd>
+    </div>
+  );
+}
+
+function RecordActions({ record }: { readonly record: LogRecord }) {
+  const { viewer, screen } = usePage();
+  const { agent, isContext } = viewer.view.value;
+  const hasToken = viewer.token.token.value !== undefined;
+  return (
+    <div class="record-actions">
+      <button
+        type="button"
+        class={`button is-outlined ${isContext ? 'is-on' : ''}`}
+        aria-pressed={isContext}
+        title="The records around it, without filters (c)"
+        onClick={() => viewer.change({ isContext: !isContext, isLive: false })}
+      >
+        <Icon name="context" /> Context
+      </button>
+      <button type="button" class="button is-outlined" onClick={() => void screen.copy(record.line, 'JSON')}>
+        <Icon name="copy" /> JSON
+      </button>
+      <button
+        type="button"
+        class="button is-outlined"
+        onClick={() => void screen.copy(curlOf(agent, record.cursor, hasToken), 'curl command')}
+      >
+        <Icon name="copy" /> curl
+      </button>
+      <button
+        type="button"
+        class="button is-outlined"
+        title="A link to this record (y)"
+        onClick={() => void screen.copy(location.href, 'Link')}
+      >
+        <Icon name="link" /> Link
+      </button>
+    </div>
+  );
+}
+
+/** The record is kept while the window moves away from it. */
+function useOpenRecord(): LogRecord | undefined {
+  const { viewer } = usePage();
+  const { cursor } = viewer.view.value;
+  const state = viewer.window.state.value;
+  const [kept, keep] = useState<LogRecord | undefined>(undefined);
+  const found = cursor === undefined ? undefined : recordBy(state, cursor);
+  useEffect(() => {
+    if (found !== undefined) keep(found);
+  }, [found]);
+  return found ?? (kept?.cursor === cursor ? kept : undefined);
+}
+
+/** One record: every field whole, and what one can do with it. */
+export function RecordPanel() {
+  const { viewer } = usePage();
+  const { cursor, agent } = viewer.view.value;
+  const record = useOpenRecord();
+  const [isJson, setJson] = useState(false);
+  if (cursor === undefined) return null;
+  const close = (): void => viewer.change({ cursor: undefined, isContext: false });
+  const isLoading = viewer.window.state.value.status === 'loading';
+  return (
+    <aside class="record-panel" aria-label="Record">
+      <div class="pane-head">
+        <h2>
+          {agent} <code class="cursor">{cursor}</code>
+        </h2>
+        <button type="button" class="button is-bare" aria-pressed={isJson} onClick={() => setJson(!isJson)}>
+          {isJson ? 'Fields' : 'JSON'}
+        </button>
+        <button
+          type="button"
+          class="button is-bare"
+          aria-label="Close the record"
+          title="Close (Escape)"
+          onClick={close}
+        >
+          <Icon name="close" />
+        </button>
+      </div>
+      {record === undefined ? (
+        <p class="hint">
+          {isLoading
+            ? '…'
+            : 'There is no record at this place, or the filters leave it out. Its time may be over: retention removes records for good.'}
+        </p>
+      ) : (
+        <>
+          <RecordActions record={record} />
+          {isJson ? (
+            <pre class="json is-whole" tabIndex={0}>
+              {prettyJson(record.line)}
+            </pre>
+          ) : (
+            <dl class="record-fields">
+              {viewer.fields.value.map((field) => (
+                <FieldLine key={field.name} field={field} value={record.values.get(field.name) ?? null} />
+              ))}
+            </dl>
+          )}
+        </>
+      )}
+    </aside>
+  );
+}

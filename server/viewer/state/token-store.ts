@@ -1,0 +1,22 @@
+import { signal, type ReadonlySignal } from '@preact/signals';
+import type { BrowserStore } from './browser-store.js';
+
+/** The token that requests carry. It is kept for as long as the tab is open, and no longer. */
+export class TokenStore {
+  private readonly current;
+
+  constructor(private readonly session: BrowserStore) {
+    const found = session.read('token');
+    this.current = signal(typeof found === 'string' ? found : undefined);
+  }
+
+  get token(): ReadonlySignal<string | undefined> {
+    return this.current;
+  }
+
+  set(token: string | undefined): void {
+    const given = token?.trim();
+    this.current.value = given === '' ? undefined : given;
+    this.session.write('token', this.current.value);
+  }
+}

@@ -1,0 +1,359 @@
+import { batch, computed, effect, signal, untracked } from '@preact/signals';
+import { askAgents, askFields } from '../api/agents.js';
+import { failureOfError, isAborted, type Failure } from '../api/failure.js';
+import { askPage } from '../api/record-pages.js';
+import { ServerDoor } from '../api/server-door.js';
+import { addressOf } from '../query/address.js';
+import { severityFieldOf, textFieldOf, timeFieldOf, usualColumns, type Field } from '../query/field.js';
+import { withoutWanted } from '../query/filter.js';
+import { momentParameter, questionOf, searchedField, type Question } from '../query/question.js';
+import { spanOf, type Extent, type Span } from '../query/time-range.js';
+import { asksTheSame, type Column, type View } from '../query/view.js';
+import { cursorBefore, cursorOfHour, firstCursor } from '../records/cursor.js';
+import { zoneName } from '../records/time-text.js';
+import { LiveTail } from '../window/live-tail.js';
+import { RecordWindow, type AskForPage } from '../window/record-window.js';
+import { recordBy, recordsIn } from '../window/window-state.js';
+import type { BrowserStore } from './browser-store.js';
+import { askExtent, drawnExtent } from './extent.js';
+import { Facets } from './facets.js';
+import { Histogram } from './histogram.js';
+import { QueryHistory, SavedViews } from './kept-views.js';
+import type { Preferences } from './preferences.js';
+import { usualWidth } from '../query/column-width.js';
+import { sampledShort } from './short-fields.js';
+import { TokenStore } from './token-store.js';
+import type { ViewStore } from './view-store.js';
+import { viewText } from './view-text.js';
+
+/** While records come in live, counts are asked anew so often at most. */
+const recountMs = 5000;
+/** A server that was gone is asked again so often. */
+const askAgainMs = 3000;
+
+/** What is known of the agents. */
+interface AgentState {
+  readonly names: readonly string[] | undefined;
+  /** The fields of the agent of the view; undefined until they are there. */
+  readonly fields: readonly Field[] | undefined;
+  readonly failure: Failure | undefined;
+}
+
+/** All that the page shows and does, without the page. */
+export class Viewer {
+  readonly token: TokenStore;
+  readonly door: ServerDoor;
+  readonly window = new RecordWindow();
+  readonly tail: LiveTail;
+  readonly histogram: Histogram;
+  readonly facets: Facets;
+  readonly history: QueryHistory;
+  readonly saved: SavedViews;
+  readonly agents = signal<AgentState>({ names: undefined, fields: undefined, failure: undefined });
+  /** Fields whose values somebody wants to see, or not; others as their values suggest. */
+  readonly facetChoice = signal<ReadonlyMap<string, boolean>>(new Map());
+  readonly recordsExtent = signal<Extent | undefined>(undefined);
+  /** When the question was asked: what its relative times count from. */
+  readonly askedMs = signal(Date.now());
+  private loading = new AbortController();
+  private asked: View | undefined;
+  private recountTimer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(
+    private readonly viewStore: ViewStore,
+    readonly preferences: Preferences,
+    store: BrowserStore,
+    session: BrowserStore,
+  ) {
+    this.token = new TokenStore(session);
+    this.door = new ServerDoor(() => this.token.token.peek());
+    this.tail = new LiveTail(this.door, this.window, () => this.recountSoon());
+    this.histogram = new Histogram(this.door);
+    this.facets = new Facets(this.door);
+    this.history = new QueryHistory(store);
+    this.saved = new SavedViews(store);
+  }
+
+  readonly view = computed(() => this.viewStore.view.value);
+  readonly fields = computed(() => this.agents.value.fields ?? []);
+  readonly timeField = computed(() => timeFieldOf(this.fields.value));
+  readonly columns = computed<readonly Column[]>(() => {
+    const known = new Set(this.fields.value.map(({ name }) => name));
+    const chosen = this.view.value.columns.filter(({ name }) => known.has(name));
+    return chosen.length > 0 ? chosen : usualColumns(this.fields.value).map((name) => ({ name }));
+  });
+  /** The field by which bars and rows are coloured. */
+  readonly split = computed(() => {
+    const { split } = this.view.value;
+    return split === '' ? undefined : (split ?? severityFieldOf(this.fields.value));
+  });
+  readonly span = computed<Span>(() => spanOf(this.view.value.range, this.askedMs.value));
+  readonly extent = computed(() =>
+    drawnExtent(this.span.value, this.recordsExtent.value, this.askedMs.value),
+  );
+  /** The fields whose most frequent values are shown. */
+  readonly openFacets = computed(() => {
+    const choice = this.facetChoice.value;
+    const short = sampledShort(this.fields.value, this.sample.value);
+    return this.fields.value.filter(({ name }) => choice.get(name) ?? short.has(name));
+  });
+  private readonly sample = signal<ReturnType<typeof recordsIn>>([]);
+
+  /** Begins: from now on each change of the view is followed. */
+  start(): void {
+    effect(() => {
+      const view = this.view.value;
+      untracked(() => this.follow(view));
+    });
+    effect(() => {
+      const isShown = this.preferences.hasFields.value;
+      const open = this.openFacets.value;
+      void this.askedMs.value;
+      if (isShown && open.length > 0) untracked(() => this.loadFacets(open));
+    });
+    effect(() => {
+      void this.split.value;
+      void this.preferences.zone.value;
+      void this.recordsExtent.value;
+      void this.askedMs.value;
+      untracked(() => this.loadHistogram());
+    });
+    if (this.view.peek().agent !== '') void this.loadAgents();
+  }
+
+  change(part: Partial<View>): void {
+    this.viewStore.change(part);
+  }
+
+  /** Follows the newest records, or no longer. A range that has ended is left: nothing comes into it. */
+  toggleLive(): void {
+    const { isLive, range } = this.view.peek();
+    const isOver = range.kind === 'between' && range.untilMs !== undefined;
+    if (isLive) this.change({ isLive: false });
+    else
+      this.change({
+        isLive: true,
+        isContext: false,
+        cursor: undefined,
+        ...(isOver ? { range: { kind: 'between', sinceMs: range.sinceMs } } : {}),
+      });
+  }
+
+  /** Shows records that came late, in their place. */
+  showBehind(lowest: string): void {
+    this.tail.clearBehind();
+    void this.window.openAround(lowest);
+  }
+
+  /** Counts anew. */
+  recount(): void {
+    this.loadHistogram();
+  }
+
+  /** Shows the most frequent values of a field, or no longer. */
+  openFacet(name: string, isOpen: boolean): void {
+    this.facetChoice.value = new Map(this.facetChoice.peek()).set(name, isOpen);
+  }
+
+  toggleColumn(name: string): void {
+    const columns = this.columns.peek();
+    const others = columns.filter((column) => column.name !== name);
+    if (others.length < columns.length) return this.putColumns(others);
+    // The text, which is long, stays the last one.
+    const text = textFieldOf(this.fields.peek());
+    const at = columns.at(-1)?.name === text ? columns.length - 1 : columns.length;
+    this.putColumns(columns.toSpliced(at, 0, { name }));
+  }
+
+  /** Moves a column by one place. */
+  moveColumn(name: string, by: -1 | 1): void {
+    const columns = this.columns.peek();
+    const at = columns.findIndex((column) => column.name === name);
+    const other = columns[at + by];
+    if (other !== undefined) this.putColumns(columns.with(at + by, columns[at]!).with(at, other));
+  }
+
+  /** Puts a column into the place of another one. */
+  placeColumn(name: string, place: string): void {
+    const columns = this.columns.peek();
+    const from = columns.findIndex((column) => column.name === name);
+    const to = columns.findIndex((column) => column.name === place);
+    if (from < 0 || to < 0) return;
+    this.putColumns(columns.toSpliced(from, 1).toSpliced(to, 0, columns[from]!));
+  }
+
+  /** The width that a column has, in pixels. */
+  widthOf(name: string): number {
+    const fields = this.fields.peek();
+    const column = this.columns.peek().find((other) => other.name === name);
+    const field = fields.find((other) => other.name === name);
+    return column?.width ?? (field === undefined ? 0 : usualWidth(field, fields));
+  }
+
+  setWidth(name: string, width: number): void {
+    this.putColumns(this.columns.peek().map((column) => (column.name === name ? { name, width } : column)));
+  }
+
+  private putColumns(columns: readonly Column[]): void {
+    // A table without columns would have nothing to put them back by.
+    if (columns.length > 0) this.change({ columns });
+  }
+
+  openAddress(address: string): void {
+    this.viewStore.open(address);
+  }
+
+  /** Asks for everything anew: what relative times mean has changed, and records may have come. */
+  askAgain(): void {
+    this.asked = undefined;
+    if (this.agents.peek().names === undefined) void this.loadAgents();
+    this.follow(this.view.peek());
+  }
+
+  /** What the view asks for; without its filters where a record is shown among its neighbours. */
+  question(): Question {
+    const view = this.view.peek();
+    if (view.isContext) return { agent: view.agent, parameters: [] };
+    return questionOf(view, this.fields.peek(), this.span.peek());
+  }
+
+  /** Shows the records from a moment on. */
+  async goTo(timeMs: number): Promise<void> {
+    const time = this.timeField.peek();
+    if (time === undefined) return this.window.openFrom(cursorOfHour(timeMs));
+    const question = this.question();
+    const since: Question = {
+      ...question,
+      parameters: [...question.parameters, [`${time}__since`, momentParameter(timeMs)]],
+    };
+    const ask = this.pagesOf(since);
+    const { records } = await ask({ limit: 1, after: firstCursor }, this.loading.signal);
+    const [first] = records;
+    return first === undefined ? this.window.openNewest() : this.window.openFrom(cursorBefore(first.cursor));
+  }
+
+  private pagesOf(question: Question): AskForPage {
+    return (ask, aborts) => askPage(this.door, question, ask, aborts);
+  }
+
+  /** Does what a view asks for that differs from the one before. */
+  private follow(view: View): void {
+    const before = this.asked;
+    if (view.agent === '') return void this.loadAgents();
+    if (before === undefined || before.agent !== view.agent) return void this.openAgent(view);
+    if (this.agents.peek().fields === undefined) return;
+    const isOther = !asksTheSame(before, view) || before.isContext !== view.isContext;
+    this.asked = view;
+    if (isOther) this.openRecords(view);
+    else if (before.isLive !== view.isLive) this.openLive(view);
+    else if (view.cursor !== undefined && recordBy(this.window.state.peek(), view.cursor) === undefined)
+      void this.window.openAround(view.cursor);
+  }
+
+  private async loadAgents(): Promise<void> {
+    try {
+      const names = await askAgents(this.door);
+      this.agents.value = { ...this.agents.peek(), names };
+      const [first] = names;
+      if (this.view.peek().agent === '' && first !== undefined) this.change({ agent: first });
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  private async openAgent(view: View): Promise<void> {
+    this.loading.abort();
+    this.loading = new AbortController();
+    const { signal: aborts } = this.loading;
+    if (this.asked?.agent !== view.agent) {
+      batch(() => {
+        this.facets.clear();
+        this.histogram.clear();
+        this.facetChoice.value = new Map();
+        this.sample.value = [];
+        this.agents.value = { ...this.agents.peek(), fields: undefined };
+      });
+    }
+    this.asked = view;
+    try {
+      const fields = await askFields(this.door, view.agent, aborts);
+      if (aborts.aborted) return;
+      this.agents.value = { ...this.agents.peek(), fields, failure: undefined };
+      this.openRecords(this.view.peek());
+      this.recordsExtent.value = await askExtent(
+        this.pagesOf({ agent: view.agent, parameters: [] }),
+        this.timeField.peek(),
+        aborts,
+      );
+    } catch (error) {
+      if (!aborts.aborted && !isAborted(error)) this.failed(error);
+    }
+  }
+
+  private failed(error: unknown): void {
+    const failure = failureOfError(error);
+    this.agents.value = { ...this.agents.peek(), failure };
+    if (failure.kind === 'unreachable' || failure.kind === 'busy')
+      setTimeout(() => this.askAgain(), askAgainMs);
+  }
+
+  private openRecords(view: View): void {
+    this.asked = view;
+    this.tail.stop();
+    this.askedMs.value = Date.now();
+    this.window.reset(this.pagesOf(this.question()));
+    if (!view.isContext)
+      this.history.note({
+        name: viewText(view, searchedField(view, this.fields.peek())),
+        address: addressOf({ ...view, cursor: undefined }),
+      });
+    void this.opened(view).then(() => {
+      if (this.asked !== view) return;
+      const records = recordsIn(this.window.state.peek());
+      if (this.sample.peek().length === 0) this.sample.value = records;
+      if (view.isLive && !view.isContext) this.tail.start(this.question());
+    });
+  }
+
+  private opened(view: View): Promise<void> {
+    const isAt = view.cursor !== undefined && !view.isLive;
+    return isAt ? this.window.openAround(view.cursor) : this.window.openNewest();
+  }
+
+  private openLive(view: View): void {
+    if (!view.isLive) return this.tail.stop();
+    this.openRecords(view);
+  }
+
+  private loadFacets(open: readonly Field[]): void {
+    const view = this.view.peek();
+    const fields = this.fields.peek();
+    const asked = open.map(({ name }) => ({
+      name,
+      question: questionOf(view, fields, this.span.peek(), withoutWanted(view.filters, name)),
+    }));
+    void this.facets.load(asked);
+  }
+
+  private loadHistogram(): void {
+    const view = this.view.peek();
+    const fields = this.fields.peek();
+    if (fields.length === 0 || this.recordsExtent.peek() === undefined) return;
+    void this.histogram.load({
+      question: questionOf(view, fields, this.span.peek()),
+      timeField: this.timeField.peek(),
+      extent: this.extent.peek(),
+      split: this.split.peek(),
+      zone: zoneName(this.preferences.zone.peek()),
+    });
+  }
+
+  /** Counts anew some time after records have come. */
+  private recountSoon(): void {
+    this.recountTimer ??= setTimeout(() => {
+      this.recountTimer = undefined;
+      this.loadHistogram();
+      if (this.preferences.hasFields.peek()) this.loadFacets(this.openFacets.peek());
+    }, recountMs);
+  }
+}

@@ -1,0 +1,31 @@
+import type { Field } from '../query/field.js';
+import { markMatches } from '../records/highlight.js';
+import { valueText, type Value } from '../records/record.js';
+import { timeText, type Zone } from '../records/time-text.js';
+
+/** Characters of a value that a row shows; the panel shows all of them. */
+const shownCharsMax = 2000;
+
+interface CellProps {
+  readonly field: Field;
+  readonly value: Value | undefined;
+  readonly zone: Zone;
+  /** What was searched for in this field; empty for nothing. */
+  readonly sought: string;
+}
+
+/** A value in a cell of the table. */
+export function CellText({ field, value, zone, sought }: CellProps) {
+  if (value === null || value === undefined) return <span class="null">–</span>;
+  if (field.type === 'time' && typeof value === 'number') return <>{timeText(value, zone)}</>;
+  const text = valueText(value);
+  const shown = text.length > shownCharsMax ? `${text.slice(0, shownCharsMax)} …` : text;
+  if (sought === '') return <>{shown}</>;
+  return (
+    <>
+      {markMatches(shown, sought).map(({ text: part, isMatch }, i) =>
+        isMatch ? <mark key={i}>{part}</mark> : part,
+      )}
+    </>
+  );
+}

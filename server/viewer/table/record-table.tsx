@@ -1,0 +1,141 @@
+import { useMemo } from 'preact/hooks';
+import { FailureNotice } from '../parts/failure-notice.js';
+import { usePage } from '../parts/viewer-context.js';
+import { searchedField } from '../query/question.js';
+import { countText } from '../records/count-text.js';
+import { timeOfRecord } from '../state/extent.js';
+import { recordBy, type Edge, type EdgeState, type WindowState } from '../window/window-state.js';
+import { ColumnHead } from './column-head.js';
+import { layColumns } from './layout.js';
+import { NoRecords } from './no-records.js';
+import { PageRows, type RowStyle } from './rows.js';
+import { Scroller } from './scroller.js';
+import { TimeBar } from './time-bar.js';
+
+function EdgeLine({ edge, state }: { readonly edge: Edge; readonly state: EdgeState }) {
+  const { viewer } = usePage();
+  const isOldest = edge === 'older';
+  if (state.kind === 'failed')
+    return <FailureNotice failure={state.failure} again={() => void viewer.window.extend(edge)} isSmall />;
+  const { isLive } = viewer.view.value;
+  const words = {
+    more: '…',
+    loading: '…',
+    end: isOldest ? 'No older records' : isLive ? 'Waiting for records' : 'No newer records',
+  }[state.kind];
+  return <div class="edge-line">{words}</div>;
+}
+
+/** What came in live and is not shown, since one has scrolled away. */
+function HeldNotice() {
+  const { viewer } = usePage();
+  const { held, isMore, behind, kind, failure } = viewer.tail.state.value;
+  return (
+    <div class="held" role="status">
+      {held > 0 && (
+        <button type="button" class="button is-main" onClick={() => void viewer.window.openNewest()}>
+          {countText(held)}
+          {isMore ? ' or more' : ''} new
+        </button>
+      )}
+      {behind !== undefined && (
+        <button type="button" class="button is-outlined" onClick={() => viewer.showBehind(behind.lowest)}>
+          {countText(behind.count)} came late, further up
+        </button>
+      )}
+      {kind === 'failed' && failure !== undefined && (
+        <span class="held-failure">
+          {failure.title}: {failure.detail}. Going on from the last record as soon as it answers.
+        </span>
+      )}
+    </div>
+  );
+}
+
+function Rows({ state, style }: { readonly state: WindowState; readonly style: RowStyle }) {
+  const pages = style.isNewestFirst ? state.pages.toReversed() : state.pages;
+  const [above, below]: readonly [Edge, Edge] = style.isNewestFirst ? ['newer', 'older'] : ['older', 'newer'];
+  return (
+    <>
+      <EdgeLine edge={above} state={state[above]} />
+      {pages.map((page) => (
+        <PageRows key={page.key} page={page} style={style} />
+      ))}
+      <EdgeLine edge={below} state={state[below]} />
+    </>
+  );
+}
+
+function useRowStyle(): RowStyle {
+  const { viewer } = usePage();
+  const view = viewer.view.value;
+  const fields = viewer.fields.value;
+  const columns = viewer.columns.value;
+  const zone = viewer.preferences.zone.value;
+  const splitField = viewer.split.value;
+  return useMemo(
+    () => ({
+      columns: layColumns(columns, fields),
+      zone,
+      sought: view.isContext ? '' : view.text,
+      soughtField: searchedField(view, fields),
+      splitField,
+      isNewestFirst: view.isNewestFirst,
+    }),
+    [columns, fields, zone, splitField, view.text, view.textField, view.isContext, view.isNewestFirst],
+  );
+}
+
+/** The records, in rows. */
+export function RecordTable() {
+  const { viewer, screen } = usePage();
+  const state = viewer.window.state.value;
+  const view = viewer.view.value;
+  const style = useRowStyle();
+  const tracks = style.columns.map(({ track }) => track).join(' ');
+  const moved = (first: string | undefined, last: string | undefined, isAtNewest: boolean): void => {
+    viewer.tail.setAtEnd(isAtNewest);
+    const ends = [first, last].flatMap((cursor) => {
+      const record = cursor === undefined ? undefined : recordBy(viewer.window.state.peek(), cursor);
+      return record === undefined ? [] : [timeOfRecord(record, viewer.timeField.peek())];
+    });
+    if (ends.length > 0) screen.visible.value = { sinceMs: Math.min(...ends), untilMs: Math.max(...ends) };
+  };
+  const click = (event: MouseEvent): void => {
+    const row = (event.target as Element).closest<HTMLElement>('[data-cursor]');
+    const cursor = row?.dataset['cursor'];
+    // Who has marked text wants to copy it.
+    if (cursor === undefined || (getSelection()?.toString() ?? '') !== '') return;
+    screen.current.value = cursor;
+    viewer.change({ cursor });
+  };
+  const isEmpty = state.pages.length === 0;
+  return (
+    <main
+      class={`table ${view.isWrapped ? 'is-wrapped' : ''} is-${state.status}`}
+      aria-busy={state.status === 'loading'}
+    >
+      <div class="table-body" onClick={click}>
+        <Scroller
+          window={viewer.window}
+          state={state}
+          isNewestFirst={view.isNewestFirst}
+          isFollowing={viewer.tail.state.value.kind !== 'off'}
+          moved={moved}
+          style={{ '--tracks': tracks }}
+        >
+          <div role="rowgroup" class="head-group">
+            <div role="row" class="head-row">
+              {style.columns.map((column) => (
+                <ColumnHead key={column.field.name} column={column} />
+              ))}
+            </div>
+          </div>
+          {isEmpty ? <NoRecords /> : <Rows state={state} style={style} />}
+        </Scroller>
+        <HeldNotice />
+      </div>
+      <TimeBar />
+    </main>
+  );
+}

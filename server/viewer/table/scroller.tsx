@@ -1,0 +1,183 @@
+import { Component, createRef, type ComponentChildren } from 'preact';
+import type { RecordWindow } from '../window/record-window.js';
+import type { Edge, Place, WindowState } from '../window/window-state.js';
+import { rowId } from './rows.js';
+
+/** The first row in sight and where it is: what stays in its place when rows come and go around it. */
+interface Anchor {
+  readonly id: string;
+  readonly top: number;
+}
+
+interface ScrollerProps {
+  readonly window: RecordWindow;
+  readonly state: WindowState;
+  readonly isNewestFirst: boolean;
+  /** Records are being added at the newest end: who looks at it goes along. */
+  readonly isFollowing: boolean;
+  /** Rows came into sight: the first and the last one, from above, and whether the newest end is among them. */
+  readonly moved: (first: string | undefined, last: string | undefined, isAtNewest: boolean) => void;
+  readonly style: Readonly<Record<string, string>>;
+  readonly children: ComponentChildren;
+}
+
+/** Rows are asked for when an end is nearer than this many heights of what is in sight. */
+const aheadHeights = 2;
+/** A browser rounds places to parts of a pixel. */
+const nearPixels = 3;
+
+/**
+ * Scrolls through a window that moves over the archive. The browser scrolls the rows that are there, with its own feel on each device; when an
+ * end comes near, rows are added there and taken away at the other one, and the row in sight stays where it is. Nothing is as high as
+ * the archive is long, which no browser could do.
+ */
+export class Scroller extends Component<ScrollerProps> {
+  private readonly element = createRef<HTMLDivElement>();
+  private placed: Place | undefined;
+  private isAtNewest = true;
+  private frame = 0;
+  private resized: ResizeObserver | undefined;
+
+  override componentDidMount(): void {
+    this.resized = new ResizeObserver(() => this.look());
+    if (this.element.current !== null) this.resized.observe(this.element.current);
+    this.settle(undefined);
+  }
+
+  override componentWillUnmount(): void {
+    cancelAnimationFrame(this.frame);
+    this.resized?.disconnect();
+  }
+
+  override getSnapshotBeforeUpdate(): Anchor | undefined {
+    const [row] = this.rowsInSight();
+    const { current } = this.element;
+    return row === undefined || current === null
+      ? undefined
+      : { id: row.id, top: row.getBoundingClientRect().top - current.getBoundingClientRect().top };
+  }
+
+  override componentDidUpdate(before: ScrollerProps, _state: unknown, anchor: Anchor | undefined): void {
+    if (
+      before.isNewestFirst !== this.props.isNewestFirst &&
+      this.placed === this.props.state.place &&
+      this.isAtNewest
+    )
+      this.placed = undefined;
+    this.settle(anchor);
+  }
+
+  override render({ children, style }: ScrollerProps) {
+    return (
+      <div
+        ref={this.element}
+        id="rows"
+        class="scroller"
+        role="grid"
+        aria-label="Records"
+        aria-rowcount={-1}
+        tabIndex={0}
+        style={style}
+        onScroll={() => this.look()}
+      >
+        {children}
+      </div>
+    );
+  }
+
+  /** Puts rows where they should be after a change of the page. */
+  private settle(anchor: Anchor | undefined): void {
+    const { current } = this.element;
+    const { state, isFollowing } = this.props;
+    if (current === null) return;
+    if (this.placed !== state.place && state.status === 'ready') {
+      this.placed = state.place;
+      this.goTo(state.place);
+    } else if (isFollowing && this.isAtNewest) {
+      this.goToNewest();
+    } else if (anchor !== undefined) {
+      const row = document.getElementById(anchor.id);
+      const headTop = current.getBoundingClientRect().top;
+      const by = row === null ? 0 : row.getBoundingClientRect().top - headTop - anchor.top;
+      if (Math.abs(by) >= 0.5) current.scrollTop += by;
+    }
+    this.look();
+  }
+
+  private goTo({ cursor, align }: Place): void {
+    const { current } = this.element;
+    const row = cursor === undefined ? null : document.getElementById(rowId(cursor));
+    if (current === null) return;
+    if (align === 'newest' || row === null) return this.goToNewest();
+    if (align === 'oldest') current.scrollTop = this.props.isNewestFirst ? current.scrollHeight : 0;
+    else if (align === 'center') row.scrollIntoView({ block: 'center' });
+    else row.scrollIntoView({ block: this.props.isNewestFirst ? 'end' : 'start' });
+  }
+
+  private goToNewest(): void {
+    const { current } = this.element;
+    if (current !== null) current.scrollTop = this.props.isNewestFirst ? 0 : current.scrollHeight;
+  }
+
+  /** Looks at what is in sight, once for each frame. */
+  private look(): void {
+    cancelAnimationFrame(this.frame);
+    this.frame = requestAnimationFrame(() => {
+      const { current } = this.element;
+      if (current === null) return;
+      const above = current.scrollTop;
+      const below = current.scrollHeight - current.clientHeight - above;
+      const { state, window, isNewestFirst, moved } = this.props;
+      const toNewest = isNewestFirst ? above : below;
+      const toOldest = isNewestFirst ? below : above;
+      this.isAtNewest = toNewest <= nearPixels && state.newer.kind === 'end';
+      const ahead = aheadHeights * current.clientHeight;
+      const extend = (edge: Edge, distance: number): void => {
+        if (distance < ahead && state[edge].kind === 'more') void window.extend(edge);
+      };
+      extend('older', toOldest);
+      extend('newer', toNewest);
+      const rows = this.rowsInSight();
+      moved(rows[0]?.dataset['cursor'], rows.at(-1)?.dataset['cursor'], this.isAtNewest);
+    });
+  }
+
+  /** The first and the last row in sight, from above. */
+  private rowsInSight(): readonly HTMLElement[] {
+    const { current } = this.element;
+    if (current === null) return [];
+    const { top, bottom } = current.getBoundingClientRect();
+    const head = current.querySelector('.head-row')?.getBoundingClientRect().bottom ?? top;
+    const groups = [...current.querySelectorAll<HTMLElement>('.page-rows')].filter((group) => {
+      const box = group.getBoundingClientRect();
+      return box.bottom > head && box.top < bottom;
+    });
+    const first = groups[0] === undefined ? undefined : firstBelow(groups[0], head);
+    const last = groups.length === 0 ? undefined : lastAbove(groups.at(-1)!, bottom);
+    return first === undefined || last === undefined ? [] : [first, last];
+  }
+}
+
+/** The first child that reaches below a height. */
+function firstBelow(group: HTMLElement, height: number): HTMLElement | undefined {
+  return childAt(group, (child) => child.getBoundingClientRect().bottom > height + 1);
+}
+
+/** The last child that begins above a height. */
+function lastAbove(group: HTMLElement, height: number): HTMLElement | undefined {
+  const next = childAt(group, (child) => child.getBoundingClientRect().top >= height);
+  const found = next === undefined ? group.lastElementChild : next.previousElementSibling;
+  return found instanceof HTMLElement ? found : undefined;
+}
+
+/** The first child for which something holds that holds for all behind it as well. */
+function childAt(group: HTMLElement, holds: (child: HTMLElement) => boolean): HTMLElement | undefined {
+  let low = 0;
+  let high = group.children.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (holds(group.children[middle] as HTMLElement)) high = middle;
+    else low = middle + 1;
+  }
+  return group.children[low] as HTMLElement | undefined;
+}
