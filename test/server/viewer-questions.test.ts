@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { parseQueryRequest } from '../../server/request/query-request.js';
+import type { Field } from '../../server/viewer/query/field.js';
+import { filterParameters, negated, type Filter } from '../../server/viewer/query/filter.js';
+import { operatorsOf } from '../../server/viewer/query/operators.js';
+import { questionOf, requestPath } from '../../server/viewer/query/question.js';
+import { plainView } from '../../server/viewer/query/view.js';
+
+const examples: Readonly<Record<Field['type'], string>> = {
+  int: '9007199254740993',
+  float: '0.25',
+  bool: 'true',
+  time: '15m',
+  string: 'a&b=c+d é%',
+};
+const fields: readonly Field[] = (['time', 'int', 'float', 'bool', 'string'] as const).map((type) => ({
+  name: `a_${type}`,
+  type,
+}));
+
+/** What the route makes of a request of the viewer's. */
+function read(path: string): ReturnType<typeof parseQueryRequest> {
+  return parseQueryRequest(path.split('?')[1] ?? '', {
+    schema: { fields },
+    limitMax: 1000,
+    limitDefault: 100,
+    now: Date.UTC(2026, 10, 20),
+    timezone: 'UTC',
+  });
+}
+
+describe.each(fields)('a filter of the viewer on $name', ({ name, type }) => {
+  it.each(operatorsOf(type))('%s is what the route takes, and so is its opposite', (operator) => {
+    const one: Filter = { field: name, operator, values: [examples[type]] };
+    const opposite = negated(one, type);
+    expect(negated(opposite, type)).toEqual(one);
+    for (const asked of [one, opposite]) {
+      const question = { agent: 'app', parameters: filterParameters([asked]) };
+      expect(read(requestPath('query', question)).predicates).toHaveLength(1);
+    }
+  });
+});
+
+it('the route takes text and times of any year as the viewer asks for them', () => {
+  const view = { ...plainView, agent: 'app', text: 'x+y %_' };
+  const question = questionOf(view, fields, { sinceMs: -1, untilMs: 5 });
+  const { predicates, limit } = read(requestPath('query', question, [['limit', '7']]));
+  expect(limit).toBe(7);
+  expect(predicates).toMatchObject([
+    { kind: 'string', op: 'like', value: 'x+y %_' },
+    { op: 'gte', value: -1n },
+    { op: 'lt', value: 5n },
+  ]);
+});

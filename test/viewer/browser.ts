@@ -1,0 +1,97 @@
+import { existsSync } from 'node:fs';
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
+
+/** Where systems have Chromium, or what is built from it. */
+const places = [
+  process.env['LOGSTRATA_CHROMIUM'] ?? '',
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/usr/bin/google-chrome-stable',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+];
+
+/** The browser of this machine; undefined where it has none. */
+export const browserPath = places.find((place) => place !== '' && existsSync(place));
+
+/** Set where a machine without a browser is a mistake: what a continuous integration runs must not pass for want of one. */
+const isRequired = process.env['LOGSTRATA_BROWSER'] === 'required';
+
+/** Tests in a real browser. Where there is none, one test stands for them and says so. */
+export function describeInBrowser(title: string, tests: () => void): void {
+  if (browserPath !== undefined || isRequired) describe(title, tests);
+  else
+    it(`${title}: not tried, since there is no Chromium here (LOGSTRATA_CHROMIUM names one)`, () => {
+      expect(browserPath).toBeUndefined();
+    });
+}
+
+/** Starts the browser, with a profile of its own that is gone when it ends. */
+export function startBrowser(): Promise<Browser> {
+  if (browserPath === undefined)
+    throw new Error('there is no Chromium on this machine, and LOGSTRATA_BROWSER=required');
+  return chromium.launch({
+    executablePath: browserPath,
+    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-dev-shm-usage'],
+  });
+}
+
+/** What a page says that it should not: errors, and what the policy of the page has refused. */
+export const complaints = new WeakMap<Page, string[]>();
+
+/** A page in a window of its own, as somebody has it who comes for the first time. */
+export async function openPage(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {},
+): Promise<Page> {
+  const context = await browser.newContext({
+    viewport: { width: 1440, height: 900 },
+    timezoneId: 'Europe/Oslo',
+    locale: 'en-GB',
+    permissions: ['clipboard-read', 'clipboard-write'],
+    ...options,
+  });
+  const page = await context.newPage();
+  const said: string[] = [];
+  complaints.set(page, said);
+  page.on('pageerror', (error) => said.push(String(error.stack ?? error)));
+  // A response that is no success is told of as an error, and tests ask for some.
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+      said.push(message.text());
+  });
+  await page.goto(url);
+  return page;
+}
+
+/** Closes a page and its window, and fails where it has complained. */
+export async function closePage(page: Page): Promise<void> {
+  await page.context().close();
+  expect(complaints.get(page)).toEqual([]);
+}
+
+/** The cursors of all rows that the table holds, from above. */
+export function rowCursors(page: Page): Promise<string[]> {
+  return page.$$eval('.row', (rows) => rows.map((row) => (row as HTMLElement).dataset['cursor']!));
+}
+
+/** The cursors of the rows in sight, from above. */
+export function cursorsInSight(page: Page): Promise<string[]> {
+  return page.$$eval('.row', (rows) => {
+    const box = document.querySelector('.scroller')!.getBoundingClientRect();
+    const head = document.querySelector('.head-row')!.getBoundingClientRect().bottom;
+    return rows
+      .filter((row) => {
+        const { top, bottom } = row.getBoundingClientRect();
+        return bottom > Math.max(box.top, head) + 1 && top < box.bottom - 1;
+      })
+      .map((row) => (row as HTMLElement).dataset['cursor']!);
+  });
+}
+
+/** The address behind `#`, decoded. */
+export function addressIn(page: Page): string {
+  return decodeURIComponent(new URL(page.url()).hash);
+}

@@ -1,0 +1,159 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { addressOf, readAddress } from '../../server/viewer/query/address.js';
+import { usualColumns, type Field } from '../../server/viewer/query/field.js';
+import {
+  filterParameters,
+  gathered,
+  toggleUnwanted,
+  toggleWanted,
+  type Filter,
+} from '../../server/viewer/query/filter.js';
+import { operatorsOf } from '../../server/viewer/query/operators.js';
+import { questionOf, requestPath } from '../../server/viewer/query/question.js';
+import { shifted, spanOf, widened } from '../../server/viewer/query/time-range.js';
+import { plainView, type View } from '../../server/viewer/query/view.js';
+
+const examples: Readonly<Record<Field['type'], string>> = {
+  int: '9007199254740993',
+  float: '0.25',
+  bool: 'true',
+  time: '15m',
+  string: 'a&b=c+d é%',
+};
+const fields: readonly Field[] = (['time', 'int', 'float', 'bool', 'string'] as const).map((type) => ({
+  name: `a_${type}`,
+  type,
+}));
+
+const filter: fc.Arbitrary<Filter> = fc.constantFrom(...fields).chain((field) =>
+  fc.constantFrom(...operatorsOf(field.type)).map((operator) => ({
+    field: field.name,
+    operator,
+    values:
+      operator === 'in' || operator === 'not_in'
+        ? [examples[field.type], examples[field.type]]
+        : [examples[field.type]],
+  })),
+);
+
+it('asks for the text and the range besides the filters', () => {
+  const view: View = { ...plainView, agent: 'a b', text: 'x+y', filters: [] };
+  const question = questionOf(view, fields, { sinceMs: -1, untilMs: 5 });
+  expect(question.parameters).toEqual([
+    ['a_string__like', 'x+y'],
+    ['a_time__since', '1969-12-31T23:59:59.999Z'],
+    ['a_time__until', '1970-01-01T00:00:00.005Z'],
+  ]);
+  expect(requestPath('query', question).startsWith('/api/query/a%20b?')).toBe(true);
+});
+
+const level: Field = { name: 'level', type: 'string' };
+
+it('a second value of a field is wanted besides the first, and a third press takes it back', () => {
+  const one = toggleWanted([], level, 'error');
+  expect(one).toEqual([{ field: 'level', operator: 'exact', values: ['error'] }]);
+  const two = toggleWanted(one, level, 'warn');
+  expect(filterParameters(two)).toEqual([
+    ['level__in', 'error'],
+    ['level__in', 'warn'],
+  ]);
+  expect(toggleWanted(two, level, 'error')).toEqual([
+    { field: 'level', operator: 'exact', values: ['warn'] },
+  ]);
+  // To leave a value out is to no longer want it.
+  expect(filterParameters(toggleUnwanted(two, level, 'warn'))).toEqual([
+    ['level__exact', 'error'],
+    ['level__ne', 'warn'],
+  ]);
+  expect(toggleUnwanted(toggleUnwanted([], level, 'debug'), level, 'debug')).toEqual([]);
+});
+
+it('shows several sets of a field as the one that the route makes of them', () => {
+  const sets: Filter[] = [
+    { field: 'level', operator: 'in', values: ['a', 'b'] },
+    { field: 'level', operator: 'in', values: ['b', 'c'] },
+  ];
+  expect(gathered(sets)).toEqual([{ field: 'level', operator: 'in', values: ['a', 'b', 'c'] }]);
+});
+
+const range = fc.oneof(
+  fc.constant({ kind: 'all' as const }),
+  fc.constantFrom('15m', '1d12h').map((length) => ({ kind: 'last' as const, length })),
+  fc
+    .tuple(fc.integer({ min: 0, max: 4e12 }), fc.integer({ min: 1, max: 1e9 }))
+    .map(([sinceMs, length]) => ({ kind: 'between' as const, sinceMs, untilMs: sinceMs + length })),
+);
+const column = fc.record(
+  { name: fc.constantFrom('time', 'a_int', 'message'), width: fc.integer({ min: 40, max: 4000 }) },
+  { requiredKeys: ['name'] },
+);
+
+it('an address holds all of a view', () => {
+  const views = fc.record({
+    agent: fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,10}$/),
+    filters: fc.array(filter, { maxLength: 4 }).map(gathered),
+    range,
+    text: fc.string({ unit: 'grapheme', minLength: 1 }),
+    textField: fc.constant('message'),
+    columns: fc.uniqueArray(column, { selector: ({ name }) => name }),
+    isWrapped: fc.boolean(),
+    split: fc.constantFrom('', 'status'),
+    cursor: fc.constant('079bd70000000019'),
+    isContext: fc.boolean(),
+    isLive: fc.boolean(),
+    isNewestFirst: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(views, (view) => {
+      expect(readAddress(addressOf(view))).toEqual(view);
+    }),
+  );
+});
+
+it('takes any address for a view, and leaves out what it does not understand', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (text) => {
+      const view = readAddress(`#/${text}`);
+      expect(readAddress(addressOf(view))).toEqual(view);
+    }),
+  );
+  expect(readAddress('')).toEqual(plainView);
+  expect(readAddress('#/app?status__nonsense=1&record=zz&context=1&columns=a:9,,b:100&last=soon')).toEqual({
+    ...plainView,
+    agent: 'app',
+    columns: [{ name: 'a' }, { name: 'b', width: 100 }],
+  });
+  expect(readAddress(`#/app?columns=${'x,'.repeat(500_000)}`).columns).toHaveLength(1);
+});
+
+it('ranges mean moments, and have neighbours', () => {
+  expect(spanOf({ kind: 'last', length: '1h' }, 7_200_000)).toEqual({ sinceMs: 3_600_000 });
+  expect(shifted({ sinceMs: 100, untilMs: 150 }, -1)).toEqual({ kind: 'between', sinceMs: 50, untilMs: 100 });
+  expect(shifted({ sinceMs: 100, untilMs: 150 }, 1)).toEqual({ kind: 'between', sinceMs: 150, untilMs: 200 });
+  expect(widened({ sinceMs: 10_000, untilMs: 20_000 })).toEqual({
+    kind: 'between',
+    sinceMs: 5000,
+    untilMs: 25_000,
+  });
+});
+
+it('a table begins with when, how bad, from where and what', () => {
+  const named = (names: string): Field[] =>
+    names
+      .split(' ')
+      .map((name) => ({ name, type: name === 'time' ? 'time' : name === 'status' ? 'int' : 'string' }));
+  expect(usualColumns(named('time level service trace context message'))).toEqual([
+    'time',
+    'level',
+    'service',
+    'message',
+  ]);
+  expect(usualColumns(named('time remote_addr method path status message'))).toEqual([
+    'time',
+    'status',
+    'remote_addr',
+    'message',
+  ]);
+  expect(usualColumns([{ name: 'n', type: 'int' }])).toEqual(['n']);
+});

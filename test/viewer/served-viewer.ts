@@ -1,0 +1,91 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { main, run } from '../cli/process.js';
+import { shopAgent, shopLines, type ShopLog } from './shop-log.js';
+
+/** A folder with agents and records, and a server on it. */
+export class ServedViewer {
+  private child: ChildProcess | undefined;
+  /** Where the console answers. */
+  address = '';
+
+  constructor(readonly folder: string = mkdtempSync(join(tmpdir(), 'logstrata-viewer-'))) {
+    mkdirSync(join(folder, 'agents'), { recursive: true });
+    mkdirSync(join(folder, 'logs'), { recursive: true });
+  }
+
+  addAgent(name: string, yaml: string): void {
+    writeFileSync(join(this.folder, `agents/${name}.yaml`), yaml);
+  }
+
+  configure(yaml: string): void {
+    writeFileSync(join(this.folder, 'config.yaml'), yaml);
+  }
+
+  /** Runs a command to its end, which must be a good one. */
+  async command(...args: string[]): Promise<string> {
+    const { code, stdout, stderr } = await run(this.folder, args);
+    if (code !== 0) throw new Error(`logstrata ${args.join(' ')} ended with ${code}: ${stderr}`);
+    return stdout;
+  }
+
+  /** Stores the records of a shop for an agent. */
+  async loadShop(agent: string, log: ShopLog): Promise<void> {
+    this.addAgent(agent, shopAgent.replace('shop', agent));
+    const path = join(this.folder, `${agent}.jsonl`);
+    writeFileSync(path, `${[...shopLines(log)].join('\n')}\n`);
+    await this.command('load', agent, path);
+    rmSync(path);
+  }
+
+  /** Starts the server, on the port that it had before, if it had one. */
+  async start(...args: string[]): Promise<void> {
+    const port = this.address === '' ? '0' : new URL(this.address).port;
+    const child = spawn(
+      process.execPath,
+      [main, 'serve', '--listen', '127.0.0.1:0', '--console', `127.0.0.1:${port}`, ...args],
+      { cwd: this.folder },
+    );
+    this.child = child;
+    let shown = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (shown += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (shown += text));
+    while (!shown.includes('serving ')) {
+      if (child.exitCode !== null) throw new Error(`the server ended: ${shown}`);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    this.address = /^console {2}(\S+)$/m.exec(shown)![1]!;
+  }
+
+  /** Ends the server at once; what it had on disk stays. */
+  async stop(): Promise<void> {
+    const { child } = this;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
+    await ended;
+  }
+
+  /** Ends the server and takes everything away. */
+  async remove(): Promise<void> {
+    await this.stop();
+    if (existsSync(this.folder)) rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** What the server answers to a request, as text. */
+  async ask(path: string): Promise<string> {
+    const response = await fetch(`${this.address}${path}`, { headers: { connection: 'close' } });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${path}: ${text}`);
+    return text;
+  }
+
+  /** The cursors of an agent's records that match, the oldest first. */
+  async cursors(agent: string, query = ''): Promise<string[]> {
+    const lines = await this.ask(`/api/query/${agent}?limit=1000000&fields=&${query}`);
+    return [...lines.matchAll(/"_cursor":"([0-9a-f]{16})"/g)].map(([, cursor]) => cursor!);
+  }
+}

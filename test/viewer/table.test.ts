@@ -1,0 +1,249 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import {
+  addressIn,
+  closePage,
+  cursorsInSight,
+  describeInBrowser,
+  openPage,
+  rowCursors,
+  startBrowser,
+} from './browser.js';
+import { ServedViewer } from './served-viewer.js';
+
+const long = process.env['LOGSTRATA_LONG'] === '1';
+const days = 10;
+const startMs = Math.floor(Date.now() / 86_400_000 - days) * 86_400_000;
+const shop = { records: long ? 10_000_000 : 100_000, startMs, days, seed: 7 };
+
+describeInBrowser('the table', () => {
+  const served = new ServedViewer();
+  let browser: Browser;
+  let page: Page;
+  let all: string[];
+
+  beforeAll(async () => {
+    await served.loadShop('shop', shop);
+    await served.start('--no-follow');
+    browser = await startBrowser();
+    all = await served.cursors('shop');
+  });
+  afterAll(async () => {
+    await browser.close();
+    await served.remove();
+  });
+  beforeEach(async () => {
+    page = await openPage(browser, served.address);
+    await page.waitForSelector('.row');
+  });
+  afterEach(() => closePage(page));
+
+  /** Turns the wheel until the table has gone to where something holds; gives every cursor that it held on the way. */
+  const wheelUntil = async (by: number, holds: () => boolean | Promise<boolean>): Promise<Set<string>> => {
+    const seen = new Set<string>();
+    const look = async (): Promise<void> => {
+      const held = await rowCursors(page);
+      expect(held).toEqual([...held].sort());
+      for (const cursor of held) seen.add(cursor);
+    };
+    await page.mouse.move(700, 600);
+    for (await look(); !(await holds()); await look()) {
+      const before = (await cursorsInSight(page))[0];
+      await page.mouse.wheel(0, by);
+      await expect.poll(async () => (await cursorsInSight(page))[0] !== before || (await holds())).toBe(true);
+    }
+    return seen;
+  };
+
+  it('begins with the newest records, the newest at the bottom', async () => {
+    await expect.poll(async () => (await cursorsInSight(page)).at(-1)).toBe(all.at(-1));
+    const shown = await cursorsInSight(page);
+    expect(shown).toEqual(all.slice(-shown.length));
+    expect(addressIn(page)).toBe('#/shop');
+    await expect.poll(() => page.textContent('.edge-line:last-of-type')).toBe('No newer records');
+  });
+
+  it('goes back and forward again by the wheel, with every record in its place and none twice', async () => {
+    let rounds = 0;
+    const back = await wheelUntil(-1800, () => (rounds += 1) > 40);
+    const first = all.indexOf([...back].sort()[0]!);
+    expect([...back].sort()).toEqual(all.slice(first));
+    expect(back.size).toBeGreaterThan(2000);
+    expect((await rowCursors(page)).length).toBeLessThanOrEqual(600);
+    const forward = await wheelUntil(1800, async () => (await cursorsInSight(page)).at(-1) === all.at(-1));
+    expect([...forward].sort()).toEqual(all.slice(all.indexOf([...forward].sort()[0]!)));
+  });
+
+  it('goes to both ends, and by keys from row to row', async () => {
+    await page.keyboard.press('g');
+    await expect.poll(async () => (await cursorsInSight(page))[0]).toBe(all[0]);
+    expect(await page.textContent('.edge-line')).toBe('No older records');
+    await page.keyboard.press('G');
+    await expect.poll(async () => (await cursorsInSight(page)).at(-1)).toBe(all.at(-1));
+    const current = (): Promise<string | null> => page.getAttribute('.row.is-current', 'data-cursor');
+    for (const key of ['k', 'k', 'k', 'j']) await page.keyboard.press(key);
+    expect(await current()).toBe(all.at(-2));
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.textContent('.record-panel .cursor')).toBe(all.at(-2));
+    await page.keyboard.press('k');
+    await expect.poll(() => page.textContent('.record-panel .cursor')).toBe(all.at(-3));
+    expect(addressIn(page)).toContain(`record=${all.at(-3)}`);
+    await page.keyboard.press('Escape');
+    await expect.poll(() => page.locator('.record-panel').count()).toBe(0);
+  });
+
+  it('scrolls by time: a click on the time bar goes there', async () => {
+    const bar = (await page.locator('.time-bar').boundingBox())!;
+    await page.mouse.click(bar.x + bar.width / 2, bar.y + bar.height * 0.4);
+    // The bar is from the first record to the last one.
+    const target = startMs + 0.4 * days * 86_400_000;
+    const since = await served.cursors(
+      'shop',
+      `time__since=${target - 3_600_000}&time__until=${target + 3_600_000}`,
+    );
+    await expect.poll(async () => since.includes((await cursorsInSight(page))[0]!)).toBe(true);
+    const shown = await cursorsInSight(page);
+    expect(shown).toEqual(all.slice(all.indexOf(shown[0]!), all.indexOf(shown[0]!) + shown.length));
+    await expect
+      .poll(async () => Number(await page.getAttribute('.time-bar', 'aria-valuenow')))
+      .toBeGreaterThan(380);
+    expect(Number(await page.getAttribute('.time-bar', 'aria-valuenow'))).toBeLessThan(420);
+    // The row in sight stays while rows are added around it.
+    const stays = shown[3]!;
+    const place = async (): Promise<number> => (await page.locator(`#r${stays}`).boundingBox())!.y;
+    const before = await place();
+    await expect.poll(async () => (await rowCursors(page))[0]! < shown[0]!).toBe(true);
+    expect(Math.abs((await place()) - before)).toBeLessThan(2);
+  });
+
+  it('turns round: the newest first', async () => {
+    await page.keyboard.press('n');
+    await expect.poll(async () => (await cursorsInSight(page))[0]).toBe(all.at(-1));
+    const shown = await cursorsInSight(page);
+    expect(shown).toEqual(all.slice(-shown.length).reverse());
+    await page.keyboard.press('G');
+    await expect.poll(async () => (await cursorsInSight(page)).at(-1)).toBe(all[0]);
+    expect(addressIn(page)).toBe('#/shop?order=newest');
+    await page.reload();
+    await expect.poll(async () => (await cursorsInSight(page))[0]).toBe(all.at(-1));
+  });
+
+  it('columns are added, moved, widened and taken away, and lines wrapped, and the address holds it', async () => {
+    const heads = (): Promise<string[]> =>
+      page.$$eval('.head-cell > .menu > button', (all) => all.map((one) => one.textContent));
+    expect(await heads()).toEqual(['time', 'level', 'service', 'host', 'message']);
+    await page.getByRole('button', { name: 'Column trace_id' }).click();
+    await expect.poll(heads).toEqual(['time', 'level', 'service', 'host', 'trace_id', 'message']);
+    await page
+      .locator('.head-cell', { hasText: 'trace_id' })
+      .dragTo(page.locator('.head-cell', { hasText: 'level' }));
+    await expect.poll(heads).toEqual(['time', 'trace_id', 'level', 'service', 'host', 'message']);
+    await page.getByRole('button', { name: 'Column host', exact: true }).first().click();
+    await page.locator('.head-cell', { hasText: 'service' }).getByRole('button').click();
+    await page.getByRole('button', { name: 'Move left' }).click();
+    await page.keyboard.press('Escape');
+    const expected = ['time', 'trace_id', 'service', 'level', 'message'];
+    await expect.poll(heads).toEqual(expected);
+    const edge = (await page
+      .locator('.head-cell', { hasText: 'service' })
+      .locator('.width-edge')
+      .boundingBox())!;
+    await page.mouse.move(edge.x + 4, edge.y + 10);
+    await page.mouse.down();
+    await page.mouse.move(edge.x + 64, edge.y + 10, { steps: 4 });
+    await page.mouse.up();
+    await expect.poll(() => addressIn(page)).toContain('service:188');
+    await page.keyboard.press('w');
+    await expect.poll(() => page.locator('.table.is-wrapped').count()).toBe(1);
+    await page.reload();
+    await expect.poll(heads).toEqual(expected);
+    expect(await page.locator('.table.is-wrapped').count()).toBe(1);
+    const width = (await page.locator('.head-cell', { hasText: 'service' }).boundingBox())!.width;
+    expect(Math.round(width)).toBe(188);
+  });
+
+  it('a record has every field whole, an id with all its digits, and JSON in lines', async () => {
+    await page.locator('.row').last().click();
+    const line = (await served.ask('/api/query/shop?limit=1')).trim();
+    const id = /"trace_id":(\d+)/.exec(line)![1]!;
+    expect(id.length).toBeGreaterThan(16);
+    const panel = page.locator('.record-panel');
+    await expect.poll(() => panel.textContent()).toContain(id);
+    expect(await panel.locator('dt').allTextContents()).toEqual([
+      'time',
+      'level',
+      'service',
+      'host',
+      'trace_id',
+      'duration',
+      'context',
+      'message',
+    ]);
+    const { context } = JSON.parse(line) as { context: string };
+    expect(await panel.locator('pre.json').textContent()).toBe(JSON.stringify(JSON.parse(context), null, 2));
+
+    const copied = (): Promise<string> => page.evaluate(() => navigator.clipboard.readText());
+    await panel.locator('.record-actions').getByRole('button', { name: 'JSON' }).click();
+    await expect.poll(copied).toBe(line);
+    await panel.getByRole('button', { name: 'curl' }).click();
+    await expect.poll(copied).toMatch(/^curl 'http/);
+    const [, url] = /^curl '([^']+)'$/.exec(await copied())!;
+    expect((await (await fetch(url!)).text()).trim()).toBe(line);
+    await panel.getByRole('button', { name: 'Link' }).click();
+    await expect.poll(copied).toBe(page.url());
+    await panel.locator('.pane-head').getByRole('button', { name: 'JSON' }).click();
+    await expect.poll(() => panel.locator('pre.json').textContent()).toContain(`"trace_id": ${id}`);
+  });
+
+  it('a link to a record opens it among its neighbours, and context shows those that the filters leave out', async () => {
+    const errors = await served.cursors('shop', 'level__exact=error');
+    const linked = errors[Math.floor(errors.length / 2)]!;
+    await page.goto(`${served.address}/#/shop?level__exact=error&record=${linked}`);
+    await expect.poll(() => page.textContent('.record-panel .cursor')).toBe(linked);
+    await expect.poll(async () => (await cursorsInSight(page)).includes(linked)).toBe(true);
+    const shown = await cursorsInSight(page);
+    const at = errors.indexOf(shown[0]!);
+    expect(shown).toEqual(errors.slice(at, at + shown.length));
+
+    await page.keyboard.press('c');
+    await expect.poll(() => page.locator('.context-line').count()).toBe(1);
+    await expect
+      .poll(
+        async () => (await cursorsInSight(page)).length > 5 && (await cursorsInSight(page)).includes(linked),
+      )
+      .toBe(true);
+    await expect
+      .poll(async () => {
+        const around = await cursorsInSight(page);
+        const from = all.indexOf(around[0]!);
+        return around.every((cursor, i) => cursor === all[from + i]);
+      })
+      .toBe(true);
+    expect(addressIn(page)).toContain('context=1');
+    expect(await page.locator('.row.is-current').getAttribute('data-cursor')).toBe(linked);
+    await page.getByRole('button', { name: 'Back to what matches' }).click();
+    await expect
+      .poll(async () => (await cursorsInSight(page)).every((cursor) => errors.includes(cursor)))
+      .toBe(true);
+  });
+
+  it('filters for and filters out what a record has', async () => {
+    await page.locator('.row').last().click();
+    await page.getByRole('button', { name: 'Only this service' }).click();
+    await page.getByRole('button', { name: 'Without this host' }).click();
+    const { service, host } = JSON.parse(await served.ask('/api/query/shop?limit=1')) as Record<
+      string,
+      string
+    >;
+    const query = `service__exact=${service}&host__ne=${host}`;
+    await expect.poll(() => addressIn(page)).toContain(query);
+    const expected = await served.cursors('shop', query);
+    await expect
+      .poll(async () => {
+        const shown = await cursorsInSight(page);
+        const at = expected.indexOf(shown[0]!);
+        return at >= 0 && shown.every((cursor, i) => expected[at + i] === cursor);
+      })
+      .toBe(true);
+  });
+});
