@@ -55,10 +55,11 @@ export const readForeignObject: typeof ReadForeignObject = async (...parameters)
 };
 
 // An archive, and what it tells.
-export type { AgentStore, Archive, KnownSources } from './archive/archive.js';
+export type { AgentStore, Archive, KnownSources, ScanOfState } from './archive/archive.js';
 export type { AgentFigures, ArchiveFigures } from './archive/archive-figures.js';
 export type { Trouble } from './archive/archive-troubles.js';
 export type { OpenOptions } from './archive/open-options.js';
+export type { SeenState } from './archive/seen-state.js';
 export type { RetentionOutlook } from './maintenance/agent-retention.js';
 export type { BackupFolder } from './archive/backup-folder.js';
 export type { BackupResult } from './maintenance/backup.js';

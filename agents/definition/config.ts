@@ -34,6 +34,8 @@ export interface ServerSettings {
   readonly limitMax: number;
   /** Queries that run at once; more are answered with 429. */
   readonly queriesMax: number;
+  /** Clients that follow at once, beside the queries. */
+  readonly followersMax: number;
   /** Longest time that the scan of one query may take, without the time that the client takes. */
   readonly queryTimeoutMs: number;
   /** Bytes of columns that one query may have to read; null for any. */
@@ -97,6 +99,7 @@ export const defaultConfig: Config = {
     timezone: 'UTC',
     limitMax: 1_000_000,
     queriesMax: 64,
+    followersMax: 1024,
     queryTimeoutMs: queryTimeoutMsDefault,
     queryBytesMax: null,
     clientRateMin: 16 * 1024,

@@ -10,6 +10,7 @@ import type { ObjectStorage } from '../store/objects/object-storage.js';
 import type { IndexOptions, IndexResult } from '../store/attached/index-files.js';
 import type { AttachedFile } from '../store/attached/attached-file.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
+import type { SeenState } from './seen-state.js';
 import type {
   AppendResult,
   CommitExtras,
@@ -86,6 +87,18 @@ export interface AgentStore {
   snapshot(): Promise<Snapshot>;
   /** Starts a query on the newest state. Its errors come from `lines`. No promise where the newest state is known: in the writer. */
   scan(query: Query, options?: ScanOptions): Scan | Promise<Scan>;
+  /**
+   * Calls `call` soon after records have become visible, or the fields have changed, until what is returned is called. Where another
+   * process writes, its state is looked at now and then while somebody listens.
+   */
+  onChange(call: () => void): () => void;
+  /** The newest state, to be compared with later ones. */
+  seen(): Promise<SeenState>;
+  /**
+   * As `scan`, of the records that the newest state has and an earlier one, `seen`, has not; of all records where it is null. Also gives
+   * the state that was read. Throws `conflict` where the fields have changed since.
+   */
+  scanAdded(query: Query, seen: SeenState | null, options?: ScanOptions): Promise<ScanOfState>;
   /** The same answer as columns, in pieces of at most a row group. */
   selectRows(
     query: Query,
@@ -132,6 +145,12 @@ export interface AgentStore {
   /** Removes records, in one publication. No other records ever get their positions. */
   remove(wish: RemovalWish, options?: RemovalOptions): Promise<RemovalOutlook>;
   stats(): Promise<StoreStats>;
+}
+
+/** A scan, and the state that it reads. */
+export interface ScanOfState {
+  readonly scan: Scan;
+  readonly state: SeenState;
 }
 
 export interface KnownSources {

@@ -1,4 +1,4 @@
-import type { AgentStore, KnownSources } from './archive.js';
+import type { AgentStore, KnownSources, ScanOfState } from './archive.js';
 import type { BackupFolder } from './backup-folder.js';
 import { backupAgent, type BackupOptions, type BackupResult } from '../maintenance/backup.js';
 import type { RecordBatch } from '../columns/column.js';
@@ -31,7 +31,10 @@ import {
 } from '../store/attached/attach-files.js';
 import type { AttachedFile } from '../store/attached/attached-file.js';
 import type { AttachingCommitter } from '../store/attached/change-lists.js';
+import { addedRuns } from '../store/reading/added-runs.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
+import { SeenState } from './seen-state.js';
+import { StateWatch } from './state-watch.js';
 import type { Schema } from '../terms/schema.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import type { AgentState } from '../store/reading/agent-state.js';
@@ -84,7 +87,11 @@ export interface StoreContext {
 
 /** The engine's side of `AgentStore`: ties state, commits, scans and maintenance together. */
 export class Store implements AgentStore {
-  constructor(readonly context: StoreContext) {}
+  private readonly watch: StateWatch;
+
+  constructor(readonly context: StoreContext) {
+    this.watch = new StateWatch(context.state.changes, () => this.context.access);
+  }
 
   get name(): string {
     return this.context.state.agent;
@@ -109,6 +116,41 @@ export class Store implements AgentStore {
     const refreshing = access.refresh();
     if (refreshing === undefined) return executeScan(this.snapshotOf(schema), query, settings);
     return refreshing.then(() => executeScan(this.snapshotOf(schema), query, settings));
+  }
+
+  onChange(call: () => void): () => void {
+    return this.watch.listen(call);
+  }
+
+  async seen(): Promise<SeenState> {
+    await this.context.access.refresh();
+    const { schema, runs, release } = this.context.state.snapshot();
+    release();
+    return new SeenState(schema, runs);
+  }
+
+  async scanAdded(query: Query, seen: SeenState | null, options: ScanOptions = {}): Promise<ScanOfState> {
+    const { access, workers } = this.context;
+    const schema = seen?.schema ?? this.schema;
+    await access.refresh();
+    const snapshot = this.snapshotOf(schema);
+    const state = new SeenState(schema, snapshot.runs);
+    const runs = seen === null ? snapshot.runs : addedRuns(seen.runs, snapshot.runs);
+    const added = { schema, runs, release: () => snapshot.release() };
+    const settings = { ...options, workers };
+    if (!access.follows) return { scan: executeScan(added, query, settings), state };
+    let first: Snapshot | null = added;
+    // Where files have gone meanwhile, the same records are taken from a newer state.
+    const take = async (): Promise<Snapshot> => {
+      if (first === null) {
+        await access.refresh();
+        return this.snapshotOf(schema);
+      }
+      const taken = first;
+      first = null;
+      return taken;
+    };
+    return { scan: await resumeScan(take, query, settings), state };
   }
 
   selectRows(

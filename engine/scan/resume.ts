@@ -4,7 +4,8 @@ import { scanLines, type ScanSettings } from './execute.js';
 import { framedScan } from './framed-lines.js';
 import type { Query, ScanStats } from './plan/query.js';
 import { lastPosition, restOfQuery } from './plan/rest.js';
-import { endOfSnapshot, type Snapshot } from '../store/reading/snapshot.js';
+import { sharedRuns } from '../store/reading/added-runs.js';
+import type { Snapshot, SnapshotRun } from '../store/reading/snapshot.js';
 import type { Scan } from './plan/scan.js';
 
 const attemptsMax = 10;
@@ -24,19 +25,23 @@ export async function resumeScan(
   options: ScanSettings,
 ): Promise<Scan> {
   const snapshot = await takeSnapshot();
-  // Later records are no part of this answer, whenever it is continued.
-  const end = endOfSnapshot(snapshot);
-  const { schema } = snapshot;
+  const { schema, runs } = snapshot;
   const first = scanLines(snapshot, query, options);
-  const lines = resumingLines(first, takeSnapshot, query, end, options);
+  const takeRest = async (): Promise<Snapshot> => withinRuns(await takeSnapshot(), runs);
+  const lines = resumingLines(first, takeRest, query, options);
   return framedScan({ stats: first.stats, lines }, query, schema);
 }
 
+/** What a newer state has of these records: later ones are no part of an answer that is continued. */
+function withinRuns({ schema, runs, release }: Snapshot, known: readonly SnapshotRun[]): Snapshot {
+  return { schema, runs: sharedRuns(known, runs), release };
+}
+
+/** @param takeRest what the newest state has of the records that the first one had */
 async function* resumingLines(
   first: Scan,
-  takeSnapshot: () => Promise<Snapshot>,
+  takeRest: () => Promise<Snapshot>,
   query: Query,
-  end: Position,
   options: ScanSettings,
 ): AsyncGenerator<Uint8Array> {
   let scan = first;
@@ -53,10 +58,9 @@ async function* resumingLines(
       return;
     } catch (error) {
       if (!canResume(error, attempt)) throw error;
-      const whole = { ...query, before: query.before ?? end };
-      const rest = last === undefined ? whole : restOfQuery(whole, given, last);
+      const rest = last === undefined ? query : restOfQuery(query, given, last);
       // What has begun is not refused any more.
-      scan = scanLines(await takeSnapshot(), rest, { ...options, bytesMax: undefined });
+      scan = scanLines(await takeRest(), rest, { ...options, bytesMax: undefined });
       addStats(first.stats, scan.stats);
     }
   }

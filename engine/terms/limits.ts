@@ -477,3 +477,6 @@ export const countScratchBytes = 4 * 1024 * 1024;
 /** Where less than one row in so many is counted, or a row group has more text, its strings are told apart row by row and not numbered first. */
 export const countRowsForOneMax = 8;
 export const countNumberedBytesMax = 8 * 1024 * 1024;
+
+/** How often the state of a writer in another process is looked at for those who follow it: a small part of the second that a record may take. */
+export const statePollMs = 200;

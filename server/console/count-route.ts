@@ -9,7 +9,7 @@ import type { ResponseHead, TransportRequest, TransportResponse } from '../http/
 import { acceptsGzip } from '../request/accept-encoding.js';
 import { parseAgentPath } from '../request/query-request.js';
 import type { RequestTarget } from '../request/request-check.js';
-import type { Admission } from '../route/admission.js';
+import type { Admission } from '../pace/admission.js';
 import type { QueryTally } from '../route/query-tally.js';
 import type { SlowCost, SlowQueries } from '../route/slow-queries.js';
 import { gzippedAtOnce } from '../route/gzip.js';

@@ -1,6 +1,6 @@
 import type { ServerFigures } from '../metrics/server-figures.js';
 import { ServerMetrics } from '../metrics/server-metrics.js';
-import type { Admission } from '../route/admission.js';
+import type { Admission } from '../pace/admission.js';
 import type { QueryRoute } from '../route/query-route.js';
 import { AgentsRoute } from './agents-route.js';
 import type { ConsoleAgents } from './console-agent.js';

@@ -48,6 +48,9 @@ export const uwsWriteBytesMax = 64 * 1024;
  */
 export const uwsBehindWriteBytesMax = 16 * 1024;
 
+/** uWebSockets.js closes a connection 8 to 12 s behind the last write of an answer that goes on. */
+export const uwsSilenceMsMax = 5_000;
+
 /**
  * Answers under way for each slot of a query. Those whose clients take their time hold no slot, but each holds a piece of its answer and
  * what was read ahead for it.
@@ -71,3 +74,33 @@ export const reasonCharactersMax = 100;
 
 /** A file with a certificate or a key: a chain of ten has 20 KiB. */
 export const pemBytesMax = 1024 * 1024;
+
+/** A stream that has nothing to say says so this often, so that proxies and clients know that it lives. */
+export const followCommentMs = 15_000;
+
+/** Commits of this time are read together for those who follow: a small part of the second that a record may take. */
+export const followGatherMs = 20;
+
+/** Catching-up scans at once: each reads as a query does, and they leave the most of the processor to queries. */
+export const catchUpsMax = 8;
+
+/**
+ * Events that a group of followers keeps for those of its clients that are slow: some seconds of 1000 records a second. A client that is
+ * farther behind is cut off, and goes on by the id of its last event.
+ */
+export const followLogBytesMax = 4 * 1024 * 1024;
+
+/** The same for all groups together: with it, and what is on its way to clients, followers take less than 300 MB. */
+export const followLogsBytesMax = 64 * 1024 * 1024;
+
+/** What a follower is handed at once. */
+export const followWriteBytesMax = 64 * 1024;
+
+/** How long a reading of very many new records waits in all for its followers to take them, before those that are slow are cut off. */
+export const followPatienceMs = 2_000;
+
+/** How long a client that is cut off may take to be told so. */
+export const followFarewellMs = 5_000;
+
+/** What a client is told to wait before it connects again. */
+export const followRetryMs = 1_000;

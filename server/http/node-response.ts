@@ -9,6 +9,7 @@ const ignore = (): void => undefined;
 
 /** One answer on node:http. Bodies are handed to the kernel from where they lie. */
 export class NodeResponse implements TransportResponse {
+  readonly silenceMsMax = Infinity;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #connection: NodeConnection;

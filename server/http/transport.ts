@@ -48,6 +48,8 @@ export interface ResponseHead {
 
 /** Answers one request: either `send`, or `write` any number of times and then `end`, or `break`. */
 export interface TransportResponse {
+  /** A response that has begun and sends nothing for longer may be broken off by the transport. */
+  readonly silenceMsMax: number;
   /** The client has gone away before the response has ended. */
   readonly isGone: boolean;
   /** Calls `call`, the last one given, when the client goes away before the response has ended; at once where it has. */

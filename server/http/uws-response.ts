@@ -1,6 +1,6 @@
 import { assert } from '../../engine/index.js';
 import { clientGoneError } from './client-gone.js';
-import { uwsBehindWriteBytesMax, uwsWriteBytesMax } from './http-limits.js';
+import { uwsBehindWriteBytesMax, uwsSilenceMsMax, uwsWriteBytesMax } from './http-limits.js';
 import { reasonPhrase } from './problem.js';
 import type { UwsHttpResponse } from './uws-binary.js';
 import type { ResponseHead, TransportRequest, TransportResponse } from './transport.js';
@@ -14,6 +14,7 @@ export interface UwsTransportState {
 
 /** One answer on uWebSockets.js, which copies what the kernel does not take at once. */
 export class UwsResponse implements TransportResponse {
+  readonly silenceMsMax = uwsSilenceMsMax;
   readonly #response: UwsHttpResponse;
   readonly #transport: UwsTransportState;
   readonly #isHead: boolean;

@@ -1,4 +1,5 @@
 import type { LineFormat } from '../../engine/index.js';
+import { eventStreamType } from '../follow/follow-request.js';
 import type { ResponseHead } from '../http/transport.js';
 import { corsHeaders, withVary } from './cors.js';
 import { noSniffHeaders } from './problem-response.js';
@@ -31,4 +32,16 @@ export class AnswerHeads {
     const own = { 'Content-Type': contentTypes[format], 'Cache-Control': 'no-store' };
     return { status: 200, headers: { ...cors, ...own, ...noSniffHeaders } };
   }
+}
+
+/** The head of a stream. Its connection is closed behind it. Proxies are not to gather its events. */
+export function streamHead(cors: Readonly<Record<string, string>>): ResponseHead {
+  const headers = {
+    ...cors,
+    'Content-Type': eventStreamType,
+    'Cache-Control': 'no-store',
+    'X-Accel-Buffering': 'no',
+    ...noSniffHeaders,
+  };
+  return { status: 200, headers, closes: true };
 }

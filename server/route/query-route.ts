@@ -7,17 +7,19 @@ import {
 } from '../../engine/index.js';
 import { anybody, type Caller } from '../access/caller.js';
 import { acceptsGzip } from '../request/accept-encoding.js';
-import type { Admission, Slot } from './admission.js';
-import { AnswerHeads } from './answer-heads.js';
-import { AnswerWatch } from './answer-watch.js';
+import type { Admission, Slot } from '../pace/admission.js';
+import { AnswerHeads, streamHead } from './answer-heads.js';
+import { AnswerWatch } from '../pace/answer-watch.js';
 import { TrustedProxies } from '../request/client-address.js';
 import { clientGoneError } from '../http/client-gone.js';
+import { asksToFollow, followedQuery } from '../follow/follow-request.js';
+import type { Followers, FollowRequest } from '../follow/followers.js';
 import { corsHeaders, preflightHeaders, withVary } from './cors.js';
 import { gzipped, gzippedAtOnce } from './gzip.js';
 import { packedAtOnceBytesMax, wholeAnswerBytesMax } from '../http/http-limits.js';
 import { KnownQueries, type ParsedTarget } from '../request/known-queries.js';
 import { ProblemError, problemOf } from '../http/problem.js';
-import { PacedResponse } from './paced-response.js';
+import { PacedResponse } from '../pace/paced-response.js';
 import { noSniffHeaders, sendProblem } from './problem-response.js';
 import { checkRequest, hostsAsked, type CheckRules, type RequestTarget } from '../request/request-check.js';
 import { parseAgentPath, parseQueryRequest } from '../request/query-request.js';
@@ -25,7 +27,7 @@ import { type BreakReason, QueryTally } from './query-tally.js';
 import type { ServerOptions } from './server-options.js';
 import { serverTiming } from './server-timing.js';
 import { SlowQueries } from './slow-queries.js';
-import { TimedPieces } from './timed-pieces.js';
+import { TimedPieces } from '../pace/timed-pieces.js';
 import type { ResponseHead, TransportRequest, TransportResponse } from '../http/transport.js';
 
 /** By the interface. */
@@ -44,6 +46,7 @@ export class QueryRoute {
   /** Tells whom a request is counted for. */
   readonly #proxies: TrustedProxies;
   readonly #admission: Admission;
+  readonly #followers: Followers;
   readonly #watch: AnswerWatch;
   readonly #rules: CheckRules;
   readonly #heads: AnswerHeads;
@@ -52,11 +55,12 @@ export class QueryRoute {
   readonly tally = new QueryTally();
   readonly slow: SlowQueries;
 
-  constructor(options: ServerOptions, admission: Admission) {
+  constructor(options: ServerOptions, admission: Admission, followers: Followers) {
     const { listen, hosts, corsOrigin } = options;
     this.#options = options;
     this.#proxies = new TrustedProxies(options.trustedProxies);
     this.#admission = admission;
+    this.#followers = followers;
     this.#watch = new AnswerWatch(options);
     this.#rules = {
       methods: routeMethods(corsOrigin),
@@ -106,6 +110,10 @@ export class QueryRoute {
     const caller = known ?? this.#identify(request, client);
     if (caller instanceof Promise) return caller;
     const { agent, store, query } = this.#read(target, caller);
+    if (asksToFollow(request)) {
+      const asked = { agent, store, query: followedQuery(query, request) };
+      return this.#follow(asked, request, response, startMs);
+    }
     const isWhole = request.version === '1.0';
     const packs = !isWhole && acceptsGzip(request.header('accept-encoding'));
     const head = this.#heads.of(query.form?.format ?? 'jsonl', request.header('origin'));
@@ -121,6 +129,19 @@ export class QueryRoute {
   #identify(request: TransportRequest, client: string): Caller | Promise<never> {
     const { guard, now } = this.#options;
     return guard?.identify(request.header('authorization'), client, now()) ?? anybody;
+  }
+
+  #follow(
+    asked: Pick<FollowRequest, 'agent' | 'store' | 'query'>,
+    request: TransportRequest,
+    response: TransportResponse,
+    startMs: number,
+  ): Promise<void> | undefined {
+    const head = streamHead(this.#cors(request));
+    const onBegin = (): void => this.tally.answered(200, performance.now() - startMs);
+    if (request.method !== 'HEAD') return this.#followers.follow({ ...asked, head, response, onBegin });
+    onBegin();
+    return response.send({ ...head, closes: false }, null);
   }
 
   #fail(request: TransportRequest, response: TransportResponse, error: unknown, startMs: number): void {

@@ -1,5 +1,6 @@
 import { LogstrataError, orDeadline } from '../../engine/index.js';
-import { Admission } from './admission.js';
+import { Admission } from '../pace/admission.js';
+import { Followers } from '../follow/followers.js';
 import type { Certificate } from '../http/certificate.js';
 import { formatUrl } from '../http/listen.js';
 import { NodeTransport } from '../http/node-transport.js';
@@ -32,7 +33,8 @@ export interface RunningServer {
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const admission = new Admission(options.queriesMax);
   const { host, port } = options.listen;
-  const route = new QueryRoute(options, admission);
+  const followers = new Followers(options);
+  const route = new QueryRoute(options, admission, followers);
   const { transport, whyNotUws } = chooseTransport(
     options,
     (request, response) => void route.answer(request, response),
@@ -47,6 +49,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     renew: (certificate) => transport.renew?.(certificate),
     close: async ({ timeoutMs }) => {
       admission.stop();
+      followers.stop();
       await orDeadline(transport.stop(), timeoutMs);
       await transport.destroy();
     },

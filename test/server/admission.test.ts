@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { WatchedAnswer } from '../../server/route/answer-watch.js';
+import { WatchedAnswer } from '../../server/pace/answer-watch.js';
 import { TrustedProxies } from '../../server/request/client-address.js';
 import { connectionsMax } from '../../server/http/http-limits.js';
 import { OpenConnections, type OpenConnection } from '../../server/http/open-connections.js';

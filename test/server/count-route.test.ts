@@ -7,7 +7,7 @@ import { startConsole } from '../../server/console/console.js';
 import { QueryTally } from '../../server/route/query-tally.js';
 import { SlowQueries } from '../../server/route/slow-queries.js';
 import { CountRoute } from '../../server/console/count-route.js';
-import { Admission } from '../../server/route/admission.js';
+import { Admission } from '../../server/pace/admission.js';
 import { newScanStats } from '../../engine/scan/execute.js';
 import { append, openOn, schema } from '../engine/store/memory-archive.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';

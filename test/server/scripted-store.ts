@@ -87,6 +87,9 @@ export class ScriptedStore implements AgentStore {
   }
 
   snapshot = unused;
+  onChange = unused;
+  seen = unused;
+  scanAdded = unused;
   selectRows = unused;
   checkpoints = unused;
   sources = unused;

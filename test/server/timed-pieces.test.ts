@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { LogstrataError } from '../../engine/terms/errors.js';
-import { TimedPieces } from '../../server/route/timed-pieces.js';
+import { TimedPieces } from '../../server/pace/timed-pieces.js';
 import { piece, ScriptedStore } from './scripted-store.js';
 import type { Step } from './scripted-store.js';
 

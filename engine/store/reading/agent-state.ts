@@ -20,6 +20,7 @@ import {
   type SegmentEntry,
 } from '../manifest/manifest.js';
 import { SealedSegment } from './sealed-segment.js';
+import { StateChanges } from './state-changes.js';
 import { namedFiles } from '../manifest/stored-files.js';
 import type { Retirable } from '../manifest/retention-policy.js';
 import type { ForeignMeans } from '../attached/foreign-work.js';
@@ -59,6 +60,7 @@ export class AgentState {
   /** Damage because of which not all records of this agent can be read. Every query and commit fails with it. */
   damage: DamageError | undefined;
   readonly attached: AttachedFiles;
+  readonly changes = new StateChanges();
   private sealed = new Map<string, OpenSegment>();
   private hotFiles: HotFile[] = [];
   /** Of sealed segments and attached files. */
@@ -93,6 +95,7 @@ export class AgentState {
       this.sealed.set(file, { entry, segment, rowGroups: segment.rowGroups(schema) });
     this.attached.show(schema);
     this.mergeSealed();
+    this.changes.tell();
   }
 
   get manifest(): Manifest | undefined {
@@ -136,6 +139,7 @@ export class AgentState {
     for (const closable of [...gone, ...detached]) this.closeWhenUnpinned(closable);
     for (const { rows } of previousHot.values()) this.retiredHot.push({ rows, since: manifest.number });
     this.giveBackHot();
+    this.changes.tell();
   }
 
   /** Gives back the memory of sealed rows that no snapshot has. Of the others a few wait for that; the rest is garbage collected. */
@@ -174,10 +178,12 @@ export class AgentState {
     hot.endBytes = batch.offset + batch.bytes;
     hot.rejected = batch.meta.rejected ?? hot.rejected;
     this.currentRuns = undefined;
-    if (folded) return;
-    this.values.applyRuns(batch.runs);
-    this.values.applyCheckpoints(batch.meta.checkpoints);
-    this.values.applyCounters(batch.meta.counters);
+    if (!folded) {
+      this.values.applyRuns(batch.runs);
+      this.values.applyCheckpoints(batch.meta.checkpoints);
+      this.values.applyCounters(batch.meta.counters);
+    }
+    this.changes.tell();
   }
 
   /** Rows that are not sealed yet. */

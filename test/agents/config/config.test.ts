@@ -40,6 +40,7 @@ server:
   timezone: Europe/Oslo
   limit_max: 50_000
   queries_max: 4
+  followers_max: 20
   query_timeout: 1m30s
   query_bytes_max: 10gb
   client_rate: 2kb
@@ -61,6 +62,7 @@ file_input: { limit: 100, grace: 2h, flush: 100ms, tail_timeout: 8s }
         timezone: 'Europe/Oslo',
         limitMax: 50_000,
         queriesMax: 4,
+        followersMax: 20,
         queryTimeoutMs: 90_000,
         queryBytesMax: 10 * 2 ** 30,
         clientRateMin: 2048,

@@ -1,0 +1,81 @@
+import type { SnapshotRun } from './snapshot.js';
+
+/**
+ * The rows of `now` at positions that `known` does not have: what has become visible between two states. What lies elsewhere by now, because
+ * it was sealed or compacted, is not among them. Both ascend and don't overlap.
+ */
+export function addedRuns(known: readonly SnapshotRun[], now: readonly SnapshotRun[]): SnapshotRun[] {
+  return cutRuns(known, now, false);
+}
+
+/** The rows of `now` at positions that `known` has too. */
+export function sharedRuns(known: readonly SnapshotRun[], now: readonly SnapshotRun[]): SnapshotRun[] {
+  return cutRuns(known, now, true);
+}
+
+/** The rows of `now` whose positions `known` has, or has not. */
+function cutRuns(
+  known: readonly SnapshotRun[],
+  now: readonly SnapshotRun[],
+  isWantedKnown: boolean,
+): SnapshotRun[] {
+  const cut: SnapshotRun[] = [];
+  let next = 0;
+  for (const run of now) {
+    if (known[next] === run) {
+      if (isWantedKnown) cut.push(run);
+      next++;
+      continue;
+    }
+    const end = run.firstOrdinal + run.rows;
+    let ordinal = run.firstOrdinal;
+    while (ordinal < end) {
+      const other = known[next];
+      if (other !== undefined && endsBefore(other, run.partition, ordinal)) {
+        next++;
+        continue;
+      }
+      const isBeside = other?.partition !== run.partition || other.firstOrdinal >= end;
+      const isKnown = !isBeside && other.firstOrdinal <= ordinal;
+      const to = isBeside ? end : isKnown ? Math.min(end, endOf(other)) : other.firstOrdinal;
+      if (isKnown === isWantedKnown) cut.push(partOf(run, ordinal, to));
+      ordinal = to;
+    }
+  }
+  return cut;
+}
+
+/** Whether a run ends before a position. */
+function endsBefore(run: SnapshotRun, partition: number, ordinal: number): boolean {
+  return run.partition < partition || (run.partition === partition && endOf(run) <= ordinal);
+}
+
+function endOf({ firstOrdinal, rows }: SnapshotRun): number {
+  return firstOrdinal + rows;
+}
+
+/** The rows of a run at the ordinals [from, to). */
+function partOf(run: SnapshotRun, from: number, to: number): SnapshotRun {
+  if (from === run.firstOrdinal && to === endOf(run)) return run;
+  const { rowGroup, partition, firstRow, firstOrdinal } = run;
+  return {
+    rowGroup,
+    partition,
+    firstRow: firstRow + from - firstOrdinal,
+    rows: to - from,
+    firstOrdinal: from,
+  };
+}
+
+/** Whether one of the ascending runs has a record's position. */
+export function haveRecord(runs: readonly SnapshotRun[], partition: number, ordinal: number): boolean {
+  let low = 0;
+  let high = runs.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (endsBefore(runs[middle]!, partition, ordinal)) low = middle + 1;
+    else high = middle;
+  }
+  const run = runs[low];
+  return run?.partition === partition && run.firstOrdinal <= ordinal;
+}

@@ -1,0 +1,45 @@
+import { parseCursor, type Query } from '../../engine/index.js';
+import { badParameter, ProblemError } from '../http/problem.js';
+import type { TransportRequest } from '../http/transport.js';
+
+export const eventStreamType = 'text/event-stream';
+
+/** Whether a request asks for a stream: it accepts that, and nothing else. */
+export function asksToFollow(request: TransportRequest): boolean {
+  return request.header('accept') === eventStreamType;
+}
+
+/**
+ * What a stream begins with, of a query that was read: the records behind the client's last event, or `after`, all of them; without either
+ * the newest. Throws a `ProblemError` for what a stream has no use for.
+ */
+export function followedQuery(query: Query, request: TransportRequest): Query {
+  if (request.version === '1.0')
+    throw new ProblemError(505, 'a stream has no end that HTTP/1.0 could be told beforehand: use HTTP/1.1', {
+      closes: true,
+    });
+  if (query.before !== undefined)
+    throw badParameter(
+      'before',
+      '"before" has no meaning for a stream, which goes on to what will come: leave it out',
+    );
+  const format = query.form?.format ?? 'jsonl';
+  if (format !== 'jsonl')
+    throw badParameter(
+      'format',
+      `the events of a stream have records as JSON: leave out "format", which is "${format}"`,
+    );
+  const after = lastEvent(request) ?? query.after;
+  return after === undefined ? query : { ...query, after, limit: Number.MAX_SAFE_INTEGER };
+}
+
+function lastEvent(request: TransportRequest): Query['after'] {
+  const id = request.header('last-event-id');
+  if (id === undefined || id === '') return undefined;
+  const position = parseCursor(id);
+  if (position !== undefined) return position;
+  throw badParameter(
+    'Last-Event-ID',
+    `"Last-Event-ID" must be a cursor, which is exactly 16 lowercase hexadecimal digits, not ${JSON.stringify(id)}`,
+  );
+}

@@ -1,0 +1,204 @@
+import {
+  formatCursor,
+  LogstrataError,
+  parseCursor,
+  type Query,
+  type Scan,
+  type SeenState,
+} from '../../engine/index.js';
+import { clientGoneError } from '../http/client-gone.js';
+import { followWriteBytesMax } from '../http/http-limits.js';
+import { problemOf } from '../http/problem.js';
+import type { Permits } from '../pace/permits.js';
+import { TimedPieces } from '../pace/timed-pieces.js';
+import type { LogEntry } from './event-log.js';
+import { eventText, type EventStream } from './event-stream.js';
+import { allAfter, type Followed, type FollowGroup, type GroupMember } from './follow-group.js';
+import { FollowedPosition } from './followed-position.js';
+import { eventsOf } from './record-events.js';
+
+const ignore = (): void => undefined;
+const firstCursor = '0'.repeat(16);
+
+/** What a follower works with. */
+export interface FollowerWork {
+  readonly group: FollowGroup;
+  readonly followed: Followed;
+  readonly stream: EventStream;
+  /** For catching up. */
+  readonly permits: Permits;
+  readonly timeoutMs: number;
+  readonly onBegin: () => void;
+  /** Told of the end, however it comes about. */
+  readonly onOver: () => void;
+  readonly onFailure: (error: unknown) => void;
+}
+
+/**
+ * One client that follows. It catches up by scans of its own at its own pace, and then takes what its group reads. The entries of the group's
+ * log since before the last of these scans may have records that the scan has given too: those are known by the state that it has seen.
+ */
+export class Follower implements GroupMember {
+  readonly group: FollowGroup;
+  readonly stream: EventStream;
+  readonly followed: Followed;
+  next = 0;
+  readonly #work: FollowerWork;
+  readonly #position: FollowedPosition;
+  /** The records that its own scans have gone over, while the log may have some of them. */
+  #seen: SeenState | null = null;
+  /** From this reading on the log has none of them. */
+  #firstNewReading = 0;
+  #isJoined = false;
+  #isOver = false;
+  #pieces: TimedPieces | undefined;
+
+  /** @param after the cursor that the client goes on from; undefined where it has none */
+  constructor(work: FollowerWork, after: Query['after']) {
+    this.#work = work;
+    this.group = work.group;
+    this.stream = work.stream;
+    this.followed = work.followed;
+    this.#position = new FollowedPosition(after === undefined ? firstCursor : formatCursor(after));
+    this.stream.onFree = () => this.take();
+    this.group.join(this);
+  }
+
+  /** Answers `query`, and follows from then on. Rejects where it fails before anything was sent. */
+  async begin(query: Query): Promise<void> {
+    try {
+      await this.group.ready;
+    } catch (error) {
+      this.leave();
+      throw error;
+    }
+    if (this.#isOver) return;
+    this.stream.begin();
+    this.#work.onBegin();
+    try {
+      await this.#catchUp(query);
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  async #catchUp(query: Query): Promise<void> {
+    let seen = await this.#scan(query, null);
+    // Where the client had no cursor, its place is behind what there was.
+    if (query.after === undefined && this.#position.last === firstCursor)
+      this.#position.last = formatCursor(seen.last);
+    while (this.next < this.group.log.first && !this.#isOver) {
+      seen = await this.#scan(allAfter(this.followed, { partition: 0, ordinal: 0 }), seen);
+    }
+    if (this.#isOver) return;
+    this.#seen = seen;
+    this.#isJoined = true;
+    this.take();
+  }
+
+  /** Sends what a query gives of the records that have become visible since a state. Returns the state that it was asked of. */
+  async #scan(query: Query, before: SeenState | null): Promise<SeenState> {
+    const { permits, timeoutMs } = this.#work;
+    const pieces = new TimedPieces(timeoutMs);
+    this.#pieces = pieces;
+    // From here on the log has all that the group reads.
+    this.next = this.group.log.end;
+    let seen: SeenState | undefined;
+    const begin = async (signal: () => AbortSignal): Promise<Scan> => {
+      const { scan, state } = await this.followed.store.scanAdded(query, before, { signal, lends: true });
+      seen = state;
+      // The reading that is under way may go on from an older state than this one, and the next one's may too.
+      this.#firstNewReading = this.group.readings + 2;
+      return scan;
+    };
+    try {
+      await this.#permitted(permits, () => pieces.start(begin));
+      for (;;) {
+        const bytes = await this.#permitted(permits, async () => {
+          const piece = await pieces.next();
+          return piece === undefined ? undefined : this.#position.take(eventsOf(piece), null);
+        });
+        if (bytes === undefined) break;
+        if (bytes !== null) await this.stream.write(bytes);
+      }
+    } finally {
+      await pieces.close();
+    }
+    const behind = this.#position.takeBehind();
+    if (behind !== null) await this.stream.write(eventText('behind', behind));
+    return seen!;
+  }
+
+  /** Does what a scan has to do for the next piece. While the client takes its time others may. */
+  async #permitted<T>(permits: Permits, step: () => T | Promise<T>): Promise<T> {
+    await permits.take();
+    try {
+      if (this.#isOver) throw clientGoneError();
+      return await step();
+    } finally {
+      permits.give();
+    }
+  }
+
+  take(): void {
+    if (!this.#isJoined || this.#isOver) return;
+    const { log } = this.group;
+    while (this.next < log.end && !this.stream.isWriting) {
+      const pieces: Buffer[] = [];
+      for (let bytes = 0; this.next < log.end && bytes < followWriteBytesMax;) {
+        const piece = this.#takeEntry(log.at(this.next++));
+        if (piece === null) continue;
+        pieces.push(piece);
+        bytes += piece.length;
+      }
+      if (pieces.length === 0) continue;
+      // A client that has gone is told of elsewhere.
+      this.stream.write(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces))?.catch(ignore);
+    }
+  }
+
+  /** What an entry of the log is to the client. */
+  #takeEntry({ reading, events }: LogEntry): Buffer | null {
+    if (reading >= this.#firstNewReading) this.#seen = null;
+    if (events === null) {
+      const behind = this.#position.takeBehind();
+      return behind === null ? null : eventText('behind', behind);
+    }
+    const seen = this.#seen;
+    const isKnown = seen === null ? null : (cursor: string) => seen.has(parseCursor(cursor)!);
+    return this.#position.take(events, isKnown);
+  }
+
+  miss(): void {
+    if (!this.#isJoined) return;
+    const { last } = this.#position;
+    const detail = `this client takes its events too slowly: more than the server keeps for it have come since ${last}`;
+    this.#end(eventText('lagging', { detail }));
+  }
+
+  end(): void {
+    this.#end(null);
+  }
+
+  fail(error: unknown): void {
+    if (this.#isOver) return;
+    this.#work.onFailure(error);
+    const { status, title, detail } = problemOf(error);
+    this.#end(eventText('failed', { status, title, detail }));
+  }
+
+  #end(farewell: Buffer | null): void {
+    this.stream.end(farewell);
+    this.leave();
+  }
+
+  /** The client has gone, or has been told that the stream is over. */
+  leave(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#seen = null;
+    this.#pieces?.interrupt(new LogstrataError('cancelled', 'the stream is over'));
+    this.group.leave(this);
+    this.#work.onOver();
+  }
+}

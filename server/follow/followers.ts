@@ -1,0 +1,160 @@
+import type { ServerSettings } from '../../agents/definition/config.js';
+import { isLogstrataError, type AgentStore, type Query } from '../../engine/index.js';
+import { catchUpsMax, followLogsBytesMax } from '../http/http-limits.js';
+import { ProblemError } from '../http/problem.js';
+import type { ResponseHead, TransportResponse } from '../http/transport.js';
+import { AnswerWatch } from '../pace/answer-watch.js';
+import { Permits } from '../pace/permits.js';
+import type { LogBudget } from './event-log.js';
+import { EventStream } from './event-stream.js';
+import { FollowGroup, type Followed } from './follow-group.js';
+import { Follower } from './follower.js';
+
+/** How often streams are looked at. */
+const lookMs = 1000;
+
+/** What followers go by. */
+export interface FollowOptions extends Pick<
+  ServerSettings,
+  'followersMax' | 'queryTimeoutMs' | 'clientRateMin'
+> {
+  readonly lookup: (agent: string) => AgentStore | undefined;
+  readonly log: (message: string) => void;
+}
+
+/** A request to follow. */
+export interface FollowRequest {
+  readonly agent: string;
+  readonly store: AgentStore;
+  /** What the stream begins with: what comes after a cursor, or the newest records. */
+  readonly query: Query;
+  readonly head: ResponseHead;
+  readonly response: TransportResponse;
+  /** Called when the stream begins. */
+  readonly onBegin?: () => void;
+}
+
+/** All clients that follow, in groups of those who follow the same. */
+export class Followers {
+  readonly #options: FollowOptions;
+  readonly #watch: AnswerWatch;
+  readonly #permits = new Permits(catchUpsMax);
+  readonly #budget: LogBudget = { bytes: 0 };
+  readonly #groups = new Map<string, FollowGroup>();
+  readonly #followers = new Set<Follower>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: FollowOptions) {
+    this.#options = options;
+    const { clientRateMin } = options;
+    // A stream lasts as long as its client likes.
+    this.#watch = new AnswerWatch({ clientRateMin, answerTimeoutMs: Infinity });
+  }
+
+  /** How many follow. */
+  get count(): number {
+    return this.#followers.size;
+  }
+
+  /** Bytes of events that are kept for those who are slow. */
+  get keptBytes(): number {
+    return this.#budget.bytes;
+  }
+
+  /** Throws a `ProblemError` where no more clients may follow; rejects where the stream can't begin. Else all that fails ends the stream. */
+  follow({ agent, store, query, head, response, onBegin }: FollowRequest): Promise<void> {
+    const { followersMax, queryTimeoutMs } = this.#options;
+    if (this.#followers.size >= followersMax)
+      throw new ProblemError(503, `${followersMax} clients follow, which is the most at once`, {
+        headers: { 'Retry-After': '5' },
+      });
+    const { predicates, form } = query;
+    const followed = { agent, store, predicates, form };
+    const group = this.#groupOf(followed);
+    const stream = new EventStream(
+      response,
+      head,
+      this.#watch.begin((reason) => {
+        this.#options.log(`a stream was broken off: ${reason.message}`);
+        response.break();
+      }),
+    );
+    const follower: Follower = new Follower(
+      {
+        group,
+        followed,
+        stream,
+        permits: this.#permits,
+        timeoutMs: queryTimeoutMs,
+        onBegin: onBegin ?? ((): void => undefined),
+        onOver: () => this.#forget(follower),
+        onFailure: (error) => this.#options.log(`a stream failed: ${describe(error)}`),
+      },
+      query.after,
+    );
+    this.#followers.add(follower);
+    this.#timer ??= setInterval(() => this.#look(), lookMs).unref();
+    response.whenGone(() => follower.leave());
+    return follower.begin(query);
+  }
+
+  /** Ends all streams, so that their clients connect elsewhere, or later. */
+  stop(): void {
+    for (const follower of [...this.#followers]) follower.end();
+  }
+
+  #groupOf(followed: Followed): FollowGroup {
+    const key = keyOf(followed);
+    const known = this.#groups.get(key);
+    if (known?.isCurrent === true && known.store === followed.store) return known;
+    const forget = (): void => {
+      if (this.#groups.get(key) === group) this.#groups.delete(key);
+    };
+    const group: FollowGroup = new FollowGroup(
+      followed,
+      this.#options.queryTimeoutMs,
+      { budget: this.#budget, onFull: () => this.#shrink() },
+      forget,
+    );
+    this.#groups.set(key, group);
+    return group;
+  }
+
+  /** Has the group that keeps the most events let go of some, until there is room again. */
+  #shrink(): void {
+    while (this.#budget.bytes > followLogsBytesMax) {
+      const groups = [...this.#groups.values()];
+      const largest = groups.reduce((a, b) => (b.log.bytes > a.log.bytes ? b : a));
+      largest.shrink(Math.floor(largest.log.bytes / 2));
+    }
+  }
+
+  #forget(follower: Follower): void {
+    this.#followers.delete(follower);
+    if (this.#followers.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #look(): void {
+    const nowMs = performance.now();
+    for (const follower of [...this.#followers]) {
+      const { group, followed, stream } = follower;
+      if (group.isCurrent && this.#options.lookup(followed.agent) === followed.store) stream.comment(nowMs);
+      else follower.end();
+    }
+  }
+}
+
+/** The same for all who follow the same. */
+function keyOf({ agent, predicates, form }: Followed): string {
+  const text = JSON.stringify([predicates, form?.fields ?? null], (_, value: unknown) =>
+    typeof value === 'bigint' ? `${value}n` : value,
+  );
+  return `${agent} ${text}`;
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return isLogstrataError(error) ? error.message : (error.stack ?? error.message);
+}

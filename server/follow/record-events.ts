@@ -1,0 +1,59 @@
+const newline = 10;
+const cursorDigits = 16;
+/** Where the cursor stands in a line of JSON, and in an event. */
+const cursorInLine = '{"_cursor":"'.length;
+const idHead = Buffer.from('id: ');
+const dataHead = Buffer.from('\ndata: ');
+const bytesAround = idHead.length + cursorDigits + dataHead.length + 1;
+
+/** Records as events of a stream, in the order of their positions: `id: <cursor>`, `data: <JSON>`. There is at least one. */
+export interface RecordEvents {
+  readonly bytes: Buffer;
+  /** Where each of them ends. */
+  readonly ends: readonly number[];
+  /** Cursors of the first and the last one. Cursors are of one length, so that they compare as positions do. */
+  readonly first: string;
+  readonly last: string;
+}
+
+/** Lines of JSON as events. */
+export function eventsOf(lines: Uint8Array): RecordEvents {
+  const source = Buffer.from(lines.buffer, lines.byteOffset, lines.length);
+  let count = 0;
+  for (let at = source.indexOf(newline); at >= 0; at = source.indexOf(newline, at + 1)) count++;
+  const bytes = Buffer.allocUnsafeSlow(source.length + count * bytesAround);
+  const ends: number[] = [];
+  let at = 0;
+  for (let from = 0; from < source.length;) {
+    const to = source.indexOf(newline, from) + 1;
+    idHead.copy(bytes, at);
+    at += idHead.length;
+    const cursorFrom = from + cursorInLine;
+    at += source.copy(bytes, at, cursorFrom, cursorFrom + cursorDigits);
+    at += dataHead.copy(bytes, at);
+    at += source.copy(bytes, at, from, to);
+    bytes[at++] = newline;
+    ends.push(at);
+    from = to;
+  }
+  const first = cursorFrom(bytes, 0);
+  return { bytes, ends, first, last: cursorFrom(bytes, ends.at(-2) ?? 0) };
+}
+
+/** The cursor of the event with this index. */
+export function cursorOf({ bytes, ends }: RecordEvents, index: number): string {
+  return cursorFrom(bytes, startOf(ends, index));
+}
+
+/** The events from this index on, as bytes. */
+export function eventsFrom({ bytes, ends }: RecordEvents, index: number): Buffer {
+  return bytes.subarray(startOf(ends, index));
+}
+
+function startOf(ends: readonly number[], index: number): number {
+  return index === 0 ? 0 : ends[index - 1]!;
+}
+
+function cursorFrom(bytes: Buffer, start: number): string {
+  return bytes.toString('latin1', start + idHead.length, start + idHead.length + cursorDigits);
+}
