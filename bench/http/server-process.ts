@@ -95,10 +95,10 @@ export class ServerProcess {
   }
 
   /** Ends it, and waits until it has. */
-  async stop(): Promise<void> {
+  async stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
     if (this.hasEnded) return;
     const ended = once(this.child, 'exit');
-    this.child.kill('SIGTERM');
+    this.child.kill(signal);
     await ended;
   }
 }

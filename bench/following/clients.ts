@@ -1,0 +1,106 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Random } from '../random.js';
+import { StreamClient } from './stream-client.js';
+
+/** What a process of clients is to follow, as its only argument. */
+export interface ClientsTask {
+  readonly url: string;
+  /** Clients of the one record in so many that matches a filter, and of all records. */
+  readonly some: number;
+  readonly step: number;
+  readonly all: number;
+  /** Records that are written in all. */
+  readonly records: number;
+  /** For so long no connection breaks; from then on a tenth of them, this often. */
+  readonly calmMs: number;
+  readonly breakMs: number;
+  /** Longest wait for the last record. */
+  readonly timeoutMs: number;
+}
+
+export interface LagFigures {
+  readonly records: number;
+  readonly medianMs: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
+}
+
+export interface ClientsFigures {
+  readonly lost: number;
+  readonly repeated: number;
+  /** Clients that never got the last record. */
+  readonly unfinished: number;
+  readonly connections: number;
+  readonly behind: number;
+  readonly lagging: number;
+  /** Of the time before connections break, and servers end. */
+  readonly calm: LagFigures;
+  readonly later: LagFigures;
+}
+
+/** Lags in classes of a millisecond. */
+class Lags {
+  readonly #counts = new Uint32Array(120_000);
+  #count = 0;
+  #max = 0;
+
+  add(ms: number): void {
+    const lag = Math.max(0, ms);
+    this.#counts[Math.min(this.#counts.length - 1, Math.floor(lag))]!++;
+    this.#count++;
+    this.#max = Math.max(this.#max, lag);
+  }
+
+  figures(): LagFigures {
+    const share = (of: number): number => {
+      let left = of * this.#count;
+      let ms = 0;
+      while (ms < this.#counts.length - 1 && left > this.#counts[ms]!) left -= this.#counts[ms++]!;
+      return ms;
+    };
+    return { records: this.#count, medianMs: share(0.5), p99Ms: share(0.99), maxMs: this.#max };
+  }
+}
+
+async function follow(task: ClientsTask): Promise<ClientsFigures> {
+  const { url, some, step, all, records, calmMs, breakMs, timeoutMs } = task;
+  const startMs = Date.now();
+  const calm = new Lags();
+  const later = new Lags();
+  const onRecord = ({ sent }: { readonly sent: number }): void => {
+    const nowMs = Date.now();
+    // What was written before the clients came does not count.
+    if (sent < startMs) return;
+    (nowMs < startMs + calmMs ? calm : later).add(nowMs - sent);
+  };
+  const clients = [
+    ...Array.from({ length: some }, () => new StreamClient(`${url}?matches__eq=1`, step, onRecord)),
+    ...Array.from({ length: all }, () => new StreamClient(url, 1, onRecord)),
+  ];
+  const random = new Random(startMs);
+  const isDone = ({ next }: StreamClient): boolean => next >= records;
+  let brokenMs = startMs + calmMs;
+  while (!clients.every(isDone) && Date.now() < startMs + timeoutMs) {
+    await delay(50);
+    if (Date.now() < brokenMs + breakMs) continue;
+    brokenMs = Date.now();
+    for (const client of clients) if (random.below(10) === 0) client.breakOff();
+  }
+  for (const client of clients) client.end();
+  const sum = (of: (client: StreamClient) => number): number =>
+    clients.reduce((total, client) => total + of(client), 0);
+  return {
+    lost: sum(({ lost }) => lost),
+    repeated: sum(({ repeated }) => repeated),
+    unfinished: clients.filter((client) => !isDone(client)).length,
+    connections: sum(({ connections }) => connections),
+    behind: sum(({ named }) => named.get('behind') ?? 0),
+    lagging: sum(({ named }) => named.get('lagging') ?? 0),
+    calm: calm.figures(),
+    later: later.figures(),
+  };
+}
+
+const figures = await follow(JSON.parse(process.argv[2]!) as ClientsTask);
+process.stdout.write(`${JSON.stringify(figures)}\n`);
+process.exit(0);

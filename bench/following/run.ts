@@ -1,0 +1,247 @@
+#!/usr/bin/env node
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { formatBytes, formatCount } from '../../server/cli/output/figures.js';
+import { packageRoot } from '../../server/cli/options/package-root.js';
+import { Child } from '../collecting/child.js';
+import { ServerProcess } from '../http/server-process.js';
+import { describeMachine } from '../machine.js';
+import { UsageFailure } from '../options.js';
+import type { ClientsFigures, ClientsTask, LagFigures } from './clients.js';
+import type { WriterFigures, WriterTask } from './writer.js';
+
+const usage = `Usage: npm run bench:following -- [options]
+
+Clients that follow a log which gains 10,000 lines a second: a thousand of them the lines of a filter, 50 a second, and twenty all lines.
+Says what was lost or repeated, through a server that is stopped and killed and connections that break, how late records came, and what
+memory it took.
+
+  --tiny          a few clients and lines: whether it works, not how fast
+  --seconds N     how long lines are written (default: 60); the second half of it with restarts
+  --out PATH      result, without ending (default: bench/results/following)
+`;
+
+/** One run. */
+interface Sizes {
+  readonly some: number;
+  readonly all: number;
+  readonly linesPerSecond: number;
+  /** One line in so many is of the filter. */
+  readonly step: number;
+  readonly seconds: number;
+  /** The server alone, before any client comes. */
+  readonly aloneSeconds: number;
+}
+
+const full: Sizes = {
+  some: 1000,
+  all: 20,
+  linesPerSecond: 10_000,
+  step: 200,
+  seconds: 60,
+  aloneSeconds: 10,
+};
+const tiny: Sizes = { some: 20, all: 2, linesPerSecond: 200, step: 10, seconds: 3, aloneSeconds: 0.5 };
+
+/** The last record must have come within this time after it was written. */
+const catchUpMs = 120_000;
+const sampleMs = 250;
+
+const agentFile = `fields:
+  - { name: time, type: time }
+  - { name: n, type: int }
+  - { name: matches, type: int }
+  - { name: sent, type: int }
+  - name: message
+file:
+  path: '../logs/app\\.log'
+  format: json
+`;
+
+interface Options {
+  readonly help: boolean;
+  readonly sizes: Sizes;
+  readonly outPath: string;
+}
+
+function readOptions(args: readonly string[]): Options {
+  const options = {
+    tiny: { type: 'boolean' },
+    seconds: { type: 'string' },
+    out: { type: 'string' },
+    help: { type: 'boolean' },
+  } as const;
+  try {
+    const { values } = parseArgs({ args: [...args], options });
+    const isTiny = values.tiny === true;
+    const sizes = isTiny ? tiny : full;
+    const seconds = Number(values.seconds ?? sizes.seconds);
+    if (!(seconds >= 1 && seconds <= 3600)) throw new Error('--seconds must be from 1 to 3600');
+    const out =
+      values.out ?? join(packageRoot(), isTiny ? 'bench/data/following' : 'bench/results/following');
+    return { help: values.help === true, sizes: { ...sizes, seconds }, outPath: resolve(out) };
+  } catch (error) {
+    throw new UsageFailure(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** The largest memory that a server has in use while `until` is not settled. */
+async function largestMemory(server: () => ServerProcess, until: Promise<unknown>): Promise<number> {
+  let isOver = false;
+  const settle = (): void => {
+    isOver = true;
+  };
+  until.then(settle, settle);
+  let largest = 0;
+  while (!isOver) {
+    const bytes = server().residentBytes;
+    if (bytes > largest) largest = bytes;
+    await delay(sampleMs);
+  }
+  return largest;
+}
+
+interface Measured {
+  readonly clients: ClientsFigures;
+  readonly lines: number;
+  readonly aloneBytes: number;
+  readonly followedBytes: number;
+  /** Processor seconds of the server in a second of the time without restarts. */
+  readonly cores: number;
+  readonly restarts: number;
+}
+
+async function measure(folder: string, sizes: Sizes): Promise<Measured> {
+  const { some, all, linesPerSecond, step, seconds, aloneSeconds } = sizes;
+  for (const name of ['agents', 'logs']) mkdirSync(join(folder, name));
+  writeFileSync(join(folder, 'agents/app.yaml'), agentFile);
+  const log = join(folder, 'logs/app.log');
+  writeFileSync(log, '');
+  const main = join(packageRoot(), 'dist/server/main.js');
+  const start = (listen: string): Promise<ServerProcess> =>
+    ServerProcess.start(main, ['serve', '--listen', listen, '--console', 'off'], folder);
+  let server = await start('127.0.0.1:0');
+  const { host } = new URL(server.origin);
+  const writerTask: WriterTask = { log, linesPerSecond, seconds: seconds + aloneSeconds, step };
+  const writer = new Child<WriterFigures>('../following/writer', writerTask);
+  try {
+    const aloneBytes = await largestMemory(() => server, delay(aloneSeconds * 1000));
+    const calmMs = (seconds / 2) * 1000;
+    const records = Math.floor(linesPerSecond * (seconds + aloneSeconds));
+    // The last record of the filter comes before the last of all.
+    const clientsTask: ClientsTask = {
+      url: `${server.origin}/api/query/app`,
+      some,
+      all,
+      step,
+      records: records - step,
+      calmMs,
+      breakMs: 1000,
+      timeoutMs: seconds * 1000 + catchUpMs,
+    };
+    const clients = new Child<ClientsFigures>('../following/clients', clientsTask);
+    const ended = clients.figures();
+    const cpuBefore = server.cpuSeconds;
+    const followedBytes = await largestMemory(() => server, delay(calmMs));
+    const cores = (server.cpuSeconds - cpuBefore) / (calmMs / 1000);
+    const signals = ['SIGKILL', 'SIGTERM'] as const;
+    for (const signal of signals) {
+      await delay((seconds * 1000) / 8);
+      await server.stop(signal);
+      server = await start(host);
+    }
+    const { lines } = await writer.figures();
+    return { clients: await ended, lines, aloneBytes, followedBytes, cores, restarts: signals.length };
+  } finally {
+    writer.stop();
+    await server.stop();
+  }
+}
+
+interface Line {
+  readonly what: string;
+  readonly target: string;
+  readonly figure: string;
+  /** What the figure says, for programs. */
+  readonly values: Readonly<Record<string, number>>;
+}
+
+function lagLine(when: string, target: string, { records, medianMs, p99Ms, maxMs }: LagFigures): Line {
+  return {
+    what: `from the line to the client, ${when}`,
+    target,
+    figure: `median ${medianMs} ms, p99 ${p99Ms} ms, longest ${maxMs} ms, of ${formatCount(records)} records`,
+    values: { records, medianMs, p99Ms, maxMs },
+  };
+}
+
+function linesOf({ clients, aloneBytes, followedBytes, cores, restarts }: Measured): Line[] {
+  const { lost, repeated, unfinished, connections, behind, lagging } = clients;
+  const moreBytes = Math.max(0, followedBytes - aloneBytes);
+  return [
+    {
+      what: `lost, repeated, not at the end, through ${restarts} restarts and ${formatCount(connections)} connections`,
+      target: '0, 0, 0',
+      figure: `${lost}, ${repeated}, ${unfinished}`,
+      values: { lost, repeated, unfinished, connections },
+    },
+    {
+      what: 'cut off as too slow, told of records behind',
+      target: '',
+      figure: `${lagging}, ${behind}`,
+      values: { lagging, behind },
+    },
+    lagLine('without restarts', 'p99 ≤ 1 s', clients.calm),
+    lagLine('with restarts, their time included', '', clients.later),
+    {
+      what: 'memory more than without clients',
+      target: '≤ 300 MB',
+      figure: `${formatBytes(moreBytes)} (${formatBytes(aloneBytes)} before)`,
+      values: { aloneBytes, followedBytes },
+    },
+    {
+      what: 'processor of the server, collecting included',
+      target: '',
+      figure: `${cores.toFixed(2)} cores`,
+      values: { cores },
+    },
+  ];
+}
+
+async function main(): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), 'logstrata-following-'));
+  try {
+    const { help, sizes, outPath } = readOptions(process.argv.slice(2));
+    if (help) {
+      process.stdout.write(usage);
+      return 0;
+    }
+    const startedAt = new Date().toISOString();
+    const machine = describeMachine();
+    const lines = linesOf(await measure(folder, sizes));
+    const { some, all, linesPerSecond, step } = sizes;
+    const about =
+      `${formatCount(some)} clients of ${linesPerSecond / step} records a second each, ${all} of all ${formatCount(linesPerSecond)}; ` +
+      `${machine.cpu}, ${machine.cores} cores, clients on the same machine, Node ${machine.node}; load before the run ` +
+      `${machine.loadBefore.toFixed(2)}; commit ${machine.commit ?? 'unknown'}; ${startedAt}`;
+    const rows = lines.map(({ what, target, figure }) => `| ${what} | ${target} | ${figure} |`);
+    const table = `${about}\n\n| what | target | figure |\n|---|---|---|\n${rows.join('\n')}\n`;
+    mkdirSync(dirname(outPath), { recursive: true });
+    writeFileSync(`${outPath}.md`, table);
+    const record = { format: 'logstrata-following/1', startedAt, machine, settings: sizes, lines };
+    writeFileSync(`${outPath}.json`, `${JSON.stringify(record, null, 1)}\n`);
+    process.stdout.write(`${table}\nwritten  ${relative(process.cwd(), outPath)}.md and .json\n`);
+    return 0;
+  } catch (error) {
+    if (!(error instanceof UsageFailure)) throw error;
+    process.stderr.write(`following: ${error.message}\n\n${usage}`);
+    return 2;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+process.exitCode = await main();
