@@ -61,7 +61,9 @@ describe('logstrata stats', () => {
     const line =
       '{"time":"2026-11-17T00:03:05Z","level":"info"}\n{"time":"2026-11-17T00:03:06Z","trace_id":"x"}\n';
     const loading = await run(folder, ['load', 'app', '-', '--data', 'one'], line);
-    expect(loading.stdout).toContain('1 value did not read as the type of its field and became null:\n  trace_id (int): 1, the first of them "x"\n');
+    expect(loading.stdout).toContain(
+      '1 value did not read as the type of its field and became null:\n  trace_id (int): 1, the first of them "x"\n',
+    );
     const hot = await run(folder, ['stats', 'app', '--data', 'one']);
     expect(hot.stdout).toMatch(/records +2 \(2 of them hot\)/);
     expect(hot.stdout).toMatch(/times \(UTC\) +2026-11-17 00:03:05 to 2026-11-17 00:03:06/);
