@@ -1,4 +1,4 @@
-import { haveRecord } from '../store/reading/added-runs.js';
+import { haveRecord } from '../scan/plan/added-runs.js';
 import type { SnapshotRun } from '../store/reading/snapshot.js';
 import type { Position } from '../terms/cursor.js';
 import type { Schema } from '../terms/schema.js';

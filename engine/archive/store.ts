@@ -31,7 +31,7 @@ import {
 } from '../store/attached/attach-files.js';
 import type { AttachedFile } from '../store/attached/attached-file.js';
 import type { AttachingCommitter } from '../store/attached/change-lists.js';
-import { addedRuns } from '../store/reading/added-runs.js';
+import { addedRuns } from '../scan/plan/added-runs.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
 import { SeenState } from './seen-state.js';
 import { StateWatch } from './state-watch.js';

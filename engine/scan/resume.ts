@@ -4,7 +4,7 @@ import { scanLines, type ScanSettings } from './execute.js';
 import { framedScan } from './framed-lines.js';
 import type { Query, ScanStats } from './plan/query.js';
 import { lastPosition, restOfQuery } from './plan/rest.js';
-import { sharedRuns } from '../store/reading/added-runs.js';
+import { sharedRuns } from './plan/added-runs.js';
 import type { Snapshot, SnapshotRun } from '../store/reading/snapshot.js';
 import type { Scan } from './plan/scan.js';
 

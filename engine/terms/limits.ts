@@ -283,8 +283,8 @@ export const probesOfJobMax = 2048;
 
 /**
  * Filters are kept in memory from the second query on that asks them: up to this share of the memory for decoded columns. Beyond it they are
- * asked in their files. A query has so many bytes of them read at most, and waits some
- * milliseconds for that.
+ * asked in their files. A query has so many bytes of them read at most, so that it does not wait for all of a
+ * large archive.
  */
 export const filtersKeptShare = 1 / 4;
 export const filtersKeptOfQueryBytesMax = 16 * 1024 * 1024;

@@ -6,6 +6,8 @@ import { readViewerFiles, type ViewerFile } from './viewer-files.js';
 
 /** `GET /` and what belongs to it: the viewer, whose files are read once, when the first of them is asked for. */
 export class ViewerRoute implements ConsoleRoute {
+  /** The files tell nothing of anybody's logs, and the page must be there to ask for a token. */
+  readonly rights = 'none';
   #files: ReadonlyMap<string, ViewerFile> | undefined;
 
   answer(request: TransportRequest, response: TransportResponse): Promise<void> | undefined {

@@ -85,18 +85,18 @@ class History {
 class Run {
   readonly history = new History();
   readonly clients: Follower[] = [];
-  now = noon;
 
   constructor(
     readonly archive: Awaited<ReturnType<typeof openCompacting>>,
     readonly store: AgentStore,
     readonly followers: Followers,
+    readonly clock: { now: number },
   ) {}
 
   rows(count: number, hours: number): Value[][] {
     return Array.from({ length: count }, (_, i) => {
       const n = this.history.written++;
-      const timeMs = this.now - Math.floor((((i * 7 + n) % 11) / 11) * hours * hourMs);
+      const timeMs = this.clock.now - Math.floor((((i * 7 + n) % 11) / 11) * hours * hourMs);
       return [BigInt(timeMs), BigInt(n % 2), null, `record ${n}`];
     });
   }
@@ -106,7 +106,7 @@ class Run {
     const chosen = clients[which % Math.max(1, clients.length)];
     switch (kind) {
       case 'live':
-        this.now += (which % 3) * 600_000;
+        this.clock.now += (which % 3) * 600_000;
         await append(store, this.rows(count, 0.4), 'live');
         return this.history.note(store);
       case 'late':
@@ -119,7 +119,7 @@ class Run {
         await (which % 2 === 0 ? store.compact() : archive.compactNext());
         return;
       case 'retire':
-        this.now += (which % 9) * hourMs;
+        this.clock.now += (which % 9) * hourMs;
         await archive.retireNow();
         return;
       case 'begin':
@@ -202,11 +202,11 @@ it('followers lose nothing and repeat nothing, whatever is stored, merged and ta
   let records = 0;
   await fc.assert(
     fc.asyncProperty(steps, async (list) => {
-      let run: Run | undefined;
-      const archive = await openCompacting(new MemoryDirectory(), () => run?.now ?? noon);
+      const clock = { now: noon };
+      const archive = await openCompacting(new MemoryDirectory(), () => clock.now);
       const store = await archive.agent('web', schema, retention);
       const { followers, logged } = followersOf(store);
-      run = new Run(archive, store, followers);
+      const run = new Run(archive, store, followers, clock);
       try {
         for (const step of list) await run.step(step);
         for (const { client } of run.clients) client.goOn();

@@ -4,7 +4,7 @@ import { executeScan } from '../../engine/scan/execute.js';
 import type { Predicate, Query, ScanStats } from '../../engine/scan/plan/query.js';
 import type { ScanOptions } from '../../engine/scan/plan/scan.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
-import { LogstrataError } from '../../engine/terms/errors.js';
+import type { LogstrataError } from '../../engine/terms/errors.js';
 import { answerOf } from '../model/answer.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { numbered } from './numbered.js';

@@ -10,7 +10,7 @@ import { streamTask, type StreamJob } from './stream-task.js';
 import { pooledChunkTask, type PooledChunk } from './pooled-chunk-task.js';
 import { ruling, type FilterQuestion, type FirstReads } from '../sealed/filter-probing.js';
 import type { SegmentRulings } from './segment-rulings.js';
-import { probeTask, type ProbedSegment } from './probe-task.js';
+import { probeTask, type ProbedSegment } from '../sealed/probe-task.js';
 import type { JobQueue } from '../../workers/job-queue.js';
 import type { Task } from '../../workers/task.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';

@@ -8,7 +8,7 @@ import { decodeSummary, noFilters, SegmentFilters } from '../sealed/segment-filt
 import { withFile, type SegmentFooter } from '../sealed/segment-file.js';
 import type { BufferPool } from './buffer-pool.js';
 import type { FilterAsk } from './filter-ask.js';
-import type { ProbedSegment } from './probe-task.js';
+import type { ProbedSegment } from '../sealed/probe-task.js';
 import type { QueryThreads } from './query-threads.js';
 import type { ReadCounters } from './read-counters.js';
 

@@ -1,4 +1,4 @@
-import type { SnapshotRun } from './snapshot.js';
+import type { SnapshotRun } from '../../store/reading/snapshot.js';
 
 /**
  * The rows of `now` at positions that `known` does not have: what has become visible between two states. What lies elsewhere by now, because

@@ -7,9 +7,9 @@ import {
   type FirstReads,
   type ProbeCounters,
   type Reading,
-} from '../sealed/filter-probing.js';
-import { SegmentFilters, type FilterPlaces } from '../sealed/segment-filters.js';
-import { summaryAt } from '../sealed/summary-cache.js';
+} from './filter-probing.js';
+import { SegmentFilters, type FilterPlaces } from './segment-filters.js';
+import { summaryAt } from './summary-cache.js';
 
 /** A segment whose filters are asked, in a file of the real file system. */
 export interface ProbedSegment {

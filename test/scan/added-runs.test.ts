@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { addedRuns, haveRecord, sharedRuns } from '../../engine/store/reading/added-runs.js';
+import { addedRuns, haveRecord, sharedRuns } from '../../engine/scan/plan/added-runs.js';
 import type { RowGroup, SnapshotRun } from '../../engine/store/reading/snapshot.js';
 
 const group = {} as RowGroup;
