@@ -46,7 +46,10 @@ export function buildProgram(): Command {
       '--data <dir>',
       'folder of the records (default: storage.path of the configuration, else data/store)',
     )
-    .option('--config <file>', 'configuration (default: config.yaml if there is one)')
+    .option(
+      '--config <file>',
+      'configuration (default: LOGSTRATA_CONFIG, config.yaml, /etc/logstrata/config.yaml)',
+    )
     .addHelpText('after', examples)
     .showHelpAfterError('("--help" shows what is possible)')
     .configureHelp({ showGlobalOptions: true, helpWidth: 110 })

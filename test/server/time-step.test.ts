@@ -72,7 +72,7 @@ function compareBuckets(
   minutes: number,
   starts: readonly number[],
 ): void {
-  const buckets = timeBuckets(parseTimeStep(step) as TimeStep, zone);
+  const parsed = parseTimeStep(step) as TimeStep;
   let next = 0;
   // What comes before the first start, and from the last on, is not known whole.
   for (let i = starts[1]!; i < Math.min(minutes, starts.at(-1)!); i++) {
@@ -82,7 +82,8 @@ function compareBuckets(
       until: firstMs + starts[next + 1]! * minuteMs,
     };
     for (const timeMs of [firstMs + i * minuteMs, firstMs + (i + 1) * minuteMs - 1]) {
-      const { from, until } = buckets.bucketOf(timeMs);
+      // Anew each time: buckets remember the last one, and would not look for this one.
+      const { from, until } = timeBuckets(parsed, zone).bucketOf(timeMs);
       if (from !== wanted.from || until !== wanted.until)
         expect({ step, zone, timeMs, from, until }).toEqual({ step, zone, timeMs, ...wanted });
     }

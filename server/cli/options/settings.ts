@@ -23,14 +23,30 @@ export interface Settings {
 }
 
 const configDefault = 'config.yaml';
+const configOfMachine = '/etc/logstrata/config.yaml';
 const agentsDefault = 'agents';
 
 /**
- * Reads the configuration that the flags name, or `config.yaml` if it is there; a flag wins over what it says.
- * Throws a `ConfigError` with every mistake in it.
+ * Path of the configuration: the one that `--config` names, or else `LOGSTRATA_CONFIG`; or else `config.yaml` in the working folder, or the machine's,
+ * if they are there. A working folder with agents of its own has nothing to do with those of the machine. Undefined where there is none.
+ */
+export function configPathOf(
+  named: string | undefined,
+  environment: Readonly<Record<string, string | undefined>>,
+  exists: (path: string) => boolean,
+): string | undefined {
+  const { LOGSTRATA_CONFIG: ofEnvironment = '' } = environment;
+  if (named !== undefined) return named;
+  if (ofEnvironment !== '') return ofEnvironment;
+  if (exists(configDefault)) return configDefault;
+  return exists(configOfMachine) && !exists(agentsDefault) ? configOfMachine : undefined;
+}
+
+/**
+ * Reads the configuration (`configPathOf`), if there is one; a flag wins over what it says. Throws a `ConfigError` with every mistake in it.
  */
 export async function readSettings(flags: GlobalFlags): Promise<Settings> {
-  const configPath = flags.config ?? (existsSync(configDefault) ? configDefault : undefined);
+  const configPath = configPathOf(flags.config, process.env, existsSync);
   const config = configPath === undefined ? defaultConfig : await readConfigFile(configPath);
   const beside = configPath === undefined ? agentsDefault : join(dirname(configPath), agentsDefault);
   return {
