@@ -74,7 +74,7 @@ describe('rejected lines for which there is no room', () => {
     ).toEqual([
       expect.stringMatching(/^WARNING .* rejected lines were counted and NOT KEPT.*rejected\.max_bytes/),
     ]);
-    expect(describeFile(summary.files[0]!)[0]).toMatch(/ of them NOT KEPT$/);
+    expect(describeFile(summary.files[0]!)[0]).toMatch(/ of them NOT KEPT \(load [0-9a-f]{16}\)$/);
     expect(await store.verify()).toMatchObject({ damages: [] });
 
     const told = { ...strict, rejectedBytesMax: 100 * 1024 * 1024 };
