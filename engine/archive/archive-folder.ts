@@ -31,6 +31,7 @@ import { cleanUp, readCommitted, readStoredSchema, type Heads } from '../store/r
 import { RemoteCommitter } from '../store/writer/remote-committer.js';
 import { Removals } from '../store/reading/removals.js';
 import { Store } from './store.js';
+import { UpkeepRounds } from './upkeep-rounds.js';
 import type { ChannelOperation } from '../store/writer/writer-channel.js';
 import {
   connectToWriter,
@@ -99,7 +100,7 @@ export class ArchiveFolder implements Archive {
   private link: WriterLink | undefined;
   private connecting: Promise<WriterLink | undefined> | undefined;
   private timer: NodeJS.Timeout | undefined;
-  private maintaining: Promise<void> | undefined;
+  private readonly upkeep = new UpkeepRounds(() => this.maintainOnce());
   private lastWarning: string | undefined;
   private readonly folders: AgentFolders;
   private closed = false;
@@ -128,7 +129,7 @@ export class ArchiveFolder implements Archive {
     if (this.settings.mode === 'write') await this.becomeWriterOrFollow();
     // A server does not wait for it in the middle of what it answers.
     if (this.settings.role === 'serve') arrowModules();
-    this.timer = setInterval(() => void this.maintain(), maintenanceIntervalMs);
+    this.timer = setInterval(() => void this.upkeep.run(), maintenanceIntervalMs);
     this.timer.unref();
   }
 
@@ -329,13 +330,6 @@ export class ArchiveFolder implements Archive {
     return writer;
   }
 
-  private maintain(): Promise<void> {
-    this.maintaining ??= this.maintainOnce().finally(() => {
-      this.maintaining = undefined;
-    });
-    return this.maintaining;
-  }
-
   private async maintainOnce(): Promise<void> {
     try {
       // A server that began while a load was the writer becomes it once that has ended; a load when it has to commit.
@@ -462,6 +456,10 @@ export class ArchiveFolder implements Archive {
     return [...ofAgents, ...diskTroubles(location, disk), ...ofLock];
   }
 
+  isWell(): boolean {
+    return this.upkeep.isWell;
+  }
+
   async writerStatus(): Promise<unknown> {
     if (this.lock !== undefined) return this.readStatus();
     return (await this.askWriter((link) => link.request('status', {}))) ?? undefined;
@@ -472,7 +470,7 @@ export class ArchiveFolder implements Archive {
     this.closed = true;
     clearInterval(this.timer);
     await everyStep([
-      () => this.maintaining,
+      () => this.upkeep.current,
       () => this.background?.stop(),
       () => this.lock?.stopServing(),
       () => everyStep([...this.opened.values()].map((opening) => () => this.closeAgent(opening))),

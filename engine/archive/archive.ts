@@ -76,6 +76,8 @@ export interface Archive {
   figures(): Promise<ArchiveFigures>;
   /** What keeps this process from answering, or storing, all that it should; empty where nothing does. */
   troubles(): Promise<readonly Trouble[]>;
+  /** Whether what this process commits still comes to an end, be it a failure. */
+  isWell(): boolean;
   /** Finishes commits under way, records the committed length of hot files, releases the lock. */
   close(): Promise<void>;
 }

@@ -181,6 +181,12 @@ export const queryTimeoutMsDefault = 60_000;
 /** How often the writer looks for a day that has ended and for files to remove, and a waiting server for the lock. */
 export const maintenanceIntervalMs = 1000;
 
+/**
+ * A round of that which takes longer does not end any more. It waits for the commits of every agent, and so for a load that holds its
+ * ordinals (`reservationMsMax`) or a seal on a slow disk.
+ */
+export const upkeepMsMax = 5 * 60_000;
+
 /** Segments merged at once, and the compressed bytes of one row group of each. */
 export const compactionSegmentsMax = 32;
 export const compactionBytesMax = 64 * 1024 * 1024;

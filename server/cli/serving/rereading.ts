@@ -19,10 +19,13 @@ export class Rereading {
   #working: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
   readonly #things: readonly Rereadable[];
-  readonly #onSignal = (): void => this.#next(() => this.#rereadAll());
+  readonly #onSignal = (): void => this.#next(() => this.#around(() => this.#rereadAll()));
+  readonly #around: (work: () => Promise<void>) => Promise<void>;
 
-  constructor(things: readonly Rereadable[]) {
+  /** @param around runs what a signal has asked for */
+  constructor(things: readonly Rereadable[], around: (work: () => Promise<void>) => Promise<void>) {
     this.#things = things;
+    this.#around = around;
   }
 
   /** Begins to wait for SIGHUP and, if wanted, to watch. What changes once this has resolved is seen. */

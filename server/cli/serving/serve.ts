@@ -26,12 +26,14 @@ import { readSettings } from '../options/settings.js';
 import type { GlobalFlags, Settings } from '../options/settings.js';
 import { stoppable } from '../options/stoppable.js';
 import type { StopSignals } from '../options/stop-signals.js';
-import { printLines } from '../output/terminal.js';
+import { printLines, tell } from '../output/terminal.js';
+import { formatCounted } from '../output/figures.js';
 import { cacheOption } from '../options/cache-option.js';
 import { openConsole, openRoutes } from './own-console.js';
 import { ChangedTokens, openAccess, warnOfOpenDoor } from './own-access.js';
 import type { OwnCertificates } from './own-certificates.js';
 import { Rereading } from './rereading.js';
+import { serviceManagerOf, type ServiceManager } from '../../systemd/service-manager.js';
 import { workersOption } from '../options/workers-option.js';
 
 /** Options of the commands that start a server. */
@@ -139,11 +141,15 @@ function describeConsole(ownConsole: RunningConsole | undefined): string[] {
 }
 
 /** Waits for a signal, then lets the server, and its console, finish what they began. */
-async function stopWhenTold(server: RunningServer, { signals, log, ownConsole }: ServeRun): Promise<void> {
+async function stopWhenTold(
+  server: RunningServer,
+  { signals, log, ownConsole, manager }: ServeRun,
+): Promise<void> {
   if (!signals.signal.aborted) {
     await new Promise<void>((done) => signals.signal.addEventListener('abort', () => done(), { once: true }));
   }
   log.info({ signal: signals.received ?? null }, 'finishing answers that have begun (again to stop at once)');
+  manager.stopping('finishing answers that have begun');
   const endMs = performance.now() + stopTimeoutMs;
   // The console goes last: until then it says that the server stops.
   ownConsole?.stopping();
@@ -173,6 +179,7 @@ interface ServeRun {
   readonly certificates: OwnCertificates;
   /** Undefined where there is none. */
   readonly ownConsole: RunningConsole | undefined;
+  readonly manager: ServiceManager;
 }
 
 /** From now on what has changed is read anew: the agents' folder, the tokens, the certificates. */
@@ -180,15 +187,16 @@ async function beginRereading(
   archive: Archive,
   served: Map<string, ServedAgent>,
   collection: Collection | undefined,
-  { settings, log, access, certificates }: ServeRun,
+  { settings, log, access, certificates, manager }: ServeRun,
 ): Promise<Rereading> {
   const { ChangedAgents } = await import('./changed-agents.js');
   const folder = settings.agentsFolder;
-  const rereading = new Rereading([
+  const things = [
     new ChangedTokens(access, log),
     ...[certificates.query, certificates.console].filter((certificate) => certificate !== undefined),
     new ChangedAgents({ archive, served, collection, folder, log }),
-  ]);
+  ];
+  const rereading = new Rereading(things, (work) => manager.reloading(work));
   await rereading.listen(settings.config.watch);
   return rereading;
 }
@@ -211,6 +219,8 @@ async function serveArchive(archive: Archive, workers: WorkerPool, run: ServeRun
     const rereading = rereads ? await beginRereading(archive, served, collection, run) : undefined;
     const shown = [...describeConsole(ownConsole), describeServer(server)];
     await printLines([...shown, ...(hints?.(served, server.address) ?? [])]);
+    const names = formatCounted(served.size, 'agent');
+    run.manager.ready(`answering for ${names} at ${server.address}`, () => archive.isWell());
     await stopWhenTold(server, run);
     await rereading?.close();
     return exitDone;
@@ -224,6 +234,11 @@ export async function serveUntilStopped(
   signals: StopSignals,
   extras: ServeExtras,
 ): Promise<number> {
+  // First of all, while this process is small: it starts another one for that.
+  const manager = serviceManagerOf(process.env, process.pid, (message) =>
+    tell(`logstrata: warning: ${message}`),
+  );
+  manager.starting(`opening ${resolve(settings.dataFolder)}`);
   await printLines(describeFolders(settings));
   // Agents are read before the archive is opened: a broken file must not leave a lock behind, even for a moment.
   await allAgents(settings);
@@ -233,7 +248,7 @@ export async function serveUntilStopped(
   const certificates = readCertificates(settings, log);
   const door = { log, access, certificate: certificates.console };
   const ownConsole = await openConsole(settings, flags.console, door);
-  const run = { settings, flags, signals, log, extras, access, certificates, ownConsole };
+  const run = { settings, flags, signals, log, extras, access, certificates, ownConsole, manager };
   const opened = { lasts: true, log };
   try {
     return await withWorkers(
@@ -246,6 +261,7 @@ export async function serveUntilStopped(
     );
   } finally {
     await ownConsole?.close({ timeoutMs: 0 });
+    manager.close();
   }
 }
 

@@ -1,0 +1,33 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { ArchiveFolder } from '../../engine/archive/archive-folder.js';
+import { upkeepMsMax } from '../../engine/terms/limits.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+it('an archive is well until a round of upkeep does not end', async () => {
+  let hangs = false;
+  const archive = new ArchiveFolder(
+    new MemoryDirectory(),
+    { mode: 'write', role: 'serve' },
+    {
+      lock: () => (hangs ? new Promise(() => {}) : Promise.resolve(undefined)),
+      connect: () =>
+        Promise.resolve({
+          holder: { role: 'load', pid: 1 },
+          alive: false,
+          request: () => Promise.reject(new Error('nothing is asked')),
+          close: () => Promise.resolve(),
+        }),
+    },
+  );
+  await archive.start();
+  await vi.advanceTimersByTimeAsync(2 * upkeepMsMax);
+  expect(archive.isWell()).toBe(true);
+  hangs = true;
+  await vi.advanceTimersByTimeAsync(upkeepMsMax);
+  expect(archive.isWell()).toBe(true);
+  await vi.advanceTimersByTimeAsync(2000);
+  expect(archive.isWell()).toBe(false);
+});
