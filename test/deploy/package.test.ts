@@ -177,6 +177,14 @@ it('the package is built as it is packed, and has the shipped agents alone', asy
   );
 });
 
+it('no Node that package.json lets in is older than the page of the viewer is built by', () => {
+  const nodeOf = (path: string): string =>
+    (JSON.parse(readFileSync(join(root, path), 'utf8')) as PackageFile).engines.node;
+  const [, major, minor] = /^>=(\d+)\.(\d+)$/.exec(nodeOf('package.json'))!;
+  const [, least] = new RegExp(`\\^${major}\\.(\\d+)\\.0`).exec(nodeOf('node_modules/vite/package.json'))!;
+  expect(Number(minor)).toBeGreaterThanOrEqual(Number(least));
+});
+
 it('an older Node can read the command, and is told which one is needed', async () => {
   const clone = emptyFolder();
   copyCommand(clone);
