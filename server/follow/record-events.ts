@@ -6,9 +6,14 @@ const idHead = Buffer.from('id: ');
 const dataHead = Buffer.from('\ndata: ');
 const bytesAround = idHead.length + cursorDigits + dataHead.length + 1;
 
-/** Records as events of a stream, in the order of their positions: `id: <cursor>`, `data: <JSON>`. There is at least one. */
+/**
+ * Records in the order of their positions, as events of a stream (`id: <cursor>`, `data: <JSON>`), or as the lines of JSON that they come
+ * as. There is at least one.
+ */
 export interface RecordEvents {
   readonly bytes: Buffer;
+  /** Where the cursor stands in each of them. */
+  readonly cursorAt: number;
   /** Where each of them ends. */
   readonly ends: readonly number[];
   /** Cursors of the first and the last one. Cursors are of one length, so that they compare as positions do. */
@@ -36,13 +41,25 @@ export function eventsOf(lines: Uint8Array): RecordEvents {
     ends.push(at);
     from = to;
   }
-  const first = cursorFrom(bytes, 0);
-  return { bytes, ends, first, last: cursorFrom(bytes, ends.at(-2) ?? 0) };
+  return withBounds(bytes, ends, idHead.length);
+}
+
+/** Lines of JSON as they are. Their bytes are those that are given. */
+export function linesAsEvents(lines: Uint8Array): RecordEvents {
+  const bytes = Buffer.from(lines.buffer, lines.byteOffset, lines.length);
+  const ends: number[] = [];
+  for (let at = bytes.indexOf(newline); at >= 0; at = bytes.indexOf(newline, at + 1)) ends.push(at + 1);
+  return withBounds(bytes, ends, cursorInLine);
+}
+
+function withBounds(bytes: Buffer, ends: readonly number[], cursorAt: number): RecordEvents {
+  const last = cursorFrom(bytes, (ends.at(-2) ?? 0) + cursorAt);
+  return { bytes, ends, cursorAt, first: cursorFrom(bytes, cursorAt), last };
 }
 
 /** The cursor of the event with this index. */
-export function cursorOf({ bytes, ends }: RecordEvents, index: number): string {
-  return cursorFrom(bytes, startOf(ends, index));
+export function cursorOf({ bytes, ends, cursorAt }: RecordEvents, index: number): string {
+  return cursorFrom(bytes, startOf(ends, index) + cursorAt);
 }
 
 /** The events from this index on, as bytes. */
@@ -54,6 +71,6 @@ function startOf(ends: readonly number[], index: number): number {
   return index === 0 ? 0 : ends[index - 1]!;
 }
 
-function cursorFrom(bytes: Buffer, start: number): string {
-  return bytes.toString('latin1', start + idHead.length, start + idHead.length + cursorDigits);
+function cursorFrom(bytes: Buffer, at: number): string {
+  return bytes.toString('latin1', at, at + cursorDigits);
 }

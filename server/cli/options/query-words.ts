@@ -20,6 +20,11 @@ export function cursorOption(name: 'after' | 'before'): Option {
   return new Option(`--${name} <cursor>`, `only records ${name} this _cursor`).argParser(collectBound);
 }
 
+/** `--limit`, for the commands that take a query. */
+export function limitOption(what: string): Option {
+  return new Option('-n, --limit <n>', what).argParser(collectBound);
+}
+
 /** `--fields`, for the commands that write records. */
 export function fieldsOption(): Option {
   return new Option('--fields <names>', 'these fields alone, in this order: time,level,message').argParser(

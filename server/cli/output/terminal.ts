@@ -1,6 +1,9 @@
 import { closeSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { fileSystemError, hasSystemCode } from '../../../engine/index.js';
+import { printable } from './text-width.js';
+
+const screenWidthDefault = 80;
 
 /** Standard output was closed by its reader (`| head`), or with its terminal: nobody waits for the rest, and that is no failure. */
 export class OutputClosedError extends Error {
@@ -22,6 +25,22 @@ export function writeOut(piece: string | Uint8Array): Promise<void> {
       else reject(fileSystemError(error, 'write', 'standard output') as Error);
     });
   });
+}
+
+/**
+ * Writes whole lines that hold texts of logs: on a terminal without what it would act on, as `\u001b`, which in JSON is the same text. A pipe
+ * gets the bytes as they are.
+ */
+export function writeRecords(piece: Uint8Array): Promise<void> {
+  if (!process.stdout.isTTY) return writeOut(piece);
+  const text = Buffer.from(piece.buffer, piece.byteOffset, piece.length).toString('utf8');
+  return writeOut(text.replaceAll(/[^\r\n]+/g, printable));
+}
+
+/** Columns of the terminal that standard output is; null where it is none. */
+export function screenWidth(): number | null {
+  // A terminal that does not know has no columns.
+  return process.stdout.isTTY ? process.stdout.columns || screenWidthDefault : null;
 }
 
 /** What a terminal says that was closed. */

@@ -33,6 +33,40 @@ export function cutToWidth(text: string, most: number): string {
   return `${head.join('')}…${tail.reverse().join('')}`;
 }
 
+/** The text, or its beginning and an ellipsis where it takes more columns than `most`. */
+export function cutEndToWidth(text: string, most: number): string {
+  return textWidth(text) <= most ? text : `${takeWidth([...text], most - 1).join('')}…`;
+}
+
+/** The text in lines of at most `most` columns. They end at blanks where that leaves no line less than half full. */
+export function wrapToWidth(text: string, most: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  let width = 0;
+  // Where the last blank of the line is, and the columns up to and with it.
+  let blank = -1;
+  let blankWidth = 0;
+  for (const character of text) {
+    const columns = widthOf(character);
+    if (width + columns > most && line !== '') {
+      const isAtBlank = character !== ' ' && blankWidth * 2 > most;
+      lines.push((isAtBlank ? line.slice(0, blank) : line).trimEnd());
+      line = isAtBlank ? line.slice(blank + 1) : '';
+      width = isAtBlank ? width - blankWidth : 0;
+      blank = -1;
+      blankWidth = 0;
+      if (line === '' && character === ' ') continue;
+    }
+    if (character === ' ') {
+      blank = line.length;
+      blankWidth = width + 1;
+    }
+    line += character;
+    width += columns;
+  }
+  return [...lines, line];
+}
+
 /** The first characters that take no more columns than `most`. */
 function takeWidth(characters: readonly string[], most: number): string[] {
   const taken: string[] = [];

@@ -26,7 +26,7 @@ import { workersOption } from '../options/workers-option.js';
 import { describeCounts, type Screen } from '../output/count-display.js';
 import { describeStats } from '../output/explain.js';
 import { exitDone } from '../output/failure.js';
-import { tell, writeOut } from '../output/terminal.js';
+import { screenWidth, tell, writeOut } from '../output/terminal.js';
 
 interface CountFlags extends GlobalFlags, Pick<QueryBounds, 'after' | 'before'> {
   readonly by?: readonly string[];
@@ -47,8 +47,6 @@ Examples:
   $ logstrata count nginx time__since=1d --by time:1h        records of each hour of the last day
   $ logstrata count nginx --by remote_addr --top 20          the 20 most frequent addresses
   $ logstrata count nginx --by time:1d --by status --csv     days and status codes, for a spreadsheet`;
-
-const screenWidthDefault = 80;
 
 async function count(
   agent: string,
@@ -80,12 +78,10 @@ async function count(
 }
 
 function screen(): Screen {
-  const { stdout, env } = process;
-  const { LC_ALL: all, LC_CTYPE: type, LANG: lang } = env;
+  const { LC_ALL: all, LC_CTYPE: type, LANG: lang } = process.env;
   // The first that is set and not empty counts, as for every program.
   const locale = [all, type, lang].find((name) => name !== undefined && name !== '') ?? '';
-  const width = stdout.isTTY ? (stdout.columns ?? screenWidthDefault) : null;
-  return { width, hasBlocks: /utf-?8/i.test(locale) };
+  return { width: screenWidth(), hasBlocks: /utf-?8/i.test(locale) };
 }
 
 /** `logstrata count`: how many records match, as bars in a terminal, and as columns, CSV or JSON elsewhere. */

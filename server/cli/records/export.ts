@@ -10,12 +10,12 @@ import { formatCounted } from '../output/figures.js';
 import { storesOf, withWorkers } from '../options/opened-archive.js';
 import { publishFiles, requireFree } from '../output/output-file.js';
 import { withProgress } from '../output/progress.js';
-import { collectBound, cursorOption, fieldsOption, filterHelp, rawQueryOf } from '../options/query-words.js';
+import { cursorOption, fieldsOption, filterHelp, limitOption, rawQueryOf } from '../options/query-words.js';
 import type { QueryBounds } from '../options/query-words.js';
 import { readSettings } from '../options/settings.js';
 import type { GlobalFlags, Settings } from '../options/settings.js';
 import { stoppable } from '../options/stoppable.js';
-import { tell, writeOut } from '../output/terminal.js';
+import { tell, writeRecords } from '../output/terminal.js';
 import { cacheOption } from '../options/cache-option.js';
 import { workersOption } from '../options/workers-option.js';
 
@@ -53,7 +53,7 @@ function readQuery(words: readonly string[], flags: ExportFlags, schema: Schema,
 
 async function exportLines(store: AgentStore, query: Query, signal: AbortSignal): Promise<void> {
   const { lines } = await store.scan(query, { signal });
-  for await (const piece of lines) await writeOut(piece);
+  for await (const piece of lines) await writeRecords(piece);
 }
 
 /** Writes beside the file first: what stands under its name is always whole. */
@@ -133,11 +133,7 @@ export function addExportCommand(program: Command): void {
     )
     .option('--output <file>', 'file to write; - is standard output, not for parquet (default: -)')
     .option('--force', 'replace the file if it is there')
-    .option(
-      '--limit <n>',
-      'records at most: the newest, or with --after the first (default: all)',
-      collectBound,
-    )
+    .addOption(limitOption('records at most: the newest, or with --after the first (default: all)'))
     .addOption(cursorOption('after'))
     .addOption(cursorOption('before'))
     .addOption(fieldsOption())

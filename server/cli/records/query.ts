@@ -1,29 +1,31 @@
 import { Option } from 'commander';
 import type { Command } from 'commander';
-import type { LineFormat, Schema } from '../../../engine/index.js';
+import type { Query, Schema } from '../../../engine/index.js';
 import { parseQueryRequest } from '../../request/query-request.js';
 import { chooseAgent } from '../options/agent-choice.js';
 import { describeQuery, describeStats } from '../output/explain.js';
 import { exitDone } from '../output/failure.js';
 import { withWorkers } from '../options/opened-archive.js';
-import { collectBound, cursorOption, fieldsOption, filterHelp, rawQueryOf } from '../options/query-words.js';
+import { cursorOption, fieldsOption, filterHelp, limitOption, rawQueryOf } from '../options/query-words.js';
 import type { QueryBounds } from '../options/query-words.js';
 import { readSettings } from '../options/settings.js';
 import type { GlobalFlags } from '../options/settings.js';
 import { stoppable } from '../options/stoppable.js';
 import { completed } from '../options/served-agents.js';
-import { tell, writeOut } from '../output/terminal.js';
+import type { StopSignals } from '../options/stop-signals.js';
+import { colourOption } from '../display/colour.js';
+import { tell } from '../output/terminal.js';
 import { cacheOption } from '../options/cache-option.js';
 import { workersOption } from '../options/workers-option.js';
+import { follow, followedQuery } from './follow.js';
+import { formatOf, recordOutput, type FormatFlags } from './record-output.js';
 
 /** Records that a query without a limit answers with, as on the route (`interface.md`). */
 const limitDefault = 100;
 
-interface QueryFlags extends GlobalFlags, QueryBounds {
+interface QueryFlags extends GlobalFlags, QueryBounds, FormatFlags {
+  readonly follow?: boolean;
   readonly explain?: boolean;
-  readonly jsonl?: boolean;
-  readonly json?: boolean;
-  readonly csv?: boolean;
   readonly workers?: number;
 }
 
@@ -34,31 +36,29 @@ Examples:
   $ logstrata query nginx status__gte=500 time__since=2h     errors of the last two hours
   $ logstrata query nginx 'user_agent__like=bot' --limit 10 --explain
   $ logstrata query nginx --after 072a5f0000000123           what came after that record
-  $ logstrata query nginx --fields time,status,path --csv    three fields, for a spreadsheet`;
-
-/** The format that a flag asks for; undefined without one. */
-function formatOf({ jsonl, json, csv }: QueryFlags): LineFormat | undefined {
-  if (json === true) return 'json';
-  if (csv === true) return 'csv';
-  return jsonl === true ? 'jsonl' : undefined;
-}
+  $ logstrata query nginx --fields time,status,path --csv    three fields, for a spreadsheet
+  $ logstrata query nginx status__gte=500 -n 5 --follow      the newest 5, and each that comes`;
 
 async function query(
   agent: string,
   words: readonly string[],
   flags: QueryFlags,
-  signal: AbortSignal,
+  signals: StopSignals,
 ): Promise<number> {
   const settings = await readSettings(flags);
   const written = await chooseAgent(settings, agent);
-  const requestFor = (schema: Schema): ReturnType<typeof parseQueryRequest> =>
-    parseQueryRequest(rawQueryOf(words, flags, formatOf(flags)), {
+  const { timezone, limitMax } = settings.config.server;
+  const format = formatOf(flags);
+  const requestFor = (schema: Schema): Query => {
+    const request = parseQueryRequest(rawQueryOf(words, flags, format === 'table' ? undefined : format), {
       schema,
       now: Date.now(),
-      timezone: settings.config.server.timezone,
-      limitMax: settings.config.server.limitMax,
-      limitDefault: Math.min(limitDefault, settings.config.server.limitMax),
+      timezone,
+      limitMax,
+      limitDefault: Math.min(limitDefault, limitMax),
     });
+    return flags.follow === true ? followedQuery(request) : request;
+  };
   // A mistake is told before anything is opened, but where only the archive knows the fields.
   const early = written.archive?.infersFields === true ? undefined : requestFor(written.schema);
   return withWorkers(settings, 'read', 'query', flags.workers, async (archive) => {
@@ -66,35 +66,58 @@ async function query(
     const request = early ?? requestFor(schema);
     if (flags.explain === true) describeQuery(request, schema).forEach(tell);
     const store = await archive.agent(agent, schema);
+    const output = recordOutput({ query: request, schema, zone: timezone, flags });
+    const { signal } = signals;
+    if (flags.follow === true) {
+      await follow(store, request, output, signal);
+      signals.obeyed();
+      return exitDone;
+    }
     const scan = await store.scan(request, { signal, lends: true });
-    for await (const piece of scan.lines) await writeOut(piece);
+    for await (const piece of scan.lines) await output.write(piece);
+    output.end();
     if (flags.explain === true) describeStats(scan.stats).forEach(tell);
     return exitDone;
   });
 }
 
-/** `logstrata query`: the answers of the HTTP route, byte for byte, on standard output. */
+/** `logstrata query`: the answers of the HTTP route on standard output, byte for byte but on a terminal. */
 export function addQueryCommand(program: Command): void {
   program
     .command('query')
     .summary('answer a query on standard output')
-    .description('Answers a query on standard output, as the HTTP route does: JSON Lines, oldest first.')
+    .description(
+      'Answers a query on standard output, oldest first: in a terminal as aligned lines, elsewhere as the HTTP route does, as JSON Lines.',
+    )
     .argument('<agent>', 'name of the agent')
     .argument('[filters...]', 'field__operator=value')
-    .option('--limit <n>', `records at most (default: ${limitDefault})`, collectBound)
+    .addOption(limitOption(`records at most (default: ${limitDefault})`))
     .addOption(cursorOption('after'))
     .addOption(cursorOption('before'))
     .addOption(fieldsOption())
-    .addOption(new Option('--jsonl', 'answer as JSON Lines').conflicts(['json', 'csv']))
-    .addOption(new Option('--json', 'answer as one array of JSON').conflicts(['jsonl', 'csv']))
-    .addOption(new Option('--csv', 'answer as CSV with a header').conflicts(['jsonl', 'json']))
+    .option('-f, --follow', 'go on with records as they come, until Ctrl-C')
+    .addOption(formatOption('jsonl', 'answer as JSON Lines'))
+    .addOption(formatOption('json', 'answer as one array of JSON'))
+    .addOption(formatOption('csv', 'answer as CSV with a header'))
+    .addOption(formatOption('table', 'answer as aligned lines, also where there is no terminal'))
+    .addOption(
+      new Option('--wrap', 'aligned lines with all that is in them').conflicts(['jsonl', 'json', 'csv']),
+    )
+    .addOption(colourOption())
     .option('--explain', 'show on standard error how the query was understood and what it cost')
     .addOption(workersOption('read and search'))
     .addOption(cacheOption())
     .addHelpText('after', examples)
     .action(
-      stoppable((flags: QueryFlags, { signal }, agent: string, words: string[]) =>
-        query(agent, words, flags, signal),
+      stoppable((flags: QueryFlags, signals, agent: string, words: string[]) =>
+        query(agent, words, flags, signals),
       ),
     );
+}
+
+const formats = ['jsonl', 'json', 'csv', 'table'] as const;
+
+/** The option for one format, which no other goes along with. */
+function formatOption(name: (typeof formats)[number], description: string): Option {
+  return new Option(`--${name}`, description).conflicts(formats.filter((other) => other !== name));
 }

@@ -1,0 +1,151 @@
+import { readRecordLine } from '../../viewer/records/record-line.js';
+import type { LogRecord } from '../../viewer/records/record.js';
+import type { Field } from '../../viewer/query/field.js';
+import { padEndToWidth, padStartToWidth, wrapToWidth } from '../output/text-width.js';
+import type { Paint } from './colour.js';
+import { cellColour, cellText, fittedText, manyLines, oneLine } from './record-cells.js';
+import { gap, layOut, widen, type LaidColumn, type Layout, type NaturalWidths } from './record-layout.js';
+
+/** Lines of a record that is shown in full are indented by this where they have no column. */
+const indent = 2;
+/** A narrower terminal is taken for one of this width: nothing could be read on it. */
+const screenWidthMin = 20;
+
+/** How records are shown. */
+export interface RecordView {
+  readonly fields: readonly Field[];
+  /** The fields were asked for by name, in this order. */
+  readonly isChosen: boolean;
+  readonly zone: string;
+  /** Nothing is cut or left out: a record takes as many lines as it needs. */
+  readonly wraps: boolean;
+  readonly paint: Paint;
+  /** Columns of the terminal just now; null where it is none, and nothing is to be cut. */
+  readonly screenWidth: () => number | null;
+}
+
+/**
+ * Records as aligned lines for people. Columns are as wide as the first records need, and become wider where later ones need more, so that
+ * no more than one piece of an answer is in memory. Nothing of a record's text can be taken by a terminal for a command.
+ */
+export class RecordDisplay {
+  readonly #view: RecordView;
+  readonly #titles: readonly string[];
+  readonly #widths: NaturalWidths;
+  #layout: Layout | null = null;
+  /** Records so far, and the cursors of the first and the last of them. */
+  count = 0;
+  first: string | null = null;
+  last: string | null = null;
+
+  constructor(view: RecordView) {
+    this.#view = view;
+    this.#titles = view.fields.map(({ name, type }) => (type === 'time' ? `${name} (${view.zone})` : name));
+    this.#widths = view.fields.map(() => 0);
+  }
+
+  /** How many fields had no room. */
+  get hidden(): number {
+    return this.#view.wraps ? 0 : (this.#layout?.hidden.length ?? 0);
+  }
+
+  /** Lines of JSON, whole ones, as they are to be shown. */
+  show(lines: string): string {
+    const records = lines
+      .split('\n')
+      .filter((line) => line !== '')
+      .map(readRecordLine);
+    if (records.length === 0) return '';
+    this.count += records.length;
+    this.first ??= records[0]!.cursor;
+    this.last = records.at(-1)!.cursor;
+    const { fields, zone, wraps, isChosen } = this.#view;
+    const width = this.#screenWidth();
+    const rows = records.map(({ values }) =>
+      fields.map(({ name, type }) => cellText(type, values.get(name), zone)),
+    );
+    for (const row of rows) widen(this.#widths, row, width);
+    const isFirst = this.#layout === null;
+    this.#layout = layOut({ fields, isChosen, screenWidth: width }, this.#titles, this.#widths);
+    const { columns } = this.#layout;
+    const shown = rows.flatMap((row, i) =>
+      wraps ? this.#wholeRecord(records[i]!, row) : [this.#line(columns, records[i]!, row)],
+    );
+    return [...(isFirst ? [this.#header(columns)] : []), ...shown, ''].join('\n');
+  }
+
+  #screenWidth(): number | null {
+    const width = this.#view.screenWidth();
+    return width === null ? null : Math.max(screenWidthMin, width);
+  }
+
+  #header(columns: readonly LaidColumn[]): string {
+    const cells = columns.map(({ field, width, role }) => fittedText(this.#titles[field]!, width, role));
+    return this.#joined(columns, cells, (text) => this.#view.paint(text, 'bold'));
+  }
+
+  #line(columns: readonly LaidColumn[], { values }: LogRecord, row: readonly string[]): string {
+    const isWhole = this.#view.screenWidth() === null;
+    const cells = columns.map(({ field, width, role }) =>
+      isWhole ? oneLine(row[field]!) : fittedText(row[field]!, width, role),
+    );
+    return this.#joined(columns, cells, (text, i) => this.#painted(text, columns[i]!, values));
+  }
+
+  #painted(text: string, { field, role }: LaidColumn, values: LogRecord['values']): string {
+    const colour = cellColour(role, values.get(this.#view.fields[field]!.name));
+    return colour === null ? text : this.#view.paint(text, colour);
+  }
+
+  /** Cells side by side. Colours come after the blanks around are known. */
+  #joined(
+    columns: readonly LaidColumn[],
+    cells: readonly string[],
+    paint: (text: string, i: number) => string,
+  ): string {
+    const last = cells.findLastIndex((cell) => cell !== '');
+    return cells
+      .slice(0, last + 1)
+      .map((cell, i) => {
+        const { width, field } = columns[i]!;
+        const isNumber = ['int', 'float'].includes(this.#view.fields[field]!.type);
+        const padded = isNumber
+          ? padStartToWidth(cell, width)
+          : i === last
+            ? cell
+            : padEndToWidth(cell, width);
+        return padded.replace(cell, () => paint(cell, i));
+      })
+      .join(' '.repeat(gap));
+  }
+
+  /** A record with all that is in it: cells go on below themselves, and fields without a column below all of them. */
+  #wholeRecord({ values }: LogRecord, row: readonly string[]): string[] {
+    const { columns, hidden } = this.#layout!;
+    const { fields, paint } = this.#view;
+    const cells = columns.map(({ field, width }) =>
+      manyLines(row[field]!).flatMap((line) =>
+        this.#screenWidth() === null ? [line] : wrapToWidth(line, width),
+      ),
+    );
+    const height = Math.max(...cells.map((lines) => lines.length));
+    const lines: string[] = [];
+    for (let y = 0; y < height; y++) {
+      const across = cells.map((cell) => cell[y] ?? '');
+      lines.push(this.#joined(columns, across, (text, i) => this.#painted(text, columns[i]!, values)));
+    }
+    const width = (this.#screenWidth() ?? Infinity) - indent;
+    for (const i of hidden) {
+      if (row[i] === '') continue;
+      const name = fields[i]!.name;
+      const [first = '', ...rest] = manyLines(row[i]!).flatMap((line, y) =>
+        wrapToWidth(y === 0 ? `${name}=${line}` : line, width),
+      );
+      const named = first.startsWith(`${name}=`)
+        ? `${paint(`${name}=`, 'dim')}${first.slice(name.length + 1)}`
+        : first;
+      for (const line of [named, ...rest]) lines.push(`${' '.repeat(indent)}${line}`);
+    }
+    return lines;
+  }
+}

@@ -1,0 +1,118 @@
+import {
+  formatCursor,
+  isLogstrataError,
+  type AgentStore,
+  type Query,
+  type SeenState,
+} from '../../../engine/index.js';
+import { FollowedPosition } from '../../follow/followed-position.js';
+import { linesAsEvents } from '../../follow/record-events.js';
+import { formatCounted } from '../output/figures.js';
+import { UsageError } from '../output/failure.js';
+import { tell } from '../output/terminal.js';
+import type { RecordOutput } from './record-output.js';
+
+const firstCursor = '0'.repeat(16);
+/** The archive is looked at now and then also where no change was told, so that what keeps it from being read does not go unseen. */
+const lookMs = 5000;
+
+/** What a query that is followed begins with: all behind a cursor, or the newest. Throws a `UsageError` for what has no meaning then. */
+export function followedQuery(query: Query): Query {
+  const format = query.form?.format ?? 'jsonl';
+  if (query.before !== undefined)
+    throw new UsageError('--before has no meaning with --follow, which goes on to what will come');
+  if (format !== 'jsonl')
+    throw new UsageError(`--follow writes lines as they come: JSON Lines, or with --table, and no ${format}`);
+  return query.after === undefined ? query : { ...query, limit: Number.MAX_SAFE_INTEGER };
+}
+
+/**
+ * Writes what a query gives, and then each record that becomes visible behind the last one, in the order of positions, until the signal. The
+ * archive is read as any command does, so that it goes on whoever writes, also while no server runs: which records were seen is known here, and
+ * none is lost or repeated. Those that come to stand before the last one are counted on standard error.
+ */
+export async function follow(
+  store: AgentStore,
+  query: Query,
+  output: RecordOutput,
+  signal: AbortSignal,
+): Promise<void> {
+  const { after, predicates, form } = query;
+  const position = new FollowedPosition(after === undefined ? firstCursor : formatCursor(after));
+  const later: Query = {
+    limit: Number.MAX_SAFE_INTEGER,
+    after: { partition: 0, ordinal: 0 },
+    predicates,
+    form,
+  };
+  const changes = new Changes(store, signal);
+  let seen: SeenState | null = null;
+  try {
+    while (!signal.aborted) {
+      changes.isNew = false;
+      const { scan, state }: Awaited<ReturnType<AgentStore['scanAdded']>> = await store.scanAdded(
+        seen === null ? query : later,
+        seen,
+        { signal, lends: true },
+      );
+      for await (const piece of scan.lines) {
+        const lines = position.take(linesAsEvents(piece), null);
+        if (lines !== null) await output.write(lines);
+      }
+      // Where nothing was shown, its place is behind what there was.
+      if (position.last === firstCursor) position.last = formatCursor(state.last);
+      seen = state;
+      tellBehind(position);
+      await changes.next();
+    }
+  } catch (error) {
+    if (signal.aborted) return;
+    if (isLogstrataError(error) && position.last !== firstCursor)
+      tell(`logstrata: following has ended; what comes next is behind --after ${position.last}`);
+    throw error;
+  } finally {
+    changes.end();
+  }
+}
+
+function tellBehind(position: FollowedPosition): void {
+  const behind = position.takeBehind();
+  if (behind === null) return;
+  const records = formatCounted(behind.count, 'record');
+  tell(`behind: ${records} came to stand before ${position.last}, the first at ${behind.lowest}`);
+}
+
+/** Waits for changes of a store, and keeps the process going meanwhile. */
+class Changes {
+  /** There was a change since this was set to false. */
+  isNew = false;
+  readonly #signal: AbortSignal;
+  readonly #endListening: () => void;
+  #wake: () => void = () => undefined;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(store: AgentStore, signal: AbortSignal) {
+    this.#signal = signal;
+    this.#endListening = store.onChange(this.#note);
+    this.#timer = setInterval(this.#note, lookMs);
+    signal.addEventListener('abort', this.#note);
+  }
+
+  next(): Promise<void> {
+    if (this.isNew) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  end(): void {
+    clearInterval(this.#timer);
+    this.#endListening();
+    this.#signal.removeEventListener('abort', this.#note);
+  }
+
+  readonly #note = (): void => {
+    this.isNew = true;
+    this.#wake();
+  };
+}

@@ -1,0 +1,214 @@
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { coloured, hasColours, plain } from '../../server/cli/display/colour.js';
+import { RecordDisplay, type RecordView } from '../../server/cli/display/record-display.js';
+import { textWidth } from '../../server/cli/output/text-width.js';
+import type { Field } from '../../server/viewer/query/field.js';
+import { main, recordsOf, run, workFolder } from './process.js';
+
+const access: Field[] = [
+  { name: 'time', type: 'time' },
+  { name: 'remote_addr', type: 'string' },
+  { name: 'remote_user', type: 'string' },
+  { name: 'method', type: 'string' },
+  { name: 'status', type: 'int' },
+  { name: 'bytes', type: 'int' },
+  { name: 'user_agent', type: 'string' },
+  { name: 'message', type: 'string' },
+];
+
+function displayOf(view: Partial<RecordView> = {}): RecordDisplay {
+  return new RecordDisplay({
+    fields: access,
+    isChosen: false,
+    zone: 'UTC',
+    wraps: false,
+    paint: plain,
+    screenWidth: () => 80,
+    ...view,
+  });
+}
+
+let made = 0;
+function recordLine(values: Record<string, unknown>): string {
+  const cursor = (++made).toString(16).padStart(16, '0');
+  return `${JSON.stringify({ _cursor: cursor, ...values })}\n`;
+}
+
+const someone = {
+  time: Date.UTC(2026, 10, 24, 5, 30),
+  remote_addr: '198.18.0.77',
+  remote_user: null,
+  method: 'GET',
+  status: 200,
+  bytes: 1234,
+  user_agent: 'Mozilla/5.0 (X11; Linux x86_64)',
+  message: 'GET /books/coffee-2730 200',
+};
+
+/** What a terminal would act on. */
+const commands = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/u;
+
+describe('records in a terminal', () => {
+  it('have the columns that say most, as the viewer has them, in 80 of the screen', () => {
+    const display = displayOf();
+    const shown = display.show(
+      recordLine(someone) + recordLine({ ...someone, status: 404, message: 'x'.repeat(200) }),
+    );
+    expect(shown.split('\n')).toEqual([
+      'time (UTC)           remote_addr  status  message',
+      '2026-11-24 05:30:00  198.18.0.77     200  GET /books/coffee-2730 200',
+      `2026-11-24 05:30:00  198.18.0.77     404  ${'x'.repeat(37)}…`,
+      '',
+    ]);
+    expect(display.hidden).toBe(4);
+    // A later one that needs more has more, and no second header.
+    const later = display.show(recordLine({ ...someone, time: someone.time + 7, bytes: 9 }));
+    expect(later).toBe('2026-11-24 05:30:00.007  198.18.0.77     200  GET /books/coffee-2730 200\n');
+    expect(displayOf({ screenWidth: () => 200 }).show(recordLine(someone))).toContain(
+      'Mozilla/5.0 (X11; Linux x86_64)  GET',
+    );
+    expect(displayOf({ zone: 'Europe/Oslo' }).show(recordLine(someone))).toMatch(
+      /^time \(Europe\/Oslo\) .*\n2026-11-24 06:30:00 /,
+    );
+  });
+
+  it('show all that is in them where they wrap', () => {
+    const values = { ...someone, message: `one\n\tat ${'deep '.repeat(12)}` };
+    const lines = displayOf({ wraps: true }).show(recordLine(values)).split('\n');
+    expect(lines.slice(1)).toEqual([
+      '2026-11-24 05:30:00  198.18.0.77     200  one',
+      '                                              at deep deep deep deep deep deep',
+      '                                          deep deep deep deep deep deep ',
+      '  method=GET',
+      '  bytes=1234',
+      '  user_agent=Mozilla/5.0 (X11; Linux x86_64)',
+      '',
+    ]);
+  });
+
+  it('have levels and statuses in colour', () => {
+    const shown = displayOf({ paint: coloured }).show(
+      recordLine(someone) + recordLine({ ...someone, status: 503 }),
+    );
+    expect(shown).toContain('\u001b[32m200\u001b[0m');
+    expect(shown).toContain('\u001b[31m503\u001b[0m');
+    const fields: Field[] = [{ name: 'level', type: 'string' }];
+    const levels = displayOf({ fields, paint: coloured }).show(
+      ['ERROR', 'warn', 'other'].map((level) => recordLine({ level })).join(''),
+    );
+    expect(levels.split('\n').slice(1)).toEqual([
+      '\u001b[31mERROR\u001b[0m',
+      '\u001b[33mwarn\u001b[0m',
+      'other',
+      '',
+    ]);
+  });
+
+  it('never take more columns than there are, and have nothing that a terminal would act on', () => {
+    const text = fc.oneof(
+      fc.string({ unit: 'grapheme', maxLength: 300 }),
+      fc.stringMatching(/^[\x00-\x20\x7f-\x9fa\n\t\u2028\u202e世]{0,200}$/),
+    );
+    const value = fc.option(text, { nil: null });
+    fc.assert(
+      fc.property(
+        fc.array(fc.record({ remote_addr: value, user_agent: value, message: value, method: value }), {
+          maxLength: 8,
+        }),
+        fc.integer({ min: 100, max: 200 }),
+        fc.boolean(),
+        (records, width, wraps) => {
+          const display = displayOf({ wraps, screenWidth: () => width });
+          const shown = display.show(records.map((one) => recordLine({ ...someone, ...one })).join(''));
+          for (const line of shown.split('\n')) {
+            expect(line).not.toMatch(commands);
+            expect(textWidth(line)).toBeLessThanOrEqual(width);
+          }
+          if (!wraps) expect(shown.split('\n').length).toBe(records.length === 0 ? 1 : records.length + 2);
+        },
+      ),
+    );
+  });
+
+  it('keep every digit of a number, and take a long text as fast as a short one', () => {
+    const fields: Field[] = [
+      { name: 'id', type: 'int' },
+      { name: 'message', type: 'string' },
+    ];
+    const line = `{"_cursor":"${'0'.repeat(16)}","id":-9007199254740993,"message":"${'\u0301'.repeat(500_000)}"}\n`;
+    for (const wraps of [false, true]) {
+      const shown = displayOf({ fields, wraps }).show(line);
+      expect(shown).toContain('-9007199254740993');
+    }
+  });
+});
+
+describe('colours', () => {
+  it('are where they are wanted', () => {
+    const cases: [Parameters<typeof hasColours>, boolean][] = [
+      [['auto', true, {}], true],
+      [['auto', false, {}], false],
+      [['auto', true, { NO_COLOR: '1' }], false],
+      [['auto', true, { NO_COLOR: '' }], true],
+      [['auto', true, { TERM: 'dumb' }], false],
+      [['auto', false, { FORCE_COLOR: '1' }], true],
+      [['auto', true, { FORCE_COLOR: '0' }], false],
+      [['always', false, { NO_COLOR: '1' }], true],
+      [['never', true, { FORCE_COLOR: '1' }], false],
+    ];
+    for (const [given, expected] of cases) expect(hasColours(...given)).toBe(expected);
+  });
+});
+
+describe('query', () => {
+  it('answers people at a terminal, and programs elsewhere', async () => {
+    const folder = workFolder();
+    writeFileSync(
+      join(folder, 'evil.log'),
+      `${JSON.stringify({ time: '2026-11-24T05:30:00Z', level: 'error', message: 'a\u001b]0;owned\u0007b\u009b31m' })}\n`,
+    );
+    await run(folder, ['load', 'app', 'evil.log']);
+    const records = (await run(folder, ['query', 'app'])).stdout;
+    expect(recordsOf(records)).toMatchObject([{ message: 'a\u001b]0;owned\u0007b\u009b31m' }]);
+
+    const table = await run(folder, [
+      'query',
+      'app',
+      '--table',
+      '--fields',
+      'level,message',
+      '--color',
+      'always',
+    ]);
+    expect(table.stdout).toBe(
+      '\u001b[1mlevel\u001b[0m  \u001b[1mmessage\u001b[0m\n\u001b[31merror\u001b[0m  a\\u001b]0;owned\\u0007b\\u009b31m\n',
+    );
+    const both = await run(folder, ['query', 'app', '--wrap', '--csv']);
+    expect(both.code).toBe(2);
+
+    const shown = atTerminal(folder, [[], ['--jsonl'], ['--csv'], ['--wrap', '--color', 'never']]);
+    // Where no terminal can be had, there is nothing to look at.
+    if (shown === undefined) return;
+    expect(shown).toMatch(/time \(UTC\).*level.*message/);
+    expect(shown).toContain('\u001b[31merror\u001b[0m');
+    expect(shown.split('a\\u001b]0;owned\\u0007b\\u009b31m')).toHaveLength(5);
+    expect(shown.replaceAll(/\u001b\[\d+m|[\r\n]/g, '')).not.toMatch(commands);
+  });
+});
+
+/** What a terminal of 80 columns gets of `query app` with these options, one after the other; undefined where util-linux is not installed. */
+function atTerminal(folder: string, options: readonly (readonly string[])[]): string | undefined {
+  const commands = options.map((words) => [process.execPath, main, 'query', 'app', ...words].join("' '"));
+  const script = ['stty cols 80 rows 24', ...commands.map((command) => `'${command}'`)].join('; ');
+  const { error, stdout } = spawnSync('script', ['-qec', script, '/dev/null'], {
+    cwd: folder,
+    env: { ...process.env, TERM: 'xterm', NO_COLOR: '', FORCE_COLOR: '' },
+    input: '',
+    encoding: 'utf8',
+  });
+  return error === undefined ? stdout : undefined;
+}
