@@ -79,7 +79,16 @@ export {
   type TimeBucket,
   type TimeBuckets,
 } from './scan/plan/count.js';
-export type { AnswerForm, CompareOp, Predicate, Query, ScanStats, StringOp } from './scan/plan/query.js';
+export type {
+  AnswerForm,
+  AnywherePredicate,
+  CompareOp,
+  FieldPredicate,
+  Predicate,
+  Query,
+  ScanStats,
+  StringOp,
+} from './scan/plan/query.js';
 export type { ReadyIterable, Scan, ScanOptions } from './scan/plan/scan.js';
 export type { LostLoad, Restorable } from './store/manifest/lost-loads.js';
 export type { PolicyCause, RetentionEvent } from './store/manifest/retention-change.js';

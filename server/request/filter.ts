@@ -1,7 +1,9 @@
 import {
   assertNever,
+  type AnywherePredicate,
   type CompareOp,
   type Field,
+  type FieldPredicate,
   type FieldType,
   int64Max,
   int64Min,
@@ -10,7 +12,7 @@ import {
   type StringOp,
 } from '../../engine/index.js';
 import { likelyFilter } from './filter-hint.js';
-import { boolOps, compareOps, operatorsOf, stringOps } from './operators.js';
+import { anywhereOps, boolOps, compareOps, operatorsOf, stringOps } from './operators.js';
 import { badParameter, type ProblemError } from '../http/problem.js';
 import { didYouMean, listNames } from './suggestion.js';
 import { parseTimeValue } from './time-value.js';
@@ -25,6 +27,9 @@ const equalOps = {
   string: 'exact',
 } as const satisfies Record<FieldType, CompareOp | StringOp>;
 
+/** Stands for all fields of type string where a filter names its field. */
+const anyField = '*';
+
 /**
  * One filter, from its decoded key `<field>__<operator>` (the operator is what follows the last `__`) and its decoded value.
  * A value of `in` gives a set of one member. Throws a `ProblemError` with status 400.
@@ -34,6 +39,7 @@ export function parsePredicate(key: string, value: string, schema: Schema, conte
   const name = key.slice(0, separator);
   const operator = key.slice(separator + 2);
   const field = schema.fields.findIndex((candidate) => candidate.name === name);
+  if (field < 0 && name === anyField) return parseAnywhere(key, operator, value, schema);
   if (field < 0) throw unknownField(key, name, schema);
   const { type } = schema.fields[field]!;
   if (operator !== 'in') return parseCompare(key, operator, value, field, schema, context);
@@ -41,9 +47,20 @@ export function parsePredicate(key: string, value: string, schema: Schema, conte
   return { kind: 'set', field, members: [member] };
 }
 
+function parseAnywhere(key: string, operator: string, value: string, { fields }: Schema): AnywherePredicate {
+  if (!anywhereOps.some((op) => op === operator))
+    throw badParameter(
+      key,
+      `${JSON.stringify(key)} looks for a text in any field, for which the operators are ${listNames(anywhereOps)}`,
+    );
+  if (!fields.some(({ type }) => type === 'string'))
+    throw badParameter(key, `${JSON.stringify(key)} looks in fields of type string, and the agent has none`);
+  return { kind: 'anywhere', isAbsent: operator === 'not_like', value };
+}
+
 /** The members of `in` on one field are one set. */
 export function joinSets(predicates: readonly Predicate[]): Predicate[] {
-  const members = new Map<number, Predicate[]>();
+  const members = new Map<number, FieldPredicate[]>();
   const joined: Predicate[] = [];
   for (const predicate of predicates) {
     const known = predicate.kind === 'set' ? members.get(predicate.field) : undefined;
@@ -65,7 +82,7 @@ function parseCompare(
   field: number,
   schema: Schema,
   context: TimeContext,
-): Predicate {
+): FieldPredicate {
   const { type } = schema.fields[field]!;
   const operatorOf = <Op extends string>(ops: readonly Op[]): Op => {
     const op = ops.find((candidate) => candidate === operator);

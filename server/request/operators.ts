@@ -12,6 +12,8 @@ export const stringOps: readonly StringOp[] = [
   'not_suffix',
 ];
 export const boolOps = ['eq', 'ne'] as const;
+/** Those of a text that may stand in any field of type string. */
+export const anywhereOps = ['like', 'not_like'] as const;
 const windowOps = ['since', 'until'] as const;
 
 /** The operators that a filter on a field of this type may have, as `semantics.md` pairs them. */

@@ -55,7 +55,7 @@ function keptOf(segment: Sealed, bytes = segment.bytes): KeptOfField {
 }
 
 function questionOf(schema: Schema, predicate: Predicate): FilterQuestion {
-  const [prepared] = preparePredicates({ limit: 1, predicates: [predicate] }, schema);
+  const [prepared] = preparePredicates({ limit: 1, predicates: [predicate] }, schema).onField;
   return prepared!;
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Value } from '../model/rows.js';
 import { batchFromRows } from '../model/rows.js';
 import { preparePredicates } from '../../engine/scan/filter/predicate.js';
-import type { Predicate } from '../../engine/scan/plan/query.js';
+import type { FieldPredicate, Predicate } from '../../engine/scan/plan/query.js';
 import type { SegmentEntry } from '../../engine/store/manifest/manifest.js';
 import type { RowGroup } from '../../engine/store/reading/snapshot.js';
 import { decodeSummary, encodeSummary } from '../../engine/store/sealed/segment-filters.js';
@@ -47,7 +47,7 @@ async function openedAnew(
 }
 
 function equals(...values: readonly (string | bigint)[]): Predicate {
-  const members = values.map((value): Predicate =>
+  const members = values.map((value): FieldPredicate =>
     typeof value === 'string'
       ? { kind: 'string', field: 0, op: 'exact', value }
       : { kind: 'int', field: 0, op: 'eq', value },
@@ -61,7 +61,7 @@ function rulingsOf(
   predicate: Predicate,
   counters = noReads(),
 ): Promise<Ruling[]> {
-  const questions = preparePredicates({ limit: 1, predicates: [predicate] }, schema);
+  const questions = preparePredicates({ limit: 1, predicates: [predicate] }, schema).onField;
   return Promise.all(rowGroups.map((group) => rulingOf(group, questions, counters)));
 }
 
@@ -205,7 +205,8 @@ describe('a value filter', () => {
     const segment = await sealed({ type: 'string' }, idsOf(groups, 4000));
     await rulingsOf(segment, equals(idOf(0)));
     const counters = noReads();
-    const questions = preparePredicates({ limit: 1, predicates: [equals(idOf(5 * 4000))] }, segment.schema);
+    const asked = equals(idOf(5 * 4000));
+    const questions = preparePredicates({ limit: 1, predicates: [asked] }, segment.schema).onField;
     await rulingOf(segment.rowGroups[5]!, questions, counters);
     // A stripe, a piece and the checksums of its filter.
     const checksums = checksumsOf(bloomBlocks(4000)).bytes;
@@ -276,7 +277,7 @@ describe('a value filter', () => {
     ]);
     for (const op of ['ne', 'gt', 'lte'] as const) {
       const predicate: Predicate = { kind: 'int', field: 0, op, value: 5n };
-      const questions = preparePredicates({ limit: 1, predicates: [predicate] }, numbers.schema);
+      const questions = preparePredicates({ limit: 1, predicates: [predicate] }, numbers.schema).onField;
       expect(questions[0]!.asked).toEqual([]);
     }
   });

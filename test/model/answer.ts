@@ -1,5 +1,5 @@
 import { comparePositions, formatCursor } from '../../engine/terms/cursor.js';
-import type { CompareOp, Predicate, Query, StringOp } from '../../engine/scan/plan/query.js';
+import type { CompareOp, FieldPredicate, Predicate, Query, StringOp } from '../../engine/scan/plan/query.js';
 import type { FieldType } from '../../engine/terms/schema.js';
 import type { Dataset, ModelRecord, Value } from './dataset.js';
 
@@ -23,9 +23,7 @@ export function matchesOf(dataset: Dataset, query: Query): ModelRecord[] {
   const matching = dataset.records
     .filter((record) => after === undefined || comparePositions(record.position, after) > 0)
     .filter((record) => before === undefined || comparePositions(record.position, before) < 0)
-    .filter((record) =>
-      query.predicates.every((predicate) => holds(predicate, record.values[predicate.field]!)),
-    )
+    .filter((record) => query.predicates.every((predicate) => matches(predicate, record, dataset)))
     .sort((a, b) => comparePositions(a.position, b.position));
   if (limit === 0) return [];
   return after !== undefined ? matching.slice(0, limit) : matching.slice(-limit);
@@ -59,7 +57,13 @@ function json(value: Value, type: FieldType): string {
   return typeof value === 'bigint' ? value.toString() : JSON.stringify(value);
 }
 
-function holds(predicate: Predicate, value: Value): boolean {
+function matches(predicate: Predicate, { values }: ModelRecord, { schema }: Dataset): boolean {
+  if (predicate.kind !== 'anywhere') return holds(predicate, values[predicate.field]!);
+  const texts = values.filter((value, i) => value !== null && schema.fields[i]!.type === 'string');
+  return predicate.isAbsent !== texts.some((text) => holdsString('like', String(text), predicate.value));
+}
+
+function holds(predicate: FieldPredicate, value: Value): boolean {
   if (value === null) return false;
   if (predicate.kind === 'set') return predicate.members.some((member) => holds(member, value));
   if (predicate.kind === 'string') return holdsString(predicate.op, String(value), predicate.value);

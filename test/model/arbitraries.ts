@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import type { Position } from '../../engine/terms/cursor.js';
-import type { AnswerForm, CompareOp, Predicate, Query, StringOp } from '../../engine/scan/plan/query.js';
+import type {
+  AnswerForm,
+  CompareOp,
+  FieldPredicate,
+  Predicate,
+  Query,
+  StringOp,
+} from '../../engine/scan/plan/query.js';
 import { lineFormats } from '../../engine/terms/line-format.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import type { Field, Schema } from '../../engine/terms/schema.js';
@@ -105,7 +112,7 @@ const stringOps: fc.Arbitrary<StringOp> = fc.constantFrom(
 
 const boolOps: fc.Arbitrary<CompareOp> = fc.constantFrom('eq', 'ne');
 
-/** Predicates on values that the dataset has, on parts of them, and on others; sets of them. */
+/** Predicates on values that the dataset has, on parts of them, and on others; sets of them; texts anywhere. */
 export function predicates(dataset: Dataset): fc.Arbitrary<Predicate> {
   const compared = compares(dataset);
   // Comparisons of one field for a value that may be there, each as one for equal values.
@@ -113,14 +120,23 @@ export function predicates(dataset: Dataset): fc.Arbitrary<Predicate> {
     const { field } = drawn[0]!;
     const members = drawn
       .filter((each) => each.field === field)
-      .map((each) => ({ ...each, op: each.kind === 'string' ? 'exact' : 'eq' }) as Predicate);
+      .map((each) => ({ ...each, op: each.kind === 'string' ? 'exact' : 'eq' }) as FieldPredicate);
     return { kind: 'set', field, members };
   });
-  return fc.oneof({ weight: 5, arbitrary: compared }, { weight: 1, arbitrary: sets });
+  const anywhere = fc.tuple(compared, fc.boolean()).map(([drawn, isAbsent]): Predicate => ({
+    kind: 'anywhere',
+    isAbsent,
+    value: drawn.kind === 'string' ? drawn.value : '',
+  }));
+  return fc.oneof(
+    { weight: 5, arbitrary: compared },
+    { weight: 1, arbitrary: sets },
+    { weight: 1, arbitrary: anywhere },
+  );
 }
 
-function compares(dataset: Dataset): fc.Arbitrary<Predicate> {
-  return fc.nat(dataset.schema.fields.length - 1).chain((field): fc.Arbitrary<Predicate> => {
+function compares(dataset: Dataset): fc.Arbitrary<FieldPredicate> {
+  return fc.nat(dataset.schema.fields.length - 1).chain((field): fc.Arbitrary<FieldPredicate> => {
     const present = dataset.records.map((record) => record.values[field]!).filter((value) => value !== null);
     const { type } = dataset.schema.fields[field]!;
     if (type === 'string') {

@@ -26,15 +26,21 @@ function text(value: string): string {
 
 /** Whether SQL can say it: `like`, `prefix` and `suffix` only with a needle of ASCII. */
 export function isSayable(predicate: Predicate): boolean {
-  return (
-    predicate.kind !== 'string' ||
-    predicate.op === 'exact' ||
-    predicate.op === 'ne' ||
-    Buffer.byteLength(predicate.value) === predicate.value.length
-  );
+  if (predicate.kind !== 'string' && predicate.kind !== 'anywhere') return true;
+  const isWhole = predicate.kind === 'string' && (predicate.op === 'exact' || predicate.op === 'ne');
+  return isWhole || Buffer.byteLength(predicate.value) === predicate.value.length;
 }
 
 function condition(predicate: Predicate, schema: Schema): string {
+  if (predicate.kind === 'anywhere') {
+    const members = schema.fields.flatMap(({ type }, field) =>
+      type === 'string'
+        ? [condition({ kind: 'string', field, op: 'like', value: predicate.value }, schema)]
+        : [],
+    );
+    const isThere = `COALESCE(${members.map((member) => `COALESCE(${member}, FALSE)`).join(' OR ')}, FALSE)`;
+    return predicate.isAbsent ? `NOT (${isThere})` : isThere;
+  }
   const { name, type } = schema.fields[predicate.field]!;
   const column = `"${name}"`;
   switch (predicate.kind) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { executeScan } from '../../engine/scan/execute.js';
-import type { Predicate } from '../../engine/scan/plan/query.js';
+import type { FieldPredicate, Predicate } from '../../engine/scan/plan/query.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { answerOf } from '../model/answer.js';
@@ -15,11 +15,21 @@ const nobody: Predicate = { kind: 'string', field: 1, op: 'exact', value: 'zzz' 
 const absent: Predicate = { kind: 'string', field: 2, op: 'like', value: 'no. 4001 done' };
 const common: Predicate = { kind: 'string', field: 2, op: 'suffix', value: '5 DONE' };
 
-const exactly = (field: number, value: string): Predicate => ({ kind: 'string', field, op: 'exact', value });
+const exactly = (field: number, value: string): FieldPredicate => ({
+  kind: 'string',
+  field,
+  op: 'exact',
+  value,
+});
 const without = (op: 'ne' | 'not_like', field: number, value: string): Predicate => {
   return { kind: 'string', field, op, value };
 };
-const oneOf = (...members: Predicate[]): Predicate => ({ kind: 'set', field: members[0]!.field, members });
+const anywhere = (value: string, isAbsent = false): Predicate => ({ kind: 'anywhere', isAbsent, value });
+const oneOf = (...members: FieldPredicate[]): Predicate => ({
+  kind: 'set',
+  field: members[0]!.field,
+  members,
+});
 
 describe('sets and opposites', () => {
   it.each([
@@ -41,6 +51,7 @@ describe('sets and opposites', () => {
       [oneOf(exactly(1, 'fatal'), exactly(1, 'hint'))],
     ],
     ['the opposite of what all match', 'rowGroupsPrunedByZone', [without('not_like', 2, '')]],
+    ['a text that all have, where it is to be absent', 'rowGroupsPrunedByZone', [anywhere('', true)]],
   ] as const)('are ruled out: %s', async (_name, counted, predicates) => {
     const directory = new MemoryDirectory();
     const pool = new BufferPool(1 << 26);
@@ -68,6 +79,34 @@ describe('sets and opposites', () => {
     for await (const piece of lines) pieces.push(piece.slice());
     expect(Buffer.concat(pieces).toString('utf8')).toBe(answerOf(dataset, query));
     expect(stats.rowsReturned).toBeGreaterThan(1000);
+    pool.close();
+  });
+});
+
+describe('a text in any string', () => {
+  it('is not looked for in further columns by rows that hold it, nor where all rows do', async () => {
+    const directory = new MemoryDirectory();
+    const pool = new BufferPool(1 << 26);
+    const snapshot = await storeSnapshot(directory, 'set', dataset, { ...layout, hotRecords: 0 }, pool);
+    const decodedBy = async (...predicates: Predicate[]): Promise<number> => {
+      const { lines, stats } = executeScan(snapshot, {
+        limit: 10_000,
+        predicates,
+        form: { format: 'jsonl', fields: [] },
+      });
+      const pieces: Uint8Array[] = [];
+      for await (const piece of lines) pieces.push(piece.slice());
+      const query = { limit: 10_000, predicates, form: { format: 'jsonl', fields: [] } } as const;
+      expect(Buffer.concat(pieces).toString('utf8')).toBe(answerOf(dataset, query));
+      return (stats.columnsDecoded + stats.columnsCached) / stats.rowGroups;
+    };
+    const info = exactly(1, 'info');
+    expect(await decodedBy(anywhere(''))).toBe(0);
+    // Each row that the first filter leaves holds the text in the same column.
+    expect(await decodedBy(info, anywhere('INF'))).toBe(2);
+    expect(await decodedBy(anywhere('INF'))).toBe(2);
+    expect(await decodedBy(anywhere('rro'), anywhere('7 done', true))).toBe(4);
+    expect(await decodedBy(anywhere('no. 3'))).toBe(2);
     pool.close();
   });
 });

@@ -12,7 +12,7 @@ import { newScanStats } from '../execute.js';
 import { canResume } from '../resume.js';
 import { MatchFinder } from '../filter/match-finder.js';
 import { inlineLimits, type InlineLimits } from '../filter/places.js';
-import { preparePredicates, type PreparedPredicate } from '../filter/predicate.js';
+import { preparePredicates, type PreparedPredicate, type PreparedPredicates } from '../filter/predicate.js';
 import { RowGroupFilter } from '../filter/row-group-filter.js';
 import { CountBoundError, type CountQuery, type Counts } from '../plan/count.js';
 import { planScan, type ScanPlan } from '../plan/plan.js';
@@ -84,7 +84,7 @@ class Count {
   readonly #schema: Schema;
   readonly #query: CountQuery;
   readonly #work: CountWork;
-  readonly #predicates: readonly PreparedPredicate[];
+  readonly #predicates: PreparedPredicates;
   readonly #plan: ScanPlan;
   readonly #tally: Tally;
 
@@ -99,7 +99,7 @@ class Count {
     this.#plan = planScan(runs, { ...whole, after: query.after });
     const { values } = query;
     const table = values === undefined ? null : new ValueTable(memory, schema.fields[values.field]!.name);
-    this.#tally = new Tally(table, spanMs(this.#plan, this.#predicates, query));
+    this.#tally = new Tally(table, spanMs(this.#plan, this.#predicates.onField, query));
     work.stats.runs = this.#plan.end - this.#plan.first;
     work.stats.rowGroups = this.#plan.rowGroups;
   }

@@ -6,7 +6,14 @@ import { hashIntegers, hashStrings } from '../../kernels/value-filter.js';
 import type { Asked } from '../../store/sealed/filter-probing.js';
 import { prepareNeedle } from './needle.js';
 import type { Needle } from './needle.js';
-import type { CompareOp, NeedleOp, Predicate, Query, StringOp } from '../plan/query.js';
+import type {
+  AnywherePredicate,
+  CompareOp,
+  FieldPredicate,
+  NeedleOp,
+  Query,
+  StringOp,
+} from '../plan/query.js';
 
 /**
  * A filter as it is evaluated, prepared once a query: a row matches where one of the comparisons holds. Only filters on a set of values have
@@ -19,6 +26,20 @@ export interface PreparedPredicate {
   readonly needles: readonly Needle[];
   /** Every value that matches is one of these, or holds its text. Empty where filters of row groups can't be asked. */
   readonly asked: readonly Asked[];
+}
+
+/** A text that may stand in any field of type string, prepared once a query. */
+export interface PreparedAnywhere {
+  /** One for each such field: it holds the text. */
+  readonly members: readonly PreparedPredicate[];
+  /** The rows match in which none of them does. */
+  readonly isAbsent: boolean;
+}
+
+/** What a row has to match, all of it. */
+export interface PreparedPredicates {
+  readonly onField: readonly PreparedPredicate[];
+  readonly anywhere: readonly PreparedAnywhere[];
 }
 
 /** A comparison as the kernels take it. With `outside`, the values match that lie outside the range, or don't match the needle. */
@@ -41,7 +62,7 @@ export interface StringComparison {
 }
 
 /** Checks a query against the schema and prepares its predicates; throws `invalid`. */
-export function preparePredicates(query: Query, schema: Schema): PreparedPredicate[] {
+export function preparePredicates(query: Query, schema: Schema): PreparedPredicates {
   if (!Number.isInteger(query.limit) || query.limit < 0) {
     throw new LogstrataError('invalid', `limit ${query.limit} is not a whole number from 0 on`);
   }
@@ -51,10 +72,23 @@ export function preparePredicates(query: Query, schema: Schema): PreparedPredica
   );
   if (filters > predicatesMax)
     throw new LogstrataError('invalid', `${filters} filters, but at most ${predicatesMax} are possible`);
-  return query.predicates.map((predicate) => preparePredicate(predicate, schema));
+  const onField: PreparedPredicate[] = [];
+  const anywhere: PreparedAnywhere[] = [];
+  for (const predicate of query.predicates) {
+    if (predicate.kind === 'anywhere') anywhere.push(prepareAnywhere(predicate, schema));
+    else onField.push(preparePredicate(predicate, schema));
+  }
+  return { onField, anywhere };
 }
 
-function preparePredicate(predicate: Predicate, schema: Schema): PreparedPredicate {
+function prepareAnywhere({ value, isAbsent }: AnywherePredicate, schema: Schema): PreparedAnywhere {
+  const members = schema.fields.flatMap(({ type }, field) =>
+    type === 'string' ? [preparePredicate({ kind: 'string', field, op: 'like', value }, schema)] : [],
+  );
+  return { members, isAbsent };
+}
+
+function preparePredicate(predicate: FieldPredicate, schema: Schema): PreparedPredicate {
   const field = schema.fields[predicate.field];
   if (field === undefined) throw new LogstrataError('invalid', `there is no field number ${predicate.field}`);
   const members = predicate.kind === 'set' ? membersOf(predicate) : [predicate];
@@ -62,9 +96,9 @@ function preparePredicate(predicate: Predicate, schema: Schema): PreparedPredica
   return { field: predicate.field, anyOf, needles: needlesOf(anyOf), asked: askedOf(anyOf) };
 }
 
-type SinglePredicate = Exclude<Predicate, { kind: 'set' }>;
+type SinglePredicate = Exclude<FieldPredicate, { kind: 'set' }>;
 
-function membersOf({ field, members }: Predicate & { kind: 'set' }): SinglePredicate[] {
+function membersOf({ field, members }: FieldPredicate & { kind: 'set' }): SinglePredicate[] {
   if (members.length === 0) throw new LogstrataError('invalid', 'a set has at least one value');
   return members.map((member) => {
     if (member.kind !== 'set' && member.field === field && (member.op === 'eq' || member.op === 'exact'))
@@ -143,7 +177,7 @@ const noText = new Uint8Array(0);
 /** Gram filters can't tell of shorter texts. */
 const askedTextBytesMin = 3;
 
-function predicateKind(type: FieldType): Predicate['kind'] {
+function predicateKind(type: FieldType): SinglePredicate['kind'] {
   switch (type) {
     case 'int':
     case 'time':

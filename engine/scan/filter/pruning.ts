@@ -6,8 +6,13 @@ import type { AskableFilters } from '../../store/reading/filter-ask.js';
 import { SegmentRulings } from '../../store/reading/segment-rulings.js';
 import { settled, type Steps } from '../../store/reading/steps.js';
 import type { ScanStats } from '../plan/query.js';
-import type { PreparedPredicate } from './predicate.js';
-import type { RankedPredicate } from './ranked-predicate.js';
+import type { PreparedPredicate, PreparedPredicates } from './predicate.js';
+import {
+  rankedAnywhere,
+  rankedPredicate,
+  type RankedAnywhere,
+  type RankedPredicate,
+} from './ranked-predicate.js';
 import { zoneVerdict } from './zone-verdict.js';
 
 /** A row group of which only the values can tell which rows match, and the predicates that they have to be compared with. */
@@ -15,6 +20,8 @@ export interface Undecided {
   readonly kind: 'undecided';
   readonly open: OpenRowGroup;
   readonly predicates: RankedPredicate[];
+  /** Texts that may stand in any field. */
+  readonly anywhere: readonly RankedAnywhere[];
 }
 
 /** What can be said of the rows of a row group before any column is read. */
@@ -43,6 +50,8 @@ const counterOf = {
  */
 export class Pruning {
   readonly #predicates: readonly RankedPredicate[];
+  /** Only zone maps are asked about these: a text that the filters of one field have not may stand in another. */
+  readonly #anywhere: readonly RankedAnywhere[];
   /** Those on the field whose bounds the manifest has. */
   readonly #onTime: readonly PreparedPredicate[];
   /** What filters of row groups are asked: whole values first, then the longest text, which has the most grams that can be missing. */
@@ -57,15 +66,17 @@ export class Pruning {
 
   constructor(
     schema: Schema,
-    predicates: readonly RankedPredicate[],
+    { onField, anywhere }: PreparedPredicates,
     threads: QueryThreads | null,
     stats: ScanStats,
   ) {
     const time = placementField(schema);
+    const predicates = onField.map(rankedPredicate);
     this.#predicates = predicates;
-    this.#onTime = predicates.map(({ predicate }) => predicate).filter(({ field }) => field === time);
-    this.#questions = predicates
-      .map(({ predicate: { field, asked } }) => ({ field, asked }))
+    this.#anywhere = anywhere.map(rankedAnywhere);
+    this.#onTime = onField.filter(({ field }) => field === time);
+    this.#questions = onField
+      .map(({ field, asked }) => ({ field, asked }))
       .filter(({ asked }) => asked.length > 0)
       .sort((a, b) => shortestAsked(b) - shortestAsked(a));
     this.#threads = threads;
@@ -132,9 +143,9 @@ export class Pruning {
   /** What the manifest and a footer in memory say. One that is not in memory is longer than the pieces of filters: it comes after them. */
   #rulingInMemory(rowGroup: RowGroup): Ruling {
     if (this.#isApartInTime(rowGroup)) return ruling.byTime;
-    if (this.#predicates.length === 0 || !rowGroup.isOpen()) return ruling.mayMatch;
+    if (this.#isForAll || !rowGroup.isOpen()) return ruling.mayMatch;
     const open = rowGroup.open(this.#threads, this.#stats);
-    const isRuledOut = !(open instanceof Promise) && this.#undecidedByZones(open) === null;
+    const isRuledOut = !(open instanceof Promise) && this.#leftByZones(open) === null;
     return isRuledOut ? ruling.byZone : ruling.mayMatch;
   }
 
@@ -144,24 +155,31 @@ export class Pruning {
    */
   *leftByBounds(rowGroup: RowGroup): Steps<never, readonly RankedPredicate[] | null> {
     if (this.#isApartInTime(rowGroup)) return null;
-    if (this.#predicates.length === 0) return [];
-    return this.#undecidedByZones(yield* settled(rowGroup.open(this.#threads, this.#stats)));
+    if (this.#isForAll) return [];
+    const left = this.#leftByZones(yield* settled(rowGroup.open(this.#threads, this.#stats)));
+    return left && [...left.predicates, ...left.anywhere.flatMap(({ members }) => members)];
   }
 
   /** What is known of a row group that is not ruled out, without its columns. Throws what asking its filters has thrown. */
   *prune(rowGroup: RowGroup): Steps<never, Pruned> {
     const stats = this.#stats;
-    if (this.#predicates.length === 0) return this.#every();
+    if (this.#isForAll) return this.#every();
     const { rulings } = this.#segmentOf(rowGroup);
     if (rulings.of(rowGroup.index) === ruling.failed)
       yield* settled(Promise.reject(rulings.failure as Error));
     const open = yield* settled(rowGroup.open(this.#threads, stats));
-    const predicates = this.#undecidedByZones(open);
-    if (predicates === null) {
+    const left = this.#leftByZones(open);
+    if (left === null) {
       stats.rowGroupsPrunedByZone++;
       return none;
     }
-    return predicates.length === 0 ? this.#every() : { kind: 'undecided', open, predicates };
+    const isDecided = left.predicates.length === 0 && left.anywhere.length === 0;
+    return isDecided ? this.#every() : { kind: 'undecided', open, ...left };
+  }
+
+  /** Nothing is asked of a row. */
+  get #isForAll(): boolean {
+    return this.#predicates.length === 0 && this.#anywhere.length === 0;
   }
 
   #every(): Pruned {
@@ -176,15 +194,24 @@ export class Pruning {
     return this.#onTime.some((predicate) => zoneVerdict(predicate, zone) === 'none');
   }
 
-  /** The predicates that zone maps leave undecided; null where one of them says that no row matches. */
-  #undecidedByZones(open: OpenRowGroup): RankedPredicate[] | null {
-    const undecided: RankedPredicate[] = [];
+  /** What zone maps leave undecided; null where they say that no row matches. */
+  #leftByZones(open: OpenRowGroup): Pick<Undecided, 'predicates' | 'anywhere'> | null {
+    const predicates: RankedPredicate[] = [];
     for (const ranked of this.#predicates) {
       const verdict = zoneVerdict(ranked.predicate, open.zone(ranked.predicate.field));
       if (verdict === 'none') return null;
-      if (verdict === 'some') undecided.push(ranked);
+      if (verdict === 'some') predicates.push(ranked);
     }
-    return undecided;
+    const anywhere: RankedAnywhere[] = [];
+    for (const { members, isAbsent } of this.#anywhere) {
+      const verdicts = members.map(({ predicate }) => zoneVerdict(predicate, open.zone(predicate.field)));
+      const isEverywhere = verdicts.includes('all');
+      const mayHold = members.filter((_, i) => verdicts[i] !== 'none');
+      const isDecided = isEverywhere || mayHold.length === 0;
+      if (!isDecided) anywhere.push({ members: mayHold, isAbsent });
+      else if (isEverywhere === isAbsent) return null;
+    }
+    return { predicates, anywhere };
   }
 }
 

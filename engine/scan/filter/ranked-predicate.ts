@@ -1,6 +1,6 @@
 import type { Column } from '../../columns/column.js';
 import type { AskedPredicate } from './narrowing.js';
-import type { PreparedPredicate } from './predicate.js';
+import type { PreparedAnywhere, PreparedPredicate } from './predicate.js';
 import { streamedSearchOf, type StreamedSearch } from './streamed-search.js';
 
 /** A predicate of a query, with what the row groups so far have shown: it decides which predicate is asked first. */
@@ -14,6 +14,17 @@ export interface RankedPredicate extends AskedPredicate {
 export function rankedPredicate(predicate: PreparedPredicate): RankedPredicate {
   const cost = compareCost(predicate);
   return { predicate, cost, streamed: streamedSearchOf(predicate), rowsSeen: 0, rowsPassed: 0 };
+}
+
+/** A text that may stand in any of several fields, with what has been seen of each. */
+export interface RankedAnywhere {
+  readonly members: readonly RankedPredicate[];
+  readonly isAbsent: boolean;
+}
+
+/** Nothing has been seen yet. */
+export function rankedAnywhere({ members, isAbsent }: PreparedAnywhere): RankedAnywhere {
+  return { members: members.map(rankedPredicate), isAbsent };
 }
 
 const dictionaryCost = 1;

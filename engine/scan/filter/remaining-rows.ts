@@ -1,4 +1,4 @@
-import { andRange, bitmapBytes, countRange, listRange, setRange } from '../../kernels/bitmap.js';
+import { andRange, bitmapBytes, countRange, flipRange, listRange, setRange } from '../../kernels/bitmap.js';
 import type { RowGroupShare } from '../plan/plan.js';
 import type { Selection } from './selection.js';
 
@@ -74,6 +74,29 @@ export class RemainingRows {
   /** Keeps none. */
   clear(): void {
     this.#count = 0;
+  }
+
+  /** The same rows, to be narrowed down by themselves. */
+  copy(): RemainingRows {
+    const copy = new RemainingRows(this.#rows, this.#share);
+    copy.#bits = this.#bits === null ? null : this.#bits.slice();
+    copy.#count = this.#count;
+    return copy;
+  }
+
+  /** Keeps only the rows that are left of a copy. */
+  keepThoseOf(copy: RemainingRows): void {
+    if (copy.#count === 0) this.clear();
+    else this.keep(copy.#allBits().slice());
+  }
+
+  /** Keeps only the rows that are not left of a copy. */
+  takeAway(copy: RemainingRows): void {
+    if (copy.#count === 0) return;
+    const { from, to } = this.range;
+    const others = copy.#allBits().slice();
+    flipRange(others, from, to);
+    this.keep(others);
   }
 
   selection(): Selection {

@@ -22,9 +22,9 @@ import {
   type InlineWork,
   type RowGroupPlace,
 } from './places.js';
-import type { PreparedPredicate } from './predicate.js';
+import type { PreparedPredicate, PreparedPredicates } from './predicate.js';
 import { Pruning, type Pruned, type Undecided } from './pruning.js';
-import { costOf, numericCost, rank, rankedPredicate, type RankedPredicate } from './ranked-predicate.js';
+import { costOf, numericCost, rank, type RankedAnywhere, type RankedPredicate } from './ranked-predicate.js';
 import { RemainingRows } from './remaining-rows.js';
 import type { Selection } from './selection.js';
 import { selectTask } from './select-task.js';
@@ -60,9 +60,9 @@ export class RowGroupFilter {
   };
   readonly #pause = (): Promise<void> | undefined => this.#work.pace.pause();
 
-  constructor(schema: Schema, predicates: readonly PreparedPredicate[], work: ScanWork) {
+  constructor(schema: Schema, predicates: PreparedPredicates, work: ScanWork) {
     const { stats, pace, threads } = work;
-    this.#pruning = new Pruning(schema, predicates.map(rankedPredicate), threads, stats);
+    this.#pruning = new Pruning(schema, predicates, threads, stats);
     this.#work = work;
     this.#inline = work.inline ?? inlineLimits;
     this.#queue = threads === null ? null : new NarrowingQueue(threads, stats, pace.signal);
@@ -92,11 +92,12 @@ export class RowGroupFilter {
     }
   }
 
-  #placeOf({ open, predicates }: Undecided): RowGroupPlace {
+  #placeOf({ open, predicates, anywhere }: Undecided): RowGroupPlace {
+    const asked = [...predicates, ...anywhere.flatMap(({ members }) => members)];
     const facts = {
       hasThreads: this.#work.threads !== null,
-      isInMemory: predicates.every(({ predicate }) => open.isAtHand(predicate.field)),
-      isCheap: predicates.every(({ cost }) => cost <= numericCost),
+      isInMemory: asked.every(({ predicate }) => open.isAtHand(predicate.field)),
+      isCheap: anywhere.length === 0 && predicates.every(({ cost }) => cost <= numericCost),
     };
     return placeOfRowGroup(facts, this.#own, this.#inline);
   }
@@ -138,15 +139,41 @@ export class RowGroupFilter {
     return known.kind === 'undecided' ? yield* this.#narrow(known, rows, share) : known;
   }
 
-  *#narrow({ open, predicates }: Undecided, rows: number, share: RowGroupShare): Steps<never, Selection> {
+  *#narrow(
+    { open, predicates, anywhere }: Undecided,
+    rows: number,
+    share: RowGroupShare,
+  ): Steps<never, Selection> {
     const remaining = new RemainingRows(rows, share);
     predicates.sort((a, b) => rank(a) - rank(b));
-    const narrowedBy = yield* narrow(predicates, remaining, (ranked) => this.#ask(ranked, open, remaining));
+    let narrowedBy = yield* narrow(predicates, remaining, (ranked) => this.#ask(ranked, open, remaining));
+    for (const text of anywhere) {
+      if (remaining.count === 0) break;
+      yield* this.#askAnywhere(text, open, remaining);
+      narrowedBy = 'values';
+    }
     this.#own.rowGroups++;
     if (narrowedBy === 'values') this.#own.comparedRowGroups++;
     this.#own.matches += remaining.count;
     countNarrowed(this.#work.stats, share, narrowedBy);
     return remaining.selection();
+  }
+
+  /** Leaves the rows that hold the text in some field, or in none. A row in which it has been found is not looked at again. */
+  *#askAnywhere(
+    { members, isAbsent }: RankedAnywhere,
+    open: OpenRowGroup,
+    remaining: RemainingRows,
+  ): Steps<never, void> {
+    const without = remaining.copy();
+    for (const member of members) {
+      if (without.count === 0) break;
+      const holding = without.copy();
+      yield* this.#ask(member, open, holding);
+      without.takeAway(holding);
+    }
+    if (isAbsent) remaining.keepThoseOf(without);
+    else remaining.takeAway(without);
   }
 
   /** Leaves the rows that match. The column is let go then: nothing is held while the next one waits for memory. */

@@ -13,6 +13,8 @@ const signs = { eq: '=', ne: '≠', gt: '>', gte: '≥', lt: '<', lte: '≤' } a
 
 /** A filter as it was understood: field, comparison and typed value. */
 function describePredicate(predicate: Predicate, schema: Schema): string {
+  if (predicate.kind === 'anywhere')
+    return `any text ${predicate.isAbsent ? 'not_like' : 'like'} ${JSON.stringify(predicate.value)}`;
   const field = schema.fields[predicate.field]!;
   switch (predicate.kind) {
     case 'int': {
