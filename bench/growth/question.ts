@@ -27,13 +27,15 @@ export type Cost = Pick<
   | 'columnsDecoded'
 >;
 
-/** What a question took, the first time after opening and warm. */
+/** What a question took, the first time after opening, and warm. */
 export interface Measured {
   readonly id: string;
   readonly title: string;
   readonly rows: number;
   readonly openMs: Spread;
   readonly firstMs: Spread;
+  /** The same, where filters have been read ahead. */
+  readonly aheadMs: Spread;
   readonly warmMs: Spread;
   readonly first: Cost;
   readonly warm: Cost;
@@ -52,13 +54,19 @@ export async function measure(
   signal: AbortSignal,
 ): Promise<Measured> {
   const script = join(import.meta.dirname, 'asking.js');
-  const asked: Asked[] = [];
-  for (let turn = 0; turn <= repeat; turn++) {
-    const { stdout } = await run(process.execPath, [script, location, raw], { signal });
+  const ask = async (when: 'at once' | 'ahead'): Promise<Asked> => {
+    const { stdout } = await run(process.execPath, [script, location, raw, when], { signal });
     const answer = JSON.parse(stdout) as Asked;
     if (rows !== null && answer.rows !== rows)
       throw new Error(`"${title}" has ${answer.rows} records for an answer, not ${rows}`);
-    if (turn > 0) asked.push(answer);
+    return answer;
+  };
+  await ask('at once');
+  const asked: Asked[] = [];
+  const askedAhead: Asked[] = [];
+  for (let turn = 0; turn < repeat; turn++) {
+    asked.push(await ask('at once'));
+    askedAhead.push(await ask('ahead'));
   }
   return {
     id,
@@ -66,6 +74,7 @@ export async function measure(
     rows: asked[0]!.rows,
     openMs: spreadOf(asked.map(({ openMs }) => openMs)),
     firstMs: spreadOf(asked.map(({ firstMs }) => firstMs)),
+    aheadMs: spreadOf(askedAhead.map(({ firstMs }) => firstMs)),
     warmMs: spreadOf(asked.flatMap(({ warmMs }) => warmMs)),
     first: costOf(asked[0]!.first),
     warm: costOf(asked[0]!.warm),

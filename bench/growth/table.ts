@@ -31,6 +31,8 @@ export const measuredHeader = [
   'half within',
   'read',
   'pieces of filters',
+  'filters read ahead, ms',
+  'half within',
   'row groups',
   'scanned',
 ] as const;
@@ -41,7 +43,10 @@ const pieces = ({ valuePiecesRead, gramPiecesRead }: Cost): string =>
   formatCount(valuePiecesRead + gramPiecesRead);
 
 /** A question at a size. */
-export function measuredRow(records: number, { title, warm, first, warmMs, firstMs }: Measured): string[] {
+export function measuredRow(
+  records: number,
+  { title, warm, first, warmMs, firstMs, aheadMs }: Measured,
+): string[] {
   return [
     title,
     formatCount(records),
@@ -53,6 +58,8 @@ export function measuredRow(records: number, { title, warm, first, warmMs, first
     half(firstMs),
     formatBytes(first.bytesRead),
     pieces(first),
+    ms(aheadMs.median),
+    half(aheadMs),
     formatCount(first.rowGroups),
     formatCount(first.rowGroupsScanned),
   ];

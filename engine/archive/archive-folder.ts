@@ -30,6 +30,8 @@ import { openRealDirectory } from '../store/disk/real-directory.js';
 import { cleanUp, readCommitted, readStoredSchema, type Heads } from '../store/reading/recovery.js';
 import { RemoteCommitter } from '../store/writer/remote-committer.js';
 import { Removals } from '../store/reading/removals.js';
+import { FiltersAhead } from './filters-ahead.js';
+import { makeReady } from './ready-task.js';
 import { Store } from './store.js';
 import { UpkeepRounds } from './upkeep-rounds.js';
 import type { ChannelOperation } from '../store/writer/writer-channel.js';
@@ -83,6 +85,7 @@ export class ArchiveFolder implements Archive {
   private readonly settings: Settings;
   private readonly pool: BufferPool;
   private readonly workers: WorkerPool;
+  private readonly ahead: FiltersAhead;
   private readonly ownWorkers: WorkerPool | undefined;
   private readonly foreign: ForeignMeans;
   readonly objects: Archive['objects'];
@@ -119,6 +122,7 @@ export class ArchiveFolder implements Archive {
     this.ownWorkers = options.workers === undefined ? new WorkerPool(workersDefault()) : undefined;
     this.workers = options.workers ?? this.ownWorkers!;
     this.pool = new BufferPool(options.cacheBytes ?? poolBytesDefault());
+    this.ahead = new FiltersAhead(this.workers);
   }
 
   get location(): string {
@@ -129,6 +133,7 @@ export class ArchiveFolder implements Archive {
     if (this.settings.mode === 'write') await this.becomeWriterOrFollow();
     // A server does not wait for it in the middle of what it answers.
     if (this.settings.role === 'serve') arrowModules();
+    if (this.settings.anticipates) void makeReady(this.workers);
     this.timer = setInterval(() => void this.upkeep.run(), maintenanceIntervalMs);
     this.timer.unref();
   }
@@ -271,6 +276,7 @@ export class ArchiveFolder implements Archive {
     else await follower.refresh();
     if (state.damage !== undefined) this.settings.onWarning(`agent ${name}: ${state.damage.message}`);
     this.agentsOpen.push(agent);
+    if (this.settings.anticipates) this.ahead.add(state);
     return agent;
   }
 
@@ -472,6 +478,7 @@ export class ArchiveFolder implements Archive {
     await everyStep([
       () => this.upkeep.current,
       () => this.background?.stop(),
+      () => this.ahead.close(),
       () => this.lock?.stopServing(),
       () => everyStep([...this.opened.values()].map((opening) => () => this.closeAgent(opening))),
       () => this.pool.close(),

@@ -45,6 +45,8 @@ export interface OpenOptions {
   readonly background?: { readonly threads: 0 | 1 };
   /** Gets a sentence for the operator: damage found, another writer, … */
   readonly onWarning?: (message: string) => void;
+  /** Have threads begun, and filters read into memory, before a query needs them: for a process that goes on answering. */
+  readonly anticipates?: boolean;
   /** Told of every take-away of retention, and of policies that change. */
   readonly onRetention?: (event: RetentionEvent) => void;
 }
@@ -59,6 +61,7 @@ export interface Settings {
   readonly graceMs: number;
   readonly removalDelayMs: number;
   readonly zstdAfterMs: number | null;
+  readonly anticipates: boolean;
   readonly onWarning: (message: string) => void;
   readonly onRetention: (event: RetentionEvent) => void;
 }
@@ -71,6 +74,7 @@ export function settingsOf(options: OpenOptions): Settings {
   const { now = Date.now } = options;
   return {
     alone: false,
+    anticipates: false,
     codec: 'lz4',
     graceMs: graceMsDefault,
     removalDelayMs: queryTimeoutMsDefault,

@@ -8,6 +8,9 @@ import { foldRanges } from './fold-table.js';
 /** No code point from here on folds to another one. */
 const foldEnd = 0x1e944;
 
+/** From here on they are no ASCII: of that, letters fold to lower case, and nothing else has variants. */
+const asciiEnd = 0x80;
+
 /** Code point → folded code point; built on first use, because most processes meet only ASCII. */
 let foldTable: Uint32Array | undefined;
 
@@ -27,6 +30,7 @@ function table(): Uint32Array {
 
 /** The folded form of one code point. ASCII letters fold to lower case, as do U+017F (to s) and U+212A (to k). */
 export function foldCodePoint(point: number): number {
+  if (point < asciiEnd) return point >= 0x41 && point <= 0x5a ? point | 0x20 : point;
   return point < foldEnd ? table()[point]! : point;
 }
 
@@ -34,6 +38,7 @@ let variantPoints: Set<number> | undefined;
 
 /** Whether some other code point folds like `point` does: only then does a search have to care about case. */
 export function hasCaseVariants(point: number): boolean {
+  if (point < asciiEnd) return (point | 0x20) >= 0x61 && (point | 0x20) <= 0x7a;
   if (variantPoints === undefined) {
     variantPoints = new Set();
     const folds = table();

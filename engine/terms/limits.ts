@@ -295,6 +295,13 @@ export const probesOfJobMax = 2048;
 export const filtersKeptShare = 1 / 4;
 export const filtersKeptOfQueryBytesMax = 16 * 1024 * 1024;
 
+/**
+ * Where filters are read before anybody asks for them: segments that one job looks at, some ten microseconds each, and the pause after a job while
+ * threads work for queries. A job reads some megabytes, so that it has a third of a thread then, at most.
+ */
+export const surveyedSegmentsMax = 256;
+export const filtersAheadPauseMs = 5;
+
 /** A thread reads pieces of filters, and stripes of sketches, into memory of this size; more than fits is rare, and read into its own. */
 export const probeReadBytes = 64 * 1024;
 

@@ -73,6 +73,20 @@ export class WorkerPool implements JobRunner {
     return this.own.run(task, job, transfer);
   }
 
+  /**
+   * Begins every thread that has not begun, and has each do a job first. Until then, and else from its first job on, a thread has its modules
+   * to load, which takes a hundred milliseconds. Resolves when all have done so; throws what the task throws.
+   */
+  async begin<Job>({ module }: Task<Job, unknown>, job: Job): Promise<void> {
+    const begun: Promise<unknown>[] = [];
+    while (!this.closed && this.started.length < this.threads) {
+      const thread = this.start();
+      const first = { queue: this.own, module: module.href, isLong: true, job, transfer: [] };
+      begun.push(new Promise((resolve, reject) => this.hand(thread, { ...first, resolve, reject })));
+    }
+    await Promise.all(begun);
+  }
+
   /** Gives the job its turn. */
   announce(queue: JobQueue): void {
     if (this.closed) queue.end(threadsEnded());

@@ -40,8 +40,9 @@ describe('growth', () => {
       expect(newest!.rows).toBe(100);
       expect(oldDay!.rows).toBeGreaterThan(0);
       expect(needles.map(({ rows }) => rows)).toEqual([1, 0, 1, 0]);
-      for (const { firstMs, warmMs, first } of asked) {
+      for (const { firstMs, aheadMs, warmMs, first } of asked) {
         expect(firstMs.median).toBeGreaterThan(0);
+        expect(aheadMs.median).toBeGreaterThan(0);
         expect(warmMs.median).toBeGreaterThan(0);
         expect(first.bytesRead).toBeGreaterThan(0);
       }

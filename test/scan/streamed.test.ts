@@ -50,9 +50,9 @@ const dataset: Dataset = {
   }),
 };
 
-async function store(columns: BufferPool): Promise<StoredSnapshot> {
+async function store(columns: BufferPool, stored: Dataset = dataset): Promise<StoredSnapshot> {
   const layout = { segments: 1, stretch: 1000, rowGroupRows, hotRecords: 0, codec: 'lz4' } as const;
-  const snapshot = await storeSnapshot(directory, `set-${files++}`, dataset, layout, columns);
+  const snapshot = await storeSnapshot(directory, `set-${files++}`, stored, layout, columns);
   const { footer } = await snapshot.segments[0]!.footer();
   for (const { chunks } of footer.rowGroups)
     expect(chunks[2]!.uncompressedBytes).toBeGreaterThan(streamedBytesMin);
@@ -102,6 +102,20 @@ describe('a search through columns that are not in memory', () => {
     expect(columns.bytes).toBeGreaterThan(rowGroups * streamedBytesMin);
     const third = await ask(snapshot, absent);
     expect(third.stats).toMatchObject({ columnsDecoded: 0, columnsCached: rowGroups, bytesRead: 0 });
+    columns.close();
+  });
+
+  it('keeps none that a filter could not rule out', async () => {
+    const [time, { name, type }] = schema.fields as [(typeof schema.fields)[0], (typeof schema.fields)[0]];
+    const filtered = { ...dataset, schema: makeSchema([time, { name, type, index: true }]) };
+    const columns = new BufferPool(1 << 28);
+    const snapshot = await store(columns, filtered);
+    expect((await snapshot.segments[0]!.footer()).metadata.gramFilters).toHaveLength(rowGroups);
+    // The filters have no grams of two bytes.
+    const { text, stats } = await ask(snapshot, message('like', '~~'));
+    expect(text).toBe('');
+    expect(stats).toMatchObject({ rowGroupsPrunedByGram: 0, rowGroupsScanned: rowGroups });
+    expect(columns.bytes).toBe(0);
     columns.close();
   });
 

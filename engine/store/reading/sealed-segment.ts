@@ -94,6 +94,11 @@ export class SealedSegment {
     return this.#path;
   }
 
+  /** Its filters, which are asked or kept in memory. */
+  get probing(): SegmentProbing {
+    return this.#probing;
+  }
+
   /** The row groups in the order of the file, with the fields of `target`. */
   rowGroups(target: Schema): RowGroup[] {
     const sources = target.fields.map((field): FieldSource => {
@@ -369,8 +374,6 @@ class SealedRowGroup implements OpenRowGroup {
     if (!isLong || this.#footer.footer.codec !== 'lz4') return null;
     const file = this.#segment.absolutePath;
     if (file === undefined) return null;
-    // What a gram filter has not ruled out is likely there.
-    if (this.#segment.filtersOf(this.#footer).gramFilter(stored, this.#index) !== undefined) return null;
     if (!this.#segment.isToStream(this.#key(field), uncompressedBytes)) return null;
     const address = { rowGroup: this.#index, column: stored + 1 };
     const chunk = storedChunk(this.#footer, address, this.#segment.path);

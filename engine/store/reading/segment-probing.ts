@@ -4,6 +4,8 @@ import type { Directory, ReadableFile } from '../disk/directory.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
 import { FilterProbing, ruling, type FilterQuestion } from '../sealed/filter-probing.js';
 import { keptBytesMax, keptRuling, type KeptFilters, type KeptKind } from '../sealed/kept-filters.js';
+import type { KeepableFilters } from '../sealed/survey-task.js';
+import type { SummaryPlace } from '../sealed/summary-cache.js';
 import { decodeSummary, noFilters, SegmentFilters } from '../sealed/segment-filters.js';
 import { withFile, type SegmentFooter } from '../sealed/segment-file.js';
 import type { BufferPool } from './buffer-pool.js';
@@ -153,22 +155,33 @@ export class SegmentProbing {
    * rejects; null where there is nothing to wait for.
    */
   #keep(field: number, kind: KeptKind, threads: QueryThreads): Promise<void> | null {
-    const { keys, askedBy } = this.#keptField(field);
-    const { footerOffset, summaryBytes, rowGroupRows, filterBytes } = this.#entry;
-    const rowGroups = rowGroupRows.length;
+    const { askedBy } = this.#keptField(field);
+    const { rowGroupRows, filterBytes } = this.#entry;
     askedBy[kind] ??= threads.query;
-    if (summaryBytes === 0 || askedBy[kind] === threads.query) return null;
-    const sizeBytes = keptBytesMax(filterBytes[kind], rowGroups);
-    if (!threads.mayKeep(sizeBytes)) return null;
-    const summary = {
-      path: this.absolutePath!,
-      offset: footerOffset - summaryBytes,
-      bytes: summaryBytes,
-      rowGroups,
-    };
+    if (this.summary === null || askedBy[kind] === threads.query) return null;
+    if (!threads.mayKeep(keptBytesMax(filterBytes[kind], rowGroupRows.length))) return null;
+    return this.keep({ field, kind, bytes: filterBytes[kind] }, threads);
+  }
+
+  /** Where the segment says which filters it has; null where it does not, or no thread can read it. */
+  get summary(): SummaryPlace | null {
+    const { footerOffset, summaryBytes, rowGroupRows } = this.#entry;
+    const path = this.absolutePath;
+    if (summaryBytes === 0 || path === undefined) return null;
+    return { path, offset: footerOffset - summaryBytes, bytes: summaryBytes, rowGroups: rowGroupRows.length };
+  }
+
+  /**
+   * Has filters read into memory, where there is room for them in it and they are not there. The segment has a summary. The promise never
+   * rejects; null where there is nothing to wait for.
+   */
+  keep({ field, kind, bytes }: KeepableFilters, threads: QueryThreads): Promise<void> | null {
+    const summary = this.summary!;
     const load = (space: ColumnSpace): Promise<Column> =>
       threads.keepFilters({ summary, kind, field }, space as RangeSpace);
-    const keeping = this.#pool.keepFilters({ key: keys[kind][0], sizeBytes, isFilter: true, load });
+    const key = this.#keptField(field).keys[kind][0];
+    const sizeBytes = keptBytesMax(bytes, summary.rowGroups);
+    const keeping = this.#pool.keepFilters({ key, sizeBytes, isFilter: true, load });
     if (keeping !== null) threads.track(keeping);
     return keeping;
   }

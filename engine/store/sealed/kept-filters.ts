@@ -37,6 +37,19 @@ export function keptBytesMax(filterBytes: number, rowGroups: number): number {
   return bufferBytes(filterBytes + rowGroups * shapeBytes) + bufferBytes((rowGroups + 2) * 4);
 }
 
+/** Bytes on disk of the filters of a field that are kept together; 0 where it has none of the kind. */
+export function storedFilterBytes(kind: KeptKind, filters: SegmentFilters, field: number): number {
+  const sketches = kind === 'values' ? filters.sketches(field) : undefined;
+  let bytes = sketches === undefined ? 0 : sketchesBytes(sketches, filters.rowGroups);
+  for (let rowGroup = 0; rowGroup < filters.rowGroups; rowGroup++) {
+    const values = kind === 'values' ? filters.valueFilter(field, rowGroup) : undefined;
+    const grams = kind === 'grams' ? filters.gramFilter(field, rowGroup) : undefined;
+    if (values !== undefined) bytes += valueFilterBytes(values.blocks);
+    if (grams !== undefined) bytes += gramFilterBytes(grams);
+  }
+  return bytes;
+}
+
 /** Reads the filters of a field. What does not match its checksum has all bits set, so that it rules nothing out: `verify` reports it. */
 export function keepFilters(
   kind: KeptKind,

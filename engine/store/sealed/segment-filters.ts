@@ -128,6 +128,11 @@ export class SegmentFilters {
     return bytes;
   }
 
+  /** Those of which a row group has a filter. */
+  get fields(): ReadonlySet<number> {
+    return this.#fields;
+  }
+
   /** Whether a row group has a filter for a field. */
   has(field: number): boolean {
     return this.#fields.has(field);

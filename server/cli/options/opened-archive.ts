@@ -44,6 +44,7 @@ export async function withArchive<T>(
       removalDelayMs: settings.config.server.queryTimeoutMs,
       zstdAfterMs: settings.config.storage.zstdAfterMs,
       ...(lasts ? { background: { threads: 1 } as const } : {}),
+      anticipates: role === 'serve',
       alone: role === 'repair',
       onWarning: (message) => log.warn({}, message),
       // A command that applies a policy says itself what has come of it.

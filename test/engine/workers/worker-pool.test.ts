@@ -86,6 +86,22 @@ describe('a worker pool', () => {
     expect(await pool.run(task, { kind: 'where' })).toBe(first);
   });
 
+  it('begins all its threads at once where it is told to, before there is a job for them', async () => {
+    const pool = poolOf(3);
+    const gate = new Int32Array(new SharedArrayBuffer(4));
+    const begun = pool.begin(task, { kind: 'hold', gate });
+    expect(pool.busy).toBe(3);
+    const next = pool.run(task, { kind: 'where' });
+    expect(pool.waiting).toBe(1);
+    open(gate);
+    await begun;
+    expect(await next).toBeGreaterThan(0);
+    // They have begun: there is nothing to do.
+    await pool.begin(task, { kind: 'bug' });
+    await expect(poolOf(1).begin(task, { kind: 'limit' })).rejects.toMatchObject({ code: 'limit' });
+    await poolOf(0).begin(task, { kind: 'bug' });
+  });
+
   it('without threads does jobs where it is asked', async () => {
     expect(await poolOf(0).run(task, { kind: 'where' })).toBe('where here');
   });
