@@ -116,6 +116,7 @@ export { lastPlacementTimes } from './store/manifest/placement.js';
 
 // Files of other programs.
 export type { ForeignColumn, ForeignFile, ForeignFormat } from './foreign/foreign-file.js';
+export type { FileToImport, ImportedRows } from './store/imported/read-rows.js';
 
 // Objects of object storages.
 export { isObjectPath, objectPath, objectPlace } from './store/objects/object-path.js';

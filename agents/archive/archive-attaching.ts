@@ -10,6 +10,8 @@ import { FileFooters, type FooterRead } from './file-footers.js';
 import { FileProblems } from './file-problems.js';
 import { IndexFailures } from './index-failures.js';
 import { keepLooking, lookMs, retryMs, untilNextLook } from './looking.js';
+import { openerOf } from '../sources/opened-object.js';
+import { StoredFiles } from './stored-files.js';
 import { findFiles, type FoundFile, type PathProblem } from './found-files.js';
 
 export interface AttachingOptions {
@@ -93,7 +95,8 @@ export class ArchiveAttaching {
     this.footers.keep(found.files);
     const discovery = discover(known, found, footers, archive, now());
     const wrong: PathProblem[] = [...found.problems, ...discovery.problems];
-    const ready = discovery.adds.filter((file) => this.mayBeAttached(file, wrong));
+    const wanted = discovery.adds.filter((file) => this.mayBeAttached(file, wrong));
+    const ready = await this.notStored(wanted, wrong);
     this.tally.found(found.files, ready.length, discovery.waits.length);
     const counts = await this.apply(discovery, ready, footers, wrong, signal, onProgress);
     this.problems.ofSearch(wrong);
@@ -113,6 +116,19 @@ export class ArchiveAttaching {
     }
     this.failures.delete(path);
     return true;
+  }
+
+  /** Those of the files that are not stored: the archive may have been imported once, and no record is to be there twice. */
+  private async notStored(files: readonly FoundFile[], wrong: PathProblem[]): Promise<readonly FoundFile[]> {
+    if (files.length === 0) return files;
+    const { store, objects, definition } = this.options;
+    const stored = await StoredFiles.of(store, openerOf(objects));
+    const others: FoundFile[] = [];
+    for (const file of files) {
+      if (!(await stored.has(file.path))) others.push(file);
+      else wrong.push({ path: file.path, message: storedAlready(file.path, definition.name) });
+    }
+    return others;
   }
 
   private async apply(
@@ -217,4 +233,8 @@ function batchesOf(files: readonly FoundFile[], firstMin: number): FoundFile[][]
     from = to;
   }
   return batches;
+}
+
+function storedAlready(path: string, agent: string): string {
+  return `${path} is stored, and its records are answered from there. To answer from where it lies, take them back first: logstrata remove ${agent} --load LOAD`;
 }

@@ -1,11 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  isLogstrataError,
-  type AgentStore,
-  type Checkpoint,
-  type ObjectStorage,
-  type WorkerPool,
-} from '../../engine/index.js';
+import { type AgentStore, type ObjectStorage, type WorkerPool } from '../../engine/index.js';
 import type { CollectLog } from '../collect/logs/collect-log.js';
 import type { WakeUp } from '../collect/logs/wake-up.js';
 import type { AgentDefinition, ArchiveInput } from '../definition/definition.js';
@@ -13,10 +7,11 @@ import { loadFiles } from '../load/load.js';
 import type { FileReport } from '../load/load-report.js';
 import type { OpenFile } from '../sources/opened-file.js';
 import { openerOf } from '../sources/opened-object.js';
-import { isStoredAsItLies } from '../sources/source-identity.js';
+import { GrowingFields } from './growing-fields.js';
 import { FileProblems } from './file-problems.js';
 import { findFiles, type FoundFile } from './found-files.js';
 import { keepLooking, lookMs, retryMs, untilNextLook } from './looking.js';
+import { StoredFiles } from './stored-files.js';
 import { ImportTally, type ImportStatus } from './import-status.js';
 
 export interface ImportOptions {
@@ -31,6 +26,8 @@ export interface ImportOptions {
   readonly log: CollectLog;
   readonly now: () => number;
   readonly timezone: string;
+  /** Gives the agent more fields, those of columns that files which came have. */
+  readonly redefine: (definition: AgentDefinition) => Promise<void>;
 }
 
 /** A file that was changed so recently is still being written, for all that we know. */
@@ -50,7 +47,7 @@ interface Attempt {
 }
 
 /**
- * Stores the text files of an archive, the newest first, while the server answers: each as one unit, known by its content. Files that come later
+ * Stores the files of an archive, the newest first, while the server answers: each as one unit, known by its content. Files that come later
  * are taken as well. A file that fails is told once, and the others go on.
  */
 export class ArchiveImport {
@@ -58,9 +55,11 @@ export class ArchiveImport {
   private readonly problems: FileProblems;
   private readonly tally: ImportTally;
   private readonly openFile: OpenFile;
+  private readonly fields: GrowingFields;
 
   constructor(private readonly options: ImportOptions) {
     this.openFile = openerOf(options.objects);
+    this.fields = new GrowingFields(options);
     this.problems = new FileProblems(options.definition.name, options.log);
     this.tally = new ImportTally(options.definition.name, options.log);
   }
@@ -91,11 +90,11 @@ export class ArchiveImport {
       ({ mtimeMs, etag }) => etag !== undefined || Math.abs(nowMs - mtimeMs) >= quietMs,
     );
     this.tally.found(files, ready, left.length - ready.length);
-    const known = byPath(ready.length === 0 ? [] : await store.checkpoints());
+    const stored = await StoredFiles.of(store, this.openFile);
     for (const [i, file] of ready.entries()) {
       if (signal.aborted) return false;
       const fileStartedMs = performance.now();
-      await this.take(file, known.get(file.path) ?? [], signal);
+      await this.take(file, stored, signal);
       const nowMs = performance.now();
       const restMs = Math.min(restMsMax, (nowMs - fileStartedMs) * restFraction);
       if (restMs >= 1) await delay(restMs, undefined, { signal }).catch(() => {});
@@ -121,68 +120,67 @@ export class ArchiveImport {
     return isSame && nowMs < attempt.againMs;
   }
 
-  private async take(file: FoundFile, known: readonly Checkpoint[], signal: AbortSignal): Promise<void> {
-    const { definition, store, workers, timezone, now } = this.options;
+  private async take(file: FoundFile, stored: StoredFiles, signal: AbortSignal): Promise<void> {
+    const { now } = this.options;
     const { path, bytes, mtimeMs, etag } = file;
     let againMs = Infinity;
-    if (await this.isStored(path, known)) {
+    if (await stored.has(path)) {
       this.tally.passedOver(file);
       this.problems.clear(path);
     } else {
-      const { files, stopped } = await loadFiles({
-        store,
-        definition,
-        timezone,
-        now,
-        signal,
-        workers,
-        files: [path],
-        openFile: this.openFile,
-        onEvent: (event) => this.tally.event(event),
-      });
-      if (stopped !== null) throw stopped;
-      const report = files[0]!;
-      this.tally.loaded(file, report);
-      this.tell(report);
-      if (report.outcome === 'failed' && mayMend(report)) againMs = now() + retryMs;
+      const misfit = await this.fields.take(file, signal);
+      if (misfit === undefined) againMs = await this.load(file, signal);
+      else {
+        this.tally.passedOver(file);
+        this.problems.ofFile(path, misfit);
+      }
     }
+    if (againMs < Infinity) againMs += now();
     this.attempts.set(path, { bytes, mtimeMs, etag, againMs });
   }
 
-  /** What can't be looked at is told when it is to be loaded. */
-  private async isStored(path: string, known: readonly Checkpoint[]): Promise<boolean> {
-    try {
-      return await isStoredAsItLies(path, known, this.openFile);
-    } catch (error) {
-      if (!isLogstrataError(error)) throw error;
-      return false;
-    }
+  /** Stores a file. Returns when it may be tried again although it stays as it is (ms from now). */
+  private async load(file: FoundFile, signal: AbortSignal): Promise<number> {
+    const { store, workers, timezone, now } = this.options;
+    const { files, stopped } = await loadFiles({
+      store,
+      definition: this.fields.definition,
+      timezone,
+      now,
+      signal,
+      workers,
+      files: [file.path],
+      formats: new Map([[file.path, file.format]]),
+      openFile: this.openFile,
+      onEvent: (event) => this.tally.event(event),
+    });
+    if (stopped !== null) throw stopped;
+    const report = files[0]!;
+    this.tally.loaded(file, report);
+    this.tell(report);
+    return report.outcome === 'failed' && mayMend(report) ? retryMs : Infinity;
   }
 
   private tell(report: FileReport): void {
-    const { path, error, rejected, notKept, records } = report;
+    const { path, error, rejected, notKept, records, unreadableValues, replacedBytes } = report;
     if (error === null) this.problems.clear(path);
     else this.problems.ofFile(path, error.message);
-    if (rejected === 0) return;
     const { definition, log } = this.options;
-    log.warn(
-      { agent: definition.name, path, records, rejected, notKept },
-      'lines of a file of the archive became no record',
-    );
+    const agent = definition.name;
+    if (rejected > 0)
+      log.warn(
+        { agent, path, records, rejected, notKept },
+        'lines of a file of the archive became no record',
+      );
+    if (unreadableValues + replacedBytes > 0)
+      log.warn(
+        { agent, path, records, unreadableValues, replacedBytes },
+        'values of a file of the archive did not read as their fields are',
+      );
   }
 }
 
 /** Whether a file may be read next time although it stays as it is: somebody may give permission, or has stored it meanwhile. */
 function mayMend({ error }: FileReport): boolean {
   return error?.code === 'io' || error?.code === 'conflict' || error?.code === 'not_found';
-}
-
-function byPath(checkpoints: readonly Checkpoint[]): ReadonlyMap<string, readonly Checkpoint[]> {
-  const found = new Map<string, Checkpoint[]>();
-  for (const checkpoint of checkpoints) {
-    const others = found.get(checkpoint.path);
-    if (others === undefined) found.set(checkpoint.path, [checkpoint]);
-    else others.push(checkpoint);
-  }
-  return found;
 }

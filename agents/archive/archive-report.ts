@@ -5,7 +5,7 @@ import {
   type Field,
   type ObjectStorage,
 } from '../../engine/index.js';
-import type { AgentDefinition, ArchiveInput } from '../definition/definition.js';
+import { hasColumns, type AgentDefinition, type ArchiveInput } from '../definition/definition.js';
 import { FileFooters } from './file-footers.js';
 import { findFiles, type FoundFile, type PathProblem } from './found-files.js';
 import { FieldInference, isNumber, type ColumnVariant, type InferredColumn } from './inferred-fields.js';
@@ -13,9 +13,9 @@ import { FieldInference, isNumber, type ColumnVariant, type InferredColumn } fro
 /** What the files of an archive come to. */
 export interface ArchiveReport {
   readonly formats: readonly FormatCount[];
-  /** Of files in place; null for text. */
+  /** Of files of Parquet and Arrow; null for text. */
   readonly rows: number | null;
-  /** The fields of files in place, and what they are in the files. Empty for text. */
+  /** The fields of files of Parquet and Arrow, and what they are in the files. Empty for text. */
   readonly columns: readonly InferredColumn[];
   /** Keys of folders. */
   readonly keys: readonly string[];
@@ -32,7 +32,7 @@ export interface FormatCount {
 }
 
 /**
- * Looks at all files of an archive, and of those in place at what they say of themselves. Throws `limit` for too many files.
+ * Looks at all files of an archive, and of those with columns at what they say of themselves. Throws `limit` for too many files.
  *
  * @param objects where `s3://` paths lead
  * @param onProgress told how many of how many files were read
@@ -49,7 +49,7 @@ export async function reportArchive(
   const problems = [...found.problems];
   const keys = [...new Set(files.flatMap((file) => [...file.keys.keys()]))];
   const common = { formats: countFormats(files), keys };
-  if (archive.mode === 'import') return { ...common, rows: null, columns: [], problems, fieldProblems: [] };
+  if (!hasColumns(archive)) return { ...common, rows: null, columns: [], problems, fieldProblems: [] };
   const footers = await new FileFooters(objects).read(files, undefined, (read) =>
     onProgress(read, files.length),
   );

@@ -17,7 +17,7 @@ const lanes = 4;
 /** What is known of a column of a file: its type here and there, and who reads it. */
 export type ColumnFacts = Pick<ForeignColumn, 'name' | 'type' | 'way' | 'stored' | 'reason'>;
 
-/** What a file in place says of itself. */
+/** What a file of Parquet or Arrow says of itself. */
 export interface Footer {
   readonly footerHash: string;
   readonly rows: number;
@@ -37,7 +37,7 @@ interface KnownFooter {
   readonly footer: FooterRead;
 }
 
-/** Footers of files in place, each read once as long as the file stays as it is. */
+/** Footers of files of Parquet and Arrow, each read once as long as the file stays as it is. */
 export class FileFooters {
   private readonly known = new Map<string, KnownFooter>();
   private readonly lists = new Map<string, readonly ColumnFacts[]>();

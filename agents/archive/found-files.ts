@@ -4,6 +4,7 @@ import { relative, resolve } from 'node:path';
 import { isObjectPath, LogstrataError, type ForeignFormat, type ObjectStorage } from '../../engine/index.js';
 import type { ArchiveInput } from '../definition/definition.js';
 import { fixedBeginning, folderKeys, folderOfGlob } from '../patterns/folder-keys.js';
+import type { OpenedFile } from '../sources/opened-file.js';
 import { inLanes } from '../sources/lanes.js';
 import { isWithin } from '../sources/own-files.js';
 import { describeSystemError, systemCode } from '../sources/source-error.js';
@@ -68,6 +69,26 @@ export async function findFiles(
   return search.finish();
 }
 
+/** A file that was named, as one that was found. Closes it. */
+export async function foundFile(
+  path: string,
+  format: FoundFile['format'],
+  { size, mtimeMs, etag, bytes }: OpenedFile,
+  archive: ArchiveInput,
+): Promise<FoundFile> {
+  await bytes.close();
+  const folders = foldersOf(archive);
+  const version = etag === undefined ? {} : { etag };
+  return {
+    path,
+    format,
+    bytes: size,
+    mtimeMs: Math.floor(mtimeMs),
+    ...version,
+    keys: folderKeys(path, folders),
+  };
+}
+
 class FileSearch {
   private readonly byInode = new Map<string, FoundFile>();
   private readonly problems = new Map<string, string>();
@@ -80,7 +101,7 @@ class FileSearch {
     dataFolder: string | undefined,
   ) {
     this.ownFolder = dataFolder === undefined ? undefined : resolve(dataFolder);
-    this.folders = archive.globs.map(({ glob }) => folderOfGlob(archive.folder, glob));
+    this.folders = foldersOf(archive);
   }
 
   async look(pattern: string, format: FoundFile['format']): Promise<void> {
@@ -173,6 +194,10 @@ class FileSearch {
       done(error, place);
     });
   };
+}
+
+function foldersOf({ globs, folder }: ArchiveInput): readonly string[] {
+  return globs.map(({ glob }) => folderOfGlob(folder, glob));
 }
 
 /** Whether a path below the archive's folder is one that Spark, Hive and others give to what is not finished, or is about other files. */

@@ -84,16 +84,14 @@ export class Collection {
     if (file !== undefined) works.push(await this.follow(definition, store));
     if (system !== undefined)
       works.push(this.takeFigures(new SystemCollector({ ...this.options, definition, store, system })));
-    const { dataFolder } = this.options;
-    if (archive?.mode === 'import') {
-      works.push(importing(new ArchiveImport({ ...this.options, definition, archive, store, dataFolder })));
-    }
-    if (archive?.mode === 'in-place') {
+    if (archive !== undefined) {
+      const { dataFolder } = this.options;
       const redefine = (grown: AgentDefinition): Promise<void> => this.options.redefine(grown);
+      const options = { ...this.options, definition, archive, store, dataFolder, redefine };
       works.push(
-        attaching(
-          new ArchiveAttaching({ ...this.options, definition, archive, store, dataFolder, redefine }),
-        ),
+        archive.mode === 'import'
+          ? importing(new ArchiveImport(options))
+          : attaching(new ArchiveAttaching(options)),
       );
     }
     if (works.length === 0) return;

@@ -33,7 +33,7 @@ export interface FieldInputs {
   readonly sources: readonly string[] | undefined;
   /** There are lines to be parsed. */
   readonly hasLines: boolean;
-  /** There are files in place, whose columns are taken as they are. */
+  /** There are files of Parquet or Arrow, whose columns are taken as they are. */
   readonly hasColumns: boolean;
 }
 
@@ -129,7 +129,7 @@ function readUnit(
   const unit = section.oneOf('unit', unitNames);
   if (unit !== undefined && !hasColumns) {
     const message =
-      'unit is for files in place (archive) whose times are numbers; for lines there is timestamp';
+      'unit is for files of Parquet and Arrow (archive) whose times are numbers; for lines there is timestamp';
     section.problem(section.placeOf('unit'), message);
   }
   if (unit !== undefined && timestamp === undefined && type !== undefined && type !== 'time')
@@ -140,7 +140,7 @@ function readUnit(
   return unit ?? (hasColumns && timestamp?.format === 'unix' ? 's' : undefined);
 }
 
-/** Files in place have columns and no lines that a template could be made of. */
+/** Files of Parquet and Arrow have columns and no lines that a template could be made of. */
 function checkColumn(
   section: YamlSection,
   name: string,
@@ -151,12 +151,12 @@ function checkColumn(
   if (!hasColumns) return;
   if (hasLines) {
     notes.push(
-      `${path}: the template of "${name}" is for lines; of files in place it is the column "${name}"`,
+      `${path}: the template of "${name}" is for lines; of files of Parquet and Arrow it is the column "${name}"`,
     );
     return;
   }
   const message =
-    'a template is made of the parts of a line, and files in place have none: take a column (source)';
+    'a template is made of the parts of a line, and files of Parquet and Arrow have none: take a column (source)';
   section.problem(section.placeOf('template'), message);
 }
 

@@ -5,7 +5,7 @@ import { readFields, type FieldInputs } from './agent-fields.js';
 import { readFileInput, readRetention, readSystem } from './agent-input.js';
 import { readArchiveInput } from './archive-input.js';
 import { ConfigError, type ConfigProblem } from './config-error.js';
-import type { AgentDefinition, FieldDefinition } from './definition.js';
+import { hasColumns, type AgentDefinition, type FieldDefinition } from './definition.js';
 import { systemFields } from './system-fields.js';
 import type { Place } from './yaml.js';
 import { joinNames, ProblemList, readConfigText, readRootSection, type YamlSection } from './yaml-section.js';
@@ -139,7 +139,7 @@ function readParts(
   const retention = readRetention(root);
   const rejectedBytesMax = root.section('rejected', ['max_bytes'])?.byteSize('max_bytes');
   const system = readSystem(root, path, notes);
-  const hasColumns = archive?.input.mode === 'in-place';
+  const withColumns = hasColumns(archive?.input);
   const reported =
     system === undefined
       ? undefined
@@ -148,8 +148,8 @@ function readParts(
   const fields = readAgentFields(root, path, notes, {
     reported,
     sources: reported === undefined ? sources : reported.map((field) => field.name),
-    hasLines: file !== undefined || !hasColumns,
-    hasColumns,
+    hasLines: file !== undefined || !withColumns,
+    hasColumns: withColumns,
     mayLack: archive?.input.infersFields === true,
   });
   checkInputs(root);
@@ -157,7 +157,7 @@ function readParts(
     checkTimeField(root, archive.timePlace, archive.input.time, fields);
   return {
     fields,
-    schema: schemaOf(fields, hasColumns),
+    schema: schemaOf(fields, withColumns),
     ...(file?.input === undefined ? {} : { file: file.input }),
     ...(archive === undefined ? {} : { archive: archive.input }),
     ...(retention === undefined ? {} : { retention }),
@@ -233,12 +233,12 @@ function withoutFormat(field: FieldDefinition, path: string, notes: string[]): F
   return rest;
 }
 
-/** The fields as the engine stores them; `hasColumns` where they are read from columns of files in place, too. */
-export function schemaOf(fields: readonly FieldDefinition[], hasColumns: boolean): Schema {
+/** The fields as the engine stores them; `withColumns` where they are read from columns of files, too. */
+export function schemaOf(fields: readonly FieldDefinition[], withColumns: boolean): Schema {
   return {
     fields: fields.map(({ name, type, index, source, unit, template }) => {
       const column = template === undefined ? source : name;
-      const isOther = hasColumns && (column !== name || unit !== undefined);
+      const isOther = withColumns && (column !== name || unit !== undefined);
       return {
         name,
         type,

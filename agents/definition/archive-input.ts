@@ -57,23 +57,21 @@ export function readArchiveInput(
   }
   const hasFormat = format !== undefined && format !== 'by ending';
   const lines = isText && hasFormat ? readLines(section, format, file?.input) : undefined;
-  if (globs.length > 0) checkMode(section, globs);
+  const mode = readMode(section, globs);
   if (globs.length > 0 && !isText) refuseLineKeys(section);
   const changed = section.oneOf('changed', ['fail', 'replace']) ?? 'fail';
   const missing = section.oneOf('missing', ['fail', 'retire']) ?? 'fail';
-  const unused = ['changed', 'missing'].find((key) => isText && section.has(key));
+  const unused = ['changed', 'missing'].find((key) => mode === 'import' && section.has(key));
   if (unused !== undefined) {
-    section.problem(
-      section.placeOf(unused),
-      `${unused} is for files in place; lines of text are stored, and stay as they were`,
-    );
+    const message = `${unused} is for files in place; what is imported is stored, and stays as it was`;
+    section.problem(section.placeOf(unused), message);
   }
   const time = section.text('time');
   const { line, column } = section.place;
   const input: ArchiveInput = {
     folder,
     globs,
-    mode: isText ? 'import' : 'in-place',
+    mode,
     ...(lines?.format === undefined ? {} : { lines: lines.format }),
     ...(time === undefined ? {} : { time }),
     changed,
@@ -172,22 +170,17 @@ function readLines(
   return {};
 }
 
-function checkMode(section: YamlSection, globs: readonly ArchiveGlob[]): void {
-  const mode = section.oneOf('mode', ['in-place', 'import']);
-  if (mode === undefined) return;
-  const format = globs[0]!.format;
-  if (mode === 'in-place' && format === 'lines') {
+/** What becomes of the files. Text is imported, and files with columns are answered from where they lie unless the section says otherwise. */
+function readMode(section: YamlSection, globs: readonly ArchiveGlob[]): ArchiveInput['mode'] {
+  const isText = globs.some(({ format }) => format === 'lines');
+  const mode = section.oneOf('mode', ['in-place', 'import']) ?? (isText ? 'import' : 'in-place');
+  if (mode === 'in-place' && isText) {
     section.problem(
       section.placeOf('mode'),
       'in-place is for files of Parquet and Arrow. Lines of text are searched once they are stored: mode: import',
     );
   }
-  if (mode === 'import' && format !== 'lines') {
-    section.problem(
-      section.placeOf('mode'),
-      `import is not possible for files of ${format}: they are answered from where they lie (mode: in-place)`,
-    );
-  }
+  return mode;
 }
 
 function refuseLineKeys(section: YamlSection): void {

@@ -31,8 +31,8 @@ export interface FieldDefinition {
   readonly name: string;
   readonly type: FieldType;
   /**
-   * The parsed field (capture, key of JSON or logfmt, or of a folder) that gives the value; unused when there is a template. Of files in place
-   * the column.
+   * The parsed field (capture, key of JSON or logfmt, or of a folder) that gives the value; unused when there is a template. Of files of
+   * Parquet and Arrow the column.
    */
   readonly source: string;
   readonly description?: string;
@@ -40,7 +40,7 @@ export interface FieldDefinition {
   readonly index?: boolean;
   /** Time fields: how the text reads. Absent: integers, milliseconds since the epoch. */
   readonly timestamp?: TimestampFormat;
-  /** Time fields: what the numbers of a column count that is no time in files in place. */
+  /** Time fields: what the numbers of a column count that is no time in files of Parquet and Arrow. */
   readonly unit?: TimeUnit;
   /** A Go template over the parsed fields (`template.ts`). */
   readonly template?: string;
@@ -134,6 +134,11 @@ export interface SystemInput {
 /** How the lines of an agent read; undefined for one that has none. */
 export function lineFormatOf({ file, archive }: AgentDefinition): LineFormat | undefined {
   return file ?? archive?.lines;
+}
+
+/** Whether some files of an archive have columns: those of Parquet and Arrow. */
+export function hasColumns(archive: Pick<ArchiveInput, 'globs'> | undefined): boolean {
+  return archive?.globs.some(({ format }) => format !== 'lines') === true;
 }
 
 /** Whether the times of an agent need to be told when its lines were written. */

@@ -2,6 +2,7 @@ import {
   type AgentStore,
   type Checkpoint,
   checkpointKey,
+  type ForeignFormat,
   isLogstrataError,
   type LoadBatch,
   type LoadedPart,
@@ -45,7 +46,12 @@ export interface ReadSettings {
   readonly workers?: WorkerPool | undefined;
   /** Opens files; by default those of a disk. */
   readonly openFile?: OpenFile | undefined;
+  /** What files are that an archive names; others are told by what they begin with. */
+  readonly formats?: ReadonlyMap<string, FoundFormat> | undefined;
 }
+
+/** What a file is: lines of text, or columns. */
+export type FoundFormat = ForeignFormat | 'lines';
 
 /** Counts of one file while it is read, and what is known of it. */
 export interface FileTally {
@@ -115,6 +121,8 @@ export interface ReadFile {
   readonly checkpoint: Checkpoint | null;
   /** Where its records came from; null when there are none. */
   readonly part: LoadedPart | null;
+  /** Attached files, by their ids, whose rows these records are. */
+  readonly detaches?: readonly string[];
 }
 
 /**
@@ -283,14 +291,24 @@ class FileReading implements FrameConsumer {
 
   /** Where the file was read from and to: with it the same lines can be read again, and recognised as the same. */
   private part(checkpoint: Checkpoint): LoadedPart {
-    const { continues: _, tailHash: _tail, inode: _inode, ...rest } = checkpoint;
-    const { packedInode: _packedInode, packedBytes: _packedBytes, ...until } = rest;
     const { known, reader } = this.source;
-    return { from: withoutContinues(known), until, writtenMs: Math.floor(reader.modifiedMs) };
+    return {
+      from: withoutContinues(known),
+      until: asUntil(checkpoint),
+      writtenMs: Math.floor(reader.modifiedMs),
+    };
   }
 }
 
-function nullsIn({ columns, length }: LoadBatch, field: number): number {
+/** What of a checkpoint says how far a part of a source goes. */
+export function asUntil(checkpoint: Checkpoint): Checkpoint {
+  const { continues: _, tailHash: _tail, inode: _inode, ...rest } = checkpoint;
+  const { packedInode: _packedInode, packedBytes: _packedBytes, ...until } = rest;
+  return until;
+}
+
+/** Rows without a value of a field. */
+export function nullsIn({ columns, length }: LoadBatch, field: number): number {
   const { validity } = columns[field]!;
   if (validity === null) return 0;
   let present = 0;

@@ -7,6 +7,8 @@ import {
   type LostLoad,
 } from '../../engine/index.js';
 import { abandon, newTally, readPartInto, type FileTally, type ReadSettings } from './load-file.js';
+import { readColumnPartInto } from './column-file.js';
+import { formatOf } from './file-format.js';
 import type { LoadProgress } from './load-report.js';
 import { SourceError } from '../sources/source-error.js';
 import { knownBeginnings, openPart } from '../sources/source-identity.js';
@@ -108,7 +110,6 @@ export class Restoring {
     onProgress: PartProgress,
   ): Promise<void> {
     const tally = newTally();
-    const positioned = await openPart(path, part, this.onPiece, this.options.openFile);
     const job = {
       path,
       namedAs: part.until.path,
@@ -118,6 +119,9 @@ export class Restoring {
       tally,
       onProgress: (phase: LoadProgress['phase'], fraction: number) => onProgress(tally, phase, fraction),
     };
+    const format = await formatOf(this.options, path);
+    if (format !== 'lines') return readColumnPartInto(this.options, job, format, part.until);
+    const positioned = await openPart(path, part, this.onPiece, this.options.openFile);
     try {
       await readPartInto(this.options, job, positioned, part.until);
     } finally {

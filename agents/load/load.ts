@@ -15,9 +15,11 @@ import {
   type ReadFile,
   type ReadSettings,
 } from './load-file.js';
+import { readColumnsInto } from './column-file.js';
+import { formatOf } from './file-format.js';
 import { Restoring } from './load-lost.js';
 import { LoadJournal, type JournalItem } from './load-journal.js';
-import type { LoadEvent, LoadSummary } from './load-report.js';
+import type { LoadEvent, LoadProgress, LoadSummary } from './load-report.js';
 import { SourceError } from '../sources/source-error.js';
 import { candidatesOf } from '../sources/source-identity.js';
 
@@ -193,14 +195,20 @@ class FilesLoad {
 
   private async read(item: FileInLoad, unit: LoadUnit, checkpoints: readonly Checkpoint[]): Promise<void> {
     this.options.signal?.throwIfAborted();
-    item.read = await readFileInto(this.options, {
+    const format = await formatOf(this.options, item.path);
+    const job = {
       path: item.path,
       source: item.index,
       checkpoints: this.options.again === true ? [] : checkpoints,
       session: unit.session,
       tally: item.tally,
-      onProgress: (phase, fraction) => this.journal.progress(item, phase, fraction),
-    });
+      onProgress: (phase: LoadProgress['phase'], fraction: number) =>
+        this.journal.progress(item, phase, fraction),
+    };
+    item.read =
+      format === 'lines'
+        ? await readFileInto(this.options, job)
+        : await readColumnsInto(this.options, job, format);
     await this.requireTimes(item);
   }
 
@@ -229,6 +237,7 @@ class FilesLoad {
       items.reduce((total, { tally }) => total + value(tally), 0);
     const checkpoints = items.flatMap(({ read }) => read?.checkpoint ?? []);
     const parts = items.flatMap(({ read }) => read?.part ?? []);
+    const detaches = items.flatMap(({ read }) => read?.detaches ?? []);
     const counters = {
       unreadableValues: sum(({ unreadableValues }) => unreadableValues),
       replacedBytes: sum(({ replacedBytes }) => replacedBytes),
@@ -238,7 +247,7 @@ class FilesLoad {
     try {
       const onProgress = (fraction: number) => this.journal.progress(last, 'writing', fraction);
       const check = () => this.requireStillNew(items, before);
-      return await session.commit({ checkpoints, parts, counters, check }, onProgress);
+      return await session.commit({ checkpoints, parts, detaches, counters, check }, onProgress);
     } catch (error) {
       // What can't be stored because of what is in it says nothing about the other files.
       if (!isLogstrataError(error) || error.code !== 'invalid') throw error;

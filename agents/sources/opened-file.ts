@@ -12,6 +12,8 @@ export interface OpenedFile {
   readonly mtimeMs: number;
   /** What tells it from other files: of a disk, its device and number. */
   readonly inode: string;
+  /** Of an object: what its storage calls this version. */
+  readonly etag?: string;
   /** Its bytes, once; closing that closes the file. */
   readonly bytes: ByteSource;
   /** Bytes from `at` on, fewer where it ends. */

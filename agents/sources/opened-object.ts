@@ -23,6 +23,7 @@ class OpenedObject implements OpenedFile {
   readonly size: number;
   readonly mtimeMs: number;
   readonly inode: string;
+  readonly etag: string;
   readonly bytes: ByteSource;
 
   constructor(
@@ -33,6 +34,7 @@ class OpenedObject implements OpenedFile {
     this.size = stamp.bytes;
     this.mtimeMs = stamp.mtimeMs;
     this.inode = `etag:${stamp.etag}`;
+    this.etag = stamp.etag;
     this.bytes = new ObjectSource(path, stamp.bytes, (at, length) => this.read(at, length));
   }
 

@@ -2,8 +2,7 @@ import type { Checkpoint, LoadedPart } from '../../engine/index.js';
 import { sha256 } from './content-hash.js';
 import { ContentReader, tailBytesMax } from './content-reader.js';
 import type { OpenFile } from './opened-file.js';
-import { SourceError } from './source-error.js';
-import { SourceReader } from './source-reader.js';
+import { changedWhileRead, SourceReader } from './source-reader.js';
 
 /** A source is looked up by so many bytes at the beginning of its content. The content hash tells sources apart that share them. */
 export const headBytesMax = 1024;
@@ -101,7 +100,7 @@ export async function isStoredAsItLies(
 }
 
 /** A source that nothing has been read of but its head. */
-type OpenedSource = Omit<PositionedSource, 'known'>;
+export type OpenedSource = Omit<PositionedSource, 'known'>;
 
 /** Opens a source and looks at its head. Throws `SourceError`. */
 export async function openFromStart(path: string, openFile?: OpenFile): Promise<OpenedSource> {
@@ -129,12 +128,7 @@ export async function reopenAt(
   const same = reached === offset && Buffer.compare(source.head, head) === 0;
   if (same && (known === null || isContentOf(known, source.content))) return { ...source, known };
   await source.reader.close();
-  throw changed(path);
-}
-
-function changed(path: string): SourceError {
-  const message = `${path} was changed while it was read; load it when nobody writes to it`;
-  return new SourceError('io', message, { path });
+  throw changedWhileRead(path);
 }
 
 /** What is not compressed can't reach further than the file. */
@@ -193,7 +187,7 @@ export async function openPart(
 /** Throws `SourceError` unless what was read of a source is the content of a checkpoint. */
 export function requireContentOf(checkpoint: Checkpoint, { content }: PositionedSource): void {
   if (content.offset === checkpoint.offset && isContentOf(checkpoint, content)) return;
-  throw changed(content.path);
+  throw changedWhileRead(content.path);
 }
 
 function isContentOf({ contentHash, tailHash }: Checkpoint, content: ContentReader): boolean {

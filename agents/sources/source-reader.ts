@@ -118,6 +118,11 @@ export class SourceReader {
     return this.opened.inode;
   }
 
+  /** As `OpenedFile.etag`. */
+  get etag(): string | undefined {
+    return this.opened.etag;
+  }
+
   /** What prints the content on a command line. */
   get unpackCommand(): string {
     const name = `'${this.path.replaceAll("'", `'\\''`)}'`;
@@ -151,19 +156,27 @@ export class SourceReader {
    */
   async requireUnchanged(head: Uint8Array): Promise<void> {
     const now = await this.opened.now();
-    const place = { path: this.path };
     if (now.size < this.opened.size) {
       const sizes = `from ${this.opened.size} to ${now.size} bytes`;
-      throw new SourceError('io', `${this.path} shrank while it was read, ${sizes}`, place);
+      throw new SourceError('io', `${this.path} shrank while it was read, ${sizes}`, { path: this.path });
     }
     if (now.size === this.opened.size && now.mtimeMs === this.opened.mtimeMs) return;
     const appended = now.size > this.opened.size && this.compression === 'none';
     if (appended && (await this.beginsWith(head))) return;
-    throw new SourceError(
-      'io',
-      `${this.path} was changed while it was read; load it when nobody writes to it`,
-      place,
-    );
+    throw changedWhileRead(this.path);
+  }
+
+  /**
+   * Throws `SourceError` when another file lies under the path by now, or somebody has written to this one in any way. Of an object nothing
+   * is read but one version.
+   */
+  async requireSameFile(): Promise<void> {
+    if (this.etag !== undefined) return;
+    const now = await this.openFile(this.path);
+    await now.bytes.close();
+    const { size, mtimeMs, inode } = this.opened;
+    if (now.size !== size || now.mtimeMs !== mtimeMs || now.inode !== inode)
+      throw changedWhileRead(this.path);
   }
 
   private async beginsWith(head: Uint8Array): Promise<boolean> {
@@ -174,4 +187,10 @@ export class SourceReader {
   close(): Promise<void> {
     return this.content.close();
   }
+}
+
+/** Somebody has written to a file while it was read. */
+export function changedWhileRead(path: string): SourceError {
+  const message = `${path} was changed while it was read; load it when nobody writes to it`;
+  return new SourceError('io', message, { path });
 }

@@ -9,6 +9,8 @@ import type { AttachOptions, AttachRequest, AttachResult } from '../store/attach
 import type { ObjectStorage } from '../store/objects/object-storage.js';
 import type { IndexOptions, IndexResult } from '../store/attached/index-files.js';
 import type { AttachedFile } from '../store/attached/attached-file.js';
+import type { HashOptions } from '../store/imported/hash-file.js';
+import type { FileToImport, ImportedRows } from '../store/imported/read-rows.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
 import type { SeenState } from './seen-state.js';
 import type {
@@ -116,6 +118,17 @@ export interface AgentStore {
   append(batch: RecordBatch, extras: CommitExtras, placement: 'live' | 'load'): Promise<AppendResult>;
   /** Opens a unit of loading. */
   beginLoad(options?: LoadOptions): Promise<LoadSession>;
+  /**
+   * Gives all rows of a file of another program to `take`, as values of the fields, to be loaded: see `readRows` in
+   * `store/imported/read-rows.ts`.
+   */
+  readRows(
+    file: FileToImport,
+    take: (rows: ImportedRows) => Promise<void>,
+    signal?: AbortSignal,
+  ): Promise<string>;
+  /** The hash of a file's bytes, as checkpoints have that of a content. */
+  hashFile(file: FileToImport, options?: HashOptions): Promise<string>;
   /** What is lost of the records that loads gave: `LoadOptions.restores` brings it back. */
   lostLoads(): Promise<readonly LostLoad[]>;
   /**

@@ -49,6 +49,8 @@ import type { Directory } from '../store/disk/directory.js';
 import { LoadUnit } from '../store/load/load-session.js';
 import { indexFiles, type IndexOptions, type IndexResult } from '../store/attached/index-files.js';
 import { ForeignWork, type ForeignMeans } from '../store/attached/foreign-work.js';
+import { hashFile, type HashOptions } from '../store/imported/hash-file.js';
+import { readRows, type FileToImport, type ImportedRows } from '../store/imported/read-rows.js';
 import { placementTimes } from '../store/manifest/placement.js';
 import { partitionOfTime } from '../terms/cursor.js';
 import { extendRetention } from '../store/manifest/retention-policy.js';
@@ -226,6 +228,22 @@ export class Store implements AgentStore {
     };
     const { restores } = options;
     return restores === undefined ? LoadUnit.begin(context, options) : RestoreUnit.begin(context, restores);
+  }
+
+  readRows(
+    file: FileToImport,
+    take: (rows: ImportedRows) => Promise<void>,
+    signal?: AbortSignal,
+  ): Promise<string> {
+    const { schema } = this;
+    const columnsAtOnce = this.context.workers.threads;
+    return this.withForeignWork(signal, (work) =>
+      readRows(file, { work, schema, columnsAtOnce, signal }, take),
+    );
+  }
+
+  hashFile(file: FileToImport, options: HashOptions = {}): Promise<string> {
+    return this.withForeignWork(options.signal, (work) => hashFile(file, work, options));
   }
 
   async lostLoads(): Promise<readonly LostLoad[]> {

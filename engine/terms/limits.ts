@@ -411,6 +411,9 @@ export const foreignPageHeaderBytesMax = 1024 * 1024;
 export const foreignSpanBytesMax = 256 * 1024 * 1024;
 export const foreignSiblingBytesMax = 64 * 1024 * 1024;
 
+/** What all columns of a span may take that is to be stored: it is in memory as a whole, and the next one is read meanwhile. */
+export const importSpanBytesMax = 512 * 1024 * 1024;
+
 /** Footers of such files that a thread keeps: a column of a file is read row group by row group. */
 export const foreignFootersMax = 4;
 

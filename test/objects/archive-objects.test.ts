@@ -297,6 +297,7 @@ describe('objects of text', () => {
         log: { info: () => {}, warn: () => {}, error: (_facts, message) => told.push(message) },
         now: () => nowMs,
         timezone: 'UTC',
+        redefine: () => Promise.resolve(),
       });
     const runUntil = async (done: (status: ImportStatus) => boolean): Promise<void> => {
       const stop = new AbortController();

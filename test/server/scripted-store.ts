@@ -104,6 +104,8 @@ export class ScriptedStore implements AgentStore {
   attachedFiles = unused;
   attach = unused;
   indexAttached = unused;
+  readRows = unused;
+  hashFile = unused;
   compact = unused;
   backup = unused;
   verify = unused;

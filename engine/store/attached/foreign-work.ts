@@ -55,6 +55,16 @@ export class ForeignWork {
     );
   }
 
+  /** Has a task done that reads bytes of a file as they stand there. Throws what it throws. */
+  readBytes<Job, Result>(
+    task: Task<Job, Result>,
+    jobOf: (place: ForeignPlace) => Job,
+    file: ForeignVersion,
+    range: ByteRange,
+  ): Promise<Result> {
+    return withPlace(this.#means.objects, file, [range], (place) => this.#run(task, jobOf(place)));
+  }
+
   /** Has a task done that reads a column. Throws what it throws, and `limit` where that took too long or too much memory. */
   read<Job, Result>(
     task: Task<Job, Result>,

@@ -2,9 +2,9 @@ import type { ForeignFile, ForeignRowGroup } from '../../foreign/foreign-file.js
 import { partitionOfTime } from '../../terms/cursor.js';
 import { LogstrataError } from '../../terms/errors.js';
 import { attachedSpansMax, rowGroupRowsMax } from '../../terms/limits.js';
-import { placementField, type Schema } from '../../terms/schema.js';
+import { placementField, type Field, type Schema } from '../../terms/schema.js';
 import type { FilePlan, FileToAttach } from './attached-file.js';
-import { columnSource } from './column-source.js';
+import { columnSource, type ColumnSource } from './column-source.js';
 import type { ForeignVersion, ForeignWork } from './foreign-work.js';
 import {
   placeTask,
@@ -67,6 +67,23 @@ async function placeRows(
   const place = placementField(schema);
   if (place < 0) return { ...allAt(nowMs, file), placedBy: null };
   const field = schema.fields[place]!;
+  const { column, columnIndex, change } = placingSource(path, field, file, constants);
+  const from = { path, format, columnIndex, column, change, nowMs };
+  const placement = await placeAll(from, { path, ...stamp }, file, work);
+  const placedBy = {
+    column: field.attached?.column ?? field.name,
+    ...(field.attached?.unit === undefined ? {} : { unit: field.attached.unit }),
+  };
+  return { ...placement, placedBy };
+}
+
+/** The column that places the rows of a file. Throws `invalid` for a file where none can. */
+export function placingSource(
+  path: string,
+  field: Field,
+  file: ForeignFile,
+  constants: Readonly<Record<string, string>>,
+): ColumnSource & { readonly kind: 'column' } {
   const source = columnSource(field, file, constants);
   const name = field.attached?.column ?? field.name;
   if (source.kind !== 'column') {
@@ -76,7 +93,7 @@ async function placeRows(
         : `takes "${name}" from the name of its folder, which can't place records`;
     throw invalid(path, `${what}, whose times give field "${field.name}" and the order of the records`);
   }
-  const { column, columnIndex, change } = source;
+  const { column, change } = source;
   if (change.unit === null && change.conversion !== 'none') {
     const wanted =
       column.type === 'string'
@@ -84,13 +101,7 @@ async function placeRows(
         : 'say what its numbers count (unit: s, ms, us or ns)';
     throw invalid(path, `has no times in column "${name}" (${column.stored}): ${wanted}`);
   }
-  const from = { path, format, columnIndex, column, change, nowMs };
-  const placement = await placeAll(from, { path, ...stamp }, file, work);
-  const placedBy = {
-    column: name,
-    ...(field.attached?.unit === undefined ? {} : { unit: field.attached.unit }),
-  };
-  return { ...placement, placedBy };
+  return source;
 }
 
 type FilePlacement = Pick<FilePlan, 'hours' | 'placements' | 'timeMinMs' | 'timeMaxMs'>;
@@ -156,7 +167,7 @@ function placementOf(spans: readonly SpanHours[]): Pick<FilePlan, 'hours' | 'pla
 }
 
 /** A footer can claim any number of rows, and each span takes memory. */
-function assertSpans(path: string, { rowGroups }: ForeignFile): void {
+export function assertSpans(path: string, { rowGroups }: ForeignFile): void {
   const spans = rowGroups.reduce((sum, { rows }) => sum + Math.ceil(rows / rowGroupRowsMax), 0);
   if (spans <= attachedSpansMax) return;
   const rows = rowGroups.reduce((sum, group) => sum + group.rows, 0);

@@ -226,6 +226,7 @@ export class LoadUnit implements LoadSession {
       ...(load === undefined ? {} : { load }),
       rejected,
       takes,
+      detaches: extras.detaches,
       // A line that was counted as rejected before is counted as a record now, or stays counted.
       counters: {
         ...extras.counters,

@@ -49,6 +49,8 @@ export interface CommitExtras {
 export interface LoadExtras extends Pick<CommitExtras, 'checkpoints' | 'counters'> {
   /** What they were read from, in that order, where it can be read again. */
   readonly parts?: readonly LoadedPart[];
+  /** Attached files, by their ids, whose rows these are: they leave with the same manifest. */
+  readonly detaches?: readonly string[];
   /** Called when nobody else can commit any more before this commit: what it throws is thrown instead of committing. */
   readonly check?: () => Promise<void>;
 }

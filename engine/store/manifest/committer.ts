@@ -28,6 +28,8 @@ export interface Publication {
   readonly rejected: readonly RejectedEntry[];
   /** A file of rejected lines whose lines are in `segments` or `rejected` now. It must still be what it says. */
   readonly takes?: RejectedEntry | undefined;
+  /** Attached files, by their ids, whose rows are in `segments` now: they are attached no more. */
+  readonly detaches?: readonly string[] | undefined;
   readonly counters: Counters;
 }
 

@@ -21,6 +21,7 @@ import {
   type AttachedResult,
   type AttachingCommitter,
 } from '../attached/change-lists.js';
+import type { CommittedValues } from '../manifest/committed-values.js';
 import { assertStillLost } from '../manifest/lost-loads.js';
 import { hasLeapt, proposeRetirement, retentionBounds, type Taken } from '../manifest/retention-policy.js';
 import { type AgentState, currentVersion, retirable } from '../reading/agent-state.js';
@@ -34,14 +35,13 @@ import {
 } from '../manifest/committer.js';
 import type { Directory } from '../disk/directory.js';
 import { assertRejectedStill } from '../manifest/rejected-file.js';
-import { newestLoads } from '../manifest/loaded-rows.js';
-import { loadsWithout } from '../manifest/removal.js';
 import { hotEntriesForManifest, sealHotFiles } from './seal.js';
 import { publishManifest, readNewestManifest } from '../manifest/manifest-file.js';
 import { type Manifest, type OrdinalRun, type RetentionPolicy } from '../manifest/manifest.js';
 import { Mutex } from '../../workers/mutex.js';
 import { OpenHotFile } from './open-hot-file.js';
 import { nextManifest } from './next-manifest.js';
+import { publishedRecords } from './published-records.js';
 import { placeLive, placeLoaded } from './placed-rows.js';
 import { partTimes, partsOf, placementTimes } from '../manifest/placement.js';
 import type { Heads } from '../reading/recovery.js';
@@ -195,32 +195,14 @@ export class AgentWriter implements AttachingCommitter {
     try {
       await this.settle();
       this.assertStillTrue(unit, publication);
-      const removed = new Set(publication.removes);
       const values = this.state.values.copy();
-      values.applySegments(publication.segments);
-      values.applyCheckpoints(publication.checkpoints);
-      values.applyCounters(publication.counters);
-      const { manifest } = this.state;
-      const { takes, load, removal } = publication;
-      const segments = [
-        ...(manifest?.segments ?? []).filter(({ file }) => !removed.has(file)),
-        ...publication.segments,
-      ];
-      let loads = [...(manifest?.loads ?? []), ...(load === undefined ? [] : [load])];
-      if (removal !== undefined) {
-        const { left, gone } = loadsWithout(loads, removal.runs, segments);
-        loads = [...left];
-        values.forget(gone);
-      }
-      const leaving = new Set([...(takes === undefined ? [] : [takes.file]), ...(removal?.rejected ?? [])]);
-      const rejected = (manifest?.rejected ?? []).filter(({ file }) => !leaving.has(file));
-      await this.publishNext(
-        { segments, rejected: [...rejected, ...publication.rejected], loads: newestLoads(loads) },
-        values,
-      );
+      const { changes, left } = publishedRecords(this.state.manifest, publication, values);
+      const removes = publication.detaches ?? [];
+      if (removes.length === 0) await this.publishNext(changes, values);
+      else await this.publishAttached({ adds: [], moves: [], removes }, values, changes);
       unit.published = true;
       this.claims.published(publication.checkpoints, this.state.manifest!.number);
-      this.removals.add([...publication.removes, ...leaving]);
+      this.removals.add(left);
     } finally {
       this.releaseUnit(unit);
     }
@@ -291,18 +273,26 @@ export class AgentWriter implements AttachingCommitter {
   async attach(changes: AttachedChanges): Promise<AttachedResult> {
     return this.commits.run(async () => {
       await this.settle();
-      const { agent, attached } = this.state;
-      const values = this.state.values.copy();
-      const changed = await changeLists(this.directory, agent, attached.lists, changes, values);
-      try {
-        await this.publishNext({ attached: changed.lists }, values);
-      } catch (error) {
-        for (const file of changed.written) this.doubt(file);
-        throw error;
-      }
-      this.removals.add(changed.left);
-      return { added: changed.added, refused: changed.refused };
+      return this.publishAttached(changes, this.state.values.copy());
     });
+  }
+
+  /** Publishes changes of attached files, with others. */
+  private async publishAttached(
+    changes: AttachedChanges,
+    values: CommittedValues,
+    others: Partial<Manifest> = {},
+  ): Promise<AttachedResult> {
+    const { agent, attached } = this.state;
+    const changed = await changeLists(this.directory, agent, attached.lists, changes, values);
+    try {
+      await this.publishNext({ ...others, attached: changed.lists }, values);
+    } catch (error) {
+      for (const file of changed.written) this.doubt(file);
+      throw error;
+    }
+    this.removals.add(changed.left);
+    return { added: changed.added, refused: changed.refused };
   }
 
   /** Throws `conflict` for rows of another version of the fields than the current one. */

@@ -1,3 +1,4 @@
+import type { FoundFile } from '../../../agents/archive/found-files.js';
 import type { AgentDefinition, ArchiveInput } from '../../../agents/definition/definition.js';
 import { isObjectPath, LogstrataError } from '../../../engine/index.js';
 import { withObjects } from '../options/object-storage.js';
@@ -5,13 +6,20 @@ import type { Settings } from '../options/settings.js';
 import { UsageError } from '../output/failure.js';
 import { tell } from '../output/terminal.js';
 
+/** Files that are to be loaded. */
+export interface FilesToLoad {
+  readonly paths: readonly string[];
+  /** What is known of those that an archive names. */
+  readonly found: readonly FoundFile[];
+}
+
 /** The files that are named, or those of the agent's archive where none is. */
 export async function filesToLoad(
   paths: readonly string[],
   { name, archive }: AgentDefinition,
   settings: Settings,
-): Promise<readonly string[]> {
-  if (paths.length > 0) return namedFiles(paths, name, settings);
+): Promise<FilesToLoad> {
+  if (paths.length > 0) return { paths: await namedFiles(paths, name, settings), found: [] };
   if (archive?.mode !== 'import')
     throw new UsageError(
       'no file is named: give files or patterns, - for standard input, or --rejected',
@@ -52,7 +60,7 @@ async function namedObjects(glob: string, settings: Settings): Promise<readonly 
   return listed.objects.map(({ path }) => path);
 }
 
-async function filesOfArchive(archive: ArchiveInput, settings: Settings): Promise<readonly string[]> {
+async function filesOfArchive(archive: ArchiveInput, settings: Settings): Promise<FilesToLoad> {
   const { findFiles } = await import('../../../agents/archive/found-files.js');
   const { files, problems } = await withObjects(settings, false, (objects) =>
     findFiles(archive, settings.dataFolder, objects),
@@ -62,5 +70,5 @@ async function filesOfArchive(archive: ArchiveInput, settings: Settings): Promis
     const globs = archive.globs.map(({ glob }) => glob).join(', ');
     throw new LogstrataError('not_found', `archive.path (${globs}) names no file`);
   }
-  return files.map(({ path }) => path);
+  return { paths: files.map(({ path }) => path), found: files };
 }

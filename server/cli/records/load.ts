@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import type { AgentDefinition } from '../../../agents/definition/definition.js';
+import { hasColumns, type AgentDefinition } from '../../../agents/definition/definition.js';
 import type { LoadFilesOptions, UntimedFile } from '../../../agents/load/load.js';
 import type { LoadEvent, LoadSummary } from '../../../agents/load/load-report.js';
 import { openerOf } from '../../../agents/sources/opened-object.js';
@@ -18,7 +18,8 @@ import { exitDone, exitFailed, messageWithPlace, UsageError } from '../output/fa
 import { formatBytes, formatCounted, formatRate, formatSpan } from '../output/figures.js';
 import { describeLosses, describeSummary, LoadDisplay } from '../output/load-display.js';
 import { withWorkers } from '../options/opened-archive.js';
-import { filesToLoad } from './files-to-load.js';
+import { filesToLoad, type FilesToLoad } from './files-to-load.js';
+import { completed } from '../options/served-agents.js';
 import { retentionOf } from '../options/retention.js';
 import { withProgress } from '../output/progress.js';
 import { askYesNo, canAsk } from '../output/question.js';
@@ -106,13 +107,14 @@ export async function loadIntoStore(
 
 /** Loads files, or what was rejected of earlier ones, while the progress is shown, and prints what came of it. Returns the exit code. */
 async function loadShown(
-  definition: AgentDefinition,
-  files: readonly string[] | 'rejected',
+  written: AgentDefinition,
+  named: FilesToLoad | 'rejected',
   settings: Settings,
   flags: LoadFlags,
   signal: AbortSignal,
 ): Promise<number> {
   return withWorkers(settings, 'write', 'load', flags.workers, async (archive, workers) => {
+    const { definition, files, formats, refused } = await chosenFiles(archive, written, named);
     const store = await archive.agent(definition.name, definition.schema, retentionOf(definition));
     const display = new LoadDisplay();
     const { beyondRetention, codec, again, merge } = flags;
@@ -128,14 +130,40 @@ async function loadShown(
         display.stop();
         return flags.force === true || askAboutUntimed(file);
       };
-      const chosen = { ...options, again, merge, acceptUntimed };
+      const chosen = { ...options, again, merge, formats, acceptUntimed };
       summary = await loadIntoStore(store, definition, files, settings, chosen);
     }
     display.stop();
     if (files === 'rejected' && summary.files.length === 0 && summary.stopped === null)
       tell(`agent "${definition.name}" has no rejected lines in ${settings.dataFolder}: nothing to do`);
-    return printSummary(summary, definition, settings, flags);
+    const exitCode = await printSummary(summary, definition, settings, flags);
+    return refused > 0 ? exitFailed : exitCode;
   });
+}
+
+interface ChosenFiles extends Pick<LoadFilesOptions, 'formats'> {
+  readonly definition: AgentDefinition;
+  readonly files: readonly string[] | 'rejected';
+  /** Files that do not fit the agent's fields, which have been told. */
+  readonly refused: number;
+}
+
+/** The files to load, and the agent with its fields, where those are their columns. */
+async function chosenFiles(
+  archive: Archive,
+  written: AgentDefinition,
+  named: FilesToLoad | 'rejected',
+): Promise<ChosenFiles> {
+  const definition = await completed(archive, written);
+  if (named === 'rejected') return { definition, files: named, refused: 0 };
+  const formatsOf = (found: FilesToLoad['found']) => new Map(found.map(({ path, format }) => [path, format]));
+  if (definition.archive?.infersFields !== true)
+    return { definition, files: named.paths, formats: formatsOf(named.found), refused: 0 };
+  await archive.agent(definition.name, definition.schema, retentionOf(definition));
+  const { withColumns } = await import('./columns-to-load.js');
+  const fitting = await withColumns(archive, definition, definition.archive, named);
+  const { paths: files, refused } = fitting;
+  return { definition: fitting.definition, files, formats: formatsOf(fitting.found), refused };
 }
 
 /** A mistaken format of times makes null of each, and files the records under today: that is hardly ever meant. */
@@ -225,10 +253,15 @@ function checkUsage(paths: readonly string[], flags: LoadFlags): void {
   throw new UsageError(`${what} does not go together with ${wrong}`);
 }
 
-/** Throws `invalid` for an agent all of whose files are answered from where they lie. */
-function requireLines({ name, file, archive }: AgentDefinition): void {
-  if (file !== undefined || archive?.mode !== 'in-place') return;
-  const message = `agent "${name}" reads no lines: the files of its archive are answered from where they lie, and nothing of them is stored. To attach new ones now: logstrata index ${name}`;
+/** Throws `invalid` for an agent all of whose files are answered from where they lie, and for standard input where there are no lines. */
+function requireStorable({ name, file, archive }: AgentDefinition, isStream: boolean): void {
+  if (file !== undefined) return;
+  if (archive?.mode === 'in-place') {
+    const message = `agent "${name}" reads no lines: the files of its archive are answered from where they lie, and nothing of them is stored. To attach new ones now: logstrata index ${name}. To store them: mode: import`;
+    throw new LogstrataError('invalid', message);
+  }
+  if (!isStream || !hasColumns(archive)) return;
+  const message = `agent "${name}" reads no lines: its archive has files of Parquet and Arrow, which can't come from standard input (-). Name a file`;
   throw new LogstrataError('invalid', message);
 }
 
@@ -254,7 +287,7 @@ async function load(
   checkUsage(paths, flags);
   const settings = await readSettings(flags);
   const definition = await agentToLoad(settings, agent);
-  requireLines(definition);
+  requireStorable(definition, paths.includes('-'));
   for (const note of definition.notes) tell(`note     ${note}`);
   if (flags.rejected === true) return loadShown(definition, 'rejected', settings, flags, signal);
   if (paths.includes('-')) return loadStandardInput(definition, settings, flags, signal);

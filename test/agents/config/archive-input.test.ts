@@ -71,6 +71,21 @@ describe('what an archive is', () => {
     });
   });
 
+  test('files of Parquet and Arrow are stored where the archive says so, by the same fields', () => {
+    const { archive, schema } = parse(
+      "archive: { path: '/a/*.parquet', mode: import }\nfields: [{ name: at, source: '@timestamp', unit: us }]",
+    );
+    expect(archive).toMatchObject({
+      globs: [{ glob: '/a/*.parquet', format: 'parquet' }],
+      mode: 'import',
+      infersFields: false,
+    });
+    expect(schema.fields).toEqual([
+      { name: 'at', type: 'time', attached: { column: '@timestamp', unit: 'us' } },
+    ]);
+    expect(parse("archive: { path: '/a/*.arrow', mode: import }").archive!.infersFields).toBe(true);
+  });
+
   test('text is stored, and read as the archive says', () => {
     const { archive, file } = parse(
       `${message}archive: { path: '/a/*.gz', format: plain, regex: '^(?P<message>.*)$', multiline: { start: '^x' } }`,
@@ -119,7 +134,7 @@ describe('fields of files in place', () => {
       { name: 'b', type: 'string', attached: { column: 'c' } },
     ]);
     expect(notes.join()).toContain(
-      'the template of "t" is for lines; of files in place it is the column "t"',
+      'the template of "t" is for lines; of files of Parquet and Arrow it is the column "t"',
     );
   });
 });
@@ -167,7 +182,10 @@ describe('problems', () => {
       `${message}archive: { path: /a.log, format: json, mode: in-place }`,
       'in-place is for files of Parquet and Arrow. Lines of text are searched once they are stored: mode: import',
     ],
-    [`archive: { path: /a.parquet, mode: import }`, 'import is not possible for files of parquet'],
+    [
+      `archive: { path: /a.parquet, mode: import, changed: replace }`,
+      'changed is for files in place; what is imported is stored, and stays as it was',
+    ],
     [`archive: { path: /a.parquet, mode: copy }`, 'mode must be in-place or import, not "copy"'],
     [`archive: { path: /a.parquet, changed: retire }`, 'changed must be fail or replace, not "retire"'],
     [`archive: { path: /a.parquet, missing: replace }`, 'missing must be fail or retire, not "replace"'],
@@ -208,11 +226,11 @@ describe('problems', () => {
     ],
     [
       'fields: [{ name: at, type: time, unit: ms }]\nfile: { path: /l/x, format: json }',
-      'unit is for files in place (archive) whose times are numbers',
+      'unit is for files of Parquet and Arrow (archive) whose times are numbers',
     ],
     [
       "fields: [{ name: at, template: '{{.a}}' }]\narchive: { path: /a.parquet }",
-      'a template is made of the parts of a line, and files in place have none',
+      'a template is made of the parts of a line, and files of Parquet and Arrow have none',
     ],
   ])('%s', (text, expected) => {
     expect(problemsOf(text).join('\n')).toContain(expected);

@@ -1,0 +1,33 @@
+import { isLogstrataError, type AgentStore, type Checkpoint } from '../../engine/index.js';
+import type { OpenFile } from '../sources/opened-file.js';
+import { isStoredAsItLies } from '../sources/source-identity.js';
+
+/** The files whose records are stored, by the paths that they had. */
+export class StoredFiles {
+  private readonly byPath = new Map<string, Checkpoint[]>();
+
+  private constructor(
+    checkpoints: readonly Checkpoint[],
+    private readonly openFile: OpenFile,
+  ) {
+    for (const checkpoint of checkpoints) {
+      const others = this.byPath.get(checkpoint.path);
+      if (others === undefined) this.byPath.set(checkpoint.path, [checkpoint]);
+      else others.push(checkpoint);
+    }
+  }
+
+  static async of(store: AgentStore, openFile: OpenFile): Promise<StoredFiles> {
+    return new StoredFiles(await store.checkpoints(), openFile);
+  }
+
+  /** Whether a file is stored as it lies (`isStoredAsItLies`). What can't be looked at is told when it is to be read. */
+  async has(path: string): Promise<boolean> {
+    try {
+      return await isStoredAsItLies(path, this.byPath.get(path) ?? [], this.openFile);
+    } catch (error) {
+      if (!isLogstrataError(error)) throw error;
+      return false;
+    }
+  }
+}

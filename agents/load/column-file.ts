@@ -1,0 +1,201 @@
+import {
+  isLogstrataError,
+  placementField,
+  type Checkpoint,
+  type FileToImport,
+  type ForeignFormat,
+  type ImportedRows,
+  type LogstrataError,
+} from '../../engine/index.js';
+import { joinUnreadable } from '../decode/value-counters.js';
+import { folderKeys, folderOfGlob } from '../patterns/folder-keys.js';
+import { sha256 } from '../sources/content-hash.js';
+import { tailBytesMax } from '../sources/content-reader.js';
+import { absolutePath } from '../sources/opened-file.js';
+import { SourceError } from '../sources/source-error.js';
+import { candidatesOf, headIdentity, openFromStart, type OpenedSource } from '../sources/source-identity.js';
+import { changedWhileRead } from '../sources/source-reader.js';
+import { asUntil, nullsIn, type FileJob, type ReadFile, type ReadSettings } from './load-file.js';
+
+/**
+ * Reads the rows of a file of Parquet or Arrow into a unit of loading, as they are answered where such files stay in place. Nothing is
+ * committed here. A file whose bytes are stored already, whatever it is called, is `known`.
+ *
+ * Throws `SourceError` for what is wrong with this file; other errors are the storage's.
+ */
+export async function readColumnsInto(
+  settings: ReadSettings,
+  job: FileJob,
+  format: ForeignFormat,
+): Promise<ReadFile> {
+  const source = await openFromStart(job.path, settings.openFile);
+  try {
+    return await new ColumnFileReading(settings, job, source, format).run();
+  } finally {
+    await source.reader.close();
+  }
+}
+
+/** Reads a file that an earlier load has stored once more. Throws as `readColumnsInto`, and where it has other bytes than `until` says. */
+export async function readColumnPartInto(
+  settings: ReadSettings,
+  job: FileJob,
+  format: ForeignFormat,
+  until: Checkpoint,
+): Promise<void> {
+  const source = await openFromStart(job.path, settings.openFile);
+  try {
+    await new ColumnFileReading(settings, job, source, format).readAgain(until);
+  } finally {
+    await source.reader.close();
+  }
+}
+
+class ColumnFileReading {
+  private readonly file: FileToImport;
+  private lastTimeMs: number | null = null;
+  /** What the storage has failed with: that is no fault of the file. */
+  private storageFailure: unknown;
+
+  constructor(
+    private readonly settings: ReadSettings,
+    private readonly job: FileJob,
+    private readonly source: OpenedSource,
+    format: ForeignFormat,
+  ) {
+    const { reader } = source;
+    const { archive } = settings.definition;
+    const folders = archive!.globs.map(({ glob }) => folderOfGlob(archive!.folder, glob));
+    const keys = folderKeys(job.namedAs ?? job.path, folders);
+    const { etag, fileBytes: bytes } = reader;
+    const mtimeMs = Math.floor(reader.modifiedMs);
+    this.file = {
+      path: absolutePath(job.path),
+      format,
+      ...(etag === undefined ? {} : { object: { bytes, mtimeMs, etag } }),
+      constants: Object.fromEntries([...keys].filter((key): key is [string, string] => key[1] !== null)),
+    };
+    job.tally.fileBytes = bytes;
+  }
+
+  async run(): Promise<ReadFile> {
+    const { job, source } = this;
+    const { head, reader } = source;
+    this.requireUnpacked();
+    const contentHash = await this.hash();
+    const candidates = candidatesOf(job.checkpoints, head);
+    const isKnown = candidates.some(
+      (known) => known.offset === reader.fileBytes && known.contentHash === contentHash,
+    );
+    if (isKnown) return { outcome: 'known', head, checkpoint: null, part: null };
+    await this.requireWhole(candidates);
+    const footerHash = await this.readRows();
+    await reader.requireSameFile();
+    const { tally } = job;
+    if (tally.records === 0) return { outcome: 'empty', head, checkpoint: null, part: null };
+    const checkpoint: Checkpoint = {
+      ...headIdentity(head),
+      contentHash,
+      tailHash: sha256(await reader.fileEnd(tailBytesMax)),
+      inode: reader.inode,
+      offset: reader.fileBytes,
+      endsInLine: false,
+      path: this.file.path,
+      lastTimeMs: this.lastTimeMs,
+      records: tally.records,
+      rejected: 0,
+    };
+    const part = { from: null, until: asUntil(checkpoint), writtenMs: Math.floor(reader.modifiedMs) };
+    return { outcome: 'new', head, checkpoint, part, detaches: await this.attached(footerHash) };
+  }
+
+  async readAgain(until: Checkpoint): Promise<void> {
+    const { reader } = this.source;
+    if (reader.fileBytes !== until.offset || (await this.hash()) !== until.contentHash)
+      throw changedWhileRead(this.job.path);
+    await this.readRows();
+    await reader.requireSameFile();
+  }
+
+  private requireUnpacked(): void {
+    const { compression, unpackCommand } = this.source.reader;
+    const { path } = this.job;
+    if (compression === 'none') return;
+    const message = `${path} is packed with ${compression}, and no file of ${this.file.format}: unpack it (${unpackCommand})`;
+    throw new SourceError('unsupported', message, { path, offset: 0 });
+  }
+
+  /** A stream of Arrow may be stored before it has an end, and goes on then: its first rows must not be there twice. */
+  private async requireWhole(candidates: readonly Checkpoint[]): Promise<void> {
+    const { fileBytes } = this.source.reader;
+    for (const { offset, contentHash, records } of candidates) {
+      if (offset >= fileBytes || (await this.hash(offset)) !== contentHash) continue;
+      const { path } = this.job;
+      const message = `${path} has grown: ${records} records of it are stored. Take them back (logstrata remove ${this.settings.definition.name} --load), and all of it is stored`;
+      throw new SourceError('conflict', message, { path });
+    }
+  }
+
+  private hash(bytes?: number): Promise<string> {
+    const { store, signal } = this.settings;
+    const onProgress = (fraction: number): void => this.progress('checking', fraction);
+    return this.ofFile(() => store.hashFile(this.file, { bytes, onProgress, signal }));
+  }
+
+  private readRows(): Promise<string> {
+    const { store, signal } = this.settings;
+    return this.ofFile(() => store.readRows(this.file, (rows) => this.take(rows), signal));
+  }
+
+  private async take({ batch, fraction, bytes, unreadable, replaced }: ImportedRows): Promise<void> {
+    const { job, settings } = this;
+    const { tally } = job;
+    try {
+      const session = await job.session();
+      const placed = placementField(settings.definition.schema);
+      // The session may take the memory of the batch.
+      tally.untimed += placed < 0 ? 0 : nullsIn(batch, placed);
+      this.lastTimeMs = await session.append(batch, job.source, this.lastTimeMs);
+    } catch (error) {
+      this.storageFailure = error;
+      throw error;
+    }
+    tally.records += batch.length;
+    tally.contentBytes += Math.round(bytes);
+    tally.replacedBytes += replaced;
+    for (const { values } of unreadable) tally.unreadableValues += values;
+    joinUnreadable(tally.unreadable, unreadable);
+    this.progress('reading', fraction);
+  }
+
+  private progress(phase: 'checking' | 'reading', fraction: number): void {
+    const { tally, onProgress } = this.job;
+    tally.fileBytesRead = Math.round(fraction * tally.fileBytes);
+    onProgress(phase, fraction);
+  }
+
+  /** The attached files whose rows these are, by their footer, and those that lay where this one lies. */
+  private async attached(footerHash: string): Promise<readonly string[]> {
+    const { path } = this.file;
+    const attached = await this.settings.store.attachedFiles();
+    return attached
+      .filter((other) => other.path === path || other.footerHash === footerHash)
+      .map(({ id }) => id);
+  }
+
+  /** What `work` gives; what is wrong with the file is no fault of the others. */
+  private async ofFile<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      const isOther = error === this.storageFailure || this.settings.signal?.aborted === true;
+      if (isOther || !isLogstrataError(error) || error.code === 'closed') throw error;
+      throw sourceErrorOf(error, this.job.path);
+    }
+  }
+}
+
+function sourceErrorOf(error: LogstrataError, path: string): SourceError {
+  const { code, message, offset } = error;
+  return new SourceError(code, message, { path, cause: error, ...(offset === undefined ? {} : { offset }) });
+}

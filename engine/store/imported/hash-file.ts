@@ -1,0 +1,37 @@
+import type { ForeignPlace } from '../../foreign/foreign-file.js';
+import { finishXxh64, newLanes } from '../../kernels/xxh64.js';
+import type { FileToAttach } from '../attached/attached-file.js';
+import type { ForeignWork } from '../attached/foreign-work.js';
+import { fileStamp } from '../attached/same-file.js';
+import { hashTask } from './hash-task.js';
+
+/** What a thread hashes before it does something else, whole stripes. */
+const portionBytes = 16 * 1024 * 1024;
+
+export interface HashOptions {
+  /** So many bytes from the beginning of the file; all of them where absent. */
+  readonly bytes?: number | undefined;
+  readonly onProgress?: ((fraction: number) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** `xxh64:` and the XXH64 (hex) of the bytes of a file, read on threads. Throws as `hashTask` does. */
+export async function hashFile(
+  { path, object }: Pick<FileToAttach, 'path' | 'object'>,
+  work: ForeignWork,
+  { bytes, onProgress }: HashOptions,
+): Promise<string> {
+  const stamp = object ?? (await fileStamp(path));
+  const end = Math.min(stamp.bytes, bytes ?? stamp.bytes);
+  let lanes = newLanes();
+  let rest: Uint8Array = new Uint8Array(0);
+  for (let from = 0; from < end; from += portionBytes) {
+    const to = Math.min(end, from + portionBytes);
+    const jobOf = (place: ForeignPlace) => ({ ...place, from, to, lanes });
+    const hashed = await work.readBytes(hashTask, jobOf, { path, ...stamp }, { from, to });
+    lanes = hashed.lanes;
+    rest = hashed.rest;
+    onProgress?.(to / end);
+  }
+  return 'xxh64:' + finishXxh64(lanes, end, rest).toString(16).padStart(16, '0');
+}

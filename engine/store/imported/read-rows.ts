@@ -1,0 +1,245 @@
+import { assert } from '../../terms/assert.js';
+import { LogstrataError } from '../../terms/errors.js';
+import { importSpanBytesMax, rowGroupBytesMax } from '../../terms/limits.js';
+import { placementField, type Schema } from '../../terms/schema.js';
+import type { PlainColumn, RecordBatch } from '../../columns/column.js';
+import { convertColumn } from '../../columns/convert-column.js';
+import { plainColumn, takeRows } from '../../columns/take.js';
+import type { ForeignFile, ForeignRead, PageTable, RowSpan } from '../../foreign/foreign-file.js';
+import type { FileToAttach } from '../attached/attached-file.js';
+import { columnSource, constantColumn, type ColumnSource } from '../attached/column-source.js';
+import type { ForeignWork } from '../attached/foreign-work.js';
+import { assertSpans, placingSource } from '../attached/plan-file.js';
+import { fileStamp, type FileStamp } from '../attached/same-file.js';
+import { spansOf } from '../attached/spans.js';
+import { importTask, type ImportedSpan, type ImportedSpans } from './import-task.js';
+
+/** A file of another program whose rows are to be stored. */
+export type FileToImport = FileToAttach;
+
+/** Rows of a file, in its order. */
+export interface ImportedRows {
+  readonly batch: RecordBatch;
+  /** The part of the file's rows that were given so far, with these. */
+  readonly fraction: number;
+  /** Of the batch, decoded. */
+  readonly bytes: number;
+  /** Values that their fields can't have, and that are null. */
+  readonly unreadable: readonly ImportedUnreadable[];
+  /** Byte sequences that were no UTF-8 and became U+FFFD. */
+  readonly replaced: number;
+}
+
+export interface ImportedUnreadable {
+  /** Number of the field. */
+  readonly field: number;
+  readonly values: number;
+  /** The first of them, as text. */
+  readonly example: string;
+}
+
+/** What rows are read with. */
+export interface RowReading {
+  readonly work: ForeignWork;
+  readonly schema: Schema;
+  /** Columns that are read at once. */
+  readonly columnsAtOnce: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Rows of more bytes are given in several batches: each is sorted in memory. */
+const batchBytesMax = rowGroupBytesMax / 4;
+
+/** What is kept of spans that came with others, of all columns together; those beyond it are read again. */
+const keptBytesMax = 4 * rowGroupBytesMax;
+
+/**
+ * Gives all rows of a file to `take`, in the order of the file, as values of an agent's fields, by the same rules by which it is answered
+ * from where it lies. Each batch has memory of its own. The next rows are read meanwhile. Returns the hash of the file's footer.
+ *
+ * @throws DamageError for a malformed file, `invalid` for one whose column can't place rows, `limit`, `unsupported`, `not_found` and `io`;
+ *   and what `take` throws
+ */
+export async function readRows(
+  file: FileToImport,
+  reading: RowReading,
+  take: (rows: ImportedRows) => Promise<void>,
+): Promise<string> {
+  const { work, schema, signal } = reading;
+  const { path, format, constants, object } = file;
+  const stamp = object ?? (await fileStamp(path));
+  const described = await work.describe({ path, ...stamp }, format);
+  const placing = placementField(schema);
+  if (placing >= 0) placingSource(path, schema.fields[placing]!, described, constants);
+  assertSpans(path, described);
+  const columns = new FieldColumns(file, stamp, described, reading);
+  let rowsRead = 0;
+  let ahead = columns.next();
+  try {
+    for (let read = await ahead; read !== null; read = await ahead) {
+      signal?.throwIfAborted();
+      ahead = columns.next();
+      // What fails is thrown when it is waited for, if it still is.
+      ahead.catch(() => {});
+      rowsRead += read.rows;
+      await giveRows(read, rowsRead / described.rows, take);
+    }
+  } finally {
+    await ahead.catch(() => {});
+  }
+  return described.footerHash;
+}
+
+/** A span of all fields. */
+interface SpanRows extends Pick<ImportedRows, 'unreadable' | 'replaced' | 'bytes'> {
+  readonly rows: number;
+  readonly columns: readonly PlainColumn[];
+}
+
+async function giveRows(
+  { rows: length, columns, bytes, unreadable, replaced }: SpanRows,
+  fraction: number,
+  take: (rows: ImportedRows) => Promise<void>,
+): Promise<void> {
+  const batch = { length, columns };
+  const pieces = Math.min(length, Math.ceil(bytes / batchBytesMax));
+  if (pieces <= 1) return take({ batch, fraction, bytes, unreadable, replaced });
+  for (let piece = 0; piece < pieces; piece++) {
+    const from = Math.floor((length * piece) / pieces);
+    const to = Math.floor((length * (piece + 1)) / pieces);
+    const rows = Uint32Array.from({ length: to - from }, (_, i) => from + i);
+    const own = piece === 0 ? { unreadable, replaced } : { unreadable: [], replaced: 0 };
+    await take({ batch: takeRows(batch, rows), fraction, bytes: bytes / pieces, ...own });
+  }
+}
+
+/** A field of the file, and what has been read of it that is still to be given. */
+interface FieldReading {
+  readonly field: number;
+  readonly source: ColumnSource & { readonly kind: 'column' };
+  readonly kept: Map<number, ImportedSpan>;
+  pages: PageTable | null;
+}
+
+/** Has the columns of a file read on threads, span by span. */
+class FieldColumns {
+  readonly #fields: readonly FieldReading[];
+  readonly #sources: readonly ColumnSource[];
+  #rowGroup = -1;
+  #spans: readonly RowSpan[] = [];
+  #span = 0;
+  #keptBytes = 0;
+
+  constructor(
+    private readonly file: FileToImport,
+    private readonly stamp: FileStamp,
+    private readonly described: ForeignFile,
+    private readonly reading: RowReading,
+  ) {
+    this.#sources = reading.schema.fields.map((field) => columnSource(field, described, file.constants));
+    this.#fields = this.#sources.flatMap((source, field) =>
+      source.kind === 'column' ? [{ field, source, kept: new Map(), pages: null }] : [],
+    );
+  }
+
+  /** The fields' values in the span that comes next; null behind the last one. One is read at a time. */
+  async next(): Promise<SpanRows | null> {
+    while (this.#span === this.#spans.length) {
+      if (this.#rowGroup + 1 === this.described.rowGroups.length) return null;
+      this.#begin(this.#rowGroup + 1);
+    }
+    const read = await this.#readSpan(this.#span);
+    this.#span++;
+    return read;
+  }
+
+  #begin(rowGroup: number): void {
+    this.#rowGroup = rowGroup;
+    this.#spans = spansOf(this.described.rowGroups[rowGroup]!.rows);
+    this.#span = 0;
+    this.#keptBytes = 0;
+    for (const field of this.#fields) {
+      field.kept.clear();
+      field.pages = null;
+    }
+  }
+
+  async #readSpan(span: number): Promise<SpanRows> {
+    const { from, to } = this.#spans[span]!;
+    const read: ImportedSpan[] = [];
+    let replaced = 0;
+    let bytes = 0;
+    let next = 0;
+    const some = async (): Promise<void> => {
+      while (next < this.#fields.length) {
+        const index = next++;
+        const one = await this.#readField(this.#fields[index]!, span);
+        read[index] = one.column;
+        replaced += one.replaced;
+        bytes += one.column.bytes;
+        if (bytes > importSpanBytesMax) throw this.#tooLarge(to - from);
+      }
+    };
+    await Promise.all(Array.from({ length: Math.max(1, this.reading.columnsAtOnce) }, some));
+    const columns = this.#sources.map((source, field) => this.#otherColumn(source, field, to - from));
+    const unreadable: ImportedUnreadable[] = [];
+    this.#fields.forEach(({ field }, i) => {
+      const { column, unreadable: values, example } = read[i]!;
+      assert(column.length === to - from, 'a span has a value for each of its rows');
+      columns[field] = column;
+      if (values > 0) unreadable.push({ field, values, example });
+    });
+    return { rows: to - from, columns: columns as PlainColumn[], bytes, unreadable, replaced };
+  }
+
+  #tooLarge(rows: number): LogstrataError {
+    const { path } = this.file;
+    const message = `${path}: ${rows} rows of row group ${this.#rowGroup} take more than ${importSpanBytesMax} bytes of memory: leave out columns (fields), or answer from where the file lies (mode: in-place)`;
+    return new LogstrataError('limit', message, { path });
+  }
+
+  /** What is no column of the file: the same in all rows. */
+  #otherColumn(source: ColumnSource, field: number, rows: number): PlainColumn | undefined {
+    const { type } = this.reading.schema.fields[field]!;
+    if (source.kind === 'constant') return plainColumn(constantColumn(source.text, type, rows));
+    if (source.kind === 'missing')
+      return plainColumn(convertColumn(constantColumn('', 'string', rows), 'toNull', type));
+    return undefined;
+  }
+
+  async #readField(own: FieldReading, span: number): Promise<{ column: ImportedSpan; replaced: number }> {
+    const known = own.kept.get(span);
+    if (known !== undefined) {
+      own.kept.delete(span);
+      this.#keptBytes -= known.bytes;
+      return { column: known, replaced: 0 };
+    }
+    const { spans, pages, replaced } = await this.#readSpans(own, span);
+    own.pages = pages;
+    let wanted: ImportedSpan | undefined;
+    for (const each of spans) {
+      if (each.span === span) wanted = each;
+      if (each.span <= span || this.#keptBytes + each.bytes > keptBytesMax) continue;
+      own.kept.set(each.span, each);
+      this.#keptBytes += each.bytes;
+    }
+    assert(wanted !== undefined, 'a reading gives the wanted span');
+    return { column: wanted, replaced };
+  }
+
+  #readSpans({ source, pages }: FieldReading, wanted: number): Promise<ImportedSpans> {
+    const { path, format } = this.file;
+    const { column, columnIndex, change } = source;
+    const rowGroup = this.#rowGroup;
+    const { rows: rowGroupRows, chunks } = this.described.rowGroups[rowGroup]!;
+    const spans = this.#spans;
+    const chunk = chunks[columnIndex]!;
+    const where = { path, format, columnIndex, column, rowGroup, rowGroupRows, chunk, spans };
+    const read: ForeignRead = { ...where, wanted, pages };
+    return this.reading.work.read(importTask, (place) => ({ read: { ...read, ...place }, change }), {
+      file: { path, ...this.stamp },
+      column,
+      reads: [read],
+    });
+  }
+}
