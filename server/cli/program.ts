@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { requireSimd } from '../../engine/index.js';
+import { addCompletionCommand } from './shell/completion.js';
 import { addBackupCommand } from './upkeep/backup.js';
 import { addAgentCommand } from './definition/agent-command.js';
 import { addCheckCommand } from './definition/check.js';
@@ -75,6 +76,7 @@ export function buildProgram(): Command {
     addIndexCommand,
     addTokenCommand,
     addDemoCommand,
+    addCompletionCommand,
     addHelpCommand,
   ]) {
     add(program);

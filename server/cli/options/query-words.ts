@@ -73,5 +73,6 @@ Filters are words field__operator=value; all of them must hold. Quote what the s
                      ne not_like not_prefix not_suffix, in
   *                  like not_like: a text in any string: '*__like=timeout'
   bool               eq ne in, with true or false
-  time               since until: "2026-11-18 10:00:00", 2026-11-18, or a span back from now: 15m, 2h, 7d
+  time               since until: "2026-11-18 10:00:00", 2026-11-18,
+                     or a span back from now: 15m, 2h, 7d
 Repeated, in is one set: level__in=error level__in=warn`;

@@ -8,7 +8,8 @@ export type LogLevel = (typeof logLevels)[number];
 
 /** `--log-level`, for the commands that run for long. */
 export function logLevelOption(): Option {
-  return new Option('--log-level <level>', `least important event to log: ${logLevels.join(', ')}`)
+  return new Option('--log-level <level>', 'least important event to log')
+    .choices(logLevels)
     .default('info')
     .argParser((text) => {
       const level = logLevels.find((each) => each === text.toLowerCase());

@@ -1,0 +1,12 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { packageRoot, packageVersion } from '../options/package-root.js';
+import { buildProgram } from '../program.js';
+import { manPage } from './man-page.js';
+
+// Part of the build: the page goes where package.json names it. Who wants the same bytes on another day says of which day they are.
+const epoch = process.env['SOURCE_DATE_EPOCH'];
+const dateMs = epoch === undefined ? Date.now() : Number(epoch) * 1000;
+const folder = join(packageRoot(), 'man');
+mkdirSync(folder, { recursive: true });
+writeFileSync(join(folder, 'logstrata.1'), manPage(buildProgram(), packageVersion(), dateMs));

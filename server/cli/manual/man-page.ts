@@ -1,0 +1,166 @@
+import type { Command, Option } from 'commander';
+import { helpPieces, type HelpPiece } from './help-text.js';
+import { filled, literal, paragraph, plain, quoted, tagged } from './mdoc.js';
+
+/** What the page says beside the help of the commands. */
+const environment = [
+  ['Ev LOGSTRATA_CONFIG', 'The configuration, where --config names none.'],
+  ['Ev LOGSTRATA_DEBUG', 'With 1, an error says where in the code it came from, for reports.'],
+] as const;
+
+const files = [
+  ['Pa config.yaml', 'The configuration, in the working folder.'],
+  [
+    'Pa /etc/logstrata/config.yaml',
+    'The configuration of the machine, where the working folder has none and no agents.',
+  ],
+  ['Pa agents/<name>.yaml', 'Agents, in a folder beside the configuration.'],
+  ['Pa data/store', 'The data folder.'],
+] as const;
+
+const exitCodes = [
+  ['0', 'Done; also when the reader of a pipe, or the terminal, has gone.'],
+  ['1', 'Something that you can mend: a missing file, a broken agent file, damage, a busy port.'],
+  ['2', 'The command makes no sense as typed.'],
+  ['129, 130, 143', 'Ended early by SIGHUP, SIGINT or SIGTERM.'],
+] as const;
+
+/** A command, with the name that one types. */
+interface NamedCommand {
+  readonly name: string;
+  readonly command: Command;
+}
+
+/**
+ * The manual page of the program, as mdoc(7): all that the help of its commands says.
+ *
+ * @param dateMs the day that it is of
+ */
+export function manPage(program: Command, version: string, dateMs: number): string {
+  const date = new Date(dateMs).toLocaleDateString('en-US', {
+    month: 'long',
+    day: 'numeric',
+    year: 'numeric',
+    timeZone: 'UTC',
+  });
+  const commands = namedCommands(program, '');
+  return [
+    `.Dd ${date}`,
+    '.Dt LOGSTRATA 1',
+    '.Os',
+    '.Sh NAME',
+    '.Nm logstrata',
+    `.Nd ${plain(withoutStop(program.description()))}`,
+    '.Sh SYNOPSIS',
+    ...commands.flatMap(({ name, command }) => ['.Nm', ...synopsisOf(name, command)]),
+    '.Sh DESCRIPTION',
+    filled(`${program.description()} This page is of version ${version}.`),
+    paragraph(
+      'The commands are described below, and by "logstrata <command> --help". These options can be given to all of them:',
+    ),
+    optionsOf(program),
+    '.Sh COMMANDS',
+    ...commands.flatMap(({ name, command }) => describeCommand(name, command)),
+    '.Sh ENVIRONMENT',
+    tagged(environment),
+    '.Sh FILES',
+    tagged(files),
+    '.Sh EXIT STATUS',
+    tagged(exitCodes),
+    '.Sh EXAMPLES',
+    ...piecesBelow(program, 'Examples'),
+    '',
+  ].join('\n');
+}
+
+/** Those that do something: of a command with others below it, these. */
+function namedCommands(parent: Command, above: string): NamedCommand[] {
+  const help = parent.createHelp();
+  return help.visibleCommands(parent).flatMap((command) => {
+    const name = `${above}${command.name()}`;
+    if (above !== '' && command.name() === 'help') return [];
+    const below = command.commands.length === 0 ? [] : namedCommands(command, `${name} `);
+    return below.length === 0 ? [{ name, command }] : below;
+  });
+}
+
+function synopsisOf(name: string, command: Command): string[] {
+  const options = command.createHelp().visibleOptions(command).length > 1 ? ['.Op Ar options'] : [];
+  const taken = command.registeredArguments.map((argument) => {
+    const shown = `Ar ${argument.name()}${argument.variadic ? ' ...' : ''}`;
+    return argument.required ? `.${shown}` : `.Op ${shown}`;
+  });
+  return [`.Cm ${name}`, ...options, ...taken];
+}
+
+function describeCommand(name: string, command: Command): string[] {
+  const { parent } = command;
+  const help = command.createHelp();
+  const taken = help
+    .visibleArguments(command)
+    .map((argument) => [`Ar ${argument.name()}`, sentence(help.argumentDescription(argument))] as const);
+  // What is said of several commands below one stands with the first of them.
+  const isFirst = parent !== null && parent.parent !== null && parent.commands[0] === command;
+  return [
+    `.Ss ${name}`,
+    filled(sentence(command.description())),
+    ...(taken.length === 0 ? [] : [tagged(taken)]),
+    optionsOf(command),
+    ...piecesBelow(command),
+    ...(isFirst ? piecesBelow(parent) : []),
+  ].filter((text) => text !== '');
+}
+
+function optionsOf(command: Command): string {
+  const help = command.createHelp();
+  const options = help.visibleOptions(command).filter(({ long }) => long !== '--help');
+  if (options.length === 0) return '';
+  return tagged(options.map((option) => [tagOf(option), sentence(help.optionDescription(option))]));
+}
+
+/** Its flags, and the name of its value. */
+function tagOf({ short, long, flags }: Option): string {
+  const [, value] = / [<[](.+)[>\]]$/.exec(flags) ?? [];
+  const names = [short, long].filter((name) => name !== undefined && name !== null);
+  const shown = names.map((name) => `Fl ${plain(name.slice(1))}`).join(' , ');
+  return value === undefined ? shown : `${shown} Ar ${quoted(value)}`;
+}
+
+/** The text below the options; of one with a title, what stands below that alone. */
+function piecesBelow(command: Command, title?: string): string[] {
+  let text = '';
+  // Commander keeps such texts to itself, and writes them behind the help.
+  command.configureOutput({ writeOut: (piece) => (text += piece) });
+  command.outputHelp();
+  text = text.slice(command.helpInformation().length);
+  const pieces = helpPieces(text);
+  const from =
+    title === undefined ? 0 : pieces.findIndex((piece) => piece.kind === 'title' && piece.text === title) + 1;
+  return pieces.slice(from).map(writePiece);
+}
+
+function writePiece(piece: HelpPiece): string {
+  switch (piece.kind) {
+    case 'title':
+      return `.Pp\n${plain(piece.text)}:`;
+    case 'paragraph':
+      return paragraph(piece.text);
+    case 'lines':
+      return literal(piece.lines);
+    case 'examples':
+      return tagged(
+        piece.examples.map(({ command, about }) => [
+          `Li ${quoted(`$ ${command}`)}`,
+          about === '' ? '' : sentence(about),
+        ]),
+      );
+  }
+}
+
+/** With a capital where it begins with a word. */
+const capital = (text: string): string =>
+  /^[a-z]+(?: |$)/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
+
+const sentence = (text: string): string => `${capital(withoutStop(text))}.`;
+
+const withoutStop = (text: string): string => text.replace(/\.$/, '');

@@ -1,0 +1,65 @@
+import { Argument, type Command } from 'commander';
+import { operatorsOf } from '../../request/operators.js';
+import { readAgentsFolder } from '../options/agent-choice.js';
+import { readSettings } from '../options/settings.js';
+import { exitDone } from '../output/failure.js';
+import { printLines, writeOut } from '../output/terminal.js';
+import { candidatesFor, type KnownAgents } from './candidates.js';
+import { completionScripts, shells, type Shell } from './completion-scripts.js';
+
+const examples = `
+Examples:
+  $ source <(logstrata completion bash)                   in this shell; in ~/.bashrc for those to come
+  $ logstrata completion bash > /etc/bash_completion.d/logstrata
+  $ logstrata completion zsh > "\${fpath[1]}/_logstrata"
+  $ logstrata completion fish > ~/.config/fish/completions/logstrata.fish`;
+
+/** The agents of the folder that the options of a half-typed command name. A folder that can't be read has none. */
+function agentsOf(values: ReadonlyMap<string, string>): KnownAgents {
+  const read = async (): Promise<Awaited<ReturnType<typeof readAgentsFolder>>['agents']> => {
+    const [agents, data, config] = ['--agents', '--data', '--config'].map((name) => values.get(name));
+    try {
+      return (await readAgentsFolder(await readSettings({ agents, data, config }))).agents;
+    } catch {
+      // Nobody wants to be told in the middle of typing.
+      return [];
+    }
+  };
+  return {
+    agents: async () => (await read()).map(({ name, path }) => ({ word: name, about: path })),
+    fields: async (name) => {
+      const agent = (await read()).find((each) => each.name === name);
+      return agent?.schema.fields.map(({ name, type }) => ({ name, type, operators: operatorsOf(type) }));
+    },
+  };
+}
+
+/** Prints what the last word can become, for the scripts of the shells. */
+async function complete(program: Command, words: readonly string[]): Promise<void> {
+  const found = await candidatesFor(program, words, agentsOf);
+  if (typeof found === 'string') return printLines([`:${found}`]);
+  await printLines(found.map(({ word, about }) => (about === '' ? word : `${word}\t${about}`)));
+}
+
+/** `logstrata completion`: scripts that let shells complete what is typed. */
+export function addCompletionCommand(program: Command): void {
+  program
+    .command('completion')
+    .summary('print a script by which a shell completes commands')
+    .description(
+      'Prints a script by which a shell completes commands, options, their values, agents and the fields of filters.',
+    )
+    .addArgument(new Argument('<shell>', 'the shell that it is for').choices(shells))
+    .addHelpText('after', examples)
+    .action(async (shell: Shell) => {
+      await writeOut(completionScripts[shell]);
+      process.exitCode = exitDone;
+    });
+  program
+    .command('complete', { hidden: true })
+    .argument('[words...]')
+    .action(async (words: string[]) => {
+      await complete(program, words);
+      process.exitCode = exitDone;
+    });
+}

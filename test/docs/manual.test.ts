@@ -1,0 +1,87 @@
+import { spawnSync } from 'node:child_process';
+import type { Command } from 'commander';
+import { expect, it } from 'vitest';
+import { manPage } from '../../server/cli/manual/man-page.js';
+import { helpPieces } from '../../server/cli/manual/help-text.js';
+import { buildProgram } from '../../server/cli/program.js';
+
+const page = manPage(buildProgram(), '1.2.3', Date.UTC(2026, 10, 24));
+
+/** What a reader sees of it: blanks are all alike, and macros are gone. */
+const shown = page
+  .replace(/^\.(?:It |Ss |Sh |Nd )?/gm, '')
+  .replace(/\\[&e-]/g, (escape) => ({ '\\&': '', '\\e': '\\', '\\-': '-' })[escape]!)
+  .replaceAll('""', '"')
+  .replace(/\s+/g, ' ')
+  .toLowerCase();
+
+const isShown = (text: string): boolean => shown.includes(text.replace(/\s+/g, ' ').trim().toLowerCase());
+
+function commandsBelow(command: Command): Command[] {
+  return command
+    .createHelp()
+    .visibleCommands(command)
+    .flatMap((each) => [each, ...commandsBelow(each)]);
+}
+
+function textBelow(command: Command): string {
+  let text = '';
+  command.configureOutput({ writeOut: (piece) => (text += piece) });
+  command.outputHelp();
+  return text.slice(command.helpInformation().length);
+}
+
+it('the manual page says what the help of every command says', () => {
+  const program = buildProgram();
+  const missing: string[] = [];
+  const want = (where: string, text: string): void => {
+    if (!isShown(text)) missing.push(`${where}: ${text}`);
+  };
+  const all = [program, ...commandsBelow(program)].filter((command) => command.name() !== 'help');
+  expect(all.length).toBeGreaterThan(20);
+  for (const command of all) {
+    const help = command.createHelp();
+    const name = command.name();
+    // What only has others below it does nothing itself.
+    if (command.commands.length === 0) want(name, command.description());
+    for (const option of help.visibleOptions(command)) {
+      if (option.long === '--help') continue;
+      want(name, `Fl ${option.long!.slice(1)}`);
+      want(name, help.optionDescription(option));
+    }
+    for (const argument of help.visibleArguments(command)) want(name, help.argumentDescription(argument));
+    for (const line of textBelow(command).split('\n'))
+      for (const part of line.split(/ {2,}/)) want(name, part);
+  }
+  expect(missing).toEqual([]);
+});
+
+it('a text below options is taken apart into examples, lines and paragraphs', () => {
+  const text = '\nExamples:\n  $ a b   does it\n  $ c\n\nWords that\ngo on.\n  x  1\n  y  2\nThe end.';
+  expect(helpPieces(text)).toEqual([
+    { kind: 'title', text: 'Examples' },
+    {
+      kind: 'examples',
+      examples: [
+        { command: 'a b', about: 'does it' },
+        { command: 'c', about: '' },
+      ],
+    },
+    { kind: 'paragraph', text: 'Words that go on.' },
+    { kind: 'lines', lines: ['x  1', 'y  2'] },
+    { kind: 'paragraph', text: 'The end.' },
+  ]);
+});
+
+it('mandoc and man take the page, and show it at 80 columns', () => {
+  const lint = spawnSync('mandoc', ['-T', 'lint'], { input: page, encoding: 'utf8' });
+  if (lint.error === undefined) expect(lint.stdout + lint.stderr).toBe('');
+  const env = { ...process.env, MANWIDTH: '80', LC_ALL: 'C.UTF-8' };
+  const man = spawnSync('man', ['-P', 'cat', '-l', '-'], { input: page, encoding: 'utf8', env });
+  // Some containers have a "man" that only says that the pages were left out.
+  if (man.error !== undefined || man.status !== 0 || !man.stdout.includes('SYNOPSIS')) return;
+  expect(man.stderr).toBe('');
+  const lines = man.stdout.split('\n');
+  expect(lines.length).toBeGreaterThan(300);
+  expect(lines.filter((line) => line.length > 80)).toEqual([]);
+});
