@@ -61,7 +61,8 @@ export function leasedMemoryBytes(): number {
 }
 
 /**
- * A range of `sizeBytes` with any content, at an address that suits kernels and followed by slack. Null where there is no such memory, Null where
+ * A range of `sizeBytes` with any content, at an address that suits kernels and followed by slack. Null where
+ * the bound of leases or of the memory is reached, and in a thread that works on the memory of another.
  */
 export function leaseMemory(sizeBytes: number): MemoryLease | null {
   const memory = sharedMemory();

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
+import { memoryToLend } from '../memory/shared-memory.js';
 import { LogstrataError } from '../terms/errors.js';
 import { workersDefaultMax } from '../terms/limits.js';
 import { JobQueue, type JobRunner, type WaitingJob } from './job-queue.js';
@@ -146,6 +147,7 @@ export class WorkerPool implements JobRunner {
     // Options meant for this process, such as a debugger's port, are not for its threads.
     const worker = new Worker(new URL('./thread.js', builtModule(import.meta.url)), {
       execArgv: [],
+      workerData: memoryToLend(),
       // Tasks make few objects. With more room for new ones, V8 would use all of that room before it collects any.
       resourceLimits: {
         maxYoungGenerationSizeMb: youngGenerationMb,
