@@ -8,7 +8,7 @@ import type { KernelCase } from './kernel-case.js';
 
 const inputs = [
   { name: 'JSON lines in, 12 columns', format: 'json', agent: 'bench/agents/web.yaml' },
-  { name: "nginx's lines in, 11 columns", format: 'combined', agent: 'agents/nginx.yaml' },
+  { name: "nginx's lines in, 12 columns", format: 'combined', agent: 'agents/nginx.yaml' },
 ] as const;
 
 /** Lines decoded into packed batches, one by one and many at once; the bytes are those of the lines. */

@@ -15,8 +15,8 @@ const stepsMax = 1000;
 
 /**
  * The steps that a pattern's first choice takes at the beginning of a line, without ever going back: where they succeed, they
- * find what the pattern finds. Where they fail, the line may still match, by another choice or elsewhere. Null for a pattern of
- * which the next byte does not tell the choice, or not without failing mostly.
+ * find what the pattern finds. Where they fail, the line may still match, by another choice or elsewhere. Null for a pattern of whose
+ * first choices the next byte does not tell the choice, or not without failing mostly.
  *
  * `names` are the wanted groups; their places in it are the fields.
  */
@@ -138,8 +138,14 @@ class StepWriter {
     if (first === null || first.isAnything || first.mayEndLine) return false;
     const at = this.steps.push({ kind: 'branch', set: first.set, otherwise: 0 }) - 1;
     if (!this.write(preferred)) return false;
-    this.steps[at] = { kind: 'branch', set: first.set, otherwise: this.steps.length };
-    return this.write(other);
+    const otherwise = this.steps.length;
+    this.steps[at] = { kind: 'branch', set: first.set, otherwise };
+    if (this.write(other)) return true;
+    // What is left of it is no more than that a line which goes there has to be looked at by itself.
+    this.steps.length = otherwise;
+    for (const [pc, step] of this.#written) if (step >= otherwise) this.#written.delete(pc);
+    this.steps.push({ kind: 'one', set: new Uint8Array(byteCount) });
+    return true;
   }
 
   #repetition(pc: number): Repetition | null {

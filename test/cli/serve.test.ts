@@ -30,7 +30,7 @@ describe('logstrata serve', () => {
       expect(ended.stdout).toContain(`agents   ${join(folder, 'agents')}`);
       expect(ended.stdout).toContain(`data     ${join(folder, 'data/store')}`);
       expect(ended.stdout).toContain('agent    app: 7 fields, 2,000 records, 2026-11-17');
-      expect(ended.stdout).toContain('agent    nginx: 11 fields, 0 records');
+      expect(ended.stdout).toContain('agent    nginx: 12 fields, 0 records');
       expect(ended.stdout).toContain(`http://127.0.0.1:${port}/api/query/<agent>  ${transport}`);
     }
   });
@@ -137,7 +137,7 @@ describe('logstrata demo', () => {
       expect(ended.code).toBe(0);
       expect(ended.stderr).not.toContain('known');
       expect(ended.stdout.includes('loaded   10,000 records')).toBe(time === 1);
-      expect(ended.stdout).toContain('agent    nginx: 11 fields, 10,000 records');
+      expect(ended.stdout).toContain('agent    nginx: 12 fields, 10,000 records');
     }
     expect(existsSync(join(folder, 'data/store'))).toBe(true);
   });
