@@ -210,6 +210,7 @@ export class AgentCollector {
     try {
       frame.clear();
       const isFull = await this.gather(frame);
+      this.attempts.tellDenied(this.checkpoints ?? []);
       if (frame.lines.length > 0) await commitFrame(this.target, frame);
       const isBusy = await this.rotate();
       await this.forgetGoneFiles();
@@ -272,6 +273,7 @@ export class AgentCollector {
         this.take(file, await this.identityOf(file));
       });
     }
+    this.attempts.tellDenied(checkpoints);
   }
 
   private async identityOf(file: FollowedFile): Promise<Identity> {

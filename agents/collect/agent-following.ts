@@ -146,7 +146,7 @@ export class AgentFollowing {
         lag: lagBytes,
         fields: options.fields,
       },
-      followed === 0 ? 'no log is there yet' : 'following',
+      followed > 0 ? 'following' : files.length > 0 ? 'no log can be followed yet' : 'no log is there yet',
     );
   }
 }

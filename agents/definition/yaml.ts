@@ -49,8 +49,14 @@ const depthMax = 50;
 const tagsAllowed =
   /^(?:!|!!(?:str|int|float|bool|null|map|seq)|!<tag:yaml\.org,2002:(?:str|int|float|bool|null|map|seq)>)$/;
 
-/** Reasons of js-yaml that name a rule of YAML where the mistake stands elsewhere. */
+/** What a pattern in double quotes runs into: `"\d"`. */
+const quotesReason =
+  'between double quotes a backslash begins an escape of YAML, and this is none: put patterns between single quotes';
+
+/** Reasons of js-yaml that name a rule of YAML where the mistake stands elsewhere, or is another one. */
 const plainerReasons: ReadonlyMap<string, string> = new Map([
+  ['unknown escape sequence', quotesReason],
+  ['expected hexadecimal character', quotesReason],
   [
     'deficient indentation',
     'a bracket or a quotation mark above this line is still open, and the line is not indented',

@@ -40,7 +40,7 @@ export function describeSystemError(error: unknown, path: string): SourceError {
 }
 
 /** Who we are, for a message: the name, or the number of a user that has none (as in many containers). */
-function userName(): string {
+export function userName(): string {
   try {
     return userInfo().username;
   } catch {

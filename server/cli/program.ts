@@ -19,6 +19,7 @@ import { addRemoveCommand } from './upkeep/remove.js';
 import { addServeCommand } from './serving/serve.js';
 import { addStatsCommand } from './upkeep/stats.js';
 import { addTokenCommand } from './upkeep/token.js';
+import { fitHelp, helpWidth } from './output/help-text.js';
 import { handleClosedOutput } from './output/terminal.js';
 import { addVerifyCommand } from './upkeep/verify.js';
 
@@ -53,8 +54,10 @@ export function buildProgram(): Command {
     )
     .addHelpText('after', examples)
     .showHelpAfterError('("--help" shows what is possible)')
-    .configureHelp({ showGlobalOptions: true, helpWidth: 110 })
+    .configureHelp({ showGlobalOptions: true, helpWidth, subcommandTerm: (command) => command.name() })
     .configureOutput({
+      writeOut: (text) => process.stdout.write(fitHelp(text)),
+      writeErr: (text) => process.stderr.write(fitHelp(text)),
       outputError: (text, write) => write(text.replace(/^error: /, 'logstrata: ')),
     })
     .exitOverride()

@@ -34,6 +34,12 @@ export function likelyFilter(key: string, value: string | null, { fields }: Sche
   return hint === undefined || hint.length > hintLengthMax ? undefined : hint;
 }
 
+/** The filter by a date that was meant by one that takes milliseconds; undefined for those that have none. */
+export function dateOperatorOf(operator: string): 'since' | 'until' | undefined {
+  if (operator === 'gte' || operator === 'gt') return 'since';
+  return operator === 'lt' || operator === 'lte' ? 'until' : undefined;
+}
+
 interface Meant {
   readonly operator: string;
   readonly value: string;

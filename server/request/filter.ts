@@ -11,7 +11,7 @@ import {
   type Schema,
   type StringOp,
 } from '../../engine/index.js';
-import { likelyFilter } from './filter-hint.js';
+import { dateOperatorOf, likelyFilter } from './filter-hint.js';
 import { anywhereOps, boolOps, compareOps, operatorsOf, stringOps } from './operators.js';
 import { badParameter, type ProblemError } from '../http/problem.js';
 import { didYouMean, listNames } from './suggestion.js';
@@ -101,7 +101,7 @@ function parseCompare(
         return { kind: 'int', field, op: 'gte', value: parseTime(key, value, context) };
       if (operator === 'until')
         return { kind: 'int', field, op: 'lt', value: parseTime(key, value, context) };
-      return { kind: 'int', field, op: operatorOf(compareOps), value: parseInt64(key, value) };
+      return { kind: 'int', field, op: operatorOf(compareOps), value: parseTimeNumber(key, value, context) };
     case 'bool':
       return { kind: 'int', field, op: operatorOf(boolOps), value: parseBool(key, value) };
     default:
@@ -147,6 +147,21 @@ function parseTime(parameter: string, text: string, context: TimeContext): bigin
   const time = parseTimeValue(text, context);
   if ('problem' in time) throw badParameter(parameter, `the value of "${parameter}": ${time.problem}`);
   return time.ms;
+}
+
+/** Comparisons of times take milliseconds. Who writes a date is told of the operators for those. */
+function parseTimeNumber(parameter: string, text: string, context: TimeContext): bigint {
+  if (/^-?\d+$/.test(text) || 'problem' in parseTimeValue(text, context)) return parseInt64(parameter, text);
+  const name = parameter.slice(0, parameter.lastIndexOf('__'));
+  const operator = dateOperatorOf(parameter.slice(name.length + 2));
+  const meant = [operator ?? 'since', operator ?? 'until']
+    .filter((each, i, all) => all.indexOf(each) === i)
+    .map((each) => `${name}__${each}=${text}`);
+  throw badParameter(
+    parameter,
+    `the value of "${parameter}" must be milliseconds since the epoch, not ${JSON.stringify(text)}. ` +
+      `Dates and spans are for since (from then on) and until (up to, but without): ${meant.join(', ')}`,
+  );
 }
 
 function badValue(parameter: string, text: string, expected: string): ProblemError {

@@ -185,6 +185,33 @@ describe('of the logs', () => {
     expect(followed.log.some(({ message }) => message === 'a log can be read again')).toBe(true);
   });
 
+  it('name all logs that may not be read at once, but for rotated ones that are stored whole', async () => {
+    let forbidden = false;
+    const files = faultyFiles(({ operation }) => (forbidden && operation === 'open' ? 'EACCES' : null));
+    const followed = await withLogFault(files);
+    writeFileSync(followed.path('web.log.1'), lines(0, 2));
+    writeFileSync(followed.path('web.log.2.gz'), gzipSync(lines(2, 4)));
+    await followed.load('web.log.1');
+    await followed.load('web.log.2.gz');
+    forbidden = true;
+    writeFileSync(followed.path('web.log'), lines(4, 6));
+    writeFileSync(followed.path('db.log'), lines(6, 8));
+    writeFileSync(followed.path('db.log.1'), lines(8, 10));
+    for (let i = 0; i < 3; i++) {
+      await followed.collect();
+      followed.pass(61_000);
+    }
+    const warnings = followed.log.filter(({ level }) => level === 'warn');
+    expect(warnings.map(({ message }) => message)).toEqual([
+      expect.stringMatching(
+        /^3 logs in \S+ can't be read: user \S+ has no permission \((?:db|web)\.log.*, .*db\.log\.1\)$/,
+      ),
+    ]);
+    forbidden = false;
+    await followed.settle();
+    expect((await followed.numbers()).sort((a, b) => a - b)).toEqual(range(0, 10));
+  });
+
   it('that keep a name from being looked at do not end the line that is being written there', async () => {
     let isSeen = true;
     const files = faultyFiles(({ operation }) => (operation === 'status' && !isSeen ? 'EIO' : null));

@@ -144,9 +144,12 @@ function nextSteps(name: string, log: readonly string[]): string[] {
   const generations = log.length === 1 && basename(log[0]!).includes('*') ? files : rotated(shown);
   return [
     'Next:',
-    `  logstrata check ${name} --file ${shown[0]!}   # all of it on trial, nothing is stored`,
-    `  logstrata load ${name} ${generations}   # store what is there`,
-    `  logstrata serve   # follow it from now on, and answer queries`,
+    '  # all of it on trial, nothing is stored',
+    `  logstrata check ${name} --file ${shown[0]!}`,
+    '  # store what is there',
+    `  logstrata load ${name} ${generations}`,
+    '  # follow it from now on, and answer queries',
+    '  logstrata serve',
   ];
 }
 

@@ -5,8 +5,11 @@ import type { DescribedField, LineDescription } from '../../../agents/decode/des
 import { exitDone, exitFailed } from '../output/failure.js';
 import type { Settings } from '../options/settings.js';
 import { formatTable } from '../output/table.js';
-import { printJson, printLines } from '../output/terminal.js';
+import { printJson, printLines, screenWidth } from '../output/terminal.js';
+import { printable } from '../output/text-width.js';
 import { showValue } from './shown-value.js';
+
+const indent = '  ';
 
 function describeValue({ type, value, unreadable }: DescribedField): string {
   if (value === null && !unreadable) return 'null (not in the line)';
@@ -17,21 +20,25 @@ function describeRecord(description: LineDescription & { outcome: 'record' }): s
   const { fields, parsed } = description;
   const texts = parsed.map(({ name, text }) => [
     name,
-    text === null ? '(took no part)' : JSON.stringify(text),
+    text === null ? '(took no part)' : printable(JSON.stringify(text)),
   ]);
   const unreadable = fields.filter((field) => field.unreadable);
+  const screen = screenWidth();
+  const width = screen === null ? null : screen - indent.length;
   return [
     'The line parses into',
-    ...formatTable(['part', 'text'], texts).map((line) => `  ${line}`),
+    ...formatTable(['part', 'text'], texts, [], width).map((line) => indent + line),
     '',
     'and is stored as',
     ...formatTable(
       ['field', 'type', 'value'],
       fields.map((field) => [field.name, field.type, describeValue(field)]),
-    ).map((line) => `  ${line}`),
+      [],
+      width,
+    ).map((line) => indent + line),
     ...unreadable.map(
       ({ name, type, text }) =>
-        `note: ${name} does not read as ${type === 'int' ? 'an int' : `a ${type}`}, so it is null. Its text is ${JSON.stringify(text)}`,
+        `note: ${name} does not read as ${type === 'int' ? 'an int' : `a ${type}`}, so it is null. Its text is ${printable(JSON.stringify(text))}`,
     ),
   ];
 }

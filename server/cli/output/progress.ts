@@ -1,5 +1,6 @@
 import type { SingleBar } from 'cli-progress';
 import { tell } from './terminal.js';
+import { cutToWidth, textWidth } from './text-width.js';
 
 /** How far a long piece of work is, shown on standard error while it lasts. */
 export interface Progress {
@@ -34,11 +35,18 @@ interface BarPayload {
   readonly detail: string;
 }
 
-function drawBar(label: string, fraction: number | null, detail: string): string {
-  if (fraction === null) return `${label}: ${detail}`;
-  const done = Math.floor(Math.min(1, Math.max(0, fraction)) * barWidth);
-  const percent = String(Math.floor(fraction * 100)).padStart(3);
-  return `${label} ${'█'.repeat(done)}${'░'.repeat(barWidth - done)} ${percent} % ${detail}`;
+/** Of a label at least so much is shown, wherever the line ends then. */
+const labelWidthMin = 12;
+
+/** One line of at most `width` columns: of a long label the middle is left out, so that the bar and the figures are seen. */
+export function drawBar(label: string, fraction: number | null, detail: string, width: number): string {
+  const done = Math.floor(Math.min(1, Math.max(0, fraction ?? 0)) * barWidth);
+  const percent = String(Math.floor((fraction ?? 0) * 100)).padStart(3);
+  const rest =
+    fraction === null
+      ? `: ${detail}`
+      : ` ${'█'.repeat(done)}${'░'.repeat(barWidth - done)} ${percent} % ${detail}`;
+  return cutToWidth(label, Math.max(labelWidthMin, width - textWidth(rest))) + rest;
 }
 
 /** The bar comes once what draws it is loaded: only a terminal needs that, and work need not wait for it. */
@@ -57,7 +65,8 @@ class BarProgress implements Progress {
     const { SingleBar } = await import('cli-progress');
     if (this.#isOver) return;
     this.#bar = new SingleBar({
-      format: (_options, _params, { fraction, detail }: BarPayload) => drawBar(this.#label, fraction, detail),
+      format: (_options, _params, { fraction, detail }: BarPayload) =>
+        drawBar(this.#label, fraction, detail, process.stderr.columns || 80),
       fps: 8,
       stream: process.stderr,
       clearOnComplete: true,

@@ -1,19 +1,33 @@
+import { wrapToWidth } from './text-width.js';
+
+/** The last column is never made narrower, however narrow the terminal is. */
+const lastWidthMin = 16;
+
 /**
  * Lines of a table for people: columns padded to their widest cell, two blanks apart, the first row underlined. Columns
- * in `numeric` (by index) are aligned at the right.
+ * in `numeric` (by index) are aligned at the right. Where a width is given, cells of the last column go on below themselves.
  */
 export function formatTable(
   header: readonly string[],
   rows: readonly (readonly string[])[],
   numeric: readonly number[] = [],
+  width: number | null = null,
 ): string[] {
   const widths = header.map((cell, i) => Math.max(cell.length, ...rows.map((row) => row[i]!.length)));
+  const last = header.length - 1;
+  const before = widths.slice(0, last).reduce((sum, each) => sum + each + 2, 0);
+  if (width !== null) widths[last] = Math.min(widths[last]!, Math.max(lastWidthMin, width - before));
   const line = (row: readonly string[]): string =>
     row
       .map((cell, i) => (numeric.includes(i) ? cell.padStart(widths[i]!) : cell.padEnd(widths[i]!)))
       .join('  ')
       .trimEnd();
-  return [line(header), widths.map((width) => '-'.repeat(width)).join('  '), ...rows.map(line)];
+  const lines = (row: readonly string[]): string[] => {
+    if (width === null) return [line(row)];
+    const [first = '', ...rest] = wrapToWidth(row[last]!, widths[last]!);
+    return [line([...row.slice(0, last), first]), ...rest.map((part) => `${' '.repeat(before)}${part}`)];
+  };
+  return [line(header), widths.map((each) => '-'.repeat(each)).join('  '), ...rows.flatMap(lines)];
 }
 
 /** Lines of `name: value` pairs with the values below each other. */

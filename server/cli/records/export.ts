@@ -32,8 +32,8 @@ const examples = `${filterHelp}
 Examples:
   $ logstrata export nginx --format jsonl | gzip > nginx.jsonl.gz
   $ logstrata export nginx --format parquet --output nginx.parquet
-  $ logstrata export nginx --format csv --fields time,status,path --output nginx.csv
-  $ logstrata export nginx status__gte=500 --format parquet --output errors.parquet
+  $ logstrata export nginx --format csv --fields time,path --output nginx.csv
+  $ logstrata export nginx status__gte=500 --format parquet --output 5xx.parquet
   $ duckdb -c "SELECT status, count(*) FROM 'nginx.parquet' GROUP BY status"
 
 All matching records are written, oldest first, with their _cursor. More than 4 million records, or very scattered ones,

@@ -36,7 +36,7 @@ Examples:
   $ logstrata token new --agent nginx --listener query      for what is asked of one agent
   $ logstrata token list
   $ logstrata token revoke 1f3a90c2
-  $ curl -H "Authorization: Bearer $TOKEN" 'http://127.0.0.1:2111/api/query/nginx?limit=5'
+  $ curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:2111/api/query/nginx
 
 A listener asks for a token from the first one on that is made for it. A running server goes by tokens that have changed when it gets
 SIGHUP ("systemctl reload logstrata").`;

@@ -419,6 +419,8 @@ describe('problems', () => {
     ],
     ['fields:\n\t- name: a', /:2:1: this is not YAML: tab/],
     ['"abc', /:1:\d+: this is not YAML: /],
+    ['file:\n  regex: "^(?P<a>\\d+)"', /:2:\d+: this is not YAML: .*put patterns between single quotes/],
+    ['file:\n  regex: "\\x1z"', /:2:\d+: this is not YAML: .*put patterns between single quotes/],
     [
       '- a\n- b',
       /:1:1: the file must be a mapping with archive, fields, file, rejected, retention and system, not a list/,

@@ -1,0 +1,69 @@
+import { wrapToWidth } from './text-width.js';
+
+/** Columns that help takes: those of the narrowest terminal that is in use. */
+export const helpWidth = 80;
+
+/** An example of a command, and what it is for behind it. */
+const example = /^( {2}\$ \S+(?: \S+)*)(?: {2,}(\S.*))?$/;
+
+/** A name, and what is to be said of it behind it. */
+const named = /^( +\S+(?: \S+)* {2,})(\S.*)$/;
+
+/** Help with its lines fitted into so many columns. Lines of sentences that stand together are one paragraph, examples one list. */
+export function fitHelp(text: string, width: number = helpWidth): string {
+  const fitted: string[] = [];
+  let group: string[] = [];
+  const end = (): void => {
+    fitted.push(...fitGroup(group, width));
+    group = [];
+  };
+  for (const line of text.split('\n')) {
+    if (group.length > 0 && kindOf(line) !== kindOf(group[0]!)) end();
+    group.push(line);
+  }
+  end();
+  return fitted.join('\n');
+}
+
+function kindOf(line: string): 'example' | 'indented' | 'sentence' | 'blank' {
+  if (line === '') return 'blank';
+  if (line.startsWith('  $ ')) return 'example';
+  return line.startsWith(' ') ? 'indented' : 'sentence';
+}
+
+function fitGroup(lines: readonly string[], width: number): readonly string[] {
+  if (lines.every((line) => line.length <= width)) return lines;
+  switch (kindOf(lines[0]!)) {
+    case 'example':
+      return fitExamples(lines, width);
+    case 'indented':
+      return lines.flatMap((line) => fitNamed(line, width));
+    case 'sentence':
+      return wrapToWidth(lines.join(' '), width);
+    case 'blank':
+      return lines;
+  }
+}
+
+/** What examples are for stands behind them where there is room, else below. */
+function fitExamples(lines: readonly string[], width: number): string[] {
+  const examples = lines.map((line) => {
+    const [, command = line, comment = ''] = example.exec(line) ?? [];
+    return { command, comment };
+  });
+  const widest = Math.max(...examples.map(({ command }) => command.length)) + 2;
+  if (examples.every(({ comment }) => widest + comment.length <= width))
+    return examples.map(({ command, comment }) => `${command.padEnd(widest)}${comment}`.trimEnd());
+  return examples.flatMap(({ command, comment }) => {
+    const below = comment === '' ? [] : wrapToWidth(comment, width - 6).map((line) => `      ${line}`);
+    return [command, ...below];
+  });
+}
+
+function fitNamed(line: string, width: number): string[] {
+  const [, name, text] = named.exec(line) ?? [];
+  if (name === undefined || text === undefined || line.length <= width) return [line];
+  return wrapToWidth(text, width - name.length).map(
+    (part, i) => `${i === 0 ? name : ' '.repeat(name.length)}${part}`,
+  );
+}

@@ -1,0 +1,73 @@
+import type { Command } from 'commander';
+import { expect, it } from 'vitest';
+import { fitHelp, helpWidth } from '../../server/cli/output/help-text.js';
+import { drawBar } from '../../server/cli/output/progress.js';
+import { formatTable } from '../../server/cli/output/table.js';
+import { textWidth } from '../../server/cli/output/text-width.js';
+import { buildProgram } from '../../server/cli/program.js';
+import { run, workFolder } from './process.js';
+
+function helpOf(command: Command): string {
+  let text = '';
+  command.configureOutput({ writeOut: (piece) => (text += piece) });
+  command.outputHelp();
+  return fitHelp(text);
+}
+
+const allOf = (command: Command): Command[] => [command, ...command.commands.flatMap(allOf)];
+
+it('fits a terminal of 80 columns, all of it', async () => {
+  const commands = allOf(buildProgram());
+  expect(commands.length).toBeGreaterThan(18);
+  const long = commands.flatMap((command) =>
+    helpOf(command)
+      .split('\n')
+      .filter((line) => textWidth(line) > helpWidth)
+      .map((line) => `${command.name()}: ${line}`),
+  );
+  expect(long).toEqual([]);
+  // As a person sees it, too.
+  const shown = await run(workFolder(), ['query', '--help']);
+  expect(Math.max(...shown.stdout.split('\n').map(textWidth))).toBeLessThanOrEqual(helpWidth);
+});
+
+it('has examples in one list, sentences in paragraphs and names beside what is said of them', () => {
+  const text = [
+    'One sentence that is long. Another one.',
+    '  name   what is said of it at some length',
+    '  $ do this   because of that',
+    '  $ do   so',
+    '  $ something quite long',
+  ].join('\n');
+  expect(fitHelp(text, 100)).toBe(text);
+  expect(fitHelp(text, 28).split('\n')).toEqual([
+    'One sentence that is long.',
+    'Another one.',
+    '  name   what is said of it',
+    '         at some length',
+    '  $ do this',
+    '      because of that',
+    '  $ do',
+    '      so',
+    '  $ something quite long',
+  ]);
+});
+
+it('shows how far long work is whatever its name', () => {
+  const path = `/var/log/${'very/'.repeat(20)}access.log`;
+  const bar = drawBar(path, 0.5, '1,000,000 records', 80);
+  expect(textWidth(bar)).toBe(80);
+  expect(bar).toMatch(/^\/var\/.*….*\.log █{12}░{12}  50 % 1,000,000 records$/);
+  expect(drawBar('a.log', null, '5 records', 80)).toBe('a.log: 5 records');
+});
+
+it('goes on below long cells of a table', () => {
+  expect(
+    formatTable(['part', 'text'], [['agent', 'Mozilla/5.0 (X11; Linux) Firefox/126.0']], [], 32),
+  ).toEqual([
+    'part   text',
+    '-----  -------------------------',
+    'agent  Mozilla/5.0 (X11; Linux)',
+    '       Firefox/126.0',
+  ]);
+});
