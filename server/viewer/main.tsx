@@ -1,4 +1,4 @@
-import { effect, signal } from '@preact/signals';
+import { effect, signal, type ReadonlySignal } from '@preact/signals';
 import { render } from 'preact';
 import 'uplot/dist/uPlot.min.css';
 import { App } from './page/app.js';
@@ -9,15 +9,20 @@ import { Screen } from './state/screen.js';
 import { ViewStore } from './state/view-store.js';
 import { Viewer } from './state/viewer.js';
 
+/** Whether the screen is as a query of a style sheet says, now and later. */
+function mediaSignal(query: string): ReadonlySignal<boolean> {
+  const media = matchMedia(query);
+  const matches = signal(media.matches);
+  media.addEventListener('change', () => (matches.value = media.matches));
+  return matches;
+}
+
 const store = new BrowserStore(() => localStorage);
-const narrow = matchMedia('(max-width: 760px)');
-const preferences = openPreferences(store, narrow.matches);
+const preferences = openPreferences(store, mediaSignal('(max-width: 760px)'));
 const viewer = new Viewer(new ViewStore(window), preferences, store, new BrowserStore(() => sessionStorage));
 const page = { viewer, screen: new Screen() };
 
-const dark = matchMedia('(prefers-color-scheme: dark)');
-const isSystemDark = signal(dark.matches);
-dark.addEventListener('change', () => (isSystemDark.value = dark.matches));
+const isSystemDark = mediaSignal('(prefers-color-scheme: dark)');
 effect(() => {
   const { value: theme } = preferences.theme;
   const isDark = theme === 'dark' || (theme === 'auto' && isSystemDark.value);

@@ -95,3 +95,35 @@ export function cursorsInSight(page: Page): Promise<string[]> {
 export function addressIn(page: Page): string {
   return decodeURIComponent(new URL(page.url()).hash);
 }
+
+/** Waits until the rows in sight are some of these, one after another. */
+export async function expectRun(page: Page, cursors: readonly string[]): Promise<void> {
+  await expect
+    .poll(async () => {
+      const shown = await cursorsInSight(page);
+      const at = cursors.indexOf(shown[0] ?? '');
+      return at >= 0 && shown.every((cursor, i) => cursors[at + i] === cursor);
+    })
+    .toBe(true);
+}
+
+/** Turns the wheel by so many pixels at a time until something holds; gives every cursor that the table held on the way. */
+export async function wheelUntil(
+  page: Page,
+  by: number,
+  holds: () => boolean | Promise<boolean>,
+): Promise<Set<string>> {
+  const seen = new Set<string>();
+  const look = async (): Promise<void> => {
+    const held = await rowCursors(page);
+    expect(held).toEqual([...held].sort());
+    for (const cursor of held) seen.add(cursor);
+  };
+  await page.mouse.move(700, 600);
+  for (await look(); !(await holds()); await look()) {
+    const before = (await cursorsInSight(page))[0];
+    await page.mouse.wheel(0, by);
+    await expect.poll(async () => (await cursorsInSight(page))[0] !== before || (await holds())).toBe(true);
+  }
+  return seen;
+}

@@ -41,7 +41,7 @@ it('asks for the text and the range besides the filters', () => {
   const view: View = { ...plainView, agent: 'a b', text: 'x+y', filters: [] };
   const question = questionOf(view, fields, { sinceMs: -1, untilMs: 5 });
   expect(question.parameters).toEqual([
-    ['a_string__like', 'x+y'],
+    ['*__like', 'x+y'],
     ['a_time__since', '1969-12-31T23:59:59.999Z'],
     ['a_time__until', '1970-01-01T00:00:00.005Z'],
   ]);

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { main, run } from '../cli/process.js';
@@ -41,6 +41,22 @@ export class ServedViewer {
     rmSync(path);
   }
 
+  /** Stores records for an agent that reads JSON. */
+  async loadLines(agent: string, records: readonly object[]): Promise<void> {
+    const path = join(this.folder, `${agent}.jsonl`);
+    writeFileSync(path, `${records.map((record) => JSON.stringify(record)).join('\n')}\n`);
+    await this.command('load', agent, path);
+    rmSync(path);
+  }
+
+  /** Adds lines to the log that an agent follows. */
+  write(agent: string, records: readonly object[]): void {
+    appendFileSync(
+      join(this.folder, `logs/${agent}.log`),
+      records.map((record) => `${JSON.stringify(record)}\n`).join(''),
+    );
+  }
+
   /** Starts the server, on the port that it had before, if it had one. */
   async start(...args: string[]): Promise<void> {
     const port = this.address === '' ? '0' : new URL(this.address).port;
@@ -76,8 +92,9 @@ export class ServedViewer {
   }
 
   /** What the server answers to a request, as text. */
-  async ask(path: string): Promise<string> {
-    const response = await fetch(`${this.address}${path}`, { headers: { connection: 'close' } });
+  async ask(path: string, token?: string): Promise<string> {
+    const given = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const response = await fetch(`${this.address}${path}`, { headers: { connection: 'close', ...given } });
     const text = await response.text();
     if (!response.ok) throw new Error(`${path}: ${text}`);
     return text;

@@ -6,6 +6,7 @@ export type FailureKind =
   | 'forbidden'
   | 'missing'
   | 'request'
+  | 'reading'
   | 'busy'
   | 'timeout'
   | 'damaged'
@@ -57,6 +58,11 @@ const words: Readonly<Record<FailureKind, { readonly title: string; readonly adv
     title: 'The server did not understand the question',
     advice: 'Change or remove the filter that it names.',
   },
+  reading: {
+    title: 'The query would have to read too much',
+    advice:
+      'Choose a shorter time range, or have `server.query_bytes_max` raised: it says how much one query may read.',
+  },
   busy: {
     title: 'The server is busy',
     advice: 'Ask again in a moment. `server.queries_max` says how many queries run at once.',
@@ -97,6 +103,8 @@ function kindOf(status: number, detail: string): FailureKind {
       return 'timeout';
     case 500:
       return detail.includes('damaged') ? 'damaged' : 'server';
+    case 400:
+      return detail.includes('may have to read') ? 'reading' : 'request';
     default:
       return status < 500 ? 'request' : 'server';
   }

@@ -1,6 +1,7 @@
 import { Icon } from '../parts/icon.js';
 import { Menu } from '../parts/menu.js';
 import { usePage } from '../parts/viewer-context.js';
+import { fieldWords } from '../query/field.js';
 import { gathered, negated, type Filter } from '../query/filter.js';
 import { operatorWords } from '../query/operators.js';
 import { filterText } from '../state/view-text.js';
@@ -19,7 +20,7 @@ function Chip({ filter, at, replace }: ChipProps) {
   const type = viewer.fields.value.find(({ name }) => name === filter.field)?.type ?? 'string';
   const words = (
     <>
-      <b>{filter.field}</b> <i>{operatorWords(filter.operator)}</i>{' '}
+      <b>{fieldWords(filter.field)}</b> <i>{operatorWords(filter.operator)}</i>{' '}
       <span>{filter.values.map((value) => (value === '' ? '""' : value)).join(', ')}</span>
     </>
   );
@@ -67,11 +68,10 @@ export function Chips() {
     screen.close();
     put([...filters, filter]);
   };
-  const clear = (): void =>
-    viewer.change({ filters: [], text: '', range: { kind: 'all' }, isContext: false });
+  const clear = (): void => viewer.change({ filters: [], text: '', cursor: undefined, isContext: false });
   const hasAny = filters.length > 0 || text !== '';
   return (
-    <div class={`chips ${isContext ? 'is-off' : ''}`}>
+    <section class={`chips ${isContext ? 'is-off' : ''}`} aria-label="Filters">
       <Menu
         name="filter"
         button={
@@ -83,7 +83,7 @@ export function Chips() {
       >
         <FilterEditor done={add} />
       </Menu>
-      <ul class="chip-list" aria-label="Filters">
+      <ul class="chip-list">
         {filters.map((filter, at) => (
           <Chip
             key={filterText(filter)}
@@ -98,6 +98,6 @@ export function Chips() {
           Clear all
         </button>
       )}
-    </div>
+    </section>
   );
 }

@@ -1,8 +1,14 @@
 import { useState } from 'preact/hooks';
 import { usePage } from '../parts/viewer-context.js';
-import { textFieldOf, type Field } from '../query/field.js';
+import { anyField, fieldWords, textFieldOf, type Field } from '../query/field.js';
 import type { Filter } from '../query/filter.js';
-import { operatorsOf, operatorWords, takesMany, type Operator } from '../query/operators.js';
+import {
+  anyFieldOperators,
+  operatorsOf,
+  operatorWords,
+  takesMany,
+  type Operator,
+} from '../query/operators.js';
 
 interface EditorProps {
   /** What is changed; undefined for a new one. */
@@ -67,16 +73,22 @@ function ValueInput({ field, operator, values }: ValueProps) {
   );
 }
 
+/** The fields, and all that hold text as one. */
+function withAny(fields: readonly Field[]): readonly Field[] {
+  const hasText = fields.some(({ type }) => type === 'string');
+  return hasText ? [...fields, { name: anyField, type: 'string' }] : fields;
+}
+
 /** A field, what it is compared by, and with what. */
 export function FilterEditor({ filter, done }: EditorProps) {
   const { viewer } = usePage();
-  const fields = viewer.fields.value;
+  const fields = withAny(viewer.fields.value);
   const [name, setName] = useState(filter?.field ?? fields.find(({ type }) => type !== 'time')?.name ?? '');
   const field = fields.find((other) => other.name === name) ?? fields[0];
   const [chosen, setChosen] = useState<Operator | undefined>(filter?.operator);
   if (field === undefined) return <p class="hint">The fields of the agent are not known yet.</p>;
-  const operators = operatorsOf(field.type);
-  const usual = field.name === textFieldOf(fields) ? 'like' : operators[0]!;
+  const operators = field.name === anyField ? anyFieldOperators : operatorsOf(field.type);
+  const usual = field.name === textFieldOf(viewer.fields.value) ? 'like' : operators[0]!;
   const operator = chosen !== undefined && operators.includes(chosen) ? chosen : usual;
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
@@ -95,7 +107,7 @@ export function FilterEditor({ filter, done }: EditorProps) {
         >
           {fields.map((other) => (
             <option key={other.name} value={other.name}>
-              {other.name}
+              {fieldWords(other.name)}
             </option>
           ))}
         </select>

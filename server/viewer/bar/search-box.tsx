@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { Icon } from '../parts/icon.js';
 import { usePage } from '../parts/viewer-context.js';
+import { anyField, fieldWords } from '../query/field.js';
 import { searchedField } from '../query/question.js';
 
 /** Text to search for, and the field in which. */
@@ -9,6 +10,7 @@ export function SearchBox() {
   const view = viewer.view.value;
   const strings = viewer.fields.value.filter(({ type }) => type === 'string');
   const searched = searchedField(view, viewer.fields.value);
+  const label = `Text in ${fieldWords(searched ?? anyField)}`;
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => {
     if (input.current !== null) input.current.value = view.text;
@@ -17,6 +19,8 @@ export function SearchBox() {
     event.preventDefault();
     viewer.change({ text: input.current?.value ?? '', cursor: undefined, isContext: false });
   };
+  const choose = (name: string): void =>
+    viewer.change({ textField: name === anyField ? undefined : name, cursor: undefined });
   const clear = (): void => {
     viewer.change({ text: '' });
     input.current?.focus();
@@ -29,8 +33,8 @@ export function SearchBox() {
         id="search"
         type="search"
         class="search-input"
-        placeholder={`Text in ${searched ?? 'records'}`}
-        aria-label={`Text in ${searched ?? 'records'}`}
+        placeholder={label}
+        aria-label={label}
         aria-keyshortcuts="/"
         autocomplete="off"
         spellcheck={false}
@@ -53,14 +57,15 @@ export function SearchBox() {
       {strings.length > 0 && (
         <label
           class="search-field"
-          title="The field that is searched. Filters on several fields must all hold"
+          title="Where the text is looked for. Over a long time one field is searched sooner than all"
         >
           in
           <select
             aria-label="Field that is searched"
             value={searched}
-            onChange={(event) => viewer.change({ textField: event.currentTarget.value })}
+            onChange={(event) => choose(event.currentTarget.value)}
           >
+            <option value={anyField}>any field</option>
             {strings.map(({ name }) => (
               <option key={name} value={name}>
                 {name}

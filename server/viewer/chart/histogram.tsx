@@ -163,8 +163,12 @@ export function Histogram() {
   const bars = useMemo(() => stackBars(state), [state]);
   const { hasHistogram } = viewer.preferences;
   const hasTime = viewer.timeField.value !== undefined;
+  // Of an agent without records nothing is asked.
+  const [kind, count] = viewer.isEmpty.value ? ['ready', 0] : [state.kind, state.count];
+  // What the table tells already needs no second notice.
+  const failure = viewer.window.state.value.status === 'failed' ? undefined : state.failure;
   return (
-    <section class={`histogram is-${state.kind}`} aria-label="Histogram" aria-busy={state.kind === 'loading'}>
+    <section class={`histogram is-${kind}`} aria-label="Histogram" aria-busy={kind === 'loading'}>
       <div class="histogram-head">
         <button
           type="button"
@@ -174,7 +178,7 @@ export function Histogram() {
           onClick={() => (hasHistogram.value = !hasHistogram.value)}
         >
           <Icon name={hasHistogram.value ? 'down' : 'right'} />
-          <b class="match-count">{state.count === undefined ? '…' : recordsText(state.count)}</b>
+          <b class="match-count">{count === undefined ? '…' : recordsText(count)}</b>
         </button>
         {state.step !== undefined && hasTime && hasHistogram.value && (
           <span class="hint">a bar is {state.step.text}</span>
@@ -182,10 +186,8 @@ export function Histogram() {
         <SplitChoice />
         <Legend bars={bars} />
       </div>
-      {state.failure !== undefined && (
-        <FailureNotice failure={state.failure} again={() => viewer.recount()} isSmall />
-      )}
-      {hasHistogram.value && hasTime && state.failure === undefined && (
+      {failure !== undefined && <FailureNotice failure={failure} again={() => viewer.recount()} isSmall />}
+      {hasHistogram.value && hasTime && state.failure === undefined && !viewer.isEmpty.value && (
         <Plot bars={bars} stepMs={state.step?.lengthMs ?? 1000} />
       )}
     </section>

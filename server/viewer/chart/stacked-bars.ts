@@ -35,6 +35,16 @@ interface Step {
   readonly values: readonly number[];
 }
 
+/** More colours than this are not told apart; other values are drawn as one. */
+const layersMax = 8;
+
+/** The values that have a layer of their own: the most frequent ones, and before these all that tell of errors, which are rare. */
+function ownLayers<T extends { readonly severity: Severity }>(values: readonly T[]): readonly T[] {
+  const errors = values.filter(({ severity }) => severity === 'error');
+  const others = values.filter(({ severity }) => severity !== 'error');
+  return [...errors, ...others].slice(0, layersMax);
+}
+
 /** All steps between the ends of the extent: those that the answer leaves out have no record. */
 function allSteps({ buckets, extent, step }: HistogramState): Step[] {
   if (extent === undefined || step === undefined) return [];
@@ -70,11 +80,10 @@ export function stackBars(state: HistogramState): StackedBars {
     shade: 0,
     counts: steps.map(({ values }) => values[i] ?? 0),
   }));
-  const named = plain.sort(
+  const named = ownLayers(plain).toSorted(
     (a, b) => severityRank(a.severity) - severityRank(b.severity) || a.name.localeCompare(b.name),
   );
-  const sums = steps.map(({ values }) => values.reduce((sum, count) => sum + count, 0));
-  const restCounts = totals.map((count, i) => count - sums[i]!);
+  const restCounts = totals.map((count, i) => named.reduce((rest, { counts }) => rest - counts[i]!, count));
   const restTotal = restCounts.reduce((sum, count) => sum + count, 0);
   const rest = {
     name: top.length === 0 ? 'records' : 'other',

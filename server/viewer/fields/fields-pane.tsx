@@ -1,8 +1,9 @@
 import { useState } from 'preact/hooks';
+import { CloseButton, ColumnToggle, useValueToggles } from '../parts/field-tools.js';
 import { Icon } from '../parts/icon.js';
 import { usePage } from '../parts/viewer-context.js';
 import type { Field } from '../query/field.js';
-import { toggleUnwanted, toggleWanted, unwantedValues, wantedValues } from '../query/filter.js';
+import { unwantedValues, wantedValues } from '../query/filter.js';
 import { countText, shortCountText } from '../records/count-text.js';
 import type { FacetState } from '../state/facets.js';
 
@@ -20,8 +21,7 @@ function ValueRow({ field, value, count, countMax }: ValueRowProps) {
   const isWanted = wantedValues(filters, field.name).includes(value);
   const isUnwanted = unwantedValues(filters, field.name).includes(value);
   const shown = value === '' ? '(empty)' : value;
-  const change = (toggle: typeof toggleWanted): void =>
-    viewer.change({ filters: toggle(filters, field, value), cursor: undefined, isContext: false });
+  const { want, leaveOut } = useValueToggles(field, value);
   return (
     <li class={`facet-value ${isWanted ? 'is-wanted' : ''} ${isUnwanted ? 'is-unwanted' : ''}`}>
       <button
@@ -29,7 +29,7 @@ function ValueRow({ field, value, count, countMax }: ValueRowProps) {
         class="facet-only"
         aria-pressed={isWanted}
         title={`Only ${field.name} ${shown}`}
-        onClick={() => change(toggleWanted)}
+        onClick={want}
       >
         <span class="facet-bar" style={{ width: `${(100 * count) / Math.max(1, countMax)}%` }} />
         <span class="facet-text">{shown}</span>
@@ -43,7 +43,7 @@ function ValueRow({ field, value, count, countMax }: ValueRowProps) {
         aria-pressed={isUnwanted}
         aria-label={`Without ${field.name} ${shown}`}
         title="Leave out"
-        onClick={() => change(toggleUnwanted)}
+        onClick={leaveOut}
       >
         <Icon name="minus" />
       </button>
@@ -89,7 +89,6 @@ function Facet({ field, state }: { readonly field: Field; readonly state: FacetS
 function FieldRow({ field }: { readonly field: Field }) {
   const { viewer } = usePage();
   const isOpen = viewer.openFacets.value.some(({ name }) => name === field.name);
-  const isColumn = viewer.columns.value.some(({ name }) => name === field.name);
   const canCount = field.type !== 'time' && field.type !== 'float';
   return (
     <li class="field">
@@ -106,16 +105,7 @@ function FieldRow({ field }: { readonly field: Field }) {
           <span>{field.name}</span>
           <span class="field-type">{field.type}</span>
         </button>
-        <button
-          type="button"
-          class={`button is-bare ${isColumn ? 'is-on' : ''}`}
-          aria-pressed={isColumn}
-          aria-label={`Column ${field.name}`}
-          title={isColumn ? 'Take the column away' : 'Show as a column'}
-          onClick={() => viewer.toggleColumn(field.name)}
-        >
-          <Icon name="column" />
-        </button>
+        <ColumnToggle name={field.name} />
       </div>
       {isOpen && canCount && <Facet field={field} state={viewer.facets.state.value.get(field.name)} />}
     </li>
@@ -138,15 +128,11 @@ export function FieldsPane() {
           value={sought}
           onInput={(event) => setSought(event.currentTarget.value)}
         />
-        <button
-          type="button"
-          class="button is-bare"
-          aria-label="Close the fields"
-          title="Close (s)"
-          onClick={() => (viewer.preferences.hasFields.value = false)}
-        >
-          <Icon name="close" />
-        </button>
+        <CloseButton
+          what="the fields"
+          shortcut="s"
+          close={() => (viewer.preferences.hasFields.value = false)}
+        />
       </div>
       <ul class="field-list">
         {fields.map((field) => (

@@ -112,6 +112,8 @@ export function listenToKeys(page: Page): void {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     const { target } = event;
     if (event.key === 'Escape') {
+      // A browser would empty the field of a search, which nobody has asked for.
+      event.preventDefault();
       if (takesText(target) && page.screen.menu.peek() === undefined) (target as HTMLElement).blur();
       else closeOne(page);
       return;

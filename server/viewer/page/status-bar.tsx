@@ -17,7 +17,7 @@ export function StatusBar() {
           : ''}
       </span>
       <span class="status-cost" title="What the last page cost the server">
-        {status === 'loading' ? 'asking…' : cost}
+        {status !== 'loading' ? cost : viewer.agents.value.failure === undefined ? 'asking…' : ''}
       </span>
       <button
         type="button"

@@ -6,7 +6,7 @@ export type ColumnRole = 'time' | 'severity' | 'text' | 'number' | 'other';
 const roleWidths: Readonly<Record<ColumnRole, number>> = {
   time: 196,
   severity: 68,
-  text: 360,
+  text: 240,
   number: 96,
   other: 128,
 };

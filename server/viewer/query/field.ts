@@ -8,6 +8,19 @@ export interface Field {
   readonly description?: string | undefined;
 }
 
+/** Stands for all fields of type string where a filter names its field. */
+export const anyField = '*';
+
+/** The name of a field for readers. */
+export function fieldWords(name: string): string {
+  return name === anyField ? 'any field' : name;
+}
+
+/** Whether a search in `sought`, one field or any of them, looks into this one. */
+export function isSought({ name, type }: Field, sought: string | undefined): boolean {
+  return name === sought || (sought === anyField && type === 'string');
+}
+
 const levelNames = ['level', 'severity', 'log_level', 'loglevel', 'lvl', 'priority'];
 const statusNames = ['status', 'status_code', 'http_status', 'code'];
 const textNames = ['message', 'msg', 'text', 'log', 'body', 'line', 'event'];

@@ -57,6 +57,9 @@ const ofType: Readonly<Record<FieldType, readonly Operator[]>> = {
   string: ['exact', 'ne', 'like', 'not_like', 'prefix', 'not_prefix', 'suffix', 'not_suffix', 'in', 'not_in'],
 };
 
+/** Those of a text that may stand in any field. */
+export const anyFieldOperators: readonly Operator[] = ['like', 'not_like'];
+
 /** The operators that a field of a type has, the likeliest first. */
 export function operatorsOf(type: FieldType): readonly Operator[] {
   return ofType[type];

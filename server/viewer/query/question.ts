@@ -1,4 +1,4 @@
-import { textFieldOf, timeFieldOf, type Field } from './field.js';
+import { anyField, timeFieldOf, type Field } from './field.js';
 import { filterParameters, type Filter } from './filter.js';
 import type { Span } from './time-range.js';
 import type { View } from './view.js';
@@ -14,9 +14,9 @@ export function momentParameter(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }
 
-/** The field in which a view searches for its text. */
+/** The field in which a view searches for its text; undefined for an agent that has no text. */
 export function searchedField(view: View, fields: readonly Field[]): string | undefined {
-  return view.textField ?? textFieldOf(fields);
+  return fields.some(({ type }) => type === 'string') ? (view.textField ?? anyField) : undefined;
 }
 
 /** What a view asks of an agent with these fields. `span` is its range at some moment, so that all of its pages ask for the same. */

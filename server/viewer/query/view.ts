@@ -13,7 +13,7 @@ export interface View {
   readonly agent: string;
   readonly filters: readonly Filter[];
   readonly range: TimeRange;
-  /** Text that is searched for, and the field in which; the agent's text field where none is said. */
+  /** Text that is searched for, and the field in which; any that holds text where none is said. */
   readonly text: string;
   readonly textField?: string | undefined;
   /** The agent's usual ones where none are said. */

@@ -1,9 +1,10 @@
 import { useEffect, useState } from 'preact/hooks';
+import { CloseButton, ColumnToggle, useValueToggles } from '../parts/field-tools.js';
 import { Icon } from '../parts/icon.js';
 import { usePage } from '../parts/viewer-context.js';
-import type { Field } from '../query/field.js';
-import { toggleUnwanted, toggleWanted } from '../query/filter.js';
-import { requestPath } from '../query/question.js';
+import { MarkedText } from '../parts/marked-text.js';
+import { isSought, type Field } from '../query/field.js';
+import { requestPath, searchedField } from '../query/question.js';
 import { isJsonTree, prettyJson } from '../records/pretty-json.js';
 import { valueText, type LogRecord, type Value } from '../records/record.js';
 import { timeText } from '../records/time-text.js';
@@ -29,19 +30,27 @@ function ShownValue({ field, value }: { readonly field: Field; readonly value: V
         {timeText(value, viewer.preferences.zone.value)} <span class="hint">{String(value)}</span>
       </>
     );
+  if (value === '') return <span class="null">(empty)</span>;
   const text = valueText(value);
-  if (typeof value === 'string' && isJsonTree(text)) return <pre class="json">{prettyJson(text)}</pre>;
-  return <span class={value === '' ? 'null' : 'value-text'}>{value === '' ? '(empty)' : text}</span>;
+  const view = viewer.view.value;
+  const sought = isSought(field, searchedField(view, viewer.fields.value)) ? view.text : '';
+  if (typeof value === 'string' && isJsonTree(text))
+    return (
+      <pre class="json">
+        <MarkedText text={prettyJson(text)} sought={sought} />
+      </pre>
+    );
+  return (
+    <span class="value-text">
+      <MarkedText text={text} sought={sought} />
+    </span>
+  );
 }
 
 function FieldLine({ field, value }: { readonly field: Field; readonly value: Value }) {
-  const { viewer, screen } = usePage();
+  const { screen } = usePage();
   const text = valueText(value);
-  const filter = (toggle: typeof toggleWanted): void => {
-    const { filters } = viewer.view.value;
-    viewer.change({ filters: toggle(filters, field, text), isContext: false });
-  };
-  const isColumn = viewer.columns.value.some(({ name }) => name === field.name);
+  const { want, leaveOut } = useValueToggles(field, text);
   return (
     <div class="record-field">
       <dt title={field.description ?? field.type}>{field.name}</dt>
@@ -55,7 +64,7 @@ function FieldLine({ field, value }: { readonly field: Field; readonly value: Va
                 class="button is-bare"
                 aria-label={`Only this ${field.name}`}
                 title="Filter for"
-                onClick={() => filter(toggleWanted)}
+                onClick={want}
               >
                 <Icon name="only" />
               </button>
@@ -64,7 +73,7 @@ function FieldLine({ field, value }: { readonly field: Field; readonly value: Va
                 class="button is-bare"
                 aria-label={`Without this ${field.name}`}
                 title="Filter out"
-                onClick={() => filter(toggleUnwanted)}
+                onClick={leaveOut}
               >
                 <Icon name="without" />
               </button>
@@ -79,16 +88,7 @@ function FieldLine({ field, value }: { readonly field: Field; readonly value: Va
               </button>
             </>
           )}
-          <button
-            type="button"
-            class={`button is-bare ${isColumn ? 'is-on' : ''}`}
-            aria-pressed={isColumn}
-            aria-label={`Column ${field.name}`}
-            title={isColumn ? 'Take the column away' : 'Show as a column'}
-            onClick={() => viewer.toggleColumn(field.name)}
-          >
-            <Icon name="column" />
-          </button>
+          <ColumnToggle name={field.name} />
         </span>
       </dd>
     </div>
@@ -163,15 +163,7 @@ export function RecordPanel() {
         <button type="button" class="button is-bare" aria-pressed={isJson} onClick={() => setJson(!isJson)}>
           {isJson ? 'Fields' : 'JSON'}
         </button>
-        <button
-          type="button"
-          class="button is-bare"
-          aria-label="Close the record"
-          title="Close (Escape)"
-          onClick={close}
-        >
-          <Icon name="close" />
-        </button>
+        <CloseButton what="the record" shortcut="Escape" close={close} />
       </div>
       {record === undefined ? (
         <p class="hint">

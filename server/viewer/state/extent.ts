@@ -11,25 +11,37 @@ export function timeOfRecord(record: LogRecord, timeField: string | undefined): 
   return typeof value === 'number' ? value : hourOfCursor(record.cursor);
 }
 
-/**
- * The times between which an agent has records: a range that is open at an end is drawn from there. Undefined where it has none. The places
- * of records are by whole hours, so within the hours at both ends a few may lie outside.
- */
-export async function askExtent(
+/** What is known of an agent's records before anything is asked of them. */
+export interface KnownRecords {
+  /**
+   * The times between which they lie: a range that is open at an end is drawn from there. Undefined where there are none. The places
+   * of records are by whole hours, so within the hours at both ends a few may lie outside.
+   */
+  readonly extent: Extent | undefined;
+  /** The newest ones. */
+  readonly sample: readonly LogRecord[];
+}
+
+/** Records that tell what the values of fields are like. */
+const sampleRecords = 100;
+
+/** Looks at the first and the newest records of an agent, whatever is asked for. */
+export async function askKnownRecords(
   ask: AskForPage,
   timeField: string | undefined,
   signal: AbortSignal,
-): Promise<Extent | undefined> {
+): Promise<KnownRecords> {
   const [first, last] = await Promise.all([
     ask({ limit: 1, after: firstCursor }, signal),
-    ask({ limit: 1 }, signal),
+    ask({ limit: sampleRecords }, signal),
   ]);
   const [oldest] = first.records;
-  const [newest] = last.records;
-  if (oldest === undefined || newest === undefined) return undefined;
+  const newest = last.records.at(-1);
+  if (oldest === undefined || newest === undefined) return { extent: undefined, sample: [] };
   const sinceMs = Math.min(timeOfRecord(oldest, timeField), hourOfCursor(oldest.cursor) + hourMs);
   const untilMs = Math.max(timeOfRecord(newest, timeField), hourOfCursor(newest.cursor));
-  return { sinceMs: Math.min(sinceMs, untilMs), untilMs: Math.max(sinceMs, untilMs) + 1 };
+  const extent = { sinceMs: Math.min(sinceMs, untilMs), untilMs: Math.max(sinceMs, untilMs) + 1 };
+  return { extent, sample: last.records };
 }
 
 /** The times that are drawn for a range: its own ends, and for an open one that of the records. */

@@ -30,8 +30,8 @@ export interface HistogramAsk {
 
 /** Bars that fit beside each other on a screen and can still be aimed at. */
 const barsMax = 90;
-/** More colours than this are not told apart; other values are drawn as one. */
-const splitMax = 6;
+/** Values that are counted apart: more than are drawn, so that errors, which are rare, are among them. */
+const splitMax = 30;
 
 /** Counts over time, by a question of their own: what the table holds has no part in them. */
 export class Histogram {

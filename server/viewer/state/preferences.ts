@@ -1,4 +1,4 @@
-import { effect, signal, type Signal } from '@preact/signals';
+import { effect, signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import type { Zone } from '../records/time-text.js';
 import type { BrowserStore } from './browser-store.js';
 
@@ -25,13 +25,26 @@ function stored<T extends string | boolean>(
   return value;
 }
 
-/** The preferences as this browser keeps them. `isNarrow`: on a phone the fields would cover the records. */
-export function openPreferences(store: BrowserStore, isNarrow: boolean): Preferences {
-  const both = [true, false];
+/** On a narrow screen the fields would cover the records: they are shown when somebody asks for them, and that is not kept. */
+function fieldsPreference(store: BrowserStore, isNarrow: ReadonlySignal<boolean>): Signal<boolean> {
+  const kept = stored<boolean>(store, 'fields', true, [true, false]);
+  const shown = signal(false);
+  effect(() => {
+    shown.value = !isNarrow.value && kept.peek();
+  });
+  effect(() => {
+    const { value } = shown;
+    if (!isNarrow.peek()) kept.value = value;
+  });
+  return shown;
+}
+
+/** The preferences as this browser keeps them. */
+export function openPreferences(store: BrowserStore, isNarrow: ReadonlySignal<boolean>): Preferences {
   return {
     theme: stored<Theme>(store, 'theme', 'auto', ['auto', 'light', 'dark']),
     zone: stored<Zone>(store, 'zone', 'local', ['local', 'utc']),
-    hasFields: isNarrow ? signal(false) : stored<boolean>(store, 'fields', true, both),
-    hasHistogram: stored<boolean>(store, 'histogram', true, both),
+    hasFields: fieldsPreference(store, isNarrow),
+    hasHistogram: stored<boolean>(store, 'histogram', true, [true, false]),
   };
 }

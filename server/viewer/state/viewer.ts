@@ -10,12 +10,13 @@ import { momentParameter, questionOf, searchedField, type Question } from '../qu
 import { spanOf, type Extent, type Span } from '../query/time-range.js';
 import { asksTheSame, type Column, type View } from '../query/view.js';
 import { cursorBefore, cursorOfHour, firstCursor } from '../records/cursor.js';
+import type { LogRecord } from '../records/record.js';
 import { zoneName } from '../records/time-text.js';
 import { LiveTail } from '../window/live-tail.js';
 import { RecordWindow, type AskForPage } from '../window/record-window.js';
 import { recordBy, recordsIn } from '../window/window-state.js';
 import type { BrowserStore } from './browser-store.js';
-import { askExtent, drawnExtent } from './extent.js';
+import { askKnownRecords, drawnExtent } from './extent.js';
 import { Facets } from './facets.js';
 import { Histogram } from './histogram.js';
 import { QueryHistory, SavedViews } from './kept-views.js';
@@ -53,10 +54,13 @@ export class Viewer {
   /** Fields whose values somebody wants to see, or not; others as their values suggest. */
   readonly facetChoice = signal<ReadonlyMap<string, boolean>>(new Map());
   readonly recordsExtent = signal<Extent | undefined>(undefined);
+  /** The agent has no record at all. */
+  readonly isEmpty = signal(false);
   /** When the question was asked: what its relative times count from. */
   readonly askedMs = signal(Date.now());
   private loading = new AbortController();
   private asked: View | undefined;
+  private againTimer: ReturnType<typeof setTimeout> | undefined;
   private recountTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
@@ -97,7 +101,7 @@ export class Viewer {
     const short = sampledShort(this.fields.value, this.sample.value);
     return this.fields.value.filter(({ name }) => choice.get(name) ?? short.has(name));
   });
-  private readonly sample = signal<ReturnType<typeof recordsIn>>([]);
+  private readonly sample = signal<readonly LogRecord[]>([]);
 
   /** Begins: from now on each change of the view is followed. */
   start(): void {
@@ -117,6 +121,13 @@ export class Viewer {
       void this.recordsExtent.value;
       void this.askedMs.value;
       untracked(() => this.loadHistogram());
+    });
+    effect(() => {
+      const { failure, older, newer } = this.window.state.value;
+      if (failure !== undefined) this.askAgainSoon(failure);
+      // Where the table is does not change by that.
+      if (older.kind === 'failed') this.askAgainSoon(older.failure, () => void this.window.extend('older'));
+      if (newer.kind === 'failed') this.askAgainSoon(newer.failure, () => void this.window.extend('newer'));
     });
     if (this.view.peek().agent !== '') void this.loadAgents();
   }
@@ -271,6 +282,8 @@ export class Viewer {
         this.histogram.clear();
         this.facetChoice.value = new Map();
         this.sample.value = [];
+        this.recordsExtent.value = undefined;
+        this.isEmpty.value = false;
         this.agents.value = { ...this.agents.peek(), fields: undefined };
       });
     }
@@ -280,21 +293,36 @@ export class Viewer {
       if (aborts.aborted) return;
       this.agents.value = { ...this.agents.peek(), fields, failure: undefined };
       this.openRecords(this.view.peek());
-      this.recordsExtent.value = await askExtent(
-        this.pagesOf({ agent: view.agent, parameters: [] }),
-        this.timeField.peek(),
-        aborts,
-      );
+      await this.learnRecords(view.agent, aborts);
     } catch (error) {
       if (!aborts.aborted && !isAborted(error)) this.failed(error);
     }
   }
 
+  private async learnRecords(agent: string, aborts: AbortSignal): Promise<void> {
+    const pages = this.pagesOf({ agent, parameters: [] });
+    const { extent, sample } = await askKnownRecords(pages, this.timeField.peek(), aborts);
+    if (aborts.aborted) return;
+    batch(() => {
+      this.recordsExtent.value = extent;
+      this.isEmpty.value = extent === undefined;
+      if (this.sample.peek().length === 0) this.sample.value = sample;
+    });
+  }
+
   private failed(error: unknown): void {
     const failure = failureOfError(error);
     this.agents.value = { ...this.agents.peek(), failure };
-    if (failure.kind === 'unreachable' || failure.kind === 'busy')
-      setTimeout(() => this.askAgain(), askAgainMs);
+    this.askAgainSoon(failure);
+  }
+
+  /** Asks again by itself where that alone may help. */
+  private askAgainSoon({ kind }: Failure, ask = (): void => this.askAgain()): void {
+    if (kind !== 'unreachable' && kind !== 'busy') return;
+    this.againTimer ??= setTimeout(() => {
+      this.againTimer = undefined;
+      ask();
+    }, askAgainMs);
   }
 
   private openRecords(view: View): void {
@@ -309,8 +337,7 @@ export class Viewer {
       });
     void this.opened(view).then(() => {
       if (this.asked !== view) return;
-      const records = recordsIn(this.window.state.peek());
-      if (this.sample.peek().length === 0) this.sample.value = records;
+      if (this.sample.peek().length === 0) this.sample.value = recordsIn(this.window.state.peek());
       if (view.isLive && !view.isContext) this.tail.start(this.question());
     });
   }
@@ -348,11 +375,12 @@ export class Viewer {
     });
   }
 
-  /** Counts anew some time after records have come. */
+  /** Counts anew some time after records have come, up to the newest of them. */
   private recountSoon(): void {
     this.recountTimer ??= setTimeout(() => {
       this.recountTimer = undefined;
-      this.loadHistogram();
+      // The stream says by itself that the server has gone.
+      this.learnRecords(this.view.peek().agent, this.loading.signal).catch(() => undefined);
       if (this.preferences.hasFields.peek()) this.loadFacets(this.openFacets.peek());
     }, recountMs);
   }

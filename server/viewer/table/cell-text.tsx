@@ -1,5 +1,5 @@
+import { MarkedText } from '../parts/marked-text.js';
 import type { Field } from '../query/field.js';
-import { markMatches } from '../records/highlight.js';
 import { valueText, type Value } from '../records/record.js';
 import { timeText, type Zone } from '../records/time-text.js';
 
@@ -20,12 +20,5 @@ export function CellText({ field, value, zone, sought }: CellProps) {
   if (field.type === 'time' && typeof value === 'number') return <>{timeText(value, zone)}</>;
   const text = valueText(value);
   const shown = text.length > shownCharsMax ? `${text.slice(0, shownCharsMax)} …` : text;
-  if (sought === '') return <>{shown}</>;
-  return (
-    <>
-      {markMatches(shown, sought).map(({ text: part, isMatch }, i) =>
-        isMatch ? <mark key={i}>{part}</mark> : part,
-      )}
-    </>
-  );
+  return <MarkedText text={shown} sought={sought} />;
 }

@@ -94,7 +94,7 @@ export function RecordTable() {
   const style = useRowStyle();
   const tracks = style.columns.map(({ track }) => track).join(' ');
   const moved = (first: string | undefined, last: string | undefined, isAtNewest: boolean): void => {
-    viewer.tail.setAtEnd(isAtNewest);
+    viewer.tail.setSeen(view.isNewestFirst ? first : last, isAtNewest);
     const ends = [first, last].flatMap((cursor) => {
       const record = cursor === undefined ? undefined : recordBy(viewer.window.state.peek(), cursor);
       return record === undefined ? [] : [timeOfRecord(record, viewer.timeField.peek())];
@@ -131,7 +131,15 @@ export function RecordTable() {
               ))}
             </div>
           </div>
-          {isEmpty ? <NoRecords /> : <Rows state={state} style={style} />}
+          {isEmpty ? (
+            <div role="row">
+              <div role="gridcell">
+                <NoRecords />
+              </div>
+            </div>
+          ) : (
+            <Rows state={state} style={style} />
+          )}
         </Scroller>
         <HeldNotice />
       </div>

@@ -1,6 +1,7 @@
 import { useComputed } from '@preact/signals';
 import { memo } from './memo.js';
 import { usePage } from '../parts/viewer-context.js';
+import { isSought } from '../query/field.js';
 import type { LogRecord } from '../records/record.js';
 import type { Zone } from '../records/time-text.js';
 import { severityOf } from '../state/severity.js';
@@ -47,7 +48,7 @@ function Row({ record, style, isCurrent }: RowProps) {
             field={field}
             value={values.get(field.name)}
             zone={zone}
-            sought={field.name === soughtField ? sought : ''}
+            sought={isSought(field, soughtField) ? sought : ''}
           />
         </span>
       ))}

@@ -36,11 +36,13 @@ export class LiveTail {
   private readonly current = signal<TailState>(off);
   private follower: Follower | undefined;
   private waiting: LogRecord[] = [];
-  /** Cursors that are not in the window, in order. */
+  /** Cursors of what came since one has scrolled away, in order. */
   private held: string[] = [];
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** The table shows its newest end. */
   private isAtEnd = true;
+  /** The newest record in sight. */
+  private seen: string | undefined;
 
   constructor(
     private readonly door: ServerDoor,
@@ -77,8 +79,9 @@ export class LiveTail {
     this.current.value = off;
   }
 
-  /** Says whether the table shows its newest end. Away from it nothing is added under one's eyes. */
-  setAtEnd(isAtEnd: boolean): void {
+  /** Says what the newest record in sight is, and whether the table shows its newest end. Away from it nothing is added under one's eyes. */
+  setSeen(seen: string | undefined, isAtEnd: boolean): void {
+    this.seen = seen;
     this.isAtEnd = isAtEnd;
     this.count();
   }
@@ -105,10 +108,11 @@ export class LiveTail {
     this.arrived();
   }
 
-  /** Counts what is not in the window: less and less as one scrolls towards it. */
+  /** Counts what nobody has seen: less and less as one scrolls towards it. */
   private count(): void {
     if (this.follower === undefined) return;
-    const last = recordAt(this.window.state.peek(), 'newer')?.cursor ?? firstCursor;
+    const newest = recordAt(this.window.state.peek(), 'newer')?.cursor ?? firstCursor;
+    const last = this.isAtEnd ? newest : (this.seen ?? newest);
     const isMore = this.held.length >= heldMax;
     const first = this.held.findIndex((cursor) => cursor > last);
     this.held = first < 0 ? [] : this.held.slice(first);

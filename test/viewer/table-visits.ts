@@ -1,59 +1,18 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import {
-  addressIn,
-  closePage,
-  cursorsInSight,
-  describeInBrowser,
-  openPage,
-  rowCursors,
-  startBrowser,
-} from './browser.js';
-import { ServedViewer } from './served-viewer.js';
+import type { Page } from 'playwright-core';
+import { beforeEach, expect, it } from 'vitest';
+import { addressIn, cursorsInSight, expectRun, rowCursors, wheelUntil } from './browser.js';
+import { shop, tieCount, type Visit } from './visit.js';
 
-const long = process.env['LOGSTRATA_LONG'] === '1';
-const days = 10;
-const startMs = Math.floor(Date.now() / 86_400_000 - days) * 86_400_000;
-const shop = { records: long ? 10_000_000 : 100_000, startMs, days, seed: 7 };
-
-describeInBrowser('the table', () => {
-  const served = new ServedViewer();
-  let browser: Browser;
+/** The table as somebody scrolls it, and one record of it. */
+export function tableVisits(visit: Visit): void {
+  const { served } = visit;
   let page: Page;
-  let all: string[];
+  let all: readonly string[];
 
-  beforeAll(async () => {
-    await served.loadShop('shop', shop);
-    await served.start('--no-follow');
-    browser = await startBrowser();
-    all = await served.cursors('shop');
-  });
-  afterAll(async () => {
-    await browser.close();
-    await served.remove();
-  });
   beforeEach(async () => {
-    page = await openPage(browser, served.address);
-    await page.waitForSelector('.row');
+    ({ page, all } = visit);
+    await visit.go('#/shop');
   });
-  afterEach(() => closePage(page));
-
-  /** Turns the wheel until the table has gone to where something holds; gives every cursor that it held on the way. */
-  const wheelUntil = async (by: number, holds: () => boolean | Promise<boolean>): Promise<Set<string>> => {
-    const seen = new Set<string>();
-    const look = async (): Promise<void> => {
-      const held = await rowCursors(page);
-      expect(held).toEqual([...held].sort());
-      for (const cursor of held) seen.add(cursor);
-    };
-    await page.mouse.move(700, 600);
-    for (await look(); !(await holds()); await look()) {
-      const before = (await cursorsInSight(page))[0];
-      await page.mouse.wheel(0, by);
-      await expect.poll(async () => (await cursorsInSight(page))[0] !== before || (await holds())).toBe(true);
-    }
-    return seen;
-  };
 
   it('begins with the newest records, the newest at the bottom', async () => {
     await expect.poll(async () => (await cursorsInSight(page)).at(-1)).toBe(all.at(-1));
@@ -65,12 +24,16 @@ describeInBrowser('the table', () => {
 
   it('goes back and forward again by the wheel, with every record in its place and none twice', async () => {
     let rounds = 0;
-    const back = await wheelUntil(-1800, () => (rounds += 1) > 40);
+    const back = await wheelUntil(page, -1800, () => (rounds += 1) > 40);
     const first = all.indexOf([...back].sort()[0]!);
     expect([...back].sort()).toEqual(all.slice(first));
     expect(back.size).toBeGreaterThan(2000);
     expect((await rowCursors(page)).length).toBeLessThanOrEqual(600);
-    const forward = await wheelUntil(1800, async () => (await cursorsInSight(page)).at(-1) === all.at(-1));
+    const forward = await wheelUntil(
+      page,
+      1800,
+      async () => (await cursorsInSight(page)).at(-1) === all.at(-1),
+    );
     expect([...forward].sort()).toEqual(all.slice(all.indexOf([...forward].sort()[0]!)));
   });
 
@@ -96,7 +59,7 @@ describeInBrowser('the table', () => {
     const bar = (await page.locator('.time-bar').boundingBox())!;
     await page.mouse.click(bar.x + bar.width / 2, bar.y + bar.height * 0.4);
     // The bar is from the first record to the last one.
-    const target = startMs + 0.4 * days * 86_400_000;
+    const target = shop.startMs + 0.4 * shop.days * 86_400_000;
     const since = await served.cursors(
       'shop',
       `time__since=${target - 3_600_000}&time__until=${target + 3_600_000}`,
@@ -198,7 +161,7 @@ describeInBrowser('the table', () => {
   it('a link to a record opens it among its neighbours, and context shows those that the filters leave out', async () => {
     const errors = await served.cursors('shop', 'level__exact=error');
     const linked = errors[Math.floor(errors.length / 2)]!;
-    await page.goto(`${served.address}/#/shop?level__exact=error&record=${linked}`);
+    await visit.go(`#/shop?level__exact=error&record=${linked}`);
     await expect.poll(() => page.textContent('.record-panel .cursor')).toBe(linked);
     await expect.poll(async () => (await cursorsInSight(page)).includes(linked)).toBe(true);
     const shown = await cursorsInSight(page);
@@ -212,13 +175,7 @@ describeInBrowser('the table', () => {
         async () => (await cursorsInSight(page)).length > 5 && (await cursorsInSight(page)).includes(linked),
       )
       .toBe(true);
-    await expect
-      .poll(async () => {
-        const around = await cursorsInSight(page);
-        const from = all.indexOf(around[0]!);
-        return around.every((cursor, i) => cursor === all[from + i]);
-      })
-      .toBe(true);
+    await expectRun(page, all);
     expect(addressIn(page)).toContain('context=1');
     expect(await page.locator('.row.is-current').getAttribute('data-cursor')).toBe(linked);
     await page.getByRole('button', { name: 'Back to what matches' }).click();
@@ -237,13 +194,22 @@ describeInBrowser('the table', () => {
     >;
     const query = `service__exact=${service}&host__ne=${host}`;
     await expect.poll(() => addressIn(page)).toContain(query);
-    const expected = await served.cursors('shop', query);
-    await expect
-      .poll(async () => {
-        const shown = await cursorsInSight(page);
-        const at = expected.indexOf(shown[0]!);
-        return at >= 0 && shown.every((cursor, i) => expected[at + i] === cursor);
-      })
-      .toBe(true);
+    await expectRun(page, await served.cursors('shop', query));
   });
-});
+
+  it('leaves out no record of one moment, and shows none twice', async () => {
+    await visit.go('#/ties');
+    const ties = await served.cursors('ties');
+    expect(ties).toHaveLength(tieCount);
+    const up = await wheelUntil(page, -1800, async () => (await cursorsInSight(page))[0] === ties[0]);
+    expect([...up].sort()).toEqual(ties);
+    const down = await wheelUntil(
+      page,
+      1800,
+      async () => (await cursorsInSight(page)).at(-1) === ties.at(-1),
+    );
+    expect([...down].sort()).toEqual(ties);
+    const messages = await page.locator('.row .for-text').allTextContents();
+    expect(messages).toEqual(messages.map((_, i) => `line ${tieCount - messages.length + i}`));
+  });
+}

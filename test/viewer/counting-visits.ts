@@ -1,0 +1,101 @@
+import type { Page } from 'playwright-core';
+import { beforeEach, expect, it } from 'vitest';
+import { addressIn, expectRun, rowCursors } from './browser.js';
+import { shop, tieCount, type Visit } from './visit.js';
+
+interface Counted {
+  readonly count: number;
+  readonly values: { readonly top: readonly { readonly value: string | number; readonly count: number }[] };
+}
+
+/** The histogram, and the most frequent values of fields. */
+export function countingVisits(visit: Visit): void {
+  const { served } = visit;
+  let page: Page;
+
+  beforeEach(() => void ({ page } = visit));
+
+  const counts = async (agent: string, query: string): Promise<Counted> =>
+    JSON.parse(await served.ask(`/api/count/${agent}?${query}`)) as Counted;
+  const legend = (): Promise<string[]> =>
+    page.$$eval('.legend li', (items) => items.map((item) => item.textContent.trim().replace(/\s+/g, ' ')));
+  const worstFirst = ['error', 'warn', 'info', 'debug'];
+
+  it('the histogram is by level, counts all that match, and is split by another field', async () => {
+    await visit.go('#/shop');
+    const { values } = await counts('shop', 'by=level');
+    const expected = worstFirst.map((level) => {
+      const { count } = values.top.find(({ value }) => value === level)!;
+      return `${level} ${count.toLocaleString('en-US')}`;
+    });
+    await expect.poll(legend).toEqual(expected);
+    await expect
+      .poll(() => page.textContent('.match-count'))
+      .toBe(`${shop.records.toLocaleString('en-US')} records`);
+    expect((await rowCursors(page)).length).toBeLessThanOrEqual(600);
+    // What it says of each bar is there without its colours.
+    const plot = (await page.locator('.plot .u-over').boundingBox())!;
+    await page.mouse.move(plot.x + plot.width / 2, plot.y + 10);
+    await expect.poll(() => page.textContent('.step-tip')).toMatch(/\d records.*info [\d,]+/);
+
+    await page.getByLabel('Field that the bars are split by').selectOption('host');
+    await expect.poll(legend).toHaveLength(4);
+    expect(addressIn(page)).toBe('#/shop?split=host');
+    await page.locator('.legend').getByRole('button', { name: 'web-2' }).click();
+    await expect.poll(() => addressIn(page)).toBe('#/shop?host__exact=web-2&split=host');
+    await expectRun(page, await served.cursors('shop', 'host__exact=web-2'));
+  });
+
+  it('the histogram is by status where there is no level, and errors are not among others', async () => {
+    await visit.go('#/ties');
+    await expect
+      .poll(legend)
+      .toEqual([`503 ${tieCount / 5}`, `404 ${tieCount / 5}`, `200 ${(3 * tieCount) / 5}`]);
+  });
+
+  it('values narrow, widen and are left out by a click', async () => {
+    await visit.go('#/shop');
+    const values = page.getByRole('list', { name: 'Values of service' });
+    const shown = (): Promise<string[]> =>
+      values
+        .locator('.facet-only')
+        .evaluateAll((all) =>
+          all.map(
+            (one) =>
+              `${one.querySelector('.facet-text')!.textContent} ${(one.querySelector('.count') as HTMLElement).title}`,
+          ),
+        );
+    const expectValues = async (query: string): Promise<void> => {
+      const { values: counted } = await counts('shop', `by=service&top=10${query}`);
+      const expected = counted.top.map(({ value, count }) => `${value} ${count.toLocaleString('en-US')}`);
+      await expect.poll(shown).toEqual(expected);
+    };
+    await expectValues('');
+    await values.getByRole('button', { name: 'payments' }).first().click();
+    await expect.poll(() => addressIn(page)).toBe('#/shop?service__exact=payments');
+    await expectRun(page, await served.cursors('shop', 'service__exact=payments'));
+    // The others stay in sight, to be added.
+    await expectValues('');
+    await values.getByRole('button', { name: 'mailer' }).first().click();
+    await expect.poll(() => addressIn(page)).toBe('#/shop?service__in=payments&service__in=mailer');
+    await expectRun(page, await served.cursors('shop', 'service__in=payments&service__in=mailer'));
+    await values.getByRole('button', { name: 'payments' }).first().click();
+    await page.getByRole('button', { name: 'Without service mailer' }).click();
+    await expect.poll(() => addressIn(page)).toBe('#/shop?service__ne=mailer');
+    await expectRun(page, await served.cursors('shop', 'service__ne=mailer'));
+    await page.getByRole('button', { name: 'Without service mailer' }).click();
+    await expect.poll(() => addressIn(page)).toBe('#/shop');
+
+    // A field whose values are not short is counted when somebody opens it.
+    expect(await page.getByRole('list', { name: 'Values of message' }).count()).toBe(0);
+    await page.getByRole('button', { name: 'message string' }).click();
+    const [first] = (await counts('shop', 'by=message&top=10')).values.top;
+    await expect
+      .poll(() =>
+        page.getByRole('list', { name: 'Values of message' }).locator('.facet-text').first().textContent(),
+      )
+      .toBe(first!.value);
+    await page.getByLabel('Fields with this in their name').fill('HO');
+    await expect.poll(() => page.locator('.field-name').allTextContents()).toEqual(['hoststring']);
+  });
+}

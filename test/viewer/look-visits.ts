@@ -1,0 +1,168 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
+import { beforeEach, expect, it } from 'vitest';
+import { addressIn, cursorsInSight } from './browser.js';
+import type { Visit } from './visit.js';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+interface AxeWindow {
+  readonly axe: {
+    run(options: { readonly runOnly?: readonly string[] }): Promise<{
+      readonly violations: readonly {
+        readonly id: string;
+        readonly nodes: readonly { readonly html: string }[];
+      }[];
+    }>;
+  };
+}
+
+/** Themes, keys, narrow screens, and what those need who can't see or point. */
+export function lookVisits(visit: Visit): void {
+  let page: Page;
+
+  beforeEach(async () => {
+    ({ page } = visit);
+    await visit.go('#/shop');
+  });
+
+  const violations = (rules: readonly string[]): Promise<string[]> =>
+    page.evaluate(async (runOnly) => {
+      const found = await (window as unknown as AxeWindow).axe.run(runOnly.length === 0 ? {} : { runOnly });
+      return found.violations.map(
+        ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(' ')}`,
+      );
+    }, rules);
+  /** Colours in both themes, all else in one: themes differ in nothing else. */
+  const expectAccessible = async (): Promise<void> => {
+    if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
+    expect(await violations([])).toEqual([]);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await expect.poll(groundOf).toBe(dark);
+    expect(await violations(['color-contrast'])).toEqual([]);
+    await page.emulateMedia({ colorScheme: 'light' });
+    await expect.poll(groundOf).toBe(light);
+  };
+  const groundOf = (): Promise<string> =>
+    page.evaluate(() => getComputedStyle(document.querySelector('.viewer')!).backgroundColor);
+  const dark = 'rgb(18, 22, 27)';
+  const light = 'rgb(255, 255, 255)';
+
+  it('are dark or light as the system says, or as one chooses', async () => {
+    expect(await groundOf()).toBe(light);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await expect.poll(groundOf).toBe(dark);
+    await page.getByRole('button', { name: 'Display' }).click();
+    await page.getByLabel('Colours').selectOption('light');
+    await expect.poll(groundOf).toBe(light);
+    await page.reload();
+    await page.waitForSelector('.row');
+    expect(await groundOf()).toBe(light);
+  });
+
+  it('have no fault that axe finds, in both themes, whatever is open', async () => {
+    await visit.go('#/shop?level__exact=error&text=order&service__ne=mailer');
+    await page.locator('.row').last().click();
+    await page.waitForSelector('.record-panel .record-fields');
+    await page.waitForSelector('.legend li');
+    await page.waitForSelector('.facet-values:not(.is-stale)');
+    await expectAccessible();
+    await page.keyboard.press('c');
+    await page.waitForSelector('.context-line');
+    for (const key of ['t', 'f', 'v', 'd', '?']) {
+      await page.keyboard.press(key);
+      await expectAccessible();
+      await page.keyboard.press('Escape');
+    }
+    for (const hash of ['#/empty', '#/shop?level__exact=nobody', '#/damaged']) {
+      await visit.go(hash);
+      await expectAccessible();
+    }
+  });
+
+  it('are worked by keys alone', async () => {
+    const focused = (): Promise<string | null> =>
+      page.evaluate(() => document.activeElement!.getAttribute('aria-label'));
+    await page.keyboard.press('/');
+    expect(await focused()).toBe('Text in any field');
+    await page.keyboard.type('order');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => addressIn(page)).toBe('#/shop?text=order');
+    await page.keyboard.press('Escape');
+    await page.waitForSelector('.row mark');
+    await page.keyboard.press('j');
+    await page.keyboard.press('k');
+    await page.keyboard.press('Enter');
+    const [last, before] = (await cursorsInSight(page)).reverse();
+    await expect.poll(() => page.textContent('.record-panel .cursor')).toBe(before);
+    await page.keyboard.press('j');
+    await expect.poll(() => page.textContent('.record-panel .cursor')).toBe(last);
+    await page.keyboard.press('c');
+    await expect.poll(() => addressIn(page)).toContain('context=1');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Escape');
+    await expect.poll(() => addressIn(page)).toBe('#/shop?text=order');
+    await page.keyboard.press('y');
+    await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe(page.url());
+
+    await page.keyboard.press('?');
+    const help = page.getByRole('dialog', { name: 'Keys' });
+    await expect.poll(() => help.isVisible()).toBe(true);
+    for (const key of ['/', 'j', 'k', '[', ']', 't', '?'])
+      expect(await help.locator('kbd').allTextContents()).toContain(key);
+    await page.keyboard.press('Escape');
+    await expect.poll(() => help.isVisible()).toBe(false);
+    await page.keyboard.press('t');
+    await expect.poll(() => page.getByRole('dialog').getAttribute('aria-label')).toContain('Time range');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => addressIn(page)).toBe('#/shop?text=order&last=5m');
+    await page.keyboard.press('s');
+    expect(await page.locator('.fields-pane').count()).toBe(0);
+    await page.keyboard.press('h');
+    expect(await page.locator('.plot').count()).toBe(0);
+  });
+
+  it('are whole on a phone: records first, all else over them', async () => {
+    page = await visit.open({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+    await visit.go('#/shop');
+    expect(await page.locator('.fields-pane').count()).toBe(0);
+    const widthOf = (): Promise<number> => page.evaluate(() => document.documentElement.scrollWidth);
+    expect(await widthOf()).toBe(390);
+    await page.waitForSelector('.plot .u-over');
+    expect((await cursorsInSight(page)).length).toBeGreaterThan(6);
+    // Each row tells its message whole, or three lines of it.
+    const row = page.locator('.row').last();
+    expect((await row.locator('.for-text').boundingBox())!.width).toBeGreaterThan(300);
+    await expectAccessible();
+
+    await page.getByRole('button', { name: 'Fields' }).tap();
+    await page
+      .getByRole('list', { name: 'Values of level' })
+      .getByRole('button', { name: 'warn' })
+      .first()
+      .tap();
+    await expect.poll(() => addressIn(page)).toBe('#/shop?level__exact=warn');
+    await page.getByRole('button', { name: 'Close the fields' }).tap();
+    await expect.poll(async () => (await cursorsInSight(page)).length).toBeGreaterThan(5);
+    await row.tap();
+    const panel = page.locator('.record-panel');
+    await expect.poll(async () => (await panel.boundingBox())!.width).toBe(390);
+    await panel.getByRole('button', { name: 'Without this host' }).tap();
+    await expect.poll(() => addressIn(page)).toContain('host__ne=');
+    await expectAccessible();
+    await panel.getByRole('button', { name: 'Close the record' }).tap();
+    await page.locator('.range button').first().tap();
+    const menu = (await page.getByRole('dialog').boundingBox())!;
+    expect(menu.x).toBeGreaterThanOrEqual(0);
+    expect(menu.x + menu.width).toBeLessThanOrEqual(390);
+    await page.keyboard.press('Escape');
+    // Turned on its side and back, or a window that somebody makes narrow.
+    await page.setViewportSize({ width: 1000, height: 700 });
+    await page.waitForSelector('.fields-pane');
+    await page.setViewportSize({ width: 390, height: 844 });
+    await expect.poll(() => page.locator('.fields-pane').count()).toBe(0);
+    expect(await widthOf()).toBe(390);
+  });
+}

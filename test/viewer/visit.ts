@@ -1,0 +1,100 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { closePage, openPage, startBrowser } from './browser.js';
+import { ServedViewer } from './served-viewer.js';
+
+const long = process.env['LOGSTRATA_LONG'] === '1';
+const days = 10;
+/** The shop's records end with the last midnight, so that a range up to now has some. */
+export const shop = {
+  records: long ? 10_000_000 : 100_000,
+  startMs: Math.floor(Date.now() / 86_400_000 - days) * 86_400_000,
+  days,
+  seed: 7,
+};
+/** All records of the agent `ties` are of this moment. */
+export const tieMs = shop.startMs + 3_600_000;
+export const tieCount = 1500;
+
+const agentOf = (fields: string, log: string): string =>
+  `fields:\n${fields}file: { path: '../logs/${log}\\.log', format: json }\n`;
+const timeAndMessage = '  - { name: time, type: time }\n  - name: message\n';
+
+/** What all tests in a browser share: the browser, a server with agents of each kind, and the page that a test looks at. */
+export class Visit {
+  readonly served = new ServedViewer();
+  /** The cursors of all records of the shop, the oldest first. */
+  all: readonly string[] = [];
+  private browser: Browser | undefined;
+  private shown: Page | undefined;
+
+  get page(): Page {
+    if (this.shown === undefined) throw new Error('no page is open');
+    return this.shown;
+  }
+
+  async begin(): Promise<void> {
+    const { served } = this;
+    await served.loadShop('shop', shop);
+    served.addAgent('empty', agentOf(timeAndMessage, 'empty'));
+    served.addAgent('live', agentOf(timeAndMessage, 'live'));
+    served.addAgent('ties', agentOf(`${timeAndMessage}  - { name: status, type: int }\n`, 'ties'));
+    served.addAgent('damaged', agentOf(timeAndMessage, 'damaged'));
+    const statuses = [200, 200, 200, 404, 503];
+    await served.loadLines(
+      'ties',
+      Array.from({ length: tieCount }, (_, i) => ({
+        time: tieMs,
+        message: `line ${i}`,
+        status: statuses[i % 5],
+      })),
+    );
+    await served.loadLines(
+      'damaged',
+      Array.from({ length: 5000 }, (_, i) => ({ time: tieMs + i, message: `line ${i} ${Math.sin(i)}` })),
+    );
+    this.damage('damaged');
+    await served.start();
+    this.browser = await startBrowser();
+    this.all = await served.cursors('shop');
+  }
+
+  async end(): Promise<void> {
+    await this.browser?.close();
+    await this.served.remove();
+  }
+
+  /** Opens a page as somebody has it who comes for the first time. */
+  async open(options: BrowserContextOptions = {}, origin = this.served.address): Promise<Page> {
+    await this.close();
+    this.shown = await openPage(this.browser!, `${origin}/#/empty`, options);
+    return this.shown;
+  }
+
+  /** Closes it, and fails where it has complained. */
+  async close(): Promise<void> {
+    const { shown } = this;
+    this.shown = undefined;
+    if (shown !== undefined) await closePage(shown);
+  }
+
+  /** Goes to an address as one who types it, and waits for rows or for what stands in their place. */
+  async go(hash: string): Promise<void> {
+    const [current = ''] = this.page.url().split('#');
+    await this.page.goto('about:blank');
+    await this.page.goto(`${current}${hash}`);
+    await this.page.waitForSelector('.row, .notice');
+  }
+
+  /** Overwrites the middle of each sealed segment of an agent. */
+  private damage(agent: string): void {
+    const folder = join(this.served.folder, 'data/store', agent);
+    for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+      if (!name.endsWith('.parquet')) continue;
+      const bytes = readFileSync(join(folder, name));
+      bytes.fill(0x5a, bytes.length >> 3, bytes.length >> 1);
+      writeFileSync(join(folder, name), bytes);
+    }
+  }
+}
