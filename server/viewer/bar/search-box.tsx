@@ -4,11 +4,37 @@ import { usePage } from '../parts/viewer-context.js';
 import { anyField, fieldWords } from '../query/field.js';
 import { searchedField } from '../query/question.js';
 
+function FieldChoice({ searched }: { readonly searched: string }) {
+  const { viewer } = usePage();
+  const strings = viewer.fields.value.filter(({ type }) => type === 'string');
+  const choose = (name: string): void =>
+    viewer.change({ textField: name === anyField ? undefined : name, cursor: undefined });
+  return (
+    <label
+      class="search-field"
+      title="Where the text is looked for. Over a long time one field is searched sooner than all"
+    >
+      in
+      <select
+        aria-label="Field that is searched"
+        value={searched}
+        onChange={(event) => choose(event.currentTarget.value)}
+      >
+        <option value={anyField}>any field</option>
+        {strings.map(({ name }) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
 /** Text to search for, and the field in which. */
 export function SearchBox() {
   const { viewer } = usePage();
   const view = viewer.view.value;
-  const strings = viewer.fields.value.filter(({ type }) => type === 'string');
   const searched = searchedField(view, viewer.fields.value);
   const label = `Text in ${fieldWords(searched ?? anyField)}`;
   const input = useRef<HTMLInputElement>(null);
@@ -19,8 +45,6 @@ export function SearchBox() {
     event.preventDefault();
     viewer.change({ text: input.current?.value ?? '', cursor: undefined, isContext: false });
   };
-  const choose = (name: string): void =>
-    viewer.change({ textField: name === anyField ? undefined : name, cursor: undefined });
   const clear = (): void => {
     viewer.change({ text: '' });
     input.current?.focus();
@@ -54,26 +78,7 @@ export function SearchBox() {
           <Icon name="close" />
         </button>
       )}
-      {strings.length > 0 && (
-        <label
-          class="search-field"
-          title="Where the text is looked for. Over a long time one field is searched sooner than all"
-        >
-          in
-          <select
-            aria-label="Field that is searched"
-            value={searched}
-            onChange={(event) => choose(event.currentTarget.value)}
-          >
-            <option value={anyField}>any field</option>
-            {strings.map(({ name }) => (
-              <option key={name} value={name}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
-      )}
+      {searched !== undefined && <FieldChoice searched={searched} />}
     </form>
   );
 }
