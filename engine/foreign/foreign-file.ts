@@ -91,6 +91,8 @@ export interface ForeignChunk {
   readonly max: ForeignBound | null;
   /** Parquet's split-block Bloom filter of the chunk, with its header. `bytes` is 0 where the file does not say. */
   readonly bloomFilter: { readonly offset: number; readonly bytes: number } | null;
+  /** Where Parquet's `OffsetIndex` of the chunk stands, which says where its pages lie. */
+  readonly offsetIndex?: { readonly offset: number; readonly bytes: number } | undefined;
 }
 
 /** An integer (or time in milliseconds, or 0 and 1 of a bool) as decimal text, a float, or text. */
@@ -147,6 +149,8 @@ export interface ForeignRead extends ForeignPlace {
   readonly wanted: number;
   /** Where it is known from an earlier reading. */
   readonly pages: PageTable | null;
+  /** Where it is not, what the file itself says of its pages will do: nobody needs the checksum of all of the chunk. */
+  readonly takesOffsetIndex?: boolean | undefined;
 }
 
 /** What came of a reading. */

@@ -200,7 +200,7 @@ describe('a gram filter', () => {
     const filters = new SegmentFilters({ ...noFilters, gramFilters: [place] }, 1);
     /** Asks for a text in one row group; returns what is said and how often something was read. */
     const ask = (text: string, firsts: number[][]): { said: number; reads: number } => {
-      const questions = [{ field: 0, asked: [{ hash: null, folded: foldNeedle(text) }] }];
+      const questions = [{ field: 0, asked: [{ hash: null, shortHash: null, folded: foldNeedle(text) }] }];
       const rulings = Uint8Array.of(ruling.mayMatch);
       const probing = new FilterProbing(questions, firsts, noReads()).probe(filters, [0], rulings);
       let reads = 0;

@@ -82,7 +82,7 @@ export async function mayContain(
   folded: Uint8Array,
   counters = noReads(),
 ): Promise<boolean> {
-  const question = { field, asked: [{ hash: null, folded }] };
+  const question = { field, asked: [{ hash: null, shortHash: null, folded }] };
   return (await rulingOf(rowGroup, [question], counters)) === ruling.mayMatch;
 }
 

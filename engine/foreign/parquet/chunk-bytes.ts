@@ -59,6 +59,11 @@ export class ChunkBytes {
     return kept?.bytes.subarray(at - kept.at, at - kept.at + length) ?? this.#read(at, length);
   }
 
+  /** Bytes of the file that are not of the chunk. Throws as `bytesAt` does. */
+  bytesBeside(at: number, length: number): Uint8Array {
+    return this.#read(at, length);
+  }
+
   close(): void {
     this.#files.close();
   }

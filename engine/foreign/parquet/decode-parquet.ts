@@ -13,6 +13,7 @@ import type {
   ForeignColumn,
   ForeignRead,
   ParquetStorage,
+  RowSpan,
 } from '../foreign-file.js';
 import { openPageDecompressor } from '../page-codec.js';
 import { withErrorsNamed } from '../reading-errors.js';
@@ -20,6 +21,7 @@ import { ChunkBytes } from './chunk-bytes.js';
 import { hasCodes, pagesOfTable, walkPages, type SpanPages } from './chunk-pages.js';
 import { BoolPages, CodePages } from './code-pages.js';
 import { convertNumbers, mayDrop, NumberPages } from './number-pages.js';
+import { readOffsetIndex } from './offset-index.js';
 import { sliceRows } from './row-slice.js';
 import { readDataPage, readDictionaryPage, type PageReading, type StoredPage } from './stored-page.js';
 import { StringPages } from './string-pages.js';
@@ -66,9 +68,11 @@ function decodeSpans(read: ForeignRead, bytes: ChunkBytes, decompress: Decompres
   const stored = column.parquet;
   if (stored === undefined) throw new LogstrataError('unsupported', 'a column that is not of Parquet');
   const span = spans[wanted]!;
-  const checksum = read.pages === null ? bytes.readWhole() : null;
+  const told = read.pages === null ? pagesAsTold(bytes, read, span) : null;
+  const checksum = read.pages === null && told === null ? bytes.readWhole() : null;
   const found =
-    read.pages === null ? walkPages(bytes, read, span) : pagesOfTable(bytes, read, span, read.pages);
+    told ??
+    (read.pages === null ? walkPages(bytes, read, span) : pagesOfTable(bytes, read, span, read.pages));
   const decoded = withPageRoom(found, (room) => {
     const reading = { bytes, codec: chunk.codec, decompress, isNullable: column.nullable, room };
     return decodePages(found, { column, stored, reading });
@@ -81,6 +85,24 @@ function decodeSpans(read: ForeignRead, bytes: ChunkBytes, decompress: Decompres
   }
   const { bytesRead } = bytes;
   return { spans: slices, pages: found.table, bytesRead, checksum, replaced: decoded.replaced };
+}
+
+/**
+ * The pages that hold a span as the file's own index says where they lie; null where there is none, it would save nothing, or the pages are
+ * not what it says.
+ */
+function pagesAsTold(bytes: ChunkBytes, read: ForeignRead, span: RowSpan): SpanPages | null {
+  const { chunk, spans, rowGroupRows, takesOffsetIndex } = read;
+  const place = chunk.offsetIndex;
+  if (takesOffsetIndex !== true || place === undefined || spans.length < 2) return null;
+  const table = readOffsetIndex(bytes.bytesBeside(place.offset, place.bytes), chunk, rowGroupRows);
+  if (table === null) return null;
+  try {
+    return pagesOfTable(bytes, read, span, table);
+  } catch (error) {
+    if (!(error instanceof FormatError)) throw error;
+    return null;
+  }
 }
 
 /** What kernels need beside a page, for each of its rows: a value or code, and where it ends. */

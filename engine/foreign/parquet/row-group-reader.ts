@@ -2,6 +2,7 @@ import { codecNumber, encoding } from '../../parquet/format.js';
 import type { ThriftFields } from '../../parquet/thrift-reader.js';
 import { foreignChunksMax } from '../../terms/limits.js';
 import type { ForeignChunk, ForeignRowGroup } from '../foreign-file.js';
+import { offsetIndexBytesMax } from './offset-index.js';
 import { chunkFacts, nothingKnown } from './chunk-bounds.js';
 import type { SchemaColumn } from './schema-columns.js';
 
@@ -83,7 +84,18 @@ export class RowGroupReader {
       uncompressedBytes: fields.size(6),
       ...facts,
       bloomFilter: flat === null ? null : this.#bloomFilterOf(fields),
+      ...(flat === null ? {} : this.#offsetIndexOf(chunk)),
     };
+  }
+
+  /** The same holds for what says where pages lie. */
+  #offsetIndexOf(chunk: ThriftFields): Pick<ForeignChunk, 'offsetIndex'> {
+    if (!chunk.has(4) || !chunk.has(5)) return {};
+    const offset = chunk.size(4);
+    const bytes = chunk.size(5);
+    const isPossible =
+      offset >= pagesBegin && offset + bytes <= this.pagesEnd && bytes <= offsetIndexBytesMax;
+    return isPossible && bytes > 0 ? { offsetIndex: { offset, bytes } } : {};
   }
 
   /** Filters are a help that one can do without: what lies outside the file is left out. */

@@ -3,6 +3,7 @@ import { LogstrataError } from '../../terms/errors.js';
 import { int64Max, int64Min, predicatesMax } from '../../terms/limits.js';
 import type { Field, FieldType, Schema } from '../../terms/schema.js';
 import { hashIntegers, hashStrings } from '../../kernels/value-filter.js';
+import { finishXxh64, newLanes } from '../../kernels/xxh64.js';
 import type { Asked } from '../../store/sealed/filter-probing.js';
 import { prepareNeedle } from './needle.js';
 import type { Needle } from './needle.js';
@@ -163,13 +164,22 @@ function askedOne(comparison: Comparison): Asked | null {
   if (comparison.outside) return null;
   if (comparison.kind === 'string') {
     const { op, raw, folded } = comparison.needle;
-    if (op !== 'exact') return folded.length < askedTextBytesMin ? null : { hash: null, folded };
+    if (op !== 'exact')
+      return folded.length < askedTextBytesMin ? null : { hash: null, shortHash: null, folded };
     const [low, high] = hashStrings(raw, Uint32Array.of(0, raw.length), 1);
-    return { hash: { low: low!, high: high! }, folded };
+    return { hash: { low: low!, high: high! }, shortHash: null, folded };
   }
   if (comparison.kind !== 'int' || comparison.low !== comparison.high) return null;
   const [low, high] = hashIntegers(BigInt64Array.of(comparison.low), 1);
-  return { hash: { low: low!, high: high! }, folded: noText };
+  return { hash: { low: low!, high: high! }, shortHash: shortHashOf(comparison.low), folded: noText };
+}
+
+/** As other programs store integers of 32 bits, with a sign or without. */
+function shortHashOf(value: bigint): Asked['shortHash'] {
+  if (value < -(2n ** 31n) || value >= 2n ** 32n) return null;
+  const bytes = new Uint8Array(Int32Array.of(Number(BigInt.asIntN(32, value))).buffer);
+  const hash = finishXxh64(newLanes(), bytes.length, bytes);
+  return { low: Number(hash & 0xffffffffn), high: Number(hash >> 32n) };
 }
 
 const noText = new Uint8Array(0);

@@ -173,6 +173,11 @@ export class Pruning {
       stats.rowGroupsPrunedByZone++;
       return none;
     }
+    const byFile = this.asks ? (open.isRuledOutByFile?.(this.#questions, stats) ?? null) : null;
+    if (byFile !== null && (yield* settled(byFile))) {
+      stats.rowGroupsPrunedByValue++;
+      return none;
+    }
     const isDecided = left.predicates.length === 0 && left.anywhere.length === 0;
     return isDecided ? this.#every() : { kind: 'undecided', open, ...left };
   }

@@ -60,9 +60,9 @@ export class ForeignWork {
     task: Task<Job, Result>,
     jobOf: (place: ForeignPlace) => Job,
     file: ForeignVersion,
-    range: ByteRange,
+    ranges: readonly ByteRange[],
   ): Promise<Result> {
-    return withPlace(this.#means.objects, file, [range], (place) => this.#run(task, jobOf(place)));
+    return withPlace(this.#means.objects, file, ranges, (place) => this.#run(task, jobOf(place)));
   }
 
   /** Has a task done that reads a column. Throws what it throws, and `limit` where that took too long or too much memory. */

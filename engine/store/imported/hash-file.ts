@@ -28,7 +28,7 @@ export async function hashFile(
   for (let from = 0; from < end; from += portionBytes) {
     const to = Math.min(end, from + portionBytes);
     const jobOf = (place: ForeignPlace) => ({ ...place, from, to, lanes });
-    const hashed = await work.readBytes(hashTask, jobOf, { path, ...stamp }, { from, to });
+    const hashed = await work.readBytes(hashTask, jobOf, { path, ...stamp }, [{ from, to }]);
     lanes = hashed.lanes;
     rest = hashed.rest;
     onProgress?.(to / end);

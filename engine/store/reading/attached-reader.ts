@@ -6,6 +6,9 @@ import type { AttachedFile, FileIdentity } from '../attached/attached-file.js';
 import { columnSource, type ColumnSource } from '../attached/column-source.js';
 import type { Description } from '../attached/descriptions.js';
 import { ForeignWork, type ForeignMeans } from '../attached/foreign-work.js';
+import { ownFilterTask } from '../attached/own-filter-task.js';
+import { ownQuestions } from '../attached/own-questions.js';
+import type { FilterQuestion } from '../sealed/filter-probing.js';
 import { searchTask } from '../attached/search-task.js';
 import type { SpanPlacement } from '../attached/span-placements.js';
 import { spanTask, type ReadSpans, type SpanJob, type SpanOrder } from '../attached/span-task.js';
@@ -27,6 +30,9 @@ export interface ColumnReading {
   readonly counters: ReadCounters;
 }
 
+/** Of an object so much of a filter is fetched before it is asked: a request takes as long for all of most. */
+const filterBytesAtOnce = 256 * 1024;
+
 type FoundSpans = ReadonlyMap<number, boolean>;
 
 /** Has columns of an attached file read, on threads where there are any. Those who want the same column of a row group share one reading. */
@@ -37,6 +43,9 @@ export class AttachedReader {
   readonly #readings = new Map<string, Promise<ReadSpans>>();
   /** What searches for needles have found, by row group and column. */
   readonly #searches = new WeakMap<readonly KernelNeedle[], Map<string, Promise<FoundSpans>>>();
+
+  /** What filters of the file itself have said of row groups, by the questions of a query. */
+  readonly #ownAnswers = new WeakMap<readonly FilterQuestion[], Map<number, Promise<boolean>>>();
 
   constructor(means: ForeignMeans) {
     this.#means = means;
@@ -111,6 +120,41 @@ export class AttachedReader {
     return (await begun).get(index)!;
   }
 
+  /** Whether filters that the file itself has rule a row group out. Its spans share one answer. */
+  isRuledOut(
+    reading: Pick<ColumnReading, 'file' | 'description' | 'span' | 'threads' | 'counters'>,
+    questions: readonly FilterQuestion[],
+    sourceOf: (field: number) => ColumnSource,
+  ): Promise<boolean> | null {
+    const { file, description, span, threads, counters } = reading;
+    let known = this.#ownAnswers.get(questions);
+    if (known === undefined) this.#ownAnswers.set(questions, (known = new Map()));
+    const before = known.get(span.rowGroup);
+    if (before !== undefined) return before;
+    const asked = ownQuestions(questions, description.file, span.rowGroup, sourceOf);
+    if (asked.length === 0) return null;
+    const { path, format } = file;
+    const attached = identityOf(file);
+    const ranges = asked.map(({ filter: { offset, bytes } }) => ({
+      from: offset,
+      to: offset + Math.min(bytes, filterBytesAtOnce),
+    }));
+    const answer = this.work(threads)
+      .readBytes(
+        ownFilterTask,
+        (place) => ({ ...place, format, attached, questions: asked }),
+        { path, ...attached },
+        ranges,
+      )
+      .then(({ isRuledOut, bytesRead, piecesRead }) => {
+        counters.bytesRead += bytesRead;
+        counters.valuePiecesRead += piecesRead;
+        return isRuledOut;
+      });
+    known.set(span.rowGroup, answer);
+    return answer;
+  }
+
   #keepPages(name: string, pages: PageTable | null): void {
     // Where there is one page, all of it is read whatever is known.
     if (pages === null || pages.offsets.length <= 2) return;
@@ -129,8 +173,10 @@ export class AttachedReader {
     const { rows: rowGroupRows, chunks } = file.rowGroups[rowGroup]!;
     const place = { path, format, columnIndex, column, rowGroup, rowGroupRows, chunk: chunks[columnIndex]! };
     const pages = this.#pages.get(name) ?? null;
-    const read: ForeignRead = { ...place, spans: spansOf(rowGroupRows), wanted, pages };
     const checksum = facts?.fields[indexedField]?.checksums[rowGroup] ?? null;
+    // An object's chunk is fetched in one request, and its pages would be in several.
+    const takesOffsetIndex = checksum === null && attachedFile.etag === undefined;
+    const read: ForeignRead = { ...place, spans: spansOf(rowGroupRows), wanted, pages, takesOffsetIndex };
     const order = orderOf(attachedFile, placements, rowGroup, file);
     return { read, attached: identityOf(attachedFile), change, checksum, order };
   }

@@ -27,6 +27,7 @@ import type { ForeignMeans } from '../attached/foreign-work.js';
 import { AttachedReader, type ColumnReading } from './attached-reader.js';
 import type { BufferPool, ColumnRequest } from './buffer-pool.js';
 import type { ColumnLease } from './column-lease.js';
+import type { FilterQuestion } from '../sealed/filter-probing.js';
 import type { AskableFilters } from './filter-ask.js';
 import type { QueryThreads } from './query-threads.js';
 import type { ReadCounters } from './read-counters.js';
@@ -337,6 +338,20 @@ class OpenSpan implements OpenRowGroup {
     assert(known === undefined || zone !== undefined, `the index has each span of field ${name}`);
     if (zone === undefined) return null;
     return { nullCount: zone.nullCount, rows, ...boundValues(zone.bounds, type) };
+  }
+
+  isRuledOutByFile(questions: readonly FilterQuestion[], counters: ReadCounters): Promise<boolean> | null {
+    const { segment, span } = this.#rowGroup;
+    // The index has filters of its own, with checksums.
+    if (this.#description.facts !== null) return null;
+    const reading = {
+      file: segment.file,
+      description: this.#description,
+      span,
+      threads: this.#threads,
+      counters,
+    };
+    return segment.reader.isRuledOut(reading, questions, (field) => this.#source(field));
   }
 
   isAtHand(field: number): boolean {

@@ -6,6 +6,7 @@ import type { Schema } from '../../terms/schema.js';
 import type { ColumnLease } from './column-lease.js';
 import type { QueryThreads } from './query-threads.js';
 import type { ReadCounters } from './read-counters.js';
+import type { FilterQuestion } from '../sealed/filter-probing.js';
 import type { AskableFilters } from './filter-ask.js';
 
 /** The unit of the scan: up to 64 Ki rows of one segment, sealed or hot. */
@@ -59,6 +60,11 @@ export interface OpenRowGroup {
     needles: readonly KernelNeedle[],
     counters: ReadCounters,
   ): Promise<boolean> | null;
+  /**
+   * Whether filters that the file itself has of whole values rule all rows out; what they were asked is counted. Null, or not there, where
+   * there are none to be asked.
+   */
+  isRuledOutByFile?(questions: readonly FilterQuestion[], counters: ReadCounters): Promise<boolean> | null;
   /** Whether the column of the field is in memory, so that nobody need wait for it. */
   isAtHand(field: number): boolean;
   /**

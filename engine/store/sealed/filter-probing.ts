@@ -25,6 +25,8 @@ export type Reading<T> = Generator<WantedBytes, T, Uint8Array>;
 export interface Asked {
   /** Of the whole value; null where only a part of it is known. */
   readonly hash: ValueHash | null;
+  /** Of an integer that four bytes hold, as those; else null. */
+  readonly shortHash: ValueHash | null;
   /** Case-folded UTF-8, which gram filters are asked for; empty for what is no text. */
   readonly folded: Uint8Array;
 }

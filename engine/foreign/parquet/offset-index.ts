@@ -1,0 +1,52 @@
+import { FormatError } from '../../parquet/format.js';
+import { readThrift, type ThriftBounds } from '../../parquet/thrift-reader.js';
+import { foreignPagesMax } from '../../terms/limits.js';
+import type { ForeignChunk, PageTable } from '../foreign-file.js';
+
+/** Bytes of an index of the most pages that are read, of some twenty bytes each. */
+export const offsetIndexBytesMax = 24 * foreignPagesMax;
+
+/**
+ * Where the pages of a chunk lie, as the structure `OffsetIndex` says that another program wrote beside it. Null for one that is malformed,
+ * or contradicts the chunk: then the pages themselves tell it.
+ */
+export function readOffsetIndex(
+  bytes: Uint8Array,
+  { offset, bytes: chunkBytes }: ForeignChunk,
+  rowGroupRows: number,
+): PageTable | null {
+  const offsets: number[] = [];
+  const firstRows: number[] = [];
+  let end = -1;
+  const bounds: ThriftBounds = {
+    // What it says besides is a number for each page.
+    valuesMax: foreignPagesMax + 8,
+    handedOver: new Map([
+      [
+        1,
+        {
+          valuesMax: () => 4,
+          receive: (page, index, length) => {
+            if (length > foreignPagesMax) page.fail(`more than ${foreignPagesMax} pages`);
+            const at = page.size(1);
+            const firstRow = page.size(3);
+            const isNext = index === 0 ? firstRow === 0 : at === end && firstRow > firstRows.at(-1)!;
+            if (!isNext || at < offset || firstRow >= rowGroupRows)
+              page.fail('a page that is none of the chunk');
+            offsets.push(at);
+            firstRows.push(firstRow);
+            end = at + page.size(2);
+          },
+        },
+      ],
+    ]),
+  };
+  try {
+    readThrift(bytes, 0, bounds);
+  } catch (error) {
+    if (!(error instanceof FormatError)) throw error;
+    return null;
+  }
+  if (offsets.length === 0 || end > offset + chunkBytes) return null;
+  return { offsets: [...offsets, end], firstRows: [...firstRows, rowGroupRows] };
+}

@@ -1,0 +1,101 @@
+import fc from 'fast-check';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parquetWriteBuffer } from 'hyparquet-writer';
+import type { DecodedSpans, ForeignRead } from '../../engine/foreign/foreign-file.js';
+import { decodeForeign } from '../../engine/foreign/reading/decode-foreign.js';
+import { readForeignFile } from '../../engine/foreign/reading/read-foreign-file.js';
+import { hasParquetCorpus, parquetCorpus } from './foreign-samples.js';
+import { columnValues, readingOf, valuesOf } from './reading.js';
+
+const rows = 20_000;
+const spanRows = 2000;
+const asTold = (read: ForeignRead): Promise<DecodedSpans> =>
+  decodeForeign({ ...read, takesOffsetIndex: true });
+
+let folder: string;
+let path: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'logstrata-pages-'));
+  path = join(folder, 'a.parquet');
+  const numbers = Array.from({ length: rows }, (_, i) => i);
+  const columnData = [
+    { name: 'n', type: 'INT32', data: numbers },
+    { name: 'text', type: 'STRING', data: numbers.map((i) => (i % 7 === 0 ? null : `text ${i * 7919}`)) },
+    { name: 'host', type: 'STRING', data: numbers.map((i) => `host-${i % 40}`) },
+  ] as const;
+  const bytes = parquetWriteBuffer({
+    columnData: columnData.map((column) => ({ ...column, offsetIndex: true })),
+    rowGroupSize: rows,
+    pageSize: 4096,
+  });
+  await writeFile(path, new Uint8Array(bytes));
+});
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe('where a file says that its pages lie', () => {
+  it('is gone by, so that the pages of a span alone are read, and gives the same values', async () => {
+    const file = await readForeignFile(path, 'parquet');
+    for (const [column, { name }] of file.columns.entries()) {
+      expect(file.rowGroups[0]!.chunks[column]!.offsetIndex, name).toBeDefined();
+      expect(await valuesOf(file, path, column, spanRows, asTold), name).toEqual(
+        await valuesOf(file, path, column, spanRows),
+      );
+      const read = { ...readingOf(file, path, column, 0, spanRows), wanted: 5 };
+      const { bytesRead, checksum } = await asTold(read);
+      expect(bytesRead).toBeLessThan(file.rowGroups[0]!.chunks[column]!.bytes / 2);
+      expect(checksum).toBeNull();
+      expect((await decodeForeign(read)).checksum).not.toBeNull();
+    }
+  });
+
+  it('is not believed where the pages, or the chunk, say otherwise', async () => {
+    const content = await readFile(path);
+    const file = await readForeignFile(path, 'parquet');
+    const expected = await valuesOf(file, path, 1, spanRows);
+    const { offset, bytes } = file.rowGroups[0]!.chunks[1]!.offsetIndex!;
+    const damaged = join(folder, 'damaged.parquet');
+    const change = fc.oneof(
+      fc.uint8Array({ minLength: bytes, maxLength: bytes }),
+      fc.integer({ min: 0, max: 255 }).map((byte) => new Uint8Array(bytes).fill(byte)),
+      fc.nat(bytes - 1).map((end) => {
+        const cut = new Uint8Array(content.subarray(offset, offset + bytes));
+        return cut.fill(0, end);
+      }),
+    );
+    await fc.assert(
+      fc.asyncProperty(change, fc.nat(rows / spanRows - 1), async (index, wanted) => {
+        const other = Buffer.from(content);
+        other.set(index, offset);
+        await writeFile(damaged, other);
+        const { spans } = await asTold({ ...readingOf(file, damaged, 1, 0, spanRows), wanted });
+        const { column } = spans.find(({ span }) => span === wanted)!;
+        expect(columnValues(column)).toEqual(expected.slice(wanted * spanRows, (wanted + 1) * spanRows));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it.runIf(hasParquetCorpus)('gives the same values of files by many programs', async () => {
+    let told = 0;
+    for (const { path: of } of parquetCorpus('data')) {
+      const file = await readForeignFile(of, 'parquet').catch(() => null);
+      for (const [column, { way }] of (file?.columns ?? []).entries()) {
+        if (
+          way !== 'fast' ||
+          file!.rowGroups.every(({ chunks }) => chunks[column]!.offsetIndex === undefined)
+        )
+          continue;
+        told++;
+        const rowsOfSpan = Math.max(1, Math.floor(file!.rows / 7));
+        const expected = await valuesOf(file!, of, column, rowsOfSpan).catch(String);
+        expect(await valuesOf(file!, of, column, rowsOfSpan, asTold).catch(String), of).toEqual(expected);
+      }
+    }
+    expect(told).toBeGreaterThan(10);
+  });
+});
