@@ -208,6 +208,7 @@ export {
   timeUnits,
   type AttachedColumn,
   type Field,
+  type FieldIndex,
   type FieldType,
   type Schema,
   type TimeUnit,

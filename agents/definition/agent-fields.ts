@@ -5,6 +5,7 @@ import {
   LogstrataError,
   nearName,
   timeUnits,
+  type FieldIndex,
   type FieldType,
   type TimeUnit,
 } from '../../engine/index.js';
@@ -79,7 +80,7 @@ function readField(
   const timestamp = readTimestamp(section, path, notes);
   const unit = readUnit(section, givenType, timestamp, inputs);
   const template = section.text('template');
-  const index = section.boolean('index');
+  const index = section.booleanOr('index', ['full']);
   const description = section.text('description');
   const source = section.text('source');
   if (template !== undefined) checkTemplate(section, name, template, sources, path, notes);
@@ -95,12 +96,7 @@ function readField(
     );
   }
   const type = timestamp !== undefined ? 'time' : (givenType ?? (unit === undefined ? 'string' : 'time'));
-  if (index === true && type !== 'string' && type !== 'int') {
-    section.problem(
-      section.placeOf('index'),
-      `index is for fields of type string or int, and "${name}" is of type ${type}`,
-    );
-  }
+  checkIndex(section, name, type, index);
   if (template === undefined && nameProblem === undefined)
     checkSource(section, name, source ?? name, sources);
   if (template !== undefined) checkColumn(section, name, inputs, path, notes);
@@ -117,6 +113,14 @@ function readField(
     ...(unit === undefined ? {} : { unit }),
     ...(template === undefined ? {} : { template }),
   };
+}
+
+function checkIndex(section: YamlSection, name: string, type: FieldType, index: FieldIndex): void {
+  const place = section.placeOf('index');
+  if (index === 'full' && type !== 'string')
+    section.problem(place, `index: full is for fields of type string, and "${name}" is of type ${type}`);
+  else if (index === true && type !== 'string' && type !== 'int')
+    section.problem(place, `index is for fields of type string or int, and "${name}" is of type ${type}`);
 }
 
 /** What the numbers of a column count: `unit`, or the format `unix` of a timestamp. */

@@ -1,4 +1,4 @@
-import type { FieldType, ForeignFormat, Schema, TimeUnit } from '../../engine/index.js';
+import type { FieldIndex, FieldType, ForeignFormat, Schema, TimeUnit } from '../../engine/index.js';
 import { isUndated, type TimestampFormat } from '../times/timestamp.js';
 
 /**
@@ -36,8 +36,8 @@ export interface FieldDefinition {
    */
   readonly source: string;
   readonly description?: string;
-  /** String fields: keep a gram filter (true), never (false); absent lets the data decide. */
-  readonly index?: boolean;
+  /** Fields of type string or int: keep filters (true), larger ones (`full`, strings), or none (false); absent lets the data decide. */
+  readonly index?: FieldIndex;
   /** Time fields: how the text reads. Absent: integers, milliseconds since the epoch. */
   readonly timestamp?: TimestampFormat;
   /** Time fields: what the numbers of a column count that is no time in files of Parquet and Arrow. */

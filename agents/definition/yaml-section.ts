@@ -103,6 +103,11 @@ function makeSection(
   return new YamlSection(entries, node, problems);
 }
 
+function booleanOf(text: string): boolean | undefined {
+  if (/^(?:true|yes|on)$/i.test(text)) return true;
+  return /^(?:false|no|off)$/i.test(text) ? false : undefined;
+}
+
 /** `a, b and c`. */
 export function joinNames(names: readonly string[], word: string): string {
   if (names.length < 2) return names.join('');
@@ -186,10 +191,16 @@ export class YamlSection {
   }
 
   boolean(key: string): boolean | undefined {
-    return this.parsed(key, 'true or false', (text) => {
-      if (/^(?:true|yes|on)$/i.test(text)) return true;
-      return /^(?:false|no|off)$/i.test(text) ? false : undefined;
-    });
+    return this.parsed(key, 'true or false', booleanOf);
+  }
+
+  /** True or false, or one of some words. */
+  booleanOr<T extends string>(key: string, names: readonly T[]): boolean | T | undefined {
+    return this.parsed(
+      key,
+      joinNames(['true', 'false', ...names], 'or'),
+      (text) => names.find((name) => name === text.toLowerCase()) ?? booleanOf(text),
+    );
   }
 
   integer(key: string, range: NumberRange): number | undefined {

@@ -17,6 +17,7 @@ export interface BillionResult {
   readonly startedAt: string;
   readonly machine: MachineDescription;
   readonly repeat: number;
+  readonly isFull: boolean;
   readonly records: number;
   readonly madeUp: MadeUp;
   readonly asked: readonly Measured[];
@@ -30,7 +31,7 @@ const hoursOfYear = 365 * 24;
  * end, however that comes. Rejects when `signal` aborts, and when an answer took more of a made-up segment than its filters.
  */
 export async function runBillion(
-  { repeat, dataFolder, segments }: GrowthOptions,
+  { repeat, dataFolder, segments, isFull }: GrowthOptions,
   signal: AbortSignal,
   say: (what: string) => void,
 ): Promise<BillionResult> {
@@ -39,9 +40,9 @@ export async function runBillion(
   mkdirSync(dataFolder, { recursive: true });
   const location = mkdtempSync(join(dataFolder, 'billion-'));
   try {
-    const { name, schema } = webAgent();
+    const { name, schema } = webAgent(isFull);
     // One real row group, in the first hour of the year.
-    const portion = { rows: rowGroupRowsMax, startMs: endMs - 365 * dayMs, days: 1 / 24, seed: 1 };
+    const portion = { isFull, rows: rowGroupRowsMax, startMs: endMs - 365 * dayMs, days: 1 / 24, seed: 1 };
     const { wanted } = await addRecords(location, portion, rowGroupRowsMax >> 1, signal, () => undefined);
     const fieldOf = (wantedName: string): number =>
       schema.fields.findIndex((field) => field.name === wantedName);
@@ -61,7 +62,7 @@ export async function runBillion(
       asked.push(await measure(location, question, repeat, signal));
     }
     await requireHoles(location, signal);
-    return { format: 'logstrata-billion/1', startedAt, machine, repeat, records, madeUp, asked };
+    return { format: 'logstrata-billion/1', startedAt, machine, repeat, isFull, records, madeUp, asked };
   } finally {
     rmSync(location, { recursive: true, force: true });
   }
@@ -84,10 +85,18 @@ const sketchPasses = (1 - (1 - 1 / 256) ** (3 * 64)) ** 3;
 const filterPasses = 0.011;
 
 /** The result as a page of Markdown, with the arithmetic. */
-export function billionReport({ machine, startedAt, repeat, records, madeUp, asked }: BillionResult): string {
+export function billionReport({
+  machine,
+  startedAt,
+  repeat,
+  isFull,
+  records,
+  madeUp,
+  asked,
+}: BillionResult): string {
   const { segments, rowGroups, bytes } = madeUp;
   return [
-    `${aboutRun(machine, startedAt)}; ${repeat} fresh processes for each figure`,
+    `${aboutRun(machine, startedAt)}; ${isFull ? 'messages with index: full; ' : ''}${repeat} fresh processes for each figure`,
     '',
     `${formatCount(records)} records: one real row group and ${formatCount(segments)} made-up segments of ${formatCount(rowGroups)} row groups, ` +
       `whose filters and summaries take ${formatBytes(bytes)}.`,

@@ -23,7 +23,7 @@ export interface GrowthResult {
   readonly format: 'logstrata-growth/1';
   readonly startedAt: string;
   readonly machine: MachineDescription;
-  readonly settings: { readonly days: number; readonly repeat: number };
+  readonly settings: { readonly days: number; readonly repeat: number; readonly isFull: boolean };
   readonly steps: readonly GrowthStep[];
   /** Null of a single size. */
   readonly slopes: readonly Slope[] | null;
@@ -69,7 +69,7 @@ export async function runGrowth(
   const steps: GrowthStep[] = [];
   try {
     let questions: GrowthQuestion[] = [];
-    for (const portion of portionsOf(options.sizes, options.days)) {
+    for (const portion of portionsOf(options.sizes, options.days, options.isFull)) {
       const filled = await addPortion(location, portion, signal, say);
       // What is searched for stays the same: a record in the middle of the first day.
       if (questions.length === 0) questions = questionsOf(portion.startMs, filled.wanted.requestId);
@@ -84,9 +84,16 @@ export async function runGrowth(
   } finally {
     rmSync(location, { recursive: true, force: true });
   }
-  const { days, repeat } = options;
+  const { days, repeat, isFull } = options;
   const slopes = steps.length < 2 ? null : slopesOf(steps);
-  return { format: 'logstrata-growth/1', startedAt, machine, settings: { days, repeat }, steps, slopes };
+  return {
+    format: 'logstrata-growth/1',
+    startedAt,
+    machine,
+    settings: { days, repeat, isFull },
+    steps,
+    slopes,
+  };
 }
 
 function addPortion(

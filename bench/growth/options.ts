@@ -7,6 +7,8 @@ import { UsageFailure } from '../options.js';
 export interface GrowthOptions {
   /** Ask a made-up archive of 10^9 records, and measure no growth. */
   readonly billion: boolean;
+  /** The messages have `index: full`. */
+  readonly isFull: boolean;
   /** Made-up segments of that archive. */
   readonly segments: number;
   /** Records at which the archive is asked, ascending. */
@@ -29,9 +31,10 @@ time after opening (files in the page cache) and again. Writes a table, a plot a
   --rows A,B,C   records at which it is asked, ascending; 300k and 10M are understood (default: 10M,20M,40M,80M)
   --days N       days that the largest size is spread over (default: 365)
   --billion      instead: needles in 1,006,698,496 records in 240 segments, whose filters are made up; 6 GB of disk
+  --full         the messages have "index: full", larger filters for texts
   --repeat N     fresh processes for each question (default: 7)
   --data FOLDER  where the archive is made and removed again (default: bench/data)
-  --out PATH     result, without ending (default: bench/results/growth, bench/results/billion)
+  --out PATH     result, without ending (default: bench/results/growth or billion; with --full growth-full, …)
   --tiny         a few thousand records, or three segments: whether it works, not how fast
   --help         this
 
@@ -46,6 +49,7 @@ function parse(args: readonly string[]) {
     rows: text,
     days: text,
     billion: flag,
+    full: flag,
     repeat: text,
     data: text,
     out: text,
@@ -87,9 +91,11 @@ export function readGrowthOptions(args: readonly string[]): GrowthOptions | unde
   const billion = values.billion === true;
   if (billion && (values.rows !== undefined || values.days !== undefined))
     throw new UsageFailure('--billion has its own records: it does not go together with --rows and --days');
-  const name = billion ? 'billion' : 'growth';
+  const isFull = values.full === true;
+  const name = (billion ? 'billion' : 'growth') + (isFull ? '-full' : '');
   return {
     billion,
+    isFull,
     segments: tiny ? 3 : 240,
     sizes: billion ? [] : sizesOf(values.rows ?? (tiny ? '5k,10k,20k' : '10M,20M,40M,80M')),
     days: whole('days', values.days ?? (tiny ? '4' : '365')),

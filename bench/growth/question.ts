@@ -61,7 +61,7 @@ export async function measure(
       throw new Error(`"${title}" has ${answer.rows} records for an answer, not ${rows}`);
     return answer;
   };
-  await ask('at once');
+  await ask('ahead');
   const asked: Asked[] = [];
   const askedAhead: Asked[] = [];
   for (let turn = 0; turn < repeat; turn++) {

@@ -81,7 +81,7 @@ export function growthReport(
   ]);
   const inclines = (slopes ?? []).map(({ title, warm, first }) => [title, warm.toFixed(2), first.toFixed(2)]);
   return [
-    `${aboutRun(machine, startedAt)}; ${settings.days} days, ${settings.repeat} fresh processes for each figure`,
+    `${aboutRun(machine, startedAt)}; ${settings.isFull ? 'messages with index: full; ' : ''}${settings.days} days, ${settings.repeat} fresh processes for each figure`,
     '',
     `![Time over records](${plot})`,
     '',

@@ -11,13 +11,20 @@ const hourMs = 3_600_000;
 /** Rows that are handed over at once. */
 const batchRows = 16_384;
 
-/** The agent of the web server's records, as the other benchmarks have it. */
-export function webAgent(): AgentDefinition {
-  return readAgentFile(join(packageRoot(), 'bench/agents/web.yaml'));
+/** The agent of the web server's records, as the other benchmarks have it; `isFull`: its messages have `index: full`. */
+export function webAgent(isFull: boolean): Pick<AgentDefinition, 'name' | 'schema'> {
+  const { name, schema } = readAgentFile(join(packageRoot(), 'bench/agents/web.yaml'));
+  if (!isFull) return { name, schema };
+  const fields = schema.fields.map((field) =>
+    field.name === 'message' ? { ...field, index: 'full' as const } : field,
+  );
+  return { name, schema: { fields } };
 }
 
 /** Records that follow those that the archive has. */
 export interface Portion {
+  /** As `webAgent` has it. */
+  readonly isFull: boolean;
   readonly rows: number;
   readonly startMs: number;
   readonly days: number;
@@ -25,7 +32,7 @@ export interface Portion {
 }
 
 /** The portions that bring an archive from one size to the next, at the same rate all the time. */
-export function portionsOf(sizes: readonly number[], days: number): Portion[] {
+export function portionsOf(sizes: readonly number[], days: number, isFull: boolean): Portion[] {
   const hours = days * 24;
   const hourOf = (rows: number): number => Math.round((hours * rows) / sizes.at(-1)!);
   return sizes.map((size, i) => {
@@ -33,6 +40,7 @@ export function portionsOf(sizes: readonly number[], days: number): Portion[] {
     const from = hourOf(before);
     const until = Math.max(from + 1, hourOf(size));
     return {
+      isFull,
       rows: size - before,
       startMs: endMs - (hours - from) * hourMs,
       days: (until - from) / 24,
@@ -63,7 +71,7 @@ export async function addRecords(
   signal: AbortSignal,
   onProgress: (fraction: number) => void,
 ): Promise<Filled> {
-  const { name, schema } = webAgent();
+  const { name, schema } = webAgent(portion.isFull);
   const archive = await openArchive(location, {
     mode: 'write',
     role: 'bench',

@@ -9,7 +9,14 @@ import {
   smallSegmentsMax,
   zstdBytesMin,
 } from '../terms/limits.js';
-import { ageReferenceMs, liveRows, type Manifest, type SegmentEntry } from '../store/manifest/manifest.js';
+import {
+  ageReferenceMs,
+  liveRows,
+  segmentsToRefilter,
+  versionToWrite,
+  type Manifest,
+  type SegmentEntry,
+} from '../store/manifest/manifest.js';
 import type { Codec } from '../parquet/compression.js';
 
 /** What compaction goes by. */
@@ -87,12 +94,15 @@ export function rowsToRewrite(manifest: Manifest, policy: CompactionPolicy): num
   return rows;
 }
 
-/** Segments of one day and schema version that are kept equally long, which alone may be merged. */
+/** Segments of one day and the same columns that are kept equally long, which alone may be merged. */
 function groupsOf(manifest: Manifest, except: ReadonlySet<string>): SegmentEntry[][] {
   const groups = new Map<string, SegmentEntry[]>();
+  const versions = new Map<number, number>();
+  for (const { version } of manifest.schemas) versions.set(version, versionToWrite(manifest, version));
   for (const segment of manifest.segments) {
     if (except.has(segment.file)) continue;
-    const key = `${dayOf(segment)} ${segment.schemaVersion} ${segment.keepUntilMs ?? ''}`;
+    const version = versions.get(segment.schemaVersion) ?? segment.schemaVersion;
+    const key = `${dayOf(segment)} ${version} ${segment.keepUntilMs ?? ''}`;
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [segment]);
     else group.push(segment);
@@ -119,9 +129,9 @@ function proposeFor(
   if (merged !== undefined) return { segments: merged, codec: codecOf(merged, aged, policy) };
   const wanted = (segment: SegmentEntry): Codec =>
     policy.codec ?? (aged && segment.bytes >= zstdBytesMin ? 'zstd' : segment.codec);
-  // Segments that are older than value filters get theirs when everything is rewritten that can be better.
-  const lacksFilters = (segment: SegmentEntry): boolean => policy.thorough && segment.summaryBytes === 0;
-  const other = group.find((segment) => segment.codec !== wanted(segment) || lacksFilters(segment));
+  // Segments that are older than value filters, or than what the fields want now, get theirs when everything is rewritten that can be better.
+  const unfiltered = new Set(policy.thorough ? segmentsToRefilter(manifest) : []);
+  const other = group.find((segment) => segment.codec !== wanted(segment) || unfiltered.has(segment));
   return other === undefined ? undefined : { segments: [other], codec: wanted(other) };
 }
 

@@ -2,7 +2,7 @@ import { isLogstrataError } from '../terms/errors.js';
 import { schemaOf, type AgentState } from '../store/reading/agent-state.js';
 import type { Committer } from '../store/manifest/committer.js';
 import type { Directory } from '../store/disk/directory.js';
-import { noCounters, type SegmentEntry } from '../store/manifest/manifest.js';
+import { noCounters, versionToWrite, type SegmentEntry } from '../store/manifest/manifest.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import { proposeRewrite, rowsToRewrite, type CompactionPolicy, type Rewrite } from './compaction-policy.js';
 import { rewriteSegments, type RewriteJob } from './rewrite.js';
@@ -78,10 +78,11 @@ export async function publishRewrite(
   share = 1,
 ): Promise<readonly SegmentEntry[]> {
   const { segments, codec } = rewrite;
-  const schema = schemaOf(state.manifest!, segments[0]!.schemaVersion);
+  const schemaVersion = versionToWrite(state.manifest!, segments[0]!.schemaVersion);
+  const schema = schemaOf(state.manifest!, schemaVersion);
   const id = await committer.begin();
   try {
-    const written = await run({ agent: state.agent, id, segments, schema, codec, share });
+    const written = await run({ agent: state.agent, id, segments, schema, schemaVersion, codec, share });
     await committer.publish(id, {
       segments: written,
       removes: segments.map(({ file }) => file),

@@ -155,8 +155,9 @@ async function publishRemoval(
     let done = 0;
     for (const { entry, removed, rows } of changes) {
       if (rows < liveRows(entry)) {
-        const schema = schemaOf(state.manifest!, entry.schemaVersion);
-        const job = { agent, id, segments: [entry], schema, codec: entry.codec, share: 1 };
+        const { schemaVersion, codec } = entry;
+        const schema = schemaOf(state.manifest!, schemaVersion);
+        const job = { agent, id, segments: [entry], schema, schemaVersion, codec, share: 1 };
         const place = { directory, workers, signal };
         segments.push(...(await rewriteSegments(place, { ...job, removed, firstNumber: segments.length })));
       }

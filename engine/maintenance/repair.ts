@@ -143,7 +143,8 @@ async function rewritePart(
   const unit = `${id.slice(0, 8)}${index.toString(16).padStart(4, '0')}`;
   await directory.makeDirectory(buildingFolder(agent, unit));
   try {
-    const job = { agent, id: unit, segments: [part], schema, codec: entry.codec, share: 1 };
+    const { schemaVersion, codec } = entry;
+    const job = { agent, id: unit, segments: [part], schema, schemaVersion, codec, share: 1 };
     const footers = new Map(footer === undefined ? [] : [[entry.file, footer]]);
     return await rewriteSegments({ directory, workers, footers }, job);
   } catch (error) {

@@ -19,13 +19,15 @@ import { MergedSegments } from '../store/load/merged-segments.js';
 import type { Codec } from '../parquet/compression.js';
 import type { ReadCounters } from '../store/reading/read-counters.js';
 
-/** Segments of one day and schema version to write anew. Plain data, so that a thread can do it. */
+/** Segments of one day and the same columns to write anew. Plain data, so that a thread can do it. */
 export interface RewriteJob {
   readonly agent: string;
   /** The unit of work that the new segments are built in. */
   readonly id: string;
   readonly segments: readonly SegmentEntry[];
+  /** What they are written with: columns as they have them, and the filters that are wanted now. */
   readonly schema: Schema;
+  readonly schemaVersion: number;
   readonly codec: Codec;
   /** Positions that are left out: they have been removed. Absent: none. */
   readonly removed?: readonly OrdinalRun[] | undefined;
@@ -56,8 +58,8 @@ export async function rewriteSegments(
   const pool = new BufferPool(rewritePoolBytesMax);
   const rowGroups = new DecodedRowGroups(job.schema, pool);
   const sources: SealedSegment[] = [];
-  const { agent, id, schema, codec, segments } = job;
-  const { schemaVersion, keepUntilMs } = segments[0]!;
+  const { agent, id, schema, schemaVersion, codec, segments } = job;
+  const { keepUntilMs } = segments[0]!;
   const replaces = segments.map(({ file }) => file);
   const target = { directory, workers, agent, id, schema, schemaVersion, codec, replaces, keepUntilMs };
   const merged = new MergedSegments({ ...target, firstNumber: job.firstNumber ?? 0 });

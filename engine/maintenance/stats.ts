@@ -2,7 +2,12 @@ import { formatCursor } from '../terms/cursor.js';
 import { rowsOfFile } from '../store/attached/attached-file.js';
 import type { AgentState } from '../store/reading/agent-state.js';
 import { restorableOf, type Restorable } from '../store/manifest/lost-loads.js';
-import { type Counters, nothingRetired, type Retired } from '../store/manifest/manifest.js';
+import {
+  type Counters,
+  nothingRetired,
+  type Retired,
+  segmentsToRefilter,
+} from '../store/manifest/manifest.js';
 import type { Schema } from '../terms/schema.js';
 
 /** What is stored of an agent, from its manifest and its hot rows. */
@@ -24,6 +29,7 @@ export function agentStats(state: AgentState): StoreStats {
       manifest: manifest?.number ?? 0,
       records: snapshot.runs.reduce((sum, run) => sum + run.rows, 0),
       segments: segments.length,
+      segmentsToRefilter: manifest === undefined ? 0 : segmentsToRefilter(manifest).length,
       rowGroups: segments.reduce((sum, segment) => sum + segment.rowGroupRows.length, 0),
       hotRecords: state.hotRowCount,
       hotFiles: hot.length,
@@ -113,6 +119,8 @@ export interface StoreStats {
   readonly manifest: number;
   readonly records: number;
   readonly segments: number;
+  /** Those whose filters are not what the fields want by now. */
+  readonly segmentsToRefilter: number;
   readonly rowGroups: number;
   readonly hotRecords: number;
   readonly hotFiles: number;

@@ -22,11 +22,16 @@ export const valueKinds = {
 /** Every type. */
 export const fieldTypes = Object.keys(valueKinds) as readonly FieldType[];
 
+/**
+ * Which filters a field of type string or int has: always (true), never (false), or, of strings, gram filters that are larger than they would
+ * have to be, for texts that are searched for often (`full`). Undefined: where they pay.
+ */
+export type FieldIndex = boolean | 'full' | undefined;
+
 export interface Field {
   readonly name: string;
   readonly type: FieldType;
-  /** String fields: keep a gram filter (true), never (false), or let the data decide (undefined). */
-  readonly index?: boolean | undefined;
+  readonly index?: FieldIndex;
   /** Which column of attached files holds it; absent for the one of its name. */
   readonly attached?: AttachedColumn | undefined;
 }
@@ -105,15 +110,21 @@ export function placementField(schema: Schema): number {
   return schema.fields.findIndex((field) => field.type === 'time');
 }
 
-/** Whether two schemas store the same columns in the same order. */
-export function sameSchema(a: Schema, b: Schema): boolean {
+/** Whether two schemas have columns of the same names and types in the same order: segments of both differ by their filters alone. */
+export function sameColumns(a: Schema, b: Schema): boolean {
   return (
     a.fields.length === b.fields.length &&
+    a.fields.every(({ name, type }, i) => name === b.fields[i]!.name && type === b.fields[i]!.type)
+  );
+}
+
+/** Whether two schemas store the same columns in the same order, with the same filters. */
+export function sameSchema(a: Schema, b: Schema): boolean {
+  return (
+    sameColumns(a, b) &&
     a.fields.every((field, i) => {
       const other = b.fields[i]!;
       return (
-        field.name === other.name &&
-        field.type === other.type &&
         field.index === other.index &&
         field.attached?.column === other.attached?.column &&
         field.attached?.unit === other.attached?.unit

@@ -62,7 +62,7 @@ describe('growth', () => {
   }, 120_000);
 
   it('fills an archive at one rate, and its portions follow one another to the end', () => {
-    const portions = portionsOf([10, 20, 40], 40);
+    const portions = portionsOf([10, 20, 40], 40, false);
     expect(portions.map(({ rows, days }) => [rows, days])).toEqual([
       [10, 10],
       [10, 10],

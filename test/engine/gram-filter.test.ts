@@ -4,7 +4,7 @@ import type { BytesColumn } from '../../engine/columns/column.js';
 import { batchFromRows } from '../model/rows.js';
 import { foldNeedle } from '../../engine/terms/fold.js';
 import type { RowGroup } from '../../engine/store/reading/snapshot.js';
-import type { Schema } from '../../engine/terms/schema.js';
+import type { FieldIndex, Schema } from '../../engine/terms/schema.js';
 import { buildGramFilter, checkedPiece, gramPieces } from '../../engine/store/sealed/gram-filter.js';
 import { FilterProbing, ruling } from '../../engine/store/sealed/filter-probing.js';
 import { noFilters, SegmentFilters } from '../../engine/store/sealed/segment-filters.js';
@@ -13,14 +13,14 @@ import { fileBytes, mayContain, noReads, openSegment, sealBatches } from '../par
 
 const long = process.env.LOGSTRATA_LONG === '1';
 
-function schemaOf(index: boolean | undefined): Schema {
+function schemaOf(index: FieldIndex): Schema {
   return { fields: [{ name: 'message', type: 'string', index }] };
 }
 
 /** Seals one row group and opens it. */
 async function sealed(
   texts: readonly (string | null)[],
-  index: boolean | undefined,
+  index: FieldIndex,
 ): Promise<{
   group: RowGroup;
   gramFilterBytes: number;
@@ -78,8 +78,9 @@ describe('a gram filter', () => {
         fc.nat(),
         fc.nat(),
         fc.nat(),
-        async (texts, row, from, to) => {
-          const { group } = await sealed([...texts, null, ''], true);
+        fc.constantFrom(true, 'full' as const),
+        async (texts, row, from, to, index) => {
+          const { group } = await sealed([...texts, null, ''], index);
           const characters = [...texts[row % texts.length]!];
           const start = from % characters.length;
           const part = characters.slice(start, start + 1 + (to % (characters.length - start))).join('');
@@ -110,6 +111,25 @@ describe('a gram filter', () => {
       expect(await mayContain(group, 0, foldNeedle(lines[row]!.slice(-12).toUpperCase()))).toBe(true);
       expect(await mayContain(group, 0, foldNeedle(lines[row]!))).toBe(true);
     }
+  });
+
+  test('with `index: full` rules out nearly all ids that are not there, and takes twice the bytes', async () => {
+    const lines = accessLines(65536);
+    const ofDefault = await sealed(lines, undefined);
+    const full = await sealed(lines, 'full');
+    expect(full.gramFilterBytes).toBeGreaterThan(1.9 * ofDefault.gramFilterBytes);
+    expect(full.gramFilterBytes).toBeLessThan(2.1 * ofDefault.gramFilterBytes);
+    const passed = [0, 0];
+    const pieces = [noReads(), noReads()];
+    for (let i = 0; i < 400; i++) {
+      const digits = foldNeedle(hexDigits(-1 - i, 12));
+      for (const [j, { group }] of [ofDefault, full].entries())
+        if (await mayContain(group, 0, digits, pieces[j])) passed[j]!++;
+    }
+    expect(passed[1]).toBeLessThanOrEqual(4);
+    expect(passed[0]).toBeGreaterThan(2 * passed[1]!);
+    expect(pieces[1]!.gramPiecesRead).toBeLessThan(0.75 * pieces[0]!.gramPiecesRead);
+    expect(await mayContain(full.group, 0, foldNeedle(lines[40_000]!.slice(-12)))).toBe(true);
   });
 
   test('answers short needles from trigrams, and can not tell below three bytes', async () => {

@@ -72,6 +72,7 @@ function sample(number: number, segments = 2): Manifest {
           fields: [
             { name: 'time', type: 'time' },
             { name: 'message', type: 'string', index: true, attached: { column: 'Message' } },
+            { name: 'text', type: 'string', index: 'full' },
             { name: 'sent', type: 'time', attached: { column: 'sent_s', unit: 's' } },
           ],
         },

@@ -228,7 +228,7 @@ export function readField(item: JsonObject): Field {
   return {
     name: textField(item, 'name'),
     type: choiceField(item, 'type', fieldTypes),
-    ...(index === undefined ? {} : { index: flagField(item, 'index') }),
+    ...(index === undefined ? {} : { index: index === 'full' ? index : flagField(item, 'index') }),
     ...(attached === undefined ? {} : { attached: readAttachedColumn(asObject(attached, 'attached')) }),
   };
 }

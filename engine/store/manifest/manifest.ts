@@ -1,4 +1,4 @@
-import type { Schema } from '../../terms/schema.js';
+import { sameColumns, type Schema } from '../../terms/schema.js';
 import { hourMs, type Position } from '../../terms/cursor.js';
 import type { Codec } from '../../parquet/compression.js';
 
@@ -299,4 +299,20 @@ export function addRun(runs: Run[], { partition, firstOrdinal, firstRow, rows }:
  */
 export function ageReferenceMs(manifest: Pick<Manifest, 'highestPartition'>, nowMs: number): number {
   return Math.min(nowMs, (manifest.highestPartition + 1) * hourMs);
+}
+
+/** The newest version of the fields with the columns of `version`, which may want other filters: segments that are written anew take it. */
+export function versionToWrite({ schemas }: Manifest, version: number): number {
+  const own = schemas.find((known) => known.version === version)?.schema;
+  const newest = schemas.findLast(({ schema }) => own !== undefined && sameColumns(schema, own));
+  return newest?.version ?? version;
+}
+
+/** Segments whose filters are not those that the fields want: `compact` writes them anew. */
+export function segmentsToRefilter(manifest: Manifest): SegmentEntry[] {
+  const known = manifest.schemas.map(({ version }) => version);
+  const outdated = new Set(known.filter((version) => versionToWrite(manifest, version) !== version));
+  return manifest.segments.filter(
+    ({ summaryBytes, schemaVersion }) => summaryBytes === 0 || outdated.has(schemaVersion),
+  );
 }

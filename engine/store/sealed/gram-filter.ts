@@ -2,6 +2,7 @@ import { crc32 } from 'node:zlib';
 import type { BytesColumn } from '../../columns/column.js';
 import { countRange } from '../../kernels/bitmap.js';
 import { addGrams, halveBitmap, isAscii, needleBits, trigramBits } from '../../kernels/grams.js';
+import type { FieldIndex } from '../../terms/schema.js';
 import { foldedBeyondAscii, foldedBytesMax, foldRange } from '../../terms/fold.js';
 
 /**
@@ -33,6 +34,8 @@ const bitsMin = 10;
 
 /** Where random needles of 8 to 12 characters still miss nearly all row groups. */
 const fillWanted = 0.62;
+/** Where they miss all but one in a thousand: of a row group of ids twice the bytes. */
+const fillWantedFull = 0.4;
 /** A filter over its share of the column's size may be halved up to here. */
 const fillHalved = 0.7;
 /** A short needle has few trigrams to be missed, so that each must miss often. */
@@ -60,10 +63,11 @@ const probesMax = 32;
 
 /**
  * Builds the filter of a column chunk without a dictionary. `wanted` is the field's `index`: true keeps a filter even if
- * it is large, undefined only if it pays. Null when there is to be none.
+ * it is large, `full` has it larger, undefined only if it pays. Null when there is to be none.
  */
-export function buildGramFilter(column: BytesColumn, wanted: boolean | undefined): GramFilter | null {
+export function buildGramFilter(column: BytesColumn, wanted: FieldIndex): GramFilter | null {
   if (wanted === false) return null;
+  const fill = wanted === 'full' ? fillWantedFull : fillWanted;
   const { bytes, offsets } = foldedStrings(column);
   const contentBytes = offsets[column.length]! - offsets[0]!;
   const bits = Math.min(gramBitsMax, Math.max(bitsMin, Math.ceil(Math.log2(contentBytes + 1))));
@@ -77,14 +81,14 @@ export function buildGramFilter(column: BytesColumn, wanted: boolean | undefined
     return null;
   }
   let trigrams: Int32Array = new Int32Array(2 ** (trigramBits - 5));
-  const bitsExpected = Math.ceil(Math.log2((expected * underestimateMax) / distinctPerBit(fillWanted)));
+  const bitsExpected = Math.ceil(Math.log2((expected * underestimateMax) / distinctPerBit(fill)));
   let grams: Int32Array = new Int32Array(0);
   for (const tried of [Math.min(bits, Math.max(bitsMin, bitsExpected)), bits]) {
     grams = new Int32Array(2 ** (tried - 5));
     addGrams(bytes, offsets, 0, column.length, gramBytes, tried, grams, trigrams);
-    if (tried === bits || fillOf(grams) <= fillWanted) break;
+    if (tried === bits || fillOf(grams) <= fill) break;
   }
-  grams = shrink(grams, fillWanted, 0);
+  grams = shrink(grams, fill, 0);
   trigrams = shrink(trigrams, trigramFillWanted, 0);
   if (fillOf(trigrams) > fillMax) trigrams = new Int32Array(0);
   if (wanted === undefined) {

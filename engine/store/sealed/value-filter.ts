@@ -15,6 +15,7 @@ import {
   blockOfHash,
   type ValueHash,
 } from '../../parquet/bloom-filter.js';
+import type { FieldIndex } from '../../terms/schema.js';
 
 /**
  * Which values a column chunk has, as hashes: Parquet's own split-block Bloom filter, and a sketch, a Bloom filter of less than half the
@@ -49,14 +50,14 @@ const checksumBytes = 4;
 
 /**
  * Builds the filter of a column chunk without a dictionary and without nulls. `wanted` is the field's `index`: true keeps a filter of
- * whatever values. Null when there is to be none.
+ * whatever values; `full` does not, because its gram filters tell of long texts as well. Null when there is to be none.
  */
-export function buildValueFilter(column: PlainColumn, wanted: boolean | undefined): ValueFilter | null {
+export function buildValueFilter(column: PlainColumn, wanted: FieldIndex): ValueFilter | null {
   if (wanted === false || column.length === 0) return null;
   const hashes = hashesOf(column, wanted);
   if (hashes === null) return null;
   const distinct = Math.min(column.length, distinctHashes(hashes));
-  if (wanted === undefined && column.kind === 'int64' && distinct < distinctIntegersMin * column.length)
+  if (wanted !== true && column.kind === 'int64' && distinct < distinctIntegersMin * column.length)
     return null;
   const blocks = new Uint8Array(bloomBlocks(distinct) * filterBlockBytes);
   addToBlocks(hashes, blocks);
@@ -65,11 +66,11 @@ export function buildValueFilter(column: PlainColumn, wanted: boolean | undefine
   return { blocks: blocks.length / filterBlockBytes, bytes: withChecksums(blocks), sketch };
 }
 
-function hashesOf(column: PlainColumn, wanted: boolean | undefined): Uint32Array | null {
+function hashesOf(column: PlainColumn, wanted: FieldIndex): Uint32Array | null {
   if (column.kind === 'int64') return hashIntegers(column.values, column.length);
   if (column.kind !== 'bytes') return null;
   const { bytes, offsets, length } = column;
-  if (wanted === undefined && offsets[length]! - offsets[0]! > stringBytesMax * length) return null;
+  if (wanted !== true && offsets[length]! - offsets[0]! > stringBytesMax * length) return null;
   return hashStrings(bytes, offsets, length);
 }
 

@@ -49,7 +49,8 @@ function describeTimestamp(field: FieldDefinition): string {
 
 function describeIndex(field: FieldDefinition): string {
   if (field.type !== 'string' && field.type !== 'int') return '';
-  return field.index === undefined ? 'by the data' : field.index ? 'yes' : 'no';
+  if (field.index === undefined) return 'by the data';
+  return field.index === 'full' ? 'full' : field.index ? 'yes' : 'no';
 }
 
 function describeLines({ format, multiline }: LineFormat, where: string): string[] {

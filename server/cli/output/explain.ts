@@ -1,5 +1,6 @@
 import {
   assertNever,
+  type Field,
   formatCursor,
   type Predicate,
   type Query,
@@ -33,6 +34,11 @@ function describePredicate(predicate: Predicate, schema: Schema): string {
   }
 }
 
+/** Which filters a field has by its agent's file; nothing where the data decides. */
+export function describeIndexOf({ index }: Field): string {
+  return index === undefined ? '' : ` (index: ${index})`;
+}
+
 /** The query as the engine understood it: bounds, order of reading, typed filters. */
 export function describeQuery(query: Query, schema: Schema): string[] {
   const order = query.after === undefined ? 'newest first, answered oldest first' : 'oldest first';
@@ -43,7 +49,8 @@ export function describeQuery(query: Query, schema: Schema): string[] {
   if (query.after !== undefined) pairs.push(['after', formatCursor(query.after)]);
   if (query.before !== undefined) pairs.push(['before', formatCursor(query.before)]);
   query.predicates.forEach((predicate, i) => {
-    pairs.push([i === 0 ? 'filters' : '', describePredicate(predicate, schema)]);
+    const index = predicate.kind === 'anywhere' ? '' : describeIndexOf(schema.fields[predicate.field]!);
+    pairs.push([i === 0 ? 'filters' : '', describePredicate(predicate, schema) + index]);
   });
   return formatPairs(pairs);
 }

@@ -1,13 +1,14 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { Codec, CompactResult } from '../../../engine/index.js';
+import { isLogstrataError, type Codec, type CompactResult, type Schema } from '../../../engine/index.js';
+import { readAgentsFolder } from '../options/agent-choice.js';
 import { codecOption } from '../options/codec-option.js';
 import { exitDone } from '../output/failure.js';
 import { formatBytes, formatCounted } from '../output/figures.js';
 import { reportEach } from '../options/each-agent.js';
 import { requireData, withArchive } from '../options/opened-archive.js';
 import { readSettings } from '../options/settings.js';
-import type { GlobalFlags } from '../options/settings.js';
+import type { GlobalFlags, Settings } from '../options/settings.js';
 import { stoppable } from '../options/stoppable.js';
 
 interface CompactFlags extends GlobalFlags {
@@ -20,7 +21,7 @@ Examples:
   $ logstrata compact                     all agents
   $ logstrata compact nginx --codec zstd  one agent, as small as it gets
 
-Cursors and answers stay the same. A server on the same data may keep running; it does what pays of this by itself.
+Cursors and answers stay the same. Fields get the filters that "index" in the agent's file wants by now. A server on the same data may keep running; it does what pays of this by itself.
 Files that were replaced are removed after the longest query time, so that other tools may see them until then.`;
 
 function describeResult(agent: string, result: CompactResult): string[] {
@@ -29,14 +30,28 @@ function describeResult(agent: string, result: CompactResult): string[] {
   return [before === after ? `${agent}: nothing to do, ${after}` : `${agent}: ${before} -> ${after}`];
 }
 
+/** The fields of the agents whose files say them: what is written anew has the filters that these want. */
+async function fieldsOfFiles(settings: Settings): Promise<ReadonlyMap<string, Schema>> {
+  try {
+    const { agents } = await readAgentsFolder(settings);
+    const definite = agents.filter(({ archive }) => archive?.infersFields !== true);
+    return new Map(definite.map(({ name, schema }) => [name, schema]));
+  } catch (error) {
+    if (!isLogstrataError(error)) throw error;
+    // Records can be compacted without their agents' files.
+    return new Map();
+  }
+}
+
 async function compact(agent: string | undefined, flags: CompactFlags, signal: AbortSignal): Promise<number> {
   const settings = await readSettings(flags);
   requireData(resolve(settings.dataFolder));
+  const fields = await fieldsOfFiles(settings);
   return withArchive(settings, 'write', 'compact', async (archive) => {
     await reportEach(archive, agent, flags.json, {
       doing: 'compacting',
       work: async (name, progress) => {
-        const store = await archive.agent(name);
+        const store = await archive.agent(name, fields.get(name));
         const onProgress = (fraction: number): void => progress.update(fraction, '');
         return store.compact({ codec: flags.codec, signal, onProgress });
       },

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { describeIndexOf } from '../output/explain.js';
 import { isLogstrataError } from '../../../engine/index.js';
 import type { AttachStatus } from '../../../agents/archive/attach-status.js';
 import type { ImportStatus } from '../../../agents/archive/import-status.js';
@@ -141,7 +142,9 @@ function problemDetails({ problems, problemsListed }: AttachStatus | ImportStatu
 }
 
 function details(store: AgentStats): string[] {
-  const fields = store.schema.fields.map((field) => `${field.name} ${field.type}`);
+  const fields = store.schema.fields.map((field) => `${field.name} ${field.type}${describeIndexOf(field)}`);
+  const { segmentsToRefilter: older } = store;
+  const refilter = `${formatCounted(older, 'segment')}; \`logstrata compact ${store.agent}\` gives them those that the fields want`;
   return [
     ...formatPairs([
       ['agent', store.agent],
@@ -155,6 +158,7 @@ function details(store: AgentStats): string[] {
       ['  of it ZSTD', formatBytes(store.bytesZstd)],
       ['  of it gram filters', formatBytes(store.bytesGramFilters)],
       ['  of it value filters', formatBytes(store.bytesValueFilters)],
+      ...(older === 0 ? [] : [['  with other filters', refilter] as [string, string]]),
       ['hot', `${formatCounted(store.hotFiles, 'file')}, ${formatBytes(store.bytesHot)}`],
       [
         'rejected lines',

@@ -267,7 +267,7 @@ describe('problems', () => {
     ['fields:\n  - a\n', ':2:5: a field must be a mapping with name'],
     ['fields: a\n', ':1:9: fields must be a list, not "a"'],
     ['fields: []\n', ':1:9: fields is empty'],
-    ['fields:\n  - name: a\n    index: maybe\n', ':3:12: index must be true or false, not "maybe"'],
+    ['fields:\n  - name: a\n    index: maybe\n', ':3:12: index must be true, false or full, not "maybe"'],
     [
       'fields:\n  - name: a\n    type: float\n    index: true\n',
       ':4:12: index is for fields of type string or int',

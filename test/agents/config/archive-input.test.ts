@@ -112,6 +112,14 @@ describe('what an archive is', () => {
 describe('fields of files in place', () => {
   const inPlace = "archive: { path: '/a/*.parquet' }\n";
 
+  test('have larger filters where they are texts', () => {
+    const withIndex = (type: string): string => `${inPlace}fields: [{ name: a, type: ${type}, index: full }]`;
+    expect(parse(withIndex('string')).schema.fields).toEqual([{ name: 'a', type: 'string', index: 'full' }]);
+    const [problem, ...others] = problemsOf(withIndex('int'));
+    expect(problem).toContain('index: full is for fields of type string, and "a" is of type int');
+    expect(others).toEqual([]);
+  });
+
   test('take columns, with units of times that are numbers', () => {
     const { schema, fields } = parse(
       `${inPlace}fields: [{ name: at, source: '@timestamp', unit: US }, { name: seen, type: time, timestamp: { format: unix } }, { name: user_id, type: int, source: UserID, index: true }, { name: plain }]`,

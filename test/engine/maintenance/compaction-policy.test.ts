@@ -2,7 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { proposeRewrite, type CompactionPolicy } from '../../../engine/maintenance/compaction-policy.js';
 import { rowGroupRowsMax, segmentFanIn, smallSegmentsMax } from '../../../engine/terms/limits.js';
-import type { SegmentEntry } from '../../../engine/store/manifest/manifest.js';
+import {
+  segmentsToRefilter,
+  versionToWrite,
+  type SegmentEntry,
+} from '../../../engine/store/manifest/manifest.js';
+import type { Field } from '../../../engine/terms/schema.js';
 import { manifestOf, rewritten, segmentOf } from './segments.js';
 
 const dayMs = 86_400_000;
@@ -114,6 +119,30 @@ describe('what is proposed in the background', () => {
     const third = [...segments, segmentOf(today, 10), segmentOf(today, 10)];
     const { segments: merged } = proposeRewrite(manifestOf(third), policyAt(today))!;
     expect(merged.map(({ schemaVersion }) => schemaVersion)).toEqual([1, 1, 1]);
+  });
+});
+
+describe('segments of other filters than the fields want', () => {
+  const fieldsOf = (...names: string[]): Field[] => names.map((name) => ({ name, type: 'string' }));
+  const schemas = [
+    { version: 1, schema: { fields: fieldsOf('message') } },
+    { version: 2, schema: { fields: fieldsOf('message', 'host') } },
+    { version: 3, schema: { fields: [{ ...fieldsOf('message')[0]!, index: 'full' as const }] } },
+  ];
+  const segments = [1, 2, 3].map((schemaVersion) => segmentOf(today - schemaVersion, 10, { schemaVersion }));
+  const manifest = { ...manifestOf(segments, 24 * today), schemas };
+
+  it('are those of the same columns, which `compact` writes anew, and nobody else for that alone', () => {
+    expect([1, 2, 3].map((version) => versionToWrite(manifest, version))).toEqual([3, 2, 3]);
+    expect(segmentsToRefilter(manifest)).toEqual([segments[0]]);
+    expect(proposeRewrite(manifest, policyAt(today))).toBeUndefined();
+    expect(proposeRewrite(manifest, policyAt(today, { thorough: true }))?.segments).toEqual([segments[0]]);
+  });
+
+  it('are merged with those that have them', () => {
+    const same = [1, 3, 1, 3, 1].map((schemaVersion) => segmentOf(today, 10, { schemaVersion }));
+    const rewrite = proposeRewrite({ ...manifestOf(same), schemas }, policyAt(today));
+    expect(rewrite?.segments).toHaveLength(5);
   });
 });
 
