@@ -289,7 +289,7 @@ export const probesOfJobMax = 2048;
 
 /**
  * Filters are kept in memory from the second query on that asks them: up to this share of the memory for decoded columns. Beyond it they are
- * asked in their files. A query has so many bytes of them read at most, so that it does not wait for all of a
+ * asked in their files. A query has so many bytes of them read at most, or those of one segment, so that it does not wait for all of a
  * large archive.
  */
 export const filtersKeptShare = 1 / 4;

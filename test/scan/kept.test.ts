@@ -6,6 +6,8 @@ import { executeScan } from '../../engine/scan/execute.js';
 import type { Predicate, Query, ScanStats } from '../../engine/scan/plan/query.js';
 import { openRealDirectory } from '../../engine/store/disk/real-directory.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
+import { QueryThreads } from '../../engine/store/reading/query-threads.js';
+import { filtersKeptOfQueryBytesMax } from '../../engine/terms/limits.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { answerOf } from '../model/answer.js';
 import { numbered } from './numbered.js';
@@ -71,6 +73,16 @@ describe('filters that are asked again', () => {
     for (const segment of stored.segments) await segment.close();
     expect(columns.bytes).toBe(0);
     columns.close();
+  });
+
+  it('are read by a query up to a bound, which those of one segment may pass', () => {
+    const mayKeep = (...sizes: number[]): boolean[] => {
+      const threads = QueryThreads.of(workers, undefined)!;
+      return sizes.map((bytes) => threads.mayKeep(bytes));
+    };
+    const max = filtersKeptOfQueryBytesMax;
+    expect(mayKeep(3 * max, 1)).toEqual([true, false]);
+    expect(mayKeep(1, max, max - 1, 1)).toEqual([true, false, true, false]);
   });
 
   it('are asked in the file where they have no room in memory', async () => {

@@ -87,9 +87,12 @@ export class QueryThreads {
     return filledColumn(space, await this.#queue.run(pooledChunkTask, { ...job, range: rangeOf(space) }));
   }
 
-  /** Whether this query may have so many more bytes of filters kept: it waits for them, for the sake of those to come. */
+  /**
+   * Whether this query may have so many more bytes of filters kept: it waits for them, for the sake of those to come. The first ones may be
+   * more than the bound, as those of a full segment are: no query would keep them else.
+   */
   mayKeep(bytes: number): boolean {
-    if (bytes > this.#keptBytesLeft) return false;
+    if (bytes > this.#keptBytesLeft && this.#keptBytesLeft < filtersKeptOfQueryBytesMax) return false;
     this.#keptBytesLeft -= bytes;
     return true;
   }
