@@ -7,15 +7,16 @@ import type { Archive } from './archive/archive.js';
 import type { OpenOptions } from './archive/open-options.js';
 import type { exportParquet as ExportParquet } from './archive/parquet-export.js';
 import type { openBackupFolder as OpenBackupFolder } from './archive/backup-folder.js';
+import type { FarTier, FarTierSettings } from './maintenance/far/far-tier.js';
 import type { ObjectSettings, ObjectStorage } from './store/objects/object-storage.js';
 import type { ZstdLibrary } from './parquet/zstd-library.js';
 import type { readForeignFile as ReadForeignFile } from './foreign/reading/read-foreign-file.js';
 import type { readForeignObject as ReadForeignObject } from './foreign/reading/read-foreign-object.js';
 
-/** Opens a data folder: see `openArchive` in `archive/archive-folder.ts`. */
+/** Opens a data folder: see `openArchive` in `archive/open-archive.ts`. */
 export async function openArchive(path: string, options: OpenOptions): Promise<Archive> {
-  const archiveFolder = await import('./archive/archive-folder.js');
-  return archiveFolder.openArchive(path, options);
+  const archive = await import('./archive/open-archive.js');
+  return archive.openArchive(path, options);
 }
 
 /** Opens a folder that a data folder is copied to: see `openBackupFolder` in `archive/backup-folder.ts`. */
@@ -28,6 +29,12 @@ export const openBackupFolder: typeof OpenBackupFolder = async (...parameters) =
 export async function openObjectStorage(settings: ObjectSettings): Promise<ObjectStorage> {
   const storage = await import('./store/objects/object-storage.js');
   return new storage.ObjectStorage(settings);
+}
+
+/** A far tier, for `OpenOptions.far`. Throws `unsupported` where the package that reaches it is not installed. */
+export async function openFarTier(settings: FarTierSettings): Promise<FarTier> {
+  const far = await import('./maintenance/far/far-tier.js');
+  return far.openFarTier(settings);
 }
 
 /** libzstd, instantiated once a thread. */
@@ -53,6 +60,10 @@ export const readForeignObject: typeof ReadForeignObject = async (...parameters)
   const reading = await import('./foreign/reading/read-foreign-object.js');
   return reading.readForeignObject(...parameters);
 };
+
+export type { FarTier, FarTierSettings };
+export type { FarEvent } from './maintenance/far/far-background.js';
+export type { ShipResult } from './maintenance/far/ship-agent.js';
 
 // An archive, and what it tells.
 export type { AgentStore, Archive, KnownSources, ScanOfState } from './archive/archive.js';

@@ -3,6 +3,7 @@ import { byteSizeShape, parseByteSize } from './byte-size.js';
 import { defaultConfig, parseConsole, parseListen, type Config, type TlsFiles } from './config.js';
 import { durationShape, parseDuration } from './duration.js';
 import { ProblemList, readConfigText, readRootSection, type YamlSection } from './yaml-section.js';
+import { readFar } from './far-config.js';
 import { networkProblem } from './network.js';
 import { zoneProblem } from '../times/zone.js';
 
@@ -141,7 +142,7 @@ function readOrigins(section: YamlSection | undefined): readonly string[] {
 }
 
 function readStorage(root: YamlSection | undefined, path: string, notes: string[]): Config['storage'] {
-  const section = root?.section('storage', ['path', 'zstd_after', 'cache', 'sqlite']);
+  const section = root?.section('storage', ['path', 'zstd_after', 'cache', 'sqlite', 'far']);
   if (section?.has('sqlite') === true) {
     notes.push(
       `${path}: storage.sqlite is not used: records are kept in files of our own, below storage.path`,
@@ -154,6 +155,7 @@ function readStorage(root: YamlSection | undefined, path: string, notes: string[
     path: folder === undefined ? defaultConfig.storage.path : resolve(dirname(path), folder),
     zstdAfterMs: zstdAfterMs === Infinity ? null : (zstdAfterMs ?? defaultConfig.storage.zstdAfterMs),
     cacheBytes: section?.parsed('cache', byteSizeShape, parseByteSize) ?? null,
+    far: readFar(section, path),
   };
 }
 

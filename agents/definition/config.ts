@@ -1,5 +1,6 @@
 import { networkInterfaces } from 'node:os';
 import { graceMsDefault, queryTimeoutMsDefault, zstdAfterMsDefault } from '../../engine/index.js';
+import type { FarConfig } from './far-config.js';
 
 /** An address to listen on. `host` is a name or an address without brackets. */
 export interface ListenAddress {
@@ -62,6 +63,8 @@ export interface Config {
     readonly zstdAfterMs: number | null;
     /** Bound on the decoded columns in memory; null for a share of the machine's. */
     readonly cacheBytes: number | null;
+    /** Where old records go; null for nowhere. */
+    readonly far: FarConfig | null;
   };
   /** Where `s3://` paths lead. What is undefined is as the environment, or the profile, says. */
   readonly s3: {
@@ -108,7 +111,7 @@ export const defaultConfig: Config = {
     clientTimeoutMs: 60_000,
     hosts: [],
   },
-  storage: { path: 'data/store', zstdAfterMs: zstdAfterMsDefault, cacheBytes: null },
+  storage: { path: 'data/store', zstdAfterMs: zstdAfterMsDefault, cacheBytes: null, far: null },
   s3: {},
   watch: false,
   fileInput: { limit: 0, graceMs: graceMsDefault, flushMs: 250, tailTimeoutMs: 5000 },

@@ -1,6 +1,8 @@
 import type { CompactionCounts } from '../maintenance/compaction-tally.js';
+import type { FarCounts } from '../maintenance/far/far-background.js';
 import type { DiskSpace } from '../store/disk/directory.js';
 import {
+  isFarOnly,
   nothingRetired,
   type Counters,
   type Manifest,
@@ -51,6 +53,13 @@ export interface AgentFigures {
   readonly commits: { readonly done: number; readonly failed: number };
   /** Undefined where this process does not compact by itself. */
   readonly compaction: CompactionCounts | undefined;
+  /** In the far tier: with a copy here too, and alone. */
+  readonly farRecords: number;
+  readonly farOnlyRecords: number;
+  /** Attempts there that are to be dropped. */
+  readonly farLeftovers: number;
+  /** Undefined where this process does not ship by itself. */
+  readonly shipping: FarCounts | undefined;
 }
 
 export interface SegmentFigures {
@@ -64,6 +73,9 @@ interface SealedFigures {
   readonly records: number;
   readonly attachedFiles: number;
   readonly attachedRecords: number;
+  readonly farRecords: number;
+  readonly farOnlyRecords: number;
+  readonly farLeftovers: number;
 }
 
 const known = new WeakMap<Manifest, SealedFigures>();
@@ -72,20 +84,28 @@ const known = new WeakMap<Manifest, SealedFigures>();
 function sealedFigures(manifest: Manifest): SealedFigures {
   let figures = known.get(manifest);
   if (figures === undefined) {
-    const { segments, attached } = manifest;
+    const { segments, attached, farLeftovers = [] } = manifest;
+    const far = segments.filter((segment) => segment.far !== undefined);
     figures = {
       segments: { lz4: figuresOf(segments, 'lz4'), zstd: figuresOf(segments, 'zstd') },
-      records: segments.reduce((sum, segment) => sum + liveRows(segment), 0),
+      records: rowsOf(segments),
       attachedFiles: attached.reduce((sum, { files }) => sum + files, 0),
       attachedRecords: attached.reduce((sum, { rows }) => sum + rows, 0),
+      farRecords: rowsOf(far),
+      farOnlyRecords: rowsOf(far.filter(isFarOnly)),
+      farLeftovers: farLeftovers.length,
     };
     known.set(manifest, figures);
   }
   return figures;
 }
 
+function rowsOf(segments: Manifest['segments']): number {
+  return segments.reduce((sum, segment) => sum + liveRows(segment), 0);
+}
+
 function figuresOf(segments: Manifest['segments'], codec: Codec): SegmentFigures {
-  const some = segments.filter((segment) => segment.codec === codec);
+  const some = segments.filter((segment) => segment.codec === codec && !isFarOnly(segment));
   return { files: some.length, bytes: some.reduce((sum, { bytes }) => sum + bytes, 0) };
 }
 
@@ -95,6 +115,9 @@ const nothingSealed: SealedFigures = {
   records: 0,
   attachedFiles: 0,
   attachedRecords: 0,
+  farRecords: 0,
+  farOnlyRecords: 0,
+  farLeftovers: 0,
 };
 
 /** The figures of one agent, which has a tally where this process writes. */
@@ -102,6 +125,7 @@ export function agentFigures(
   state: AgentState,
   tally: CommitTally | undefined,
   compaction: CompactionCounts | undefined,
+  shipping: FarCounts | undefined,
 ): AgentFigures {
   const { agent, manifest, values, damage } = state;
   const { records, ...sealed } = manifest === undefined ? nothingSealed : sealedFigures(manifest);
@@ -117,6 +141,7 @@ export function agentFigures(
     retired: manifest?.retired ?? nothingRetired,
     commits: { done: tally?.done ?? 0, failed: tally?.failed ?? 0 },
     compaction,
+    shipping,
   };
 }
 

@@ -9,6 +9,8 @@ import { everyStep } from '../terms/every-step.js';
 import { maintenanceIntervalMs } from '../terms/limits.js';
 import { AgentRetention, type RetentionOutlook } from '../maintenance/agent-retention.js';
 import type { Retention, RetentionEvent } from '../store/manifest/retention-change.js';
+import { FarBackground } from '../maintenance/far/far-background.js';
+import type { FarTier } from '../maintenance/far/far-tier.js';
 import { repairAgent, type RepairReport } from '../maintenance/repair.js';
 import { verifyOpening, type VerifyOptions, type VerifyReport } from '../maintenance/verify.js';
 import { BackgroundCompaction, type BackgroundAgent } from '../maintenance/background.js';
@@ -26,21 +28,15 @@ import type { Directory } from '../store/disk/directory.js';
 import { Follower } from '../store/reading/follower.js';
 import type { RetentionPolicy } from '../store/manifest/manifest.js';
 import { poolBytesDefault, settingsOf, type OpenOptions, type Settings } from './open-options.js';
-import { openRealDirectory } from '../store/disk/real-directory.js';
 import { cleanUp, readCommitted, readStoredSchema, type Heads } from '../store/reading/recovery.js';
 import { RemoteCommitter } from '../store/writer/remote-committer.js';
-import { Removals } from '../store/reading/removals.js';
+import { Removals } from '../store/writer/removals.js';
 import { FiltersAhead } from './filters-ahead.js';
 import { makeReady } from './ready-task.js';
 import { Store } from './store.js';
 import { UpkeepRounds } from './upkeep-rounds.js';
 import type { ChannelOperation } from '../store/writer/writer-channel.js';
-import {
-  connectToWriter,
-  lockForWriting,
-  type WriterLink,
-  type WriterLock,
-} from '../store/writer/writer-link.js';
+import type { WriterLink, WriterLock } from '../store/writer/writer-link.js';
 import { refused, writerOperations } from '../store/writer/writer-operations.js';
 import type { RepairOptions } from '../maintenance/repair-context.js';
 
@@ -55,21 +51,6 @@ interface OpenAgent {
   writer: AgentWriter | undefined;
   removals: Removals | undefined;
   readonly retention: AgentRetention;
-}
-
-/**
- * Opens the data folder at `path`. In write mode the folder is created where missing, and this process becomes its one
- * writer; when another process is, commits go through that one. Throws `locked` when both would be of role `serve`,
- * and `not_found` in read mode when there is no such folder.
- */
-export async function openArchive(path: string, options: OpenOptions): Promise<Archive> {
-  const directory = await openRealDirectory(path, { create: options.mode === 'write' });
-  const archive = new ArchiveFolder(directory, options, {
-    lock: () => lockForWriting(directory.location, options.role),
-    connect: () => connectToWriter(directory.location),
-  });
-  await archive.start();
-  return archive;
 }
 
 /** How an archive finds the other processes on its folder. A folder in memory has none. */
@@ -90,6 +71,9 @@ export class ArchiveFolder implements Archive {
   private readonly foreign: ForeignMeans;
   readonly objects: Archive['objects'];
   private readonly background: BackgroundCompaction | undefined;
+  private readonly far: FarTier | undefined;
+  /** Ships by itself. */
+  private readonly shipping: FarBackground | undefined;
   private readonly opened = new Map<string, Promise<OpenAgent>>();
   /** Those of them that are open. */
   private readonly agentsOpen: OpenAgent[] = [];
@@ -119,6 +103,10 @@ export class ArchiveFolder implements Archive {
     this.folders = new AgentFolders(directory, this.settings.onWarning);
     if (options.background !== undefined)
       this.background = new BackgroundCompaction({ directory, ...this.settings, ...options.background });
+    const { far } = options;
+    this.far = far;
+    if (far !== undefined && options.background?.threads === 1)
+      this.shipping = new FarBackground({ directory, tier: far, ...this.settings });
     this.ownWorkers = options.workers === undefined ? new WorkerPool(workersDefault()) : undefined;
     this.workers = options.workers ?? this.ownWorkers!;
     this.pool = new BufferPool(options.cacheBytes ?? poolBytesDefault());
@@ -252,7 +240,8 @@ export class ArchiveFolder implements Archive {
   private async openAgent(name: string, schema: Schema | undefined): Promise<OpenAgent> {
     const shown = schema ?? (await readStoredSchema(this.directory, name));
     const { workers, foreign } = this;
-    const state = new AgentState(this.directory, name, shown, this.pool, foreign);
+    const { far } = this;
+    const state = new AgentState(this.directory, name, shown, this.pool, foreign, far?.cluster);
     const { now, codec, zstdAfterMs, onRetention } = this.settings;
     const follower = new Follower(this.directory, state, () =>
       this.askWriter(async (link) => (await link.request('heads', { agent: name })) as Heads),
@@ -262,7 +251,7 @@ export class ArchiveFolder implements Archive {
       refresh: () => follower.refresh(),
       committer: () => this.committer(name, state.schema),
     };
-    const means = { directory: this.directory, workers, foreign };
+    const means = { directory: this.directory, workers, foreign, far };
     const store = new Store({ ...means, state, access, now, codec, zstdAfterMs, retention: undefined });
     const agent: OpenAgent = {
       store,
@@ -347,6 +336,7 @@ export class ArchiveFolder implements Archive {
         if (this.background?.isAlone === true && agent.retention.isDue) await this.retire(agent);
       }
       if (this.background?.isAlone === true) this.background.tick(this.backgroundAgents());
+      this.shipping?.tick(this.backgroundAgents());
       this.lastWarning = undefined;
     } catch (error) {
       this.warn(error instanceof Error ? error.message : String(error));
@@ -446,7 +436,7 @@ export class ArchiveFolder implements Archive {
   async figures(): Promise<ArchiveFigures> {
     const { background, pool } = this;
     const agents = this.agentsOpen.map(({ state, writer }) =>
-      agentFigures(state, writer?.tally, background?.counts(state.agent)),
+      agentFigures(state, writer?.tally, background?.counts(state.agent), this.shipping?.counts(state.agent)),
     );
     const disk = await this.directory.diskSpace();
     return { agents, pool: poolFigures(pool), compactionThreadsBusy: background?.busy ?? 0, disk };
@@ -478,6 +468,7 @@ export class ArchiveFolder implements Archive {
     await everyStep([
       () => this.upkeep.current,
       () => this.background?.stop(),
+      () => this.shipping?.stop(),
       () => this.ahead.close(),
       () => this.lock?.stopServing(),
       () => everyStep([...this.opened.values()].map((opening) => () => this.closeAgent(opening))),

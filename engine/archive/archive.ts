@@ -27,6 +27,7 @@ import type { Retention, RetentionEvent } from '../store/manifest/retention-chan
 import type { Checkpoint, RejectedEntry, RetentionPolicy } from '../store/manifest/manifest.js';
 import type { Scan, ScanOptions } from '../scan/plan/scan.js';
 import type { CompactOptions, CompactResult } from '../maintenance/compaction.js';
+import type { ShipOptions, ShipResult } from '../maintenance/far/ship-agent.js';
 import type { VerifyOptions, VerifyReport } from '../maintenance/verify.js';
 import type { StoreStats } from '../maintenance/stats.js';
 import type { RetentionOutlook } from '../maintenance/agent-retention.js';
@@ -149,6 +150,11 @@ export interface AgentStore {
   indexAttached(options?: IndexOptions): Promise<IndexResult>;
   /** Seals what is hot and merges small segments. Cursors and answers stay the same. */
   compact(options?: CompactOptions): Promise<CompactResult>;
+  /**
+   * Ships what is old enough to the far tier, and lets go of what was shipped long enough ago. Throws `invalid` where none is configured, and
+   * `unavailable` with the server that refused.
+   */
+  shipFar(options?: ShipOptions): Promise<ShipResult>;
   /** Reads every byte that the manifest names and compares it with its checksums. */
   verify(options?: VerifyOptions): Promise<VerifyReport>;
   /** Brings a copy in another folder up to date: see `backupAgent` in `maintenance/backup.ts`. */

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { filtersAheadPauseMs, surveyedSegmentsMax } from '../terms/limits.js';
 import type { AgentState } from '../store/reading/agent-state.js';
+import { FarSegment } from '../store/reading/far-segment.js';
 import { QueryThreads } from '../store/reading/query-threads.js';
 import type { SegmentProbing } from '../store/reading/segment-probing.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
@@ -74,7 +75,9 @@ export class FiltersAhead {
   async #survey(state: AgentState, threads: QueryThreads): Promise<Surveyed> {
     const snapshot = state.snapshot();
     const newest = state.segments().sort((a, b) => (b.entry.timeMaxMs ?? 0) - (a.entry.timeMaxMs ?? 0));
-    const probings = newest.map(({ segment }) => segment.probing).filter(({ summary }) => summary !== null);
+    const probings = newest
+      .flatMap(({ segment }) => (segment instanceof FarSegment ? [] : [segment.probing]))
+      .filter(({ summary }) => summary !== null);
     const segments: SurveyedSegment[] = [];
     for (let from = 0; from < probings.length; from += surveyedSegmentsMax) {
       const some = probings.slice(from, from + surveyedSegmentsMax);

@@ -7,6 +7,8 @@ import {
   zstdAfterMsDefault,
 } from '../terms/limits.js';
 import type { RetentionEvent } from '../store/manifest/retention-change.js';
+import type { FarEvent } from '../maintenance/far/far-background.js';
+import type { FarTier } from '../maintenance/far/far-tier.js';
 import type { ObjectStorage } from '../store/objects/object-storage.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import type { Codec } from '../parquet/compression.js';
@@ -33,6 +35,8 @@ export interface OpenOptions {
   readonly cacheBytes?: number;
   /** Threads that encode row groups; the caller closes it. By default the archive has a pool of its own. */
   readonly workers?: WorkerPool;
+  /** Where old records are, and go; the caller closes its cluster. */
+  readonly far?: FarTier;
   /** Where `s3://` paths lead; the caller closes it. */
   readonly objects?: ObjectStorage;
   /** How late a live record may be before it counts as history. */
@@ -49,6 +53,8 @@ export interface OpenOptions {
   readonly anticipates?: boolean;
   /** Told of every take-away of retention, and of policies that change. */
   readonly onRetention?: (event: RetentionEvent) => void;
+  /** Told of every segment that was shipped to the far tier. */
+  readonly onShipped?: (event: FarEvent) => void;
 }
 
 /** The options that an archive goes by all its life, with their defaults. */
@@ -64,6 +70,7 @@ export interface Settings {
   readonly anticipates: boolean;
   readonly onWarning: (message: string) => void;
   readonly onRetention: (event: RetentionEvent) => void;
+  readonly onShipped: (event: FarEvent) => void;
 }
 
 /**
@@ -81,6 +88,7 @@ export function settingsOf(options: OpenOptions): Settings {
     zstdAfterMs: zstdAfterMsDefault,
     onWarning: () => {},
     onRetention: () => {},
+    onShipped: () => {},
     ...options,
     now: () => Math.max(1, now()),
   };

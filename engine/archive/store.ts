@@ -4,6 +4,8 @@ import { backupAgent, type BackupOptions, type BackupResult } from '../maintenan
 import type { RecordBatch } from '../columns/column.js';
 import { LogstrataError } from '../terms/errors.js';
 import { compactAgent, type CompactOptions, type CompactResult } from '../maintenance/compaction.js';
+import type { FarTier } from '../maintenance/far/far-tier.js';
+import { shipAgent, type ShipOptions, type ShipResult } from '../maintenance/far/ship-agent.js';
 import { lostLoads, type LostLoad } from '../store/manifest/lost-loads.js';
 import {
   removalOutlook,
@@ -85,6 +87,8 @@ export interface StoreContext {
   readonly workers: WorkerPool;
   /** For files of other programs. */
   readonly foreign: ForeignMeans;
+  /** Undefined where none is configured. */
+  readonly far: FarTier | undefined;
 }
 
 /** The engine's side of `AgentStore`: ties state, commits, scans and maintenance together. */
@@ -311,6 +315,17 @@ export class Store implements AgentStore {
     const committer = await this.context.access.committer();
     const refresh = async () => this.context.access.refresh();
     return compactAgent({ ...this.context, committer, refresh }, options);
+  }
+
+  async shipFar(options: ShipOptions = {}): Promise<ShipResult> {
+    const { directory, state, access, now, far } = this.context;
+    if (far === undefined)
+      throw new LogstrataError(
+        'invalid',
+        'no far tier is configured: config.yaml says where it is (storage.far)',
+      );
+    const refresh = async () => this.context.access.refresh();
+    return shipAgent({ directory, state, committer: await access.committer(), refresh }, far, now, options);
   }
 
   async verify(options: VerifyOptions = {}): Promise<VerifyReport> {

@@ -4,7 +4,7 @@ import { verifyPieceBytes } from '../terms/limits.js';
 import { isSameData } from '../store/disk/checked-json.js';
 import type { Directory } from '../store/disk/directory.js';
 import { placeManifest, readNewestManifest } from '../store/manifest/manifest-file.js';
-import type { Manifest } from '../store/manifest/manifest.js';
+import { isFarOnly, type Manifest } from '../store/manifest/manifest.js';
 import { ownFiles } from '../store/manifest/stored-files.js';
 import type { AgentState } from '../store/reading/agent-state.js';
 import { withFile } from '../store/sealed/segment-file.js';
@@ -114,7 +114,9 @@ function committedState({ directory, state }: BackupSource): CommittedState {
   if (manifest === undefined)
     throw new LogstrataError('not_found', `agent "${state.agent}" has no records in ${directory.location}`);
   const files: CommittedFile[] = [
-    ...manifest.segments.map(({ file, bytes }) => ({ file, bytes, grows: false })),
+    ...manifest.segments.flatMap((entry) =>
+      isFarOnly(entry) ? [] : [{ file: entry.file, bytes: entry.bytes, grows: false }],
+    ),
     ...manifest.attached.map(({ file, bytes }) => ({ file, bytes, grows: false })),
     ...state.rejected().map(({ file, bytes }) => ({ file, bytes, grows: true })),
     ...state.hot.map(({ entry, endBytes }) => ({ file: entry.file, bytes: endBytes, grows: true })),

@@ -72,6 +72,7 @@ function proposeReclaim(
   let live = 0;
   let over = 0;
   for (const segment of manifest.segments) {
+    if (segment.far !== undefined) continue;
     const rows = liveRows(segment);
     live += rows;
     over += segment.rows - rows;
@@ -100,7 +101,8 @@ function groupsOf(manifest: Manifest, except: ReadonlySet<string>): SegmentEntry
   const versions = new Map<number, number>();
   for (const { version } of manifest.schemas) versions.set(version, versionToWrite(manifest, version));
   for (const segment of manifest.segments) {
-    if (except.has(segment.file)) continue;
+    // What has been shipped stays as it is: its copy would be another's.
+    if (except.has(segment.file) || segment.far !== undefined) continue;
     const version = versions.get(segment.schemaVersion) ?? segment.schemaVersion;
     const key = `${dayOf(segment)} ${version} ${segment.keepUntilMs ?? ''}`;
     const group = groups.get(key);

@@ -9,6 +9,7 @@ import { Coverage } from '../store/manifest/coverage.js';
 import {
   addRun,
   liveRows,
+  isFarOnly,
   liveRuns,
   noCounters,
   type LoadEntry,
@@ -204,6 +205,8 @@ async function planRemoval(context: RemovalContext, wish: RemovalWish): Promise<
       const wanted = new Coverage();
       for (const run of load.runs) wanted.add(run);
       const changes = segments.flatMap((entry) => changeOf(entry, (run) => coveredBy(wanted, run)));
+      if (changes.some(({ entry, rows }) => isFarOnly(entry) && rows < liveRows(entry)))
+        throw notNear(state.agent);
       return { changes, rejected: await rejectedOf(context, load), loads: [load] };
     }
     case 'times': {
@@ -225,6 +228,12 @@ function requireOwnRecords({ agent, attached }: AgentState): void {
   if (files === 0) return;
   const message = `agent "${agent}" has ${files} files in place, whose records can't be removed here: remove the files, or leave them out of archive.path; what was loaded can be removed load by load`;
   throw new LogstrataError('invalid', message);
+}
+
+/** A segment that is in the far tier alone is not written anew: it goes as a whole, or not at all. */
+function notNear(agent: string): LogstrataError {
+  const message = `agent "${agent}" has, or may have, some of these records in the far tier, where single records can't be removed: bring them back first ("logstrata far fetch ${agent}")`;
+  return new LogstrataError('invalid', message);
 }
 
 function wholeSegment(entry: SegmentEntry): SegmentChange {
@@ -276,6 +285,7 @@ async function changeByTimes(
   if (field < 0 || timeMinMs === null || timeMaxMs === null) return [];
   const [since, until] = [sinceMs ?? -Infinity, untilMs ?? Infinity];
   if (timeMaxMs < since || timeMinMs >= until) return [];
+  if (isFarOnly(entry)) throw notNear(state.agent);
   const pool = new BufferPool(rewritePoolBytesMax);
   const segment = await SealedSegment.open(directory, `${state.agent}/${entry.file}`, entry, schema, pool);
   const counters = {

@@ -3,6 +3,8 @@ import type { CommittedValues } from '../store/manifest/committed-values.js';
 import { buildingFolder } from '../store/manifest/committer.js';
 import { publishManifest } from '../store/manifest/manifest-file.js';
 import {
+  isFarOnly,
+  liveRuns,
   type Counters,
   type Manifest,
   noCounters,
@@ -113,7 +115,9 @@ async function salvageSegments(
   const order = [...found.segments].sort(
     (a, b) => Number(a.damages.length > 0) - Number(b.damages.length > 0) || b.entry.rows - a.entry.rows,
   );
-  const kept: SegmentEntry[] = [];
+  // There is no file of these to look at.
+  const kept = found.base?.segments.filter(isFarOnly) ?? [];
+  for (const run of kept.flatMap(liveRuns)) coverage.add(run);
   let index = 0;
   for (const finding of order) {
     if (options.signal?.aborted) throw new LogstrataError('cancelled', 'the repair was stopped');

@@ -2,10 +2,14 @@ import { formatCursor } from '../terms/cursor.js';
 import { rowsOfFile } from '../store/attached/attached-file.js';
 import type { AgentState } from '../store/reading/agent-state.js';
 import { restorableOf, type Restorable } from '../store/manifest/lost-loads.js';
+import type { FarLeftover } from '../store/manifest/far-copy.js';
 import {
   type Counters,
+  isFarOnly,
+  liveRows,
   nothingRetired,
   type Retired,
+  type SegmentEntry,
   segmentsToRefilter,
 } from '../store/manifest/manifest.js';
 import type { Schema } from '../terms/schema.js';
@@ -17,6 +21,7 @@ export function agentStats(state: AgentState): StoreStats {
   try {
     const { manifest, values, hot } = state;
     const segments = manifest?.segments ?? [];
+    const near = segments.filter((segment) => !isFarOnly(segment));
     const rejected = state.rejected();
     const first = snapshot.runs[0];
     const last = snapshot.runs.at(-1);
@@ -28,17 +33,18 @@ export function agentStats(state: AgentState): StoreStats {
       agent: state.agent,
       manifest: manifest?.number ?? 0,
       records: snapshot.runs.reduce((sum, run) => sum + run.rows, 0),
-      segments: segments.length,
+      segments: near.length,
       segmentsToRefilter: manifest === undefined ? 0 : segmentsToRefilter(manifest).length,
-      rowGroups: segments.reduce((sum, segment) => sum + segment.rowGroupRows.length, 0),
+      rowGroups: near.reduce((sum, segment) => sum + segment.rowGroupRows.length, 0),
       hotRecords: state.hotRowCount,
       hotFiles: hot.length,
-      bytesSealed: segments.reduce((sum, segment) => sum + segment.bytes, 0),
-      bytesZstd: segments.reduce((sum, { codec, bytes }) => sum + (codec === 'zstd' ? bytes : 0), 0),
+      bytesSealed: near.reduce((sum, segment) => sum + segment.bytes, 0),
+      bytesZstd: near.reduce((sum, { codec, bytes }) => sum + (codec === 'zstd' ? bytes : 0), 0),
       bytesHot: state.hotBytes,
-      bytesGramFilters: segments.reduce((sum, segment) => sum + segment.gramFilterBytes, 0),
-      bytesValueFilters: segments.reduce((sum, segment) => sum + segment.valueFilterBytes, 0),
+      bytesGramFilters: near.reduce((sum, segment) => sum + segment.gramFilterBytes, 0),
+      bytesValueFilters: near.reduce((sum, segment) => sum + segment.valueFilterBytes, 0),
       attached: attachedStats(state),
+      far: farStats(segments, manifest?.farLeftovers ?? []),
       bytesRejected: state.rejectedBytes,
       linesRejected: rejected.reduce((sum, { lines }) => sum + lines, 0),
       timeMinMs: mins.length === 0 ? null : mins.reduce((a, b) => Math.min(a, b)),
@@ -114,6 +120,34 @@ function attachedStats(state: AgentState): AttachedStats {
   };
 }
 
+/** What is in the far tier. */
+export interface FarStats {
+  readonly units: number;
+  readonly records: number;
+  /** Bytes that were sent for them, before anything was packed. */
+  readonly bytes: number;
+  /** Records of which there is no file here any more. */
+  readonly onlyRecords: number;
+  /** The last time that a unit was shipped (ms); null for never. */
+  readonly shippedMs: number | null;
+  /** Attempts that are to be dropped there. */
+  readonly leftovers: number;
+}
+
+function farStats(segments: readonly SegmentEntry[], leftovers: readonly FarLeftover[]): FarStats {
+  const shipped = segments.flatMap((entry) => (entry.far === undefined ? [] : [{ entry, far: entry.far }]));
+  const rowsOf = (some: readonly { readonly entry: SegmentEntry }[]): number =>
+    some.reduce((sum, { entry }) => sum + liveRows(entry), 0);
+  return {
+    units: shipped.length,
+    records: rowsOf(shipped),
+    bytes: shipped.reduce((sum, { far }) => sum + far.bytes, 0),
+    onlyRecords: rowsOf(shipped.filter(({ far }) => far.isOnly)),
+    shippedMs: shipped.reduce<number | null>((last, { far }) => Math.max(last ?? 0, far.shippedMs), null),
+    leftovers: leftovers.length,
+  };
+}
+
 export interface StoreStats {
   readonly agent: string;
   readonly manifest: number;
@@ -131,6 +165,7 @@ export interface StoreStats {
   readonly bytesGramFilters: number;
   readonly bytesValueFilters: number;
   readonly attached: AttachedStats;
+  readonly far: FarStats;
   readonly bytesRejected: number;
   /** Lines that are kept because they became no record. */
   readonly linesRejected: number;

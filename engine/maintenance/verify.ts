@@ -9,6 +9,7 @@ import {
   readManifestFile,
 } from '../store/manifest/manifest-file.js';
 import {
+  isFarOnly,
   liveRows,
   liveRuns,
   mergeRejected,
@@ -54,6 +55,8 @@ export async function verifyAgent(
     options.onProgress?.(Math.min(1, totals.bytes / allBytes));
   };
   for (const segment of manifest.segments) {
+    // Those in the far tier alone have no file here.
+    if (isFarOnly(segment)) continue;
     await verifySealed(directory, agent, manifest, segment, totals);
     step();
   }
@@ -80,7 +83,10 @@ export async function verifyAgent(
 }
 
 function sizeOf(manifest: Manifest): number {
-  const sealed = manifest.segments.reduce((sum, segment) => sum + segment.bytes, 0);
+  const sealed = manifest.segments.reduce(
+    (sum, segment) => sum + (isFarOnly(segment) ? 0 : segment.bytes),
+    0,
+  );
   const hot = manifest.hot.reduce((sum, file) => sum + (file.committedBytes ?? file.foldedBytes), 0);
   return manifest.rejected.reduce((sum, file) => sum + file.bytes, sealed + hot);
 }

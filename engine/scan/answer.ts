@@ -1,7 +1,7 @@
 import { bulkRowsMin, inlineRowsMax, lineJobRowsMin } from '../terms/limits.js';
 import type { AnswerTurns, Turn } from './write/answer-turns.js';
 import { BulkLines } from './write/bulk-lines.js';
-import { MatchFinder } from './filter/match-finder.js';
+import { finderOf } from './far/tiered-finder.js';
 import { JsonLines } from './write/json-lines.js';
 import { Materialiser } from './write/materialise.js';
 import type { LentSpace } from './write/piece-space.js';
@@ -67,7 +67,7 @@ export function* answer(
     const bytes = yield* readingEstimate(plan, filter.pruning, size, scan);
     if (bytes > bytesMax) throw tooMuchToRead(bytes, bytesMax);
   }
-  const finder = new MatchFinder(plan, filter, scan);
+  const finder = finderOf(plan, filter, scan, { schema, predicates, fields: written.fields });
   const bulk =
     threads === null ? null : new BulkLines(written, pieceBytes, space, { ...scan, threads, turns, onTurn });
   progress.turn = () => bulk?.turn ?? null;

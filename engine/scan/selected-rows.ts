@@ -3,7 +3,7 @@ import type { RecordBatch } from '../columns/column.js';
 import { addRun, type Run } from '../store/manifest/manifest.js';
 import { withLease } from '../store/reading/column-lease.js';
 import { newScanStats } from './execute.js';
-import { MatchFinder } from './filter/match-finder.js';
+import { finderOf } from './far/tiered-finder.js';
 import { oneAhead } from './one-ahead.js';
 import { canResume } from './resume.js';
 import { Pace } from '../store/reading/pace.js';
@@ -82,9 +82,12 @@ async function* rowsFound(snapshot: Snapshot, query: Query, work: ScanWork): Asy
   const predicates = preparePredicates(query, snapshot.schema);
   if (query.limit === 0) return;
   const plan = planScan(snapshot.runs, query);
-  const finder = new MatchFinder(plan, new RowGroupFilter(snapshot.schema, predicates, work), work);
+  const { schema } = snapshot;
+  const { fields } = writtenFields(schema, query);
+  const filter = new RowGroupFilter(schema, predicates, work);
+  const finder = finderOf(plan, filter, work, { schema, predicates, fields });
   for await (const matches of new Driver(finder.matches(query.limit)))
-    yield await rowsOf(matches, writtenFields(snapshot.schema, query).fields, work);
+    yield await rowsOf(matches, fields, work);
 }
 
 async function rowsOf(

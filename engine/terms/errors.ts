@@ -26,6 +26,8 @@ export type ErrorCode =
   /** Written by a newer version than this one. */
   | 'unsupported'
   | 'closed'
+  /** Records lie in another system, which can't be asked for all of them now. */
+  | 'unavailable'
   /** Bytes of an object that are not on this machine yet. They are fetched, and what needs them is done again: nobody is told. */
   | 'absent';
 

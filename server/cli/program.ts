@@ -8,6 +8,7 @@ import { addCompactCommand } from './upkeep/compact.js';
 import { addCountCommand } from './records/count.js';
 import { addDemoCommand } from './serving/demo.js';
 import { addExportCommand } from './records/export.js';
+import { addFarCommand } from './upkeep/far.js';
 import { didYouMean } from '../request/suggestion.js';
 import { exitDone, exitUsage, reportFailure, UsageError } from './output/failure.js';
 import { addIndexCommand } from './upkeep/index-archive.js';
@@ -77,6 +78,7 @@ export function buildProgram(): Command {
     addRetentionCommand,
     addExportCommand,
     addIndexCommand,
+    addFarCommand,
     addTokenCommand,
     addDemoCommand,
     addCompletionCommand,

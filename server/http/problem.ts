@@ -127,6 +127,7 @@ export function problemOf(error: unknown): ProblemError {
     case 'cancelled':
     case 'locked':
     case 'conflict':
+    case 'unavailable':
       return new ProblemError(503, detail, { headers: { 'Retry-After': '1' }, cause: error });
     case 'not_found':
     case 'exists':

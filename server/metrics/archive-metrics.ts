@@ -48,6 +48,24 @@ function ofCompaction(
   };
 }
 
+/** Of those that ship to a far tier by themselves. */
+function ofShipping(
+  name: string,
+  help: string,
+  read: (counts: NonNullable<AgentFigures['shipping']>) => number,
+): Metric {
+  return {
+    name,
+    type: 'counter',
+    help,
+    labels: ['agent'],
+    *read({ archive }) {
+      for (const { agent, shipping } of archive.agents)
+        if (shipping !== undefined) yield [read(shipping), agent];
+    },
+  };
+}
+
 /** What is stored, and what becomes of it. */
 export const archiveMetrics: readonly Metric[] = [
   byAgent('gauge', 'damaged', 'Whether the records can not be read (1).', (agent) => Number(agent.isDamaged)),
@@ -133,6 +151,23 @@ export const archiveMetrics: readonly Metric[] = [
     'Bytes of the segments made.',
     ({ bytesWritten }) => bytesWritten,
   ),
+  byAgent('gauge', 'far_records', 'Records with a copy in the far tier.', ({ farRecords }) => farRecords),
+  byAgent(
+    'gauge',
+    'far_only_records',
+    'Records that are in the far tier alone.',
+    ({ farOnlyRecords }) => farOnlyRecords,
+  ),
+  byAgent(
+    'gauge',
+    'far_leftovers',
+    'Attempts that are to be dropped in the far tier.',
+    ({ farLeftovers }) => farLeftovers,
+  ),
+  ofShipping('far_shipped_units_total', 'Units shipped to the far tier.', ({ shipped }) => shipped),
+  ofShipping('far_shipped_records_total', 'Records in these units.', ({ rows }) => rows),
+  ofShipping('far_shipped_bytes_total', 'Bytes sent for them.', ({ bytes }) => bytes),
+  ofShipping('far_failures_total', 'Times that shipping failed.', ({ failed }) => failed),
   byAgent(
     'counter',
     'retention_records_total',

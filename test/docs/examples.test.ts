@@ -199,7 +199,7 @@ describe('configuration in the documentation', () => {
         hosts: ['logs.example.com'],
         trustedProxies: ['10.0.0.0/8'],
       },
-      storage: { path: '/srv/data/store', zstdAfterMs: 7 * 86_400_000, cacheBytes: null },
+      storage: { path: '/srv/data/store', zstdAfterMs: 7 * 86_400_000, cacheBytes: null, far: null },
       s3: {
         endpoint: 'http://minio:9000',
         region: 'eu-north-1',

@@ -107,6 +107,7 @@ export class ScriptedStore implements AgentStore {
   readRows = unused;
   hashFile = unused;
   compact = unused;
+  shipFar = unused;
   backup = unused;
   verify = unused;
   stats = unused;

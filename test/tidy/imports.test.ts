@@ -22,6 +22,7 @@ const enginePackages = [
   '@bokuweb/zstd-wasm',
   'zstddec/stream',
   '@aws-sdk/client-s3',
+  '@clickhouse/client',
 ];
 const engineForbidden = ['http', 'https', 'http2', 'child_process', 'readline'];
 

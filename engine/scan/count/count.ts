@@ -10,7 +10,7 @@ import type { Snapshot } from '../../store/reading/snapshot.js';
 import { Driver } from '../../store/reading/steps.js';
 import { newScanStats } from '../execute.js';
 import { canResume } from '../resume.js';
-import { MatchFinder } from '../filter/match-finder.js';
+import { finderOf } from '../far/tiered-finder.js';
 import { inlineLimits, type InlineLimits } from '../filter/places.js';
 import { preparePredicates, type PreparedPredicate, type PreparedPredicates } from '../filter/predicate.js';
 import { RowGroupFilter } from '../filter/row-group-filter.js';
@@ -119,7 +119,9 @@ class Count {
   async #pass(columnOf: Int32Array | null): Promise<number> {
     const { time, values } = this.#query;
     const filter = new RowGroupFilter(this.#schema, this.#predicates, this.#work);
-    const finder = new MatchFinder(this.#plan, filter, this.#work, RowGroupWalk);
+    const fields = [time, values].flatMap((by) => (by === undefined ? [] : [by.field]));
+    const wish = { schema: this.#schema, predicates: this.#predicates, fields };
+    const finder = finderOf(this.#plan, filter, this.#work, wish, RowGroupWalk);
     const queue = new CountQueue(this.#query, this.#tally, this.#work, columnOf);
     const isSum = time === undefined && values === undefined;
     let count = 0;

@@ -67,7 +67,7 @@ export class MatchFinder {
       yield* this.#first(limit);
       return;
     }
-    const newest = yield* this.#last(limit);
+    const newest = yield* this.newest(limit);
     // Each is removed from the list before it is written, so that a long answer gives memory back as it proceeds.
     for (let matches = newest.pop(); matches !== undefined; matches = newest.pop()) yield matches;
   }
@@ -87,7 +87,7 @@ export class MatchFinder {
   }
 
   /** The last `limit` matches, newest unit first. */
-  *#last(limit: number): Steps<never, Matches[]> {
+  *newest(limit: number): Steps<never, Matches[]> {
     const found: Matches[] = [];
     let left = limit;
     while (left > 0) {

@@ -32,11 +32,20 @@ export function* readingEstimate(
   const seen = new Set<RowGroup>();
   const written: number[] = [];
   let filterBytes = 0;
+  let farBytes = 0;
+  let farRows = 0;
   let sureRows = 0;
   while (walk.rowGroup !== undefined && sureRows < limit) {
     const { rowGroup } = walk;
     yield* settled(pace.pause());
     throwIfAborted(pace.signal);
+    if (rowGroup.far !== undefined) {
+      // The cluster looks at rows; what comes over the network is what matches.
+      const { copy } = rowGroup.far;
+      const rows = walk.take()?.ranges.reduce((sum, range) => sum + range.rows, 0) ?? 0;
+      farBytes = Math.max(farBytes, (copy.bytes / copy.rows) * Math.min(limit, (farRows += rows)));
+      continue;
+    }
     const left = yield* pruning.leftByBounds(rowGroup);
     const unit = left === null ? null : walk.take();
     if (left === null) walk.pass();
@@ -53,7 +62,7 @@ export function* readingEstimate(
   }
   // The largest first.
   written.sort((a, b) => b - a);
-  return written.slice(0, limit).reduce((sum, bytes) => sum + bytes, filterBytes);
+  return written.slice(0, limit).reduce((sum, bytes) => sum + bytes, filterBytes + farBytes);
 }
 
 /** Chunks that have been counted. */

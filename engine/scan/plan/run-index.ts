@@ -22,6 +22,8 @@ export class RunIndex {
   readonly #begunBefore: Uint32Array;
   /** Row groups whose last run stands before each run; one more than there are runs. */
   readonly #endedBefore: Uint32Array;
+  /** Runs in the far tier before each run; null where there are none. */
+  readonly #farBefore: Uint32Array | null;
   /** Ascending. */
   readonly #runsOf = new Map<RowGroup, number[]>();
 
@@ -37,6 +39,7 @@ export class RunIndex {
       if (known === undefined) this.#runsOf.set(rowGroup, [i]);
       else known.push(i);
     }
+    this.#farBefore = farBefore(runs);
     for (const places of this.#runsOf.values()) this.#endedBefore[places.at(-1)! + 1]! += 1;
     for (let i = 0; i < runs.length; i++) this.#endedBefore[i + 1]! += this.#endedBefore[i]!;
   }
@@ -44,6 +47,12 @@ export class RunIndex {
   /** Rows of the runs [first, end). */
   rows(first: number, end: number): number {
     return this.#rowsBefore[end]! - this.#rowsBefore[first]!;
+  }
+
+  /** Whether one of the runs [first, end) is in the far tier. */
+  hasFar(first: number, end: number): boolean {
+    const before = this.#farBefore;
+    return before !== null && first < end && before[end]! > before[first]!;
   }
 
   /** Row groups whose runs reach into [first, end): all that have one there, and those that have some on either side. */
@@ -58,6 +67,16 @@ export class RunIndex {
     const to = lowerBound(runs, end);
     return from === 0 && to === runs.length ? runs : runs.slice(from, to);
   }
+}
+
+function farBefore(runs: readonly SnapshotRun[]): Uint32Array | null {
+  let before: Uint32Array | null = null;
+  for (let i = 0; i < runs.length; i++) {
+    const isFar = runs[i]!.rowGroup.far !== undefined;
+    if (isFar) before ??= new Uint32Array(runs.length + 1);
+    if (before !== null) before[i + 1] = before[i]! + (isFar ? 1 : 0);
+  }
+  return before;
 }
 
 /** Index of the first of the ascending values that is not below `value`. */

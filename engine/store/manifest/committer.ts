@@ -2,6 +2,7 @@ import type { Schema } from '../../terms/schema.js';
 import type { RecordBatch } from '../../columns/column.js';
 import type { AppendResult, CommitExtras } from './commit.js';
 import type { Checkpoint, Counters, LoadEntry, RejectedEntry, SegmentEntry } from './manifest.js';
+import type { FarChanges } from './far-changes.js';
 import type { Removal } from './removal.js';
 
 /** Records of one partition that wait for their ordinals: `[partition, records]`. */
@@ -50,6 +51,8 @@ export interface Committer {
   /** Ends a unit, published or not, and removes what it left. */
   end(id: string): Promise<void>;
   append(batch: RecordBatch, extras: CommitExtras, placement: 'live' | 'load'): Promise<AppendResult>;
+  /** Changes what is known of the far tier, in one manifest. Throws `conflict` where a segment is not what it was. */
+  changeFar(changes: FarChanges): Promise<void>;
   /** Seals what is hot. */
   seal(): Promise<void>;
 }

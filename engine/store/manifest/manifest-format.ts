@@ -45,6 +45,7 @@ import {
   type SegmentEntry,
   type SegmentFacts,
 } from './manifest.js';
+import type { FarCopy, FarLeftover } from './far-copy.js';
 
 /** A change of the JSON that an older program would misread counts the version up. */
 export const manifestVersion = 5;
@@ -75,6 +76,9 @@ function manifestJson(manifest: Manifest): string {
     `"hot":${lines(manifest.hot.map(({ runs, ...hot }) => ({ ...hot, runs: flatRuns(runs) })))},\n` +
     (manifest.attached.length === 0 ? '' : `"attached":${lines(manifest.attached)},\n`) +
     (manifest.attachedFrom === undefined ? '' : `"attachedFrom":${manifest.attachedFrom},\n`) +
+    (manifest.farLeftovers === undefined || manifest.farLeftovers.length === 0
+      ? ''
+      : `"farLeftovers":${lines(manifest.farLeftovers)},\n`) +
     `"rejected":${lines(manifest.rejected)},\n` +
     `"checkpoints":${lines(manifest.checkpoints)},\n` +
     `"loads":${lines(manifest.loads.map((load) => ({ ...load, runs: load.runs.flatMap(flatLoadedRun) })))},\n` +
@@ -165,6 +169,9 @@ function readManifest(object: JsonObject): Manifest {
     ...(object['attachedFrom'] === undefined
       ? {}
       : { attachedFrom: countField(object, 'attachedFrom', partitionMax) }),
+    ...(object['farLeftovers'] === undefined
+      ? {}
+      : { farLeftovers: objectsField(object, 'farLeftovers', readFarLeftover) }),
     rejected: objectsField(object, 'rejected', readRejected),
     counters: readCounters(asObject(object['counters'], 'counters')),
     ordinalsFrom: countField(object, 'ordinalsFrom', ordinalMax),
@@ -268,6 +275,7 @@ function readSegment(item: JsonObject): SegmentEntry {
     replaces: listField(item, 'replaces').map((file) => textField({ replaces: file }, 'replaces')),
     ...(item['liveFrom'] === undefined ? {} : { liveFrom: countField(item, 'liveFrom', partitionMax) }),
     ...(item['keepUntilMs'] === undefined ? {} : { keepUntilMs: timeField(item, 'keepUntilMs') }),
+    ...(item['far'] === undefined ? {} : { far: readFarCopy(asObject(item['far'], 'far')) }),
   };
   const last = entry.runs.at(-1);
   const groupRows = entry.rowGroupRows.reduce((sum, rows) => sum + rows, 0);
@@ -275,6 +283,35 @@ function readSegment(item: JsonObject): SegmentEntry {
     throw new DamageError(`segment ${entry.file} has rows that its row groups or its runs do not have`, {});
   }
   return entry;
+}
+
+/** A number of 64 bits, as 16 hexadecimal digits. */
+function hexField(item: JsonObject, name: string): string {
+  const text = textField(item, name);
+  if (/^[0-9a-f]{16}$/.test(text)) return text;
+  throw new DamageError(`"${name}" should be 16 hexadecimal digits, not ${JSON.stringify(text)}`, {});
+}
+
+function readFarCopy(item: JsonObject): FarCopy {
+  return {
+    unit: hexField(item, 'unit'),
+    attempt: hexField(item, 'attempt'),
+    shard: countField(item, 'shard'),
+    rows: countField(item, 'rows'),
+    bytes: countField(item, 'bytes'),
+    checksum: hexField(item, 'checksum'),
+    shippedMs: timeField(item, 'shippedMs'),
+    isOnly: flagField(item, 'isOnly'),
+  };
+}
+
+function readFarLeftover(item: JsonObject): FarLeftover {
+  return {
+    unit: hexField(item, 'unit'),
+    attempt: hexField(item, 'attempt'),
+    shard: countField(item, 'shard'),
+    sinceMs: timeField(item, 'sinceMs'),
+  };
 }
 
 function readHot(item: JsonObject): HotEntry {

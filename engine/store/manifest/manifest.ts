@@ -1,6 +1,7 @@
 import { sameColumns, type Schema } from '../../terms/schema.js';
 import { hourMs, type Position } from '../../terms/cursor.js';
 import type { Codec } from '../../parquet/compression.js';
+import type { FarCopy, FarLeftover } from './far-copy.js';
 
 /** Positions of one partition that follow one another. */
 export interface OrdinalRun {
@@ -48,10 +49,12 @@ export interface SegmentEntry {
   readonly liveFrom?: number | undefined;
   /** Records that were beyond retention when they were loaded are kept until then (ms). Absent: by their positions. */
   readonly keepUntilMs?: number | undefined;
+  /** Its copy in the far tier. Such a segment is not written anew. Absent: it has none. */
+  readonly far?: FarCopy | undefined;
 }
 
 /** What a segment's own header can say of it. */
-export type SegmentFacts = Omit<SegmentEntry, 'file' | 'replaces' | 'liveFrom' | 'keepUntilMs'>;
+export type SegmentFacts = Omit<SegmentEntry, 'file' | 'replaces' | 'liveFrom' | 'keepUntilMs' | 'far'>;
 
 /** A hot file that the manifest names. At most the last one is still appended to. */
 export interface HotEntry {
@@ -165,6 +168,8 @@ export interface Manifest {
   readonly attached: readonly AttachedList[];
   /** First partition of which their rows are live: retention hides those before. Absent: all are. */
   readonly attachedFrom?: number | undefined;
+  /** What is to be dropped in the far tier. Absent: nothing. */
+  readonly farLeftovers?: readonly FarLeftover[] | undefined;
   /** Next ordinal of every partition that ever held a record, for ever: `[partition, next]`, ascending. */
   readonly nextOrdinals: readonly (readonly [number, number])[];
   /** No ordinal below this is given any more, in any partition: a rebuilt manifest does not know which ones were. */
@@ -258,6 +263,11 @@ export function liveRows(entry: SegmentEntry): number {
   return liveRuns(entry).reduce((sum, { rows }) => sum + rows, 0);
 }
 
+/** Whether a segment's rows are in the far tier alone: then there is no file of it. */
+export function isFarOnly({ far }: SegmentEntry): boolean {
+  return far?.isOnly === true;
+}
+
 /** First position of a run's rows; the last is `rows - 1` ordinals on. */
 export function runStart(run: Run): Position {
   return { partition: run.partition, ordinal: run.firstOrdinal };
@@ -308,11 +318,12 @@ export function versionToWrite({ schemas }: Manifest, version: number): number {
   return newest?.version ?? version;
 }
 
-/** Segments whose filters are not those that the fields want: `compact` writes them anew. */
+/** Segments whose filters are not those that the fields want: `compact` writes them anew, unless they have been shipped. */
 export function segmentsToRefilter(manifest: Manifest): SegmentEntry[] {
   const known = manifest.schemas.map(({ version }) => version);
   const outdated = new Set(known.filter((version) => versionToWrite(manifest, version) !== version));
   return manifest.segments.filter(
-    ({ summaryBytes, schemaVersion }) => summaryBytes === 0 || outdated.has(schemaVersion),
+    ({ summaryBytes, schemaVersion, far }) =>
+      far === undefined && (summaryBytes === 0 || outdated.has(schemaVersion)),
   );
 }

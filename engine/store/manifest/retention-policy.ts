@@ -4,6 +4,7 @@ import { retentionLeapMsMax } from '../../terms/limits.js';
 import type { PartitionCount } from './committer.js';
 import {
   ageReferenceMs,
+  isFarOnly,
   liveRows,
   liveRuns,
   type LoadEntry,
@@ -108,6 +109,8 @@ function firstWithin(
 ): number {
   const bytes = new Map<number, number>();
   for (const segment of segments) {
+    // What is in the far tier alone takes nothing of the disk.
+    if (isFarOnly(segment)) continue;
     for (const { partition, rows } of segment.runs) {
       if (partition < (segment.liveFrom ?? 0)) continue;
       bytes.set(partition, (bytes.get(partition) ?? 0) + (segment.bytes * rows) / segment.rows);

@@ -1,5 +1,5 @@
 import type { Directory } from '../disk/directory.js';
-import type { Manifest, RejectedEntry } from './manifest.js';
+import { isFarOnly, type Manifest, type RejectedEntry } from './manifest.js';
 
 /**
  * Every file of a committed state, under the agent's folder: those that the manifest names, and those of rejected lines that
@@ -7,7 +7,7 @@ import type { Manifest, RejectedEntry } from './manifest.js';
  */
 export function namedFiles(manifest: Manifest, hotRejected: readonly RejectedEntry[]): Set<string> {
   const files = new Set<string>();
-  for (const { file } of manifest.segments) files.add(file);
+  for (const entry of manifest.segments) if (!isFarOnly(entry)) files.add(entry.file);
   for (const { file } of manifest.hot) files.add(file);
   for (const { file, indexes } of manifest.attached) for (const own of [file, ...indexes]) files.add(own);
   for (const { file } of [...manifest.rejected, ...hotRejected]) files.add(file);

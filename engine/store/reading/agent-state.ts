@@ -11,6 +11,7 @@ import type { HotBatch } from '../hot/hot-segment-file.js';
 import { HotRows } from './hot-rows.js';
 import {
   type HotEntry,
+  isFarOnly,
   liveRows,
   liveRuns,
   type Manifest,
@@ -19,6 +20,8 @@ import {
   type RejectedEntry,
   type SegmentEntry,
 } from '../manifest/manifest.js';
+import { FarSegment } from './far-segment.js';
+import type { FarCluster } from '../far/far-cluster.js';
 import { SealedSegment } from './sealed-segment.js';
 import { StateChanges } from './state-changes.js';
 import { namedFiles } from '../manifest/stored-files.js';
@@ -46,8 +49,8 @@ interface Closable {
 
 interface OpenSegment {
   readonly entry: SegmentEntry;
-  readonly segment: SealedSegment;
-  readonly rowGroups: RowGroup[];
+  readonly segment: SealedSegment | FarSegment;
+  readonly rowGroups: readonly RowGroup[];
 }
 
 /**
@@ -79,6 +82,8 @@ export class AgentState {
     private shown: Schema,
     private readonly pool: BufferPool,
     means: ForeignMeans,
+    /** Where records are that have left this machine. */
+    private readonly far?: FarCluster,
   ) {
     this.values = new CommittedValues(undefined);
     this.attached = new AttachedFiles(directory, agent, pool, means);
@@ -112,11 +117,9 @@ export class AgentState {
     const sealed = new Map<string, OpenSegment>();
     for (const entry of manifest.segments) {
       const before = this.sealed.get(entry.file);
-      // The file is the same; what of it is live may have changed.
-      sealed.set(
-        entry.file,
-        before === undefined ? await this.openSegment(manifest, entry) : { ...before, entry },
-      );
+      // The file is the same; what of it is live may have changed, and whether it is read here.
+      const isSame = before !== undefined && isFarOnly(before.entry) === isFarOnly(entry);
+      sealed.set(entry.file, isSame ? { ...before, entry } : await this.openSegment(manifest, entry));
     }
     const previousHot = new Map(this.hotFiles.map((hot) => [hot.entry.file, hot]));
     this.hotFiles = manifest.hot.map((entry) => {
@@ -130,7 +133,7 @@ export class AgentState {
     });
     for (const { entry } of this.hotFiles) previousHot.delete(entry.file);
     const gone: Closable[] = [...this.sealed].flatMap(([file, { segment }]) =>
-      sealed.has(file) ? [] : [segment],
+      sealed.get(file)?.segment === segment ? [] : [segment],
     );
     this.sealed = sealed;
     this.newest = manifest;
@@ -154,7 +157,9 @@ export class AgentState {
 
   private mergeSealed(): void {
     const sealed = [...this.sealed.values()]
-      .flatMap(({ entry, rowGroups }) => runsOfSegment(entry, rowGroups))
+      .flatMap(({ entry, segment, rowGroups }) =>
+        segment instanceof FarSegment ? segment.runs(entry) : runsOfSegment(entry, rowGroups),
+      )
       .sort(compareRuns);
     this.sealedRuns = mergeSorted(this.attached.runs(), sealed);
     this.currentRuns = undefined;
@@ -162,6 +167,10 @@ export class AgentState {
 
   private async openSegment(manifest: Manifest, entry: SegmentEntry): Promise<OpenSegment> {
     const schema = schemaOf(manifest, entry.schemaVersion);
+    if (isFarOnly(entry)) {
+      const segment = new FarSegment(this.agent, entry, schema, this.far);
+      return { entry, segment, rowGroups: segment.rowGroups() };
+    }
     const path = `${this.agent}/${entry.file}`;
     const segment = await SealedSegment.open(this.directory, path, entry, schema, this.pool);
     return { entry, segment, rowGroups: segment.rowGroups(this.schema) };
@@ -227,7 +236,7 @@ export class AgentState {
     return this.newest === undefined ? new Set() : namedFiles(this.newest, this.hotRejected());
   }
 
-  segments(): { entry: SegmentEntry; segment: SealedSegment; rowGroups: readonly RowGroup[] }[] {
+  segments(): OpenSegment[] {
     return [...this.sealed.values()];
   }
 

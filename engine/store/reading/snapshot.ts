@@ -8,6 +8,7 @@ import type { QueryThreads } from './query-threads.js';
 import type { ReadCounters } from './read-counters.js';
 import type { FilterQuestion } from '../sealed/filter-probing.js';
 import type { AskableFilters } from './filter-ask.js';
+import type { FarRows } from '../far/far-rows.js';
 
 /** The unit of the scan: up to 64 Ki rows of one segment, sealed or hot. */
 export interface RowGroup {
@@ -16,6 +17,8 @@ export interface RowGroup {
   readonly file: string;
   readonly index: number;
   readonly hot: boolean;
+  /** Where its rows are, if that is in no file of ours: then it is not opened, and may have any number of rows. */
+  readonly far?: FarRows;
   /** Bounds of the placement field that the manifest gives without opening the file; null when unknown. */
   readonly timeMinMs: number | null;
   readonly timeMaxMs: number | null;

@@ -38,6 +38,7 @@ import { assertRejectedStill } from '../manifest/rejected-file.js';
 import { hotEntriesForManifest, sealHotFiles } from './seal.js';
 import { publishManifest, readNewestManifest } from '../manifest/manifest-file.js';
 import { type Manifest, type OrdinalRun, type RetentionPolicy } from '../manifest/manifest.js';
+import { changeFar, type FarChanges } from '../manifest/far-changes.js';
 import { Mutex } from '../../workers/mutex.js';
 import { OpenHotFile } from './open-hot-file.js';
 import { nextManifest } from './next-manifest.js';
@@ -45,7 +46,7 @@ import { publishedRecords } from './published-records.js';
 import { placeLive, placeLoaded } from './placed-rows.js';
 import { partTimes, partsOf, placementTimes } from '../manifest/placement.js';
 import type { Heads } from '../reading/recovery.js';
-import type { Removals } from '../reading/removals.js';
+import type { Removals } from './removals.js';
 import { SourceClaims } from '../manifest/source-claims.js';
 import type { WriterUnit } from './writer-unit.js';
 import type { Codec } from '../../parquet/compression.js';
@@ -295,6 +296,15 @@ export class AgentWriter implements AttachingCommitter {
     return { added: changed.added, refused: changed.refused };
   }
 
+  async changeFar(changes: FarChanges): Promise<void> {
+    await this.commits.run(async () => {
+      await this.settle();
+      const { changes: changed, leaving } = changeFar(this.state.manifest!, changes);
+      await this.publishNext(changed);
+      this.removals.add(leaving);
+    });
+  }
+
   /** Throws `conflict` for rows of another version of the fields than the current one. */
   assertVersion(version: number | undefined): void {
     if (version === undefined || version === this.schemaVersion) return;
@@ -451,7 +461,7 @@ export class AgentWriter implements AttachingCommitter {
   private async publishNext(changes: Partial<Manifest>, values = this.state.values): Promise<void> {
     const { manifest, agent } = this.state;
     const hot = changes.hot ?? hotEntriesForManifest(this.state.hot, this.open?.hot);
-    const next = nextManifest(this.state, changes, hot, values);
+    const next = nextManifest(this.state, changes, hot, values, this.options.now());
     try {
       await this.tally.watch(publishManifest(this.directory, agent, next));
     } catch (error) {

@@ -6,6 +6,7 @@ import {
   mergeRejected,
   nothingRetired,
 } from '../manifest/manifest.js';
+import { leftoversOf } from '../manifest/far-changes.js';
 import type { AgentState } from '../reading/agent-state.js';
 
 /** The manifest that follows the newest one, with `changes` and these hot files. */
@@ -14,9 +15,12 @@ export function nextManifest(
   changes: Partial<Manifest>,
   hot: readonly HotEntry[],
   values: CommittedValues,
+  nowMs: number,
 ): Manifest {
   const { manifest, agent } = state;
   const rejected = mergeRejected(changes.rejected ?? manifest?.rejected ?? [], state.hotRejected());
+  const segments = changes.segments ?? manifest?.segments ?? [];
+  const farLeftovers = leftoversOf(manifest, segments, changes.farLeftovers, nowMs);
   return {
     agent,
     schemas: [],
@@ -27,6 +31,7 @@ export function nextManifest(
     retired: nothingRetired,
     ...manifest,
     ...changes,
+    ...(farLeftovers.length === 0 ? { farLeftovers: undefined } : { farLeftovers }),
     rejected: datedRejected(rejected, values.highestPartition),
     hot,
     number: (manifest?.number ?? 0) + 1,

@@ -4,6 +4,7 @@ import { encodeBatch } from '../hot/batch-codec.js';
 import type { AttachedChanges, AttachedResult, AttachingCommitter } from '../attached/change-lists.js';
 import type { AppendResult, CommitExtras } from '../manifest/commit.js';
 import type { PartitionCount, PartitionStart, Publication } from '../manifest/committer.js';
+import type { FarChanges } from '../manifest/far-changes.js';
 import type { ChannelClient } from './writer-channel.js';
 import { encodeExtras } from './writer-operations.js';
 
@@ -40,6 +41,10 @@ export class RemoteCommitter implements AttachingCommitter {
 
   async attach(changes: AttachedChanges): Promise<AttachedResult> {
     return (await this.ask('attach', { changes })) as AttachedResult;
+  }
+
+  async changeFar(changes: FarChanges): Promise<void> {
+    await this.ask('change_far', { changes });
   }
 
   async seal(): Promise<void> {

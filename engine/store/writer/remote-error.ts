@@ -18,6 +18,7 @@ const errorCodes: Readonly<Record<ErrorCode, true>> = {
   conflict: true,
   limit: true,
   disk_full: true,
+  unavailable: true,
   io: true,
   cancelled: true,
   timeout: true,

@@ -4,6 +4,7 @@ import type { AgentWriter } from './agent-writer.js';
 import { decodeBatch } from '../hot/batch-codec.js';
 import type { CommitExtras } from '../manifest/commit.js';
 import type { PartitionCount, Publication } from '../manifest/committer.js';
+import type { FarChanges } from '../manifest/far-changes.js';
 import type { Heads } from '../reading/recovery.js';
 import type { AttachedChanges } from '../attached/change-lists.js';
 import type { ChannelOperations } from './writer-channel.js';
@@ -64,6 +65,10 @@ export function writerOperations(
     attach: async (args) => {
       const { changes } = args as { changes: AttachedChanges };
       return (await writer(args)).attach(changes);
+    },
+    change_far: async (args) => {
+      await (await writer(args)).changeFar((args as { changes: FarChanges }).changes);
+      return null;
     },
     seal: async (args) => {
       await (await writer(args)).seal();

@@ -4,6 +4,7 @@ import type { CollectLog } from '../../../agents/collect/logs/collect-log.js';
 import { type AgentStore, type Archive, LogstrataError, type WorkerPool } from '../../../engine/index.js';
 import { didYouMean, listNames } from '../../request/suggestion.js';
 import { logRetention } from './retention.js';
+import { logShipped, withFar } from './far-tier.js';
 import { withObjects } from './object-storage.js';
 import type { Settings } from './settings.js';
 import { tell } from '../output/terminal.js';
@@ -33,29 +34,34 @@ export async function withArchive<T>(
   const { openArchive } = await import('../../../engine/index.js');
   const location = resolve(settings.dataFolder);
   if (mode === 'read') requireData(location);
-  return withObjects(settings, mode === 'write', async (objects) => {
-    const archive = await openArchive(location, {
-      mode,
-      role,
-      objects,
-      ...(workers === undefined ? {} : { workers }),
-      ...(settings.cacheBytes === null ? {} : { cacheBytes: settings.cacheBytes }),
-      graceMs: settings.config.fileInput.graceMs,
-      removalDelayMs: settings.config.server.queryTimeoutMs,
-      zstdAfterMs: settings.config.storage.zstdAfterMs,
-      ...(lasts ? { background: { threads: 1 } as const } : {}),
-      anticipates: role === 'serve',
-      alone: role === 'repair',
-      onWarning: (message) => log.warn({}, message),
-      // A command that applies a policy says itself what has come of it.
-      ...(lasts ? { onRetention: (event) => logRetention(log, event) } : {}),
-    });
-    try {
-      return await run(archive);
-    } finally {
-      await archive.close();
-    }
-  });
+  return withFar(settings, async (far) =>
+    withObjects(settings, mode === 'write', async (objects) => {
+      const archive = await openArchive(location, {
+        mode,
+        role,
+        objects,
+        ...(far === undefined ? {} : { far }),
+        ...(workers === undefined ? {} : { workers }),
+        ...(settings.cacheBytes === null ? {} : { cacheBytes: settings.cacheBytes }),
+        graceMs: settings.config.fileInput.graceMs,
+        removalDelayMs: settings.config.server.queryTimeoutMs,
+        zstdAfterMs: settings.config.storage.zstdAfterMs,
+        ...(lasts ? { background: { threads: 1 } as const } : {}),
+        anticipates: role === 'serve',
+        alone: role === 'repair',
+        onWarning: (message) => log.warn({}, message),
+        // A command that applies a policy says itself what has come of it.
+        ...(lasts
+          ? { onRetention: (event) => logRetention(log, event), onShipped: (event) => logShipped(log, event) }
+          : {}),
+      });
+      try {
+        return await run(archive);
+      } finally {
+        await archive.close();
+      }
+    }),
+  );
 }
 
 /** As `withArchive`, with `threads` worker threads that end with it; by default as many as there are cores. */

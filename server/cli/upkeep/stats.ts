@@ -121,6 +121,19 @@ function attachedDetails({ attached, attaching }: AgentStats): [string, string][
   ];
 }
 
+function farDetails({ far }: AgentStats): [string, string][] {
+  if (far.units === 0 && far.leftovers === 0) return [];
+  const units = `${formatCounted(far.records, 'record')} in ${formatCounted(far.units, 'unit')}`;
+  return [
+    ['far tier', `${units}, ${formatBytes(far.bytes)} as sent`],
+    ['  there alone', formatCounted(far.onlyRecords, 'record')],
+    ['  last shipped', formatTime(far.shippedMs)],
+    ...(far.leftovers === 0
+      ? []
+      : [['  to be dropped', formatCounted(far.leftovers, 'attempt')] as [string, string]]),
+  ];
+}
+
 function attachingDetails(attaching: AttachStatus | undefined): [string, string][] {
   if (attaching === undefined) return [];
   const { filesLeft, filesWaiting, paused } = attaching;
@@ -179,6 +192,7 @@ function details(store: AgentStats): string[] {
       ...collectingDetails(store),
       ...importingDetails(store),
       ...attachedDetails(store),
+      ...farDetails(store),
       ...fields.map((field, i): [string, string] => [i === 0 ? 'fields' : '', field]),
     ]),
   ];

@@ -75,7 +75,12 @@ file_input: { limit: 100, grace: 2h, flush: 100ms, tail_timeout: 8s }
         console: defaultConfig.server.console,
         slowQueryMs: defaultConfig.server.slowQueryMs,
       },
-      storage: { path: '/etc/logstrata/store', zstdAfterMs: 2 * 86_400_000, cacheBytes: 1.5 * 2 ** 30 },
+      storage: {
+        path: '/etc/logstrata/store',
+        zstdAfterMs: 2 * 86_400_000,
+        cacheBytes: 1.5 * 2 ** 30,
+        far: null,
+      },
       s3: {
         endpoint: 'https://s3.example:9000/',
         region: 'eu-1',

@@ -1,4 +1,4 @@
-import type { AgentState } from './agent-state.js';
+import type { AgentState } from '../reading/agent-state.js';
 import type { Directory } from '../disk/directory.js';
 
 interface Removal {

@@ -1,0 +1,99 @@
+import { dirname, resolve } from 'node:path';
+import { byteSizeShape, parseByteSize } from './byte-size.js';
+import type { YamlSection } from './yaml-section.js';
+
+/** Where old records go, and when: `storage.far` in `config.yaml`. */
+export interface FarConfig {
+  /** Addresses of ClickHouse's HTTP interface: a list for each shard, of its replicas. */
+  readonly shards: readonly (readonly string[])[];
+  readonly database: string;
+  readonly user: string;
+  /** Absolute path of a file that holds the password; null for none. */
+  readonly passwordFile: string | null;
+  /** Age of a day, counted from its end, at which its records are shipped. */
+  readonly afterMs: number;
+  /** How long their files stay here after that. */
+  readonly keepLocalMs: number;
+  /** The most that is sent in a second. */
+  readonly bytesPerSecond: number;
+}
+
+const dayMs = 86_400_000;
+const defaults = { afterMs: 7 * dayMs, keepLocalMs: dayMs, bytesPerSecond: 64 * 1024 * 1024 };
+
+const addressShape = 'an address such as http://clickhouse-1:8123';
+const nameShape = 'letters, digits and underscores, beginning with a letter';
+const shardsMax = 1000;
+const replicasMax = 16;
+
+/** Reads `storage.far`; null where there is none. */
+export function readFar(storage: YamlSection | undefined, path: string): FarConfig | null {
+  const far = storage?.section('far', ['clickhouse', 'after', 'keep_local', 'rate']);
+  if (far === undefined) return null;
+  const server = far.section('clickhouse', ['url', 'shards', 'database', 'user', 'password_file']);
+  if (server === undefined && !far.has('clickhouse'))
+    far.missing('clickhouse', 'where the servers are, as url or shards');
+  const passwordFile = server?.text('password_file');
+  if (passwordFile === '')
+    server!.problem(server!.placeOf('password_file'), 'password_file must name a file, not be empty');
+  return {
+    shards: server === undefined ? [] : readShards(server),
+    database: server?.parsed('database', nameShape, parseName) ?? 'logstrata',
+    user: server?.text('user') ?? 'default',
+    passwordFile: passwordFile === undefined ? null : resolve(dirname(path), passwordFile),
+    afterMs: far.duration('after', 0) ?? defaults.afterMs,
+    keepLocalMs: far.duration('keep_local', 0) ?? defaults.keepLocalMs,
+    bytesPerSecond:
+      far.parsed(
+        'rate',
+        `${byteSizeShape}, and more than none`,
+        (text) => parseByteSize(text) || undefined,
+      ) ?? defaults.bytesPerSecond,
+  };
+}
+
+function readShards(server: YamlSection): string[][] {
+  const has = { url: server.has('url'), shards: server.has('shards') };
+  if (has.url && has.shards)
+    server.problem(server.placeOf('shards'), 'shards and url say the same: leave one of them out');
+  if (!has.url && !has.shards) server.missing('url', `${addressShape}, or shards for more than one server`);
+  if (has.url) return [addressesOf(server, 'url', 1)];
+  const shards = server.sections('shards', 'a shard', ['replicas']) ?? [];
+  if (has.shards && (shards.length < 1 || shards.length > shardsMax))
+    server.problem(
+      server.placeOf('shards'),
+      `shards must be a list of 1 to ${shardsMax}, each with its replicas`,
+    );
+  const known = new Set<string>();
+  return shards.map((shard) => {
+    if (!shard.has('replicas')) shard.missing('replicas', `${addressShape}, or a list of them`);
+    const replicas = addressesOf(shard, 'replicas', replicasMax);
+    for (const replica of replicas) {
+      if (known.has(replica)) shard.problem(shard.placeOf('replicas'), `${replica} is named twice`);
+      known.add(replica);
+    }
+    return replicas;
+  });
+}
+
+function addressesOf(section: YamlSection, key: string, max: number): string[] {
+  const texts = section.texts(key) ?? [];
+  if (texts.length > max)
+    section.problem(section.placeOf(key), `${key} has ${texts.length} addresses, at most ${max}`);
+  return texts.flatMap((text) => {
+    const address = parseAddress(text);
+    if (address !== undefined) return [address];
+    section.problem(section.placeOf(key), `${key} must be ${addressShape}, not ${JSON.stringify(text)}`);
+    return [];
+  });
+}
+
+/** A scheme, a host and a port: who asks, and where, stands in keys of its own. */
+function parseAddress(text: string): string | undefined {
+  if (!/^https?:\/\/[^\s/?#@]+\/?$/i.test(text) || !URL.canParse(text)) return undefined;
+  return new URL(text).origin;
+}
+
+function parseName(text: string): string | undefined {
+  return /^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(text) ? text : undefined;
+}

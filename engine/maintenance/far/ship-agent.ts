@@ -1,0 +1,113 @@
+import type { FarCopy } from '../../store/manifest/far-copy.js';
+import type { Committer } from '../../store/manifest/committer.js';
+import type { SegmentEntry } from '../../store/manifest/manifest.js';
+import { schemaOf, type AgentState } from '../../store/reading/agent-state.js';
+import type { Directory } from '../../store/disk/directory.js';
+import type { Schema } from '../../terms/schema.js';
+import type { FarTier } from './far-tier.js';
+import { dropAttempt, shipSegment, type ShippedRows } from './ship-segment.js';
+import { filesToFree, leastFilledShard, leftoversToDrop, segmentsToShip } from './ship-policy.js';
+
+/** An agent whose records are shipped, and who does it. */
+export interface FarAgent {
+  readonly state: AgentState;
+  readonly committer: Committer;
+}
+
+/** What shipping has done. */
+export interface ShipResult {
+  readonly segments: number;
+  readonly rows: number;
+  readonly bytes: number;
+  /** Segments whose files are gone here. */
+  readonly freed: number;
+  /** Attempts that were dropped in the cluster. */
+  readonly dropped: number;
+}
+
+export interface ShipOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Gets 0…1. */
+  readonly onProgress?: ((fraction: number) => void) | undefined;
+}
+
+const none: ReadonlySet<string> = new Set();
+
+/** Ships the next segment that is old enough, and publishes that it is there; null where there is none. `ship` does the work. */
+export async function shipNext(
+  { state, committer }: FarAgent,
+  { cluster, policy }: FarTier,
+  nowMs: number,
+  ship: (entry: SegmentEntry, schema: Schema, shard: number) => Promise<ShippedRows>,
+  except: ReadonlySet<string> = none,
+): Promise<FarCopy | null> {
+  const { manifest } = state;
+  const entry =
+    manifest === undefined
+      ? undefined
+      : segmentsToShip(manifest, policy, nowMs).find(({ file }) => !except.has(file));
+  if (manifest === undefined || entry === undefined) return null;
+  const shard = leastFilledShard(manifest, cluster.settings.shards.length);
+  const rows = await ship(entry, schemaOf(manifest, entry.schemaVersion), shard);
+  const copy = { ...rows, shippedMs: nowMs };
+  await committer.changeFar({ shipped: [{ file: entry.file, copy }], freed: [], dropped: [] });
+  return copy;
+}
+
+/** Lets go of the files of segments that were shipped long enough ago, and drops attempts that nobody reads any more. */
+export async function freeAndDrop(
+  { state, committer }: FarAgent,
+  { cluster, policy, longestQueryMs }: FarTier,
+  nowMs: number,
+): Promise<Pick<ShipResult, 'freed' | 'dropped'>> {
+  const { manifest, agent } = state;
+  if (manifest === undefined) return { freed: 0, dropped: 0 };
+  const freed = filesToFree(manifest, policy, nowMs);
+  if (freed.length > 0) await committer.changeFar({ shipped: [], freed, dropped: [] });
+  const leftovers = leftoversToDrop(manifest, nowMs, longestQueryMs);
+  for (const leftover of leftovers) await dropAttempt(cluster, agent, leftover);
+  const dropped = leftovers.map(({ attempt }) => attempt);
+  if (dropped.length > 0) await committer.changeFar({ shipped: [], freed: [], dropped });
+  return { freed: freed.length, dropped: dropped.length };
+}
+
+/** Ships all that is old enough, segment by segment: what has been published stays shipped, whatever becomes of the rest. */
+export async function shipAgent(
+  agent: FarAgent & { readonly directory: Directory; readonly refresh: () => Promise<void> },
+  tier: FarTier,
+  now: () => number,
+  { signal, onProgress }: ShipOptions = {},
+): Promise<ShipResult> {
+  const { state, committer, directory, refresh } = agent;
+  const { cluster, bytesPerSecond } = tier;
+  await refresh();
+  await committer.seal();
+  await refresh();
+  const waiting = state.manifest === undefined ? [] : segmentsToShip(state.manifest, tier.policy, now());
+  const total = Math.max(
+    1,
+    waiting.reduce((sum, { rows }) => sum + rows, 0),
+  );
+  let sent = 0;
+  const onRows = (count: number): void => onProgress?.(Math.min(1, (sent += count) / total));
+  let segments = 0;
+  let rows = 0;
+  let bytes = 0;
+  for (;;) {
+    const copy = await shipNext(agent, tier, now(), (entry, schema, shard) =>
+      shipSegment(
+        { directory, cluster, agent: state.agent, schema, bytesPerSecond, signal, onRows },
+        entry,
+        shard,
+      ),
+    );
+    if (copy === null) break;
+    await refresh();
+    segments++;
+    rows += copy.rows;
+    bytes += copy.bytes;
+  }
+  const done = await freeAndDrop(agent, tier, now());
+  await refresh();
+  return { segments, rows, bytes, ...done };
+}

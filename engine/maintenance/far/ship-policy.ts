@@ -1,0 +1,52 @@
+import { dayNumber, hourMs } from '../../terms/cursor.js';
+import type { FarLeftover } from '../../store/manifest/far-copy.js';
+import {
+  ageReferenceMs,
+  isFarOnly,
+  type Manifest,
+  type SegmentEntry,
+} from '../../store/manifest/manifest.js';
+
+/** When records go to the far tier, and when they leave this machine. */
+export interface FarPolicy {
+  /** Age of a day, counted from its end, at which its segments are shipped. */
+  readonly afterMs: number;
+  /** How long their files stay here after that. */
+  readonly keepLocalMs: number;
+}
+
+/** The segments to ship, the oldest first. Looks at the manifest alone. */
+export function segmentsToShip(manifest: Manifest, { afterMs }: FarPolicy, nowMs: number): SegmentEntry[] {
+  const referenceMs = ageReferenceMs(manifest, nowMs);
+  return manifest.segments
+    .filter((entry) => entry.far === undefined && referenceMs - endOfDayMs(entry) >= afterMs)
+    .sort((a, b) => a.runs[0]!.partition - b.runs[0]!.partition);
+}
+
+function endOfDayMs({ runs }: SegmentEntry): number {
+  return (dayNumber(runs.at(-1)!.partition) + 1) * 24 * hourMs;
+}
+
+/** Files of shipped segments that need not stay any longer. */
+export function filesToFree({ segments }: Manifest, { keepLocalMs }: FarPolicy, nowMs: number): string[] {
+  return segments.flatMap((entry) => {
+    const isDue = entry.far !== undefined && !isFarOnly(entry) && nowMs - entry.far.shippedMs >= keepLocalMs;
+    return isDue ? [entry.file] : [];
+  });
+}
+
+/** Attempts that no query reads any more: those that left the manifest longer ago than a query may take. */
+export function leftoversToDrop(
+  { farLeftovers = [] }: Manifest,
+  nowMs: number,
+  longestQueryMs: number,
+): readonly FarLeftover[] {
+  return farLeftovers.filter(({ sinceMs }) => nowMs - sinceMs >= longestQueryMs);
+}
+
+/** The shard that has the fewest rows; the first of several. */
+export function leastFilledShard({ segments }: Manifest, shards: number): number {
+  const rows = new Array<number>(shards).fill(0);
+  for (const { far } of segments) if (far !== undefined && far.shard < shards) rows[far.shard]! += far.rows;
+  return rows.indexOf(Math.min(...rows));
+}

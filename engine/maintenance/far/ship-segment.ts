@@ -1,0 +1,276 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Column } from '../../columns/column.js';
+import { checksumExpressions, checksumOf, FarChecksum } from '../../store/far/far-checksum.js';
+import { numberOf, ofTable, partitionText, type FarCluster } from '../../store/far/far-cluster.js';
+import { columnOfField, quotedName } from '../../store/far/far-sql.js';
+import { tableName, tableStatements } from '../../store/far/far-table.js';
+import { FarFailure } from '../../store/far/far-transport.js';
+import { constantColumn, fieldColumn, nativeBlock, unsignedColumn } from '../../store/far/native-writer.js';
+import type { Directory } from '../../store/disk/directory.js';
+import type { FarCopy } from '../../store/manifest/far-copy.js';
+import type { OrdinalRun, SegmentEntry } from '../../store/manifest/manifest.js';
+import { runsOfSegment } from '../../store/reading/agent-state.js';
+import { BufferPool } from '../../store/reading/buffer-pool.js';
+import { ColumnLease } from '../../store/reading/column-lease.js';
+import { newReadCounters } from '../../store/reading/read-counters.js';
+import { SealedSegment } from '../../store/reading/sealed-segment.js';
+import type { RowGroup } from '../../store/reading/snapshot.js';
+import { positionToInt64 } from '../../terms/cursor.js';
+import { LogstrataError } from '../../terms/errors.js';
+import { farInsertMsMax, farReplicasMsMax, farReplicasPollMs } from '../../terms/far-limits.js';
+import { rewritePoolBytesMax } from '../../terms/limits.js';
+import type { Schema } from '../../terms/schema.js';
+
+/** How often it is looked whether a column has come to a replica. */
+const columnLooksMax = 40;
+
+/** What shipping is done with. */
+export interface ShipContext {
+  readonly directory: Directory;
+  readonly cluster: FarCluster;
+  readonly agent: string;
+  readonly schema: Schema;
+  /** The most bytes that are sent in a second, on average. */
+  readonly bytesPerSecond: number;
+  readonly signal?: AbortSignal | undefined;
+  /** Told of rows as they are sent. */
+  readonly onRows?: ((rows: number) => void) | undefined;
+}
+
+/** A copy, before it is said when it was counted. */
+export type ShippedRows = Omit<FarCopy, 'shippedMs'>;
+
+/** Everything of a segment that goes over, whatever of it is live. */
+interface Sent {
+  readonly bytes: number;
+  readonly checksum: string;
+}
+
+/**
+ * Copies all rows of a segment to a shard, as a new attempt, and gives the copy once each replica has all of it: as many rows, with the
+ * same sums. An attempt that fails leaves rows behind which nobody reads; the next one for the same segment drops them. Throws `unavailable`
+ * with the server and what it said, `damaged`, `cancelled`.
+ */
+export async function shipSegment(
+  context: ShipContext,
+  entry: SegmentEntry,
+  shard: number,
+): Promise<ShippedRows> {
+  const { cluster, agent } = context;
+  const unit = unitOf(agent, entry.file);
+  const attempt = randomBytes(8).toString('hex');
+  try {
+    await makeTables(context, shard);
+    await dropAttempts(context, shard, unit);
+    const { bytes, checksum } = await sendRows(context, entry, shard, { unit, attempt });
+    const copy = { unit, attempt, shard, rows: entry.rows, bytes, checksum, isOnly: false };
+    for (const url of cluster.urlsOf(shard)) await countOn(context, url, copy);
+    return copy;
+  } catch (error) {
+    if (!(error instanceof FarFailure)) throw error;
+    throw new LogstrataError('unavailable', `${entry.file} was not shipped: ${error.url}: ${error.message}`, {
+      cause: error,
+    });
+  }
+}
+
+/** The number of a segment's unit: the same at each attempt, and another for each file. */
+function unitOf(agent: string, file: string): string {
+  return createHash('sha256').update(`${agent}/${file}`).digest('hex').slice(0, 16);
+}
+
+/** Makes the agent's table on each replica, with a column for each field. */
+async function makeTables({ cluster, agent, schema }: ShipContext, shard: number): Promise<void> {
+  const { settings } = cluster;
+  for (const [replica, url] of cluster.urlsOf(shard).entries()) {
+    const known = await columnsThere(cluster, url, agent);
+    const isMissing = ({ name }: { readonly name: string }): boolean => !known.has(name);
+    if (!schema.fields.map((field) => ({ name: columnOfField(field) })).some(isMissing)) continue;
+    const [[text = '0'] = []] = await cluster.lines(url, 'SELECT version()');
+    const version = Number.parseInt(text, 10);
+    const { make, columns } = tableStatements({ settings, agent, schema, shard, replica, version });
+    for (const sql of known.size === 0 ? make : []) await cluster.command(url, sql);
+    // A replica's new table has the columns that the others have, which may be other ones.
+    const isNewAlone = known.size === 0 && cluster.urlsOf(shard).length === 1;
+    for (const { name, add } of isNewAlone ? [] : columns.filter(isMissing)) {
+      if (await getsColumn(cluster, url, agent, name, replica === 0 ? 1 : columnLooksMax)) continue;
+      for (const sql of add) await cluster.command(url, sql);
+    }
+  }
+}
+
+async function columnsThere(cluster: FarCluster, url: string, agent: string): Promise<Set<string>> {
+  const sql = `SELECT name FROM system.columns WHERE ${ofTable(cluster.settings, agent)}`;
+  return new Set((await cluster.lines(url, sql)).map(([name = '']) => name));
+}
+
+/** Whether a replica has a column, or gets one soon that another was given. */
+async function getsColumn(
+  cluster: FarCluster,
+  url: string,
+  agent: string,
+  name: string,
+  looks: number,
+): Promise<boolean> {
+  for (let look = 1; ; look++) {
+    if ((await columnsThere(cluster, url, agent)).has(name)) return true;
+    if (look === looks) return false;
+    await delay(farReplicasPollMs);
+  }
+}
+
+/** Drops what attempts of a unit have left that came to nothing. Only the one that a manifest names is read, and of this unit it names none. */
+async function dropAttempts({ cluster, agent }: ShipContext, shard: number, unit: string): Promise<void> {
+  const start = `(${numberOf(unit)},`;
+  for (const url of cluster.urlsOf(shard)) {
+    const sql = `SELECT DISTINCT partition FROM system.parts WHERE active AND ${ofTable(cluster.settings, agent)}`;
+    for (const [partition = ''] of await cluster.lines(url, sql)) {
+      if (partition.startsWith(start) && /^\(\d+,\d+\)$/.test(partition))
+        await cluster.command(
+          url,
+          `ALTER TABLE ${tableName(cluster.settings, agent)} DROP PARTITION ${partition}`,
+        );
+    }
+  }
+}
+
+/** Drops an attempt. Done again it does nothing. */
+export async function dropAttempt(
+  cluster: FarCluster,
+  agent: string,
+  leftover: Pick<FarCopy, 'unit' | 'attempt' | 'shard'>,
+): Promise<void> {
+  const sql = `ALTER TABLE ${tableName(cluster.settings, agent)} DROP PARTITION ${partitionText(leftover)}`;
+  await cluster.anyReplica(leftover.shard, undefined, (url) => cluster.command(url, sql));
+}
+
+async function sendRows(
+  context: ShipContext,
+  entry: SegmentEntry,
+  shard: number,
+  { unit, attempt }: Pick<FarCopy, 'unit' | 'attempt'>,
+): Promise<Sent> {
+  const { directory, cluster, agent, schema, signal, onRows, bytesPerSecond } = context;
+  const pool = new BufferPool(rewritePoolBytesMax);
+  const segment = await SealedSegment.open(directory, `${agent}/${entry.file}`, entry, schema, pool);
+  const checksum = new FarChecksum(schema);
+  const names = ['_cursor', '_unit', '_attempt', ...schema.fields.map(columnOfField)].map(quotedName);
+  const sql = `INSERT INTO ${tableName(cluster.settings, agent)} (${names.join(', ')}) FORMAT Native`;
+  // All of an attempt goes to one replica: the others fetch it from there.
+  const url = await firstReachable(cluster, shard, signal);
+  const startMs = performance.now();
+  let bytes = 0;
+  try {
+    const { liveFrom: _, ...whole } = entry;
+    for (const [rowGroup, runs] of byRowGroup(whole, segment.rowGroups(schema))) {
+      if (signal?.aborted === true) throw new LogstrataError('cancelled', 'shipping was stopped');
+      const lease = new ColumnLease({ neverWaits: true });
+      try {
+        const columns = await columnsOf(rowGroup, schema, lease);
+        checksum.add({ length: rowGroup.rows, columns }, runs);
+        const body = nativeBlock(
+          [
+            unsignedColumn('_cursor', cursorsOf(runs, rowGroup.rows)),
+            constantColumn('_unit', numberOf(unit), rowGroup.rows),
+            constantColumn('_attempt', numberOf(attempt), rowGroup.rows),
+            ...schema.fields.map((field, i) =>
+              fieldColumn(columnOfField(field), field.type, columns[i]!, 0, rowGroup.rows),
+            ),
+          ],
+          rowGroup.rows,
+        );
+        pool.evict('');
+        bytes += body.length;
+        await cluster.command(url, sql, { body, timeoutMs: farInsertMsMax, signal });
+        onRows?.(rowGroup.rows);
+      } finally {
+        lease.release();
+      }
+      const dueMs = (bytes / bytesPerSecond) * 1000 - (performance.now() - startMs);
+      if (dueMs > 0) await delay(dueMs, undefined, { signal }).catch(() => undefined);
+    }
+    return { bytes, checksum: checksum.value() };
+  } finally {
+    await segment.close();
+    pool.close();
+  }
+}
+
+function firstReachable(
+  cluster: FarCluster,
+  shard: number,
+  signal: AbortSignal | undefined,
+): Promise<string> {
+  return cluster.anyReplica(shard, signal, async (url) => {
+    await cluster.lines(url, 'SELECT 1', { signal });
+    return url;
+  });
+}
+
+async function columnsOf(rowGroup: RowGroup, schema: Schema, lease: ColumnLease): Promise<Column[]> {
+  const open = await rowGroup.open();
+  const columns: Column[] = [];
+  // One column after another, so that only one takes the memory that decoding needs.
+  for (const field of schema.fields.keys())
+    columns.push(...(await open.columns([field], newReadCounters(), lease, 'once')));
+  return columns;
+}
+
+/** The runs of each row group, by its rows. */
+function byRowGroup(entry: SegmentEntry, rowGroups: readonly RowGroup[]): Map<RowGroup, OrdinalRun[]> {
+  const runsOf = new Map<RowGroup, OrdinalRun[]>();
+  for (const { rowGroup, partition, firstOrdinal, rows } of runsOfSegment(entry, rowGroups)) {
+    const known = runsOf.get(rowGroup);
+    const run = { partition, firstOrdinal, rows };
+    if (known === undefined) runsOf.set(rowGroup, [run]);
+    else known.push(run);
+  }
+  return runsOf;
+}
+
+function cursorsOf(runs: readonly OrdinalRun[], rows: number): BigUint64Array {
+  const cursors = new BigUint64Array(rows);
+  let at = 0;
+  for (const { partition, firstOrdinal: ordinal, rows: count } of runs) {
+    const first = BigInt.asUintN(64, positionToInt64({ partition, ordinal }));
+    for (let i = 0; i < count; i++) cursors[at++] = first + BigInt(i);
+  }
+  return cursors;
+}
+
+/** Waits until a replica has all rows of a copy, and compares what their values add up to. */
+async function countOn(
+  { cluster, agent, schema, signal }: ShipContext,
+  url: string,
+  copy: ShippedRows,
+): Promise<void> {
+  const deadlineMs = performance.now() + farReplicasMsMax;
+  for (;;) {
+    if (signal?.aborted === true) throw new LogstrataError('cancelled', 'shipping was stopped');
+    const rows = (await cluster.partRows(url, agent, [copy], signal)).get(copy.attempt) ?? 0;
+    if (rows === copy.rows) break;
+    if (rows > copy.rows || performance.now() > deadlineMs)
+      throw new FarFailure('refused', url, `it has ${rows} of ${copy.rows} rows of attempt ${copy.attempt}`);
+    await delay(farReplicasPollMs, undefined, { signal }).catch(() => undefined);
+  }
+  const checksum = await checksumThere(cluster, url, agent, schema, copy);
+  if (checksum !== copy.checksum)
+    throw new FarFailure('refused', url, `attempt ${copy.attempt} has other values than were sent`);
+}
+
+/** What the values of a copy add up to on one server. */
+export async function checksumThere(
+  cluster: FarCluster,
+  url: string,
+  agent: string,
+  schema: Schema,
+  { unit, attempt }: Pick<FarCopy, 'unit' | 'attempt'>,
+): Promise<string | undefined> {
+  const [line = []] = await cluster.lines(
+    url,
+    `SELECT ${checksumExpressions(schema).join(', ')} FROM ${tableName(cluster.settings, agent)} ` +
+      `WHERE _unit = ${numberOf(unit)} AND _attempt = ${numberOf(attempt)}`,
+  );
+  return checksumOf(line);
+}

@@ -1,0 +1,38 @@
+import { FarCluster } from '../../store/far/far-cluster.js';
+import type { FarSettings } from '../../store/far/far-place.js';
+import { openRealDirectory } from '../../store/disk/real-directory.js';
+import type { SegmentEntry } from '../../store/manifest/manifest.js';
+import type { Schema } from '../../terms/schema.js';
+import { builtModule, type Finished, type Task } from '../../workers/task.js';
+import { shipSegment, type ShippedRows } from './ship-segment.js';
+
+/** A segment of the data folder at `location` to be shipped. */
+export interface LocatedShipping {
+  readonly location: string;
+  readonly settings: FarSettings;
+  readonly agent: string;
+  readonly entry: SegmentEntry;
+  readonly schema: Schema;
+  readonly shard: number;
+  readonly bytesPerSecond: number;
+}
+
+/** Ships a segment: the work of `shipTask`. */
+export async function work(job: LocatedShipping): Promise<Finished<ShippedRows>> {
+  const { location, settings, agent, entry, schema, shard, bytesPerSecond } = job;
+  const directory = await openRealDirectory(location);
+  const cluster = await FarCluster.open(settings);
+  try {
+    const context = { directory, cluster, agent, schema, bytesPerSecond };
+    return { result: await shipSegment(context, entry, shard), transfer: [] };
+  } finally {
+    await cluster.close();
+  }
+}
+
+/** All of it on one thread, reading and encoding included, so that no query waits for it. */
+export const shipTask: Task<LocatedShipping, ShippedRows> = {
+  module: builtModule(import.meta.url),
+  isLong: true,
+  work,
+};

@@ -1,0 +1,142 @@
+import type { Column } from '../../columns/column.js';
+import { conversionOf, convertColumn, nullColumn } from '../../columns/convert-column.js';
+import type { FarAnswer } from '../../store/far/far-cluster.js';
+import type { AskableFilters } from '../../store/reading/filter-ask.js';
+import type { OpenRowGroup, RowGroup } from '../../store/reading/snapshot.js';
+import { assert } from '../../terms/assert.js';
+import type { Schema } from '../../terms/schema.js';
+import type { RowRange } from '../plan/plan.js';
+
+/** Rows that the cluster has answered, as a row group in memory with the fields of `schema`. They ascend by position, with gaps. */
+export class FarPage implements RowGroup, OpenRowGroup {
+  readonly index = 0;
+  readonly hot = false;
+  readonly timeMinMs = null;
+  readonly timeMaxMs = null;
+  readonly filters: AskableFilters = { rowGroups: 1, ask: () => null };
+  readonly #schema: Schema;
+  readonly #asked: Schema;
+  readonly #stored: Schema;
+  readonly #answer: FarAnswer;
+  readonly #made = new Map<number, Column>();
+
+  /**
+   * @param asked the fields of the answer
+   * @param stored those that its rows were shipped with
+   */
+  constructor(
+    readonly file: string,
+    schema: Schema,
+    asked: Schema,
+    stored: Schema,
+    answer: FarAnswer,
+  ) {
+    this.#schema = schema;
+    this.#asked = asked;
+    this.#stored = stored;
+    this.#answer = answer;
+  }
+
+  get rows(): number {
+    return this.#answer.batch.length;
+  }
+
+  get bytes(): number {
+    return this.#answer.bytes;
+  }
+
+  partition(row: number): number {
+    return this.#answer.partitions[row]!;
+  }
+
+  ordinal(row: number): number {
+    return this.#answer.ordinals[row]!;
+  }
+
+  /** How many rows stand before a position; with `orAt`, also at it. */
+  rowsBefore(partition: number, ordinal: number, orAt: boolean): number {
+    let low = 0;
+    let high = this.rows;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const order = this.partition(middle) - partition || this.ordinal(middle) - ordinal;
+      if (order < 0 || (orAt && order === 0)) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** The rows [from, to) as ranges of positions that follow one another. */
+  ranges(from: number, to: number): RowRange[] {
+    const ranges: RowRange[] = [];
+    for (let first = from; first < to;) {
+      const partition = this.partition(first);
+      const firstOrdinal = this.ordinal(first);
+      let end = first + 1;
+      while (
+        end < to &&
+        this.partition(end) === partition &&
+        this.ordinal(end) === firstOrdinal + end - first
+      )
+        end++;
+      ranges.push({ firstRow: first, rows: end - first, partition, firstOrdinal });
+      first = end;
+    }
+    return ranges;
+  }
+
+  isOpen(): boolean {
+    return true;
+  }
+
+  open(): OpenRowGroup {
+    return this;
+  }
+
+  zone(): null {
+    return null;
+  }
+
+  isAtHand(): boolean {
+    return true;
+  }
+
+  columns(fields: readonly number[]): Column[] {
+    return fields.map((field) => this.#column(field));
+  }
+
+  /** Not all fields have been asked for. */
+  columnsNow(): null {
+    return null;
+  }
+
+  #column(field: number): Column {
+    let column = this.#made.get(field);
+    if (column === undefined) {
+      column = this.#make(field);
+      this.#made.set(field, column);
+    }
+    return column;
+  }
+
+  #make(field: number): Column {
+    const { name, type } = this.#schema.fields[field]!;
+    const kept = this.#stored.fields.find((other) => other.name === name);
+    const conversion = kept === undefined ? 'toNull' : conversionOf(kept.type, type);
+    if (conversion === 'toNull') return nullColumn(type, this.rows);
+    const place = this.#asked.fields.findIndex((other) => other.name === name);
+    assert(place >= 0, `field ${name} is read, and was not asked for`);
+    return convertColumn(this.#answer.batch.columns[place]!, conversion, type);
+  }
+}
+
+/** Those of the fields that rows with the fields of `stored` have, and as what they are stored. */
+export function askedFields(fields: readonly number[], schema: Schema, stored: Schema): Schema {
+  const names = new Set(fields.map((field) => schema.fields[field]!.name));
+  return {
+    fields: stored.fields.filter((kept) => {
+      const shown = schema.fields.find(({ name }) => name === kept.name);
+      return shown !== undefined && names.has(kept.name) && conversionOf(kept.type, shown.type) !== 'toNull';
+    }),
+  };
+}

@@ -1,0 +1,119 @@
+import type { FarAnswer, FarQuestion } from '../../store/far/far-cluster.js';
+import type { FarRows } from '../../store/far/far-rows.js';
+import type { FarCopy } from '../../store/manifest/far-copy.js';
+import { settled, type Steps } from '../../store/reading/steps.js';
+import type { Position } from '../../terms/cursor.js';
+import { farAnswerBytes, farRowsMax } from '../../terms/far-limits.js';
+import type { Schema } from '../../terms/schema.js';
+import { FarPage } from './far-page.js';
+
+/** How much longer each further page of a stream may be. */
+const pageGrowth = 4;
+
+/** What one stream asks for. */
+export interface StreamQuestion {
+  readonly far: FarRows;
+  readonly copies: readonly FarCopy[];
+  /** Both ends belong to it. */
+  readonly from: Position;
+  readonly to: Position;
+  readonly direction: 'forward' | 'backward';
+  readonly condition: string | null;
+  readonly asked: Schema;
+  readonly schema: Schema;
+}
+
+/**
+ * The rows of one shard between two positions, page by page in one direction. The next page is asked for when the one before it has come, so
+ * that one is on its way while another is written.
+ */
+export class FarStream {
+  readonly #question: StreamQuestion;
+  readonly #signal: AbortSignal;
+  readonly #onPage: (page: FarPage) => void;
+  /** Rows of a page, so that it has about `farAnswerBytes`. */
+  readonly #pageRows: number;
+  /** Rows of the page that was asked for last. */
+  #size = 0;
+  #next: Promise<FarAnswer> | null = null;
+  /** What has not been asked for yet; null where nothing is left. */
+  #rest: { readonly from: Position; readonly to: Position } | null;
+  #page: FarPage | null = null;
+
+  constructor(question: StreamQuestion, signal: AbortSignal, onPage: (page: FarPage) => void) {
+    this.#question = question;
+    this.#signal = signal;
+    this.#onPage = onPage;
+    this.#rest = { from: question.from, to: question.to };
+    let rows = 0;
+    let bytes = 0;
+    for (const copy of question.copies) {
+      rows += copy.rows;
+      bytes += copy.bytes;
+    }
+    const rowBytes = Math.max(1, bytes / Math.max(1, rows));
+    this.#pageRows = Math.max(1, Math.min(farRowsMax, Math.floor(farAnswerBytes / rowBytes)));
+  }
+
+  /** Asks for the first rows, of which no more than `limit` are wanted. */
+  begin(limit: number): void {
+    this.#size = Math.min(limit, this.#pageRows);
+    this.#ask();
+  }
+
+  /** The page that is read, or the next one where there is none; null at the end. `limit` is what is wanted of the pages to come. */
+  *page(limit: number): Steps<never, FarPage | null> {
+    if (this.#page !== null) return this.#page;
+    if (this.#next === null) this.#askMore(limit);
+    if (this.#next === null) return null;
+    const answer = yield* settled(this.#next);
+    this.#next = null;
+    const { length } = answer.batch;
+    this.#rest = answer.isCut && length > 0 ? this.#behind(answer) : null;
+    if (length === 0) return null;
+    const { far, schema, asked } = this.#question;
+    this.#page = new FarPage(`far/${far.agent}`, schema, asked, far.stored, answer);
+    this.#onPage(this.#page);
+    if (limit > length) this.#askMore(limit - length);
+    return this.#page;
+  }
+
+  /** The page has been read. */
+  leave(): void {
+    this.#page = null;
+  }
+
+  /** Where many rows turn out not to match, pages grow. */
+  #askMore(limit: number): void {
+    if (this.#rest === null) return;
+    this.#size = Math.min(this.#pageRows, Math.max(limit, this.#size * pageGrowth));
+    this.#ask();
+  }
+
+  #behind({ partitions, ordinals }: FarAnswer): { from: Position; to: Position } {
+    const { direction, from, to } = this.#question;
+    const row = direction === 'forward' ? partitions.length - 1 : 0;
+    const partition = partitions[row]!;
+    const ordinal = ordinals[row]!;
+    if (direction === 'forward') return { from: { partition, ordinal: ordinal + 1 }, to };
+    return { from, to: { partition, ordinal: ordinal - 1 } };
+  }
+
+  #ask(): void {
+    const { far, copies, direction, condition, asked } = this.#question;
+    const question: FarQuestion = {
+      agent: far.agent,
+      shard: far.copy.shard,
+      copies,
+      ...this.#rest!,
+      direction,
+      limit: this.#size,
+      condition,
+      schema: asked,
+    };
+    this.#rest = null;
+    this.#next = far.cluster().ask(question, this.#signal);
+    // A failure is thrown when the page is wanted, which it may never be.
+    this.#next.catch(() => undefined);
+  }
+}

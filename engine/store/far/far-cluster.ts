@@ -1,0 +1,262 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { LogstrataError, isLogstrataError } from '../../terms/errors.js';
+import type { Position } from '../../terms/cursor.js';
+import {
+  farAnswerBytesMax,
+  farAskMsMax,
+  farBlockRows,
+  farConnectMsMax,
+  farRetryMs,
+  farRoundsMax,
+} from '../../terms/far-limits.js';
+import type { Schema } from '../../terms/schema.js';
+import type { FarCopy } from '../manifest/far-copy.js';
+import type { FarSettings } from './far-place.js';
+import { columnOfField, cursorLiteral, quotedName, textLiteral } from './far-sql.js';
+import { tableName } from './far-table.js';
+import { FarFailure, openFarTransport, type FarStatement, type FarTransport } from './far-transport.js';
+import { readNative, type FarRecords } from './native-reader.js';
+
+/** What one shard is asked for: rows of units that lie between two positions, from one of these ends on. */
+export interface FarQuestion {
+  readonly agent: string;
+  readonly shard: number;
+  readonly copies: readonly FarCopy[];
+  /** Both ends belong to it. */
+  readonly from: Position;
+  readonly to: Position;
+  readonly direction: 'forward' | 'backward';
+  readonly limit: number;
+  /** SQL that holds for every row that is wanted; null for all. */
+  readonly condition: string | null;
+  /** The fields that are answered, under their names in the table. */
+  readonly schema: Schema;
+}
+
+/** Rows, ascending by position whatever the direction: the first ones, or the last. */
+export interface FarAnswer extends FarRecords {
+  /** There may be more rows behind the last of these. */
+  readonly isCut: boolean;
+  readonly bytes: number;
+}
+
+const textLine = 64 * 1024;
+
+/** A statement whose answer is a few lines. */
+const smallAnswerBytesMax = 16 * 1024 * 1024;
+
+/**
+ * The servers of a far tier. A shard is asked as a whole: any of its replicas may answer, but only one that has every row of the units
+ * that are asked for. Where none does, the question fails with `unavailable`, which names them.
+ */
+export class FarCluster {
+  readonly settings: FarSettings;
+  readonly #transport: FarTransport;
+  /** The replica of each shard that answered last. */
+  readonly #preferred: number[];
+  /** Questions that are being ended at their servers. */
+  readonly #killing = new Set<Promise<void>>();
+
+  constructor(settings: FarSettings, transport: FarTransport) {
+    this.settings = settings;
+    this.#transport = transport;
+    this.#preferred = settings.shards.map(() => 0);
+  }
+
+  static async open(settings: FarSettings): Promise<FarCluster> {
+    return new FarCluster(settings, await openFarTransport(settings));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#killing);
+    await this.#transport.close();
+  }
+
+  /** The rows that a question asks for, as far as they fit an answer. */
+  async ask(question: FarQuestion, signal?: AbortSignal): Promise<FarAnswer> {
+    return this.anyReplica(question.shard, signal, async (url) => {
+      await this.#assertWhole(url, question, signal);
+      let { limit } = question;
+      for (;;) {
+        const sql = questionText(this.settings, { ...question, limit });
+        const settings = { wait_end_of_query: 1, max_block_size: Math.min(limit, farBlockRows) };
+        try {
+          const bytes = await this.read(url, sql, { settings, signal });
+          const names = question.schema.fields.map(columnOfField);
+          const records = readNative(bytes, question.schema, names);
+          return { ...records, isCut: records.batch.length >= limit, bytes: bytes.length };
+        } catch (error) {
+          if (!(error instanceof FarFailure) || error.kind !== 'long' || limit === 1) throw error;
+          limit = Math.max(1, Math.floor(limit / 8));
+        }
+      }
+    });
+  }
+
+  /**
+   * Throws where a server lacks rows of the units: its disk was lost, or it has not caught up. Rows are never removed but with their whole
+   * attempt, so that what it has now it has when it reads.
+   */
+  async #assertWhole(
+    url: string,
+    { agent, copies }: FarQuestion,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const counted = await this.partRows(url, agent, copies, signal);
+    for (const { unit, attempt, rows } of copies) {
+      const there = counted.get(attempt) ?? 0;
+      if (there === rows) continue;
+      const what = `it has ${there} of the ${rows} rows of unit ${unit} (attempt ${attempt}) of agent ${agent}`;
+      throw new FarFailure('refused', url, what);
+    }
+  }
+
+  /** Rows of attempts on one server, by what it says of its files. */
+  async partRows(
+    url: string,
+    agent: string,
+    copies: readonly Pick<FarCopy, 'unit' | 'attempt'>[],
+    signal?: AbortSignal,
+  ): Promise<Map<string, number>> {
+    const keys = new Map(copies.map((copy) => [partitionText(copy), copy.attempt]));
+    const named = [...keys.keys()].map((key) => textLiteral(Buffer.from(key))).join(', ');
+    const lines = await this.lines(
+      url,
+      `SELECT partition, sum(rows) FROM system.parts WHERE active AND ${ofTable(this.settings, agent)} ` +
+        `AND partition IN (${named}) GROUP BY partition`,
+      { signal },
+    );
+    const rows = new Map<string, number>();
+    for (const [key, count] of lines) {
+      const attempt = keys.get(key!.replaceAll(' ', ''));
+      if (attempt !== undefined) rows.set(attempt, Number(count));
+    }
+    return rows;
+  }
+
+  /** Puts something to the replicas of a shard, one after the other, until one has done it; a few rounds of that. */
+  async anyReplica<T>(
+    shard: number,
+    signal: AbortSignal | undefined,
+    ask: (url: string) => Promise<T>,
+  ): Promise<T> {
+    const urls = this.urlsOf(shard);
+    const failures = new Map<string, string>();
+    for (let round = 0; round < farRoundsMax; round++) {
+      if (round > 0) await delay(farRetryMs * 2 ** round, undefined, { signal }).catch(() => undefined);
+      for (let i = 0; i < urls.length; i++) {
+        signal?.throwIfAborted();
+        const replica = (this.#preferred[shard]! + i) % urls.length;
+        const url = urls[replica]!;
+        try {
+          const answer = await ask(url);
+          this.#preferred[shard] = replica;
+          return answer;
+        } catch (error) {
+          signal?.throwIfAborted();
+          if (!(error instanceof FarFailure) && !isLogstrataError(error)) throw error;
+          failures.set(url, error.message);
+        }
+      }
+    }
+    const said = [...failures].map(([url, message]) => `${url}: ${message}`).join('; ');
+    throw new LogstrataError(
+      'unavailable',
+      `the far tier can't answer: no replica of shard ${shard + 1} of ${this.settings.shards.length} has (${said})`,
+    );
+  }
+
+  /** The servers of a shard. Throws `unavailable` for one that the configuration does not have. */
+  urlsOf(shard: number): readonly string[] {
+    const urls = this.settings.shards[shard];
+    if (urls !== undefined) return urls;
+    const message = `records lie in shard ${shard + 1} of the far tier, but storage.far has ${this.settings.shards.length}`;
+    throw new LogstrataError('unavailable', message);
+  }
+
+  /** The lines of an answer, each by its columns. */
+  async lines(
+    url: string,
+    sql: string,
+    options: { readonly signal?: AbortSignal | undefined; readonly timeoutMs?: number } = {},
+  ): Promise<string[][]> {
+    const bytes = await this.read(url, `${sql} FORMAT TabSeparated`, options);
+    const text = Buffer.from(bytes).toString();
+    return text.split('\n').flatMap((line) => (line === '' ? [] : [line.split('\t')]));
+  }
+
+  /** The answer to a question that changes nothing. The server is told to end it where nobody waits for it any more. */
+  async read(
+    url: string,
+    sql: string,
+    options: Pick<FarStatement, 'settings' | 'signal'> & { readonly timeoutMs?: number } = {},
+  ): Promise<Uint8Array> {
+    const { settings, signal, timeoutMs = farAskMsMax } = options;
+    const queryId = `logstrata-${randomBytes(8).toString('hex')}`;
+    try {
+      const bounds = { bytesMax: farAnswerBytesMax, timeoutMs };
+      return await this.#transport.ask(url, { sql, queryId, settings, signal, ...bounds });
+    } catch (error) {
+      if (!(error instanceof FarFailure) || error.kind === 'long') this.#kill(url, queryId);
+      throw error;
+    }
+  }
+
+  /** Does something at one server. */
+  async command(
+    url: string,
+    sql: string,
+    options: { body?: Uint8Array; timeoutMs?: number; signal?: AbortSignal | undefined } = {},
+  ): Promise<void> {
+    const { timeoutMs = farAskMsMax, ...rest } = options;
+    await this.#transport.ask(url, { sql, timeoutMs, bytesMax: smallAnswerBytesMax, ...rest });
+  }
+
+  #kill(url: string, queryId: string): void {
+    const sql = `KILL QUERY WHERE query_id = ${textLiteral(Buffer.from(queryId))} ASYNC`;
+    const killing: Promise<void> = this.#transport
+      .ask(url, { sql, bytesMax: textLine, timeoutMs: farConnectMsMax })
+      .then(
+        () => undefined,
+        // A server that can't be reached ends what nobody reads by itself.
+        () => undefined,
+      )
+      .finally(() => this.#killing.delete(killing));
+    this.#killing.add(killing);
+  }
+}
+
+/** An attempt as the servers name its partition. */
+export function partitionText({ unit, attempt }: Pick<FarCopy, 'unit' | 'attempt'>): string {
+  return `(${numberOf(unit)},${numberOf(attempt)})`;
+}
+
+/** The number that 16 hexadecimal digits are. */
+export function numberOf(hex: string): bigint {
+  return BigInt(`0x${hex}`);
+}
+
+/** SQL that holds for what system tables say of an agent's table. */
+export function ofTable({ database }: FarSettings, agent: string): string {
+  const [ofDatabase, ofAgent] = [database, agent].map((name) => textLiteral(Buffer.from(name)));
+  return `database = ${ofDatabase} AND table = ${ofAgent}`;
+}
+
+/** The statement that a question is. */
+export function questionText(settings: FarSettings, question: FarQuestion): string {
+  const { agent, copies, from, to, direction, limit, condition, schema } = question;
+  const columns = ['_cursor', ...schema.fields.map((field) => quotedName(columnOfField(field)))].join(', ');
+  const conditions = [
+    `_attempt IN (${copies.map(({ attempt }) => numberOf(attempt)).join(', ')})`,
+    `_cursor >= ${cursorLiteral(from)}`,
+    `_cursor <= ${cursorLiteral(to)}`,
+    ...(condition === null ? [] : [condition]),
+  ];
+  const rows = `SELECT ${columns} FROM ${tableName(settings, agent)} WHERE ${conditions.join(' AND ')}`;
+  const chosen =
+    direction === 'forward'
+      ? `${rows} ORDER BY _cursor LIMIT ${limit}`
+      : `SELECT * FROM (${rows} ORDER BY _cursor DESC LIMIT ${limit}) ORDER BY _cursor`;
+  return `${chosen} FORMAT Native`;
+}

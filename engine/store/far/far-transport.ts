@@ -1,0 +1,171 @@
+import { Readable } from 'node:stream';
+import type * as ClickHouse from '@clickhouse/client';
+import { LogstrataError } from '../../terms/errors.js';
+import { farConnectionsMax, farMessageMax } from '../../terms/far-limits.js';
+import { hasSystemCode } from '../disk/file-system-error.js';
+
+/** Who asks. */
+export interface FarLogin {
+  readonly user: string;
+  readonly password: string;
+}
+
+/** One statement for one server. */
+export interface FarStatement {
+  readonly sql: string;
+  /** By which it can be ended. */
+  readonly queryId?: string | undefined;
+  /** What is inserted. */
+  readonly body?: Uint8Array | undefined;
+  readonly settings?: Readonly<Record<string, string | number>> | undefined;
+  /** A longer answer is broken off. */
+  readonly bytesMax: number;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Why a statement has no answer. */
+export class FarFailure extends Error {
+  /**
+   * - `unreachable`: nobody answered, or the answer broke off; another replica may.
+   * - `refused`: the server says why.
+   * - `long`: the answer is longer than it may be.
+   */
+  readonly kind: 'unreachable' | 'refused' | 'long';
+  readonly url: string;
+
+  constructor(kind: FarFailure['kind'], url: string, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'FarFailure';
+    this.kind = kind;
+    this.url = url;
+  }
+}
+
+/** Puts statements to servers. */
+export interface FarTransport {
+  /** The whole answer. Throws a `FarFailure`, or the reason of the signal. */
+  ask(url: string, statement: FarStatement): Promise<Uint8Array>;
+  close(): Promise<void>;
+}
+
+type Library = typeof ClickHouse;
+
+/** Servers are asked through ClickHouse's own client, which is loaded here. Throws `unsupported` where it is not installed. */
+export async function openFarTransport(login: FarLogin): Promise<FarTransport> {
+  try {
+    return new ClickHouseTransport(await import('@clickhouse/client'), login);
+  } catch (error) {
+    if (!hasSystemCode(error, 'ERR_MODULE_NOT_FOUND')) throw error;
+    const message =
+      'a far tier (storage.far) is reached through the package @clickhouse/client, which is not installed: npm install @clickhouse/client';
+    throw new LogstrataError('unsupported', message, { cause: error });
+  }
+}
+
+class ClickHouseTransport implements FarTransport {
+  readonly #library: Library;
+  readonly #login: FarLogin;
+  readonly #clients = new Map<string, ClickHouse.ClickHouseClient>();
+
+  constructor(library: Library, login: FarLogin) {
+    this.#library = library;
+    this.#login = login;
+  }
+
+  async ask(url: string, statement: FarStatement): Promise<Uint8Array> {
+    const { sql, queryId, body, settings = {}, bytesMax, timeoutMs, signal } = statement;
+    signal?.throwIfAborted();
+    const ended = new AbortController();
+    const timer = setTimeout(() => ended.abort(timedOut(url, timeoutMs)), timeoutMs);
+    const onAbort = (): void => ended.abort(signal!.reason);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    try {
+      const { stream } = await this.#client(url).exec({
+        query: sql,
+        ...(queryId === undefined ? {} : { query_id: queryId }),
+        ...(body === undefined ? {} : { values: this.#streamOf(body) }),
+        clickhouse_settings: settings,
+        abort_signal: ended.signal,
+      });
+      return await gathered(stream, url, bytesMax, ended.signal);
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (error instanceof FarFailure) throw error;
+      const { reason } = ended.signal as { reason: unknown };
+      throw reason instanceof FarFailure ? reason : failureOf(url, error);
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  async close(): Promise<void> {
+    const clients = [...this.#clients.values()];
+    this.#clients.clear();
+    for (const client of clients) await client.close();
+  }
+
+  #streamOf(body: Uint8Array): Readable {
+    return Readable.from([body]);
+  }
+
+  #client(url: string): ClickHouse.ClickHouseClient {
+    let client = this.#clients.get(url);
+    if (client === undefined) {
+      const { user: username, password } = this.#login;
+      client = this.#library.createClient({
+        url,
+        username,
+        password,
+        max_open_connections: farConnectionsMax,
+        // Each statement has a time of its own.
+        request_timeout: 2 ** 31 - 1,
+        compression: { request: false, response: false },
+        log: { level: this.#library.ClickHouseLogLevel.OFF },
+      });
+      this.#clients.set(url, client);
+    }
+    return client;
+  }
+}
+
+function timedOut(url: string, timeoutMs: number): FarFailure {
+  return new FarFailure('unreachable', url, `no answer within ${timeoutMs / 1000} s`);
+}
+
+async function gathered(
+  stream: Readable,
+  url: string,
+  bytesMax: number,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  const onAbort = (): void => void stream.destroy(signal.reason as Error);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    for await (const piece of stream as AsyncIterable<Uint8Array>) {
+      bytes += piece.length;
+      if (bytes > bytesMax) {
+        stream.destroy();
+        throw new FarFailure('long', url, `an answer of more than ${bytesMax} bytes`);
+      }
+      pieces.push(piece);
+    }
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+  return Buffer.concat(pieces, bytes);
+}
+
+/** What the client, or a server through it, has said. A server begins with the code of its error. */
+function failureOf(url: string, error: unknown): FarFailure {
+  const text = error instanceof Error ? error.message || error.name : String(error);
+  const system = (error as { code?: unknown }).code;
+  const isServer = error instanceof Error && (/^\s*Code: \d+/.test(text) || error.name === 'ClickHouseError');
+  const isSpoken = isServer || (/DB::Exception/.test(text) && typeof system !== 'string');
+  const message = (text.split('\n')[0] ?? '').slice(0, farMessageMax);
+  const said = text.startsWith(message) && message !== '' ? message : 'it could not be reached';
+  return new FarFailure(isSpoken ? 'refused' : 'unreachable', url, said, error);
+}

@@ -1,0 +1,61 @@
+import { LogstrataError } from '../../terms/errors.js';
+import type { FarCopy, FarLeftover } from './far-copy.js';
+import { isFarOnly, type Manifest, type SegmentEntry } from './manifest.js';
+
+/** What one commit changes of the far tier. */
+export interface FarChanges {
+  /** Segments, by their files, that have a copy now which was counted on every replica. */
+  readonly shipped: readonly { readonly file: string; readonly copy: FarCopy }[];
+  /** Segments with a copy whose files are no longer read here. */
+  readonly freed: readonly string[];
+  /** Attempts that have been dropped in the cluster. */
+  readonly dropped: readonly string[];
+}
+
+/** Those changes made to a manifest, and the files that leave it. Throws `conflict` where a segment is not what it was. */
+export function changeFar(
+  { segments, farLeftovers = [] }: Manifest,
+  { shipped, freed, dropped }: FarChanges,
+): { readonly changes: Partial<Manifest>; readonly leaving: readonly string[] } {
+  const copies = new Map(shipped.map(({ file, copy }) => [file, copy]));
+  const toFree = new Set(freed);
+  const gone = new Set(dropped);
+  const leaving: string[] = [];
+  const changed = segments.map((entry): SegmentEntry => {
+    const copy = copies.get(entry.file);
+    copies.delete(entry.file);
+    const far = copy ?? entry.far;
+    if (copy !== undefined && entry.far !== undefined) throw changedMeanwhile(entry.file);
+    if (!toFree.delete(entry.file)) return far === entry.far ? entry : { ...entry, far };
+    if (far === undefined || far.rows !== entry.rows) throw changedMeanwhile(entry.file);
+    if (isFarOnly(entry)) return entry;
+    leaving.push(entry.file);
+    return { ...entry, far: { ...far, isOnly: true } };
+  });
+  for (const file of [...copies.keys(), ...toFree]) throw changedMeanwhile(file);
+  const left = farLeftovers.filter(({ attempt }) => !gone.has(attempt));
+  return { changes: { segments: changed, farLeftovers: left }, leaving };
+}
+
+function changedMeanwhile(file: string): LogstrataError {
+  return new LogstrataError('conflict', `segment ${file} was replaced, or shipped, meanwhile`, {
+    path: file,
+  });
+}
+
+/** What is to be dropped in the far tier once these are the segments. */
+export function leftoversOf(
+  before: Pick<Manifest, 'segments' | 'farLeftovers'> | undefined,
+  segments: readonly SegmentEntry[],
+  known: readonly FarLeftover[] | undefined,
+  nowMs: number,
+): readonly FarLeftover[] {
+  const leftovers = known ?? before?.farLeftovers ?? [];
+  if (before === undefined || before.segments === segments) return leftovers;
+  const named = new Set(segments.flatMap(({ far }) => (far === undefined ? [] : [far.attempt])));
+  const added = before.segments.flatMap(({ far }): FarLeftover[] => {
+    if (far === undefined || named.has(far.attempt)) return [];
+    return [{ unit: far.unit, attempt: far.attempt, shard: far.shard, sinceMs: nowMs }];
+  });
+  return added.length === 0 ? leftovers : [...leftovers, ...added];
+}

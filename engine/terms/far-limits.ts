@@ -1,0 +1,44 @@
+/** Rows of one question to the cluster, and so of its answer: those of a row group. */
+export const farRowsMax = 65_536;
+
+/** Bytes that an answer is meant to have, by what rows of the unit took when they were shipped. It is in memory as a whole. */
+export const farAnswerBytes = 8 * 1024 * 1024;
+
+/** Bytes of an answer from which on it is broken off, and asked for again in smaller parts. */
+export const farAnswerBytesMax = 64 * 1024 * 1024;
+
+/** Rows of the blocks that the server makes and we read: what is decoded at once. */
+export const farBlockRows = 16_384;
+
+/** Rows that the first question with filters may have to look at; each further one looks at as many times more. */
+export const farWindowRows = 1024 * 1024;
+export const farWindowGrowth = 8;
+
+/** Units that one question names: 20 digits each, so that the text of the question stays short. */
+export const farUnitsMax = 500;
+
+/** Matches of an answer from its end that are kept as they come, and their bytes. Of more, only where they begin is kept. */
+export const farKeptRowsMax = 1024;
+export const farKeptBytesMax = 32 * 1024 * 1024;
+
+/** Columns of one row group in the form of the cluster, in memory until they have been sent: a part of an attempt. */
+export const farInsertRowsMax = 65_536;
+
+/** A connection, and one question with its whole answer, beside what the query itself may take. */
+export const farConnectMsMax = 5000;
+export const farAskMsMax = 60_000;
+
+/** An insertion of one block, and how long all replicas together may take to have it. */
+export const farInsertMsMax = 120_000;
+export const farReplicasMsMax = 120_000;
+export const farReplicasPollMs = 250;
+
+/** How often one question is put to all replicas of a shard before it has failed, and the pause in between, which doubles. */
+export const farRoundsMax = 3;
+export const farRetryMs = 100;
+
+/** Questions to one server that are under way at once. */
+export const farConnectionsMax = 8;
+
+/** What a server says of a failure is shortened to this. */
+export const farMessageMax = 300;

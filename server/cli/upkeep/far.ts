@@ -1,0 +1,64 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import type { ShipResult } from '../../../engine/index.js';
+import { exitDone } from '../output/failure.js';
+import { formatBytes, formatCounted } from '../output/figures.js';
+import { reportEach } from '../options/each-agent.js';
+import { requireData, withArchive } from '../options/opened-archive.js';
+import { readSettings, type GlobalFlags } from '../options/settings.js';
+import { stoppable } from '../options/stoppable.js';
+
+interface FarFlags extends GlobalFlags {
+  readonly json?: boolean;
+}
+
+const examples = `
+Examples:
+  $ logstrata far ship          what is older than storage.far.after, of all agents
+  $ logstrata far ship nginx    of one
+
+Cursors and answers stay the same. A server on the same data may keep running; it ships by itself.`;
+
+function describeShipped(agent: string, result: ShipResult): string[] {
+  const { segments, rows, bytes, freed, dropped } = result;
+  const rest = [
+    ...(freed === 0 ? [] : [`${formatCounted(freed, 'file')} let go here`]),
+    ...(dropped === 0 ? [] : [`${formatCounted(dropped, 'attempt')} dropped there`]),
+  ];
+  const shipped =
+    segments === 0
+      ? 'nothing to ship'
+      : `${formatCounted(rows, 'record')} shipped in ${formatCounted(segments, 'unit')} (${formatBytes(bytes)})`;
+  return [`${agent}: ${[shipped, ...rest].join(', ')}`];
+}
+
+async function ship(agent: string | undefined, flags: FarFlags, signal: AbortSignal): Promise<number> {
+  const settings = await readSettings(flags);
+  requireData(resolve(settings.dataFolder));
+  return withArchive(settings, 'write', 'far', async (archive) => {
+    await reportEach(archive, agent, flags.json, {
+      doing: 'shipping',
+      work: async (name, progress) => {
+        const store = await archive.agent(name);
+        return store.shipFar({ signal, onProgress: (fraction) => progress.update(fraction, '') });
+      },
+      describe: describeShipped,
+    });
+    return exitDone;
+  });
+}
+
+/** `logstrata far`: records in a cluster of ClickHouse. */
+export function addFarCommand(program: Command): void {
+  const far = program
+    .command('far')
+    .summary('ship old records to a ClickHouse cluster')
+    .description('Looks after the records of a far tier: storage.far in the configuration.')
+    .addHelpText('after', examples);
+  far
+    .command('ship')
+    .description('Ships what is old enough, and lets go of files that were shipped long enough ago.')
+    .argument('[agent]', 'name of an agent (default: all)')
+    .option('--json', 'answer with JSON')
+    .action(stoppable((flags: FarFlags, { signal }, agent?: string) => ship(agent, flags, signal)));
+}

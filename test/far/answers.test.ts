@@ -1,0 +1,82 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { datasets, forms, queries, strangeSchema } from '../model/arbitraries.js';
+import { countsOf } from '../model/count.js';
+import type { Dataset } from '../model/dataset.js';
+import type { FarSettings } from '../../engine/store/far/far-place.js';
+import { ChdbDoor, describeWithChdb } from './chdb-door.js';
+import { describeWithClickHouse } from './clickhouse-server.js';
+import { FarClusterBed } from './far-cluster-bed.js';
+import { FarStore, tierOf, type TestTier } from './far-store.js';
+
+const isLong = process.env['LOGSTRATA_LONG'] === '1';
+const queriesOfDataset = isLong ? 250 : 40;
+
+/** Which loads are shipped: all, or each second one. */
+type Split = 'far' | 'both';
+
+async function stored(
+  { records }: Dataset,
+  loads: readonly number[],
+  split: Split,
+  tier: TestTier,
+): Promise<FarStore> {
+  const store = await FarStore.open(tier, strangeSchema);
+  let at = 0;
+  let isShipped = true;
+  for (const rows of [...loads, records.length]) {
+    await store.load(records.slice(at, at + rows).map(({ values }) => values));
+    at += rows;
+    if (isShipped) await store.store.shipFar();
+    if (split === 'both') isShipped = !isShipped;
+  }
+  return store;
+}
+
+/** A far tier to be tested, which ends with the tests. */
+interface Bed {
+  settings(): FarSettings;
+  close(): Promise<void>;
+}
+
+function testsOn(start: () => Promise<Bed>): void {
+  let bed: Bed;
+  let tier: TestTier;
+
+  beforeAll(async () => {
+    bed = await start();
+    tier = await tierOf(bed.settings());
+  });
+  afterAll(async () => {
+    await tier.cluster.close();
+    await bed.close();
+  });
+
+  it.each(['far', 'both'] as const)('are those of the model: %s', async (split) => {
+    const data = fc.tuple(datasets(60), fc.array(fc.integer({ min: 1, max: 25 }), { maxLength: 6 }));
+    await fc.assert(
+      fc.asyncProperty(data, fc.gen(), async ([dataset, loads], draw) => {
+        const store = await stored(dataset, loads, split, tier);
+        try {
+          for (let i = 0; i < queriesOfDataset; i++) {
+            const query = { ...draw(queries, store.model), form: draw(forms, store.model) };
+            expect(await store.answer(query)).toBe(store.expected(query));
+          }
+          for (let i = 0; i < queriesOfDataset / 4; i++) {
+            const { after, before, predicates } = draw(queries, store.model);
+            const counted = { after, before, predicates, values: { field: 3, top: 5 } };
+            const { stats: _, ...counts } = await store.store.count(counted);
+            expect(counts).toEqual(countsOf(store.model, counted));
+          }
+        } finally {
+          await store.close();
+        }
+      }),
+      // A smaller case takes as many questions: it is the seed that helps.
+      { numRuns: isLong ? 20 : 4, endOnFailure: true },
+    );
+  });
+}
+
+describeWithClickHouse('answers from a far tier of 2018', () => testsOn(() => FarClusterBed.start(2, 1)));
+describeWithChdb('answers from a far tier of today', () => testsOn(() => ChdbDoor.start()));

@@ -1,0 +1,90 @@
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { addressesOf, anyPorts } from '../cli/serving.js';
+import { fetchAlone, root, run, start, workFolder } from '../cli/process.js';
+import { describeWithClickHouse } from './clickhouse-server.js';
+import { FarClusterBed } from './far-cluster-bed.js';
+import { freshName } from './far-store.js';
+
+describeWithClickHouse('the command line with a far tier', () => {
+  let bed: FarClusterBed;
+
+  beforeAll(async () => {
+    bed = await FarClusterBed.start(1, 1);
+  });
+  afterAll(() => bed.close());
+
+  /** A folder with a sample loaded, and a configuration that has days shipped as soon as they are over. */
+  async function loaded(): Promise<string> {
+    const folder = workFolder();
+    writeFileSync(
+      join(folder, 'config.yaml'),
+      `storage:
+  far:
+    clickhouse: { url: '${bed.servers[0]![0]!.url}', database: ${freshName()} }
+    after: 0s
+    keep_local: 0s
+`,
+    );
+    const load = await run(folder, ['load', 'nginx', join(root, 'data/samples/nginx.log')]);
+    expect(load.code, load.stderr).toBe(0);
+    return folder;
+  }
+
+  const segments = (folder: string): number =>
+    readdirSync(join(folder, 'data/store/nginx'), { recursive: true, encoding: 'utf8' }).filter((name) =>
+      name.endsWith('.parquet'),
+    ).length;
+
+  const query = ['query', 'nginx', 'status__gte=200', '--limit', '20000'];
+
+  it('ships by hand, answers the same, and says what is there', async () => {
+    const folder = await loaded();
+    const before = await run(folder, query);
+    const files = segments(folder);
+    const shipped = await run(folder, ['far', 'ship', 'nginx']);
+    expect(shipped.stderr).toBe('');
+    expect(shipped.stdout).toMatch(/^nginx: [\d,]+ records shipped in \d units .*, \d files let go here\n$/);
+    expect((await run(folder, query)).stdout).toBe(before.stdout);
+    const stats = await run(folder, ['stats', 'nginx']);
+    expect(stats.stdout).toMatch(/far tier +[\d,]+ records in \d units/);
+    expect(segments(folder)).toBeLessThan(files);
+    expect((await run(folder, ['far', 'ship'])).stdout).toBe('nginx: nothing to ship\n');
+    expect((await run(folder, ['verify', 'nginx'])).code).toBe(0);
+    writeFileSync(join(folder, 'config.yaml'), '');
+    const without = await run(folder, ['query', 'nginx', '--limit', '20000']);
+    expect(without.code).toBe(1);
+    expect(without.stderr).toContain('storage.far');
+  });
+
+  it('ships beside a server, which says 503 and where when the cluster is gone', async () => {
+    const folder = await loaded();
+    const before = await run(folder, ['query', 'nginx', '--limit', '20000']);
+    const server = start(folder, ['serve', ...anyPorts]);
+    const { route, operators } = await addressesOf(server);
+    await server.shows('shipped to the far tier');
+    const metric = async (name: string): Promise<number> => {
+      const text = await (await fetchAlone(`${operators}/metrics`)).text();
+      return Number(new RegExp(`^${name}\\{agent="nginx"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? NaN);
+    };
+    await expect.poll(() => metric('logstrata_far_only_records')).toBeGreaterThan(0);
+    const all = `${route}/api/query/nginx?limit=20000`;
+    expect(await (await fetchAlone(all)).text()).toBe(before.stdout);
+    const [clickhouse] = bed.servers[0]!;
+    await clickhouse!.end();
+    const gone = await fetchAlone(all);
+    expect(gone.status).toBe(503);
+    expect(await gone.json()).toMatchObject({
+      status: 503,
+      detail: expect.stringContaining(clickhouse!.url) as string,
+    });
+    // What is here is answered.
+    expect((await fetchAlone(`${route}/api/query/nginx?limit=5`)).status).toBe(200);
+    await clickhouse!.start();
+    await expect.poll(async () => (await fetchAlone(all)).status).toBe(200);
+    server.child.kill('SIGTERM');
+    expect((await server.finished).code).toBe(0);
+    expect(existsSync(join(folder, 'data/store/nginx'))).toBe(true);
+  });
+});

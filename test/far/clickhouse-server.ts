@@ -1,0 +1,145 @@
+import { existsSync } from 'node:fs';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { expect, it, describe } from 'vitest';
+import { freePorts, Program } from './processes.js';
+
+const serverPath = ['/usr/sbin/clickhouse-server', '/usr/bin/clickhouse-server'].find((path) =>
+  existsSync(path),
+);
+const zookeeperJar = '/usr/share/java/zookeeper.jar';
+
+/** Set where a machine without ClickHouse is a mistake. */
+const isRequired = process.env['LOGSTRATA_CLICKHOUSE'] === 'required';
+
+/** Tests on real servers of ClickHouse. Where there are none, one test stands for them and says so. */
+export function describeWithClickHouse(title: string, tests: () => void): void {
+  if ((serverPath !== undefined && existsSync(zookeeperJar)) || isRequired) describe(title, tests);
+  else
+    it(`${title}: not tried, since there is no clickhouse-server with zookeeper here`, () => {
+      expect(existsSync(zookeeperJar) && serverPath !== undefined).toBe(false);
+    });
+}
+
+/** One server of ClickHouse, with a folder and ports of its own, on the loopback address. */
+export class ClickHouseServer {
+  #program: Program | undefined;
+
+  private constructor(
+    readonly folder: string,
+    readonly port: number,
+  ) {}
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  static async make(folder: string, zookeeperPort: number | null): Promise<ClickHouseServer> {
+    const [port, tcp, interserver] = await freePorts(3);
+    await mkdir(folder, { recursive: true });
+    const zookeeper =
+      zookeeperPort === null
+        ? ''
+        : `<zookeeper><node><host>127.0.0.1</host><port>${zookeeperPort}</port></node><session_timeout_ms>3000</session_timeout_ms></zookeeper>`;
+    await writeFile(
+      join(folder, 'config.xml'),
+      `<yandex><logger><level>warning</level><log>${folder}/log</log><errorlog>${folder}/errors</errorlog><size>10M</size><count>1</count></logger>
+<listen_host>127.0.0.1</listen_host><http_port>${port}</http_port><tcp_port>${tcp}</tcp_port>
+<interserver_http_port>${interserver}</interserver_http_port><interserver_http_host>127.0.0.1</interserver_http_host>
+<path>${folder}/data/</path><tmp_path>${folder}/tmp/</tmp_path><user_files_path>${folder}/files/</user_files_path>
+<users_config>users.xml</users_config><default_profile>default</default_profile><default_database>default</default_database>
+<mark_cache_size>16777216</mark_cache_size><remote_servers></remote_servers>${zookeeper}</yandex>`,
+    );
+    await writeFile(
+      join(folder, 'users.xml'),
+      `<yandex><profiles><default><max_memory_usage>1000000000</max_memory_usage><max_threads>2</max_threads></default></profiles>
+<users><default><password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default></users>
+<quotas><default></default></quotas></yandex>`,
+    );
+    return new ClickHouseServer(folder, port!);
+  }
+
+  async start(): Promise<this> {
+    const args = [`--config-file=${join(this.folder, 'config.xml')}`];
+    this.#program = new Program(serverPath!, args, this.folder);
+    await this.#program.ready(async () => (await fetch(`${this.url}/ping`)).ok);
+    return this;
+  }
+
+  end(signal?: NodeJS.Signals): Promise<void> {
+    return this.#program?.end(signal) ?? Promise.resolve();
+  }
+
+  freeze(): void {
+    this.#program?.freeze();
+  }
+
+  thaw(): void {
+    this.#program?.thaw();
+  }
+
+  /** Takes all that it has stored: a disk that was lost. It must not be running. */
+  async lose(): Promise<void> {
+    await rm(join(this.folder, 'data'), { recursive: true, force: true });
+  }
+
+  /** The text that a statement answers. */
+  async ask(sql: string): Promise<string> {
+    const response = await fetch(this.url, { method: 'POST', body: sql });
+    const text = await response.text();
+    if (!response.ok) throw new Error(text);
+    return text;
+  }
+}
+
+/** ZooKeeper, of one node. */
+export class ZooKeeper {
+  #program: Program | undefined;
+
+  private constructor(
+    readonly folder: string,
+    readonly port: number,
+  ) {}
+
+  static async make(folder: string): Promise<ZooKeeper> {
+    const [port] = await freePorts(1);
+    await mkdir(folder, { recursive: true });
+    const lines = [
+      'tickTime=500',
+      `dataDir=${folder}/data`,
+      `clientPort=${port}`,
+      'clientPortAddress=127.0.0.1',
+      'admin.enableServer=false',
+    ];
+    await writeFile(join(folder, 'zoo.cfg'), `${lines.join('\n')}\n`);
+    return new ZooKeeper(folder, port!);
+  }
+
+  async start(): Promise<this> {
+    const classes = `${zookeeperJar}:/usr/share/java/*`;
+    const main = 'org.apache.zookeeper.server.quorum.QuorumPeerMain';
+    this.#program = new Program(
+      'java',
+      ['-Xmx128m', '-XX:TieredStopAtLevel=1', '-cp', classes, main, 'zoo.cfg'],
+      this.folder,
+    );
+    await this.#program.ready(() => accepts(this.port));
+    return this;
+  }
+
+  end(signal?: NodeJS.Signals): Promise<void> {
+    return this.#program?.end(signal) ?? Promise.resolve();
+  }
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}

@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { shipSegment } from '../../engine/maintenance/far/ship-segment.js';
+import type { Query } from '../../engine/scan/plan/query.js';
+import { isLogstrataError } from '../../engine/terms/errors.js';
+import { makeSchema } from '../../engine/terms/schema.js';
+import { noon, schema } from '../engine/store/memory-archive.js';
+import { seededRandom } from '../model/random.js';
+import type { Value } from '../model/dataset.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
+import { describeWithClickHouse } from './clickhouse-server.js';
+import { FarClusterBed } from './far-cluster-bed.js';
+import { FarStore, freshName, tierOf, type TestTier } from './far-store.js';
+
+const isLong = process.env['LOGSTRATA_LONG'] === '1';
+
+/** Rows of one hour, each different. */
+function rowsOf(count: number, from = 0): Value[][] {
+  return Array.from({ length: count }, (_, i) => [
+    BigInt(noon - 3_600_000 + from + i),
+    BigInt(200 + (i % 7)),
+    i / 8,
+    `message ${from + i} of Ünïcode`,
+  ]);
+}
+
+const all: Query = { limit: 1_000_000, predicates: [] };
+
+describeWithClickHouse('a cluster of two shards with two replicas each', () => {
+  let bed: FarClusterBed;
+  let tier: TestTier;
+
+  beforeAll(async () => {
+    bed = await FarClusterBed.start(2, 2);
+    tier = await tierOf(bed.settings());
+  });
+  afterAll(async () => {
+    await tier.cluster.close();
+    await bed.close();
+  });
+
+  /** Two units, one in each shard. */
+  async function shipped(name = freshName()): Promise<FarStore> {
+    const store = await FarStore.open(tier, schema, name);
+    await store.load(rowsOf(300));
+    await store.store.shipFar();
+    await store.load(rowsOf(300, 300));
+    await store.store.shipFar();
+    return store;
+  }
+
+  /** How many attempts a table has, on each server. */
+  async function attempts(agent: string): Promise<number[]> {
+    const sql = `SELECT uniqExact(partition) FROM system.parts WHERE active AND table = '${agent}'`;
+    return Promise.all(bed.servers.flat().map(async (server) => Number(await server.ask(sql))));
+  }
+
+  it('has each unit on every replica of one shard', async () => {
+    const store = await shipped();
+    expect(await attempts(store.store.name)).toEqual([1, 1, 1, 1]);
+    const { far, segments } = await store.store.stats();
+    expect(far).toMatchObject({ units: 2, records: 600, onlyRecords: 600, leftovers: 0 });
+    expect(segments).toBe(0);
+    expect(await store.answer(all)).toBe(store.expected(all));
+    await store.close();
+  });
+
+  it('loses and repeats nothing, whatever statement of shipping fails or loses its answer', async () => {
+    const random = seededRandom(isLong ? 7 : Date.now());
+    let isOver = false;
+    for (let k = 1; !isOver; k += isLong ? 1 : 1 + Math.floor(random() * 8)) {
+      for (const kind of ['refused', 'lost'] as const) {
+        const store = await FarStore.open(tier, schema);
+        await store.load(rowsOf(50));
+        let asked = 0;
+        tier.transport.fault = () => (++asked >= k && asked < k + 7 ? kind : undefined);
+        const failure = await store.store.shipFar().catch((error: unknown) => error);
+        tier.transport.fault = () => undefined;
+        if (failure instanceof Error) expect(isLogstrataError(failure), String(failure.stack)).toBe(true);
+        isOver = asked < k;
+        expect(await store.answer(all), `${kind} at ${k}`).toBe(store.expected(all));
+        await store.store.shipFar();
+        expect(await store.answer(all), `${kind} at ${k}`).toBe(store.expected(all));
+        expect((await attempts(store.store.name)).filter((count) => count > 0)).toEqual([1, 1]);
+        await store.close();
+      }
+    }
+  });
+
+  it('reads the attempt that the manifest names, and drops what a crash has left', async () => {
+    const directory = new MemoryDirectory();
+    const store = await FarStore.open(tier, schema, freshName(), directory);
+    await store.load(rowsOf(80));
+    const { cluster } = tier;
+    const agent = store.store.name;
+    const [{ entry } = { entry: undefined }] = (
+      store.store as unknown as { context: { state: { segments(): { entry: never }[] } } }
+    ).context.state.segments();
+    // Everything but the manifest: as if the process had ended then.
+    await shipSegment({ directory, cluster, agent, schema, bytesPerSecond: Infinity }, entry!, 0);
+    expect(await attempts(agent)).toEqual([1, 1, 0, 0]);
+    expect((await store.store.stats()).far.units).toBe(0);
+    await store.store.shipFar();
+    expect(await attempts(agent)).toEqual([1, 1, 0, 0]);
+    expect(await store.answer(all)).toBe(store.expected(all));
+    await store.close();
+  });
+
+  it('goes on with another replica where one is killed in the middle of an answer, and fails where none is left', async () => {
+    const store = await FarStore.open(tier, schema);
+    // Long records, so that an answer takes several questions.
+    const long = 'x'.repeat(16_000);
+    await store.load(
+      rowsOf(1500).map(([time, status, took, message]) => [
+        time!,
+        status!,
+        took!,
+        `${String(message)}${long}`,
+      ]),
+    );
+    await store.store.shipFar();
+    const [first, second] = bed.servers[0]!;
+    const query: Query = { limit: 1500, predicates: [{ kind: 'int', field: 1, op: 'ne', value: 3n }] };
+    let reads = 0;
+    tier.transport.before = async (url, sql) => {
+      if (sql.startsWith('SELECT _cursor') && ++reads === 2)
+        await [first!, second!].find((server) => server.url === url)!.end();
+    };
+    expect(await store.answer(query)).toBe(store.expected(query));
+    expect(reads).toBeGreaterThan(3);
+    await Promise.all([first!.end(), second!.end()]);
+    const failure: unknown = await store.answer(query).catch((error: unknown) => error);
+    expect(failure).toMatchObject({ code: 'unavailable' });
+    expect(String(failure)).toContain(first!.url);
+    expect(String(failure)).toContain(second!.url);
+    tier.transport.before = () => {};
+    await Promise.all([first!.start(), second!.start()]);
+    await expect.poll(() => store.answer(query).catch(() => '')).toBe(store.expected(query));
+    await store.close();
+  });
+
+  it('never answers short from a replica that has lost its disk', async () => {
+    const store = await shipped();
+    const [first, second] = bed.servers[0]!;
+    await first!.end();
+    await first!.lose();
+    await first!.start();
+    expect(await store.answer(all)).toBe(store.expected(all));
+    await second!.end();
+    await expect(store.answer(all)).rejects.toMatchObject({ code: 'unavailable' });
+    const like: Query = { ...all, predicates: [{ kind: 'string', field: 3, op: 'like', value: 'ünïcode' }] };
+    await expect(store.answer(like)).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(store.store.count({ predicates: like.predicates })).rejects.toMatchObject({
+      code: 'unavailable',
+    });
+    await second!.start();
+    await expect.poll(() => store.answer(all).catch(() => '')).toBe(store.expected(all));
+    await store.close();
+  });
+
+  it('reads units of earlier fields under the current ones', async () => {
+    const directory = new MemoryDirectory();
+    const name = freshName();
+    const store = await FarStore.open(tier, schema, name, directory);
+    await store.load(rowsOf(40));
+    await store.store.shipFar();
+    const later = makeSchema([
+      { name: 'time', type: 'time' },
+      { name: 'status', type: 'string' },
+      { name: 'took', type: 'int' },
+      { name: 'extra', type: 'bool' },
+    ]);
+    await store.archive.redefine(name, later, undefined);
+    const answered = await store.answer({
+      limit: 2,
+      predicates: [{ kind: 'string', field: 1, op: 'exact', value: '203' }],
+    });
+    const lines = answered
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(lines).toHaveLength(2);
+    for (const line of lines) expect(line).toMatchObject({ status: '203', took: null, extra: null });
+    expect(
+      await store.answer({ limit: 2, predicates: [{ kind: 'int', field: 2, op: 'gte', value: 0n }] }),
+    ).toBe('');
+    await store.close();
+  });
+});

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll } from 'vitest';
+import type { Answerer } from '../conformance/answerer.js';
+import { beginInProcess } from '../conformance/in-process.js';
+import { runConformance } from '../conformance/runner.js';
+import { load, openOn, textOf } from '../engine/store/memory-archive.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
+import { describeWithClickHouse } from './clickhouse-server.js';
+import { FarClusterBed } from './far-cluster-bed.js';
+import { tierOf, type TestTier } from './far-store.js';
+
+describeWithClickHouse('the conformance cases, with a far tier', () => {
+  let bed: FarClusterBed;
+  let tier: TestTier;
+
+  beforeAll(async () => {
+    bed = await FarClusterBed.start(2, 1);
+    tier = await tierOf(bed.settings());
+  });
+  afterAll(async () => {
+    await tier.cluster.close();
+    await bed.close();
+  });
+
+  /** An engine that ships the commits for which `isShipped` holds, by their numbers, and all that came before them. */
+  function farAnswerer(name: string, isShipped: (commit: number) => boolean): Answerer {
+    return {
+      name,
+      isHttp: false,
+      open: async (dataset) => {
+        const directory = new MemoryDirectory();
+        const now = () => dataset.nowMs;
+        const open = () => openOn(directory, now, undefined, { far: tier });
+        let archive = await open();
+        let store = await archive.agent(dataset.name, dataset.schema);
+        let commits = 0;
+        return {
+          commit: async ({ records }) => {
+            await load(
+              store,
+              records.map(({ values }) => values),
+            );
+            if (isShipped(commits++)) await store.shipFar();
+          },
+          begin: (request) =>
+            beginInProcess(dataset, request, async (query) => {
+              const { lines } = await store.scan(query);
+              return () => textOf(lines);
+            }),
+          restart: async () => {
+            await archive.close();
+            archive = await open();
+            store = await archive.agent(dataset.name, dataset.schema);
+          },
+          compact: async () => {
+            await store.compact();
+          },
+          close: () => archive.close(),
+        };
+      },
+    };
+  }
+
+  if (process.env['LOGSTRATA_LONG'] === '1')
+    runConformance(farAnswerer('the engine, all in the far tier', () => true));
+  runConformance(farAnswerer('the engine, near and far by turns', (commit) => commit % 2 === 0));
+});

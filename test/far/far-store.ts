@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto';
+import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
+import type { AgentStore } from '../../engine/archive/archive.js';
+import type { FarTier } from '../../engine/maintenance/far/far-tier.js';
+import { FarCluster } from '../../engine/store/far/far-cluster.js';
+import type { FarSettings } from '../../engine/store/far/far-place.js';
+import { openFarTransport } from '../../engine/store/far/far-transport.js';
+import type { Directory } from '../../engine/store/disk/directory.js';
+import type { Schema } from '../../engine/terms/schema.js';
+import type { Query } from '../../engine/scan/plan/query.js';
+import { load, noon, openOn, textOf } from '../engine/store/memory-archive.js';
+import { ModelStore } from '../engine/store/model-store.js';
+import { answerOf } from '../model/answer.js';
+import type { Value } from '../model/dataset.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
+import { FaultyTransport } from './faulty-transport.js';
+
+const dayMs = 86_400_000;
+
+export interface TestTier extends FarTier {
+  readonly transport: FaultyTransport;
+}
+
+/** A tier that takes every sealed segment, whatever its age, and lets go of its file at once. */
+export async function tierOf(servers: FarSettings, keepLocalMs = 0): Promise<TestTier> {
+  const transport = new FaultyTransport(await openFarTransport(servers));
+  return {
+    cluster: new FarCluster(servers, transport),
+    transport,
+    policy: { afterMs: -400_000 * dayMs, keepLocalMs },
+    bytesPerSecond: Infinity,
+    longestQueryMs: 0,
+  };
+}
+
+/** A name that no other test has. */
+export function freshName(): string {
+  return `t${randomBytes(6).toString('hex')}`;
+}
+
+/** An archive with one agent and a far tier, beside the model of what it holds. */
+export class FarStore {
+  private constructor(
+    readonly archive: ArchiveFolder,
+    readonly store: AgentStore,
+    readonly model: ModelStore,
+  ) {}
+
+  static async open(
+    tier: FarTier,
+    schema: Schema,
+    name = freshName(),
+    directory: Directory = new MemoryDirectory(),
+    model = new ModelStore(schema),
+    now = () => noon,
+  ): Promise<FarStore> {
+    const archive = await openOn(directory, now, undefined, { far: tier });
+    return new FarStore(archive, await archive.agent(name, schema), model);
+  }
+
+  /** Loads rows as one unit, which becomes a segment. */
+  async load(rows: readonly (readonly Value[])[]): Promise<void> {
+    if (rows.length === 0) return;
+    await load(this.store, rows);
+    this.model.load(rows, noon);
+  }
+
+  async answer(query: Query): Promise<string> {
+    const { lines } = await this.store.scan(query);
+    return textOf(lines);
+  }
+
+  expected(query: Query): string {
+    return answerOf(this.model, query);
+  }
+
+  close(): Promise<void> {
+    return this.archive.close();
+  }
+}

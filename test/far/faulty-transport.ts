@@ -1,0 +1,29 @@
+import { FarFailure, type FarStatement, type FarTransport } from '../../engine/store/far/far-transport.js';
+
+/** What becomes of one statement: it is not done, or it is done and its answer is lost. */
+export type Fault = 'refused' | 'lost';
+
+/** A transport that fails when it is told to, and notes what it was asked for. */
+export class FaultyTransport implements FarTransport {
+  readonly asked: { readonly url: string; readonly sql: string }[] = [];
+  /** Says what becomes of a statement; undefined for nothing out of the ordinary. */
+  fault: (url: string, sql: string) => Fault | undefined = () => undefined;
+  /** Called before each statement. */
+  before: (url: string, sql: string) => void | Promise<void> = () => {};
+
+  constructor(private readonly real: FarTransport) {}
+
+  async ask(url: string, statement: FarStatement): Promise<Uint8Array> {
+    this.asked.push({ url, sql: statement.sql });
+    await this.before(url, statement.sql);
+    const fault = this.fault(url, statement.sql);
+    if (fault === 'refused') throw new FarFailure('unreachable', url, 'made to fail');
+    const answer = await this.real.ask(url, statement);
+    if (fault === 'lost') throw new FarFailure('unreachable', url, 'made to lose an answer');
+    return answer;
+  }
+
+  close(): Promise<void> {
+    return this.real.close();
+  }
+}

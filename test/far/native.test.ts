@@ -1,0 +1,110 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { columnValue } from '../../engine/columns/column.js';
+import { columnOfField } from '../../engine/store/far/far-sql.js';
+import { readNative } from '../../engine/store/far/native-reader.js';
+import { fieldColumn, nativeBlock, unsignedColumn } from '../../engine/store/far/native-writer.js';
+import { murmur32 } from '../../engine/store/far/murmur.js';
+import { positionToInt64 } from '../../engine/terms/cursor.js';
+import { isLogstrataError } from '../../engine/terms/errors.js';
+import { datasets, strangeSchema } from '../model/arbitraries.js';
+import type { Dataset } from '../model/dataset.js';
+import { batchFromRows } from '../model/rows.js';
+
+const names = strangeSchema.fields.map(columnOfField);
+
+/** The rows [from, to) of a dataset as a block. */
+function blockOf({ records }: Dataset, from: number, to: number): Uint8Array {
+  const batch = batchFromRows(
+    strangeSchema,
+    records.map(({ values }) => values),
+  );
+  const cursors = records
+    .slice(from, to)
+    .map(({ position }) => BigInt.asUintN(64, positionToInt64(position)));
+  return nativeBlock(
+    [
+      unsignedColumn('_cursor', BigUint64Array.from(cursors)),
+      ...strangeSchema.fields.map(({ type }, i) => fieldColumn(names[i]!, type, batch.columns[i]!, from, to)),
+    ],
+    to - from,
+  );
+}
+
+describe('blocks of the format Native', () => {
+  it('are read as they were written, in one block or several', () => {
+    const cases = fc.tuple(datasets(40), fc.nat(40));
+    fc.assert(
+      fc.property(cases, ([dataset, cut]) => {
+        const rows = dataset.records.length;
+        const middle = Math.min(cut, rows);
+        const bytes = Buffer.concat([blockOf(dataset, 0, middle), blockOf(dataset, middle, rows)]);
+        const { batch, partitions, ordinals } = readNative(bytes, strangeSchema, names);
+        expect(batch.length).toBe(rows);
+        for (const [row, { position, values }] of dataset.records.entries()) {
+          expect({ partition: partitions[row], ordinal: ordinals[row] }).toEqual(position);
+          const read = batch.columns.map((column) => columnValue(column, row));
+          expect(read).toEqual(values);
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('are refused with a sentence, or read as something whole, whatever becomes of their bytes', () => {
+    const cases = fc.tuple(datasets(10), fc.nat(), fc.nat(255), fc.boolean());
+    fc.assert(
+      fc.property(cases, ([dataset, at, byte, isCut]) => {
+        const bytes = Buffer.from(blockOf(dataset, 0, dataset.records.length));
+        const place = at % bytes.length;
+        if (!isCut) bytes[place] = byte;
+        const given = isCut ? bytes.subarray(0, place) : bytes;
+        try {
+          const { batch, ordinals } = readNative(given, strangeSchema, names);
+          expect(ordinals.length).toBe(batch.length);
+          if (isCut) expect(given.length).toBe(0);
+        } catch (error) {
+          expect(isLogstrataError(error), String(error)).toBe(true);
+        }
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  it.each([0x00, 0x01, 0x7f, 0x80, 0xff])('end soon where they are made of the byte %i alone', (byte) => {
+    const bytes = new Uint8Array(1_000_000).fill(byte);
+    if (byte !== 0) expect(() => readNative(bytes, strangeSchema, names)).toThrow(/can't be read/);
+    else expect(readNative(bytes, strangeSchema, names).batch.length).toBe(0);
+  });
+
+  it('say what a server wrote behind them when it failed', () => {
+    const text = 'Code: 241. DB::Exception: Memory limit (total) exceeded';
+    expect(() => readNative(Buffer.from(text), strangeSchema, names)).toThrow(
+      'Memory limit (total) exceeded',
+    );
+  });
+
+  it('refuse text that is no UTF-8, also where two values would make some together', () => {
+    const schema = { fields: [{ name: 'a', type: 'string' as const }] };
+    const block = (values: readonly number[][]): Uint8Array => {
+      const bytes = Uint8Array.from(values.flat());
+      const offsets = new Uint32Array(values.length + 1);
+      values.forEach((value, i) => (offsets[i + 1] = offsets[i]! + value.length));
+      const column = { kind: 'bytes' as const, length: values.length, offsets, bytes, validity: null };
+      const cursors = new BigUint64Array(values.length);
+      return nativeBlock(
+        [unsignedColumn('_cursor', cursors), fieldColumn('a__string', 'string', column, 0, values.length)],
+        values.length,
+      );
+    };
+    expect(() => readNative(block([[0xc3], [0xa9]]), schema, ['a__string'])).toThrow('not UTF-8');
+    expect(readNative(block([[0xc3, 0xa9]]), schema, ['a__string']).batch.length).toBe(1);
+  });
+});
+
+describe('the hash of texts', () => {
+  it('is MurmurHash3', () => {
+    const hash = (text: string): number => murmur32(Buffer.from(text), 0, Buffer.byteLength(text));
+    expect([hash(''), hash('abc'), hash('hello, world')]).toEqual([0, 3_017_643_002, 0x149bbb7f]);
+  });
+});
