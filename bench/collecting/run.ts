@@ -1,13 +1,7 @@
 #!/usr/bin/env node
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join, relative, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { formatBytes, formatCount } from '../../server/cli/output/figures.js';
-import { packageRoot } from '../../server/cli/options/package-root.js';
-import { describeMachine } from '../machine.js';
-import { UsageFailure } from '../options.js';
 import { formatFigure } from '../report/figures.js';
+import { runMeasured, type MeasuredLine } from '../report/measured-run.js';
 import { formats, measureBacklog, measureFollowing, measureQueries, type Sizes } from './measures.js';
 
 const usage = `Usage: npm run bench:collecting -- [options]
@@ -34,31 +28,10 @@ const quick: Sizes = { lines: 2000, gains: 2, warmUp: 1, repeat: 1, files: 3, se
 /** Lines a second that one log gains, and each of many. */
 const rates = { one: 100_000, each: 100 };
 
-interface Line {
-  readonly what: string;
-  readonly target: string;
-  readonly figure: string;
-  /** What the figure says, for programs. */
-  readonly values: Readonly<Record<string, number>>;
-}
-
-function readOptions(args: readonly string[]) {
-  const options = { quick: { type: 'boolean' }, out: { type: 'string' }, help: { type: 'boolean' } } as const;
-  try {
-    const { values } = parseArgs({ args: [...args], options });
-    const isQuick = values.quick === true;
-    const out =
-      values.out ?? join(packageRoot(), isQuick ? 'bench/data/collecting' : 'bench/results/collecting');
-    return { help: values.help === true, sizes: isQuick ? quick : full, outPath: resolve(out) };
-  } catch (error) {
-    throw new UsageFailure(error instanceof Error ? error.message : String(error));
-  }
-}
-
 const ms = (value: number): string => `${formatFigure(value, 'ms')} ms`;
 
-async function backlogLines(folder: string, sizes: Sizes): Promise<Line[]> {
-  const lines: Line[] = [];
+async function backlogLines(folder: string, sizes: Sizes): Promise<MeasuredLine[]> {
+  const lines: MeasuredLine[] = [];
   for (const format of formats) {
     const { collected, split, script, lineBytes } = await measureBacklog(folder, format, sizes);
     const about = `${format.name}, ${Math.round(lineBytes)} bytes a line, lines in a processor second`;
@@ -88,13 +61,13 @@ async function backlogLines(folder: string, sizes: Sizes): Promise<Line[]> {
   return lines;
 }
 
-async function followingLines(folder: string, sizes: Sizes): Promise<Line[]> {
+async function followingLines(folder: string, sizes: Sizes): Promise<MeasuredLine[]> {
   const oneRate = sizes === full ? rates.one : rates.each;
   const runs = [
     { name: 'one', files: 1, rate: oneRate, lag: '≤ 1 s', cores: '', memory: '' },
     { name: 'many', files: sizes.files, rate: rates.each, lag: '', cores: '< 1', memory: '< 300 MB' },
   ];
-  const lines: Line[] = [];
+  const lines: MeasuredLine[] = [];
   for (const { name, files, rate, lag, cores, memory } of runs) {
     const figures = await measureFollowing(folder, name, files, rate, sizes);
     const { written, lagMs, lagP99Ms } = figures;
@@ -125,7 +98,7 @@ async function followingLines(folder: string, sizes: Sizes): Promise<Line[]> {
   return lines;
 }
 
-async function queryLines(folder: string, sizes: Sizes): Promise<Line[]> {
+async function queryLines(folder: string, sizes: Sizes): Promise<MeasuredLine[]> {
   const { alone, beside, bytesPerSecond } = await measureQueries(folder, sizes);
   const values = (figures: typeof alone) => ({ median: figures.medianMs, p99: figures.p99Ms });
   return [
@@ -144,39 +117,17 @@ async function queryLines(folder: string, sizes: Sizes): Promise<Line[]> {
   ];
 }
 
-async function main(): Promise<number> {
-  const folder = mkdtempSync(join(tmpdir(), 'logstrata-collecting-'));
-  try {
-    const { help, sizes, outPath } = readOptions(process.argv.slice(2));
-    if (help) {
-      process.stdout.write(usage);
-      return 0;
-    }
-    const startedAt = new Date().toISOString();
-    const machine = describeMachine();
+process.exitCode = await runMeasured({
+  name: 'collecting',
+  usage,
+  small: 'quick',
+  measure: async ({ isSmall, folder }) => {
+    const sizes = isSmall ? quick : full;
     const lines = [
       ...(await backlogLines(folder, sizes)),
       ...(await followingLines(folder, sizes)),
       ...(await queryLines(folder, sizes)),
     ];
-    const about =
-      `${machine.cpu}, ${machine.cores} cores, Node ${machine.node}; load before the run ${machine.loadBefore.toFixed(2)}; ` +
-      `commit ${machine.commit ?? 'unknown'}; ${startedAt}`;
-    const rows = lines.map(({ what, target, figure }) => `| ${what} | ${target} | ${figure} |`);
-    const table = `${about}\n\n| what | target | figure |\n|---|---|---|\n${rows.join('\n')}\n`;
-    mkdirSync(dirname(outPath), { recursive: true });
-    writeFileSync(`${outPath}.md`, table);
-    const record = { format: 'logstrata-collecting/1', startedAt, machine, settings: sizes, lines };
-    writeFileSync(`${outPath}.json`, `${JSON.stringify(record, null, 1)}\n`);
-    process.stdout.write(`${table}\nwritten  ${relative(process.cwd(), outPath)}.md and .json\n`);
-    return 0;
-  } catch (error) {
-    if (!(error instanceof UsageFailure)) throw error;
-    process.stderr.write(`collecting: ${error.message}\n\n${usage}`);
-    return 2;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-process.exitCode = await main();
+    return { about: 'logs that are collected', settings: sizes, lines };
+  },
+});

@@ -1,15 +1,12 @@
 #!/usr/bin/env node
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join, relative, resolve } from 'node:path';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { formatBytes, formatCount } from '../../server/cli/output/figures.js';
 import { packageRoot } from '../../server/cli/options/package-root.js';
 import { Child } from '../collecting/child.js';
 import { ServerProcess } from '../http/server-process.js';
-import { describeMachine } from '../machine.js';
-import { UsageFailure } from '../options.js';
+import { numberOption, runMeasured, type MeasuredLine } from '../report/measured-run.js';
 import type { ClientsFigures, ClientsTask, LagFigures } from './clients.js';
 import type { WriterFigures, WriterTask } from './writer.js';
 
@@ -60,33 +57,6 @@ file:
   path: '../logs/app\\.log'
   format: json
 `;
-
-interface Options {
-  readonly help: boolean;
-  readonly sizes: Sizes;
-  readonly outPath: string;
-}
-
-function readOptions(args: readonly string[]): Options {
-  const options = {
-    tiny: { type: 'boolean' },
-    seconds: { type: 'string' },
-    out: { type: 'string' },
-    help: { type: 'boolean' },
-  } as const;
-  try {
-    const { values } = parseArgs({ args: [...args], options });
-    const isTiny = values.tiny === true;
-    const sizes = isTiny ? tiny : full;
-    const seconds = Number(values.seconds ?? sizes.seconds);
-    if (!(seconds >= 1 && seconds <= 3600)) throw new Error('--seconds must be from 1 to 3600');
-    const out =
-      values.out ?? join(packageRoot(), isTiny ? 'bench/data/following' : 'bench/results/following');
-    return { help: values.help === true, sizes: { ...sizes, seconds }, outPath: resolve(out) };
-  } catch (error) {
-    throw new UsageFailure(error instanceof Error ? error.message : String(error));
-  }
-}
 
 /** The largest memory that a server has in use while `until` is not settled. */
 async function largestMemory(server: () => ServerProcess, until: Promise<unknown>): Promise<number> {
@@ -161,15 +131,11 @@ async function measure(folder: string, sizes: Sizes): Promise<Measured> {
   }
 }
 
-interface Line {
-  readonly what: string;
-  readonly target: string;
-  readonly figure: string;
-  /** What the figure says, for programs. */
-  readonly values: Readonly<Record<string, number>>;
-}
-
-function lagLine(when: string, target: string, { records, medianMs, p99Ms, maxMs }: LagFigures): Line {
+function lagLine(
+  when: string,
+  target: string,
+  { records, medianMs, p99Ms, maxMs }: LagFigures,
+): MeasuredLine {
   return {
     what: `from the line to the client, ${when}`,
     target,
@@ -178,7 +144,7 @@ function lagLine(when: string, target: string, { records, medianMs, p99Ms, maxMs
   };
 }
 
-function linesOf({ clients, aloneBytes, followedBytes, cores, restarts }: Measured): Line[] {
+function linesOf({ clients, aloneBytes, followedBytes, cores, restarts }: Measured): MeasuredLine[] {
   const { lost, repeated, unfinished, connections, behind, lagging } = clients;
   const moreBytes = Math.max(0, followedBytes - aloneBytes);
   return [
@@ -211,37 +177,18 @@ function linesOf({ clients, aloneBytes, followedBytes, cores, restarts }: Measur
   ];
 }
 
-async function main(): Promise<number> {
-  const folder = mkdtempSync(join(tmpdir(), 'logstrata-following-'));
-  try {
-    const { help, sizes, outPath } = readOptions(process.argv.slice(2));
-    if (help) {
-      process.stdout.write(usage);
-      return 0;
-    }
-    const startedAt = new Date().toISOString();
-    const machine = describeMachine();
-    const lines = linesOf(await measure(folder, sizes));
+process.exitCode = await runMeasured({
+  name: 'following',
+  usage,
+  small: 'tiny',
+  options: ['seconds'],
+  measure: async ({ isSmall, values, folder }) => {
+    const usual = isSmall ? tiny : full;
+    const sizes = { ...usual, seconds: numberOption('seconds', values['seconds'], usual.seconds, 3600) };
     const { some, all, linesPerSecond, step } = sizes;
     const about =
-      `${formatCount(some)} clients of ${linesPerSecond / step} records a second each, ${all} of all ${formatCount(linesPerSecond)}; ` +
-      `${machine.cpu}, ${machine.cores} cores, clients on the same machine, Node ${machine.node}; load before the run ` +
-      `${machine.loadBefore.toFixed(2)}; commit ${machine.commit ?? 'unknown'}; ${startedAt}`;
-    const rows = lines.map(({ what, target, figure }) => `| ${what} | ${target} | ${figure} |`);
-    const table = `${about}\n\n| what | target | figure |\n|---|---|---|\n${rows.join('\n')}\n`;
-    mkdirSync(dirname(outPath), { recursive: true });
-    writeFileSync(`${outPath}.md`, table);
-    const record = { format: 'logstrata-following/1', startedAt, machine, settings: sizes, lines };
-    writeFileSync(`${outPath}.json`, `${JSON.stringify(record, null, 1)}\n`);
-    process.stdout.write(`${table}\nwritten  ${relative(process.cwd(), outPath)}.md and .json\n`);
-    return 0;
-  } catch (error) {
-    if (!(error instanceof UsageFailure)) throw error;
-    process.stderr.write(`following: ${error.message}\n\n${usage}`);
-    return 2;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-process.exitCode = await main();
+      `${formatCount(some)} clients of ${linesPerSecond / step} records a second each, ${all} of all ${formatCount(linesPerSecond)}, ` +
+      'on the same machine';
+    return { about, settings: sizes, lines: linesOf(await measure(folder, sizes)) };
+  },
+});

@@ -1,0 +1,100 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { packageRoot } from '../../server/cli/options/package-root.js';
+import { describeMachine } from '../machine.js';
+import { UsageFailure } from '../options.js';
+
+/** A figure of a run, beside what it is to be. */
+export interface MeasuredLine {
+  readonly what: string;
+  readonly target: string;
+  readonly figure: string;
+  /** What the figure says, for programs. */
+  readonly values: Readonly<Record<string, number>>;
+}
+
+/** What the command line asks for. */
+export interface Asked {
+  readonly isSmall: boolean;
+  /** The values of further options, by name. */
+  readonly values: Readonly<Record<string, string | undefined>>;
+  /** Is gone when the run ends. */
+  readonly folder: string;
+}
+
+/** A program that measures one part of the server. */
+export interface MeasuredRun {
+  /** Of its folder, its result and its record. */
+  readonly name: string;
+  readonly usage: string;
+  /** The option for a small run, which says whether it works and not how fast. */
+  readonly small: 'quick' | 'tiny';
+  /** Further options; each takes a value. */
+  readonly options?: readonly string[];
+  /** Throws a `UsageFailure` for values that make no sense. `about` is what the figures are of, in words. */
+  readonly measure: (
+    asked: Asked,
+  ) => Promise<{ about: string; settings: object; lines: readonly MeasuredLine[] }>;
+}
+
+/** The number that an option gives, or the usual one. */
+export function numberOption(name: string, text: string | undefined, usual: number, max: number): number {
+  const value = Number(text ?? usual);
+  if (!(value >= 1 && value <= max)) throw new UsageFailure(`--${name} must be from 1 to ${max}`);
+  return value;
+}
+
+function readOptions({ name, small, options: more = [] }: MeasuredRun, args: readonly string[]) {
+  const texts = Object.fromEntries([...more, 'out'].map((option) => [option, { type: 'string' } as const]));
+  const switches = { [small]: { type: 'boolean' }, help: { type: 'boolean' } } as const;
+  try {
+    const { values } = parseArgs({ args: [...args], options: { ...texts, ...switches } });
+    const isSmall = values[small] === true;
+    const usual = join(packageRoot(), isSmall ? 'bench/data' : 'bench/results', name);
+    return {
+      isSmall,
+      isHelp: values['help'] === true,
+      outPath: resolve(String(values['out'] ?? usual)),
+      values: Object.fromEntries(
+        more.map((option) => [option, values[option] === undefined ? undefined : String(values[option])]),
+      ),
+    };
+  } catch (error) {
+    throw new UsageFailure(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** Measures, prints a table, and writes it with a record of the run. Gives the exit code. */
+export async function runMeasured(run: MeasuredRun): Promise<number> {
+  const { name, usage } = run;
+  const folder = mkdtempSync(join(tmpdir(), `logstrata-${name}-`));
+  try {
+    const { isHelp, isSmall, values, outPath } = readOptions(run, process.argv.slice(2));
+    if (isHelp) {
+      process.stdout.write(usage);
+      return 0;
+    }
+    const startedAt = new Date().toISOString();
+    const machine = describeMachine();
+    const { about, settings, lines } = await run.measure({ isSmall, values, folder });
+    const head =
+      `${about}; ${machine.cpu}, ${machine.cores} cores, Node ${machine.node}; load before the run ` +
+      `${machine.loadBefore.toFixed(2)}; commit ${machine.commit ?? 'unknown'}; ${startedAt}`;
+    const rows = lines.map(({ what, target, figure }) => `| ${what} | ${target} | ${figure} |`);
+    const table = `${head}\n\n| what | target | figure |\n|---|---|---|\n${rows.join('\n')}\n`;
+    mkdirSync(dirname(outPath), { recursive: true });
+    writeFileSync(`${outPath}.md`, table);
+    const record = { format: `logstrata-${name}/1`, startedAt, machine, settings, lines };
+    writeFileSync(`${outPath}.json`, `${JSON.stringify(record, null, 1)}\n`);
+    process.stdout.write(`${table}\nwritten  ${relative(process.cwd(), outPath)}.md and .json\n`);
+    return 0;
+  } catch (error) {
+    if (!(error instanceof UsageFailure)) throw error;
+    process.stderr.write(`${name}: ${error.message}\n\n${usage}`);
+    return 2;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
