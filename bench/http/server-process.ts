@@ -13,6 +13,8 @@ export class ServerProcess {
     readonly origin: string,
     /** The name that it prints. */
     readonly transport: string,
+    /** Of its console; empty where it has none. */
+    readonly console: string,
   ) {}
 
   /**
@@ -35,7 +37,9 @@ export class ServerProcess {
       const take = (text: string): void => {
         printed += text;
         const found = /serving +(http:\/\/[^/\s]+)(?:\/\S*)? +\((\w+)[):]/.exec(printed);
-        if (found !== null) resolve(new ServerProcess(child, found[1]!, found[2]!));
+        if (found === null) return;
+        const console = /^console +(http:\S+)$/m.exec(printed)?.[1] ?? '';
+        resolve(new ServerProcess(child, found[1]!, found[2]!, console));
       };
       child.stdout.setEncoding('utf8').on('data', take);
       child.stderr.setEncoding('utf8').on('data', take);

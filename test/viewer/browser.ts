@@ -1,19 +1,6 @@
-import { existsSync } from 'node:fs';
-import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-
-/** Where systems have Chromium, or what is built from it. */
-const places = [
-  process.env['LOGSTRATA_CHROMIUM'] ?? '',
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-  '/usr/bin/google-chrome-stable',
-  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
-];
-
-/** The browser of this machine; undefined where it has none. */
-export const browserPath = places.find((place) => place !== '' && existsSync(place));
+import { browserPath } from '../../bench/viewer/chromium.js';
 
 /** Set where a machine without a browser is a mistake: what a continuous integration runs must not pass for want of one. */
 const isRequired = process.env['LOGSTRATA_BROWSER'] === 'required';
@@ -25,16 +12,6 @@ export function describeInBrowser(title: string, tests: () => void): void {
     it(`${title}: not tried, since there is no Chromium here (LOGSTRATA_CHROMIUM names one)`, () => {
       expect(browserPath).toBeUndefined();
     });
-}
-
-/** Starts the browser, with a profile of its own that is gone when it ends. */
-export function startBrowser(): Promise<Browser> {
-  if (browserPath === undefined)
-    throw new Error('there is no Chromium on this machine, and LOGSTRATA_BROWSER=required');
-  return chromium.launch({
-    executablePath: browserPath,
-    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-dev-shm-usage'],
-  });
 }
 
 /** What a page says that it should not: errors, and what the policy of the page has refused. */

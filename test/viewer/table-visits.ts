@@ -56,6 +56,7 @@ export function tableVisits(visit: Visit): void {
   });
 
   it('scrolls by time: a click on the time bar goes there', async () => {
+    await page.waitForSelector('.density rect', { state: 'attached' });
     const bar = (await page.locator('.time-bar').boundingBox())!;
     await page.mouse.click(bar.x + bar.width / 2, bar.y + bar.height * 0.4);
     // The bar is from the first record to the last one.

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { closePage, openPage, startBrowser } from './browser.js';
+import { launchChromium } from '../../bench/viewer/chromium.js';
+import { closePage, openPage } from './browser.js';
 import { ServedViewer } from './served-viewer.js';
 
 const long = process.env['LOGSTRATA_LONG'] === '1';
@@ -56,7 +57,7 @@ export class Visit {
     );
     this.damage('damaged');
     await served.start();
-    this.browser = await startBrowser();
+    this.browser = await launchChromium();
     this.all = await served.cursors('shop');
   }
 

@@ -76,7 +76,7 @@ function NoMatch() {
 /** What stands in the place of records, and what one can do about it. */
 export function NoRecords() {
   const { viewer } = usePage();
-  const { failure: general, names } = viewer.agents.value;
+  const { failure: general, names, fields } = viewer.agents.value;
   const state = viewer.window.state.value;
   const failure = general ?? state.failure;
   if (failure !== undefined)
@@ -97,7 +97,7 @@ export function NoRecords() {
         </div>
       </div>
     );
-  if (state.status === 'loading') return <div class="no-records hint">…</div>;
+  if (state.status === 'loading' || fields === undefined) return <div class="no-records hint">…</div>;
   const { filters, text, range, isContext } = viewer.view.value;
   const isAsking = filters.length > 0 || text !== '' || range.kind !== 'all';
   return (

@@ -4,7 +4,13 @@ import { usePage } from '../parts/viewer-context.js';
 import { searchedField } from '../query/question.js';
 import { countText } from '../records/count-text.js';
 import { timeOfRecord } from '../state/extent.js';
-import { recordBy, type Edge, type EdgeState, type WindowState } from '../window/window-state.js';
+import {
+  emptyWindow,
+  recordBy,
+  type Edge,
+  type EdgeState,
+  type WindowState,
+} from '../window/window-state.js';
 import { ColumnHead } from './column-head.js';
 import { layColumns } from './layout.js';
 import { NoRecords } from './no-records.js';
@@ -89,7 +95,9 @@ function useRowStyle(): RowStyle {
 /** The records, in rows. */
 export function RecordTable() {
   const { viewer, screen } = usePage();
-  const state = viewer.window.state.value;
+  const known = viewer.window.state.value;
+  // Rows without columns would be put in their place before they are there.
+  const state = viewer.agents.value.fields === undefined ? emptyWindow : known;
   const view = viewer.view.value;
   const style = useRowStyle();
   const tracks = style.columns.map(({ track }) => track).join(' ');

@@ -150,7 +150,7 @@ export class Scroller extends Component<ScrollerProps> {
     const head = current.querySelector('.head-row')?.getBoundingClientRect().bottom ?? top;
     const groups = [...current.querySelectorAll<HTMLElement>('.page-rows')].filter((group) => {
       const box = group.getBoundingClientRect();
-      return box.bottom > head && box.top < bottom;
+      return isBelow(box, head) && box.top < bottom;
     });
     const first = groups[0] === undefined ? undefined : firstBelow(groups[0], head);
     const last = groups.length === 0 ? undefined : lastAbove(groups.at(-1)!, bottom);
@@ -158,9 +158,14 @@ export class Scroller extends Component<ScrollerProps> {
   }
 }
 
+/** Whether something reaches below a height by more than a browser rounds. A page has a row that does if it does itself. */
+function isBelow({ bottom }: DOMRect, height: number): boolean {
+  return bottom > height + 1;
+}
+
 /** The first child that reaches below a height. */
 function firstBelow(group: HTMLElement, height: number): HTMLElement | undefined {
-  return childAt(group, (child) => child.getBoundingClientRect().bottom > height + 1);
+  return childAt(group, (child) => isBelow(child.getBoundingClientRect(), height));
 }
 
 /** The last child that begins above a height. */

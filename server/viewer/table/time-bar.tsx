@@ -76,6 +76,8 @@ export function TimeBar() {
   };
   const press = (event: PointerEvent): void => {
     event.preventDefault();
+    // Which times it stands for is not known yet.
+    if (viewer.recordsExtent.peek() === undefined) return;
     bar.current?.setPointerCapture(event.pointerId);
     dragging.current.is = true;
     go(event, true);

@@ -38,8 +38,8 @@ export interface WindowState {
 /** An end of the window. */
 export type Edge = 'older' | 'newer';
 
-/** Records of one page that is asked for. */
-export const pageRecords = 100;
+/** Records of one page that is asked for: more than fit on a screen, and few enough to be put into the page between two frames. */
+export const pageRecords = 50;
 /** Records in the window: a few screens on either side of the one in sight. More would slow each change of the page down. */
 export const windowRecordsMax = 600;
 /** Characters of all lines in the window; records of a megabyte each fill it long before their number does. */

@@ -1,0 +1,25 @@
+import { existsSync } from 'node:fs';
+import { chromium, type Browser } from 'playwright-core';
+
+/** Where systems have Chromium, or what is built from it. */
+const places = [
+  process.env['LOGSTRATA_CHROMIUM'] ?? '',
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/usr/bin/google-chrome-stable',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+];
+
+/** The browser of this machine; undefined where it has none. */
+export const browserPath = places.find((place) => place !== '' && existsSync(place));
+
+/** Starts the browser, with a profile of its own that is gone when it ends. */
+export function launchChromium(): Promise<Browser> {
+  if (browserPath === undefined)
+    throw new Error('there is no Chromium on this machine (LOGSTRATA_CHROMIUM names one)');
+  return chromium.launch({
+    executablePath: browserPath,
+    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-dev-shm-usage'],
+  });
+}

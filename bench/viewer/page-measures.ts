@@ -1,0 +1,141 @@
+import type { Browser, CDPSession, Page } from 'playwright-core';
+import { launchChromium } from './chromium.js';
+
+const viewport = { width: 1440, height: 900 };
+
+/** How long the first rows took after the page was asked for, in milliseconds, of each page that was opened. */
+export async function measureFirstRows(address: string, pages: number): Promise<readonly number[]> {
+  const browser = await launchChromium();
+  try {
+    const times: number[] = [];
+    for (let i = 0; i < pages; i++) times.push(await firstRows(browser, address));
+    return times;
+  } finally {
+    await browser.close();
+  }
+}
+
+/** When the frame with the first rows was drawn, counted from when the page was asked for. */
+const noteFirstRows = `
+  window.firstRows = new Promise((resolve) => {
+    new MutationObserver((_, observer) => {
+      if (document.querySelector('.row') === null) return;
+      observer.disconnect();
+      requestAnimationFrame(() => setTimeout(() => resolve(performance.now())));
+    }).observe(document, { childList: true, subtree: true });
+  });
+`;
+
+/** With nothing of the page kept from before. */
+async function firstRows(browser: Browser, address: string): Promise<number> {
+  const context = await browser.newContext({ viewport });
+  try {
+    const page = await context.newPage();
+    await page.addInitScript(noteFirstRows);
+    await page.goto(address);
+    await page.waitForSelector('.row');
+    return await page.evaluate<number>('window.firstRows');
+  } finally {
+    await context.close();
+  }
+}
+
+/** What scrolling came to. */
+export interface Scrolling {
+  readonly records: number;
+  readonly seconds: number;
+  /** Between two frames that follow each other. */
+  readonly frames: {
+    readonly count: number;
+    readonly medianMs: number;
+    readonly p99Ms: number;
+    readonly maxMs: number;
+    readonly over100Ms: number;
+  };
+  /** Longest time that there was nothing to scroll to yet. */
+  readonly stillMaxMs: number;
+  /** Memory of the page's objects after garbage was collected: before, the largest, and at the end. */
+  readonly heapBytes: { readonly before: number; readonly max: number; readonly after: number };
+  /** Elements of the page at the end. */
+  readonly nodes: number;
+}
+
+/** Scrolls back by so many pixels a frame, until pages with \`records\` have come. Counts in the page, so that nobody outside is waited for. */
+const scroll = `async ({ records, pixels }) => {
+  const rows = document.getElementById('rows');
+  const state = (window.scrolled ??= { gaps: [], still: 0 });
+  let passed = 0;
+  const observer = new MutationObserver((changes) => {
+    for (const { addedNodes } of changes)
+      for (const node of addedNodes) if (node.classList?.contains('page-rows')) passed += node.childElementCount;
+  });
+  observer.observe(rows, { childList: true });
+  let last = performance.now();
+  let movedMs = last;
+  while (passed < records) {
+    const room = rows.scrollTop;
+    rows.scrollTop = room - pixels;
+    const now = await new Promise((resolve) => requestAnimationFrame(() => resolve(performance.now())));
+    state.gaps.push(now - last);
+    last = now;
+    if (room > 0) movedMs = now;
+    else state.still = Math.max(state.still, now - movedMs);
+  }
+  observer.disconnect();
+  return passed;
+}`;
+
+async function heapBytes(session: CDPSession): Promise<number> {
+  await session.send('HeapProfiler.collectGarbage');
+  const { metrics } = await session.send('Performance.getMetrics');
+  return metrics.find(({ name }) => name === 'JSHeapUsedSize')!.value;
+}
+
+/** Parts of the way after each of which the memory is looked at. */
+const parts = 20;
+
+/** Scrolls back over so many records, from the newest. */
+export async function measureScrolling(address: string, records: number, pixels: number): Promise<Scrolling> {
+  const browser = await launchChromium();
+  try {
+    const page = await (await browser.newContext({ viewport })).newPage();
+    await page.goto(address);
+    await page.waitForSelector('.row');
+    const session = await page.context().newCDPSession(page);
+    await session.send('Performance.enable');
+    const before = await heapBytes(session);
+    let max = before;
+    let after = before;
+    let passed = 0;
+    let seconds = 0;
+    for (let part = 0; part < parts && passed < records; part++) {
+      const startMs = performance.now();
+      const ask = { records: Math.ceil(records / parts), pixels };
+      passed += await page.evaluate<number>(`(${scroll})(${JSON.stringify(ask)})`);
+      seconds += (performance.now() - startMs) / 1000;
+      after = await heapBytes(session);
+      max = Math.max(max, after);
+    }
+    return { records: passed, seconds, ...(await figuresOf(page)), heapBytes: { before, max, after } };
+  } finally {
+    await browser.close();
+  }
+}
+
+async function figuresOf(page: Page): Promise<Pick<Scrolling, 'frames' | 'stillMaxMs' | 'nodes'>> {
+  const { gaps, still } = await page.evaluate<{ gaps: number[]; still: number }>('window.scrolled');
+  const sorted = gaps.sort((a, b) => a - b);
+  const share = (of: number): number => sorted[Math.floor((sorted.length - 1) * of)] ?? 0;
+  const nodes = await page.evaluate<number>("document.querySelectorAll('*').length");
+  return {
+    frames: {
+      count: sorted.length,
+      medianMs: share(0.5),
+      p99Ms: share(0.99),
+      maxMs: share(1),
+      over100Ms: sorted.filter((gap) => gap > 100).length,
+    },
+    stillMaxMs: still,
+    nodes,
+  };
+}

@@ -1,0 +1,121 @@
+#!/usr/bin/env node
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, mkdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { formatBytes, formatCount } from '../../server/cli/output/figures.js';
+import { packageRoot } from '../../server/cli/options/package-root.js';
+import { generateLines } from '../generated-lines.js';
+import { ServerProcess } from '../http/server-process.js';
+import { numberOption, runMeasured, type MeasuredLine } from '../report/measured-run.js';
+import { measureFirstRows, measureScrolling } from './page-measures.js';
+
+const usage = `Usage: npm run bench:viewer -- [options]
+
+How the viewer of the console does in Chromium, on an application's records: how long the first rows take after the page is asked for, and how
+evenly a million records are scrolled back, at which memory of the page. Chromium is sought where systems have it; LOGSTRATA_CHROMIUM names another.
+
+  --tiny            a few thousand records: whether it works, not how fast
+  --records N       records of the archive (default: 10000000)
+  --scroll N        records that are scrolled back (default: 1000000)
+  --store FOLDER    keeps the archive there, and takes it from there the next time
+  --out PATH        result, without ending (default: bench/results/viewer)
+`;
+
+const main = join(packageRoot(), 'dist/server/main.js');
+/** Pages that are opened, each in a window of its own. */
+const pagesOpened = 9;
+/** Forty rows a frame: at sixty frames a second faster than anybody turns a wheel. */
+const pixelsPerFrame = 800;
+
+/** Stores records of an application in a folder, unless it has some. */
+async function makeStore(folder: string, records: number): Promise<void> {
+  if (existsSync(join(folder, 'data/store/app'))) return;
+  mkdirSync(join(folder, 'agents'), { recursive: true });
+  cpSync(join(packageRoot(), 'bench/agents/app.yaml'), join(folder, 'agents/app.yaml'));
+  const lines = generateLines('app', { rows: records, days: 30, seed: 1, startMs: Date.UTC(2026, 9, 20) })!;
+  const load = spawn(process.execPath, [main, 'load', 'app', '-'], {
+    cwd: folder,
+    stdio: ['pipe', 'ignore', 'inherit'],
+  });
+  const ended = once(load, 'exit');
+  await pipeline(Readable.from(inPieces(lines)), load.stdin);
+  const [code] = await ended;
+  if (code !== 0) throw new Error(`loading ended with ${String(code)}`);
+}
+
+/** A line at a time would be handed over a million times. */
+function* inPieces(lines: Iterable<string>): Generator<string> {
+  let piece: string[] = [];
+  for (const line of lines) {
+    piece.push(line);
+    if (piece.length < 1000) continue;
+    yield `${piece.join('\n')}\n`;
+    piece = [];
+  }
+  if (piece.length > 0) yield `${piece.join('\n')}\n`;
+}
+
+const ms = (value: number): string => `${Math.round(value)} ms`;
+
+async function measure(folder: string, records: number, scrolled: number): Promise<MeasuredLine[]> {
+  await makeStore(folder, records);
+  const args = ['serve', '--no-follow', '--listen', '127.0.0.1:0', '--console', '127.0.0.1:0'];
+  const server = await ServerProcess.start(main, args, folder);
+  try {
+    const address = `${server.console}/#/app`;
+    const [first = NaN, ...later] = await measureFirstRows(address, pagesOpened);
+    const sorted = later.sort((a, b) => a - b);
+    const median = sorted[sorted.length >> 1] ?? NaN;
+    const slowest = sorted.at(-1) ?? NaN;
+    const { frames, stillMaxMs, heapBytes, nodes, seconds, ...rest } = await measureScrolling(
+      address,
+      scrolled,
+      pixelsPerFrame,
+    );
+    return [
+      {
+        what: 'first rows after the page is asked for, nothing of it kept by the browser',
+        target: '≤ 300 ms',
+        figure: `median ${ms(median)}, slowest ${ms(slowest)} of ${sorted.length}; of a server just started ${ms(first)}`,
+        values: { median, slowest, first },
+      },
+      {
+        what: `from one frame to the next, over ${formatCount(rest.records)} records back in ${Math.round(seconds)} s`,
+        target: '≤ 100 ms',
+        figure: `median ${ms(frames.medianMs)}, p99 ${ms(frames.p99Ms)}, longest ${ms(frames.maxMs)}; ${frames.over100Ms} of ${formatCount(frames.count)} over 100 ms`,
+        values: { records: rest.records, seconds, ...frames },
+      },
+      {
+        what: 'longest wait for further rows',
+        target: '≤ 100 ms',
+        figure: ms(stillMaxMs),
+        values: { stillMaxMs },
+      },
+      {
+        what: 'objects of the page: before, at most, in the end',
+        target: 'bounded',
+        figure: `${formatBytes(heapBytes.before)}, ${formatBytes(heapBytes.max)}, ${formatBytes(heapBytes.after)}, and ${formatCount(nodes)} elements`,
+        values: { ...heapBytes, nodes },
+      },
+    ];
+  } finally {
+    await server.stop();
+  }
+}
+
+process.exitCode = await runMeasured({
+  name: 'viewer',
+  usage,
+  small: 'tiny',
+  options: ['records', 'scroll', 'store'],
+  measure: async ({ isSmall, values, folder }) => {
+    const records = numberOption('records', values['records'], isSmall ? 5000 : 10_000_000, 1e9);
+    const scrolled = numberOption('scroll', values['scroll'], isSmall ? 3000 : 1_000_000, records);
+    const lines = await measure(resolve(values['store'] ?? folder), records, scrolled);
+    const about = `${formatCount(records)} records of an application, Chromium on the same machine, without a graphics processor`;
+    return { about, settings: { records, scrolled, pixelsPerFrame }, lines };
+  },
+});
