@@ -111,6 +111,7 @@ export type {
   CommitExtras,
   LoadBatch,
   LoadResult,
+  CursorSession,
   LoadSession,
   RejectedLine,
   SourcePart,
@@ -118,6 +119,7 @@ export type {
 export { checkpointKey } from './store/manifest/committed-values.js';
 export type {
   Checkpoint,
+  Counters,
   LoadedPart,
   LoadEntry,
   RejectedEntry,

@@ -16,6 +16,7 @@ import type { SeenState } from './seen-state.js';
 import type {
   AppendResult,
   CommitExtras,
+  CursorSession,
   LoadOptions,
   LoadSession,
   RejectedLine,
@@ -130,6 +131,8 @@ export interface AgentStore {
   ): Promise<string>;
   /** The hash of a file's bytes, as checkpoints have that of a content. */
   hashFile(file: FileToImport, options?: HashOptions): Promise<string>;
+  /** Opens a load of records that bring their cursors with them. */
+  beginCursorLoad(options?: Pick<LoadOptions, 'codec'>): Promise<CursorSession>;
   /** What is lost of the records that loads gave: `LoadOptions.restores` brings it back. */
   lostLoads(): Promise<readonly LostLoad[]>;
   /**

@@ -43,11 +43,13 @@ import type { AgentState } from '../store/reading/agent-state.js';
 import type {
   AppendResult,
   CommitExtras,
+  CursorSession,
   LoadOptions,
   LoadSession,
   RejectedLine,
 } from '../store/manifest/commit.js';
 import type { Directory } from '../store/disk/directory.js';
+import { CursorLoad } from '../store/load/cursor-load.js';
 import { LoadUnit } from '../store/load/load-session.js';
 import { indexFiles, type IndexOptions, type IndexResult } from '../store/attached/index-files.js';
 import { ForeignWork, type ForeignMeans } from '../store/attached/foreign-work.js';
@@ -232,6 +234,14 @@ export class Store implements AgentStore {
     };
     const { restores } = options;
     return restores === undefined ? LoadUnit.begin(context, options) : RestoreUnit.begin(context, restores);
+  }
+
+  async beginCursorLoad(options: Pick<LoadOptions, 'codec'> = {}): Promise<CursorSession> {
+    const { directory, state, now, codec, workers, access } = this.context;
+    const committer = await access.committer();
+    const refresh = async (): Promise<void> => this.context.access.refresh();
+    const means = { directory, state, now, workers, refresh, codec: options.codec ?? codec };
+    return CursorLoad.begin({ ...means, committer });
   }
 
   readRows(

@@ -1,4 +1,4 @@
-import { dayNumber, hourMs } from '../terms/cursor.js';
+import { dayNumber, hourMs, importedPartition } from '../terms/cursor.js';
 import {
   compactionBytesMax,
   compactionSegmentsMax,
@@ -10,6 +10,7 @@ import {
   zstdBytesMin,
 } from '../terms/limits.js';
 import {
+  ageingPartition,
   ageReferenceMs,
   liveRows,
   segmentsToRefilter,
@@ -95,7 +96,7 @@ export function rowsToRewrite(manifest: Manifest, policy: CompactionPolicy): num
   return rows;
 }
 
-/** Segments of one day and the same columns that are kept equally long, which alone may be merged. */
+/** Segments of one day and the same columns that are kept equally long, which alone may be merged: imported ones by the day that they age by. */
 function groupsOf(manifest: Manifest, except: ReadonlySet<string>): SegmentEntry[][] {
   const groups = new Map<string, SegmentEntry[]>();
   const versions = new Map<number, number>();
@@ -104,7 +105,8 @@ function groupsOf(manifest: Manifest, except: ReadonlySet<string>): SegmentEntry
     // What has been shipped stays as it is: its copy would be another's.
     if (except.has(segment.file) || segment.far !== undefined) continue;
     const version = versions.get(segment.schemaVersion) ?? segment.schemaVersion;
-    const key = `${dayOf(segment)} ${version} ${segment.keepUntilMs ?? ''}`;
+    const isImported = segment.runs[0]!.partition === importedPartition;
+    const key = `${dayOf(segment)} ${isImported} ${version} ${segment.keepUntilMs ?? ''}`;
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [segment]);
     else group.push(segment);
@@ -113,7 +115,7 @@ function groupsOf(manifest: Manifest, except: ReadonlySet<string>): SegmentEntry
 }
 
 function dayOf(segment: SegmentEntry): number {
-  return dayNumber(segment.runs[0]!.partition);
+  return dayNumber(ageingPartition(segment, segment.runs[0]!.partition));
 }
 
 function proposeFor(

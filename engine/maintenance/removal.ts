@@ -10,6 +10,7 @@ import {
   addRun,
   liveRows,
   isFarOnly,
+  ageingPartition,
   liveRuns,
   noCounters,
   type LoadEntry,
@@ -105,7 +106,9 @@ export function storedLoads({ loads, segments }: Pick<Manifest, 'loads' | 'segme
 /** What a wish comes to at the moment, hot records included once they are sealed. Nothing is changed but that. */
 export async function removalOutlook(context: RemovalContext, wish: RemovalWish): Promise<RemovalOutlook> {
   const { changes, rejected, loads } = await planRemoval(context, wish);
-  const partitions = changes.flatMap(({ removed }) => removed.map(({ partition }) => partition));
+  const partitions = changes.flatMap(({ entry, removed }) =>
+    removed.map(({ partition }) => ageingPartition(entry, partition)),
+  );
   const from = partitions.reduce((least, partition) => Math.min(least, partition), Infinity);
   const until = partitions.reduce((most, partition) => Math.max(most, partition), -Infinity);
   const share = ({ entry, rows }: SegmentChange): number => Math.round((entry.bytes * rows) / entry.rows);

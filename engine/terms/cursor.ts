@@ -45,14 +45,17 @@ export function partitionOfTime(timeMs: number): number {
   return Math.min(partitionMax, Math.max(1, Math.floor(timeMs / hourMs)));
 }
 
+/** The partition of records that brought their cursors with them. Its positions say nothing of their times. */
+export const importedPartition = 0;
+
 /** The UTC day of a partition as `YYYY-MM-DD`: the folder `dt=…` that its segments lie in. */
 export function dayOfPartition(partition: number): string {
-  return new Date(partition * hourMs).toISOString().slice(0, 10);
+  return new Date(dayNumber(partition) * 24 * hourMs).toISOString().slice(0, 10);
 }
 
-/** Whole days since the epoch; partitions of one day share it. */
+/** Whole days since the epoch; partitions of one day share it. That of imported records is the one before the first, which no others have. */
 export function dayNumber(partition: number): number {
-  return Math.floor(partition / 24);
+  return partition === importedPartition ? -1 : Math.floor(partition / 24);
 }
 
 /** `count` ordinals from `next` on still fit a partition; throws `limit` otherwise. */

@@ -11,6 +11,7 @@ import { addExportCommand } from './records/export.js';
 import { addFarCommand } from './upkeep/far.js';
 import { didYouMean } from '../request/suggestion.js';
 import { exitDone, exitUsage, reportFailure, UsageError } from './output/failure.js';
+import { addImportCommand } from './records/import.js';
 import { addIndexCommand } from './upkeep/index-archive.js';
 import { addLoadCommand } from './records/load.js';
 import { packageVersion } from './options/package-root.js';
@@ -77,6 +78,7 @@ export function buildProgram(): Command {
     addRemoveCommand,
     addRetentionCommand,
     addExportCommand,
+    addImportCommand,
     addIndexCommand,
     addFarCommand,
     addTokenCommand,

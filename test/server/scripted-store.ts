@@ -95,6 +95,7 @@ export class ScriptedStore implements AgentStore {
   sources = unused;
   append = unused;
   beginLoad = unused;
+  beginCursorLoad = unused;
   rejectedFiles = unused;
   lostLoads = unused;
   loads = unused;

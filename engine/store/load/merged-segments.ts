@@ -119,10 +119,15 @@ export class MergedSegments {
     this.rowGroups = 0;
   }
 
-  /** Writes what is left, and says what the segments are. */
-  async finish(): Promise<readonly SegmentEntry[]> {
+  /** Ends the segment under way: what comes next is in another one. */
+  async cut(): Promise<void> {
     await this.endRowGroup();
     await this.endSegment();
+  }
+
+  /** Writes what is left, and says what the segments are. */
+  async finish(): Promise<readonly SegmentEntry[]> {
+    await this.cut();
     return this.entries;
   }
 

@@ -114,6 +114,25 @@ export interface LoadSession {
   abort(): Promise<void>;
 }
 
+/**
+ * A load of records that bring their cursors with them: ordinals of the partition that is kept for such. Nothing is visible or kept before
+ * `commit` has returned, or after `abort`.
+ */
+export interface CursorSession {
+  readonly schema: Schema;
+  /** The first ordinal that no record has had: those that were imported before are below it. */
+  readonly nextOrdinal: number;
+  /**
+   * Takes rows with their ordinals, which ascend over all calls. The batch's memory is the load's from then on. Throws `conflict` where the
+   * agent has records of an earlier time, `limit` where the ordinals have more gaps than a manifest can name.
+   */
+  append(batch: RecordBatch, ordinals: Float64Array): Promise<void>;
+  /** Publishes everything in one manifest. */
+  commit(extras: Pick<LoadExtras, 'checkpoints' | 'counters' | 'check'>): Promise<LoadResult>;
+  /** Leaves nothing behind. Safe after a failure, and after `commit`. */
+  abort(): Promise<void>;
+}
+
 export interface AppendResult {
   readonly records: number;
   readonly rejected: number;

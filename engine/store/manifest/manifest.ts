@@ -1,5 +1,6 @@
 import { sameColumns, type Schema } from '../../terms/schema.js';
-import { hourMs, type Position } from '../../terms/cursor.js';
+import { hourMs, importedPartition, partitionOfTime, type Position } from '../../terms/cursor.js';
+import { partitionMax } from '../../terms/limits.js';
 import type { Codec } from '../../parquet/compression.js';
 import type { FarCopy, FarLeftover } from './far-copy.js';
 
@@ -266,6 +267,15 @@ export function liveRows(entry: SegmentEntry): number {
 /** Whether a segment's rows are in the far tier alone: then there is no file of it. */
 export function isFarOnly({ far }: SegmentEntry): boolean {
   return far?.isOnly === true;
+}
+
+/**
+ * The partition by which a run of a segment ages: its own, but for imported records the hour of the newest of their segment, since their
+ * positions tell no time. Those of which none has a time are as the newest.
+ */
+export function ageingPartition({ timeMaxMs }: Pick<SegmentEntry, 'timeMaxMs'>, partition: number): number {
+  if (partition !== importedPartition) return partition;
+  return timeMaxMs === null ? partitionMax : partitionOfTime(timeMaxMs);
 }
 
 /** First position of a run's rows; the last is `rows - 1` ordinals on. */

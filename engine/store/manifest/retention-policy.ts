@@ -3,6 +3,7 @@ import { LogstrataError } from '../../terms/errors.js';
 import { retentionLeapMsMax } from '../../terms/limits.js';
 import type { PartitionCount } from './committer.js';
 import {
+  ageingPartition,
   ageReferenceMs,
   isFarOnly,
   liveRows,
@@ -73,7 +74,18 @@ export interface Retirable extends Pick<
 > {
   readonly hotBytes: number;
   /** Positions of the hot records. */
-  readonly hotRuns: readonly Pick<Run, 'partition' | 'rows'>[];
+  readonly hotRuns: readonly AgeingRun[];
+}
+
+/** Rows, and the partition that they age by. */
+type AgeingRun = Pick<Run, 'partition' | 'rows'>;
+
+/** The live rows of a segment. */
+function ageingRuns(segment: SegmentEntry): readonly AgeingRun[] {
+  return liveRuns(segment).map(({ partition, rows }) => ({
+    partition: ageingPartition(segment, partition),
+    rows,
+  }));
 }
 
 /** Partitions below these are over: by age, and by the bytes of what is younger. 0 for none. */
@@ -113,7 +125,8 @@ function firstWithin(
     if (isFarOnly(segment)) continue;
     for (const { partition, rows } of segment.runs) {
       if (partition < (segment.liveFrom ?? 0)) continue;
-      bytes.set(partition, (bytes.get(partition) ?? 0) + (segment.bytes * rows) / segment.rows);
+      const ageing = ageingPartition(segment, partition);
+      bytes.set(ageing, (bytes.get(ageing) ?? 0) + (segment.bytes * rows) / segment.rows);
     }
   }
   for (const { partition = 0, bytes: size } of rejected)
@@ -150,7 +163,7 @@ export function proposeRetirement(
   for (const segment of manifest.segments) {
     const first = firstKept(segment, bounds, referenceMs);
     const left: SegmentEntry = { ...segment, liveFrom: Math.max(segment.liveFrom ?? 0, first) };
-    const gone = liveRuns(segment).filter(({ partition }) => partition < first);
+    const gone = ageingRuns(segment).filter(({ partition }) => partition < first);
     if (gone.length === 0) {
       segments.push(segment);
       continue;
@@ -211,10 +224,10 @@ export function hasLeapt(
 ): boolean {
   if (periodMs === null) return false;
   const referenceMs = ageReferenceMs({ highestPartition }, nowMs);
-  const endMs = (runs: readonly Pick<Run, 'partition'>[]): number =>
+  const endMs = (runs: readonly AgeingRun[]): number =>
     ((runs[0]?.partition ?? highestPartition) + 1) * hourMs;
   const dueMs = [
-    ...segments.map((segment) => Math.max(segment.keepUntilMs ?? 0, endMs(liveRuns(segment)) + periodMs)),
+    ...segments.map((segment) => Math.max(segment.keepUntilMs ?? 0, endMs(ageingRuns(segment)) + periodMs)),
     ...hotRuns.map((run) => endMs([run]) + periodMs),
   ].reduce((first, ms) => Math.min(first, ms), Infinity);
   // What came later than its time has no part in it once records go regularly.
@@ -227,10 +240,10 @@ export function overCount(target: Retirable, policy: RetentionPolicy, nowMs: num
   const bounds = retentionBounds(target, policy, nowMs);
   const referenceMs = ageReferenceMs(target, nowMs);
   const over = new OverRecords();
-  const add = (runs: readonly Pick<Run, 'partition' | 'rows'>[], first: number): void => {
+  const add = (runs: readonly AgeingRun[], first: number): void => {
     for (const { partition, rows } of runs) if (partition < first) over.add(partition, rows);
   };
-  for (const segment of target.segments) add(liveRuns(segment), firstKept(segment, bounds, referenceMs));
+  for (const segment of target.segments) add(ageingRuns(segment), firstKept(segment, bounds, referenceMs));
   add(target.hotRuns, Math.max(bounds.byAge, bounds.bySize));
   return over.sum();
 }

@@ -57,6 +57,30 @@ describe('retention', () => {
     expect(later.retired).toMatchObject({ records: 4800, segments: 2 });
   });
 
+  it('takes imported records by their times, in the order of these, and none of those that have none', () => {
+    const imported = (back: number | null, firstOrdinal: number): SegmentEntry => ({
+      ...segmentOf(0, 1000, { timeMaxMs: back === null ? null : (today - back) * dayMs }, 0, firstOrdinal),
+    });
+    const old = imported(9, 1);
+    const segments = [old, imported(3, 2001), imported(null, 4001), spread(today, allDay, 100)];
+    const target = { ...manifestOf(segments), hotBytes: 0, hotRuns: [] };
+    const nowMs = (today + 1) * dayMs;
+    const left = (policy: RetentionPolicy): number[] => {
+      const proposed = proposeRetirement(target, policy, nowMs);
+      return segments.flatMap((segment, i) =>
+        (proposed?.segments ?? segments).includes(segment) ? [i] : [],
+      );
+    };
+    expect(left({ ...forEver, periodMs: 20 * dayMs })).toEqual([0, 1, 2, 3]);
+    expect(left({ ...forEver, periodMs: 5 * dayMs })).toEqual([1, 2, 3]);
+    expect(left({ ...forEver, periodMs: 2 * dayMs })).toEqual([2, 3]);
+    const bytes = segments.reduce((sum, segment) => sum + segment.bytes, 0);
+    expect(left({ ...forEver, bytesMax: bytes - 1 })).toEqual([1, 2, 3]);
+    const proposed = proposeRetirement(target, { ...forEver, periodMs: 5 * dayMs }, nowMs)!;
+    expect(proposed.removes).toEqual([old.file]);
+    expect(proposed.taken).toMatchObject({ records: 1000, fromMs: (today - 9) * dayMs });
+  });
+
   it('counts age to the newest position when the clock is ahead of it, and to the clock when that is behind', () => {
     const manifest = manifestOf([spread(today, allDay, 10), spread(today - 1, allDay, 10)]);
     const policy = { ...forEver, periodMs: 2 * dayMs };

@@ -1,0 +1,93 @@
+import { readFileSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { load } from 'js-yaml';
+import { type Checkpoint, LogstrataError } from '../../engine/index.js';
+import { checkpointAt, beginning, positionBehind } from '../collect/logs/source-position.js';
+import { LogNames } from '../collect/logs/log-names.js';
+import { readAt } from '../collect/logs/read-at.js';
+import { realLogFiles } from '../collect/logs/log-files.js';
+import type { FileInput } from '../definition/definition.js';
+import { tailBytesMax } from '../sources/content-reader.js';
+import { headBytesMax } from '../sources/source-identity.js';
+import { describeSystemError } from '../sources/source-error.js';
+
+/** How far the public service has read each log: its path, and the byte behind the last line. */
+export type FugoOffsets = ReadonlyMap<string, number>;
+
+/** A line for each log, of a path and a number: a hundred thousand of them fit. */
+const offsetsBytesMax = 16 * 1024 * 1024;
+
+/** The file of offsets that the service keeps beside its database, unless it was configured otherwise; undefined where it is not there. */
+export function offsetsBeside(database: string): string | undefined {
+  const path = join(dirname(database), 'offsets.yaml');
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true ? path : undefined;
+}
+
+/** Reads such a file. Throws a `SourceError` where it can't be read, and `invalid` for another one. */
+export function readOffsets(path: string): FugoOffsets {
+  let text: string;
+  try {
+    const bytes = statSync(path).size;
+    if (bytes > offsetsBytesMax) throw noOffsets(path, `it has ${bytes} bytes`);
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    if (error instanceof LogstrataError) throw error;
+    throw describeSystemError(error, path);
+  }
+  let content: unknown;
+  try {
+    content = text.trim() === '' ? {} : load(text);
+  } catch (error) {
+    throw noOffsets(path, error instanceof Error ? error.message.split('\n', 1)[0]! : String(error));
+  }
+  if (typeof content !== 'object' || content === null || Array.isArray(content))
+    throw noOffsets(path, 'it is no list of paths');
+  const offsets = new Map<string, number>();
+  for (const [log, offset] of Object.entries(content)) {
+    if (!Number.isSafeInteger(offset) || (offset as number) < 0)
+      throw noOffsets(path, `${JSON.stringify(offset)} is no offset, of ${log}`);
+    offsets.set(log, offset as number);
+  }
+  return offsets;
+}
+
+function noOffsets(path: string, why: string): LogstrataError {
+  return new LogstrataError('invalid', `${path} is no file of offsets of the public service: ${why}`, {
+    path,
+  });
+}
+
+/**
+ * Checkpoints for the logs of an agent: it is followed from where the service has read it. A log that has gone, or is shorter by now, has
+ * none: it is another one, or was cut off, and the service would begin anew with it as well.
+ */
+export async function checkpointsOf(offsets: FugoOffsets, file: FileInput): Promise<Checkpoint[]> {
+  const names = new LogNames(file.namePattern);
+  const checkpoints: Checkpoint[] = [];
+  for (const [path, offset] of offsets) {
+    if (offset === 0 || dirname(path) !== file.directory) continue;
+    if (names.read(basename(path))?.direct !== true) continue;
+    const checkpoint = await checkpointOf(path, offset);
+    if (checkpoint !== undefined) checkpoints.push(checkpoint);
+  }
+  return checkpoints;
+}
+
+async function checkpointOf(path: string, offset: number): Promise<Checkpoint | undefined> {
+  try {
+    const handle = await realLogFiles.open(path);
+    try {
+      const { sizeBytes, inode } = await handle.status();
+      if (sizeBytes < offset) return undefined;
+      const head = await readAt(handle, 0, Math.min(headBytesMax, offset));
+      const tailBytes = Math.min(tailBytesMax, offset);
+      const tail = await readAt(handle, offset - tailBytes, tailBytes);
+      return checkpointAt(positionBehind(beginning, head, offset, tail), inode, path);
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'ENOENT') return undefined;
+    throw describeSystemError(error, path);
+  }
+}

@@ -1,0 +1,171 @@
+import { sliceBatch } from '../../columns/take.js';
+import type { RecordBatch } from '../../columns/column.js';
+import { dayNumber, formatCursor, hourMs, importedPartition, partitionOfTime } from '../../terms/cursor.js';
+import { LogstrataError } from '../../terms/errors.js';
+import { everyStep } from '../../terms/every-step.js';
+import { importedRunsMax } from '../../terms/import-limits.js';
+import { ordinalMax, rowGroupRowsMax } from '../../terms/limits.js';
+import type { Schema } from '../../terms/schema.js';
+import type { WorkerPool } from '../../workers/worker-pool.js';
+import type { Codec } from '../../parquet/compression.js';
+import type { Directory } from '../disk/directory.js';
+import type { CursorSession, LoadExtras, LoadResult } from '../manifest/commit.js';
+import type { Committer } from '../manifest/committer.js';
+import { placementTimes } from '../manifest/placement.js';
+import type { AgentState } from '../reading/agent-state.js';
+import { MergedSegments } from './merged-segments.js';
+
+/** What such a load works with. */
+export interface CursorLoadContext {
+  readonly directory: Directory;
+  readonly state: AgentState;
+  readonly committer: Committer;
+  readonly now: () => number;
+  readonly workers: WorkerPool;
+  readonly codec: Codec;
+  /** Has the state be the newest one. */
+  readonly refresh: () => Promise<void>;
+}
+
+/**
+ * A load of records that bring their cursors with them. They keep the order in which they come, whatever their times, in segments of their own:
+ * a segment ends where a new day begins in them, so that retention, which takes such segments as a whole, can go by their times.
+ */
+export class CursorLoad implements CursorSession {
+  readonly schema: Schema;
+  readonly nextOrdinal: number;
+  private readonly schemaVersion: number;
+  private readonly nowMs: number;
+  private readonly segments: MergedSegments;
+  private last: number;
+  private runs = 0;
+  private records = 0;
+  private previousTimeMs: number | null = null;
+  private newestMs = 0;
+  /** The day of the newest record of the segment under way; −1 for none. */
+  private day = -1;
+  private segmentRows = 0;
+  private isOpen = true;
+
+  private constructor(
+    private readonly context: CursorLoadContext,
+    private readonly id: string,
+  ) {
+    const { directory, state, committer, workers, codec } = context;
+    this.schema = committer.schema;
+    this.schemaVersion = committer.schemaVersion;
+    this.nowMs = context.now();
+    this.nextOrdinal = state.values.nextOrdinal(importedPartition);
+    this.last = this.nextOrdinal - 1;
+    const { schema, schemaVersion } = this;
+    const target = { directory, workers, agent: state.agent, id, schema, schemaVersion, codec };
+    this.segments = new MergedSegments({ ...target, replaces: [], keepUntilMs: undefined });
+  }
+
+  static async begin(context: CursorLoadContext): Promise<CursorLoad> {
+    await context.refresh();
+    if (context.state.damage !== undefined) throw context.state.damage;
+    return new CursorLoad(context, await context.committer.begin());
+  }
+
+  async append(batch: RecordBatch, ordinals: Float64Array): Promise<void> {
+    if (!this.isOpen) throw new LogstrataError('closed', 'this load has ended');
+    if (batch.length === 0) return;
+    const part = { rows: batch.length, previousTimeMs: this.previousTimeMs };
+    const timesMs = placementTimes(this.schema, batch, this.nowMs, [part]);
+    this.previousTimeMs = timesMs.at(-1)!;
+    const newestMs = timesMs.reduce((newest, timeMs) => Math.max(newest, timeMs), 0);
+    this.newestMs = Math.max(this.newestMs, newestMs);
+    this.refuseEarlier();
+    await this.beginDay(dayNumber(partitionOfTime(newestMs)));
+    for (let row = 0; row < batch.length;) {
+      const end = endOfRun(ordinals, row);
+      this.countRun(ordinals[row]!, ordinals[end - 1]!);
+      await this.segments.add(sliceBatch(batch, row, end), importedPartition, ordinals[row]!);
+      row = end;
+    }
+    this.records += batch.length;
+    this.segmentRows += batch.length;
+  }
+
+  /** Small segments are not worth a day of their own. */
+  private async beginDay(day: number): Promise<void> {
+    if (day > this.day && this.segmentRows >= rowGroupRowsMax) {
+      await this.segments.cut();
+      this.segmentRows = 0;
+      this.day = day;
+    }
+    this.day = Math.max(this.day, day);
+  }
+
+  private countRun(first: number, last: number): void {
+    if (first <= this.last || last > ordinalMax) {
+      const cursor = formatCursor({ partition: importedPartition, ordinal: Math.min(first, ordinalMax) });
+      throw new LogstrataError('invalid', `the cursor ${cursor} does not come behind those before it`);
+    }
+    if (first > this.last + 1) this.runs++;
+    this.last = last;
+    if (this.runs <= importedRunsMax) return;
+    throw new LogstrataError(
+      'limit',
+      `the cursors have more than ${importedRunsMax} gaps: so many can't be kept. Nothing was stored`,
+    );
+  }
+
+  /** Cursors must go on in order of time: those of the agent's other records all come behind imported ones. */
+  private refuseEarlier(): void {
+    const { state } = this.context;
+    const snapshot = state.snapshot();
+    const first = snapshot.runs.find(({ partition }) => partition !== importedPartition);
+    snapshot.release();
+    if (first === undefined || first.partition >= partitionOfTime(this.newestMs)) return;
+    const shown = (timeMs: number): string => `${new Date(timeMs).toISOString().slice(0, 16)}Z`;
+    throw new LogstrataError(
+      'conflict',
+      `agent ${state.agent} holds records from ${shown(first.partition * hourMs)} on, and these go on until ${shown(this.newestMs)}: ` +
+        'their cursors would come before those of earlier records. Import into a data folder without such records of the agent, ' +
+        'before it is collected there. Nothing was stored',
+    );
+  }
+
+  async commit({
+    checkpoints,
+    counters,
+    check,
+  }: Pick<LoadExtras, 'checkpoints' | 'counters' | 'check'>): Promise<LoadResult> {
+    this.isOpen = false;
+    const { committer, state, refresh } = this.context;
+    const segments = await this.segments.finish();
+    // Nobody else commits from here on: what is true now is when it is published.
+    await committer.reserve(this.id, []);
+    await refresh();
+    this.refuseEarlier();
+    if (state.values.nextOrdinal(importedPartition) !== this.nextOrdinal) {
+      const message = `somebody else has imported records of agent ${state.agent} meanwhile: nothing was stored`;
+      throw new LogstrataError('conflict', message);
+    }
+    await check?.();
+    await committer.publish(this.id, {
+      segments,
+      removes: [],
+      checkpoints,
+      rejected: [],
+      counters: { ...counters, records: this.records, rejected: 0 },
+    });
+    await this.abort();
+    const bytesOnDisk = segments.reduce((sum, { bytes }) => sum + bytes, 0);
+    return { id: null, records: this.records, rejected: 0, bytesOnDisk, segments: segments.length };
+  }
+
+  async abort(): Promise<void> {
+    this.isOpen = false;
+    await everyStep([() => this.segments.abort(), () => this.context.committer.end(this.id)]);
+  }
+}
+
+/** Behind the last of the ordinals from `row` on that follow one another. */
+function endOfRun(ordinals: Float64Array, row: number): number {
+  let end = row + 1;
+  while (end < ordinals.length && ordinals[end] === ordinals[end - 1]! + 1) end++;
+  return end;
+}

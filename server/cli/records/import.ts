@@ -1,0 +1,209 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import type { AgentDefinition } from '../../../agents/definition/definition.js';
+import type { FugoDatabase, FugoTable } from '../../../agents/fugo/fugo-database.js';
+import type { FugoOffsets } from '../../../agents/fugo/fugo-offsets.js';
+import type { FugoResult } from '../../../agents/fugo/import-fugo.js';
+import { type Archive, type Codec, formatCursor, isLogstrataError } from '../../../engine/index.js';
+import { listNames } from '../../request/suggestion.js';
+import { readAgentsFolder } from '../options/agent-choice.js';
+import { codecOption } from '../options/codec-option.js';
+import { withWorkers } from '../options/opened-archive.js';
+import { retentionOf } from '../options/retention.js';
+import { readSettings, type GlobalFlags, type Settings } from '../options/settings.js';
+import { stoppable } from '../options/stoppable.js';
+import { workersOption } from '../options/workers-option.js';
+import { exitDone, exitFailed, UsageError } from '../output/failure.js';
+import { formatBytes, formatCount, formatCounted } from '../output/figures.js';
+import { withProgress } from '../output/progress.js';
+import { printJson, printLines, tell } from '../output/terminal.js';
+
+interface ImportFlags extends GlobalFlags {
+  readonly agent?: readonly string[];
+  /** A path, or false for none. */
+  readonly offsets?: string | false;
+  readonly codec?: Codec;
+  readonly workers?: number;
+  readonly json?: boolean;
+}
+
+/** What came of the table of one agent. */
+type ImportReport = { readonly agent: string } & (FugoResult | { readonly problem: string });
+
+const examples = `
+Examples:
+  $ logstrata import fugo /var/lib/fugo/fugo.db
+  $ logstrata import fugo fugo.db --agent nginx app
+  $ logstrata import fugo fugo.db --offsets /var/lib/fugo/offsets.yaml
+
+Records keep their cursors, so that clients go on with the ones that they have
+saved. The agents' files of the service are taken as they are: copy its folder
+of agents first. Stop the service before. Its file of offsets, offsets.yaml
+beside the database unless named, says where each log is read on.
+
+The records of an agent are stored as a whole or not at all. Done again, the
+command takes what has been added since. Exit code 1 when a table was not
+imported.`;
+
+/** A table, and the file of its agent. */
+interface ChosenTable {
+  readonly table: FugoTable;
+  readonly definition: AgentDefinition;
+}
+
+/** Tables to import, and what is said of those that are not. */
+function chooseTables(
+  tables: readonly FugoTable[],
+  agents: readonly AgentDefinition[],
+  wanted: readonly string[] | undefined,
+  path: string,
+): { readonly chosen: ChosenTable[]; readonly left: string[] } {
+  const names = tables.map(({ name }) => name);
+  const missing = wanted?.find((name) => !names.includes(name));
+  if (missing !== undefined)
+    throw new UsageError(
+      `there is no table ${JSON.stringify(missing)} in ${path}`,
+      names.length === 0 ? 'It has none with a cursor' : `It has ${listNames(names)}`,
+    );
+  const chosen: ChosenTable[] = [];
+  const left: string[] = [];
+  for (const table of tables) {
+    if (wanted?.includes(table.name) === false) continue;
+    const definition = agents.find(({ name }) => name === table.name);
+    if (definition === undefined) left.push(table.name);
+    else chosen.push({ table, definition });
+  }
+  return { chosen, left };
+}
+
+/** Where the service has read each log; nothing where that is not known, which is told. */
+async function offsetsFor(path: string, flag: string | false | undefined): Promise<FugoOffsets> {
+  if (flag === false) return new Map();
+  const { offsetsBeside, readOffsets } = await import('../../../agents/fugo/fugo-offsets.js');
+  const file = flag ?? offsetsBeside(path);
+  if (file !== undefined) return readOffsets(file);
+  tell(
+    'logstrata: warning: there is no offsets.yaml beside the database: logs that are still there will be read from their beginning, and ' +
+      'their records stored once more. Name the file with --offsets, or say --no-offsets',
+  );
+  return new Map();
+}
+
+function describeResult({ agent, ...result }: ImportReport): string[] {
+  if ('problem' in result) return [`FAILED   ${agent}: ${result.problem}`];
+  const { records, firstCursor, lastCursor, bytesOnDisk, logs } = result;
+  const shown = (ordinal: number | null): string => formatCursor({ partition: 0, ordinal: ordinal! });
+  const stored =
+    records === 0
+      ? 'nothing new'
+      : `${formatCounted(records, 'record')}, ${shown(firstCursor)} to ${shown(lastCursor)}, ${formatBytes(bytesOnDisk)}`;
+  const lines = [
+    `ok       ${agent}: ${stored}${logs === 0 ? '' : `; ${formatCounted(logs, 'log')} will be read on`}`,
+  ];
+  if (result.unreadableValues > 0)
+    lines.push(
+      `         ${formatCounted(result.unreadableValues, 'value')} did not read as the field's type: null`,
+    );
+  if (result.replacedBytes > 0)
+    lines.push(`         ${formatCount(result.replacedBytes)} bytes that were not UTF-8 became U+FFFD`);
+  if (result.columnsLeft.length > 0)
+    lines.push(`         columns without a field were left out: ${listNames(result.columnsLeft)}`);
+  return lines;
+}
+
+/** Imports one table. What is wrong with it keeps no other from being imported. */
+async function importTable(
+  archive: Archive,
+  database: FugoDatabase,
+  { table, definition }: ChosenTable,
+  offsets: FugoOffsets,
+  { codec }: ImportFlags,
+  signal: AbortSignal,
+): Promise<ImportReport> {
+  const { importFugo } = await import('../../../agents/fugo/import-fugo.js');
+  const { name: agent, schema } = definition;
+  try {
+    return await withProgress(`importing ${agent}`, async (progress) => {
+      const store = await archive.agent(agent, schema, retentionOf(definition));
+      const onProgress = (fraction: number, records: number): void =>
+        progress.update(fraction, formatCounted(records, 'record'));
+      const result = await importFugo({
+        store,
+        definition,
+        database,
+        table,
+        offsets,
+        codec,
+        signal,
+        onProgress,
+      });
+      return { agent, ...result };
+    });
+  } catch (error) {
+    if (signal.aborted || !isLogstrataError(error)) throw error;
+    return { agent, problem: error.message };
+  }
+}
+
+async function importAll(
+  database: FugoDatabase,
+  path: string,
+  settings: Settings,
+  flags: ImportFlags,
+  signal: AbortSignal,
+): Promise<number> {
+  const { agents, problems } = await readAgentsFolder(settings);
+  for (const problem of problems) tell(`logstrata: warning: ${problem.file}: ${problem.message}`);
+  const { chosen, left } = chooseTables(database.tables(), agents, flags.agent, path);
+  const offsets = await offsetsFor(path, flags.offsets);
+  const reports: ImportReport[] = left.map((agent) => ({
+    agent,
+    problem: `there is no file of this agent in ${resolve(settings.agentsFolder)}: copy the service's, or choose others with --agent`,
+  }));
+  await withWorkers(settings, 'write', 'import', flags.workers, async (archive) => {
+    for (const each of chosen)
+      reports.push(await importTable(archive, database, each, offsets, flags, signal));
+  });
+  if (flags.json === true) await printJson(reports);
+  else
+    await printLines(
+      reports.length === 0 ? [`there is no table to import in ${path}`] : reports.flatMap(describeResult),
+    );
+  return reports.some((report) => 'problem' in report) ? exitFailed : exitDone;
+}
+
+async function importDatabase(path: string, flags: ImportFlags, signal: AbortSignal): Promise<number> {
+  const settings = await readSettings(flags);
+  const { FugoDatabase } = await import('../../../agents/fugo/fugo-database.js');
+  const database = await FugoDatabase.open(path);
+  try {
+    return await importAll(database, path, settings, flags, signal);
+  } finally {
+    database.close();
+  }
+}
+
+/** `logstrata import`: records of other services, with the cursors that they had. */
+export function addImportCommand(program: Command): void {
+  const command = program
+    .command('import')
+    .summary('take over the records of another service, with their cursors')
+    .description('Takes over the records of another service, under the cursors that they have there.')
+    .addHelpText('after', examples);
+  command
+    .command('fugo')
+    .description(
+      'Imports the database of a Fugo service: the records of all agents, and where their logs are read on.',
+    )
+    .argument('<file>', 'the database, fugo.db')
+    .option('--agent <name...>', 'these agents alone (default: all that have a file)')
+    .option(
+      '--offsets <file>',
+      'where the service had read its logs (default: offsets.yaml beside the database)',
+    )
+    .option('--no-offsets', 'follow the logs from their beginning')
+    .addOption(codecOption('lz4'))
+    .addOption(workersOption('parse and write'))
+    .option('--json', 'answer with JSON')
+    .action(stoppable((flags: ImportFlags, { signal }, path: string) => importDatabase(path, flags, signal)));
+}
