@@ -1,0 +1,35 @@
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { root } from '../cli/process.js';
+
+const exec = promisify(execFile);
+
+/** The package as it would be published, without its dependencies, in a new folder that is the caller's to remove with all that is around it. */
+export async function unpackedPackage(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'logstrata-release-'));
+  const packing = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder];
+  const { stdout } = await exec('npm', packing, { cwd: root, maxBuffer: 64 * 1024 * 1024 });
+  const [{ filename }] = JSON.parse(stdout) as [{ filename: string }];
+  await exec('tar', ['-xzf', filename], { cwd: folder });
+  return join(folder, 'package');
+}
+
+/** Takes the place of what is installed in a folder, as `npm install --prefix` does. What the package needs is what is here. */
+export function installPackage(prefix: string, unpacked: string): void {
+  const installed = join(prefix, 'node_modules/logstrata');
+  rmSync(installed, { recursive: true, force: true });
+  mkdirSync(join(prefix, 'node_modules'), { recursive: true });
+  cpSync(unpacked, installed, { recursive: true });
+  symlinkSync(join(root, 'node_modules'), join(installed, 'node_modules'));
+}
+
+/** Has a file of an unpacked package say something else; throws where it does not say that. */
+export function changePackage(unpacked: string, file: string, from: RegExp, to: string): void {
+  const path = join(unpacked, file);
+  const text = readFileSync(path, 'utf8');
+  if (!from.test(text)) throw new Error(`${file} has no ${from}`);
+  writeFileSync(path, text.replace(from, to));
+}
