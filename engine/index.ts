@@ -63,6 +63,8 @@ export const readForeignObject: typeof ReadForeignObject = async (...parameters)
 
 export type { FarTier, FarTierSettings };
 export type { FarEvent } from './maintenance/far/far-background.js';
+export type { FetchResult } from './maintenance/far/fetch-units.js';
+export type { FarReport } from './maintenance/far/verify-far.js';
 export type { ShipResult } from './maintenance/far/ship-agent.js';
 
 // An archive, and what it tells.

@@ -28,6 +28,8 @@ import type { Retention, RetentionEvent } from '../store/manifest/retention-chan
 import type { Checkpoint, RejectedEntry, RetentionPolicy } from '../store/manifest/manifest.js';
 import type { Scan, ScanOptions } from '../scan/plan/scan.js';
 import type { CompactOptions, CompactResult } from '../maintenance/compaction.js';
+import type { FetchResult, FetchWish } from '../maintenance/far/fetch-units.js';
+import type { FarReport } from '../maintenance/far/verify-far.js';
 import type { ShipOptions, ShipResult } from '../maintenance/far/ship-agent.js';
 import type { VerifyOptions, VerifyReport } from '../maintenance/verify.js';
 import type { StoreStats } from '../maintenance/stats.js';
@@ -158,6 +160,10 @@ export interface AgentStore {
    * `unavailable` with the server that refused.
    */
   shipFar(options?: ShipOptions): Promise<ShipResult>;
+  /** Brings units of the far tier back, which then stay here: see `fetchUnits`. Throws as `shipFar` does. */
+  fetchFar(wish: FetchWish, options?: ShipOptions): Promise<FetchResult>;
+  /** Counts the units of the far tier on each of its replicas. Throws `invalid` where none is configured. */
+  verifyFar(options?: ShipOptions): Promise<FarReport>;
   /** Reads every byte that the manifest names and compares it with its checksums. */
   verify(options?: VerifyOptions): Promise<VerifyReport>;
   /** Brings a copy in another folder up to date: see `backupAgent` in `maintenance/backup.ts`. */

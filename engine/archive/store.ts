@@ -5,6 +5,8 @@ import type { RecordBatch } from '../columns/column.js';
 import { LogstrataError } from '../terms/errors.js';
 import { compactAgent, type CompactOptions, type CompactResult } from '../maintenance/compaction.js';
 import type { FarTier } from '../maintenance/far/far-tier.js';
+import { fetchUnits, type FetchResult, type FetchWish } from '../maintenance/far/fetch-units.js';
+import { verifyFar, type FarReport } from '../maintenance/far/verify-far.js';
 import { shipAgent, type ShipOptions, type ShipResult } from '../maintenance/far/ship-agent.js';
 import { lostLoads, type LostLoad } from '../store/manifest/lost-loads.js';
 import {
@@ -328,14 +330,41 @@ export class Store implements AgentStore {
   }
 
   async shipFar(options: ShipOptions = {}): Promise<ShipResult> {
-    const { directory, state, access, now, far } = this.context;
-    if (far === undefined)
-      throw new LogstrataError(
-        'invalid',
-        'no far tier is configured: config.yaml says where it is (storage.far)',
-      );
-    const refresh = async () => this.context.access.refresh();
-    return shipAgent({ directory, state, committer: await access.committer(), refresh }, far, now, options);
+    const { directory, state, access, now } = this.context;
+    const far = this.farTier();
+    return shipAgent(
+      { directory, state, committer: await access.committer(), refresh: this.refresh },
+      far,
+      now,
+      options,
+    );
+  }
+
+  async fetchFar(wish: FetchWish, options: ShipOptions = {}): Promise<FetchResult> {
+    const { directory, state, access, workers } = this.context;
+    const { cluster } = this.farTier();
+    const committer = await access.committer();
+    return fetchUnits(
+      { directory, state, committer, workers, cluster, refresh: this.refresh },
+      wish,
+      options,
+    );
+  }
+
+  async verifyFar(options: ShipOptions = {}): Promise<FarReport> {
+    await this.refresh();
+    return verifyFar(this.context.state, this.farTier().cluster, options);
+  }
+
+  private readonly refresh = async (): Promise<void> => this.context.access.refresh();
+
+  private farTier(): FarTier {
+    const { far } = this.context;
+    if (far !== undefined) return far;
+    throw new LogstrataError(
+      'invalid',
+      'no far tier is configured: config.yaml says where it is (storage.far)',
+    );
   }
 
   async verify(options: VerifyOptions = {}): Promise<VerifyReport> {

@@ -103,7 +103,7 @@ function groupsOf(manifest: Manifest, except: ReadonlySet<string>): SegmentEntry
   for (const { version } of manifest.schemas) versions.set(version, versionToWrite(manifest, version));
   for (const segment of manifest.segments) {
     // What has been shipped stays as it is: its copy would be another's.
-    if (except.has(segment.file) || segment.far !== undefined) continue;
+    if (except.has(segment.file) || segment.far !== undefined || segment.stays === true) continue;
     const version = versions.get(segment.schemaVersion) ?? segment.schemaVersion;
     const isImported = segment.runs[0]!.partition === importedPartition;
     const key = `${dayOf(segment)} ${isImported} ${version} ${segment.keepUntilMs ?? ''}`;

@@ -23,7 +23,7 @@ describeWithClickHouse('the command line with a far tier', () => {
       `storage:
   far:
     clickhouse: { url: '${bed.servers[0]![0]!.url}', database: ${freshName()} }
-    after: 0s
+    after: 1s
     keep_local: 0s
 `,
     );

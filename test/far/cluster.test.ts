@@ -157,6 +157,65 @@ describeWithClickHouse('a cluster of two shards with two replicas each', () => {
     await store.close();
   });
 
+  it('brings units back under the same cursors, which stay, and drops them in the cluster', async () => {
+    const store = await shipped();
+    const before = await store.answer(all);
+    const whole = await store.store.verifyFar();
+    expect(whole).toMatchObject({ units: 2, records: 600, replicas: 4, damages: [], strays: [] });
+    const fetched = await store.store.fetchFar({ sinceMs: null, untilMs: null });
+    expect(fetched).toEqual({ units: 2, rows: 600, stillHere: 0 });
+    const { far, segments } = await store.store.stats();
+    expect({ far, segments }).toMatchObject({ far: { units: 0, leftovers: 2 }, segments: 2 });
+    const asked = tier.transport.asked.length;
+    expect(await store.answer(all)).toBe(before);
+    expect(tier.transport.asked).toHaveLength(asked);
+    // Somebody says so: they go again, and what was there before is dropped.
+    await store.store.shipFar();
+    expect(await attempts(store.store.name)).toEqual([1, 1, 1, 1]);
+    expect(await store.answer(all)).toBe(before);
+    await store.close();
+  });
+
+  it('says which replica has not what was shipped, and what nobody reads', async () => {
+    const store = await shipped();
+    const { name } = store.store;
+    const [server] = bed.servers[1]!;
+    const partition = (
+      await server!.ask(`SELECT partition FROM system.parts WHERE active AND table = '${name}'`)
+    ).trim();
+    await server!.ask(`ALTER TABLE logs.${name} DROP PARTITION ${partition}`);
+    await server!.ask(`INSERT INTO logs.${name} (_cursor, _unit, _attempt) VALUES (1, 2, 3)`);
+    const report = await store.store.verifyFar();
+    expect(report.damages.map(({ url, reason }) => `${url}: ${reason}`)).toContain(
+      `${server!.url}: it has 0 of 300 rows`,
+    );
+    expect(report.strays.map(({ partition: stray, rows }) => `${stray} ${rows}`)).toContain('(2,3) 1');
+    await expect(store.answer(all)).rejects.toMatchObject({ code: 'unavailable' });
+    await store.close();
+  });
+
+  it('drops what retention takes, once no query can be reading it', async () => {
+    const store = await FarStore.open(tier, schema);
+    const { name } = store.store;
+    const old = rowsOf(100).map(([time, ...rest]) => [(time as bigint) - 36_000_000n, ...rest]);
+    await store.load(old);
+    await store.store.shipFar();
+    await store.load(rowsOf(3));
+    const policy = { periodMs: 3_600_000, bytesMax: null };
+    await store.archive.redefine(name, schema, { ...policy, graceMs: 0, intervalMs: 60_000 });
+    await store.archive.applyRetention(name, policy);
+    const left = (await store.answer(all)).trim().split('\n');
+    expect(left).toHaveLength(3);
+    expect((await store.store.stats()).far).toMatchObject({ units: 0, leftovers: 1 });
+    expect(await attempts(name)).toEqual([1, 1, 0, 0]);
+    await store.store.shipFar();
+    expect((await store.store.stats()).far).toMatchObject({ units: 1, leftovers: 0 });
+    await expect
+      .poll(async () => (await bed.servers[0]![0]!.ask(`SELECT count() FROM logs.${name}`)).trim())
+      .toBe('3');
+    await store.close();
+  });
+
   it('reads units of earlier fields under the current ones', async () => {
     const directory = new MemoryDirectory();
     const name = freshName();

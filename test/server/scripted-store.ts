@@ -109,6 +109,8 @@ export class ScriptedStore implements AgentStore {
   hashFile = unused;
   compact = unused;
   shipFar = unused;
+  fetchFar = unused;
+  verifyFar = unused;
   backup = unused;
   verify = unused;
   stats = unused;

@@ -74,11 +74,12 @@ export async function freeAndDrop(
 /** Ships all that is old enough, segment by segment: what has been published stays shipped, whatever becomes of the rest. */
 export async function shipAgent(
   agent: FarAgent & { readonly directory: Directory; readonly refresh: () => Promise<void> },
-  tier: FarTier,
+  configured: FarTier,
   now: () => number,
   { signal, onProgress }: ShipOptions = {},
 ): Promise<ShipResult> {
   const { state, committer, directory, refresh } = agent;
+  const tier = { ...configured, policy: { ...configured.policy, shipsAll: true } };
   const { cluster, bytesPerSecond } = tier;
   await refresh();
   await committer.seal();

@@ -13,13 +13,20 @@ export interface FarPolicy {
   readonly afterMs: number;
   /** How long their files stay here after that. */
   readonly keepLocalMs: number;
+  /** Also those that were brought back: somebody says so. */
+  readonly shipsAll?: boolean | undefined;
 }
 
 /** The segments to ship, the oldest first. Looks at the manifest alone. */
-export function segmentsToShip(manifest: Manifest, { afterMs }: FarPolicy, nowMs: number): SegmentEntry[] {
+export function segmentsToShip(
+  manifest: Manifest,
+  { afterMs, shipsAll = false }: FarPolicy,
+  nowMs: number,
+): SegmentEntry[] {
   const referenceMs = ageReferenceMs(manifest, nowMs);
   return manifest.segments
-    .filter((entry) => entry.far === undefined && referenceMs - endOfDayMs(entry) >= afterMs)
+    .filter((entry) => entry.far === undefined && (shipsAll || entry.stays !== true))
+    .filter((entry) => referenceMs - endOfDayMs(entry) >= afterMs)
     .sort((a, b) => a.runs[0]!.partition - b.runs[0]!.partition);
 }
 

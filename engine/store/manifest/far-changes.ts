@@ -10,18 +10,26 @@ export interface FarChanges {
   readonly freed: readonly string[];
   /** Attempts that have been dropped in the cluster. */
   readonly dropped: readonly string[];
+  /** Segments, by their files, that are here and whose copies are given up: they stay here. */
+  readonly home?: readonly string[] | undefined;
 }
 
 /** Those changes made to a manifest, and the files that leave it. Throws `conflict` where a segment is not what it was. */
 export function changeFar(
   { segments, farLeftovers = [] }: Manifest,
-  { shipped, freed, dropped }: FarChanges,
+  { shipped, freed, dropped, home = [] }: FarChanges,
 ): { readonly changes: Partial<Manifest>; readonly leaving: readonly string[] } {
   const copies = new Map(shipped.map(({ file, copy }) => [file, copy]));
   const toFree = new Set(freed);
+  const toKeep = new Set(home);
   const gone = new Set(dropped);
   const leaving: string[] = [];
   const changed = segments.map((entry): SegmentEntry => {
+    if (toKeep.delete(entry.file)) {
+      if (entry.far === undefined || isFarOnly(entry)) throw changedMeanwhile(entry.file);
+      const { far: _, ...own } = entry;
+      return { ...own, stays: true };
+    }
     const copy = copies.get(entry.file);
     copies.delete(entry.file);
     const far = copy ?? entry.far;
@@ -32,7 +40,7 @@ export function changeFar(
     leaving.push(entry.file);
     return { ...entry, far: { ...far, isOnly: true } };
   });
-  for (const file of [...copies.keys(), ...toFree]) throw changedMeanwhile(file);
+  for (const file of [...copies.keys(), ...toFree, ...toKeep]) throw changedMeanwhile(file);
   const left = farLeftovers.filter(({ attempt }) => !gone.has(attempt));
   return { changes: { segments: changed, farLeftovers: left }, leaving };
 }

@@ -275,6 +275,7 @@ function readSegment(item: JsonObject): SegmentEntry {
     replaces: listField(item, 'replaces').map((file) => textField({ replaces: file }, 'replaces')),
     ...(item['liveFrom'] === undefined ? {} : { liveFrom: countField(item, 'liveFrom', partitionMax) }),
     ...(item['keepUntilMs'] === undefined ? {} : { keepUntilMs: timeField(item, 'keepUntilMs') }),
+    ...(item['stays'] === undefined || !flagField(item, 'stays') ? {} : { stays: true as const }),
     ...(item['far'] === undefined ? {} : { far: readFarCopy(asObject(item['far'], 'far')) }),
   };
   const last = entry.runs.at(-1);

@@ -52,10 +52,15 @@ export interface SegmentEntry {
   readonly keepUntilMs?: number | undefined;
   /** Its copy in the far tier. Such a segment is not written anew. Absent: it has none. */
   readonly far?: FarCopy | undefined;
+  /** It was brought back from the far tier, and is not shipped unless somebody says so. Such a segment is not written anew either. */
+  readonly stays?: true | undefined;
 }
 
 /** What a segment's own header can say of it. */
-export type SegmentFacts = Omit<SegmentEntry, 'file' | 'replaces' | 'liveFrom' | 'keepUntilMs' | 'far'>;
+export type SegmentFacts = Omit<
+  SegmentEntry,
+  'file' | 'replaces' | 'liveFrom' | 'keepUntilMs' | 'far' | 'stays'
+>;
 
 /** A hot file that the manifest names. At most the last one is still appended to. */
 export interface HotEntry {

@@ -1,21 +1,27 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { ShipResult } from '../../../engine/index.js';
+import type { FetchResult, ShipResult } from '../../../engine/index.js';
 import { exitDone } from '../output/failure.js';
 import { formatBytes, formatCounted } from '../output/figures.js';
 import { reportEach } from '../options/each-agent.js';
 import { requireData, withArchive } from '../options/opened-archive.js';
 import { readSettings, type GlobalFlags } from '../options/settings.js';
 import { stoppable } from '../options/stoppable.js';
+import { timeRangeOf, type TimeRangeFlags } from '../options/time-range.js';
 
 interface FarFlags extends GlobalFlags {
   readonly json?: boolean;
 }
 
+interface FetchFlags extends FarFlags, TimeRangeFlags {}
+
 const examples = `
 Examples:
   $ logstrata far ship          what is older than storage.far.after, of all agents
   $ logstrata far ship nginx    of one
+  $ logstrata far fetch nginx --since 2026-11-17 --until 2026-11-18
+                                bring a day back
+  $ logstrata verify --far      whether all of it is there
 
 Cursors and answers stay the same. A server on the same data may keep running; it ships by itself.`;
 
@@ -48,11 +54,37 @@ async function ship(agent: string | undefined, flags: FarFlags, signal: AbortSig
   });
 }
 
+function describeFetched(agent: string, { units, rows, stillHere }: FetchResult): string[] {
+  if (units === 0) return [`${agent}: nothing to bring back`];
+  const here =
+    stillHere === 0 ? '' : `, ${formatCounted(stillHere, 'unit')} of which the files were still here`;
+  return [
+    `${agent}: ${formatCounted(rows, 'record')} of ${formatCounted(units, 'unit')} brought back${here}`,
+  ];
+}
+
+async function fetchBack(agent: string, flags: FetchFlags, signal: AbortSignal): Promise<number> {
+  const settings = await readSettings(flags);
+  const wish = timeRangeOf(flags, settings);
+  requireData(resolve(settings.dataFolder));
+  return withArchive(settings, 'write', 'far', async (archive) => {
+    await reportEach(archive, agent, flags.json, {
+      doing: 'fetching',
+      work: async (name, progress) => {
+        const store = await archive.agent(name);
+        return store.fetchFar(wish, { signal, onProgress: (fraction) => progress.update(fraction, '') });
+      },
+      describe: describeFetched,
+    });
+    return exitDone;
+  });
+}
+
 /** `logstrata far`: records in a cluster of ClickHouse. */
 export function addFarCommand(program: Command): void {
   const far = program
     .command('far')
-    .summary('ship old records to a ClickHouse cluster')
+    .summary('ship old records to a ClickHouse cluster, and bring them back')
     .description('Looks after the records of a far tier: storage.far in the configuration.')
     .addHelpText('after', examples);
   far
@@ -61,4 +93,12 @@ export function addFarCommand(program: Command): void {
     .argument('[agent]', 'name of an agent (default: all)')
     .option('--json', 'answer with JSON')
     .action(stoppable((flags: FarFlags, { signal }, agent?: string) => ship(agent, flags, signal)));
+  far
+    .command('fetch')
+    .description('Brings units back, which then stay here until they are shipped by hand.')
+    .argument('<agent>', 'name of an agent')
+    .option('--since <time>', 'units with records from this time on, as in a filter (default: all)')
+    .option('--until <time>', 'units with records before this time')
+    .option('--json', 'answer with JSON')
+    .action(stoppable((flags: FetchFlags, { signal }, agent: string) => fetchBack(agent, flags, signal)));
 }

@@ -1,20 +1,18 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { LogstrataError, type RemovalOutlook, type RemovalWish } from '../../../engine/index.js';
-import { parseTimeValue } from '../../request/time-value.js';
 import { noRecords, requireData, withArchive } from '../options/opened-archive.js';
 import { readSettings, type GlobalFlags, type Settings } from '../options/settings.js';
 import { stoppable } from '../options/stoppable.js';
+import { timeRangeOf, type TimeRangeFlags } from '../options/time-range.js';
 import { exitDone, exitFailed, UsageError } from '../output/failure.js';
 import { formatBytes, formatCount, formatCounted, formatTime } from '../output/figures.js';
 import { withProgress } from '../output/progress.js';
 import { askYesNo, canAsk } from '../output/question.js';
 import { printJson, printLines, tell } from '../output/terminal.js';
 
-interface RemoveFlags extends GlobalFlags {
+interface RemoveFlags extends GlobalFlags, TimeRangeFlags {
   readonly load?: string;
-  readonly since?: string;
-  readonly until?: string;
   readonly yes?: boolean;
   readonly json?: boolean;
 }
@@ -31,22 +29,13 @@ one that is gone. Files whose load is gone can be loaded again. A server on the
 same data may keep running.`;
 
 /** What the flags ask for. */
-function wishOf({ load, since, until }: RemoveFlags, { config }: Settings): RemovalWish {
+function wishOf(flags: RemoveFlags, settings: Settings): RemovalWish {
+  const { load, since, until } = flags;
   if (load !== undefined && (since !== undefined || until !== undefined))
     throw new UsageError('--load does not go together with --since and --until: a load, or a range of times');
   if (load !== undefined) return { kind: 'load', id: load };
   if (since === undefined && until === undefined) return { kind: 'all' };
-  const timeOf = (flag: string, text: string | undefined): number | null => {
-    if (text === undefined) return null;
-    const value = parseTimeValue(text, { now: Date.now(), timezone: config.server.timezone });
-    if ('problem' in value) throw new UsageError(`${flag}: ${value.problem}`);
-    return Number(value.ms);
-  };
-  const sinceMs = timeOf('--since', since);
-  const untilMs = timeOf('--until', until);
-  if (sinceMs !== null && untilMs !== null && sinceMs >= untilMs)
-    throw new UsageError('--since must be before --until: since ≤ time < until');
-  return { kind: 'times', sinceMs, untilMs };
+  return { kind: 'times', ...timeRangeOf(flags, settings) };
 }
 
 function describe(agent: string, outlook: RemovalOutlook): string[] {

@@ -1,16 +1,17 @@
 import type { Command } from 'commander';
-import type { Damage, VerifyReport } from '../../../engine/index.js';
+import type { Damage, FarReport, VerifyReport } from '../../../engine/index.js';
 import { exitDone, exitFailed, UsageError } from '../output/failure.js';
 import { formatBytes, formatCounted } from '../output/figures.js';
 import { reportEach } from '../options/each-agent.js';
 import { withArchive } from '../options/opened-archive.js';
 import { describeRestorable } from './restorable.js';
 import { readSettings } from '../options/settings.js';
-import type { GlobalFlags } from '../options/settings.js';
+import type { GlobalFlags, Settings } from '../options/settings.js';
 import { stoppable } from '../options/stoppable.js';
 
 interface VerifyFlags extends GlobalFlags {
   readonly json?: boolean;
+  readonly far?: boolean;
   readonly repair?: boolean;
   readonly yes?: boolean;
 }
@@ -20,6 +21,7 @@ Examples:
   $ logstrata verify                  read every byte of every agent
   $ logstrata verify nginx            of one agent
   $ logstrata verify --json           for scripts: an array of reports
+  $ logstrata verify --far            count the far tier, on each of its servers
   $ logstrata verify nginx --repair   while no server runs on the same data
 
 Exit code 1 when anything is damaged; after a repair, when records are lost.`;
@@ -62,8 +64,44 @@ function describeReport(agent: string, report: VerifyReport): string[] {
   ];
 }
 
+function describeFar(agent: string, report: FarReport): string[] {
+  const { units, records, replicas, damages, strays } = report;
+  const size = `${formatCounted(records, 'record')} in ${formatCounted(units, 'unit')} on ${formatCounted(replicas, 'server')}`;
+  const notes = strays.map(
+    ({ url, partition, rows }) =>
+      `note     ${agent}: ${url} has ${formatCounted(rows, 'row')} of attempt ${partition}, which is never read`,
+  );
+  return [
+    ...damages.map(({ url, unit, reason }) => `DAMAGED  ${url}: unit ${unit}: ${reason}`),
+    `${damages.length === 0 ? 'ok      ' : 'DAMAGED '} ${agent}: ${size}`,
+    ...notes,
+  ];
+}
+
+function verifyFar(
+  agent: string | undefined,
+  settings: Settings,
+  flags: VerifyFlags,
+  signal: AbortSignal,
+): Promise<number> {
+  return withArchive(settings, 'read', 'verify', async (archive) => {
+    const reports = await reportEach(archive, agent, flags.json, {
+      doing: 'counting',
+      work: async (name, progress) => {
+        const store = await archive.agent(name);
+        return store.verifyFar({ signal, onProgress: (fraction) => progress.update(fraction, '') });
+      },
+      describe: describeFar,
+    });
+    return reports.some(({ damages }) => damages.length > 0) ? exitFailed : exitDone;
+  });
+}
+
 async function verify(agent: string | undefined, flags: VerifyFlags, signal: AbortSignal): Promise<number> {
   const settings = await readSettings(flags);
+  if (flags.far === true && flags.repair === true)
+    throw new UsageError('--far does not go together with --repair', 'For example: logstrata verify --far');
+  if (flags.far === true) return verifyFar(agent, settings, flags, signal);
   if (flags.repair === true) {
     const { repair } = await import('./repair.js');
     return repair(agent, settings, flags, signal);
@@ -89,6 +127,7 @@ export function addVerifyCommand(program: Command): void {
     .description('Reads every byte that belongs to a record and compares it with its checksums.')
     .argument('[agent]', 'name of an agent (default: all)')
     .option('--json', 'answer with JSON')
+    .option('--far', 'count the records of the far tier instead, on each of its servers')
     .option('--repair', 'mend what is damaged: keep all that is whole, put the rest aside, say what is gone')
     .option('--yes', 'with --repair: take in files that no manifest lists, without asking')
     .addHelpText('after', examples)

@@ -1,0 +1,84 @@
+import type { FarCluster } from '../../store/far/far-cluster.js';
+import { numberOf, ofTable } from '../../store/far/far-cluster.js';
+import { FarFailure } from '../../store/far/far-transport.js';
+import { schemaOf, type AgentState } from '../../store/reading/agent-state.js';
+import { LogstrataError } from '../../terms/errors.js';
+import { checksumThere } from './ship-segment.js';
+import type { ShipOptions } from './ship-agent.js';
+
+/** A unit that a replica does not have as it was shipped. */
+export interface FarDamage {
+  readonly url: string;
+  readonly unit: string;
+  readonly attempt: string;
+  readonly reason: string;
+}
+
+/** Rows in the cluster that no manifest of this archive names. */
+export interface FarStray {
+  readonly url: string;
+  /** As the server names it: the numbers of a unit and of an attempt. */
+  readonly partition: string;
+  readonly rows: number;
+}
+
+export interface FarReport {
+  readonly units: number;
+  readonly records: number;
+  readonly replicas: number;
+  readonly damages: readonly FarDamage[];
+  readonly strays: readonly FarStray[];
+}
+
+/** Asks each replica of each unit's shard how many rows it has of it, and what their values add up to. */
+export async function verifyFar(
+  state: AgentState,
+  cluster: FarCluster,
+  { signal, onProgress }: ShipOptions = {},
+): Promise<FarReport> {
+  const { manifest, agent } = state;
+  const shipped = (manifest?.segments ?? []).flatMap((entry) =>
+    entry.far === undefined ? [] : [{ entry, far: entry.far }],
+  );
+  const damages: FarDamage[] = [];
+  let done = 0;
+  for (const { entry, far } of shipped) {
+    const schema = schemaOf(manifest!, entry.schemaVersion);
+    for (const url of cluster.urlsOf(far.shard)) {
+      if (signal?.aborted === true) throw new LogstrataError('cancelled', 'the verification was stopped');
+      const reason = await asked(async () => {
+        const rows = (await cluster.partRows(url, agent, [far], signal)).get(far.attempt) ?? 0;
+        if (rows !== far.rows) return `it has ${rows} of ${far.rows} rows`;
+        const checksum = await checksumThere(cluster, url, agent, schema, far);
+        return checksum === far.checksum ? null : 'its values are not those that were shipped';
+      });
+      if (reason !== null) damages.push({ url, unit: far.unit, attempt: far.attempt, reason });
+    }
+    onProgress?.(++done / shipped.length);
+  }
+  const known = [...shipped.map(({ far }) => far), ...(manifest?.farLeftovers ?? [])];
+  const named = new Set(known.map(({ unit, attempt }) => `(${numberOf(unit)},${numberOf(attempt)})`));
+  const shards = new Set(shipped.map(({ far }) => far.shard));
+  const urls = [...shards].flatMap((shard) => cluster.urlsOf(shard));
+  const strays: FarStray[] = [];
+  for (const url of urls) {
+    const sql = `SELECT partition, sum(rows) FROM system.parts WHERE active AND ${ofTable(cluster.settings, agent)} GROUP BY partition`;
+    await asked(async () => {
+      for (const [partition = '', rows] of await cluster.lines(url, sql, { signal }))
+        if (!named.has(partition)) strays.push({ url, partition, rows: Number(rows) });
+      return null;
+    });
+  }
+  const records = shipped.reduce((sum, { far }) => sum + far.rows, 0);
+  return { units: shipped.length, records, replicas: urls.length, damages, strays };
+}
+
+/** What a check says, or why it could not be made. */
+async function asked(check: () => Promise<string | null>): Promise<string | null> {
+  try {
+    return await check();
+  } catch (error) {
+    if (error instanceof FarFailure) return error.message;
+    throw error;
+  }
+}
