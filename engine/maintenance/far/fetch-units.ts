@@ -1,5 +1,5 @@
 import { sliceBatch } from '../../columns/take.js';
-import { hourMs, type Position } from '../../terms/cursor.js';
+import { hourMs, importedPartition, type Position } from '../../terms/cursor.js';
 import { LogstrataError } from '../../terms/errors.js';
 import { farAnswerBytes, farRowsMax } from '../../terms/far-limits.js';
 import type { Schema } from '../../terms/schema.js';
@@ -7,6 +7,7 @@ import type { FarAnswer, FarCluster } from '../../store/far/far-cluster.js';
 import type { Directory } from '../../store/disk/directory.js';
 import { MergedSegments } from '../../store/load/merged-segments.js';
 import {
+  ageingPartition,
   isFarOnly,
   liveRows,
   liveRuns,
@@ -68,9 +69,11 @@ export async function fetchUnits(
 
 const noChanges = { shipped: [], freed: [], dropped: [] };
 
-function isWanted({ far, runs }: SegmentEntry, { sinceMs, untilMs }: FetchWish): boolean {
-  const from = runs[0]!.partition * hourMs;
-  const until = (runs.at(-1)!.partition + 1) * hourMs;
+function isWanted(entry: SegmentEntry, { sinceMs, untilMs }: FetchWish): boolean {
+  const { far, runs, timeMinMs } = entry;
+  const first = runs[0]!.partition;
+  const from = first === importedPartition ? (timeMinMs ?? -Infinity) : first * hourMs;
+  const until = (ageingPartition(entry, runs.at(-1)!.partition) + 1) * hourMs;
   return far !== undefined && until > (sinceMs ?? -Infinity) && from < (untilMs ?? Infinity);
 }
 

@@ -1,6 +1,7 @@
 import { dayNumber, hourMs } from '../../terms/cursor.js';
 import type { FarLeftover } from '../../store/manifest/far-copy.js';
 import {
+  ageingPartition,
   ageReferenceMs,
   isFarOnly,
   type Manifest,
@@ -30,8 +31,9 @@ export function segmentsToShip(
     .sort((a, b) => a.runs[0]!.partition - b.runs[0]!.partition);
 }
 
-function endOfDayMs({ runs }: SegmentEntry): number {
-  return (dayNumber(runs.at(-1)!.partition) + 1) * 24 * hourMs;
+/** The end of the day that a segment ages by: imported records do by their times. */
+function endOfDayMs(entry: SegmentEntry): number {
+  return (dayNumber(ageingPartition(entry, entry.runs.at(-1)!.partition)) + 1) * 24 * hourMs;
 }
 
 /** Files of shipped segments that need not stay any longer. */
