@@ -1,15 +1,8 @@
 #!/usr/bin/env node
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import { resolve } from 'node:path';
 import { formatBytes, formatCount } from '../../server/cli/output/figures.js';
-import { packageRoot } from '../../server/cli/options/package-root.js';
-import { generateLines } from '../generated-lines.js';
-import { ServerProcess } from '../http/server-process.js';
 import { numberOption, runMeasured, type MeasuredLine } from '../report/measured-run.js';
+import { appLog, makeStore, serveStore } from './stored-log.js';
 import { measureFirstRows, measureScrolling } from './page-measures.js';
 
 const usage = `Usage: npm run bench:viewer -- [options]
@@ -24,46 +17,16 @@ evenly a million records are scrolled back, at which memory of the page. Chromiu
   --out PATH        result, without ending (default: bench/results/viewer)
 `;
 
-const main = join(packageRoot(), 'dist/server/main.js');
 /** Pages that are opened, each in a window of its own. */
 const pagesOpened = 9;
 /** Forty rows a frame: at sixty frames a second faster than anybody turns a wheel. */
 const pixelsPerFrame = 800;
 
-/** Stores records of an application in a folder, unless it has some. */
-async function makeStore(folder: string, records: number): Promise<void> {
-  if (existsSync(join(folder, 'data/store/app'))) return;
-  mkdirSync(join(folder, 'agents'), { recursive: true });
-  cpSync(join(packageRoot(), 'bench/agents/app.yaml'), join(folder, 'agents/app.yaml'));
-  const lines = generateLines('app', { rows: records, days: 30, seed: 1, startMs: Date.UTC(2026, 9, 20) })!;
-  const load = spawn(process.execPath, [main, 'load', 'app', '-'], {
-    cwd: folder,
-    stdio: ['pipe', 'ignore', 'inherit'],
-  });
-  const ended = once(load, 'exit');
-  await pipeline(Readable.from(inPieces(lines)), load.stdin);
-  const [code] = await ended;
-  if (code !== 0) throw new Error(`loading ended with ${String(code)}`);
-}
-
-/** A line at a time would be handed over a million times. */
-function* inPieces(lines: Iterable<string>): Generator<string> {
-  let piece: string[] = [];
-  for (const line of lines) {
-    piece.push(line);
-    if (piece.length < 1000) continue;
-    yield `${piece.join('\n')}\n`;
-    piece = [];
-  }
-  if (piece.length > 0) yield `${piece.join('\n')}\n`;
-}
-
 const ms = (value: number): string => `${Math.round(value)} ms`;
 
 async function measure(folder: string, records: number, scrolled: number): Promise<MeasuredLine[]> {
-  await makeStore(folder, records);
-  const args = ['serve', '--no-follow', '--listen', '127.0.0.1:0', '--console', '127.0.0.1:0'];
-  const server = await ServerProcess.start(main, args, folder);
+  await makeStore(folder, appLog(records));
+  const server = await serveStore(folder);
   try {
     const address = `${server.console}/#/app`;
     const [first = NaN, ...later] = await measureFirstRows(address, pagesOpened);

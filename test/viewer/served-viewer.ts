@@ -4,7 +4,7 @@ import { appendFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { main, run } from '../cli/process.js';
-import { shopAgent, shopLines, type ShopLog } from './shop-log.js';
+import { shopAgent, shopLines, type ShopLog } from '../../bench/viewer/shop-log.js';
 
 /** A folder with agents and records, and a server on it. */
 export class ServedViewer {

@@ -1,4 +1,4 @@
-import { Random, WeightedIndex } from '../../bench/random.js';
+import { Random, WeightedIndex } from '../random.js';
 
 const services = ['checkout', 'catalog', 'accounts', 'mailer', 'search', 'payments'];
 const hosts = ['web-1', 'web-2', 'web-3', 'batch-1'];

@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { packageRoot } from '../../server/cli/options/package-root.js';
+import { generateLines } from '../generated-lines.js';
+import { ServerProcess } from '../http/server-process.js';
+
+const main = join(packageRoot(), 'dist/server/main.js');
+
+/** Records of one agent. */
+export interface StoredLog {
+  readonly agent: string;
+  /** The agent's file. */
+  readonly yaml: string;
+  readonly lines: Iterable<string>;
+}
+
+/** An application's records over thirty days. */
+export function appLog(records: number): StoredLog {
+  const options = { rows: records, days: 30, seed: 1, startMs: Date.UTC(2026, 9, 20) };
+  const yaml = readFileSync(join(packageRoot(), 'bench/agents/app.yaml'), 'utf8');
+  return { agent: 'app', yaml, lines: generateLines('app', options)! };
+}
+
+/** Stores records in a folder, unless it has some. */
+export async function makeStore(folder: string, { agent, yaml, lines }: StoredLog): Promise<void> {
+  if (existsSync(join(folder, 'data/store', agent))) return;
+  mkdirSync(join(folder, 'agents'), { recursive: true });
+  writeFileSync(join(folder, `agents/${agent}.yaml`), yaml);
+  const load = spawn(process.execPath, [main, 'load', agent, '-'], {
+    cwd: folder,
+    stdio: ['pipe', 'ignore', 'inherit'],
+  });
+  const ended = once(load, 'exit');
+  await pipeline(Readable.from(inPieces(lines)), load.stdin);
+  const [code] = await ended;
+  if (code !== 0) throw new Error(`loading ended with ${String(code)}`);
+}
+
+/** A line at a time would be handed over a million times. */
+function* inPieces(lines: Iterable<string>): Generator<string> {
+  let piece: string[] = [];
+  for (const line of lines) {
+    piece.push(line);
+    if (piece.length < 1000) continue;
+    yield `${piece.join('\n')}\n`;
+    piece = [];
+  }
+  if (piece.length > 0) yield `${piece.join('\n')}\n`;
+}
+
+/** Starts a server on them, with a console. */
+export function serveStore(folder: string): Promise<ServerProcess> {
+  const args = ['serve', '--no-follow', '--listen', '127.0.0.1:0', '--console', '127.0.0.1:0'];
+  return ServerProcess.start(main, args, folder);
+}
