@@ -1,0 +1,48 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readForeignFile } from '../../engine/foreign/reading/read-foreign-file.js';
+import { queryDuckDb, type DuckDbRow } from '../oracle/duckdb.js';
+import { ourValue } from './duckdb-values.js';
+import { otherWriters } from './other-writers.js';
+import { valuesOf } from './reading.js';
+
+/** What DuckDB does not read: then the same columns without a codec are what the values are compared with. */
+const refusedByDuckDb = new Set(['LZ4']);
+
+const page = readFileSync(join(import.meta.dirname, '../../docs/archives-corpus.md'), 'utf8');
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'logstrata-writers-'));
+});
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe.each(otherWriters)('files that $name wrote', ({ name, codecs, pages, write }) => {
+  const kinds = codecs.flatMap((codec) => pages.map((kind) => [codec, kind] as const));
+
+  it.each(kinds)('in %s, %s, have the values that DuckDB reads', async (codec, kind) => {
+    const path = join(folder, `${name}.parquet`);
+    let rows: DuckDbRow[] | undefined;
+    if (refusedByDuckDb.has(codec)) {
+      await write(path, 'UNCOMPRESSED', kind);
+      rows = await queryDuckDb(`SELECT * FROM read_parquet('${path}')`);
+    }
+    await write(path, codec, kind);
+    rows ??= await queryDuckDb(`SELECT * FROM read_parquet('${path}')`);
+    const file = await readForeignFile(path, 'parquet');
+    expect(file.rowGroups.length).toBeGreaterThan(1);
+    for (const [i, column] of file.columns.entries()) {
+      const expected = rows.map((row) => ourValue(row[column.name]!, column));
+      expect(await valuesOf(file, path, i, 1000), `${column.name} (${column.way})`).toEqual(expected);
+    }
+  });
+
+  it('are in the table of docs/archives-corpus.md', () => {
+    expect(page).toContain(`| ${name} | ${codecs.join(', ')} | ${pages.join('; ')} |`);
+  });
+});
