@@ -1,5 +1,5 @@
 import { haveRecord } from '../scan/plan/added-runs.js';
-import type { SnapshotRun } from '../store/reading/snapshot.js';
+import type { SnapshotRuns } from '../store/reading/snapshot.js';
 import type { Position } from '../terms/cursor.js';
 import type { Schema } from '../terms/schema.js';
 
@@ -7,7 +7,7 @@ import type { Schema } from '../terms/schema.js';
 export class SeenState {
   constructor(
     readonly schema: Schema,
-    readonly runs: readonly SnapshotRun[],
+    readonly runs: SnapshotRuns,
   ) {}
 
   /** The position of the last record; that before every record where there is none. */

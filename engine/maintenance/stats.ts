@@ -1,6 +1,7 @@
 import { formatCursor } from '../terms/cursor.js';
 import { rowsOfFile } from '../store/attached/attached-file.js';
 import type { AgentState } from '../store/reading/agent-state.js';
+import type { RowGroup } from '../store/reading/snapshot.js';
 import { restorableOf, type Restorable } from '../store/manifest/lost-loads.js';
 import type { FarLeftover } from '../store/manifest/far-copy.js';
 import {
@@ -23,16 +24,21 @@ export function agentStats(state: AgentState): StoreStats {
     const segments = manifest?.segments ?? [];
     const near = segments.filter((segment) => !isFarOnly(segment));
     const rejected = state.rejected();
-    const first = snapshot.runs[0];
+    const first = snapshot.runs.at(0);
     const last = snapshot.runs.at(-1);
-    const groups = new Set(snapshot.runs.map((run) => run.rowGroup));
+    const groups = new Set<RowGroup>();
+    let records = 0;
+    for (const { rowGroup, rows } of snapshot.runs) {
+      groups.add(rowGroup);
+      records += rows;
+    }
     const hotTimes = hot.flatMap(({ rows }) => rows.timeRangeMs() ?? []);
     const mins = [...[...groups].flatMap((group) => group.timeMinMs ?? []), ...hotTimes];
     const maxs = [...[...groups].flatMap((group) => group.timeMaxMs ?? []), ...hotTimes];
     return {
       agent: state.agent,
       manifest: manifest?.number ?? 0,
-      records: snapshot.runs.reduce((sum, run) => sum + run.rows, 0),
+      records,
       segments: near.length,
       segmentsToRefilter: manifest === undefined ? 0 : segmentsToRefilter(manifest).length,
       rowGroups: near.reduce((sum, segment) => sum + segment.rowGroupRows.length, 0),

@@ -5,7 +5,7 @@ import { framedScan } from './framed-lines.js';
 import type { Query, ScanStats } from './plan/query.js';
 import { lastPosition, restOfQuery } from './plan/rest.js';
 import { sharedRuns } from './plan/added-runs.js';
-import type { Snapshot, SnapshotRun } from '../store/reading/snapshot.js';
+import type { Snapshot, SnapshotRuns } from '../store/reading/snapshot.js';
 import type { Scan } from './plan/scan.js';
 
 const attemptsMax = 10;
@@ -33,7 +33,7 @@ export async function resumeScan(
 }
 
 /** What a newer state has of these records: later ones are no part of an answer that is continued. */
-function withinRuns({ schema, runs, release }: Snapshot, known: readonly SnapshotRun[]): Snapshot {
+function withinRuns({ schema, runs, release }: Snapshot, known: SnapshotRuns): Snapshot {
   return { schema, runs: sharedRuns(known, runs), release };
 }
 

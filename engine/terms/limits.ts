@@ -451,8 +451,8 @@ export const foreignChunkReadMax = 64 * 1024 * 1024;
 /** Spans of an attached file: 65 thousand million rows. */
 export const attachedSpansMax = 1_000_000;
 
-/** Placements of an agent's attached files: some 12 million runs, which take a hundred bytes of memory each. */
-export const attachedPlacementsBytesMax = 32 * 1024 * 1024;
+/** Placements of an agent's attached files: some 18 million runs, which take some sixty bytes of memory each. 10⁸ rows that are scattered over a year fit. */
+export const attachedPlacementsBytesMax = 48 * 1024 * 1024;
 
 /** Times that fall into calendars: years of four digits, from 1 to 9999. Counts have one bucket for all before them, and one for all behind. */
 export const calendarFromMs = -62_135_596_800_000;

@@ -87,7 +87,7 @@ async function run(
       return rowGroup.open(threads, counters);
     },
   });
-  const runs = stored.runs.map((each) => {
+  const runs = [...stored.runs].map((each) => {
     const rowGroup = known.get(each.rowGroup) ?? watched(each.rowGroup);
     known.set(each.rowGroup, rowGroup);
     return { ...each, rowGroup };

@@ -103,7 +103,7 @@ function watched(snapshot: StoredSnapshot, onOpen: (rowGroup: RowGroup) => void)
       return rowGroup.open(threads);
     },
   });
-  const runs = snapshot.runs.map((run) => {
+  const runs = [...snapshot.runs].map((run) => {
     const rowGroup = known.get(run.rowGroup) ?? watch(run.rowGroup);
     known.set(run.rowGroup, rowGroup);
     return { ...run, rowGroup };

@@ -70,7 +70,7 @@ function vanishing(snapshot: Snapshot, left: { rowGroups: number }): Snapshot {
     wrapped.set(rowGroup, made);
     return made;
   };
-  return { ...snapshot, runs: snapshot.runs.map((run) => ({ ...run, rowGroup: wrap(run.rowGroup) })) };
+  return { ...snapshot, runs: [...snapshot.runs].map((run) => ({ ...run, rowGroup: wrap(run.rowGroup) })) };
 }
 
 describe('answers of every form', () => {

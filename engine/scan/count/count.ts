@@ -198,8 +198,8 @@ function spanMs(
   { time }: CountQuery,
 ): number {
   if (first === end) return 0;
-  let from = runs[first]!.partition * hourMs;
-  let until = (runs[end - 1]!.partition + 1) * hourMs;
+  let from = runs.at(first)!.partition * hourMs;
+  let until = (runs.at(end - 1)!.partition + 1) * hourMs;
   for (const { field, anyOf } of predicates) {
     const [only] = anyOf;
     if (field !== time?.field || anyOf.length > 1 || only?.kind !== 'int' || only.outside) continue;

@@ -1,28 +1,24 @@
-import type { SnapshotRun } from '../../store/reading/snapshot.js';
+import type { SnapshotRun, SnapshotRuns } from '../../store/reading/snapshot.js';
 
 /**
  * The rows of `now` at positions that `known` does not have: what has become visible between two states. What lies elsewhere by now, because
  * it was sealed or compacted, is not among them. Both ascend and don't overlap.
  */
-export function addedRuns(known: readonly SnapshotRun[], now: readonly SnapshotRun[]): SnapshotRun[] {
+export function addedRuns(known: SnapshotRuns, now: SnapshotRuns): SnapshotRun[] {
   return cutRuns(known, now, false);
 }
 
 /** The rows of `now` at positions that `known` has too. */
-export function sharedRuns(known: readonly SnapshotRun[], now: readonly SnapshotRun[]): SnapshotRun[] {
+export function sharedRuns(known: SnapshotRuns, now: SnapshotRuns): SnapshotRun[] {
   return cutRuns(known, now, true);
 }
 
 /** The rows of `now` whose positions `known` has, or has not. */
-function cutRuns(
-  known: readonly SnapshotRun[],
-  now: readonly SnapshotRun[],
-  isWantedKnown: boolean,
-): SnapshotRun[] {
+function cutRuns(known: SnapshotRuns, now: SnapshotRuns, isWantedKnown: boolean): SnapshotRun[] {
   const cut: SnapshotRun[] = [];
   let next = 0;
   for (const run of now) {
-    if (known[next] === run) {
+    if (known.at(next) === run) {
       if (isWantedKnown) cut.push(run);
       next++;
       continue;
@@ -30,7 +26,7 @@ function cutRuns(
     const end = run.firstOrdinal + run.rows;
     let ordinal = run.firstOrdinal;
     while (ordinal < end) {
-      const other = known[next];
+      const other = known.at(next);
       if (other !== undefined && endsBefore(other, run.partition, ordinal)) {
         next++;
         continue;
@@ -68,14 +64,14 @@ function partOf(run: SnapshotRun, from: number, to: number): SnapshotRun {
 }
 
 /** Whether one of the ascending runs has a record's position. */
-export function haveRecord(runs: readonly SnapshotRun[], partition: number, ordinal: number): boolean {
+export function haveRecord(runs: SnapshotRuns, partition: number, ordinal: number): boolean {
   let low = 0;
   let high = runs.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (endsBefore(runs[middle]!, partition, ordinal)) low = middle + 1;
+    if (endsBefore(runs.at(middle)!, partition, ordinal)) low = middle + 1;
     else high = middle;
   }
-  const run = runs[low];
+  const run = runs.at(low);
   return run?.partition === partition && run.firstOrdinal <= ordinal;
 }

@@ -1,7 +1,7 @@
 import type { Position } from '../../terms/cursor.js';
 import type { Query } from './query.js';
 import { indexOfRuns } from './run-index.js';
-import type { RowGroup, SnapshotRun } from '../../store/reading/snapshot.js';
+import type { RowGroup, SnapshotRun, SnapshotRuns } from '../../store/reading/snapshot.js';
 
 /** Rows of one row group whose positions are consecutive, clipped to the cursor bounds. */
 export interface RowRange {
@@ -27,7 +27,7 @@ export interface RowGroupShare {
 
 /** What a query has to look at, and in which direction. Plain data; nothing has been read for it. */
 export interface ScanPlan {
-  readonly runs: readonly SnapshotRun[];
+  readonly runs: SnapshotRuns;
   /** The runs [first, end) lie within the cursor bounds, at least in part. */
   readonly first: number;
   readonly end: number;
@@ -47,7 +47,7 @@ export interface ScanPlan {
  * backward finds. Where the limit is no less than the rows, a walk forward finds the same, and keeps no matches until the end. The time
  * that planning takes hardly grows with the runs, once they are indexed.
  */
-export function planScan(runs: readonly SnapshotRun[], query: Query): ScanPlan {
+export function planScan(runs: SnapshotRuns, query: Query): ScanPlan {
   const { after, before } = query;
   const index = indexOfRuns(runs);
   const first = after === undefined ? 0 : countWhile(runs, (run) => endsAtOrBefore(run, after));
@@ -55,8 +55,8 @@ export function planScan(runs: readonly SnapshotRun[], query: Query): ScanPlan {
   const end = Math.max(first, bound);
   let rows = 0;
   if (first < end) {
-    const skipped = rowsUpTo(runs[first]!, after);
-    const last = runs[end - 1]!;
+    const skipped = rowsUpTo(runs.at(first)!, after);
+    const last = runs.at(end - 1)!;
     rows = Math.max(0, index.rows(first, end) - skipped - (last.rows - rowsBefore(last, before)));
   }
   // Both cursors can lie within one run with no row between them.
@@ -73,7 +73,7 @@ export function shareOf(plan: ScanPlan, rowGroup: RowGroup): RowGroupShare {
   let units = 0;
   let previous = -2;
   for (const i of indexOfRuns(runs).runsOf(rowGroup, first, end)) {
-    const run = runs[i]!;
+    const run = runs.at(i)!;
     const skip = i === first ? rowsUpTo(run, plan.after) : 0;
     const keep = i === end - 1 ? rowsBefore(run, plan.before) : run.rows;
     if (keep <= skip) continue;
@@ -117,7 +117,7 @@ export class UnitWalk implements Walk {
   }
 
   get rowGroup(): RowGroup | undefined {
-    return this.#at === this.#end ? undefined : this.#plan.runs[this.#at]!.rowGroup;
+    return this.#at === this.#end ? undefined : this.#plan.runs.at(this.#at)!.rowGroup;
   }
 
   pass(): void {
@@ -143,7 +143,7 @@ export class UnitWalk implements Walk {
 
 /** The rows of run number `index` of a plan that lie within its bounds; null where none do. */
 export function rangeOfRun(plan: ScanPlan, index: number): RowRange | null {
-  const run = plan.runs[index]!;
+  const run = plan.runs.at(index)!;
   const skip = index === plan.first ? rowsUpTo(run, plan.after) : 0;
   const keep = index === plan.end - 1 ? rowsBefore(run, plan.before) : run.rows;
   if (keep <= skip) return null;
@@ -156,12 +156,12 @@ export function rangeOfRun(plan: ScanPlan, index: number): RowRange | null {
 }
 
 /** How many runs `isLeft` holds for, by binary search: it holds for the first runs up to some run, and for none after that. */
-function countWhile(runs: readonly SnapshotRun[], isLeft: (run: SnapshotRun) => boolean): number {
+function countWhile(runs: SnapshotRuns, isLeft: (run: SnapshotRun) => boolean): number {
   let low = 0;
   let high = runs.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (isLeft(runs[middle]!)) low = middle + 1;
+    if (isLeft(runs.at(middle)!)) low = middle + 1;
     else high = middle;
   }
   return low;

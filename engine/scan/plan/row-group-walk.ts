@@ -20,22 +20,20 @@ export class RowGroupWalk implements Walk {
   }
 
   get rowGroup(): RowGroup | undefined {
-    return this.#at === this.#plan.end ? undefined : this.#plan.runs[this.#at]!.rowGroup;
+    return this.#at === this.#plan.end ? undefined : this.#plan.runs.at(this.#at)!.rowGroup;
   }
 
   pass(): void {
     const { runs, end } = this.#plan;
     this.#gone.add(this.rowGroup!);
-    while (this.#at < end && this.#gone.has(runs[this.#at]!.rowGroup)) this.#at++;
+    while (this.#at < end && this.#gone.has(runs.at(this.#at)!.rowGroup)) this.#at++;
   }
 
   take(): ScanUnit | null {
     const rowGroup = this.rowGroup!;
     const { runs, first, end } = this.#plan;
-    const ranges = indexOfRuns(runs)
-      .runsOf(rowGroup, first, end)
-      .map((run) => rangeOfRun(this.#plan, run))
-      .filter((range) => range !== null);
+    const own = indexOfRuns(runs).runsOf(rowGroup, first, end);
+    const ranges = Array.from(own, (run) => rangeOfRun(this.#plan, run)).filter((range) => range !== null);
     this.pass();
     return ranges.length === 0 ? null : { rowGroup, ranges };
   }

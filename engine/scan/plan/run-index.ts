@@ -1,9 +1,9 @@
-import type { RowGroup, SnapshotRun } from '../../store/reading/snapshot.js';
+import type { RowGroup, SnapshotRuns } from '../../store/reading/snapshot.js';
 
-const indexes = new WeakMap<readonly SnapshotRun[], RunIndex>();
+const indexes = new WeakMap<SnapshotRuns, RunIndex>();
 
 /** The index of a snapshot's runs, made once for all queries that see the same state. */
-export function indexOfRuns(runs: readonly SnapshotRun[]): RunIndex {
+export function indexOfRuns(runs: SnapshotRuns): RunIndex {
   let index = indexes.get(runs);
   if (index === undefined) {
     index = new RunIndex(runs);
@@ -12,7 +12,13 @@ export function indexOfRuns(runs: readonly SnapshotRun[]): RunIndex {
   return index;
 }
 
-const noRuns: readonly number[] = [];
+/** Numbers of runs. */
+type RunNumbers = readonly number[] | Uint32Array;
+
+const noRuns: RunNumbers = [];
+
+/** A row group of more runs has their numbers in an array of four bytes each. */
+const numbersMax = 64;
 
 /** Sums over the runs before each run. With them planning takes about the same time however many runs there are. A run is named by its index. */
 export class RunIndex {
@@ -25,22 +31,26 @@ export class RunIndex {
   /** Runs in the far tier before each run; null where there are none. */
   readonly #farBefore: Uint32Array | null;
   /** Ascending. */
-  readonly #runsOf = new Map<RowGroup, number[]>();
+  readonly #runsOf = new Map<RowGroup, RunNumbers>();
 
-  constructor(runs: readonly SnapshotRun[]) {
+  constructor(runs: SnapshotRuns) {
     this.#rowsBefore = new Float64Array(runs.length + 1);
     this.#begunBefore = new Uint32Array(runs.length + 1);
     this.#endedBefore = new Uint32Array(runs.length + 1);
+    const runsOf = new Map<RowGroup, number[]>();
     for (let i = 0; i < runs.length; i++) {
-      const { rowGroup, rows } = runs[i]!;
+      const { rowGroup, rows } = runs.at(i)!;
       this.#rowsBefore[i + 1] = this.#rowsBefore[i]! + rows;
-      const known = this.#runsOf.get(rowGroup);
+      const known = runsOf.get(rowGroup);
       this.#begunBefore[i + 1] = this.#begunBefore[i]! + (known === undefined ? 1 : 0);
-      if (known === undefined) this.#runsOf.set(rowGroup, [i]);
+      if (known === undefined) runsOf.set(rowGroup, [i]);
       else known.push(i);
     }
     this.#farBefore = farBefore(runs);
-    for (const places of this.#runsOf.values()) this.#endedBefore[places.at(-1)! + 1]! += 1;
+    for (const [rowGroup, places] of runsOf) {
+      this.#endedBefore[places.at(-1)! + 1]! += 1;
+      this.#runsOf.set(rowGroup, places.length > numbersMax ? Uint32Array.from(places) : places);
+    }
     for (let i = 0; i < runs.length; i++) this.#endedBefore[i + 1]! += this.#endedBefore[i]!;
   }
 
@@ -61,7 +71,7 @@ export class RunIndex {
   }
 
   /** The row group's runs within [first, end), ascending. */
-  runsOf(rowGroup: RowGroup, first: number, end: number): readonly number[] {
+  runsOf(rowGroup: RowGroup, first: number, end: number): RunNumbers {
     const runs = this.#runsOf.get(rowGroup) ?? noRuns;
     const from = lowerBound(runs, first);
     const to = lowerBound(runs, end);
@@ -69,10 +79,10 @@ export class RunIndex {
   }
 }
 
-function farBefore(runs: readonly SnapshotRun[]): Uint32Array | null {
+function farBefore(runs: SnapshotRuns): Uint32Array | null {
   let before: Uint32Array | null = null;
   for (let i = 0; i < runs.length; i++) {
-    const isFar = runs[i]!.rowGroup.far !== undefined;
+    const isFar = runs.at(i)!.rowGroup.far !== undefined;
     if (isFar) before ??= new Uint32Array(runs.length + 1);
     if (before !== null) before[i + 1] = before[i]! + (isFar ? 1 : 0);
   }
@@ -80,7 +90,7 @@ function farBefore(runs: readonly SnapshotRun[]): Uint32Array | null {
 }
 
 /** Index of the first of the ascending values that is not below `value`. */
-function lowerBound(values: readonly number[], value: number): number {
+function lowerBound(values: RunNumbers, value: number): number {
   let low = 0;
   let high = values.length;
   while (low < high) {

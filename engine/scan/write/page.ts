@@ -63,7 +63,7 @@ function pageParts(plan: ScanPlan, rows: number, written: WrittenFields): PagePa
   for (let i = isForward ? plan.first : plan.end - 1; left > 0; i += step) {
     const range = rangeOfRun(plan, i);
     if (range === null) continue;
-    const { rowGroup } = plan.runs[i]!;
+    const { rowGroup } = plan.runs.at(i)!;
     const page = tableOf(rowGroup, written);
     if (page === null || rows >= page.rowsTooMany) return null;
     const taken = Math.min(left, range.rows);

@@ -7,7 +7,49 @@ export interface SpanPlacement {
   /** The placement time (ms) of the row before the span, where its first row has none of its own; else null. */
   readonly previousMs: number | null;
   /** How many rows go to which hour, ascending: `hour` is an index in the hours of the file. */
-  readonly hours: readonly { readonly hour: number; readonly rows: number }[];
+  readonly hours: HourCounts;
+}
+
+/** Rows of an hour. */
+export interface HourRows {
+  readonly hour: number;
+  readonly rows: number;
+}
+
+/** Hours of a span, ascending. An array of them is one. */
+export interface HourCounts extends Iterable<HourRows> {
+  readonly length: number;
+  at(index: number): HourRows | undefined;
+}
+
+/** Of more hours than these a span has numbers and no objects, which take five times as much. */
+const packedMin = 16;
+
+/** Hours without an object for each. */
+class PackedHours implements HourCounts {
+  /** Hour and rows of each. */
+  constructor(private readonly numbers: Uint32Array) {}
+
+  get length(): number {
+    return this.numbers.length / 2;
+  }
+
+  at(index: number): HourRows | undefined {
+    const place = index < 0 ? this.length + index : index;
+    if (place < 0 || place >= this.length) return undefined;
+    return { hour: this.numbers[2 * place]!, rows: this.numbers[2 * place + 1]! };
+  }
+
+  *[Symbol.iterator](): Iterator<HourRows> {
+    for (let i = 0; i < this.length; i++) yield this.at(i)!;
+  }
+}
+
+function unpackedHours(numbers: Uint32Array): HourRows[] {
+  return Array.from({ length: numbers.length / 2 }, (_, i) => ({
+    hour: numbers[2 * i]!,
+    rows: numbers[2 * i + 1]!,
+  }));
 }
 
 const orderedFlag = 1;
@@ -59,17 +101,23 @@ export function decodePlacements(text: string, spanRows: readonly number[], hour
     if (count > rows) throw new DamageError(`"placements" has ${count} hours for ${rows} rows`, {});
     let hour = 0;
     let sum = 0;
-    const own = Array.from({ length: count }, (_, i) => {
+    const own = new Uint32Array(2 * count);
+    for (let i = 0; i < count; i++) {
       const step = next();
       hour += step;
       const hourRows = next();
       sum += hourRows;
       if (hour >= hours || hourRows === 0 || (i > 0 && step === 0))
         throw new DamageError(`"placements" has ${hourRows} rows for hour ${hour} of ${hours}`, {});
-      return { hour, rows: hourRows };
-    });
+      own[2 * i] = hour;
+      own[2 * i + 1] = hourRows;
+    }
     if (sum !== rows) throw new DamageError(`"placements" has ${sum} rows for ${rows}`, {});
-    return { isOrdered: (flags & orderedFlag) !== 0, previousMs, hours: own };
+    return {
+      isOrdered: (flags & orderedFlag) !== 0,
+      previousMs,
+      hours: count < packedMin ? unpackedHours(own) : new PackedHours(own),
+    };
   });
   if (at !== bytes.length) throw new DamageError('"placements" goes on behind the last span', {});
   return placements;

@@ -1,7 +1,8 @@
 import type { DamageError } from '../../terms/errors.js';
 import type { Schema } from '../../terms/schema.js';
 import { sameSchema } from '../../terms/schema.js';
-import type { RowGroup, Snapshot, SnapshotRun } from './snapshot.js';
+import { mergeRuns } from '../runs/run-columns.js';
+import type { RowGroup, Snapshot, SnapshotRun, SnapshotRuns } from './snapshot.js';
 import { assert } from '../../terms/assert.js';
 import { AttachedFiles } from './attached-files.js';
 import type { BufferPool } from './buffer-pool.js';
@@ -67,8 +68,8 @@ export class AgentState {
   private sealed = new Map<string, OpenSegment>();
   private hotFiles: HotFile[] = [];
   /** Of sealed segments and attached files. */
-  private sealedRuns: readonly SnapshotRun[] = [];
-  private currentRuns: readonly SnapshotRun[] | undefined;
+  private sealedRuns: SnapshotRuns = [];
+  private currentRuns: SnapshotRuns | undefined;
   private readonly pins = new Map<number, number>();
   private retired: Closable[] = [];
   /** Rows that are sealed, while snapshots may still read them. */
@@ -161,7 +162,7 @@ export class AgentState {
         segment instanceof FarSegment ? segment.runs(entry) : runsOfSegment(entry, rowGroups),
       )
       .sort(compareRuns);
-    this.sealedRuns = mergeSorted(this.attached.runs(), sealed);
+    this.sealedRuns = mergeRuns(this.attached.runs(), sealed);
     this.currentRuns = undefined;
   }
 
@@ -243,7 +244,7 @@ export class AgentState {
   /** The newest state. Files that leave the manifest stay readable until every snapshot that saw them is released. */
   snapshot(): Snapshot {
     if (this.damage !== undefined) throw this.damage;
-    this.currentRuns ??= this.mergeRuns();
+    this.currentRuns ??= this.runsWithHot();
     const generation = this.newest?.number ?? 0;
     this.pins.set(generation, (this.pins.get(generation) ?? 0) + 1);
     let released = false;
@@ -276,7 +277,7 @@ export class AgentState {
     return false;
   }
 
-  private mergeRuns(): readonly SnapshotRun[] {
+  private runsWithHot(): SnapshotRuns {
     const hotRuns: SnapshotRun[] = [];
     for (const hot of this.hotFiles) {
       if (hot.rows.rowCount === 0) continue;
@@ -285,7 +286,7 @@ export class AgentState {
     }
     if (hotRuns.length === 0) return this.sealedRuns;
     hotRuns.sort(compareRuns);
-    return mergeSorted(this.sealedRuns, hotRuns);
+    return mergeRuns(this.sealedRuns, hotRuns);
   }
 
   async close(): Promise<void> {
@@ -331,18 +332,6 @@ export function runsOfSegment(entry: SegmentEntry, rowGroups: readonly RowGroup[
       done += rows;
     }
   }
-  return result;
-}
-
-function mergeSorted(a: readonly SnapshotRun[], b: readonly SnapshotRun[]): readonly SnapshotRun[] {
-  if (a.length === 0) return b;
-  const result: SnapshotRun[] = [];
-  let i = 0;
-  for (const run of b) {
-    while (i < a.length && compareRuns(a[i]!, run) < 0) result.push(a[i++]!);
-    result.push(run);
-  }
-  while (i < a.length) result.push(a[i++]!);
   return result;
 }
 

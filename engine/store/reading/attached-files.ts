@@ -10,7 +10,11 @@ import type { Directory } from '../disk/directory.js';
 import type { Manifest } from '../manifest/manifest.js';
 import { AttachedSegment } from './attached-segment.js';
 import type { BufferPool } from './buffer-pool.js';
-import type { RowGroup, SnapshotRun } from './snapshot.js';
+import { RunColumnsBuilder } from '../runs/run-columns.js';
+import type { RowGroup, SnapshotRun, SnapshotRuns } from './snapshot.js';
+
+/** Runs that are objects: most archives have fewer, and they are read faster. */
+const runObjectsMax = 50_000;
 
 interface OpenFile {
   readonly segment: AttachedSegment;
@@ -29,7 +33,7 @@ export class AttachedFiles {
   #open = new Map<string, OpenFile>();
   #liveFrom = 0;
   /** Of all files; null where it is to be made anew. */
-  #runs: readonly SnapshotRun[] | null = null;
+  #runs: SnapshotRuns | null = null;
 
   constructor(directory: Directory, agent: string, pool: BufferPool, means: ForeignMeans) {
     this.#directory = directory;
@@ -101,10 +105,26 @@ export class AttachedFiles {
   }
 
   /** Live runs, ascending by position. */
-  runs(): readonly SnapshotRun[] {
-    return (this.#runs ??= [...this.#open.values()]
-      .flatMap(({ segment, rowGroups }) => segment.runs(rowGroups, this.#liveFrom))
-      .sort(compareRuns));
+  runs(): SnapshotRuns {
+    return (this.#runs ??= this.#sortedRuns());
+  }
+
+  #sortedRuns(): SnapshotRuns {
+    let count = 0;
+    this.#eachRun(() => count++);
+    if (count < runObjectsMax) {
+      const runs: SnapshotRun[] = [];
+      this.#eachRun((run) => runs.push(run));
+      return runs.sort(compareRuns);
+    }
+    const columns = new RunColumnsBuilder<RowGroup>(count);
+    this.#eachRun((run) => columns.add(run));
+    return columns.finish();
+  }
+
+  #eachRun(take: (run: SnapshotRun) => void): void {
+    for (const { segment, rowGroups } of this.#open.values())
+      segment.eachRun(rowGroups, this.#liveFrom, take);
   }
 
   close(): void {

@@ -131,23 +131,21 @@ export class AttachedSegment {
     );
   }
 
-  /** The positions of the rows in partitions from `liveFrom` on, cut where the spans are. */
-  runs(rowGroups: readonly RowGroup[], liveFrom: number): SnapshotRun[] {
+  /** Gives the positions of the rows in partitions from `liveFrom` on, cut where the spans are. */
+  eachRun(rowGroups: readonly RowGroup[], liveFrom: number, take: (run: SnapshotRun) => void): void {
     const { runs } = this.#file;
     const nextOrdinals = runs.map(({ firstOrdinal }) => firstOrdinal);
-    const result: SnapshotRun[] = [];
     this.placements.forEach(({ hours }, span) => {
       let firstRow = 0;
       for (const { hour, rows } of hours) {
         const { partition } = runs[hour]!;
         const firstOrdinal = nextOrdinals[hour]!;
         if (partition >= liveFrom)
-          result.push({ rowGroup: rowGroups[span]!, firstRow, rows, partition, firstOrdinal });
+          take({ rowGroup: rowGroups[span]!, firstRow, rows, partition, firstOrdinal });
         nextOrdinals[hour] = firstOrdinal + rows;
         firstRow += rows;
       }
     });
-    return result;
   }
 
   /** Position of a field in the index; -1 where it has none, or of other values. */
@@ -280,7 +278,7 @@ function spanBounds(
 ): { min: number; max: number } | null {
   if (timeMinMs === null || timeMaxMs === null) return null;
   if (timeMinMs < hourMs || timeMaxMs > nowMs) return { min: timeMinMs, max: timeMaxMs };
-  const first = runs[hours[0]!.hour]!.partition;
+  const first = runs[hours.at(0)!.hour]!.partition;
   const last = runs[hours.at(-1)!.hour]!.partition;
   return { min: Math.max(timeMinMs, first * hourMs), max: Math.min(timeMaxMs, (last + 1) * hourMs - 1) };
 }

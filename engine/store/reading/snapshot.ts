@@ -7,6 +7,7 @@ import type { ColumnLease } from './column-lease.js';
 import type { QueryThreads } from './query-threads.js';
 import type { ReadCounters } from './read-counters.js';
 import type { FilterQuestion } from '../sealed/filter-probing.js';
+import type { PositionedRows, RunList } from '../runs/run-list.js';
 import type { AskableFilters } from './filter-ask.js';
 import type { FarRows } from '../far/far-rows.js';
 
@@ -87,19 +88,15 @@ export interface OpenRowGroup {
  * Rows of one row group whose positions are consecutive. The runs of a snapshot ascend by position and never overlap,
  * though the segments they lie in do.
  */
-export interface SnapshotRun {
-  readonly rowGroup: RowGroup;
-  /** First row in the row group. */
-  readonly firstRow: number;
-  readonly rows: number;
-  readonly partition: number;
-  readonly firstOrdinal: number;
-}
+export type SnapshotRun = PositionedRows<RowGroup>;
+
+/** Those of a snapshot. */
+export type SnapshotRuns = RunList<RowGroup>;
 
 /** One state of an agent's records: the manifest and the committed hot data at one moment. Pins its files until released. */
 export interface Snapshot {
   readonly schema: Schema;
-  readonly runs: readonly SnapshotRun[];
+  readonly runs: SnapshotRuns;
   release(): void;
 }
 
