@@ -181,6 +181,26 @@ describe('objects in place', () => {
     expect(asked(server)).toMatchObject({ heads: 3, reads: 0 });
   });
 
+  it('of many small row groups are gone through in few requests, and the newest page takes no more of them', async () => {
+    const own = await lake();
+    const { server } = own;
+    const object = objectOf(0, 20_000, 200);
+    expect(object.length).toBeLessThan(4_000_000);
+    server.put('web/a.parquet', object, day);
+    expect(await own.look()).toMatchObject({ attached: 1, rows: 20_000, problems: [] });
+    await own.reopen(false);
+    asked(server);
+    expect(await own.numbers({ limit: 10 })).toEqual(upTo(20_000, 19_990));
+    const page = asked(server);
+    expect(page.bytes).toBeLessThan(object.length / 4);
+    const text: Query['predicates'] = [{ kind: 'string', field: 2, op: 'like', value: 'message 77 ' }];
+    expect(await own.numbers({ predicates: text })).toEqual([77]);
+    // A hundred row groups lie in one column's reach of each other.
+    const search = asked(server);
+    expect(search.reads).toBeLessThanOrEqual(8);
+    expect(search.bytes).toBeLessThanOrEqual(object.length);
+  });
+
   it('that are written again with the same rows stay what they were', async () => {
     const own = await lake();
     own.server.put('web/a.parquet', objectOf(0, 100));

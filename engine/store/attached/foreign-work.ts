@@ -35,6 +35,8 @@ export interface ColumnOfFile {
   readonly column: ForeignColumn;
   /** What it reads first; further readings are of the same row groups. */
   readonly reads: readonly ForeignRead[];
+  /** Of an object: what is fetched along, because it is likely needed soon and lies near. */
+  readonly beside?: readonly ByteRange[] | undefined;
 }
 
 /** Who does the work on files of other programs. */
@@ -69,10 +71,10 @@ export class ForeignWork {
   read<Job, Result>(
     task: Task<Job, Result>,
     jobOf: (place: ForeignPlace) => Job,
-    { file, column, reads }: ColumnOfFile,
+    { file, column, reads, beside = [] }: ColumnOfFile,
   ): Promise<Result> {
     const { path } = file;
-    return withPlace(this.#means.objects, file, reads.flatMap(readRanges), (place) => {
+    return withPlace(this.#means.objects, file, [...reads.flatMap(readRanges), ...beside], (place) => {
       if (column.way === 'fast') return this.#run(task, jobOf(place));
       const doing = `reading column "${column.name}" of ${path}`;
       return this.#means.guard.run(task, jobOf(place), { doing, path });

@@ -9,6 +9,8 @@ import { ForeignWork, type ForeignMeans } from '../attached/foreign-work.js';
 import { ownFilterTask } from '../attached/own-filter-task.js';
 import { ownQuestions } from '../attached/own-questions.js';
 import type { FilterQuestion } from '../sealed/filter-probing.js';
+import { nearChunks } from '../attached/near-chunks.js';
+import type { ByteRange } from '../objects/object-storage.js';
 import { searchTask } from '../attached/search-task.js';
 import type { SpanPlacement } from '../attached/span-placements.js';
 import { spanTask, type ReadSpans, type SpanJob, type SpanOrder } from '../attached/span-task.js';
@@ -33,6 +35,9 @@ export interface ColumnReading {
 /** Of an object so much of a filter is fetched before it is asked: a request takes as long for all of most. */
 const filterBytesAtOnce = 256 * 1024;
 
+/** The reading of a column from which on the row groups beside it are fetched along. */
+const readingsOfPage = 3;
+
 type FoundSpans = ReadonlyMap<number, boolean>;
 
 /** Has columns of an attached file read, on threads where there are any. Those who want the same column of a row group share one reading. */
@@ -44,6 +49,8 @@ export class AttachedReader {
   /** What searches for needles have found, by row group and column. */
   readonly #searches = new WeakMap<readonly KernelNeedle[], Map<string, Promise<FoundSpans>>>();
 
+  /** By column: how often it was read of an object. */
+  readonly #objectReadings = new Map<number, number>();
   /** What filters of the file itself have said of row groups, by the questions of a query. */
   readonly #ownAnswers = new WeakMap<readonly FilterQuestion[], Map<number, Promise<boolean>>>();
 
@@ -78,7 +85,12 @@ export class AttachedReader {
         const read = await this.work(reading.threads).read(
           spanTask,
           (place) => ({ ...rest, attached, read: { ...job, ...place } }),
-          { file: reading.file, column: job.column, reads: [job, ...orderReads(job, rest.order)] },
+          {
+            file: reading.file,
+            column: job.column,
+            reads: [job, ...orderReads(job, rest.order)],
+            beside: this.#beside(reading),
+          },
         );
         this.#keepPages(name, read.pages);
         return read;
@@ -111,6 +123,7 @@ export class AttachedReader {
         file: reading.file,
         column: read.column,
         reads: [read],
+        beside: this.#beside(reading),
       })
       .then(({ spans, bytesRead }) => {
         reading.counters.bytesRead += bytesRead;
@@ -153,6 +166,17 @@ export class AttachedReader {
       });
     known.set(span.rowGroup, answer);
     return answer;
+  }
+
+  /**
+   * What of an object is fetched with a column: the system reads nothing ahead of it. A page of the newest records takes a row group or two; who
+   * has read more of a column goes through it, unless the index says where.
+   */
+  #beside({ file, description, source: { columnIndex }, span }: ColumnReading): ByteRange[] {
+    if (file.etag === undefined || description.facts !== null) return [];
+    const readings = (this.#objectReadings.get(columnIndex) ?? 0) + 1;
+    this.#objectReadings.set(columnIndex, readings);
+    return readings < readingsOfPage ? [] : nearChunks(description.file, columnIndex, span.rowGroup);
   }
 
   #keepPages(name: string, pages: PageTable | null): void {
