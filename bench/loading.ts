@@ -139,8 +139,8 @@ const loadingLines: readonly LoadingLine[] = [
   },
 ];
 
-/** Sides that load nothing: they read the file that the others load, and our store. */
-const withoutStore: readonly SideName[] = ['ripgrep', 'duckdb-our-parquet'];
+/** Sides that load nothing: they read the file that the others load, our store, and files that others wrote. */
+const withoutStore: readonly SideName[] = ['ripgrep', 'duckdb-our-parquet', 'clickhouse-files'];
 
 /** What attaching and indexing files cost, beside loading the same records. */
 function describeAttaching(set: RecordSet, loaded: readonly LoadedSide[]): ResultLine[] {
@@ -152,7 +152,9 @@ function describeAttaching(set: RecordSet, loaded: readonly LoadedSide[]): Resul
       ...about,
       set: set.name,
       figures: Object.fromEntries(
-        loaded.map(({ options, figures }) => [options.side, spreadOf([value(figures, set.rows)])]),
+        loaded
+          .filter(({ options }) => !withoutStore.includes(options.side))
+          .map(({ options, figures }) => [options.side, spreadOf([value(figures, set.rows)])]),
       ),
     });
   const attach = { id: 'attach', title: 'attaching files', unit: 'records/s', isLowerBetter: false } as const;

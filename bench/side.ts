@@ -3,8 +3,8 @@ import type { Question } from './question.js';
 import type { RecordSet } from './record-set.js';
 
 /**
- * The sides of the comparison: three stores of ours, and the peers. Four have indexes, and are asked for needles alone. The last three answer
- * from Parquet files that DuckDB wrote, where they lie (`--archive`): DuckDB itself, and ours before and after they are indexed.
+ * The sides of the comparison: three stores of ours, and the peers. Four have indexes, and are asked for needles alone. The last four answer
+ * from Parquet files that DuckDB wrote, where they lie (`--archive`): DuckDB itself, ClickHouse, and ours before and after they are indexed.
  */
 export const sideNames = [
   'logstrata',
@@ -21,6 +21,7 @@ export const sideNames = [
   'duckdb-our-parquet',
   'sqlite-indexed',
   'duckdb-files',
+  'clickhouse-files',
   'logstrata-in-place',
   'logstrata-in-place-indexed',
 ] as const;
@@ -42,6 +43,7 @@ const indexedSides: readonly SideName[] = [
 export const archiveSides: readonly SideName[] = [
   'logstrata',
   'duckdb-files',
+  'clickhouse-files',
   'logstrata-in-place',
   'logstrata-in-place-indexed',
 ];

@@ -65,7 +65,8 @@ function typeOf({ kind, nullable }: SetColumn, isRead: boolean): string {
 /**
  * ClickHouse within the process: a MergeTree ordered by `_cursor`, with its default LZ4 or with ZSTD. A third one has the indexes of which
  * needles are found fastest: a Bloom filter of the ids, and the text index over pieces of four characters of `message`. `ngrambf_v1` takes
- * twice as long or rules nothing out, because a granule has all pieces of four hexadecimal digits.
+ * twice as long or rules nothing out, because a granule has all pieces of four hexadecimal digits. A fourth one is a view of Parquet files that
+ * DuckDB has written.
  */
 export class ClickHouseSide implements Side {
   private readonly columns: readonly SetColumn[];
@@ -102,6 +103,12 @@ export class ClickHouseSide implements Side {
   async load(): Promise<void> {
     const { set, side, threads } = this.options;
     await this.open();
+    if (side === 'clickhouse-files') {
+      this.query('CREATE DATABASE bench');
+      this.query(`CREATE VIEW bench.records AS SELECT * FROM file(${quote(this.files)}, Parquet)`);
+      await this.close();
+      return;
+    }
     const codec = side === 'clickhouse-zstd' ? ' CODEC(ZSTD(1))' : '';
     const stored = this.columns.map((column) => `${column.name} ${typeOf(column, false)}${codec}`).join(', ');
     this.query('CREATE DATABASE bench');
@@ -124,7 +131,14 @@ export class ClickHouseSide implements Side {
     await this.close();
   }
 
+  /** Those that the side `duckdb-files` has written. */
+  private get files(): string {
+    return join(this.options.folder, '../duckdb-files/*.parquet');
+  }
+
   async bytesOnDisk(): Promise<number> {
+    // A view has nothing of its own beside the files.
+    if (this.options.side === 'clickhouse-files') return 0;
     await this.open();
     // The folder still holds the parts that were merged away, which the server removes after some minutes.
     const bytes = this.query(

@@ -25,6 +25,7 @@ export function makeSide(options: SideOptions): Side {
     case 'clickhouse':
     case 'clickhouse-zstd':
     case 'clickhouse-indexed':
+    case 'clickhouse-files':
       return new ClickHouseSide(options);
     case 'sqlite':
     case 'sqlite-indexed':
