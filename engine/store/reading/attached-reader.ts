@@ -5,12 +5,11 @@ import { attachedPageTablesMax } from '../../terms/limits.js';
 import type { AttachedFile, FileIdentity } from '../attached/attached-file.js';
 import { columnSource, type ColumnSource } from '../attached/column-source.js';
 import type { Description } from '../attached/descriptions.js';
-import { ForeignWork, type ForeignMeans } from '../attached/foreign-work.js';
+import { ForeignWork, type ColumnOfFile, type ForeignMeans } from '../attached/foreign-work.js';
 import { ownFilterTask } from '../attached/own-filter-task.js';
 import { ownQuestions } from '../attached/own-questions.js';
 import type { FilterQuestion } from '../sealed/filter-probing.js';
 import { nearChunks } from '../attached/near-chunks.js';
-import type { ByteRange } from '../objects/object-storage.js';
 import { searchTask } from '../attached/search-task.js';
 import type { SpanPlacement } from '../attached/span-placements.js';
 import { spanTask, type ReadSpans, type SpanJob, type SpanOrder } from '../attached/span-task.js';
@@ -172,7 +171,7 @@ export class AttachedReader {
    * What of an object is fetched with a column: the system reads nothing ahead of it. A page of the newest records takes a row group or two; who
    * has read more of a column goes through it, unless the index says where.
    */
-  #beside({ file, description, source: { columnIndex }, span }: ColumnReading): ByteRange[] {
+  #beside({ file, description, source: { columnIndex }, span }: ColumnReading): ColumnOfFile['beside'] {
     if (file.etag === undefined || description.facts !== null) return [];
     const readings = (this.#objectReadings.get(columnIndex) ?? 0) + 1;
     this.#objectReadings.set(columnIndex, readings);
