@@ -163,7 +163,7 @@ export class FarReader {
   }
 
   #streamOf(index: number, limit: number): FarStream {
-    const { group } = this.#plan.runs[index]!.rowGroup.far!;
+    const { group } = this.#plan.runs.at(index)!.rowGroup.far!;
     const window = this.#window;
     const isInside = window !== null && index >= window.first && index < window.end;
     const known = isInside ? window : this.#begin(index, limit);
@@ -205,7 +205,7 @@ export class FarReader {
     let units = 0;
     let last = index;
     for (let i = index; i >= first && i < end && rows < rowsMax && units < farUnitsMax; i += step) {
-      const { far } = runs[i]!.rowGroup;
+      const { far } = runs.at(i)!.rowGroup;
       const range = far === undefined ? null : rangeOfRun(this.#plan, i);
       if (far === undefined || range === null) continue;
       last = i;

@@ -160,7 +160,7 @@ function* eachTaken(source: Steps<Matches>, take: (matches: Matches) => void): S
 
 /** The stretches of a plan, in its direction. */
 function* stretchesOf({ runs, first, end, direction }: ScanPlan): Generator<Stretch> {
-  const isFarAt = (index: number): boolean => runs[index]!.rowGroup.far !== undefined;
+  const isFarAt = (index: number): boolean => runs.at(index)!.rowGroup.far !== undefined;
   if (direction === 'forward') {
     for (let from = first; from < end;) {
       const isFar = isFarAt(from);
