@@ -13,6 +13,7 @@ import type { CursorSession, LoadExtras, LoadResult } from '../manifest/commit.j
 import type { Committer } from '../manifest/committer.js';
 import { placementTimes } from '../manifest/placement.js';
 import type { AgentState } from '../reading/agent-state.js';
+import type { SnapshotRun, SnapshotRuns } from '../reading/snapshot.js';
 import { MergedSegments } from './merged-segments.js';
 
 /** What such a load works with. */
@@ -116,7 +117,7 @@ export class CursorLoad implements CursorSession {
   private refuseEarlier(): void {
     const { state } = this.context;
     const snapshot = state.snapshot();
-    const first = snapshot.runs.find(({ partition }) => partition !== importedPartition);
+    const first = firstOfOthers(snapshot.runs);
     snapshot.release();
     if (first === undefined || first.partition >= partitionOfTime(this.newestMs)) return;
     const shown = (timeMs: number): string => `${new Date(timeMs).toISOString().slice(0, 16)}Z`;
@@ -168,4 +169,10 @@ function endOfRun(ordinals: Float64Array, row: number): number {
   let end = row + 1;
   while (end < ordinals.length && ordinals[end] === ordinals[end - 1]! + 1) end++;
   return end;
+}
+
+/** The first run of records that were not imported. */
+function firstOfOthers(runs: SnapshotRuns): SnapshotRun | undefined {
+  for (const run of runs) if (run.partition !== importedPartition) return run;
+  return undefined;
 }
