@@ -2,6 +2,7 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { LogstrataError } from '../../terms/errors.js';
 import { openFilesIdleMs, openFilesMax } from '../../terms/limits.js';
 import { fileSystemError, hasSystemCode, problemOfKind } from './file-system-error.js';
+import { leftName } from './left-name.js';
 
 interface OpenFile {
   readonly descriptor: number;
@@ -71,7 +72,7 @@ export class OpenFiles {
   #openNew(path: string): number {
     for (;;) {
       try {
-        return openRegular(path);
+        return openThere(path);
       } catch (error) {
         if (!hasSystemCode(error, 'EMFILE', 'ENFILE') || this.#files.size === 0)
           throw fileSystemError(error, 'open', path);
@@ -104,6 +105,22 @@ export class OpenFiles {
     for (const path of [...this.#files.keys()]) this.#close(path);
     clearInterval(this.#timer);
     this.#timer = undefined;
+  }
+}
+
+/** Opens a file by its name, or, of a segment, where it waits for its removal. */
+function openThere(path: string): number {
+  const left = leftName(path);
+  try {
+    return openRegular(path);
+  } catch (error) {
+    if (left === null || !hasSystemCode(error, 'ENOENT')) throw error;
+    try {
+      return openRegular(left);
+    } catch {
+      // What is told is the name that was asked for.
+      throw error;
+    }
   }
 }
 

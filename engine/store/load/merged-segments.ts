@@ -31,6 +31,8 @@ export interface MergeTarget {
 /** Writes rows that come in the order of their positions as new segments of one day. */
 export class MergedSegments {
   private readonly entries: SegmentEntry[] = [];
+  /** Where they are, and what they will be called. */
+  private readonly built: { readonly path: string; readonly file: string }[] = [];
   private pending: RecordBatch[] = [];
   private pendingRows = 0;
   private pendingBytes = 0;
@@ -63,7 +65,7 @@ export class MergedSegments {
       this.pendingBytes += (batchBytes(batch) * rows) / batch.length;
       from = to;
       if (this.pendingRows < rowGroupRowsMax && this.pendingBytes < rowGroupBytesMax) continue;
-      await this.endRowGroup();
+      await this.endRowGroup(false);
       ended = true;
     }
     return ended;
@@ -74,13 +76,15 @@ export class MergedSegments {
     return (this.target.firstNumber ?? 0) + this.entries.length;
   }
 
-  private async endRowGroup(): Promise<void> {
+  /** @param isLast no more rows come to the segment */
+  private async endRowGroup(isLast: boolean): Promise<void> {
     if (this.pendingRows === 0) return;
     const { pending } = this;
     const { directory, agent, id, codec, schema, workers } = this.target;
     if (this.writer === undefined) {
       this.path = buildingPath(agent, id, this.number);
-      this.writer = await SegmentWriter.create(directory, this.path, schema, { codec });
+      const runsAlone = isLast ? this.runs.length : null;
+      this.writer = await SegmentWriter.create(directory, this.path, schema, { codec, runsAlone });
     }
     const { writer } = this;
     await encodeInTurn(
@@ -107,12 +111,12 @@ export class MergedSegments {
   private async endSegment(): Promise<void> {
     if (this.writer === undefined) return;
     await this.encoding.drain();
-    const { directory, agent, id, schemaVersion, replaces, keepUntilMs } = this.target;
+    const { id, schemaVersion, replaces, keepUntilMs } = this.target;
     const kept = keepUntilMs === undefined ? {} : { keepUntilMs };
     const written = await this.writer.finish(this.runs, schemaVersion);
     this.writer = undefined;
     const file = segmentFile(id, this.number, this.runs[0]!.partition);
-    await moveIntoPlace(directory, agent, this.path, file);
+    this.built.push({ path: this.path, file });
     this.entries.push({ ...written, file, schemaVersion, replaces, ...kept });
     this.runs = [];
     this.segmentRows = 0;
@@ -121,13 +125,16 @@ export class MergedSegments {
 
   /** Ends the segment under way: what comes next is in another one. */
   async cut(): Promise<void> {
-    await this.endRowGroup();
+    await this.endRowGroup(true);
     await this.endSegment();
   }
 
   /** Writes what is left, and says what the segments are. */
   async finish(): Promise<readonly SegmentEntry[]> {
     await this.cut();
+    const { directory, agent } = this.target;
+    // All at once and last: until what they replace has left, other tools see the same records twice.
+    for (const { path, file } of this.built) await moveIntoPlace(directory, agent, path, file);
     return this.entries;
   }
 

@@ -39,7 +39,13 @@ interface UnfinishedSegment {
   /** Rows of each partition, ascending. */
   readonly counts: [partition: number, rows: number][];
   rowGroups: number;
+  /** Its first row group is the only one. Late rows may cut its runs into more than the partitions that are counted. */
+  isAlone: boolean;
 }
+
+/** A row group that is no larger has ended with its day, or with the rows: it has room for any row of the same day. */
+const aloneRowsMax = 4096;
+const aloneBytesMax = 1024 * 1024;
 
 /**
  * Cuts rows that ascend by time into row groups and segments: a row group ends at its bounds and with its day, a segment
@@ -112,6 +118,8 @@ export class SegmentAssembly {
     segment.rowGroups++;
     const timesMs = gathered.timesMs();
     countPartitions(segment.counts, timesMs);
+    segment.isAlone =
+      gathered.rows <= aloneRowsMax && gathered.bytes <= aloneBytesMax && segment.rowGroups === 1;
     if (this.lateFrom >= 0) await this.placeLate(timesMs);
     else await this.times?.add(timesMs);
     // The rows are put together once a thread is free for them. So only rows that are being encoded lie in memory twice.
@@ -137,7 +145,14 @@ export class SegmentAssembly {
     if (last !== undefined && last.day === this.day && last.rowGroups < segmentRowGroupsMax) return last;
     const { agent, unit } = this.context;
     const path = buildingPath(agent, unit, this.firstFile + this.segments.length);
-    const segment: UnfinishedSegment = { writer: undefined, path, day: this.day, counts: [], rowGroups: 0 };
+    const segment: UnfinishedSegment = {
+      writer: undefined,
+      path,
+      day: this.day,
+      counts: [],
+      rowGroups: 0,
+      isAlone: false,
+    };
     this.segments.push(segment);
     return segment;
   }
@@ -147,7 +162,8 @@ export class SegmentAssembly {
       // Only the segment being written keeps its file open: a sparse agent's file may hold years of days.
       await this.written?.writer?.endRows();
       const { directory, schema, codec } = this.context;
-      segment.writer = await SegmentWriter.create(directory, segment.path, schema, { codec });
+      const runsAlone = segment.isAlone ? segment.counts.length : null;
+      segment.writer = await SegmentWriter.create(directory, segment.path, schema, { codec, runsAlone });
       this.written = segment;
     }
     await segment.writer.writeRowGroup(encoded);

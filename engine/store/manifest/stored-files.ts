@@ -1,4 +1,5 @@
 import type { Directory } from '../disk/directory.js';
+import { isLeftName } from '../disk/left-name.js';
 import { isFarOnly, type Manifest, type RejectedEntry } from './manifest.js';
 
 /**
@@ -27,7 +28,18 @@ export async function unnamedFiles(
   return (await ownFiles(directory, agent)).filter((file) => !named.has(file));
 }
 
-/** Files of our own making in an agent's folder, named by a manifest or not. */
+/** Segments that wait for their removal, which whoever did that has not lived to see. They hold no record that counts. */
+export async function leftFiles(directory: Directory, agent: string): Promise<string[]> {
+  const files: string[] = [];
+  for (const folder of await directory.list(agent)) {
+    if (!folder.startsWith('dt=')) continue;
+    for (const name of await directory.list(`${agent}/${folder}`))
+      if (isLeftName(name)) files.push(`${folder}/${name}`);
+  }
+  return files;
+}
+
+/** Files of our own making in an agent's folder, named by a manifest or not, but for those that wait for their removal. */
 export async function ownFiles(directory: Directory, agent: string): Promise<string[]> {
   const files: string[] = [];
   for (const folder of await directory.list(agent)) {

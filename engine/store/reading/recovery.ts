@@ -7,7 +7,7 @@ import { readHotSegment } from '../hot/hot-segment-file.js';
 import { newestManifestNumber, readNewestManifest } from '../manifest/manifest-file.js';
 import type { HotEntry, Manifest } from '../manifest/manifest.js';
 import { withFile } from '../sealed/segment-file.js';
-import { ownFiles, unnamedFiles } from '../manifest/stored-files.js';
+import { leftFiles, ownFiles, unnamedFiles } from '../manifest/stored-files.js';
 
 /** What the writer says of its newest state: readers in other processes go by it. */
 export interface Heads {
@@ -170,6 +170,7 @@ export async function cleanUp(directory: Directory, state: AgentState): Promise<
   const { agent } = state;
   if (state.manifest === undefined) return;
   await directory.removeDirectory(`${agent}/building`);
-  for (const file of await unnamedFiles(directory, agent, state.namedFiles()))
+  const unnamed = await unnamedFiles(directory, agent, state.namedFiles());
+  for (const file of [...unnamed, ...(await leftFiles(directory, agent))])
     await directory.remove(`${agent}/${file}`);
 }

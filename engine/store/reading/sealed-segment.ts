@@ -19,6 +19,7 @@ import {
 } from '../../columns/convert-column.js';
 import { copyColumn } from '../../columns/copy-column.js';
 import type { Directory, ReadableFile } from '../disk/directory.js';
+import { openSegment } from '../disk/left-name.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
 import type { SegmentFilters } from '../sealed/segment-filters.js';
 import type { AskableFilters, FilterAsk } from './filter-ask.js';
@@ -210,7 +211,7 @@ export class SealedSegment {
   }
 
   openFile(): Promise<ReadableFile> {
-    return this.#directory.openRead(this.#path);
+    return openSegment(this.#directory, this.#path);
   }
 
   /** Whether the column of a key is in the pool. */

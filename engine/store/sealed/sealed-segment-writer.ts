@@ -52,6 +52,7 @@ export class SegmentWriter {
   #state: 'writing' | 'ended' = 'writing';
   #position = 0;
   readonly #headerBytes: number;
+  readonly #rowGroupsMax: number;
   readonly #rowGroups: WrittenRowGroup[] = [];
   readonly #filters: FilterWriter;
 
@@ -62,6 +63,7 @@ export class SegmentWriter {
     codec: Codec,
     compress: Compress,
     file: WritableFile,
+    runsAlone: number | null,
   ) {
     this.#directory = directory;
     this.#path = path;
@@ -69,7 +71,8 @@ export class SegmentWriter {
     this.#codec = codec;
     this.#compress = compress;
     this.#file = file;
-    this.#headerBytes = headerBytesOf(schema);
+    this.#rowGroupsMax = runsAlone === null ? segmentRowGroupsMax : 1;
+    this.#headerBytes = headerBytesOf(schema, runsAlone);
     this.#filters = new FilterWriter(schema.fields.length, async (bytes) => {
       const offset = this.#position;
       await this.#write(bytes);
@@ -77,16 +80,19 @@ export class SegmentWriter {
     });
   }
 
-  /** Creates the file; its folder must be there. Throws `exists` when there is one. */
+  /**
+   * Creates the file; its folder must be there. Throws `exists` when there is one. `runsAlone`: it gets one row group and no more, of so many
+   * runs at most; its header is short then.
+   */
   static async create(
     directory: Directory,
     path: string,
     schema: Schema,
-    { codec }: { readonly codec: Codec },
+    { codec, runsAlone = null }: { readonly codec: Codec; readonly runsAlone?: number | null },
   ): Promise<SegmentWriter> {
     const compress = await openCompressor(codec);
     const file = await directory.create(path);
-    const writer = new SegmentWriter(directory, path, schema, codec, compress, file);
+    const writer = new SegmentWriter(directory, path, schema, codec, compress, file, runsAlone);
     try {
       await writer.#write(magic);
       writer.#position += writer.#headerBytes;
@@ -114,8 +120,8 @@ export class SegmentWriter {
       'a segment whose rows have ended takes no more',
     );
     assert(
-      this.#rowGroups.length < segmentRowGroupsMax,
-      `a segment has at most ${segmentRowGroupsMax} row groups`,
+      this.#rowGroups.length < this.#rowGroupsMax,
+      `a segment has at most ${segmentRowGroupsMax} row groups, and one that was to have one has no other`,
     );
     const stored: WrittenChunk[] = [];
     for (const chunk of chunks) stored.push(await this.#writeChunk(chunk));

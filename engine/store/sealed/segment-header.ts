@@ -34,12 +34,21 @@ const checksumBytes = 4;
 /** What the record takes beside the schema: some 400 bytes for one row group and a day's hours, 900 for 64; a late row adds 2 to 8. */
 const roomBytes = 1536;
 
+/** The same for a segment of one row group, whose runs are counted: 236 bytes with numbers of most digits, and at most 11 for a run. */
+const aloneRoomBytes = 288;
+const runRoomBytes = 11;
+
 /** The first row group begins at a multiple of this. */
 const alignmentBytes = 512;
 
-/** Length of the header of a segment with this schema. */
-export function headerBytesOf(schema: Schema): number {
-  const wanted = magic.length + fixedBytes + deflate({ schema }).length + roomBytes + checksumBytes;
+/**
+ * Length of the header of a segment with this schema. Where it will have one row group alone, of so many runs at most, it is no longer than that
+ * takes: agents with a few records a day have a file for each day.
+ */
+export function headerBytesOf(schema: Schema, runsAlone: number | null = null): number {
+  const alone = runsAlone === null ? roomBytes : aloneRoomBytes + runsAlone * runRoomBytes;
+  const room = Math.min(roomBytes, alone);
+  const wanted = magic.length + fixedBytes + deflate({ schema }).length + room + checksumBytes;
   return Math.ceil(wanted / alignmentBytes) * alignmentBytes - magic.length;
 }
 

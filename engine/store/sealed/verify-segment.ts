@@ -5,6 +5,7 @@ import { magic } from '../../parquet/format.js';
 import type { Schema } from '../../terms/schema.js';
 import { fillCursors } from './cursor-column.js';
 import type { Directory, ReadableFile } from '../disk/directory.js';
+import { openSegment } from '../disk/left-name.js';
 import { checkedPiece, gramPieces } from './gram-filter.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
 import { decodeCheckedChunk, hasMagic, readSegmentFooter, type SegmentFooter } from './segment-file.js';
@@ -45,7 +46,7 @@ export async function* verifySegment(
 ): AsyncGenerator<SegmentDamage> {
   let file: ReadableFile;
   try {
-    file = await directory.openRead(path);
+    file = await openSegment(directory, path);
   } catch (error) {
     if (!isLogstrataError(error) || error.code !== 'not_found') throw error;
     yield segmentDamage(0, 'the file is not there');

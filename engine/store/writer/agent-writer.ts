@@ -203,7 +203,7 @@ export class AgentWriter implements AttachingCommitter {
       else await this.publishAttached({ adds: [], moves: [], removes }, values, changes);
       unit.published = true;
       this.claims.published(publication.checkpoints, this.state.manifest!.number);
-      this.removals.add(left);
+      await this.removals.add(left);
     } finally {
       this.releaseUnit(unit);
     }
@@ -292,7 +292,7 @@ export class AgentWriter implements AttachingCommitter {
       for (const file of changed.written) this.doubt(file);
       throw error;
     }
-    this.removals.add(changed.left);
+    await this.removals.add(changed.left);
     return { added: changed.added, refused: changed.refused };
   }
 
@@ -361,7 +361,7 @@ export class AgentWriter implements AttachingCommitter {
       }
       const { removes, taken, ...left } = retirement;
       await this.publishNext({ ...left, ...policy });
-      this.removals.add(removes);
+      await this.removals.add(removes);
       return { ...decision, taken: taken.records + taken.rejectedLines === 0 ? null : taken };
     });
   }
@@ -471,7 +471,7 @@ export class AgentWriter implements AttachingCommitter {
     this.tally.succeed();
     await this.state.takeManifest(next);
     const named = new Set(hot.map(({ file }) => file));
-    this.removals.add((manifest?.hot ?? []).flatMap(({ file }) => (named.has(file) ? [] : [file])));
+    await this.removals.add((manifest?.hot ?? []).flatMap(({ file }) => (named.has(file) ? [] : [file])));
   }
 
   /** Records how long the hot files are, so that any damage in them is told from a torn tail. */

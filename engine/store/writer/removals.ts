@@ -1,5 +1,7 @@
 import type { AgentState } from '../reading/agent-state.js';
+import { isLogstrataError } from '../../terms/errors.js';
 import type { Directory } from '../disk/directory.js';
+import { leftName } from '../disk/left-name.js';
 
 interface Removal {
   readonly file: string;
@@ -9,8 +11,9 @@ interface Removal {
 }
 
 /**
- * Files that have left the manifest. A file is removed when no snapshot of this process can still read it and the longest query time has
- * passed, so that queries of other processes have ended. A query that still needs it finds it gone, and goes on in the newest manifest.
+ * Files that have left the manifest. A segment's gets another name at once, under which no pattern of another tool finds it. A file is removed when
+ * no snapshot of this process can still read it and the longest query time has passed, so that queries of other processes have ended. A
+ * query that still needs it finds it gone, and goes on in the newest manifest.
  */
 export class Removals {
   private waiting: Removal[] = [];
@@ -23,10 +26,21 @@ export class Removals {
     private readonly clock: () => number,
   ) {}
 
-  /** Files under the agent's folder that the newest manifest no longer names. */
-  add(files: readonly string[]): void {
+  /** Files under the agent's folder that the newest manifest, which is durable, no longer names. */
+  async add(files: readonly string[]): Promise<void> {
     const manifest = this.state.manifest?.number ?? 0;
-    for (const file of files) this.waiting.push({ file, manifest, atMs: this.clock() + this.delayMs });
+    for (const file of files) {
+      this.waiting.push({ file, manifest, atMs: this.clock() + this.delayMs });
+      const path = `${this.state.agent}/${file}`;
+      const left = leftName(path);
+      if (left === null) continue;
+      try {
+        await this.directory.rename(path, left);
+      } catch (error) {
+        // What is published stays so: a file that keeps its name is seen by other tools, and no query of ours looks at it.
+        if (!isLogstrataError(error)) throw error;
+      }
+    }
   }
 
   /** Removes what nobody can need any more. `now`: without waiting for readers of other processes. */
@@ -38,7 +52,12 @@ export class Removals {
       (passed && !this.state.pinnedBefore(removal.manifest) ? due : keep).push(removal);
     }
     this.waiting = keep;
-    for (const { file } of due) await this.directory.remove(`${this.state.agent}/${file}`);
+    for (const { file } of due) {
+      const path = `${this.state.agent}/${file}`;
+      const left = leftName(path);
+      if (left !== null) await this.directory.remove(left);
+      await this.directory.remove(path);
+    }
   }
 
   /** A file that was begun for a commit which failed. */

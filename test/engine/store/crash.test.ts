@@ -106,6 +106,9 @@ async function survive(directory: MemoryDirectory, end: End): Promise<void> {
     unnamedFiles: [],
     records: model.records.length,
   });
+  // What was on its way out has gone, or has its name back as a file that counts.
+  for (const folder of (await directory.list('web')).filter((name) => name.startsWith('dt=')))
+    expect((await directory.list(`web/${folder}`)).filter((name) => name.endsWith('.left'))).toEqual([]);
   await archive.close();
 }
 
