@@ -3,10 +3,16 @@ import { ProblemError } from '../http/problem.js';
 /** Who asks, as far as that is known: a token's holder, or anybody where none is asked for. */
 export class Caller {
   readonly #agents: ReadonlySet<string> | null;
+  /** What keeps it from asking at a moment (ms since the epoch), though it has been let in before: a token that was revoked, or has expired. */
+  readonly objection: (nowMs: number) => ProblemError | null;
 
   /** @param agents that it may ask about; null for all */
-  constructor(agents: readonly string[] | null) {
+  constructor(
+    agents: readonly string[] | null,
+    objection: (nowMs: number) => ProblemError | null = () => null,
+  ) {
     this.#agents = agents === null ? null : new Set(agents);
+    this.objection = objection;
   }
 
   /** Whether there is any agent that it may not ask about. */
@@ -37,3 +43,6 @@ export class Caller {
 
 /** Whoever asks where no token is asked for. */
 export const anybody = new Caller(null);
+
+/** Who has shown no token where one is asked for, of what is answered all the same. */
+export const stranger = new Caller([]);

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import { authorizationCharactersMax } from './access-limits.js';
-import { anybody, Caller } from './caller.js';
+import { Caller } from './caller.js';
 import type { FailedTokens } from './failed-tokens.js';
 import { ProblemError } from '../http/problem.js';
 import { digestOf, tokenIdOf, type ListenerName, type Token } from './token.js';
@@ -20,6 +20,10 @@ export class ListenerGuard {
   readonly #failed: FailedTokens;
   #tokens: ReadonlyMap<string, KnownToken> = new Map();
   #isAlwaysClosed = false;
+  /** Whoever asks while no token is asked for. */
+  readonly #anybody = new Caller(null, () => (this.isClosed ? tokenNeeded() : null));
+  /** Wrong tokens so far. */
+  failures = 0;
 
   constructor(listener: ListenerName, failed: FailedTokens) {
     this.#listener = listener;
@@ -39,7 +43,15 @@ export class ListenerGuard {
   /** From now on these tokens count, as far as they are for this listener. */
   take(tokens: readonly Token[]): void {
     const own = tokens.filter(({ listeners }) => listeners.includes(this.#listener));
-    this.#tokens = new Map(own.map((token) => [token.id, { token, caller: new Caller(token.agents) }]));
+    this.#tokens = new Map(own.map((token) => [token.id, { token, caller: this.#holderOf(token) }]));
+  }
+
+  #holderOf({ id, agents }: Token): Caller {
+    return new Caller(agents, (nowMs) => {
+      if (!this.isClosed) return null;
+      const token = this.#tokens.get(id)?.token;
+      return token !== undefined && isInForce(token, nowMs) ? null : wrongToken(token);
+    });
   }
 
   /**
@@ -50,14 +62,12 @@ export class ListenerGuard {
    * @param nowMs since the epoch, by which tokens expire
    */
   identify(authorization: string | undefined, client: string, nowMs: number): Caller | Promise<never> {
-    if (!this.isClosed) return anybody;
+    if (!this.isClosed) return this.#anybody;
     const text = authorization === undefined ? undefined : bearerOf(authorization);
-    if (text === undefined)
-      throw new ProblemError(401, 'a token is needed: send the header "Authorization: Bearer <token>"', {
-        headers: { 'WWW-Authenticate': 'Bearer realm="logstrata"' },
-      });
+    if (text === undefined) throw tokenNeeded();
     const known = this.#find(text);
     if (known !== undefined && isInForce(known.token, nowMs)) return known.caller;
+    this.failures++;
     return this.#failed.refuse(client, wrongToken(known?.token), performance.now());
   }
 
@@ -69,6 +79,12 @@ export class ListenerGuard {
     const isEqual = timingSafeEqual(digestOf(text), known?.token.digest ?? noDigest);
     return isEqual ? known : undefined;
   }
+}
+
+function tokenNeeded(): ProblemError {
+  return new ProblemError(401, 'a token is needed: send the header "Authorization: Bearer <token>"', {
+    headers: { 'WWW-Authenticate': 'Bearer realm="logstrata"' },
+  });
 }
 
 /** The token in a header `Authorization` (RFC 6750, section 2.1); undefined where it has none. Schemes have no case (RFC 9110, section 11.1). */

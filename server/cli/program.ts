@@ -60,7 +60,8 @@ export function buildProgram(): Command {
     .configureOutput({
       writeOut: (text) => process.stdout.write(fitHelp(text)),
       writeErr: (text) => process.stderr.write(fitHelp(text)),
-      outputError: (text, write) => write(text.replace(/^error: /, 'logstrata: ')),
+      // Sentences of errors stay on one line: others look for them.
+      outputError: (text) => void process.stderr.write(text.replace(/^error: /, 'logstrata: ')),
     })
     .exitOverride()
     .hook('preAction', requireSimd);

@@ -1,5 +1,5 @@
 import { isLogstrataError } from '../../engine/index.js';
-import { anybody, type Caller } from '../access/caller.js';
+import { anybody, stranger, type Caller } from '../access/caller.js';
 import type { ListenerGuard } from '../access/listener-guard.js';
 import { ProblemError, problemOf } from '../http/problem.js';
 import type { RequestHandler, TransportRequest, TransportResponse } from '../http/transport.js';
@@ -56,7 +56,10 @@ export class ConsoleRouter {
   #answer(request: TransportRequest, response: TransportResponse): Promise<void> | undefined {
     const probe = routeOf(request.rawPath, this.#options.probes);
     const target = checkRequest(request, probe === undefined ? this.#rules : probeRules);
-    if (probe !== undefined) return probe.answer(request, response, target, anybody);
+    if (probe !== undefined) {
+      const prober = this.#prober(request);
+      return prober instanceof Promise ? prober : probe.answer(request, response, target, prober);
+    }
     const route = this.#routes === undefined ? undefined : routeOf(decoded(target.rawPath), this.#routes);
     const caller = route?.rights === 'none' ? anybody : this.#identify(request);
     if (caller instanceof Promise) return caller;
@@ -65,6 +68,12 @@ export class ConsoleRouter {
     if (route === undefined) throw nothingThere();
     if (route.rights === undefined) caller.assertMayAll();
     return route.answer(request, response, target, caller);
+  }
+
+  /** Who asks a probe: most have no token, and are answered all the same. */
+  #prober(request: TransportRequest): Caller | Promise<never> {
+    const hasNone = request.header('authorization') === undefined;
+    return hasNone && this.#options.guard?.isClosed === true ? stranger : this.#identify(request);
   }
 
   #identify(request: TransportRequest): Caller | Promise<never> {

@@ -1,6 +1,8 @@
 import type { Trouble } from '../../engine/index.js';
 import { ProblemError } from '../http/problem.js';
 import type { TransportRequest, TransportResponse } from '../http/transport.js';
+import type { Caller } from '../access/caller.js';
+import type { RequestTarget } from '../request/request-check.js';
 import type { ConsoleRoute } from './console-route.js';
 import { sendJson } from './json-response.js';
 import type { Readiness } from './readiness.js';
@@ -10,7 +12,10 @@ export const livenessRoute: ConsoleRoute = {
   answer: (_request, response) => sendJson(response, { status: 'live' }),
 };
 
-/** `GET /readyz`: whether the server can do all that it should, or a 503 that gives the reasons, by agent where they are one's. */
+/**
+ * `GET /readyz`: whether the server can do all that it should, or a 503 that gives the reasons, by agent where they are one's. They name agents and
+ * files, so that who has no token for these is told that there are some, and no more: a probe goes by the status.
+ */
 export class ReadinessRoute implements ConsoleRoute {
   readonly #readiness: Readiness;
 
@@ -18,11 +23,25 @@ export class ReadinessRoute implements ConsoleRoute {
     this.#readiness = readiness;
   }
 
-  async answer(_request: TransportRequest, response: TransportResponse): Promise<void> {
+  async answer(
+    _request: TransportRequest,
+    response: TransportResponse,
+    _target: RequestTarget,
+    caller: Caller,
+  ): Promise<void> {
+    const isPassing = this.#readiness.passing !== null;
     const reasons = await this.#readiness.troubles();
-    if (reasons.length > 0) throw notReady(reasons);
-    await sendJson(response, { status: 'ready' });
+    if (reasons.length === 0) return sendJson(response, { status: 'ready' });
+    throw notReady(isPassing ? reasons : toldTo(caller, reasons));
   }
+}
+
+const kept: Trouble = { reason: 'something that only a token for all agents is told of' };
+
+function toldTo(caller: Caller, reasons: readonly Trouble[]): readonly Trouble[] {
+  if (!caller.isLimited) return reasons;
+  const own = reasons.filter(({ agent }) => agent !== undefined && caller.may(agent));
+  return own.length === reasons.length ? own : [...own, kept];
 }
 
 function notReady(reasons: readonly Trouble[]): ProblemError {

@@ -16,9 +16,15 @@ export class Readiness {
     this.#isStopping = true;
   }
 
+  /** Why it is not ready yet, or no more, which tells nothing of what it holds; null in between. */
+  get passing(): string | null {
+    if (this.#isStopping) return 'the server is shutting down';
+    return this.#troubles === undefined ? 'the archive is being opened' : null;
+  }
+
   /** Everything that keeps it from being ready; empty where it is. */
   async troubles(): Promise<readonly Trouble[]> {
-    if (this.#isStopping) return [{ reason: 'the server is shutting down' }];
-    return this.#troubles?.() ?? [{ reason: 'the archive is being opened' }];
+    const { passing } = this;
+    return passing === null ? this.#troubles!() : [{ reason: passing }];
   }
 }

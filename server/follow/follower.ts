@@ -8,7 +8,7 @@ import {
 } from '../../engine/index.js';
 import { clientGoneError } from '../http/client-gone.js';
 import { followWriteBytesMax } from '../http/http-limits.js';
-import { problemOf } from '../http/problem.js';
+import { type ProblemError, problemOf } from '../http/problem.js';
 import type { Permits } from '../pace/permits.js';
 import { TimedPieces } from '../pace/timed-pieces.js';
 import type { LogEntry } from './event-log.js';
@@ -28,6 +28,8 @@ export interface FollowerWork {
   /** For catching up. */
   readonly permits: Permits;
   readonly timeoutMs: number;
+  /** What keeps the client from following any longer. */
+  readonly objection: (nowMs: number) => ProblemError | null;
   readonly onBegin: () => void;
   /** Told of the end, however it comes about. */
   readonly onOver: () => void;
@@ -183,7 +185,18 @@ export class Follower implements GroupMember {
   fail(error: unknown): void {
     if (this.#isOver) return;
     this.#work.onFailure(error);
-    const { status, title, detail } = problemOf(error);
+    this.#endWith(problemOf(error));
+  }
+
+  /** Ends the stream, and says why, where the client may not follow any longer. Returns whether that is so. */
+  isRefused(nowMs: number): boolean {
+    const objection = this.#work.objection(nowMs);
+    if (objection === null) return false;
+    this.#endWith(objection);
+    return true;
+  }
+
+  #endWith({ status, title, detail }: ProblemError): void {
     this.#end(eventText('failed', { status, title, detail }));
   }
 

@@ -30,6 +30,8 @@ export interface FollowRequest {
   readonly query: Query;
   readonly head: ResponseHead;
   readonly response: TransportResponse;
+  /** What keeps the client from following any longer, at a moment (ms since the epoch): its token was revoked, or has expired. */
+  readonly objection?: (nowMs: number) => ProblemError | null;
   /** Called when the stream begins. */
   readonly onBegin?: () => void;
 }
@@ -62,7 +64,7 @@ export class Followers {
   }
 
   /** Throws a `ProblemError` where no more clients may follow; rejects where the stream can't begin. Else all that fails ends the stream. */
-  follow({ agent, store, query, head, response, onBegin }: FollowRequest): Promise<void> {
+  follow({ agent, store, query, head, response, objection, onBegin }: FollowRequest): Promise<void> {
     const { followersMax, queryTimeoutMs } = this.#options;
     if (this.#followers.size >= followersMax)
       throw new ProblemError(503, `${followersMax} clients follow, which is the most at once`, {
@@ -86,6 +88,7 @@ export class Followers {
         stream,
         permits: this.#permits,
         timeoutMs: queryTimeoutMs,
+        objection: objection ?? ((): null => null),
         onBegin: onBegin ?? ((): void => undefined),
         onOver: () => this.#forget(follower),
         onFailure: (error) => this.#options.log(`a stream failed: ${describe(error)}`),
@@ -140,6 +143,7 @@ export class Followers {
     const nowMs = performance.now();
     for (const follower of [...this.#followers]) {
       const { group, followed, stream } = follower;
+      if (follower.isRefused(Date.now())) continue;
       if (group.isCurrent && this.#options.lookup(followed.agent) === followed.store) stream.comment(nowMs);
       else follower.end();
     }

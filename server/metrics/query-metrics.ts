@@ -54,6 +54,15 @@ export const queryMetrics: readonly Metric[] = [
       for (const [reason, count] of Object.entries(queries.tally.broken)) yield [count, reason];
     },
   },
+  {
+    name: 'wrong_tokens_total',
+    type: 'counter',
+    help: 'Requests with a token that is not known, has expired or was revoked.',
+    labels: ['listener'],
+    *read({ wrongTokens }) {
+      for (const [listener, count] of Object.entries(wrongTokens)) yield [count, listener];
+    },
+  },
   byAgent('scans_total', 'Queries and counts that came to a scan.', ({ queries }) => queries),
   byAgent('rows_scanned_total', 'Rows that queries looked at.', ({ rowsScanned }) => rowsScanned),
   byAgent('rows_returned_total', 'Records in answers.', ({ rowsReturned }) => rowsReturned),

@@ -15,6 +15,8 @@ export interface ServerFigures {
   readonly collecting: Readonly<Record<string, CollectStatus>>;
   readonly importing: Readonly<Record<string, ImportStatus>>;
   readonly attaching: Readonly<Record<string, AttachStatus>>;
+  /** Wrong tokens, by listener. */
+  readonly wrongTokens: Readonly<Record<string, number>>;
   /** By what they are for. */
   readonly threads: Readonly<Record<string, ThreadFigures>>;
 }

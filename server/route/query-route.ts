@@ -111,7 +111,8 @@ export class QueryRoute {
     if (caller instanceof Promise) return caller;
     const { agent, store, query } = this.#read(target, caller);
     if (asksToFollow(request)) {
-      const asked = { agent, store, query: followedQuery(query, request) };
+      const { objection } = caller;
+      const asked = { agent, store, query: followedQuery(query, request), objection };
       return this.#follow(asked, request, response, startMs);
     }
     const isWhole = request.version === '1.0';
@@ -132,7 +133,7 @@ export class QueryRoute {
   }
 
   #follow(
-    asked: Pick<FollowRequest, 'agent' | 'store' | 'query'>,
+    asked: Pick<FollowRequest, 'agent' | 'store' | 'query' | 'objection'>,
     request: TransportRequest,
     response: TransportResponse,
     startMs: number,

@@ -71,6 +71,27 @@ it('a console asks for a token, but for its probes and what shows nothing', asyn
   expect(await status('/api/schema/nobody', wide.header)).toBe(404);
 });
 
+it('a probe is told the reasons by who asks', async () => {
+  const running = await open({ guard: guardWith(wide.token, narrow.token) });
+  const probe = async (headers: Record<string, string> = {}): Promise<unknown> => {
+    const { status, body } = await ask(running.address, '/readyz', { headers });
+    const { reasons } = JSON.parse(body.toString()) as { reasons?: { reason: string }[] };
+    return [status, ...(reasons ?? []).map(({ reason }) => reason)];
+  };
+  expect(await probe()).toEqual([503, 'the archive is being opened']);
+  const own = { agent: 'nginx', reason: 'it is damaged' };
+  const others = [{ agent: 'app', reason: 'it is lost' }, { reason: 'the disk of /srv is full' }];
+  const troubles = [own, ...others];
+  running.open(routes, () => Promise.resolve(troubles));
+  const kept = 'something that only a token for all agents is told of';
+  expect(await probe()).toEqual([503, kept]);
+  expect(await probe(narrow.header)).toEqual([503, 'it is damaged', kept]);
+  expect(await probe(wide.header)).toEqual([503, ...troubles.map(({ reason }) => reason)]);
+  expect(await probe({ Authorization: 'Bearer nonsense' })).toEqual([401]);
+  troubles.length = 1;
+  expect(await probe(narrow.header)).toEqual([503, 'it is damaged']);
+});
+
 it('a token for some agents is shown those, and nothing of all', async () => {
   const running = await open({ guard: guardWith(wide.token, narrow.token) });
   running.open(routes, () => Promise.resolve([]));

@@ -29,6 +29,11 @@ it('fits a terminal of 80 columns, all of it', async () => {
   // As a person sees it, too.
   const shown = await run(workFolder(), ['query', '--help']);
   expect(Math.max(...shown.stdout.split('\n').map(textWidth))).toBeLessThanOrEqual(helpWidth);
+  // An error is a line, however long.
+  const wrong = await run(workFolder(), ['token', 'new', '--agent', 'a/b']);
+  expect(wrong.stderr).toContain(
+    "option '--agent <name...>' argument 'a/b' is invalid. It is no name of an agent",
+  );
 });
 
 it('has examples in one list, sentences in paragraphs and names beside what is said of them', () => {

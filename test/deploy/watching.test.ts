@@ -119,7 +119,18 @@ it('metrics keep the conventions of Prometheus', () => {
     expect(name).not.toMatch(/_(?:ms|milliseconds|kb|mb|percent|count)(?:_|$)/);
     expect(text).toContain(`# HELP ${name} `);
   }
-  const allowed = ['agent', 'status', 'reason', 'codec', 'pool', 'le', 'version', 'node', 'transport'];
+  const allowed = [
+    'agent',
+    'status',
+    'reason',
+    'codec',
+    'pool',
+    'listener',
+    'le',
+    'version',
+    'node',
+    'transport',
+  ];
   for (const [name] of ours) for (const label of series.get(name) ?? []) expect(allowed).toContain(label);
   expect([undefined, 'fine']).toContain(promtool(['check', 'metrics'], text));
   expect([undefined, 'fine']).toContain(promtool(['check', 'rules', alertsPath], ''));

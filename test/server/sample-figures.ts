@@ -50,6 +50,7 @@ export function sampleFigures(agents = 1): ServerFigures {
     collecting: Object.fromEntries(names.map((name) => [name, collecting])),
     importing: Object.fromEntries(names.slice(0, 1).map((name) => [name, importing])),
     attaching: {},
+    wrongTokens: { query: 2, console: 0 },
     threads: { query: { busy: 1, waiting: 2, threads: 4 } },
   };
 }

@@ -2,6 +2,7 @@ import type { Collection } from '../../../agents/collect/collection.js';
 import type { ServerSettings } from '../../../agents/definition/config.js';
 import type { Archive, WorkerPool } from '../../../engine/index.js';
 import type { ServerFigures, ThreadFigures } from '../../metrics/server-figures.js';
+import type { Access } from '../../access/access.js';
 import type { RunningServer } from '../../route/server.js';
 
 /** A server that runs, and what it runs on. */
@@ -12,13 +13,14 @@ export interface LiveServer {
   readonly workers: WorkerPool;
   /** Undefined where nothing is collected. */
   readonly collection: Collection | undefined;
+  readonly access: Access;
   readonly version: string;
   readonly settings: ServerSettings;
 }
 
 /** What a server has done, and how it stands. */
 export async function liveFigures(live: LiveServer): Promise<ServerFigures> {
-  const { archive, server, workers, collection, version, settings } = live;
+  const { archive, server, workers, collection, access, version, settings } = live;
   const { route, admission, transport } = server;
   const [figures, troubles] = await Promise.all([archive.figures(), archive.troubles()]);
   const compaction = { busy: figures.compactionThreadsBusy, waiting: 0, threads: 1 };
@@ -36,6 +38,7 @@ export async function liveFigures(live: LiveServer): Promise<ServerFigures> {
     collecting: collection?.status() ?? {},
     importing: collection?.importing() ?? {},
     attaching: collection?.attaching() ?? {},
+    wrongTokens: { query: access.query.failures, console: access.console.failures },
     threads: {
       query: threadFigures(workers),
       compact: compaction,

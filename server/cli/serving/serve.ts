@@ -202,7 +202,7 @@ async function beginRereading(
 }
 
 async function serveArchive(archive: Archive, workers: WorkerPool, run: ServeRun): Promise<number> {
-  const { settings, flags, log, ownConsole } = run;
+  const { settings, flags, log, ownConsole, access } = run;
   const { prepare, hints, rereads } = run.extras;
   const served = await openAgents(archive, await allAgents(settings));
   if (prepare !== undefined) await printLines(await prepare(served));
@@ -213,7 +213,15 @@ async function serveArchive(archive: Archive, workers: WorkerPool, run: ServeRun
     const collection = begin();
     if (ownConsole !== undefined) {
       const version = packageVersion();
-      const live = { archive, server, workers, collection, version, settings: settings.config.server };
+      const live = {
+        archive,
+        server,
+        workers,
+        collection,
+        access,
+        version,
+        settings: settings.config.server,
+      };
       await openRoutes(ownConsole, served, live);
     }
     const rereading = rereads ? await beginRereading(archive, served, collection, run) : undefined;
