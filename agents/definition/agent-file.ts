@@ -58,7 +58,7 @@ function listAgentFiles(directory: string): string[] {
     const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
     if (code === 'ENOENT') {
       const advice =
-        'make it and put a file <agent>.yaml there for each log, or name another folder with --agents';
+        '"logstrata agent new <name> --log <file>" makes it with an agent for a log; or name another folder with --agents';
       throw new LogstrataError('not_found', `the agents folder ${directory} is not there: ${advice}`, {
         path: directory,
         cause,

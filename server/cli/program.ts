@@ -30,7 +30,7 @@ const description = 'A columnar archive of log records with one HTTP query route
 const examples = `
 Examples:
   $ logstrata demo                                        load the samples and serve them
-  $ logstrata check nginx --line "$(tail -1 access.log)"  what one line becomes
+  $ logstrata agent new mysite --log access.log           an agent for a log
   $ logstrata load nginx /var/log/nginx/access.log*       store files, plain, .gz or .zst
   $ logstrata query nginx status__gte=500 --limit 20      the newest 20 of them
   $ logstrata serve                                       answer on http://127.0.0.1:2111/api/query/nginx

@@ -7,6 +7,7 @@ import {
 } from '../../engine/index.js';
 import { joinSets, parsePredicate } from './filter.js';
 import { likelyFilter } from './filter-hint.js';
+import { operatorsOf } from './operators.js';
 import { percentDecode } from './percent.js';
 import { badParameter, type ProblemError } from '../http/problem.js';
 import { didYouMean, listNames } from './suggestion.js';
@@ -86,7 +87,10 @@ function unknownParameter(
     return badParameter(key, message);
   }
   if (names.includes(key)) {
-    return badParameter(key, `a filter needs an operator: ${key}__<operator>=<value>, not ${key}=<value>`);
+    const { type } = schema.fields[names.indexOf(key)]!;
+    const meant = likely ?? `${key}__<operator>=<value>`;
+    const operators = operatorsOf(type).join(', ');
+    return badParameter(key, `a filter needs an operator: write ${meant}. Those of ${key} are ${operators}`);
   }
   return badParameter(
     key,

@@ -155,5 +155,8 @@ it('a table begins with when, how bad, from where and what', () => {
     'remote_addr',
     'message',
   ]);
+  expect(usualColumns(named('time remote_addr method path status user_agent'))).toEqual([
+    ...['time', 'status', 'remote_addr', 'path'],
+  ]);
   expect(usualColumns([{ name: 'n', type: 'int' }])).toEqual(['n']);
 });

@@ -3,10 +3,10 @@ import { lineFormatOf, type AgentDefinition } from '../../../agents/definition/d
 import { formatProblem } from '../../../agents/definition/config-error.js';
 import { noAgents, readAgentsFolder } from '../options/agent-choice.js';
 import { readSettings, type GlobalFlags } from '../options/settings.js';
-import { exitDone, exitFailed } from '../output/failure.js';
+import { exitDone, exitFailed, UsageError } from '../output/failure.js';
 import { formatCounted } from '../output/figures.js';
 import { formatTable } from '../output/table.js';
-import { printJson, printLines, tell } from '../output/terminal.js';
+import { printJson, printLines, screenWidth, tell } from '../output/terminal.js';
 import type { NewFlags } from './agent-new.js';
 
 interface ListFlags extends GlobalFlags {
@@ -57,7 +57,7 @@ async function list(flags: ListFlags): Promise<number> {
       formatCounted(agent.fields.length, 'field'),
       describeReading(agent),
     ]);
-    await printLines(formatTable(['agent', 'format', 'fields', 'reads'], rows));
+    await printLines(formatTable(['agent', 'format', 'fields', 'reads'], rows, [], screenWidth()));
   }
   for (const problem of problems) tell(formatProblem(problem));
   if (agents.length === 0 && problems.length === 0) tell(noAgents(settings.agentsFolder));
@@ -75,12 +75,20 @@ export function addAgentCommand(program: Command): void {
     .command('new')
     .description('Looks at a log and writes the file of an agent for it.')
     .argument('<agent>', "name of the agent, which is the file's")
-    .requiredOption('--log <file...>', 'its log: a file, several, or a glob; .gz and .zst too')
+    .argument('[logs...]', 'its log, as with --log')
+    .option('--log <file...>', 'its log: a file, several, or a glob; .gz and .zst too')
     .option('--print', 'show the file on standard output, and write nothing')
     .option('--force', 'take the place of a file that is there')
-    .action(async (name: string, _flags: unknown, command: Command) => {
+    .action(async (name: string, logs: readonly string[], _flags: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<NewFlags>();
+      const log = [...(flags.log ?? []), ...logs];
+      if (log.length === 0)
+        throw new UsageError(
+          'which log is it to read?',
+          `For example: logstrata agent new ${name} --log /var/log/nginx/access.log`,
+        );
       const { newAgent } = await import('./agent-new.js');
-      process.exitCode = await newAgent(name, command.optsWithGlobals<NewFlags>());
+      process.exitCode = await newAgent(name, log, flags);
     });
   agent
     .command('list')

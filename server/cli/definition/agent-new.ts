@@ -16,7 +16,7 @@ import { clip, oneLine } from './clip.js';
 import { showValue } from './shown-value.js';
 
 export interface NewFlags extends GlobalFlags {
-  readonly log: readonly string[];
+  readonly log?: readonly string[];
   readonly print?: boolean;
   readonly force?: boolean;
 }
@@ -28,7 +28,7 @@ const filesSampledMax = 3;
 const width = { field: 18, value: 44, line: 66 } as const;
 
 /** Makes the file of an agent from its logs. */
-export async function newAgent(name: string, flags: NewFlags): Promise<number> {
+export async function newAgent(name: string, log: readonly string[], flags: NewFlags): Promise<number> {
   if (!isAgentName(name)) {
     const rule = 'letters, digits, ".", "_" and "-", at most 128, the first a letter or a digit';
     throw new UsageError(`an agent can't be called ${JSON.stringify(name)}: a name has ${rule}`);
@@ -40,7 +40,7 @@ export async function newAgent(name: string, flags: NewFlags): Promise<number> {
     const message = `${known} is there already. --force takes its place, --print shows what would be written`;
     throw new LogstrataError('exists', message);
   }
-  const files = await expandFiles(flags.log);
+  const files = await expandFiles(log);
   const trial = await recogniseFiles(name, path, files, settings);
   if (flags.print === true) {
     await writeOut(trial.yaml);
@@ -53,7 +53,7 @@ export async function newAgent(name: string, flags: NewFlags): Promise<number> {
     '',
     `wrote ${known ?? path}`,
     '',
-    ...nextSteps(name, flags.log),
+    ...nextSteps(name, log),
   ]);
   return trial.records > 0 ? exitDone : exitFailed;
 }

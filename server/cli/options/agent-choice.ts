@@ -50,5 +50,8 @@ export function agentOfFile(path: string): string {
 
 /** What to do about a folder without agents. */
 export function noAgents(folder: string): string {
-  return `there are no agents in ${folder}: an agent is a file <name>.yaml that describes one kind of log`;
+  return (
+    `there are no agents in ${folder}: an agent is a file <name>.yaml that describes one kind of log, ` +
+    'and "logstrata agent new <name> --log <file>" writes one'
+  );
 }

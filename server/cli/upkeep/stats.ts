@@ -15,7 +15,7 @@ import { readSettings } from '../options/settings.js';
 import type { GlobalFlags, Settings } from '../options/settings.js';
 import { describeRowOrder } from '../output/row-order.js';
 import { formatPairs, formatTable } from '../output/table.js';
-import { printJson, printLines } from '../output/terminal.js';
+import { printJson, printLines, screenWidth } from '../output/terminal.js';
 import type { RetentionOutlook, StoredLoad, StoreStats } from '../../../engine/index.js';
 
 interface StatsFlags extends GlobalFlags {
@@ -44,17 +44,23 @@ Examples:
 
 function summaryTable(stats: readonly StoreStats[]): string[] {
   const header = ['agent', 'records', 'hot', 'rejected', 'segments', 'on disk', 'first (UTC)', 'last (UTC)'];
-  const rows = stats.map((store) => [
-    store.agent,
-    formatCount(store.records),
-    formatCount(store.hotRecords),
-    formatCount(store.counters.rejected),
-    formatCount(store.segments),
-    formatBytes(store.bytesSealed + store.bytesHot),
-    formatTime(store.timeMinMs),
-    formatTime(store.timeMaxMs),
-  ]);
-  return formatTable(header, rows, [1, 2, 3, 4, 5]);
+  const rowsWith = (showTime: (timeMs: number | null) => string): string[][] =>
+    stats.map((store) => [
+      store.agent,
+      formatCount(store.records),
+      formatCount(store.hotRecords),
+      formatCount(store.counters.rejected),
+      formatCount(store.segments),
+      formatBytes(store.bytesSealed + store.bytesHot),
+      showTime(store.timeMinMs),
+      showTime(store.timeMaxMs),
+    ]);
+  const lines = formatTable(header, rowsWith(formatTime), [1, 2, 3, 4, 5]);
+  const width = screenWidth();
+  if (width === null || lines.every((line) => line.length <= width)) return lines;
+  // Where it is narrow, minutes tell enough.
+  const rows = rowsWith((timeMs) => formatTime(timeMs).replace(/:\d\d$/, ''));
+  return formatTable(header, rows, [1, 2, 3, 4, 5], width);
 }
 
 function collectingDetails({ collecting }: AgentStats): [string, string][] {

@@ -23,7 +23,8 @@ export function isSought({ name, type }: Field, sought: string | undefined): boo
 
 const levelNames = ['level', 'severity', 'log_level', 'loglevel', 'lvl', 'priority'];
 const statusNames = ['status', 'status_code', 'http_status', 'code'];
-const textNames = ['message', 'msg', 'text', 'log', 'body', 'line', 'event'];
+// Access logs have no message: what was asked for says most.
+const textNames = ['message', 'msg', 'text', 'log', 'body', 'line', 'event', 'path', 'uri', 'url', 'request'];
 const originNames = ['service', 'component', 'logger', 'module', 'app', 'host', 'hostname', 'remote_addr'];
 
 function firstNamed(fields: readonly Field[], names: readonly string[]): Field | undefined {

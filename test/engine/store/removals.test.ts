@@ -16,11 +16,13 @@ afterEach(() => {
 const rows = (from: number): Value[][] =>
   Array.from({ length: 5 }, (_, i) => [BigInt(noon - 1000 + from + i), 1n, null, `line ${from + i}`]);
 
+/** Files by the names that they had while they counted. */
 async function filesOf(directory: MemoryDirectory): Promise<string[]> {
   const files: string[] = [];
   for (const folder of await directory.list('web'))
     if (/^(dt=|hot$)/.test(folder))
-      for (const name of await directory.list(`web/${folder}`)) files.push(`${folder}/${name}`);
+      for (const name of await directory.list(`web/${folder}`))
+        files.push(`${folder}/${name.replace(/\.left$/, '')}`);
   return files;
 }
 
