@@ -61,8 +61,8 @@ function ascending(a: readonly [number, number], b: readonly [number, number]): 
 /** The newest loads, as many as a manifest has room for: what older ones gave can't be loaded again by itself. */
 export function newestLoads(loads: readonly LoadEntry[]): readonly LoadEntry[] {
   let size = 0;
-  const tooOld = loads.findLastIndex(({ parts, runs }) => {
-    size += runs.length + parts.length * loadSourceRuns;
+  const tooOld = loads.findLastIndex(({ parts, runs, removed = [] }) => {
+    size += runs.length + removed.length + parts.length * loadSourceRuns;
     return size > loadRunsMax;
   });
   return loads.slice(tooOld + 1);

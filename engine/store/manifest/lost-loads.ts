@@ -1,5 +1,5 @@
 import { LogstrataError } from '../../terms/errors.js';
-import type { LoadEntry, Manifest, OrdinalRun, SegmentEntry } from './manifest.js';
+import type { LoadedRun, LoadEntry, Manifest, OrdinalRun, SegmentEntry } from './manifest.js';
 import { liveRuns } from './manifest.js';
 import { Coverage } from './coverage.js';
 
@@ -21,7 +21,11 @@ export function lostLoads({ loads, segments }: Pick<Manifest, 'loads' | 'segment
   if (loads.length === 0) return [];
   const live = liveOf(segments);
   return loads.flatMap((load) => {
-    const runs = load.runs.flatMap((run) => live.missing({ ...run, firstRow: 0 }));
+    const gone = new Coverage();
+    for (const run of load.removed ?? []) gone.add(run);
+    const runs = load.runs
+      .flatMap((run) => live.missing({ ...run, firstRow: 0 }))
+      .flatMap((run) => gone.missing(run));
     return runs.length === 0 ? [] : [{ load, runs }];
   });
 }
@@ -75,7 +79,18 @@ export function loadsLeft(
   const left = loads.flatMap((load) => {
     const runs = load.runs.filter((run) => run.partition >= first || live.touches(run));
     if (runs.length === load.runs.length) return [load];
-    return runs.length === 0 ? [] : [{ ...load, runs }];
+    return runs.length === 0 ? [] : [withRuns(load, runs, load.removed ?? [])];
   });
   return left.every((load, i) => load === loads[i]) && left.length === loads.length ? loads : left;
+}
+
+/** The load with these of its runs, and what is removed of them. */
+export function withRuns(
+  { removed: _, ...load }: LoadEntry,
+  runs: readonly LoadedRun[],
+  removed: readonly OrdinalRun[],
+): LoadEntry {
+  const partitions = new Set(runs.map(({ partition }) => partition));
+  const own = removed.filter(({ partition }) => partitions.has(partition));
+  return { ...load, runs, ...(own.length === 0 ? {} : { removed: own }) };
 }

@@ -81,7 +81,7 @@ function manifestJson(manifest: Manifest): string {
       : `"farLeftovers":${lines(manifest.farLeftovers)},\n`) +
     `"rejected":${lines(manifest.rejected)},\n` +
     `"checkpoints":${lines(manifest.checkpoints)},\n` +
-    `"loads":${lines(manifest.loads.map((load) => ({ ...load, runs: load.runs.flatMap(flatLoadedRun) })))},\n` +
+    `"loads":${lines(manifest.loads.map(flatLoad))},\n` +
     `"nextOrdinals":${JSON.stringify(manifest.nextOrdinals.flat())}}\n`
   );
 }
@@ -89,6 +89,15 @@ function manifestJson(manifest: Manifest): string {
 /** Runs as one list of partition, first ordinal, rows: a segment's runs follow one another, so the first rows are sums. */
 export function flatRuns(runs: readonly Run[]): number[] {
   return runs.flatMap(({ partition, firstOrdinal, rows }) => [partition, firstOrdinal, rows]);
+}
+
+function flatLoad({ runs, removed, ...load }: LoadEntry): object {
+  const gone = removed === undefined ? {} : { removed: removed.flatMap(flatOrdinals) };
+  return { ...load, runs: runs.flatMap(flatLoadedRun), ...gone };
+}
+
+function flatOrdinals({ partition, firstOrdinal, rows }: OrdinalRun): number[] {
+  return [partition, firstOrdinal, rows];
 }
 
 function flatLoadedRun({ partition, firstOrdinal, rows, timesSum }: LoadedRun): number[] {
@@ -128,6 +137,18 @@ function requirePossible({ partition, firstOrdinal, rows }: OrdinalRun): void {
   }
 }
 
+function readRemoved(item: JsonObject): OrdinalRun[] {
+  const flat = countsField(item, 'removed');
+  if (flat.length % 3 !== 0)
+    throw new DamageError(`"removed" of a load should have three numbers for each`, {});
+  return Array.from({ length: flat.length / 3 }, (_, i) => {
+    const [partition, firstOrdinal, rows] = flat.slice(3 * i, 3 * i + 3) as [number, number, number];
+    const run = { partition, firstOrdinal, rows };
+    requirePossible(run);
+    return run;
+  });
+}
+
 function readLoad(item: JsonObject): LoadEntry {
   const flat = countsField(item, 'runs');
   if (flat.length % 4 !== 0) throw new DamageError(`"runs" of a load should have four numbers for each`, {});
@@ -147,7 +168,8 @@ function readLoad(item: JsonObject): LoadEntry {
     until: readCheckpoint(asObject(part['until'], 'until')),
     writtenMs: timeField(part, 'writtenMs'),
   }));
-  const load = { nowMs: timeField(item, 'nowMs'), parts, runs };
+  const removed = item['removed'] === undefined ? {} : { removed: readRemoved(item) };
+  const load = { nowMs: timeField(item, 'nowMs'), parts, runs, ...removed };
   if (item['beyond'] === undefined) return load;
   const beyond = asObject(item['beyond'], 'beyond');
   const below = countField(beyond, 'below', partitionMax);

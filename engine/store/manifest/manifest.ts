@@ -117,6 +117,8 @@ export interface LoadEntry {
   readonly parts: readonly LoadedPart[];
   /** Ascending, one for each partition: there its records have these positions, in order of time and then of `parts`. */
   readonly runs: readonly LoadedRun[];
+  /** The positions among these whose records somebody has removed: they are not lost. Absent: none. */
+  readonly removed?: readonly OrdinalRun[] | undefined;
   /** Those in partitions below `below` were beyond retention, and are kept until then (ms); absent where none was. */
   readonly beyond?: { readonly below: number; readonly keepUntilMs: number } | undefined;
 }

@@ -1,5 +1,6 @@
 import { formatCursor } from '../../terms/cursor.js';
 import { Coverage } from './coverage.js';
+import { withRuns } from './lost-loads.js';
 import { liveRuns, type LoadEntry, type OrdinalRun, type SegmentEntry } from './manifest.js';
 
 /** Records that somebody wants removed, and not for their age. */
@@ -23,8 +24,8 @@ export interface LeftLoads {
 }
 
 /**
- * The loads without the hours in which records of theirs were removed: those are not lost, and what else is lost of such an hour can't be
- * told from them any more. `segments` are those that stay.
+ * The loads without the hours of which all records were removed, and with what was removed of others: those are not lost, and the rest of them may
+ * be. Of a load that has no record left nothing is lost either where some was removed. `segments` are those that stay.
  */
 export function loadsWithout(
   loads: readonly LoadEntry[],
@@ -38,13 +39,27 @@ export function loadsWithout(
   const left: LoadEntry[] = [];
   const gone: LoadEntry[] = [];
   for (const load of loads) {
-    const untouched = load.runs.filter((run) => !removed.touches(run));
-    if (untouched.length === load.runs.length) {
+    if (!load.runs.some((run) => removed.touches(run))) {
       left.push(load);
       continue;
     }
-    if (!load.runs.some((run) => live.touches(run))) gone.push(load);
-    if (untouched.length > 0) left.push({ ...load, runs: untouched });
+    const isGone = !load.runs.some((run) => live.touches(run));
+    if (isGone) gone.push(load);
+    const own = new Coverage();
+    for (const run of [...(load.removed ?? []), ...runs]) own.add(run);
+    const kept = load.runs.filter(
+      (run) => !removed.touches(run) || (!isGone && own.missing({ ...run, firstRow: 0 }).length > 0),
+    );
+    const parts = kept.flatMap((run) => coveredParts(own, run));
+    if (kept.length > 0) left.push(withRuns(load, kept, parts));
   }
   return { left, gone };
+}
+
+/** The parts of a run that are covered. */
+function coveredParts(coverage: Coverage, { partition, firstOrdinal, rows }: OrdinalRun): OrdinalRun[] {
+  const run = { partition, firstOrdinal, firstRow: 0, rows };
+  const others = new Coverage();
+  for (const part of coverage.missing(run)) others.add(part);
+  return others.missing(run).map((part) => ({ partition, firstOrdinal: part.firstOrdinal, rows: part.rows }));
 }

@@ -94,6 +94,33 @@ describe('records that a repair has lost', () => {
         ? `yesterday ${second} has no time\n`
         : `rejected:${second}\n`;
 
+  it('come back but for those that somebody has removed, also of the same hour', async () => {
+    const directory = new MemoryDirectory();
+    const path = await fileOf('app_a.log', minutes(0, 300));
+    await loadAll(directory, [path]);
+    const whole = await allOf(directory);
+    const times = whole.map(({ time }) => time!).sort((a, b) => a - b);
+    // Parts of two hours, all of the one between them, and a second time a part of the first.
+    for (const [from, until] of [
+      [50, 150],
+      [30, 35],
+    ] as const)
+      await withStore(directory, (store) =>
+        store.remove({ kind: 'times', sinceMs: times[from]!, untilMs: times[until]! }),
+      );
+    const before = await allOf(directory);
+    expect(before).toHaveLength(195);
+    await withStore(directory, async (store) => expect(await store.lostLoads()).toEqual([]));
+    const report = await lose(directory);
+    expect([lostOf(report), report.lostForGood]).toEqual([195, 0]);
+    expect(await allOf(directory)).toEqual([]);
+    expect(await loadAll(directory, [path])).toMatchObject({ restored: 195, loaded: 0 });
+    expect(await allOf(directory)).toEqual(before);
+    expect(await loadAll(directory, [path])).toMatchObject({ restored: 0, loaded: 0, known: 1 });
+    const { restorable, damages } = await withStore(directory, (store) => store.verify());
+    expect([restorable, damages]).toEqual([[], []]);
+  });
+
   it('come back when their file is loaded again, at their places, beside what survived', async () => {
     let came = 0;
     await fc.assert(
