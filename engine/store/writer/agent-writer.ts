@@ -301,7 +301,7 @@ export class AgentWriter implements AttachingCommitter {
       await this.settle();
       const { changes: changed, leaving } = changeFar(this.state.manifest!, changes);
       await this.publishNext(changed);
-      this.removals.add(leaving);
+      await this.removals.add(leaving);
     });
   }
 

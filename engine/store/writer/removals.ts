@@ -4,7 +4,7 @@ import type { Directory } from '../disk/directory.js';
 import { leftName } from '../disk/left-name.js';
 
 interface Removal {
-  readonly file: string;
+  readonly path: string;
   /** Number of the first manifest without the file. */
   readonly manifest: number;
   readonly atMs: number;
@@ -30,16 +30,21 @@ export class Removals {
   async add(files: readonly string[]): Promise<void> {
     const manifest = this.state.manifest?.number ?? 0;
     for (const file of files) {
-      this.waiting.push({ file, manifest, atMs: this.clock() + this.delayMs });
       const path = `${this.state.agent}/${file}`;
       const left = leftName(path);
-      if (left === null) continue;
-      try {
-        await this.directory.rename(path, left);
-      } catch (error) {
-        // What is published stays so: a file that keeps its name is seen by other tools, and no query of ours looks at it.
-        if (!isLogstrataError(error)) throw error;
-      }
+      const isMoved = left !== null && (await this.move(path, left));
+      this.waiting.push({ path: isMoved ? left : path, manifest, atMs: this.clock() + this.delayMs });
+    }
+  }
+
+  private async move(from: string, to: string): Promise<boolean> {
+    try {
+      await this.directory.rename(from, to);
+      return true;
+    } catch (error) {
+      // What is published stays so: a file that keeps its name is seen by other tools, and no query of ours looks at it.
+      if (!isLogstrataError(error)) throw error;
+      return false;
     }
   }
 
@@ -52,12 +57,7 @@ export class Removals {
       (passed && !this.state.pinnedBefore(removal.manifest) ? due : keep).push(removal);
     }
     this.waiting = keep;
-    for (const { file } of due) {
-      const path = `${this.state.agent}/${file}`;
-      const left = leftName(path);
-      if (left !== null) await this.directory.remove(left);
-      await this.directory.remove(path);
-    }
+    for (const { path } of due) await this.directory.remove(path);
   }
 
   /** A file that was begun for a commit which failed. */
