@@ -7,6 +7,7 @@ import type { Archive } from './archive/archive.js';
 import type { OpenOptions } from './archive/open-options.js';
 import type { exportParquet as ExportParquet } from './archive/parquet-export.js';
 import type { openBackupFolder as OpenBackupFolder } from './archive/backup-folder.js';
+import type { openBackupObjects as OpenBackupObjects } from './archive/backup-objects.js';
 import type { FarTier, FarTierSettings } from './maintenance/far/far-tier.js';
 import type { ObjectSettings, ObjectStorage } from './store/objects/object-storage.js';
 import type { ZstdLibrary } from './parquet/zstd-library.js';
@@ -23,6 +24,12 @@ export async function openArchive(path: string, options: OpenOptions): Promise<A
 export const openBackupFolder: typeof OpenBackupFolder = async (...parameters) => {
   const backupFolder = await import('./archive/backup-folder.js');
   return backupFolder.openBackupFolder(...parameters);
+};
+
+/** Opens objects that a data folder is copied to: see `openBackupObjects` in `archive/backup-objects.ts`. */
+export const openBackupObjects: typeof OpenBackupObjects = async (...parameters) => {
+  const backupObjects = await import('./archive/backup-objects.js');
+  return backupObjects.openBackupObjects(...parameters);
 };
 
 /** Objects that `s3://` paths name. Nothing is opened before one is asked for. */

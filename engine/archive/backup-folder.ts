@@ -65,8 +65,8 @@ async function lockedBy(location: string): Promise<LogstrataError> {
   });
 }
 
-/** A folder with other things in it was hardly meant. Names with a dot first are the lock's, and file systems' own. */
-async function assertCopy(directory: Directory, folders: AgentFolders): Promise<void> {
+/** Throws `invalid` for a folder with other things in it, which was hardly meant. Names with a dot first are the lock's, and file systems' own. */
+export async function assertCopy(directory: Directory, folders: AgentFolders): Promise<void> {
   const other = (await directory.list('')).find((name) => !name.startsWith('.') && name !== 'lost+found');
   if (other === undefined || (await folders.agents()).length > 0) return;
   throw new LogstrataError(

@@ -198,8 +198,10 @@ async function copiedBytes(
 ): Promise<number | null> {
   try {
     const there = await target.size(path);
-    if (there === bytes || (grows && there < bytes)) return there;
-    await target.remove(path);
+    const isWhole = target.replacesWhole === true;
+    if (there === bytes || (grows && there < bytes && !isWhole)) return there;
+    // What takes its place in one step may stay until then: the state of before still names it.
+    if (!isWhole) await target.remove(path);
     return null;
   } catch (error) {
     if (isLogstrataError(error) && error.code === 'not_found') return null;
@@ -234,7 +236,7 @@ async function copyFile(
 
 /** An empty file: one that an attempt has left there is begun again. */
 async function createAnew(target: Directory, path: string): ReturnType<Directory['create']> {
-  await target.remove(path);
+  if (target.replacesWhole !== true) await target.remove(path);
   return target.create(path);
 }
 

@@ -32,3 +32,6 @@ export const objectBlockAttemptsMax = 3;
 
 /** Pages that listing the objects of one archive takes, of a thousand keys each. */
 export const objectPagesMax = 10_000;
+
+/** A part of an object that is uploaded, and what is put in one piece at most: in `objectRequestMsMax` it goes over a line of 3 Mbit/s, and ten thousand may be parts of one object. */
+export const objectPartBytes = 8 * 1024 * 1024;

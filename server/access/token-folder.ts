@@ -32,6 +32,11 @@ export class TokenFolder {
     return new TokenFolder(await openRealDirectory(location, options));
   }
 
+  /** The tokens of a copy of a data folder. */
+  static of(directory: Directory): TokenFolder {
+    return new TokenFolder(directory);
+  }
+
   /** All tokens, in the order in which they were made. Throws for one that can't be read: it might be one that was revoked. */
   async list(): Promise<Token[]> {
     const ids = await this.#ids();
@@ -77,7 +82,10 @@ export class TokenFolder {
   async replace(tokens: readonly Token[]): Promise<void> {
     const over = (await this.#ids()).filter((id) => !tokens.some((token) => token.id === id));
     if (tokens.length > 0) await this.#directory.makeDirectory(folderName);
-    for (const token of tokens) await this.#directory.rename(await this.#write(token), pathOf(token.id));
+    for (const token of tokens) {
+      const written = await this.#write(token);
+      if (written !== pathOf(token.id)) await this.#directory.rename(written, pathOf(token.id));
+    }
     for (const id of over) await this.#directory.remove(pathOf(id));
     if (tokens.length > 0 || over.length > 0) await this.#directory.syncDirectory(folderName);
   }
@@ -113,10 +121,11 @@ export class TokenFolder {
     }
   }
 
-  /** Writes a token to a file of another name, durably, and gives its path. What a crash leaves of it is no token. */
+  /** Writes a token to a file of another name, unless one is replaced in one step, durably, and gives its path. What a crash leaves of it is no token. */
   async #write(token: Token): Promise<string> {
-    const path = `${folderName}/${token.id}.${process.pid}.new`;
-    await this.#directory.remove(path);
+    const isWhole = this.#directory.replacesWhole === true;
+    const path = isWhole ? pathOf(token.id) : `${folderName}/${token.id}.${process.pid}.new`;
+    if (!isWhole) await this.#directory.remove(path);
     const file = await this.#directory.create(path, fileMode);
     try {
       await file.write(0, tokenFileBytes(token));

@@ -78,8 +78,13 @@ export function start(
 }
 
 /** Runs the built command line to its end. */
-export function run(folder: string, args: readonly string[], input: string | Buffer = ''): Promise<Finished> {
-  const { child, finished } = spawnCommand(folder, args);
+export function run(
+  folder: string,
+  args: readonly string[],
+  input: string | Buffer = '',
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Finished> {
+  const { child, finished } = spawnCommand(folder, args, environment);
   child.stdin.end(input);
   return finished;
 }

@@ -44,12 +44,20 @@ export class S3Server {
   pageKeys = 1000;
   /** Services there are that don't know of it. */
   goesByIfMatch = true;
+  /** Whether a write may be bound to there being no such object. */
+  goesByIfNoneMatch = true;
   readonly #objects = new Map<string, StoredObject>();
+  /** Parts of objects that are uploaded, by the name of the upload. */
+  readonly uploads = new Map<string, Map<number, Uint8Array>>();
   readonly #stalled = new Set<ServerResponse>();
   readonly #server: Server;
 
   private constructor() {
-    this.#server = createServer((request, response) => this.#answer(request, response));
+    this.#server = createServer((request, response) => {
+      // Nothing comes behind the heads of these.
+      if (request.method === 'GET' || request.method === 'HEAD') this.#answer(request, response, nothing);
+      else void bodyOf(request).then((body) => this.#answer(request, response, body));
+    });
   }
 
   static async start(): Promise<S3Server> {
@@ -75,8 +83,56 @@ export class S3Server {
     this.#objects.delete(key);
   }
 
+  /** Keys of the objects, and what they hold. */
+  get objects(): ReadonlyMap<string, Uint8Array> {
+    return new Map([...this.#objects].map(([key, { bytes }]) => [key, bytes]));
+  }
+
   etagOf(key: string): string {
     return this.#objects.get(key)!.etag;
+  }
+
+  /** Puts and removes objects, in one piece or in parts. */
+  #write(
+    answer: Answer,
+    { method, headers }: IncomingMessage,
+    query: URLSearchParams,
+    key: string,
+    body: Uint8Array,
+  ): void {
+    const upload = query.get('uploadId');
+    const parts = this.uploads.get(upload ?? '');
+    if (upload !== null && parts === undefined) return answer.error(404, 'NoSuchUpload');
+    if (method === 'DELETE') {
+      if (upload === null) this.remove(key);
+      else this.uploads.delete(upload);
+      return answer.done(204);
+    }
+    if (method === 'POST' && query.has('uploads')) {
+      const name = `upload-${this.uploads.size + 1}`;
+      this.uploads.set(name, new Map());
+      return answer.done(
+        200,
+        `<InitiateMultipartUploadResult><UploadId>${name}</UploadId></InitiateMultipartUploadResult>`,
+      );
+    }
+    if (method === 'POST') {
+      const numbers = [...parts!.keys()].sort((a, b) => a - b);
+      this.put(key, Buffer.concat(numbers.map((number) => parts!.get(number)!)));
+      this.uploads.delete(upload!);
+      return answer.done(
+        200,
+        `<CompleteMultipartUploadResult><ETag>&quot;${this.etagOf(key)}&quot;</ETag></CompleteMultipartUploadResult>`,
+      );
+    }
+    if (upload !== null) {
+      parts!.set(Number(query.get('partNumber')), body);
+      return answer.done(200, '', createHash('md5').update(body).digest('hex'));
+    }
+    if (this.goesByIfNoneMatch && headers['if-none-match'] === '*' && this.#objects.has(key))
+      return answer.error(412, 'PreconditionFailed');
+    this.put(key, body);
+    answer.done(200, '', this.etagOf(key));
   }
 
   async stop(): Promise<void> {
@@ -85,7 +141,7 @@ export class S3Server {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
-  #answer(request: IncomingMessage, response: ServerResponse): void {
+  #answer(request: IncomingMessage, response: ServerResponse, body: Uint8Array): void {
     const url = new URL(request.url!, this.endpoint);
     const [, bucket, ...parts] = url.pathname.split('/');
     const key = decodeURIComponent(parts.join('/'));
@@ -96,11 +152,25 @@ export class S3Server {
     else if (!isSigned(request, url)) answer.error(403, 'SignatureDoesNotMatch');
     else if (bucket !== this.bucket) answer.error(404, 'NoSuchBucket');
     else if (key === '') answer.list(url.searchParams, this.#objects);
+    else if (method !== 'GET' && method !== 'HEAD') this.#write(answer, request, url.searchParams, key, body);
     else {
       if (fault?.kind === 'stall') this.#stalled.add(response);
       answer.object(this.#objects.get(key), fault);
     }
   }
+}
+
+const nothing = new Uint8Array(0);
+
+/** The body of a request; cut off, it is what has come of it. */
+async function bodyOf(request: IncomingMessage): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  try {
+    for await (const piece of request as AsyncIterable<Uint8Array>) pieces.push(piece);
+  } catch {
+    // Whoever asked has gone.
+  }
+  return Buffer.concat(pieces);
 }
 
 /** The answer to one request. */
@@ -117,6 +187,16 @@ class Answer {
       status,
       { 'Content-Type': 'application/xml' },
       Buffer.from(xml(`<Error><Code>${code}</Code><Message>of the test</Message></Error>`)),
+    );
+  }
+
+  /** What is answered where something was written. */
+  done(status: number, content = '', etag?: string): void {
+    const headers = etag === undefined ? {} : { ETag: `"${etag}"` };
+    this.#send(
+      status,
+      { 'Content-Type': 'application/xml', ...headers },
+      Buffer.from(content === '' ? '' : xml(content)),
     );
   }
 

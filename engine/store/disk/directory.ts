@@ -10,6 +10,11 @@ export interface Directory {
   readonly location: string;
   /** Where the file system has `path`, for threads that read it by themselves. Not there for what only this thread can read. */
   absolutePath?(path: string): string;
+  /**
+   * Files are made whole and can't be added to: a file that is created takes the place of one of its name in one step, once it is synced. Absent:
+   * `create` refuses a name that is taken, and `openWrite` opens what is there.
+   */
+  readonly replacesWhole?: true;
   /** Names of the files and folders in `path`, sorted; empty when `path` is not there. */
   list(path: string): Promise<string[]>;
   /** Whether `path` is there and a folder. */

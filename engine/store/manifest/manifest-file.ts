@@ -168,9 +168,10 @@ export async function placeManifest(
   manifest: Manifest,
 ): Promise<void> {
   const name = manifestName(manifest.number);
+  const isWhole = directory.replacesWhole === true;
   const temporary = joinPath(agentFolder, `${name}.${randomBytes(4).toString('hex')}.tmp`);
-  await writeWhole(directory, temporary, encodeManifest(manifest));
-  await directory.rename(temporary, joinPath(agentFolder, name));
+  await writeWhole(directory, isWhole ? joinPath(agentFolder, name) : temporary, encodeManifest(manifest));
+  if (!isWhole) await directory.rename(temporary, joinPath(agentFolder, name));
   await directory.syncDirectory(agentFolder);
   for (const other of await directory.list(agentFolder)) {
     const isOther = manifestPattern.test(other) || temporaryPattern.test(other);

@@ -46,5 +46,27 @@ export interface ObjectClient {
   stamp(place: ObjectPlace, signal: AbortSignal): Promise<ObjectStamp>;
   /** The bytes [from, to) of the version that `etag` names, all of them. */
   read(place: ObjectPlace, etag: string, from: number, to: number, signal: AbortSignal): Promise<Uint8Array>;
+  /** Puts an object in its place in one step. With `onlyNew` it fails with 412 where there is one. Gives what the storage calls it. */
+  put(place: ObjectPlace, bytes: Uint8Array, onlyNew: boolean, signal: AbortSignal): Promise<string>;
+  /** Begins an object that comes in parts; gives the name of the upload. */
+  beginParts(place: ObjectPlace, signal: AbortSignal): Promise<string>;
+  /** Puts a part, which are counted from 1; gives what the storage calls it. */
+  putPart(place: ObjectPlace, part: PartOf, bytes: Uint8Array, signal: AbortSignal): Promise<string>;
+  /** Makes an object of its parts, in one step. Gives what the storage calls it. */
+  endParts(
+    place: ObjectPlace,
+    upload: string,
+    parts: readonly string[],
+    signal: AbortSignal,
+  ): Promise<string>;
+  dropParts(place: ObjectPlace, upload: string, signal: AbortSignal): Promise<void>;
+  /** Removes an object. No error where there is none. */
+  remove(place: ObjectPlace, signal: AbortSignal): Promise<void>;
   close(): void;
+}
+
+/** A part of an object that is uploaded. */
+export interface PartOf {
+  readonly upload: string;
+  readonly number: number;
 }

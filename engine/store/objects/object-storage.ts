@@ -12,6 +12,7 @@ import { BlockFetching } from './block-fetching.js';
 import { blocksOf } from './object-blocks.js';
 import type { ObjectClient, ObjectStamp, ObjectVersion } from './object-client.js';
 import { objectPath, objectPlace } from './object-path.js';
+import { ObjectParts } from './object-parts.js';
 import { request, requestLimitsDefault, type RequestLimits } from './requests.js';
 import { openS3Client, type S3Settings } from './s3-client.js';
 
@@ -85,6 +86,25 @@ export class ObjectStorage {
     } catch (error) {
       throw asDamage(error, path, from);
     }
+  }
+
+  /** Puts an object in its place in one step. With `onlyNew` it throws `conflict` where there is one. Throws `io`. */
+  async put(path: string, bytes: Uint8Array, onlyNew = false): Promise<void> {
+    const client = await this.#open();
+    await request('write', path, this.#limits, (signal) =>
+      client.put(objectPlace(path), bytes, onlyNew, signal),
+    );
+  }
+
+  /** Begins an object that comes in parts. Throws `io`. */
+  async beginParts(path: string): Promise<ObjectParts> {
+    return await ObjectParts.begin(await this.#open(), path, this.#limits);
+  }
+
+  /** Removes an object. No error where there is none. Throws `io`. */
+  async remove(path: string): Promise<void> {
+    const client = await this.#open();
+    await request('remove', path, this.#limits, (signal) => client.remove(objectPlace(path), signal));
   }
 
   /**

@@ -2,7 +2,7 @@ import type * as S3 from '@aws-sdk/client-s3';
 import { LogstrataError } from '../../terms/errors.js';
 import { objectConnectMsMax, objectRequestMsMax, objectRequestsMax } from '../../terms/object-limits.js';
 import { hasSystemCode } from '../disk/file-system-error.js';
-import type { ListedObject, ObjectClient, ObjectPage, ObjectStamp } from './object-client.js';
+import type { ListedObject, ObjectClient, ObjectPage, ObjectStamp, PartOf } from './object-client.js';
 import { ObjectFailure } from './object-client.js';
 import type { ObjectPlace } from './object-path.js';
 import { failureOf } from './s3-failure.js';
@@ -41,6 +41,7 @@ export async function openS3Client(settings: S3Settings): Promise<ObjectClient> 
     forcePathStyle: pathStyle,
     // What is tried again, and how often, is for those who ask: a body that is cut off counts too.
     maxAttempts: 1,
+    requestChecksumCalculation: 'WHEN_REQUIRED',
     // Of a range there is no checksum, and not every service knows how to say so.
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: {
@@ -117,6 +118,66 @@ class S3ObjectClient implements ObjectClient {
     return await bodyOf(answer, to - from, signal);
   }
 
+  async put(
+    { bucket, key }: ObjectPlace,
+    bytes: Uint8Array,
+    onlyNew: boolean,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const command = new this.#sdk.PutObjectCommand({
+      Bucket: bucket,
+      Key: key,
+      Body: bytes,
+      ...(onlyNew ? { IfNoneMatch: '*' } : {}),
+    });
+    const { ETag } = await asked(() => this.#client.send(command, { abortSignal: signal }));
+    return given(ETag, 'the ETag of the object');
+  }
+
+  async beginParts({ bucket, key }: ObjectPlace, signal: AbortSignal): Promise<string> {
+    const command = new this.#sdk.CreateMultipartUploadCommand({ Bucket: bucket, Key: key });
+    const { UploadId } = await asked(() => this.#client.send(command, { abortSignal: signal }));
+    return given(UploadId, 'the name of the upload');
+  }
+
+  async putPart(
+    { bucket, key }: ObjectPlace,
+    { upload, number }: PartOf,
+    bytes: Uint8Array,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const part = { Bucket: bucket, Key: key, UploadId: upload, PartNumber: number, Body: bytes };
+    const command = new this.#sdk.UploadPartCommand(part);
+    const { ETag } = await asked(() => this.#client.send(command, { abortSignal: signal }));
+    return given(ETag, 'the ETag of the part');
+  }
+
+  async endParts(
+    { bucket, key }: ObjectPlace,
+    upload: string,
+    parts: readonly string[],
+    signal: AbortSignal,
+  ): Promise<string> {
+    const command = new this.#sdk.CompleteMultipartUploadCommand({
+      Bucket: bucket,
+      Key: key,
+      UploadId: upload,
+      MultipartUpload: { Parts: parts.map((ETag, i) => ({ ETag: `"${ETag}"`, PartNumber: i + 1 })) },
+    });
+    const { ETag } = await asked(() => this.#client.send(command, { abortSignal: signal }));
+    return given(ETag, 'the ETag of the object');
+  }
+
+  async dropParts({ bucket, key }: ObjectPlace, upload: string, signal: AbortSignal): Promise<void> {
+    const command = new this.#sdk.AbortMultipartUploadCommand({ Bucket: bucket, Key: key, UploadId: upload });
+    await asked(() => this.#client.send(command, { abortSignal: signal }));
+  }
+
+  async remove({ bucket, key }: ObjectPlace, signal: AbortSignal): Promise<void> {
+    const command = new this.#sdk.DeleteObjectCommand({ Bucket: bucket, Key: key });
+    await asked(() => this.#client.send(command, { abortSignal: signal }));
+  }
+
   close(): void {
     this.#client.destroy();
   }
@@ -161,6 +222,12 @@ async function asked<T>(ask: () => Promise<T>): Promise<T> {
   } catch (error) {
     throw failureOf(error);
   }
+}
+
+/** What an answer must have, without quotes. */
+function given(text: string | undefined, what: string): string {
+  if (text === undefined) throw new ObjectFailure(`the answer lacks ${what}`, 200, false);
+  return withoutQuotes(text);
 }
 
 function stampOf(bytes: number, modified: Date, etag: string): ObjectStamp {

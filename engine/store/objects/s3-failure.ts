@@ -37,7 +37,10 @@ const advice: ReadonlyMap<string, string> = new Map([
   ['InvalidAccessKeyId', 'the service does not know the access key'],
   ['SignatureDoesNotMatch', 'the secret access key is another one than that of the access key'],
   ['ExpiredToken', 'the session token has expired'],
-  ['AccessDenied', 'the credentials need the permissions s3:ListBucket and s3:GetObject'],
+  [
+    'AccessDenied',
+    'the credentials need the permissions s3:ListBucket and s3:GetObject, and to write s3:PutObject and s3:DeleteObject',
+  ],
   ['PermanentRedirect', 'the bucket lies in another region (s3: region: NAME in config.yaml)'],
   ['AuthorizationHeaderMalformed', 'the bucket lies in another region (s3: region: NAME in config.yaml)'],
   ['ENOTFOUND', 'no such host: look at s3: endpoint in config.yaml'],

@@ -1,8 +1,13 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { isLogstrataError, type BackupResult } from '../../../engine/index.js';
+import {
+  type Archive,
+  type BackupFolder,
+  isLogstrataError,
+  type BackupResult,
+} from '../../../engine/index.js';
 import { TokenFolder } from '../../access/token-folder.js';
-import { exitDone, exitFailed } from '../output/failure.js';
+import { exitDone, exitFailed, UsageError } from '../output/failure.js';
 import { formatBytes, formatCounted } from '../output/figures.js';
 import { printLines } from '../output/terminal.js';
 import { reportEach } from '../options/each-agent.js';
@@ -23,6 +28,7 @@ const examples = `
 Examples:
   $ logstrata backup /mnt/backup/logs                all agents; again: only what is new
   $ logstrata backup /mnt/backup/logs --agent nginx  one of them
+  $ logstrata backup s3://backups/logs               the same, in an object storage
   $ logstrata verify --data /mnt/backup/logs         read every byte of the copy
 
 A server on the same data may keep running. The copy is a data folder: to restore, stop the server and copy it back.
@@ -43,8 +49,7 @@ function describeReport(agent: string, report: BackupReport): string[] {
 async function backup(folder: string, flags: BackupFlags, signal: AbortSignal): Promise<number> {
   const settings = await readSettings(flags);
   return withArchive(settings, 'read', 'backup', async (archive) => {
-    const { openBackupFolder } = await import('../../../engine/index.js');
-    const target = await openBackupFolder(resolve(folder), archive.location);
+    const target = await openTarget(folder, archive);
     try {
       const reports = await reportEach<BackupReport>(archive, flags.agent, flags.json, {
         doing: 'copying',
@@ -61,7 +66,7 @@ async function backup(folder: string, flags: BackupFlags, signal: AbortSignal): 
         },
         describe: describeReport,
       });
-      if (flags.agent === undefined) await copyTokens(archive.location, target.directory.location);
+      if (flags.agent === undefined) await copyTokens(archive.location, target);
       if (flags.json !== true && flags.agent === undefined)
         await printLines(describeGone(await archive.agents(), await target.agents()));
       return reports.some((report) => 'problem' in report) ? exitFailed : exitDone;
@@ -72,9 +77,21 @@ async function backup(folder: string, flags: BackupFlags, signal: AbortSignal): 
 }
 
 /** Without them a server on the copy would let everybody ask. */
-async function copyTokens(from: string, to: string): Promise<void> {
+async function copyTokens(from: string, { directory }: BackupFolder): Promise<void> {
   const tokens = await (await TokenFolder.open(from)).list();
-  await (await TokenFolder.open(to)).replace(tokens);
+  await TokenFolder.of(directory).replace(tokens);
+}
+
+/** The folder, or the objects below a prefix. */
+async function openTarget(place: string, { location, objects }: Archive): Promise<BackupFolder> {
+  const { isObjectPath, openBackupFolder, openBackupObjects } = await import('../../../engine/index.js');
+  if (!isObjectPath(place) || objects === undefined) return openBackupFolder(resolve(place), location);
+  if (!/^s3:\/\/[^/]+\/[^/]/.test(place))
+    throw new UsageError(
+      `${place} has no prefix: a copy is some objects of a bucket`,
+      'For example: s3://backups/logs',
+    );
+  return openBackupObjects(place, objects);
 }
 
 /** Agents that an earlier copy has and the data folder has no more. */
@@ -92,7 +109,7 @@ export function addBackupCommand(program: Command): void {
     .description(
       'Brings a copy of the data folder up to date: all that is committed now. Only what is new is copied.',
     )
-    .argument('<folder>', 'where the copy is, or is to be')
+    .argument('<folder>', 'where the copy is, or is to be: a folder, or s3://bucket/prefix')
     .option('--agent <name>', 'one agent (default: all)')
     .option('--json', 'answer with JSON')
     .addHelpText('after', examples)
