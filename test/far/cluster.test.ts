@@ -216,6 +216,21 @@ describeWithClickHouse('a cluster of two shards with two replicas each', () => {
     await store.close();
   });
 
+  it('has a question ended at its server when nobody waits for it any more', async () => {
+    const [server] = bed.servers[0]!;
+    const stopping = new AbortController();
+    const running = async (): Promise<number> =>
+      Number(await server!.ask("SELECT count() FROM system.processes WHERE query_id LIKE 'logstrata-%'"));
+    const endless = tier.cluster.read(server!.url, 'SELECT sum(number) FROM system.numbers', {
+      signal: stopping.signal,
+    });
+    endless.catch(() => undefined);
+    await expect.poll(running).toBe(1);
+    stopping.abort(new Error('the client has gone'));
+    await expect(endless).rejects.toThrow('the client has gone');
+    await expect.poll(running).toBe(0);
+  });
+
   it('reads units of earlier fields under the current ones', async () => {
     const directory = new MemoryDirectory();
     const name = freshName();
