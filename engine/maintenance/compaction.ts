@@ -2,7 +2,7 @@ import { isLogstrataError } from '../terms/errors.js';
 import { schemaOf, type AgentState } from '../store/reading/agent-state.js';
 import type { Committer } from '../store/manifest/committer.js';
 import type { Directory } from '../store/disk/directory.js';
-import { noCounters, versionToWrite, type SegmentEntry } from '../store/manifest/manifest.js';
+import { isFarOnly, noCounters, versionToWrite, type SegmentEntry } from '../store/manifest/manifest.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import { proposeRewrite, rowsToRewrite, type CompactionPolicy, type Rewrite } from './compaction-policy.js';
 import { rewriteSegments, type RewriteJob } from './rewrite.js';
@@ -98,7 +98,7 @@ export async function publishRewrite(
 }
 
 function liveSize(state: AgentState): { segments: number; bytes: number } {
-  const segments = state.manifest?.segments ?? [];
+  const segments = (state.manifest?.segments ?? []).filter((segment) => !isFarOnly(segment));
   return {
     segments: segments.length + state.hot.filter((hot) => hot.rows.rowCount > 0).length,
     bytes: segments.reduce((sum, segment) => sum + segment.bytes, state.hotBytes),

@@ -231,6 +231,35 @@ describeWithClickHouse('a cluster of two shards with two replicas each', () => {
     await expect.poll(running).toBe(0);
   });
 
+  it('keeps a file here as long as a replica does not have all of it', async () => {
+    const patient = await tierOf(bed.settings(), 60_000_000);
+    const directory = new MemoryDirectory();
+    const name = freshName();
+    const kept = await FarStore.open(patient, schema, name, directory);
+    await kept.load(rowsOf(20));
+    await kept.store.shipFar();
+    expect((await kept.store.stats()).far).toMatchObject({ units: 1, onlyRecords: 0 });
+    await kept.close();
+    await patient.cluster.close();
+    const [server] = bed.servers[0]!;
+    const store = await FarStore.open(tier, schema, name, directory, kept.model);
+    await server!.end();
+    await expect(store.store.shipFar()).rejects.toThrow(/stays here, for http/);
+    expect((await store.store.stats()).far).toMatchObject({ units: 1, onlyRecords: 0 });
+    expect(await store.answer(all)).toBe(store.expected(all));
+    await server!.start();
+    await expect
+      .poll(() =>
+        store.store.shipFar().then(
+          ({ freed }) => freed,
+          () => 0,
+        ),
+      )
+      .toBe(1);
+    expect(await store.answer(all)).toBe(store.expected(all));
+    await store.close();
+  });
+
   it('reads units of earlier fields under the current ones', async () => {
     const directory = new MemoryDirectory();
     const name = freshName();

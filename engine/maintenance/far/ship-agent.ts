@@ -1,3 +1,6 @@
+import type { FarCluster } from '../../store/far/far-cluster.js';
+import { FarFailure } from '../../store/far/far-transport.js';
+import { LogstrataError } from '../../terms/errors.js';
 import type { FarCopy } from '../../store/manifest/far-copy.js';
 import type { Committer } from '../../store/manifest/committer.js';
 import type { SegmentEntry } from '../../store/manifest/manifest.js';
@@ -54,7 +57,10 @@ export async function shipNext(
   return copy;
 }
 
-/** Lets go of the files of segments that were shipped long enough ago, and drops attempts that nobody reads any more. */
+/**
+ * Lets go of the files of segments that were shipped long enough ago, and drops attempts that nobody reads any more. A file stays where a
+ * replica does not have all of its rows by now: it may be the only copy. Then it throws `unavailable`.
+ */
 export async function freeAndDrop(
   { state, committer }: FarAgent,
   { cluster, policy, longestQueryMs }: FarTier,
@@ -63,12 +69,33 @@ export async function freeAndDrop(
   const { manifest, agent } = state;
   if (manifest === undefined) return { freed: 0, dropped: 0 };
   const freed = filesToFree(manifest, policy, nowMs);
+  for (const entry of manifest.segments)
+    if (freed.includes(entry.file)) await assertEverywhere(cluster, agent, entry);
   if (freed.length > 0) await committer.changeFar({ shipped: [], freed, dropped: [] });
   const leftovers = leftoversToDrop(manifest, nowMs, longestQueryMs);
   for (const leftover of leftovers) await dropAttempt(cluster, agent, leftover);
   const dropped = leftovers.map(({ attempt }) => attempt);
   if (dropped.length > 0) await committer.changeFar({ shipped: [], freed: [], dropped });
   return { freed: freed.length, dropped: dropped.length };
+}
+
+async function assertEverywhere(
+  cluster: FarCluster,
+  agent: string,
+  { file, far }: SegmentEntry,
+): Promise<void> {
+  for (const url of cluster.urlsOf(far!.shard)) {
+    const rows = await cluster.partRows(url, agent, [far!]).then(
+      (counted) => counted.get(far!.attempt) ?? 0,
+      (error: unknown) => {
+        if (error instanceof FarFailure) return error.message;
+        throw error;
+      },
+    );
+    if (rows === far!.rows) continue;
+    const why = typeof rows === 'string' ? rows : `it has ${rows} of ${far!.rows} rows`;
+    throw new LogstrataError('unavailable', `${file} stays here, for ${url} may not have all of it: ${why}`);
+  }
 }
 
 /** Ships all that is old enough, segment by segment: what has been published stays shipped, whatever becomes of the rest. */
