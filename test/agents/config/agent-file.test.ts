@@ -489,7 +489,7 @@ describe('a folder', () => {
 
   test('that is missing, or none, says so', () => {
     expect(() => readAgents(join(folder, 'nope'))).toThrow(expect.objectContaining({ code: 'not_found' }));
-    expect(() => readAgents(join(folder, 'nope'))).toThrow(/folder .*nope is not there: "logstrata agent new/);
+    expect(() => readAgents(join(folder, 'nope'))).toThrow(/nope is not there: "logstrata agent new/);
     expect(() => readAgents(join(folder, 'b.yaml'))).toThrow(/is not a folder/);
     symlinkSync('loop', join(folder, 'loop'));
     expect(() => readAgents(join(folder, 'loop'))).toThrow(/^cannot list the agents folder .*loop: ELOOP$/);
