@@ -1,7 +1,8 @@
 import type { AgentFigures } from '../../engine/index.js';
 import type { Metric, Sample } from './metric.js';
 
-type Read = (agent: AgentFigures) => number;
+/** A figure of an agent; undefined for one that does not do such a thing by itself. */
+type Read = (agent: AgentFigures) => number | undefined;
 
 function byAgent(type: Metric['type'], name: string, help: string, read: Read): Metric {
   return {
@@ -10,7 +11,10 @@ function byAgent(type: Metric['type'], name: string, help: string, read: Read): 
     help,
     labels: ['agent'],
     *read({ archive }) {
-      for (const figures of archive.agents) yield [read(figures), figures.agent];
+      for (const figures of archive.agents) {
+        const value = read(figures);
+        if (value !== undefined) yield [value, figures.agent];
+      }
     },
   };
 }
@@ -26,42 +30,6 @@ function byCodec(name: string, help: string, figure: 'files' | 'bytes'): Metric 
     *read({ archive }): Generator<Sample> {
       for (const { agent, segments } of archive.agents)
         for (const codec of codecs) yield [segments[codec][figure], agent, codec];
-    },
-  };
-}
-
-/** Of those that compact by themselves. */
-function ofCompaction(
-  name: string,
-  help: string,
-  read: (counts: NonNullable<AgentFigures['compaction']>) => number,
-): Metric {
-  return {
-    name,
-    type: 'counter',
-    help,
-    labels: ['agent'],
-    *read({ archive }) {
-      for (const { agent, compaction } of archive.agents)
-        if (compaction !== undefined) yield [read(compaction), agent];
-    },
-  };
-}
-
-/** Of those that ship to a far tier by themselves. */
-function ofShipping(
-  name: string,
-  help: string,
-  read: (counts: NonNullable<AgentFigures['shipping']>) => number,
-): Metric {
-  return {
-    name,
-    type: 'counter',
-    help,
-    labels: ['agent'],
-    *read({ archive }) {
-      for (const { agent, shipping } of archive.agents)
-        if (shipping !== undefined) yield [read(shipping), agent];
     },
   };
 }
@@ -129,27 +97,41 @@ export const archiveMetrics: readonly Metric[] = [
     'Times that the disk failed a commit.',
     ({ commits }) => commits.failed,
   ),
-  ofCompaction('compactions_total', 'Rewrites in the background.', ({ rewrites }) => rewrites),
-  ofCompaction('compactions_failed_total', 'Rewrites that failed.', ({ failed }) => failed),
-  ofCompaction(
+  byAgent(
+    'counter',
+    'compactions_total',
+    'Rewrites in the background.',
+    ({ compaction }) => compaction?.rewrites,
+  ),
+  byAgent(
+    'counter',
+    'compactions_failed_total',
+    'Rewrites that failed.',
+    ({ compaction }) => compaction?.failed,
+  ),
+  byAgent(
+    'counter',
     'compaction_read_segments_total',
     'Segments that rewrites replaced.',
-    ({ segmentsRead }) => segmentsRead,
+    ({ compaction }) => compaction?.segmentsRead,
   ),
-  ofCompaction(
+  byAgent(
+    'counter',
     'compaction_written_segments_total',
     'Segments that rewrites made.',
-    ({ segmentsWritten }) => segmentsWritten,
+    ({ compaction }) => compaction?.segmentsWritten,
   ),
-  ofCompaction(
+  byAgent(
+    'counter',
     'compaction_read_bytes_total',
     'Bytes of the segments replaced.',
-    ({ bytesRead }) => bytesRead,
+    ({ compaction }) => compaction?.bytesRead,
   ),
-  ofCompaction(
+  byAgent(
+    'counter',
     'compaction_written_bytes_total',
     'Bytes of the segments made.',
-    ({ bytesWritten }) => bytesWritten,
+    ({ compaction }) => compaction?.bytesWritten,
   ),
   byAgent('gauge', 'far_records', 'Records with a copy in the far tier.', ({ farRecords }) => farRecords),
   byAgent(
@@ -164,10 +146,20 @@ export const archiveMetrics: readonly Metric[] = [
     'Attempts that are to be dropped in the far tier.',
     ({ farLeftovers }) => farLeftovers,
   ),
-  ofShipping('far_shipped_units_total', 'Units shipped to the far tier.', ({ shipped }) => shipped),
-  ofShipping('far_shipped_records_total', 'Records in these units.', ({ rows }) => rows),
-  ofShipping('far_shipped_bytes_total', 'Bytes sent for them.', ({ bytes }) => bytes),
-  ofShipping('far_failures_total', 'Times that shipping failed.', ({ failed }) => failed),
+  byAgent(
+    'counter',
+    'far_shipped_units_total',
+    'Units shipped to the far tier.',
+    ({ shipping }) => shipping?.shipped,
+  ),
+  byAgent(
+    'counter',
+    'far_shipped_records_total',
+    'Records in these units.',
+    ({ shipping }) => shipping?.rows,
+  ),
+  byAgent('counter', 'far_shipped_bytes_total', 'Bytes sent for them.', ({ shipping }) => shipping?.bytes),
+  byAgent('counter', 'far_failures_total', 'Times that shipping failed.', ({ shipping }) => shipping?.failed),
   byAgent(
     'counter',
     'retention_records_total',
