@@ -129,7 +129,7 @@ export class FarReader {
     if (gathered !== null) yield* this.#give(gathered);
   }
 
-  /** The rows of a page that a range has. It is over where the page goes on behind it. */
+  /** The rows of a page that lie in a range. The range is over when the page has rows beyond it: no later page has any of the range. */
   #rowsOf(page: FarPage, range: RowRange): RowSpan & { readonly isOver: boolean } {
     const { partition, firstOrdinal, rows } = range;
     const from = page.rowsBefore(partition, firstOrdinal, false);
@@ -138,7 +138,7 @@ export class FarReader {
     return { from, to, isOver: this.#isForward ? to < edge : from > edge };
   }
 
-  /** Without filters it is known how many rows there are: fewer are never taken for all. */
+  /** Throws `unavailable` where a range without filters has given fewer rows than it has: an answer is never silently short. */
   #assertWhole(found: number, { partition, firstOrdinal, rows }: RowRange): void {
     if (this.#isFiltered || found === rows) return;
     throw new LogstrataError(

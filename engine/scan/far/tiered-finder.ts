@@ -37,8 +37,9 @@ export function finderOf(
 }
 
 /**
- * Finds the matches of a plan of which some runs are in the far tier: stretch by stretch, each with what is still wanted. Matches of an answer
- * from its end are kept while they are few; of more only the position of the first is looked for, and then they are read from there on.
+ * Finds the matches of a plan of which some runs are in the far tier: it goes through the stretches one after another, and asks each for the
+ * rows that are still missing. For the last rows of an archive it goes backward and keeps what it finds. Where that would take too much memory,
+ * it only finds the position of the first row, and then reads forward from there.
  */
 class TieredFinder implements Finder {
   readonly #plan: ScanPlan;
