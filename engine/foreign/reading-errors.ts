@@ -1,15 +1,15 @@
 import { FormatError } from '../parquet/format.js';
 import { DamageError, LogstrataError } from '../terms/errors.js';
-import type { DecodedSpans, ForeignRead } from './foreign-file.js';
+import type { ForeignRead } from './foreign-file.js';
 
 /**
  * Has `decode` do a reading. A `FormatError` becomes a `DamageError` with the path, offset, row group and column, and any other error that
  * names no path gets one.
  */
-export async function withErrorsNamed(
+export async function withErrorsNamed<T>(
   read: ForeignRead,
-  decode: (read: ForeignRead) => Promise<DecodedSpans>,
-): Promise<DecodedSpans> {
+  decode: (read: ForeignRead) => Promise<T>,
+): Promise<T> {
   try {
     return await decode(read);
   } catch (error) {

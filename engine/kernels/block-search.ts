@@ -2,7 +2,7 @@ import { assert } from '../terms/assert.js';
 import { bufferBytes } from '../memory/allocator.js';
 import { sharedMemory } from '../memory/shared-memory.js';
 import { kernelsOver, type Kernels } from './kernels.js';
-import type { KernelNeedle } from './needle.js';
+import { layOutNeedles, needlesBytes, type KernelNeedle } from './needle.js';
 
 /** `may`: one of the needles stands there, or it would take long to say that none does. */
 export type BlockVerdict = 'may' | 'none' | 'malformed';
@@ -11,15 +11,10 @@ export type BlockVerdict = 'may' | 'none' | 'malformed';
 const windowBytes = 256 * 1024;
 /** Longer needles would not fit beside that. */
 export const searchedNeedleBytesMax = 4096;
-/** Address, length, and the two places of each. */
-const needleWords = 4;
 
 /** The room that a search for these needles takes beside what it goes through. */
 export function searchRoomBytes(needles: readonly KernelNeedle[]): number {
-  return needles.reduce(
-    (sum, { planes }) => sum + bufferBytes(planes.length),
-    bufferBytes(windowBytes) + bufferBytes(needles.length * needleWords * 4),
-  );
+  return bufferBytes(windowBytes) + needlesBytes(needles);
 }
 
 /**
@@ -51,7 +46,7 @@ export class BlockSearch {
     this.#kernels = kernelsOver(memory);
     const windowAt = room.byteOffset;
     this.#needlesAt = windowAt + bufferBytes(windowBytes);
-    this.#layOut(room.subarray(bufferBytes(windowBytes)));
+    layOutNeedles(needles, room.subarray(bufferBytes(windowBytes)));
     if (length === null) return;
     this.#kernels.beginSearch(
       block.byteOffset,
@@ -74,19 +69,9 @@ export class BlockSearch {
     if (this.#length !== null) return verdictOf(kernels.searchPiece(at + upTo, isLast ? 1 : 0));
     return isLast ? verdictOf(kernels.searchText(at, upTo, this.#needlesAt, this.#needles.length)) : 'none';
   }
-
-  /** Writes the descriptions of the needles, and behind them their planes. */
-  #layOut(room: Uint8Array): void {
-    const words = new Uint32Array(room.buffer, room.byteOffset, this.#needles.length * needleWords);
-    let at = bufferBytes(words.byteLength);
-    this.#needles.forEach(({ planes, length, first, second }, i) => {
-      words.set([room.byteOffset + at, length, first, second], i * needleWords);
-      room.set(planes, at);
-      at += bufferBytes(planes.length);
-    });
-  }
 }
 
-function verdictOf(result: number): BlockVerdict {
+/** What a kernel has found, as its number says. */
+export function verdictOf(result: number): BlockVerdict {
   return result === 0 ? 'none' : result > 0 ? 'may' : 'malformed';
 }

@@ -89,6 +89,13 @@ export interface Kernels {
   noneNegative(values: number, count: number): number;
   encodePlain(bytes: number, offsets: number, rows: number, target: number): number;
   decodePlain(source: number, sourceBytes: number, count: number, bytes: number, offsets: number): number;
+  searchPlain(
+    source: number,
+    sourceBytes: number,
+    count: number,
+    needles: number,
+    needleCount: number,
+  ): number;
   selectInt64(
     values: number,
     from: number,

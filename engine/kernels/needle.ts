@@ -1,3 +1,5 @@
+import { bufferBytes } from '../memory/allocator.js';
+
 /** A needle as the string kernels read it. */
 export interface KernelNeedle {
   /** Three planes of equal size: the bytes; 0x20 where an ASCII letter counts in either case; 0xff for each byte. */
@@ -38,4 +40,26 @@ export function kernelNeedle(needle: Uint8Array, caseless: boolean): KernelNeedl
   }
   const first = rarestPlace(needle, -1);
   return { planes, length: needle.length, first, second: rarestPlace(needle, first) };
+}
+
+/** Words of a needle's description: its address, its length, and its two places. */
+const needleWords = 4;
+
+/** The room that `layOutNeedles` takes. */
+export function needlesBytes(needles: readonly KernelNeedle[]): number {
+  return needles.reduce(
+    (sum, { planes }) => sum + bufferBytes(planes.length),
+    bufferBytes(needles.length * needleWords * 4),
+  );
+}
+
+/** Writes the descriptions of the needles to the front of `room`, which lies in memory of kernels, and their planes behind them. */
+export function layOutNeedles(needles: readonly KernelNeedle[], room: Uint8Array): void {
+  const words = new Uint32Array(room.buffer, room.byteOffset, needles.length * needleWords);
+  let at = bufferBytes(words.byteLength);
+  needles.forEach(({ planes, length, first, second }, i) => {
+    words.set([room.byteOffset + at, length, first, second], i * needleWords);
+    room.set(planes, at);
+    at += bufferBytes(planes.length);
+  });
 }

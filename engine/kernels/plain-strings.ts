@@ -3,7 +3,9 @@
  * behind its length, 4 bytes little-endian. Row r is bytes[offsets[r], offsets[r + 1]).
  */
 import { openScratch, scratchBytes } from '../memory/scratch.js';
+import { verdictOf, type BlockVerdict } from './block-search.js';
 import { kernelsOver } from './kernels.js';
+import { layOutNeedles, needlesBytes, type KernelNeedle } from './needle.js';
 
 /** Writes the first `rows` strings to `target`, which has room. Returns the bytes written. */
 export function encodePlainStrings(
@@ -48,4 +50,23 @@ export function decodePlainStrings(
   scratch.copyOut(bytesAt, bytes, 0, written);
   scratch.copyOut(offsetsAt, offsets, 0, count + 1);
   return written;
+}
+
+/**
+ * Looks for needles in the `count` strings that `source` consists of, where they lie. `may` also where it would take long to say that none
+ * stands there, and where one stands before what is malformed.
+ */
+export function searchPlainStrings(
+  source: Uint8Array,
+  count: number,
+  needles: readonly KernelNeedle[],
+): BlockVerdict {
+  const roomBytes = needlesBytes(needles);
+  const scratch = openScratch(scratchBytes(source, source.length) + roomBytes);
+  const sourceAt = scratch.place(source, 0, source.length);
+  const needlesAt = scratch.reserve(roomBytes);
+  layOutNeedles(needles, scratch.view(needlesAt, roomBytes));
+  return verdictOf(
+    kernelsOver(scratch).searchPlain(sourceAt, source.length, count, needlesAt, needles.length),
+  );
 }

@@ -1,8 +1,6 @@
 import type { BytesColumn, Column, NumberColumn, PlainColumn } from '../../columns/column.js';
 import { nullColumn } from '../../columns/convert-column.js';
 import { addBits, bitmapBytes, setRange } from '../../kernels/bitmap.js';
-import { withKeptScratch } from '../../memory/scratch.js';
-import type { Arena } from '../../memory/arena.js';
 import type { Decompress } from '../../parquet/compression.js';
 import { FormatError, physicalType } from '../../parquet/format.js';
 import { LogstrataError } from '../../terms/errors.js';
@@ -13,15 +11,14 @@ import type {
   ForeignColumn,
   ForeignRead,
   ParquetStorage,
-  RowSpan,
 } from '../foreign-file.js';
 import { openPageDecompressor } from '../page-codec.js';
 import { withErrorsNamed } from '../reading-errors.js';
 import { ChunkBytes } from './chunk-bytes.js';
-import { hasCodes, pagesOfTable, walkPages, type SpanPages } from './chunk-pages.js';
+import { hasCodes, type SpanPages } from './chunk-pages.js';
 import { BoolPages, CodePages } from './code-pages.js';
+import { findPages, withPageRoom } from './found-pages.js';
 import { convertNumbers, mayDrop, NumberPages } from './number-pages.js';
-import { readOffsetIndex } from './offset-index.js';
 import { sliceRows } from './row-slice.js';
 import { readDataPage, readDictionaryPage, type PageReading, type StoredPage } from './stored-page.js';
 import { StringPages } from './string-pages.js';
@@ -68,12 +65,8 @@ function decodeSpans(read: ForeignRead, bytes: ChunkBytes, decompress: Decompres
   const stored = column.parquet;
   if (stored === undefined) throw new LogstrataError('unsupported', 'a column that is not of Parquet');
   const span = spans[wanted]!;
-  const told = read.pages === null ? pagesAsTold(bytes, read, span) : null;
-  const checksum = read.pages === null && told === null ? bytes.readWhole() : null;
-  const found =
-    told ??
-    (read.pages === null ? walkPages(bytes, read, span) : pagesOfTable(bytes, read, span, read.pages));
-  const decoded = withPageRoom(found, (room) => {
+  const { found, checksum } = findPages(bytes, read, true);
+  const decoded = withPageRoom(found, 0, (room) => {
     const reading = { bytes, codec: chunk.codec, decompress, isNullable: column.nullable, room };
     return decodePages(found, { column, stored, reading });
   });
@@ -85,44 +78,6 @@ function decodeSpans(read: ForeignRead, bytes: ChunkBytes, decompress: Decompres
   }
   const { bytesRead } = bytes;
   return { spans: slices, pages: found.table, bytesRead, checksum, replaced: decoded.replaced };
-}
-
-/**
- * The pages that hold a span as the file's own index says where they lie; null where there is none, it would save nothing, or the pages are
- * not what it says.
- */
-function pagesAsTold(bytes: ChunkBytes, read: ForeignRead, span: RowSpan): SpanPages | null {
-  const { chunk, spans, rowGroupRows, takesOffsetIndex } = read;
-  const place = chunk.offsetIndex;
-  if (takesOffsetIndex !== true || place === undefined || spans.length < 2) return null;
-  const table = readOffsetIndex(bytes.bytesBeside(place.offset, place.bytes), chunk, rowGroupRows);
-  if (table === null) return null;
-  try {
-    return pagesOfTable(bytes, read, span, table);
-  } catch (error) {
-    if (!(error instanceof FormatError)) throw error;
-    return null;
-  }
-}
-
-/** What kernels need beside a page, for each of its rows: a value or code, and where it ends. */
-const callBytesPerRow = 16;
-
-/**
- * Has `use` work with memory that each page is decompressed to: where there is room, memory of the kernels, which then need no copy of it
- * and which is not asked of the machine again and again.
- */
-function withPageRoom<T>({ pages, dictionary }: SpanPages, use: (room: Arena) => T): T {
-  let bytes = dictionary?.header.uncompressedBytes ?? 0;
-  let rows = dictionary?.header.entries ?? 0;
-  for (const { header } of pages) {
-    bytes = Math.max(bytes, header.uncompressedBytes);
-    rows = Math.max(rows, header.rows);
-  }
-  return withKeptScratch(bytes, bytes + rows * callBytesPerRow, (kept) => {
-    const room = kept ?? new Uint8Array(bytes);
-    return use((length) => room.subarray(0, length));
-  });
 }
 
 function rowsOf({ pages }: SpanPages): number {

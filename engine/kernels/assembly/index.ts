@@ -20,7 +20,7 @@ export { boundRows } from './string-bounds';
 export { numberBytes, numberWords } from './dictionary';
 export { decodeHybrid, largestCode, largestCode32, packCodes } from './bit-packing';
 export { addLengths, encodeDelta, decodeDelta, joinPrefixed, prefixedBytes } from './delta';
-export { encodePlain, decodePlain } from './plain-strings';
+export { encodePlain, decodePlain, searchPlain } from './plain-strings';
 export { selectInt64, selectFloat64 } from './compare';
 export { andRange, orRange, countRange, listRange16, listRange32, spreadBits } from './bitmap';
 export { selectCodes8, selectCodes16 } from './dictionary-select';

@@ -10,7 +10,7 @@ import {
   shortSourceBytes,
   shortTargetBytes,
 } from './lz4';
-import { mayHold } from './substring';
+import { mayHold, needleBytes } from './substring';
 
 /** Farther back no match reaches: so much of what was made stays in the window. */
 const historyBytes: usize = 65536;
@@ -37,9 +37,6 @@ let pendingBytes: u32 = 0;
 let offset: usize = 0;
 let needles: usize = 0;
 let needleCount: u32 = 0;
-
-/** Bytes of a needle's description: its address, its length, and the places of the two bytes that are looked for first. */
-const needleBytes: usize = 16;
 
 /**
  * Begins with a block at `source` that makes `length` bytes. The window has room for `historyBytes`, the longest needle and a

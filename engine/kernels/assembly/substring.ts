@@ -122,12 +122,17 @@ export function selectContaining(
   return rows;
 }
 
+/** Bytes of a needle's description: its address, its length, and the places of the two bytes that are looked for first. */
+export const needleBytes: usize = 16;
+/** What `placeIn` gives for a text that is so periodic that looking for the needle takes long. */
+export const unclearPlace: usize = -1;
+
 /**
- * Whether the needle stands anywhere in [from, to); 1 also where the text is so periodic that looking for it takes long. Up to
- * 64 bytes behind `to` are read.
+ * The first place in [from, to) where the needle stands; 0 where there is none, or `unclearPlace`. Up to 64 bytes behind `to` are
+ * read.
  */
-export function mayHold(from: usize, to: usize, needle: usize, length: u32, first: u32, second: u32): bool {
-  if (to - from < <usize>length) return false;
+export function placeIn(from: usize, to: usize, needle: usize, length: u32, first: u32, second: u32): usize {
+  if (to - from < <usize>length) return 0;
   const stride = strideOf(length);
   const placesEnd = to - length + 1;
   const firstByte = v128.load8_splat(needle + first);
@@ -148,12 +153,17 @@ export function mayHold(from: usize, to: usize, needle: usize, length: u32, firs
       ((<u64>((<u32>i8x16.bitmask(e2)) | ((<u32>i8x16.bitmask(e3)) << 16))) << 32);
     for (; places != 0; places &= places - 1) {
       const place = at + <usize>ctz(places);
-      if (place >= placesEnd) return false;
-      if (standsAt(place, needle, stride)) return true;
+      if (place >= placesEnd) return 0;
+      if (standsAt(place, needle, stride)) return place;
     }
-    if (comparedBytes > comparedBytesSlack + comparedBytesPerByte * <u32>(at - from)) return true;
+    if (comparedBytes > comparedBytesSlack + comparedBytesPerByte * <u32>(at - from)) return unclearPlace;
   }
-  return false;
+  return 0;
+}
+
+/** Whether the needle stands anywhere in [from, to), or that is unclear. */
+export function mayHold(from: usize, to: usize, needle: usize, length: u32, first: u32, second: u32): bool {
+  return placeIn(from, to, needle, length, first, second) != 0;
 }
 
 /** Which rows `selectAffix` selects. */

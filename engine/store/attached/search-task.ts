@@ -4,6 +4,7 @@ import type { KernelNeedle } from '../../kernels/needle.js';
 import { bufferBytes } from '../../memory/allocator.js';
 import { withKeptScratch } from '../../memory/scratch.js';
 import type { ForeignRead } from '../../foreign/foreign-file.js';
+import { searchParquet, type SearchedSpans } from '../../foreign/parquet/search-parquet.js';
 import { decodeForeign } from '../../foreign/reading/decode-foreign.js';
 import { builtModule, type Finished, type Task } from '../../workers/task.js';
 import type { FileIdentity } from './attached-file.js';
@@ -16,15 +17,11 @@ export interface SearchJob {
   readonly needles: readonly KernelNeedle[];
 }
 
-/** What a search has shown of the wanted span, and of those that came with it. */
-export interface SearchedSpans {
-  readonly spans: readonly { readonly span: number; readonly mayHold: boolean }[];
-  readonly bytesRead: number;
-}
-
 /** Searches a column without keeping it. Throws `DamageError` for a file that has changed, is gone or is malformed. */
 export async function work({ read, attached, needles }: SearchJob): Promise<Finished<SearchedSpans>> {
   await assertSameFile(read.path, read.format, attached);
+  const found = await searchParquet(read, needles);
+  if (found !== null) return { result: found, transfer: [] };
   const { spans, bytesRead } = await decodeForeign(read);
   const searched = spans.map(({ span, column }) => ({ span, mayHold: mayHold(column, needles) }));
   return { result: { spans: searched, bytesRead }, transfer: [] };
