@@ -143,6 +143,16 @@ function entriesOf({ codes, validity, values, length }: DictionaryColumn): Uint3
   return entries;
 }
 
+/** The entries of the dictionary that rows of the column have, each once, in the order of the dictionary. */
+export function entriesInUse({ codes, validity, values, length }: DictionaryColumn): PlainColumn {
+  const isUsed = new Uint8Array(values.length);
+  for (let row = 0; row < length; row++)
+    if (validity === null || isValid(validity, row)) isUsed[codes[row]!] = 1;
+  const used = new Uint32Array(isUsed.reduce((sum, one) => sum + one, 0));
+  for (let entry = 0, at = 0; entry < isUsed.length; entry++) if (isUsed[entry] === 1) used[at++] = entry;
+  return takeColumn(values, used);
+}
+
 /** Rows [from, to) of a batch. Columns share memory with the batch where they can; dictionaries come out plain. */
 export function sliceBatch(batch: RecordBatch, from: number, to: number): RecordBatch {
   const slice = slicesOfBatch(batch, from, to);

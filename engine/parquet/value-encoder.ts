@@ -22,10 +22,15 @@ const distinctShareMax = 0.4;
 const codes = new Uint16Array(rowGroupRowsMax);
 const firstRows = new Uint32Array(dictionaryEntriesMax);
 
+/** The most distinct values of so many rows for which a dictionary pays. */
+export function distinctValuesMax(rows: number): number {
+  return Math.max(1, Math.min(dictionaryEntriesMax, Math.ceil(rows * distinctShareMax)));
+}
+
 /** Finds the distinct values of a column without nulls; null when there are too many for a dictionary to pay. */
 export function distinctValues(column: PlainColumn): DistinctValues | null {
   const rows = column.length;
-  const entriesMax = Math.max(1, Math.min(dictionaryEntriesMax, Math.ceil(rows * distinctShareMax)));
+  const entriesMax = distinctValuesMax(rows);
   const distinct =
     column.kind === 'bytes'
       ? numberBytes(column.bytes, column.offsets, rows, entriesMax, codes, firstRows)

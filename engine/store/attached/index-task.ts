@@ -1,9 +1,10 @@
-import { columnBytes, type Column, type PlainColumn } from '../../columns/column.js';
-import { plainColumn } from '../../columns/take.js';
+import { columnBytes, type Column, type DictionaryColumn, type PlainColumn } from '../../columns/column.js';
+import { entriesInUse, plainColumn } from '../../columns/take.js';
 import type { ForeignRead } from '../../foreign/foreign-file.js';
+import { countRange } from '../../kernels/bitmap.js';
 import { presentValues } from '../../parquet/present-values.js';
 import { boundsOf, type Bounds } from '../../parquet/statistics.js';
-import { distinctValues } from '../../parquet/value-encoder.js';
+import { distinctValues, distinctValuesMax } from '../../parquet/value-encoder.js';
 import type { Field } from '../../terms/schema.js';
 import { builtModule, type Finished, type Task } from '../../workers/task.js';
 import { filtersOfValues, noChunkFilters, type ChunkFilters } from '../sealed/chunk-filters.js';
@@ -47,6 +48,9 @@ export async function work({ read, attached, change, field }: IndexJob): Promise
 }
 
 function indexOf(column: Column, field: Field): SpanIndex {
+  const ofDictionary =
+    field.index === undefined && column.kind === 'dictionary' ? indexOfEntries(column) : null;
+  if (ofDictionary !== null) return ofDictionary;
   const present = presentValues(plainColumn(column));
   const repeats = present.length > 0 && field.index === undefined && distinctValues(present) !== null;
   return {
@@ -59,8 +63,20 @@ function indexOf(column: Column, field: Field): SpanIndex {
 }
 
 /**
- * A dictionary of values that repeat tells by itself what a span has, as in segments of ours. Other programs write such values without one, too:
- * then whole values have a filter, which is small, and texts are searched.
+ * What the entries of a dictionary alone tell, without a look at each row's value; null where they repeat too little for that. A dictionary
+ * of values that repeat tells by itself what a span has, as in segments of ours, so that there are no filters.
+ */
+function indexOfEntries(column: DictionaryColumn): SpanIndex | null {
+  const { length, validity } = column;
+  const present = validity === null ? length : countRange(validity, 0, length);
+  const used = entriesInUse(column);
+  if (present === 0 || used.length > distinctValuesMax(present)) return null;
+  return { nullCount: length - present, bounds: boundsOf(used), filters: noChunkFilters };
+}
+
+/**
+ * Other programs write values that repeat without a dictionary, too: then whole values have a filter, which is small, and texts are searched.
+ * Entries that are there twice are more than their values.
  */
 function filtersOfRepeated(column: Column, present: PlainColumn, field: Field): ChunkFilters {
   if (column.kind === 'dictionary') return noChunkFilters;
