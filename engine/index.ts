@@ -5,6 +5,7 @@
  */
 import type { Archive } from './archive/archive.js';
 import type { OpenOptions } from './archive/open-options.js';
+import type { ReaderArchive, ReaderOptions } from './archive/reader-archive.js';
 import type { exportParquet as ExportParquet } from './archive/parquet-export.js';
 import type { openBackupFolder as OpenBackupFolder } from './archive/backup-folder.js';
 import type { openBackupObjects as OpenBackupObjects } from './archive/backup-objects.js';
@@ -36,6 +37,12 @@ export const openBackupObjects: typeof OpenBackupObjects = async (...parameters)
 export async function openObjectStorage(settings: ObjectSettings): Promise<ObjectStorage> {
   const storage = await import('./store/objects/object-storage.js');
   return new storage.ObjectStorage(settings);
+}
+
+/** The archive of a writer on another machine: see `ReaderArchive` in `archive/reader-archive.ts`. */
+export async function openReader(options: ReaderOptions): Promise<ReaderArchive> {
+  const reader = await import('./archive/reader-archive.js');
+  return new reader.ReaderArchive(options);
 }
 
 /** A far tier, for `OpenOptions.far`. Throws `unsupported` where the package that reaches it is not installed. */
@@ -75,7 +82,8 @@ export type { FarReport } from './maintenance/far/verify-far.js';
 export type { ShipResult } from './maintenance/far/ship-agent.js';
 
 // An archive, and what it tells.
-export type { AgentStore, Archive, KnownSources, ScanOfState } from './archive/archive.js';
+export type { AgentStore, Archive, KnownSources, ReadableStore, ScanOfState } from './archive/archive.js';
+export type { ReaderArchive, ReaderOptions } from './archive/reader-archive.js';
 export type { AgentFigures, ArchiveFigures } from './archive/archive-figures.js';
 export type { Trouble } from './archive/archive-troubles.js';
 export type { OpenOptions } from './archive/open-options.js';
@@ -113,6 +121,19 @@ export type { ReadyIterable, Scan, ScanOptions } from './scan/plan/scan.js';
 export type { LostLoad, Restorable } from './store/manifest/lost-loads.js';
 export type { PolicyCause, RetentionEvent } from './store/manifest/retention-change.js';
 export type { OverCount, Taken } from './store/manifest/retention-policy.js';
+
+// Readers on other machines.
+export { encodeBorder, schemaTag } from './reader/border.js';
+export type { RowsAnswer, RowsQuestion } from './reader/rows-between.js';
+export type { DoorQuestion, WriterDoor } from './reader/writer-door.js';
+export {
+  borderBytesMax,
+  farAnswerBytesMax,
+  farAskMsMax,
+  farConnectMsMax,
+  farRowsMax,
+  readerLagMsMax,
+} from './terms/far-limits.js';
 
 // Records on their way in.
 export type {

@@ -4,6 +4,7 @@ import { defaultConfig, parseConsole, parseListen, type Config, type TlsFiles } 
 import { durationShape, parseDuration } from './duration.js';
 import { ProblemList, readConfigText, readRootSection, type YamlSection } from './yaml-section.js';
 import { readFar } from './far-config.js';
+import { readReader } from './reader-config.js';
 import { networkProblem } from './network.js';
 import { zoneProblem } from '../times/zone.js';
 
@@ -62,6 +63,7 @@ function readServer(root: YamlSection | undefined, path: string): Config['server
     'answer_timeout',
     'trusted_proxies',
     'client_timeout',
+    'reader',
   ];
   const section = root?.section('server', keys);
   if (section === undefined) return defaults;
@@ -86,6 +88,7 @@ function readServer(root: YamlSection | undefined, path: string): Config['server
     trustedProxies: readProxies(section),
     clientTimeoutMs: section.duration('client_timeout', 1) ?? defaults.clientTimeoutMs,
     hosts: readHosts(section),
+    reader: readReader(section, path),
   };
 }
 

@@ -1,6 +1,7 @@
 import { networkInterfaces } from 'node:os';
 import { graceMsDefault, queryTimeoutMsDefault, zstdAfterMsDefault } from '../../engine/index.js';
 import type { FarConfig } from './far-config.js';
+import type { ReaderConfig } from './reader-config.js';
 
 /** An address to listen on. `host` is a name or an address without brackets. */
 export interface ListenAddress {
@@ -51,6 +52,8 @@ export interface ServerSettings {
   readonly clientTimeoutMs: number;
   /** Names besides `localhost`, in lowercase, that the server is asked by. None: any, unless it listens on a loopback address. */
   readonly hosts: readonly string[];
+  /** Answer from the archive of a server on another machine, and store nothing; null for an archive of its own. */
+  readonly reader: ReaderConfig | null;
 }
 
 /** What `config.yaml` says, with every default filled in. */
@@ -110,6 +113,7 @@ export const defaultConfig: Config = {
     trustedProxies: [],
     clientTimeoutMs: 60_000,
     hosts: [],
+    reader: null,
   },
   storage: { path: 'data/store', zstdAfterMs: zstdAfterMsDefault, cacheBytes: null, far: null },
   s3: {},

@@ -58,6 +58,8 @@ export interface AgentFigures {
   readonly farOnlyRecords: number;
   /** Attempts there that are to be dropped. */
   readonly farLeftovers: number;
+  /** How old the writer's word is by which a reader on another machine answers, in milliseconds. Absent in any other process. */
+  readonly lagMs?: number | undefined;
   /** Undefined where this process does not ship by itself. */
   readonly shipping: FarCounts | undefined;
 }

@@ -11,6 +11,8 @@ import type { IndexOptions, IndexResult } from '../store/attached/index-files.js
 import type { AttachedFile } from '../store/attached/attached-file.js';
 import type { HashOptions } from '../store/imported/hash-file.js';
 import type { FileToImport, ImportedRows } from '../store/imported/read-rows.js';
+import type { Border } from '../reader/border.js';
+import type { RowsAnswer, RowsQuestion } from '../reader/rows-between.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
 import type { SeenState } from './seen-state.js';
 import type {
@@ -88,7 +90,8 @@ export interface Archive {
   close(): Promise<void>;
 }
 
-export interface AgentStore {
+/** What can be asked of an agent's records. */
+export interface ReadableStore {
   readonly name: string;
   readonly schema: Schema;
   /** The newest committed state. In read mode this looks for a newer one first. */
@@ -114,6 +117,13 @@ export interface AgentStore {
   ): AsyncIterable<SelectedRows>;
   /** How many records match, by buckets of time, by the values of a field, or by both; exact. See `countRecords` for what it throws. */
   count(query: CountQuery, options?: { readonly signal?: AbortSignal | undefined }): Promise<Counts>;
+}
+
+export interface AgentStore extends ReadableStore {
+  /** Where each record is, for readers on other machines. */
+  border(): Promise<Border>;
+  /** Records between two positions, for them. Throws as `scan` does. */
+  rowsBetween(question: RowsQuestion, options?: Pick<ScanOptions, 'signal'>): Promise<RowsAnswer>;
   /** Every source's last checkpoint, that of hot batches included. */
   checkpoints(): Promise<readonly Checkpoint[]>;
   /** The same, with the state that they are of: for `CommitExtras.asOf`. */

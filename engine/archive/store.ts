@@ -1,4 +1,4 @@
-import type { AgentStore, KnownSources, ScanOfState } from './archive.js';
+import type { AgentStore, KnownSources } from './archive.js';
 import type { BackupFolder } from './backup-folder.js';
 import { backupAgent, type BackupOptions, type BackupResult } from '../maintenance/backup.js';
 import type { RecordBatch } from '../columns/column.js';
@@ -21,12 +21,6 @@ import {
 } from '../maintenance/removal.js';
 import { agentStats, type StoreStats } from '../maintenance/stats.js';
 import { verifyAgent, type VerifyOptions, type VerifyReport } from '../maintenance/verify.js';
-import { executeScan } from '../scan/execute.js';
-import { countRecords } from '../scan/count/count.js';
-import type { CountQuery, Counts } from '../scan/plan/count.js';
-import type { Query } from '../scan/plan/query.js';
-import { resumeScan } from '../scan/resume.js';
-import { selectRows, type SelectedRows } from '../scan/selected-rows.js';
 import {
   attachFiles,
   type AttachOptions,
@@ -35,11 +29,6 @@ import {
 } from '../store/attached/attach-files.js';
 import type { AttachedFile } from '../store/attached/attached-file.js';
 import type { AttachingCommitter } from '../store/attached/change-lists.js';
-import { addedRuns } from '../scan/plan/added-runs.js';
-import type { Snapshot } from '../store/reading/snapshot.js';
-import { SeenState } from './seen-state.js';
-import { StateWatch } from './state-watch.js';
-import type { Schema } from '../terms/schema.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 import type { AgentState } from '../store/reading/agent-state.js';
 import type {
@@ -64,17 +53,18 @@ import type { Checkpoint, RejectedEntry } from '../store/manifest/manifest.js';
 import { RestoreUnit } from '../store/load/restore-session.js';
 import { readRejectedLines } from '../store/manifest/rejected-file.js';
 import type { Codec } from '../parquet/compression.js';
-import type { Scan, ScanOptions } from '../scan/plan/scan.js';
+import type { ScanOptions } from '../scan/plan/scan.js';
+import { borderOf } from '../reader/border-of.js';
+import type { Border } from '../reader/border.js';
+import { rowsBetween, type RowsAnswer, type RowsQuestion } from '../reader/rows-between.js';
+import { signalOf } from '../store/reading/pace.js';
+import { ReadingStore, type ReadingAccess } from './reading-store.js';
 import type { Retention } from '../store/manifest/retention-change.js';
 
 /** How a store comes by its agent's newest state, and by commits: as the writer, through it, or not at all. */
-export interface StoreAccess {
-  /** Looks for a newer state where another process may have committed one; undefined where none can. */
-  refresh(): Promise<void> | undefined;
+export interface StoreAccess extends ReadingAccess {
   /** Throws when the archive was opened to read. */
   committer(): Promise<AttachingCommitter>;
-  /** Another process may remove files that a snapshot of this one still needs. */
-  readonly follows: boolean;
 }
 
 export interface StoreContext {
@@ -96,96 +86,17 @@ export interface StoreContext {
 }
 
 /** The engine's side of `AgentStore`: ties state, commits, scans and maintenance together. */
-export class Store implements AgentStore {
-  private readonly watch: StateWatch;
-
-  constructor(readonly context: StoreContext) {
-    this.watch = new StateWatch(context.state.changes, () => this.context.access);
-  }
-
-  get name(): string {
-    return this.context.state.agent;
-  }
-
-  get schema(): Schema {
-    return this.context.state.schema;
-  }
-
-  async snapshot(): Promise<Snapshot> {
+export class Store extends ReadingStore<StoreContext> implements AgentStore {
+  async border(): Promise<Border> {
     await this.context.access.refresh();
-    return this.context.state.snapshot();
+    return borderOf(this.context.state);
   }
 
-  scan(query: Query, options: ScanOptions = {}): Scan | Promise<Scan> {
-    const { access, workers } = this.context;
-    // Copied by name: an object that is spread is a new one of a kind to everything that reads it, which takes longer than a short answer.
-    const { signal, pieceBytes, bytesMax, lends, joins, onTurn } = options;
-    const settings = { signal, pieceBytes, bytesMax, lends, joins, onTurn, workers };
+  rowsBetween(question: RowsQuestion, options: Pick<ScanOptions, 'signal'> = {}): Promise<RowsAnswer> {
     const { schema } = this;
-    if (access.follows) return resumeScan(() => this.newestOf(schema), query, settings);
-    const refreshing = access.refresh();
-    if (refreshing === undefined) return executeScan(this.snapshotOf(schema), query, settings);
-    return refreshing.then(() => executeScan(this.snapshotOf(schema), query, settings));
-  }
-
-  onChange(call: () => void): () => void {
-    return this.watch.listen(call);
-  }
-
-  async seen(): Promise<SeenState> {
-    await this.context.access.refresh();
-    const { schema, runs, release } = this.context.state.snapshot();
-    release();
-    return new SeenState(schema, runs);
-  }
-
-  async scanAdded(query: Query, seen: SeenState | null, options: ScanOptions = {}): Promise<ScanOfState> {
-    const { access, workers } = this.context;
-    const schema = seen?.schema ?? this.schema;
-    await access.refresh();
-    const snapshot = this.snapshotOf(schema);
-    const state = new SeenState(schema, snapshot.runs);
-    const runs = seen === null ? snapshot.runs : addedRuns(seen.runs, snapshot.runs);
-    const added = { schema, runs, release: () => snapshot.release() };
-    const settings = { ...options, workers };
-    if (!access.follows) return { scan: executeScan(added, query, settings), state };
-    let first: Snapshot | null = added;
-    // Where files have gone meanwhile, the same records are taken from a newer state.
-    const take = async (): Promise<Snapshot> => {
-      if (first === null) {
-        await access.refresh();
-        return this.snapshotOf(schema);
-      }
-      const taken = first;
-      first = null;
-      return taken;
-    };
-    return { scan: await resumeScan(take, query, settings), state };
-  }
-
-  selectRows(
-    query: Query,
-    options: { readonly signal?: AbortSignal | undefined } = {},
-  ): AsyncIterable<SelectedRows> {
-    return selectRows(() => this.snapshot(), query, { ...options, workers: this.context.workers });
-  }
-
-  count(query: CountQuery, options: { readonly signal?: AbortSignal | undefined } = {}): Promise<Counts> {
-    const { schema } = this;
-    return countRecords(() => this.newestOf(schema), query, { ...options, workers: this.context.workers });
-  }
-
-  private async newestOf(schema: Schema): Promise<Snapshot> {
-    await this.context.access.refresh();
-    return this.snapshotOf(schema);
-  }
-
-  /** The newest state, under the fields that a query was written for: it names them by their places. */
-  private snapshotOf(schema: Schema): Snapshot {
-    const snapshot = this.context.state.snapshot();
-    if (snapshot.schema === schema) return snapshot;
-    snapshot.release();
-    throw new LogstrataError('conflict', `the fields of agent ${this.name} have just changed: ask again`);
+    const signal = signalOf(options.signal);
+    const { workers } = this.context;
+    return rowsBetween(() => this.newestOf(schema), question, schema, { signal, workers });
   }
 
   async checkpoints(): Promise<readonly Checkpoint[]> {

@@ -17,6 +17,15 @@ export const farWindowGrowth = 8;
 /** Units that one question names: 20 digits each, so that the text of the question stays short. */
 export const farUnitsMax = 500;
 
+/** As so many units counts what is asked of the writer on another machine, so that it gets at most eight questions of one query at once. */
+export const farUnitsOfWriter = farUnitsMax / 8;
+
+/** How old what a reader on another machine knows may be, at most: what it may still ask for is dropped in the cluster after that. */
+export const readerLagMsMax = 60_000;
+
+/** What the writer tells a reader of one agent: 200,000 units. And names of agents that it serves. */
+export const borderBytesMax = 64 * 1024 * 1024;
+
 /** Matches of an answer from its end that are kept as they come, and their bytes. Of more, only where they begin is kept. */
 export const farKeptRowsMax = 1024;
 export const farKeptBytesMax = 32 * 1024 * 1024;

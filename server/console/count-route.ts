@@ -1,8 +1,6 @@
-import { LogstrataError } from '../../engine/index.js';
 import type { Caller } from '../access/caller.js';
 import { countCsv, countJson } from '../counts/count-answer.js';
 import { countProblem, parseCountRequest, type CountRequest } from '../counts/count-request.js';
-import { clientGoneError } from '../http/client-gone.js';
 import { packedAtOnceBytesMax } from '../http/http-limits.js';
 import { ProblemError } from '../http/problem.js';
 import type { ResponseHead, TransportRequest, TransportResponse } from '../http/transport.js';
@@ -10,6 +8,7 @@ import { acceptsGzip } from '../request/accept-encoding.js';
 import { parseAgentPath } from '../request/query-request.js';
 import type { RequestTarget } from '../request/request-check.js';
 import type { Admission } from '../pace/admission.js';
+import { inSlot } from '../pace/in-slot.js';
 import type { QueryTally } from '../route/query-tally.js';
 import type { SlowCost, SlowQueries } from '../route/slow-queries.js';
 import { gzippedAtOnce } from '../route/gzip.js';
@@ -72,21 +71,19 @@ export class CountRoute implements ConsoleRoute {
     response: TransportResponse,
     asker: Asker,
   ): Promise<void> {
-    const { agent, packs } = asker;
-    const slot = this.#admission.begin(asker.client);
+    const { agent, client, packs } = asker;
     const startMs = performance.now();
-    const abort = new AbortController();
-    response.whenGone(() => abort.abort(clientGoneError()));
-    const { queryTimeoutMs } = this.#options;
-    const timer = setTimeout(() => abort.abort(timeoutOf(queryTimeoutMs)), queryTimeoutMs);
+    const { queryTimeoutMs: timeoutMs } = this.#options;
+    const late =
+      `the count ran longer than ${timeoutMs / 1000} s, which is the time limit of this server: add filters, or ask for a ` +
+      'shorter time';
     try {
-      await slot.enterFirst();
-      const counts = await store.count(asked.query, { signal: abort.signal });
-      const body = Buffer.from(
-        asked.format === 'csv' ? countCsv(asked, counts) : countJson(agent, asked, counts),
-      );
-      slot.end();
-      const { stats } = counts;
+      const wish = { client, response, timeoutMs, late };
+      const { body, stats } = await inSlot(this.#admission, wish, async (signal) => {
+        const counts = await store.count(asked.query, { signal });
+        const text = asked.format === 'csv' ? countCsv(asked, counts) : countJson(agent, asked, counts);
+        return { body: Buffer.from(text), stats: counts.stats };
+      });
       const timing = serverTiming(stats, performance.now() - startMs);
       this.#options.tally.scanned(agent, stats, body.length);
       this.#note(asker, startMs, { failure: null, stats, bytes: body.length });
@@ -96,9 +93,6 @@ export class CountRoute implements ConsoleRoute {
       const failure = problem instanceof Error ? problem.message : String(problem);
       this.#note(asker, startMs, { failure, stats: undefined, bytes: 0 });
       throw problem;
-    } finally {
-      clearTimeout(timer);
-      slot.end();
     }
   }
 
@@ -139,12 +133,5 @@ function send(
   return response.send(
     { ...head, headers: { ...head.headers, 'Content-Encoding': 'gzip' } },
     gzippedAtOnce(body),
-  );
-}
-
-function timeoutOf(limitMs: number): LogstrataError {
-  return new LogstrataError(
-    'timeout',
-    `the count ran longer than ${limitMs / 1000} s, which is the time limit of this server: add filters, or ask for a shorter time`,
   );
 }

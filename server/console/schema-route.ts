@@ -1,10 +1,9 @@
-import type { AgentDefinition } from '../../agents/definition/definition.js';
 import type { Caller } from '../access/caller.js';
 import { ProblemError } from '../http/problem.js';
 import type { TransportRequest, TransportResponse } from '../http/transport.js';
 import { parseAgentPath } from '../request/query-request.js';
 import type { RequestTarget } from '../request/request-check.js';
-import type { ConsoleAgents } from './console-agent.js';
+import type { ConsoleAgents, ShownDefinition } from './console-agent.js';
 import type { ConsoleRoute } from './console-route.js';
 import { sendJson } from './json-response.js';
 
@@ -34,6 +33,6 @@ export class SchemaRoute implements ConsoleRoute {
   }
 }
 
-function shownFields({ fields }: AgentDefinition): object[] {
+function shownFields({ fields }: ShownDefinition): object[] {
   return fields.map(({ name, type, description }) => ({ name, type, description }));
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import {
-  type AgentStore,
+  type ReadableStore,
   type AnswerForm,
   isLogstrataError,
   LogstrataError,
@@ -22,7 +22,7 @@ import { eventsOf, type RecordEvents } from './record-events.js';
 /** What is followed. */
 export interface Followed {
   readonly agent: string;
-  readonly store: AgentStore;
+  readonly store: ReadableStore;
   readonly predicates: readonly Predicate[];
   readonly form: AnswerForm | undefined;
 }
@@ -94,7 +94,7 @@ export class FollowGroup {
     this.ready.catch(() => undefined);
   }
 
-  get store(): AgentStore {
+  get store(): ReadableStore {
     return this.#followed.store;
   }
 

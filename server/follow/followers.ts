@@ -1,5 +1,5 @@
 import type { ServerSettings } from '../../agents/definition/config.js';
-import { isLogstrataError, type AgentStore, type Query } from '../../engine/index.js';
+import { isLogstrataError, type ReadableStore, type Query } from '../../engine/index.js';
 import { catchUpsMax, followLogsBytesMax } from '../http/http-limits.js';
 import { ProblemError } from '../http/problem.js';
 import type { ResponseHead, TransportResponse } from '../http/transport.js';
@@ -18,14 +18,14 @@ export interface FollowOptions extends Pick<
   ServerSettings,
   'followersMax' | 'queryTimeoutMs' | 'clientRateMin'
 > {
-  readonly lookup: (agent: string) => AgentStore | undefined;
+  readonly lookup: (agent: string) => ReadableStore | undefined;
   readonly log: (message: string) => void;
 }
 
 /** A request to follow. */
 export interface FollowRequest {
   readonly agent: string;
-  readonly store: AgentStore;
+  readonly store: ReadableStore;
   /** What the stream begins with: what comes after a cursor, or the newest records. */
   readonly query: Query;
   readonly head: ResponseHead;

@@ -1,7 +1,7 @@
 import { type ErrorCode, isLogstrataError, LogstrataError } from '../../engine/index.js';
 
 /** Every status other than 200, 204 and 304 that the route answers with. */
-export type ProblemStatus = 400 | 401 | 403 | 404 | 405 | 414 | 421 | 429 | 431 | 500 | 503 | 504 | 505;
+export type ProblemStatus = 400 | 401 | 403 | 404 | 405 | 409 | 414 | 421 | 429 | 431 | 500 | 503 | 504 | 505;
 
 const titles: Readonly<Record<ProblemStatus, string>> = {
   400: 'Bad Request',
@@ -9,6 +9,7 @@ const titles: Readonly<Record<ProblemStatus, string>> = {
   403: 'Forbidden',
   404: 'Not Found',
   405: 'Method Not Allowed',
+  409: 'Conflict',
   414: 'URI Too Long',
   421: 'Misdirected Request',
   429: 'Too Many Requests',
@@ -25,6 +26,7 @@ const codes: Readonly<Record<ProblemStatus, ErrorCode>> = {
   403: 'invalid',
   404: 'not_found',
   405: 'invalid',
+  409: 'conflict',
   414: 'limit',
   421: 'invalid',
   429: 'limit',

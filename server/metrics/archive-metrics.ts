@@ -161,6 +161,12 @@ export const archiveMetrics: readonly Metric[] = [
   byAgent('counter', 'far_shipped_bytes_total', 'Bytes sent for them.', ({ shipping }) => shipping?.bytes),
   byAgent('counter', 'far_failures_total', 'Times that shipping failed.', ({ shipping }) => shipping?.failed),
   byAgent(
+    'gauge',
+    'reader_lag_seconds',
+    "How old the writer's word is by which this reader answers.",
+    ({ lagMs }) => (lagMs === undefined ? undefined : lagMs / 1000),
+  ),
+  byAgent(
     'counter',
     'retention_records_total',
     'Records that retention has taken, over the life of the agent.',

@@ -1,10 +1,10 @@
-import type { AgentStore, Query, Schema } from '../../engine/index.js';
+import type { ReadableStore, Query, Schema } from '../../engine/index.js';
 import { knownQueriesMax, knownQueryCharactersMax } from '../http/http-limits.js';
 
 /** What a target asks for, and of which store. */
 export interface ParsedTarget {
   readonly agent: string;
-  readonly store: AgentStore;
+  readonly store: ReadableStore;
   /** The fields that it was read against. */
   readonly schema: Schema;
   readonly query: Query;

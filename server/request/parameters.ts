@@ -62,7 +62,7 @@ export function readParameters<Name extends string>(
 }
 
 /** The position of a cursor, where one was given. */
-export function parsePosition(parameter: 'after' | 'before', text: string | undefined): Position | undefined {
+export function parsePosition(parameter: string, text: string | undefined): Position | undefined {
   if (text === undefined) return undefined;
   const position = parseCursor(text);
   if (position === undefined) {

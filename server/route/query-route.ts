@@ -1,5 +1,5 @@
 import {
-  type AgentStore,
+  type ReadableStore,
   isLogstrataError,
   type LogstrataError,
   type Query,
@@ -362,7 +362,7 @@ function describeFailure(error: unknown): string {
 /** A query, and how it is to be answered. */
 interface AnswerPlan {
   readonly asked: AskedQuery;
-  readonly store: AgentStore;
+  readonly store: ReadableStore;
   readonly query: Query;
   readonly head: ResponseHead;
   readonly packs: boolean;

@@ -1,5 +1,5 @@
 import type { ServerSettings } from '../../agents/definition/config.js';
-import type { AgentStore } from '../../engine/index.js';
+import type { ReadableStore } from '../../engine/index.js';
 import type { SlowQuery } from './slow-queries.js';
 import type { ListenerGuard } from '../access/listener-guard.js';
 import type { Certificate } from '../http/certificate.js';
@@ -16,7 +16,7 @@ export interface ServerOptions extends ServerSettings {
   /** Tells who asks; without one everybody may. */
   readonly guard?: ListenerGuard;
   /** The store of an agent, or undefined when there is no such agent (404). */
-  readonly lookup: (agent: string) => AgentStore | undefined;
+  readonly lookup: (agent: string) => ReadableStore | undefined;
   /** The clock for relative times, ms since the epoch. */
   readonly now: () => number;
   /** For failures on our side, one sentence each. */

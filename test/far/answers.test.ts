@@ -1,5 +1,9 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ReaderArchive } from '../../engine/archive/reader-archive.js';
+import { WorkerPool } from '../../engine/workers/worker-pool.js';
+import { textOf } from '../engine/store/memory-archive.js';
+import { WriterBed } from '../readers/writer-bed.js';
 import { datasets, forms, queries, strangeSchema } from '../model/arbitraries.js';
 import { countsOf } from '../model/count.js';
 import type { Dataset } from '../model/dataset.js';
@@ -11,6 +15,8 @@ import { FarStore, tierOf, type TestTier } from './far-store.js';
 
 const isLong = process.env['LOGSTRATA_LONG'] === '1';
 const queriesOfDataset = isLong ? 250 : 40;
+
+const workers = new WorkerPool(0);
 
 /** Which loads are shipped: all, or each second one. */
 type Split = 'far' | 'both';
@@ -74,6 +80,39 @@ function testsOn(start: () => Promise<Bed>): void {
       }),
       // A smaller case takes as many questions: it is the seed that helps.
       { numRuns: isLong ? 20 : 4, endOnFailure: true },
+    );
+  });
+
+  it('are those of readers too, one after another, while the writer ships and loads', async () => {
+    await fc.assert(
+      fc.asyncProperty(datasets(60), fc.gen(), async ({ records }, draw) => {
+        const store = await FarStore.open(tier, strangeSchema);
+        const { name } = store.store;
+        const writer = await WriterBed.start(new Map([[name, store.store]]));
+        const doors = [writer.door(), writer.door()];
+        const readers = doors.map((door) => {
+          const reader = new ReaderArchive({ door, cluster: tier.cluster, lagMsMax: 0, workers });
+          return reader.agent(name);
+        });
+        try {
+          for (const reader of readers) await reader.snapshot();
+          for (let at = 0; at < records.length; at += 10) {
+            await store.load(records.slice(at, at + 10).map(({ values }) => values));
+            const shipping = at % 20 === 0 ? store.store.shipFar() : undefined;
+            for (const reader of [...readers, ...readers]) {
+              const query = { ...draw(queries, store.model), form: draw(forms, store.model) };
+              const { lines } = await reader.scan(query);
+              expect(await textOf(lines)).toBe(store.expected(query));
+            }
+            await shipping;
+          }
+        } finally {
+          for (const door of doors) door.close();
+          await writer.close();
+          await store.close();
+        }
+      }),
+      { numRuns: isLong ? 20 : 3, endOnFailure: true },
     );
   });
 }

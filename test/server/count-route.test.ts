@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import { expect, it, onTestFinished } from 'vitest';
-import type { AgentStore } from '../../engine/archive/archive.js';
+import type { AgentStore, ReadableStore } from '../../engine/archive/archive.js';
 import { LogstrataError } from '../../engine/index.js';
 import type { CountQuery, Counts } from '../../engine/scan/plan/count.js';
 import { startConsole } from '../../server/console/console.js';
@@ -39,7 +39,7 @@ const noted = (): SlowQueries => new SlowQueries(0, () => undefined);
 const noTroubles = (): Promise<[]> => Promise.resolve([]);
 
 async function serveCounts(
-  store: AgentStore,
+  store: ReadableStore,
   { queriesMax = 4, queryTimeoutMs = 60_000, tally = new QueryTally(), slow = noted() } = {},
 ): Promise<(query: string, headers?: Record<string, string>, method?: string) => Promise<WireResponse>> {
   const running = await startConsole({

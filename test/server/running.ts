@@ -1,5 +1,5 @@
 import { afterEach } from 'vitest';
-import type { AgentStore } from '../../engine/archive/archive.js';
+import type { ReadableStore } from '../../engine/archive/archive.js';
 import { startServer } from '../../server/route/server.js';
 import type { RunningServer } from '../../server/route/server.js';
 import type { ServerOptions } from '../../server/route/server-options.js';
@@ -22,7 +22,7 @@ afterEach(async () => {
 /** A server of a test: on any free port, gone when the test is over. */
 export async function serve(
   transport: TransportName,
-  store: AgentStore,
+  store: ReadableStore,
   options: Partial<ServerOptions> = {},
 ): Promise<RunningServer> {
   const server = await startTestServer(transport, store, options);
@@ -33,7 +33,7 @@ export async function serve(
 /** The same, which is the caller's to close. */
 export function startTestServer(
   transport: TransportName,
-  store: AgentStore,
+  store: ReadableStore,
   options: Partial<ServerOptions> = {},
 ): Promise<RunningServer> {
   return startServer({

@@ -1,4 +1,4 @@
-import type { AgentStore } from '../../engine/archive/archive.js';
+import type { ReadableStore } from '../../engine/archive/archive.js';
 import { newScanStats } from '../../engine/scan/execute.js';
 import { signalOf } from '../../engine/store/reading/pace.js';
 import { Driver, type Steps } from '../../engine/store/reading/steps.js';
@@ -32,7 +32,7 @@ class ScriptedLines extends Driver<Uint8Array> implements ReadyIterable<Uint8Arr
 }
 
 /** The port of an agent, playing a script: for what the route does with a scan, whatever the scan does. */
-export class ScriptedStore implements AgentStore {
+export class ScriptedStore implements ReadableStore {
   readonly name = 'scripted';
   /** To be replaced, as a server's agents can be. */
   schema: Schema;

@@ -3,7 +3,13 @@ import type { FarCopy } from '../../store/manifest/far-copy.js';
 import { settled, type Steps } from '../../store/reading/steps.js';
 import type { Position } from '../../terms/cursor.js';
 import { isLogstrataError, LogstrataError } from '../../terms/errors.js';
-import { farRowsMax, farUnitsMax, farWindowGrowth, farWindowRows } from '../../terms/far-limits.js';
+import {
+  farRowsMax,
+  farUnitsMax,
+  farUnitsOfWriter,
+  farWindowGrowth,
+  farWindowRows,
+} from '../../terms/far-limits.js';
 import type { Schema } from '../../terms/schema.js';
 import type { PreparedPredicates } from '../filter/predicate.js';
 import type { RowGroupFilter, ScanWork } from '../filter/row-group-filter.js';
@@ -124,7 +130,8 @@ export class FarReader {
         if (limit() <= 0) return;
         if (!this.#isFiltered && found >= range.rows) break;
       }
-      this.#assertWhole(found, range);
+      // An answer is never silently short.
+      if (!this.#isFiltered && found !== range.rows) throw this.#rowsAt(index).lacking(found, range);
     }
     if (gathered !== null) yield* this.#give(gathered);
   }
@@ -136,15 +143,6 @@ export class FarReader {
     const to = page.rowsBefore(partition, firstOrdinal + rows - 1, true);
     const edge = this.#isForward ? page.rows : 0;
     return { from, to, isOver: this.#isForward ? to < edge : from > edge };
-  }
-
-  /** Throws `unavailable` where a range without filters has given fewer rows than it has: an answer is never silently short. */
-  #assertWhole(found: number, { partition, firstOrdinal, rows }: RowRange): void {
-    if (this.#isFiltered || found === rows) return;
-    throw new LogstrataError(
-      'unavailable',
-      `the far tier has ${found} of the ${rows} records from ordinal ${firstOrdinal} of hour ${partition} on`,
-    );
   }
 
   *#give({ page, spans }: Gathered): Steps<Matches> {
@@ -162,8 +160,13 @@ export class FarReader {
     if (take > 0) yield { unit: { rowGroup: page, ranges }, selection, skip: 0, take };
   }
 
+  /** Where the rows of a run are. */
+  #rowsAt(index: number): FarRows {
+    return this.#plan.runs.at(index)!.rowGroup.far!;
+  }
+
   #streamOf(index: number, limit: number): FarStream {
-    const { group } = this.#plan.runs.at(index)!.rowGroup.far!;
+    const { group } = this.#rowsAt(index);
     const window = this.#window;
     const isInside = window !== null && index >= window.first && index < window.end;
     const known = isInside ? window : this.#begin(index, limit);
@@ -183,7 +186,17 @@ export class FarReader {
       const condition = farCondition(predicates, schema, stored);
       const asked = askedFields(fields, schema, stored);
       const copies = [...part.copies.values()];
-      const question = { far, copies, from, to, direction, condition, asked, schema };
+      const question = {
+        far,
+        copies,
+        from,
+        to,
+        direction,
+        condition,
+        asked,
+        schema,
+        predicates: predicates.asked,
+      };
       const stream = new FarStream(question, this.#ending.signal, ({ bytes }) => {
         this.#work.stats.bytesRead += bytes;
       });
@@ -219,8 +232,10 @@ export class FarReader {
       } else if (step > 0) part.to = to;
       else part.from = from;
       part.rows += range.rows;
-      if (!part.copies.has(far.copy.attempt)) units++;
-      part.copies.set(far.copy.attempt, far.copy);
+      const { copy } = far;
+      if (copy === null) units += part.rows === range.rows ? farUnitsOfWriter : 0;
+      else if (!part.copies.has(copy.attempt)) units++;
+      if (copy !== null) part.copies.set(copy.attempt, copy);
     }
     return { parts, last };
   }

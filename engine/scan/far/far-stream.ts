@@ -1,9 +1,10 @@
-import type { FarAnswer, FarQuestion } from '../../store/far/far-cluster.js';
-import type { FarRows } from '../../store/far/far-rows.js';
+import type { FarAnswer } from '../../store/far/far-cluster.js';
+import type { FarRows, SourceQuestion } from '../../store/far/far-rows.js';
 import type { FarCopy } from '../../store/manifest/far-copy.js';
 import { settled, type Steps } from '../../store/reading/steps.js';
-import type { Position } from '../../terms/cursor.js';
+import { comparePositions, type Position } from '../../terms/cursor.js';
 import { farAnswerBytes, farRowsMax } from '../../terms/far-limits.js';
+import type { Predicate } from '../../terms/predicate.js';
 import type { Schema } from '../../terms/schema.js';
 import { FarPage } from './far-page.js';
 
@@ -19,6 +20,7 @@ export interface StreamQuestion {
   readonly to: Position;
   readonly direction: 'forward' | 'backward';
   readonly condition: string | null;
+  readonly predicates: readonly Predicate[];
   readonly asked: Schema;
   readonly schema: Schema;
 }
@@ -90,29 +92,33 @@ export class FarStream {
     this.#ask();
   }
 
-  #behind({ partitions, ordinals }: FarAnswer): { from: Position; to: Position } {
+  /** What lies behind the rows of an answer; null where that is nothing. */
+  #behind({ partitions, ordinals }: FarAnswer): { from: Position; to: Position } | null {
     const { direction, from, to } = this.#question;
-    const row = direction === 'forward' ? partitions.length - 1 : 0;
-    const partition = partitions[row]!;
-    const ordinal = ordinals[row]!;
-    if (direction === 'forward') return { from: { partition, ordinal: ordinal + 1 }, to };
-    return { from, to: { partition, ordinal: ordinal - 1 } };
+    const isForward = direction === 'forward';
+    const row = isForward ? partitions.length - 1 : 0;
+    const last = { partition: partitions[row]!, ordinal: ordinals[row]! };
+    if (comparePositions(last, isForward ? to : from) === 0) return null;
+    if (isForward) return { from: { ...last, ordinal: last.ordinal + 1 }, to };
+    return { from, to: { ...last, ordinal: last.ordinal - 1 } };
   }
 
   #ask(): void {
-    const { far, copies, direction, condition, asked } = this.#question;
-    const question: FarQuestion = {
+    const { far, copies, direction, condition, predicates, asked, schema } = this.#question;
+    const question: SourceQuestion = {
       agent: far.agent,
-      shard: far.copy.shard,
+      shard: far.copy?.shard ?? 0,
       copies,
       ...this.#rest!,
       direction,
       limit: this.#size,
       condition,
+      predicates,
       schema: asked,
+      shown: schema,
     };
     this.#rest = null;
-    this.#next = far.cluster().ask(question, this.#signal);
+    this.#next = far.source().ask(question, this.#signal);
     // A failure is thrown when the page is wanted, which it may never be.
     this.#next.catch(() => undefined);
   }

@@ -12,6 +12,7 @@ import type {
   CompareOp,
   FieldPredicate,
   NeedleOp,
+  Predicate,
   Query,
   StringOp,
 } from '../plan/query.js';
@@ -41,6 +42,8 @@ export interface PreparedAnywhere {
 export interface PreparedPredicates {
   readonly onField: readonly PreparedPredicate[];
   readonly anywhere: readonly PreparedAnywhere[];
+  /** As they were asked. */
+  readonly asked: readonly Predicate[];
 }
 
 /** A comparison as the kernels take it. With `outside`, the values match that lie outside the range, or don't match the needle. */
@@ -79,7 +82,7 @@ export function preparePredicates(query: Query, schema: Schema): PreparedPredica
     if (predicate.kind === 'anywhere') anywhere.push(prepareAnywhere(predicate, schema));
     else onField.push(preparePredicate(predicate, schema));
   }
-  return { onField, anywhere };
+  return { onField, anywhere, asked: query.predicates };
 }
 
 function prepareAnywhere({ value, isAbsent }: AnywherePredicate, schema: Schema): PreparedAnywhere {

@@ -41,9 +41,9 @@ export function* readingEstimate(
     throwIfAborted(pace.signal);
     if (rowGroup.far !== undefined) {
       // The cluster looks at rows; what comes over the network is what matches.
-      const { copy } = rowGroup.far;
+      const { rowBytes } = rowGroup.far;
       const rows = walk.take()?.ranges.reduce((sum, range) => sum + range.rows, 0) ?? 0;
-      farBytes = Math.max(farBytes, (copy.bytes / copy.rows) * Math.min(limit, (farRows += rows)));
+      farBytes = Math.max(farBytes, rowBytes * Math.min(limit, (farRows += rows)));
       continue;
     }
     const left = yield* pruning.leftByBounds(rowGroup);

@@ -61,7 +61,8 @@ export function planScan(runs: SnapshotRuns, query: Query): ScanPlan {
   }
   // Both cursors can lie within one run with no row between them.
   const rowGroups = rows === 0 ? 0 : index.rowGroups(first, end);
-  const direction = after === undefined && query.limit < rows ? 'backward' : 'forward';
+  const isLast = after === undefined || query.last === true;
+  const direction = isLast && query.limit < rows ? 'backward' : 'forward';
   return { runs, first, end, after, before, rows, rowGroups, direction };
 }
 

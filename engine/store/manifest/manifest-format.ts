@@ -115,7 +115,8 @@ function flattenRuns(entry: SegmentEntry): number[] {
   return flatRuns(entry.runs);
 }
 
-function readRuns(object: JsonObject): Run[] {
+/** Runs from such a list (`runs`); throws `damaged`. */
+export function readRuns(object: JsonObject): Run[] {
   const flat = countsField(object, 'runs');
   if (flat.length % 3 !== 0) throw new DamageError(`"runs" should have three numbers for each run`, {});
   const runs: Run[] = [];
@@ -234,7 +235,8 @@ function readRetired(value: unknown): Retired {
   };
 }
 
-function readSchemas(object: JsonObject): Manifest['schemas'] {
+/** The fields that records were stored with, by version, from JSON; throws `damaged`. */
+export function readSchemas(object: JsonObject): Manifest['schemas'] {
   return objectsField(object, 'schemas', (item) => ({
     version: countField(item, 'version'),
     schema: readSchema(asObject(item['schema'], 'schema')),
@@ -315,7 +317,8 @@ function hexField(item: JsonObject, name: string): string {
   throw new DamageError(`"${name}" should be 16 hexadecimal digits, not ${JSON.stringify(text)}`, {});
 }
 
-function readFarCopy(item: JsonObject): FarCopy {
+/** A copy in a far tier, from JSON; throws `damaged`. */
+export function readFarCopy(item: JsonObject): FarCopy {
   return {
     unit: hexField(item, 'unit'),
     attempt: hexField(item, 'attempt'),

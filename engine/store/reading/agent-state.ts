@@ -22,7 +22,7 @@ import {
   type SegmentEntry,
 } from '../manifest/manifest.js';
 import { FarSegment } from './far-segment.js';
-import type { FarCluster } from '../far/far-cluster.js';
+import type { FarSource } from '../far/far-rows.js';
 import { SealedSegment } from './sealed-segment.js';
 import { StateChanges } from './state-changes.js';
 import { namedFiles } from '../manifest/stored-files.js';
@@ -84,7 +84,7 @@ export class AgentState {
     private readonly pool: BufferPool,
     means: ForeignMeans,
     /** Where records are that have left this machine. */
-    private readonly far?: FarCluster,
+    private readonly far?: FarSource,
   ) {
     this.values = new CommittedValues(undefined);
     this.attached = new AttachedFiles(directory, agent, pool, means);

@@ -1,9 +1,9 @@
 import type { Column } from '../../columns/column.js';
 import { LogstrataError } from '../../terms/errors.js';
 import type { Schema } from '../../terms/schema.js';
-import type { FarCluster } from '../far/far-cluster.js';
-import type { FarRows } from '../far/far-rows.js';
-import { liveRuns, type SegmentEntry } from '../manifest/manifest.js';
+import type { FarRows, FarSource } from '../far/far-rows.js';
+import type { FarCopy } from '../manifest/far-copy.js';
+import { liveRuns, type OrdinalRun, type SegmentEntry } from '../manifest/manifest.js';
 import type { AskableFilters } from './filter-ask.js';
 import type { OpenRowGroup, RowGroup, SnapshotRun } from './snapshot.js';
 
@@ -11,11 +11,8 @@ import type { OpenRowGroup, RowGroup, SnapshotRun } from './snapshot.js';
 export class FarSegment {
   readonly #group: FarRowGroup;
 
-  constructor(agent: string, entry: SegmentEntry, stored: Schema, cluster: FarCluster | undefined) {
-    const copy = entry.far!;
-    const group = `${copy.shard} ${entry.schemaVersion}`;
-    const far = { agent, copy, stored, group, cluster: () => cluster ?? notConfigured(agent) };
-    this.#group = new FarRowGroup(entry, far);
+  constructor(agent: string, entry: SegmentEntry, stored: Schema, source: FarSource | undefined) {
+    this.#group = new FarRowGroup(entry, rowsOfCopy(agent, entry.far!, entry.schemaVersion, stored, source));
   }
 
   rowGroups(): readonly RowGroup[] {
@@ -32,6 +29,26 @@ export class FarSegment {
   }
 }
 
+/** Rows of a copy that counts. */
+export function rowsOfCopy(
+  agent: string,
+  copy: FarCopy,
+  schemaVersion: number,
+  stored: Schema,
+  source: FarSource | undefined,
+): FarRows {
+  const group = `${copy.shard} ${schemaVersion}`;
+  const rowBytes = copy.bytes / copy.rows;
+  return { agent, copy, stored, rowBytes, group, source: () => source ?? notConfigured(agent), lacking };
+}
+
+function lacking(found: number, { partition, firstOrdinal, rows }: OrdinalRun): LogstrataError {
+  return new LogstrataError(
+    'unavailable',
+    `the far tier has ${found} of the ${rows} records from ordinal ${firstOrdinal} of hour ${partition} on`,
+  );
+}
+
 function notConfigured(agent: string): never {
   throw new LogstrataError(
     'unavailable',
@@ -39,8 +56,11 @@ function notConfigured(agent: string): never {
   );
 }
 
+/** What is known of rows that are in no file of ours. */
+export type FarRowFacts = Pick<SegmentEntry, 'file' | 'rows' | 'timeMinMs' | 'timeMaxMs'>;
+
 /** All rows of such a segment. It is planned with, and never opened. */
-class FarRowGroup implements RowGroup {
+export class FarRowGroup implements RowGroup {
   readonly index = 0;
   readonly hot = false;
   readonly filters: AskableFilters = { rowGroups: 1, ask: () => null };
@@ -50,13 +70,13 @@ class FarRowGroup implements RowGroup {
   readonly timeMaxMs: number | null;
 
   constructor(
-    entry: SegmentEntry,
+    { file, rows, timeMinMs, timeMaxMs }: FarRowFacts,
     readonly far: FarRows,
   ) {
-    this.file = entry.file;
-    this.rows = entry.rows;
-    this.timeMinMs = entry.timeMinMs;
-    this.timeMaxMs = entry.timeMaxMs;
+    this.file = file;
+    this.rows = rows;
+    this.timeMinMs = timeMinMs;
+    this.timeMaxMs = timeMaxMs;
   }
 
   isOpen(): boolean {

@@ -9,10 +9,11 @@ import type {
   FileInput,
   LineFormat,
 } from '../../../agents/definition/definition.js';
+import type { ReaderConfig } from '../../../agents/definition/reader-config.js';
 import { isLogstrataError, type LogstrataError, type RetentionOutlook } from '../../../engine/index.js';
 import { chooseAgent, noAgents, readAgentsFolder } from '../options/agent-choice.js';
 import { exitDone, exitFailed, UsageError } from '../output/failure.js';
-import { formatCounted, formatPeriod } from '../output/figures.js';
+import { formatCount, formatCounted, formatPeriod } from '../output/figures.js';
 import { withArchive } from '../options/opened-archive.js';
 import { describeChange, describeRetention, retentionOf } from '../options/retention.js';
 import { readSettings } from '../options/settings.js';
@@ -101,6 +102,8 @@ async function outlooksOf(settings: Settings, agents: readonly AgentDefinition[]
     const { periodMs, bytesMax } = retentionOf(agent);
     return periodMs !== null || bytesMax !== null;
   });
+  // A reader stores nothing.
+  if (settings.config.server.reader !== null) return outlooks;
   if (bounded.length === 0 || !existsSync(settings.dataFolder)) return outlooks;
   await withArchive(settings, 'read', 'check', async (archive) => {
     const stored = new Set(await archive.agents());
@@ -224,6 +227,21 @@ async function checkAll(settings: Settings, flags: CheckFlags): Promise<number> 
   return isWrong ? exitFailed : exitDone;
 }
 
+/** What the writer says of itself, whose archive a reader answers from. */
+async function checkReader(reader: ReaderConfig, { json }: CheckFlags): Promise<number> {
+  const { checkWriter } = await import('./checked-writer.js');
+  const checked = await checkWriter(reader);
+  if (json === true) await printJson(checked);
+  else {
+    const agents = checked.agents.map(
+      ({ name, records, farRecords }) =>
+        `  ${name}: ${formatCounted(records, 'record')}, ${formatCount(farRecords)} of them in the far tier`,
+    );
+    await printLines([`reader of ${checked.writer}, which answers for`, ...agents]);
+  }
+  return exitDone;
+}
+
 async function check(name: string | undefined, flags: CheckFlags): Promise<number> {
   const needsAgent = flags.line !== undefined ? 'line' : flags.file !== undefined ? 'file' : undefined;
   if (needsAgent !== undefined && name === undefined) {
@@ -235,7 +253,8 @@ async function check(name: string | undefined, flags: CheckFlags): Promise<numbe
   if (flags.line !== undefined && flags.file !== undefined)
     throw new UsageError('--line and --file do not go together: a line, or files');
   const settings = await readSettings(flags);
-  if (name === undefined) return checkAll(settings, flags);
+  const { reader } = settings.config.server;
+  if (name === undefined) return reader === null ? checkAll(settings, flags) : checkReader(reader, flags);
   const agent = await chooseAgent(settings, name);
   if (flags.line !== undefined) {
     const { describeLineOf } = await import('./checked-line.js');

@@ -11,14 +11,15 @@ export async function withFar<T>(
 ): Promise<T> {
   const { far } = config.storage;
   if (far === null) return run(undefined);
-  const { openFarTier } = await import('../../../engine/index.js');
+  const { openFarTier, readerLagMsMax } = await import('../../../engine/index.js');
   const { shards, database, user, passwordFile, afterMs, keepLocalMs, bytesPerSecond } = far;
   const password = passwordFile === null ? '' : await readPassword(passwordFile);
   const tier = await openFarTier({
     servers: { shards, database, user, password },
     policy: { afterMs, keepLocalMs },
     bytesPerSecond,
-    longestQueryMs: config.server.queryTimeoutMs,
+    // A reader on another machine may begin a query by what the writer said so long ago.
+    longestQueryMs: config.server.queryTimeoutMs + readerLagMsMax,
   });
   try {
     return await run(tier);

@@ -33,6 +33,11 @@ export async function withArchive<T>(
   // The engine takes longer to load than anything else: help, and refusing what makes no sense, need not wait for it.
   const { openArchive } = await import('../../../engine/index.js');
   const location = resolve(settings.dataFolder);
+  const { reader } = settings.config.server;
+  if (reader !== null) {
+    const message = `this machine stores no records: it reads those of the writer ${reader.writer} (server.reader). Run the command there`;
+    throw new LogstrataError('invalid', message);
+  }
   if (mode === 'read') requireData(location);
   return withFar(settings, async (far) =>
     withObjects(settings, mode === 'write', async (objects) => {

@@ -6,7 +6,7 @@ import { loadIntoStore } from '../records/load.js';
 import { packageRoot } from '../options/package-root.js';
 import { sampleLogs, sampleQueries } from './sample-logs.js';
 import { addServerOptions, serveUntilStopped } from './serve.js';
-import type { ServeFlags } from './serve.js';
+import type { ServeFlags } from './answering.js';
 import type { ServedAgent } from '../options/served-agents.js';
 import { readSettings } from '../options/settings.js';
 import type { Settings } from '../options/settings.js';

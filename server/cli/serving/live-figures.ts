@@ -7,7 +7,7 @@ import type { RunningServer } from '../../route/server.js';
 
 /** A server that runs, and what it runs on. */
 export interface LiveServer {
-  readonly archive: Archive;
+  readonly archive: Pick<Archive, 'figures' | 'troubles'>;
   readonly server: RunningServer;
   /** Threads that read and search. */
   readonly workers: WorkerPool;

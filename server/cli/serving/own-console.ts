@@ -3,6 +3,7 @@ import type { ConsoleSetting } from '../../../agents/definition/config.js';
 import type { CollectLog } from '../../../agents/collect/logs/collect-log.js';
 import { hasSystemCode, isLogstrataError } from '../../../engine/index.js';
 import type { RunningConsole } from '../../console/console.js';
+import type { WrittenAgents } from '../../console/border-route.js';
 import type { ConsoleAgents } from '../../console/console-agent.js';
 import type { Settings } from '../options/settings.js';
 import { liveFigures, type LiveServer } from './live-figures.js';
@@ -55,13 +56,14 @@ export async function openConsole(
 export async function openRoutes(
   { open }: RunningConsole,
   agents: ConsoleAgents,
+  written: WrittenAgents | undefined,
   live: LiveServer,
 ): Promise<void> {
   const { makeRoutes } = await import('../../console/routes.js');
   const { archive, server, settings } = live;
   const { route, admission } = server;
   const counts = { ...settings, now: Date.now };
-  open(makeRoutes({ agents, route, admission, counts, figures: () => liveFigures(live) }), () =>
+  open(makeRoutes({ agents, written, route, admission, counts, figures: () => liveFigures(live) }), () =>
     archive.troubles(),
   );
 }

@@ -50,6 +50,7 @@ server:
   hosts: [Logs.example.com, logs]
   tls: { cert: tls/cert.pem, key: /etc/keys/key.pem }
   console_tls: { cert: ../console.pem, key: console.key }
+  reader: { writer: 'http://logs-1:2112', lag: 5s }
 watch: yes
 storage: { path: store, zstd_after: 2d, cache: 1.5gb }
 s3: { endpoint: 'https://s3.example:9000/', region: eu-1, profile: logs, path_style: no, cache: 2gb }
@@ -70,6 +71,7 @@ file_input: { limit: 100, grace: 2h, flush: 100ms, tail_timeout: 8s }
         trustedProxies: ['10.0.0.0/8', '::1'],
         clientTimeoutMs: 120_000,
         hosts: ['logs.example.com', 'logs'],
+        reader: { writer: 'http://logs-1:2112', tokenFile: null, caFile: null, lagMs: 5000 },
         tls: { cert: '/etc/logstrata/tls/cert.pem', key: '/etc/keys/key.pem' },
         consoleTls: { cert: '/etc/console.pem', key: '/etc/logstrata/console.key' },
         console: defaultConfig.server.console,

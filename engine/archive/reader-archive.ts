@@ -1,0 +1,130 @@
+import type { Border } from '../reader/border.js';
+import { ReaderState } from '../reader/reader-state.js';
+import type { WriterDoor } from '../reader/writer-door.js';
+import type { FarSource } from '../store/far/far-rows.js';
+import { noCounters, nothingRetired, type OrdinalRun } from '../store/manifest/manifest.js';
+import type { WorkerPool } from '../workers/worker-pool.js';
+import type { ReadableStore } from './archive.js';
+import type { AgentFigures, ArchiveFigures } from './archive-figures.js';
+import type { Trouble } from './archive-troubles.js';
+import { ReadingStore } from './reading-store.js';
+
+export interface ReaderOptions {
+  /** The caller closes what is behind it. */
+  readonly door: WriterDoor;
+  /** Undefined where no far tier is configured: then nothing that is there can be answered. */
+  readonly cluster: FarSource | undefined;
+  /** How long the writer's word about its agents is good for, in milliseconds. */
+  readonly lagMsMax: number;
+  readonly workers: WorkerPool;
+  /** A clock that never goes back, in milliseconds. */
+  readonly now?: () => number;
+}
+
+/**
+ * The archive of a writer on another machine. Nothing is stored here: the writer says where each record is, what is in the far tier is read
+ * from there, and the rest is asked of the writer. Positions are the writer's, so answers are the same.
+ */
+export class ReaderArchive {
+  readonly #options: Required<ReaderOptions>;
+  readonly #opened = new Map<string, { readonly state: ReaderState; readonly store: ReadableStore }>();
+
+  constructor(options: ReaderOptions) {
+    this.#options = { now: () => performance.now(), ...options };
+  }
+
+  /** Where the writer is. */
+  get location(): string {
+    return this.#options.door.address;
+  }
+
+  /** Names of the agents that the writer answers for, sorted. Throws `unavailable`. */
+  async agents(): Promise<string[]> {
+    return [...(await this.#options.door.agents())].sort();
+  }
+
+  /** The store of one of them. Whoever asks it anything is told where the writer can't be reached. */
+  agent(name: string): ReadableStore {
+    const known = this.#opened.get(name);
+    if (known !== undefined) return known.store;
+    const { door, cluster, lagMsMax, workers, now } = this.#options;
+    const state = new ReaderState(name, door, cluster, lagMsMax, now);
+    const access = { follows: true, refresh: () => state.refresh() };
+    const store = new ReadingStore({ state, access, workers });
+    this.#opened.set(name, { state, store });
+    return store;
+  }
+
+  /** The writer does not answer for it any more. */
+  forget(name: string): void {
+    this.#opened.delete(name);
+  }
+
+  /** How many records there are, and how many of them in the far tier. Throws as a query does. */
+  async counts(name: string): Promise<{ readonly records: number; readonly farRecords: number }> {
+    this.agent(name);
+    const { state } = this.#opened.get(name)!;
+    await state.refresh();
+    const { records, farRecords } = figuresOf(state);
+    return { records, farRecords };
+  }
+
+  /** How it stands. The writer is asked where its last word is too old. */
+  async figures(): Promise<ArchiveFigures> {
+    await this.troubles();
+    const agents = [...this.#opened.values()].map(({ state }) => figuresOf(state));
+    const pool = { bytes: 0, bytesMax: 0, pinnedBytes: 0, evictions: 0 };
+    return { agents, pool, compactionThreadsBusy: 0, disk: null };
+  }
+
+  /** What keeps it from answering all that it should. */
+  async troubles(): Promise<readonly Trouble[]> {
+    const reasons = new Map<string, string[]>();
+    const all = [...this.#opened].map(async ([agent, { state }]) => {
+      try {
+        await state.refresh();
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        reasons.set(reason, [...(reasons.get(reason) ?? []), agent]);
+      }
+    });
+    await Promise.all(all);
+    return [...reasons].flatMap(([reason, agents]): Trouble[] =>
+      agents.length === this.#opened.size ? [{ reason }] : agents.map((agent) => ({ agent, reason })),
+    );
+  }
+}
+
+const noFiles = { files: 0, bytes: 0 };
+
+function figuresOf(state: ReaderState): AgentFigures {
+  const farRecords = state.border?.far.units.reduce((sum, { runs }) => sum + rowsOf(runs), 0) ?? 0;
+  return {
+    agent: state.agent,
+    isDamaged: false,
+    records: farRecords + nearRowsOf(state.border),
+    segments: { lz4: noFiles, zstd: noFiles },
+    hotRecords: 0,
+    hotBytes: 0,
+    rejectedBytes: 0,
+    attachedFiles: 0,
+    attachedRecords: 0,
+    counters: noCounters,
+    retired: nothingRetired,
+    commits: { done: 0, failed: 0 },
+    compaction: undefined,
+    farRecords,
+    farOnlyRecords: 0,
+    farLeftovers: 0,
+    lagMs: state.ageMs,
+    shipping: undefined,
+  };
+}
+
+function nearRowsOf(border: Border | null): number {
+  return border === null ? 0 : rowsOf(border.near);
+}
+
+function rowsOf(runs: readonly OrdinalRun[]): number {
+  return runs.reduce((sum, { rows }) => sum + rows, 0);
+}

@@ -1,0 +1,133 @@
+import { countRecords } from '../scan/count/count.js';
+import { executeScan } from '../scan/execute.js';
+import { addedRuns } from '../scan/plan/added-runs.js';
+import type { CountQuery, Counts } from '../scan/plan/count.js';
+import type { Query } from '../scan/plan/query.js';
+import type { Scan, ScanOptions } from '../scan/plan/scan.js';
+import { resumeScan } from '../scan/resume.js';
+import { selectRows, type SelectedRows } from '../scan/selected-rows.js';
+import type { Snapshot } from '../store/reading/snapshot.js';
+import type { StateChanges } from '../store/reading/state-changes.js';
+import { LogstrataError } from '../terms/errors.js';
+import type { Schema } from '../terms/schema.js';
+import type { WorkerPool } from '../workers/worker-pool.js';
+import type { ReadableStore, ScanOfState } from './archive.js';
+import { SeenState } from './seen-state.js';
+import { StateWatch } from './state-watch.js';
+
+/** One agent's committed records as a process knows them. */
+export interface ReadableState {
+  readonly agent: string;
+  readonly schema: Schema;
+  readonly changes: StateChanges;
+  /** The newest state that is known. */
+  snapshot(): Snapshot;
+}
+
+/** How a store comes by its agent's newest state. */
+export interface ReadingAccess {
+  /** Looks for a newer state where another process may have committed one; undefined where none can. */
+  refresh(): Promise<void> | undefined;
+  /** Another process may remove what a snapshot of this one still needs. */
+  readonly follows: boolean;
+}
+
+export interface ReadingContext {
+  readonly state: ReadableState;
+  readonly access: ReadingAccess;
+  readonly workers: WorkerPool;
+}
+
+/** What is asked of records: scans, counts, and what has become visible since. */
+export class ReadingStore<Context extends ReadingContext = ReadingContext> implements ReadableStore {
+  private readonly watch: StateWatch;
+
+  constructor(readonly context: Context) {
+    this.watch = new StateWatch(context.state.changes, () => this.context.access);
+  }
+
+  get name(): string {
+    return this.context.state.agent;
+  }
+
+  get schema(): Schema {
+    return this.context.state.schema;
+  }
+
+  async snapshot(): Promise<Snapshot> {
+    await this.context.access.refresh();
+    return this.context.state.snapshot();
+  }
+
+  scan(query: Query, options: ScanOptions = {}): Scan | Promise<Scan> {
+    const { access, workers } = this.context;
+    // Copied by name: an object that is spread is a new one of a kind to everything that reads it, which takes longer than a short answer.
+    const { signal, pieceBytes, bytesMax, lends, joins, onTurn } = options;
+    const settings = { signal, pieceBytes, bytesMax, lends, joins, onTurn, workers };
+    const { schema } = this;
+    if (access.follows) return resumeScan(() => this.newestOf(schema), query, settings);
+    const refreshing = access.refresh();
+    if (refreshing === undefined) return executeScan(this.snapshotOf(schema), query, settings);
+    return refreshing.then(() => executeScan(this.snapshotOf(schema), query, settings));
+  }
+
+  onChange(call: () => void): () => void {
+    return this.watch.listen(call);
+  }
+
+  async seen(): Promise<SeenState> {
+    await this.context.access.refresh();
+    const { schema, runs, release } = this.context.state.snapshot();
+    release();
+    return new SeenState(schema, runs);
+  }
+
+  async scanAdded(query: Query, seen: SeenState | null, options: ScanOptions = {}): Promise<ScanOfState> {
+    const { access, workers } = this.context;
+    const schema = seen?.schema ?? this.schema;
+    await access.refresh();
+    const snapshot = this.snapshotOf(schema);
+    const state = new SeenState(schema, snapshot.runs);
+    const runs = seen === null ? snapshot.runs : addedRuns(seen.runs, snapshot.runs);
+    const added = { schema, runs, release: () => snapshot.release() };
+    const settings = { ...options, workers };
+    if (!access.follows) return { scan: executeScan(added, query, settings), state };
+    let first: Snapshot | null = added;
+    // Where files have gone meanwhile, the same records are taken from a newer state.
+    const take = async (): Promise<Snapshot> => {
+      if (first === null) {
+        await access.refresh();
+        return this.snapshotOf(schema);
+      }
+      const taken = first;
+      first = null;
+      return taken;
+    };
+    return { scan: await resumeScan(take, query, settings), state };
+  }
+
+  selectRows(
+    query: Query,
+    options: { readonly signal?: AbortSignal | undefined } = {},
+  ): AsyncIterable<SelectedRows> {
+    return selectRows(() => this.snapshot(), query, { ...options, workers: this.context.workers });
+  }
+
+  count(query: CountQuery, options: { readonly signal?: AbortSignal | undefined } = {}): Promise<Counts> {
+    const { schema } = this;
+    return countRecords(() => this.newestOf(schema), query, { ...options, workers: this.context.workers });
+  }
+
+  protected async newestOf(schema: Schema): Promise<Snapshot> {
+    await this.context.access.refresh();
+    return this.snapshotOf(schema);
+  }
+
+  /** The newest state, under the fields that a query was written for: it names them by their places. */
+  private snapshotOf(schema: Schema): Snapshot {
+    const snapshot = this.context.state.snapshot();
+    if (snapshot.schema === schema) return snapshot;
+    snapshot.release();
+    throw new LogstrataError('conflict', `the fields of agent ${this.name} have just changed: ask again`);
+  }
+}

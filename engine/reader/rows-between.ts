@@ -1,0 +1,123 @@
+import type { Column } from '../columns/column.js';
+import { selectRows, type SelectedRows } from '../scan/selected-rows.js';
+import type { Predicate } from '../terms/predicate.js';
+import { columnOfField } from '../store/far/far-sql.js';
+import { fieldColumn, nativeBlock, unsignedColumn } from '../store/far/native-writer.js';
+import type { Snapshot } from '../store/reading/snapshot.js';
+import { positionToInt64, type Position } from '../terms/cursor.js';
+import { farAnswerBytes, farRowsMax } from '../terms/far-limits.js';
+import type { Schema } from '../terms/schema.js';
+import type { WorkerPool } from '../workers/worker-pool.js';
+
+/** What a reader asks the writer for: rows between two positions, from one of these ends on. */
+export interface RowsQuestion {
+  /** Both ends belong to it. */
+  readonly from: Position;
+  readonly to: Position;
+  readonly direction: 'forward' | 'backward';
+  /** At most `farRowsMax`. */
+  readonly limit: number;
+  readonly predicates: readonly Predicate[];
+  /** Places of the fields that are answered, ascending. */
+  readonly fields: readonly number[];
+}
+
+/** Rows in ClickHouse's format `Native`, ascending whatever the direction: the first ones, or the last. */
+export interface RowsAnswer {
+  readonly bytes: Uint8Array;
+  /** There may be more rows behind the last of these. */
+  readonly isCut: boolean;
+}
+
+/** A part of an answer. */
+interface Block {
+  readonly bytes: Uint8Array;
+  readonly rows: number;
+}
+
+/**
+ * Answers what a reader on another machine asks for, as far as it fits an answer: it is asked again for the rest. Whether the rows are in
+ * files of ours or in the far tier by now makes no difference.
+ */
+export async function rowsBetween(
+  takeSnapshot: () => Promise<Snapshot>,
+  question: RowsQuestion,
+  schema: Schema,
+  settings: { readonly signal?: AbortSignal | undefined; readonly workers?: WorkerPool | undefined },
+): Promise<RowsAnswer> {
+  const { from, to, direction, predicates, fields } = question;
+  const limit = Math.min(question.limit, farRowsMax);
+  const isForward = direction === 'forward';
+  const query = {
+    after: { partition: from.partition, ordinal: from.ordinal - 1 },
+    before: { partition: to.partition, ordinal: to.ordinal + 1 },
+    limit,
+    predicates,
+    form: { format: 'jsonl' as const, fields },
+    ...(isForward ? {} : { last: true as const }),
+  };
+  const kept: Block[] = [];
+  let bytes = 0;
+  let rows = 0;
+  let isCut = false;
+  for await (const selected of selectRows(takeSnapshot, query, settings)) {
+    for (const block of blocksOf(selected, fields, schema)) {
+      // What is nearest to the end that was asked from is kept.
+      if (isForward && bytes >= farAnswerBytes) isCut = true;
+      else {
+        kept.push(block);
+        bytes += block.bytes.length;
+        rows += block.rows;
+      }
+    }
+    while (!isForward && kept.length > 1 && bytes - kept[0]!.bytes.length >= farAnswerBytes) {
+      const gone = kept.shift()!;
+      bytes -= gone.bytes.length;
+      rows -= gone.rows;
+      isCut = true;
+    }
+    if (isCut && isForward) break;
+  }
+  return { bytes: Buffer.concat(kept.map((block) => block.bytes)), isCut: isCut || rows >= limit };
+}
+
+/** The rows in blocks, each of about a quarter of an answer at the most. */
+function* blocksOf(
+  { batch, runs }: SelectedRows,
+  fields: readonly number[],
+  schema: Schema,
+): Generator<Block> {
+  const cursors = new BigUint64Array(batch.length);
+  for (const { partition, firstOrdinal, firstRow, rows } of runs) {
+    const first = BigInt.asUintN(64, positionToInt64({ partition, ordinal: firstOrdinal }));
+    for (let i = 0; i < rows; i++) cursors[firstRow + i] = first + BigInt(i);
+  }
+  const rowBytes = Math.max(
+    1,
+    batch.columns.reduce((sum, column) => sum + bytesOf(column), 0) / batch.length,
+  );
+  const blockRows = Math.max(1, Math.floor(farAnswerBytes / 4 / rowBytes));
+  for (let from = 0; from < batch.length; from += blockRows) {
+    const to = Math.min(batch.length, from + blockRows);
+    const columns = fields.map((field, i) => {
+      const { type } = schema.fields[field]!;
+      return fieldColumn(columnOfField(schema.fields[field]!), type, batch.columns[i]!, from, to);
+    });
+    const positions = unsignedColumn('_cursor', cursors.slice(from, to));
+    yield { bytes: nativeBlock([positions, ...columns], to - from), rows: to - from };
+  }
+}
+
+function bytesOf(column: Column): number {
+  switch (column.kind) {
+    case 'dictionary': {
+      const { values, length } = column;
+      return (bytesOf(values) / Math.max(1, values.length)) * length;
+    }
+    case 'bytes':
+      return column.offsets.at(-1)! - column.offsets[0]!;
+    case 'int64':
+    case 'float64':
+      return column.values.byteLength;
+  }
+}

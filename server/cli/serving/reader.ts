@@ -1,0 +1,180 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ReaderConfig } from '../../../agents/definition/reader-config.js';
+import type { CollectLog } from '../../../agents/collect/logs/collect-log.js';
+import {
+  isLogstrataError,
+  LogstrataError,
+  openReader,
+  WorkerPool,
+  workersDefault,
+  type ReaderArchive,
+} from '../../../engine/index.js';
+import type { ConsoleAgent } from '../../console/console-agent.js';
+import { isLoopback } from '../../http/listen.js';
+import { withFar } from '../options/far-tier.js';
+import { openWriterDoor } from '../options/writer-door.js';
+import { packageVersion } from '../options/package-root.js';
+import { exitDone } from '../output/failure.js';
+import { formatCount, formatCounted } from '../output/figures.js';
+import { printLines } from '../output/terminal.js';
+import { describeConsole, describeServer, startAnswering, stopWhenTold, type ServeRun } from './answering.js';
+import { openRoutes } from './own-console.js';
+import { ChangedTokens } from './own-access.js';
+import { Rereading } from './rereading.js';
+
+/** How often the writer is asked which agents it has, and what it says of them. */
+const lookMs = 2000;
+/** How often it is asked until it has answered for the first time. */
+const firstLookMs = 500;
+
+/** The agents that the writer answers for. */
+class ReaderAgents {
+  readonly served = new Map<string, ConsoleAgent>();
+  readonly #archive: ReaderArchive;
+  readonly #log: CollectLog;
+  #trouble = '';
+
+  constructor(archive: ReaderArchive, log: CollectLog) {
+    this.#archive = archive;
+    this.#log = log;
+  }
+
+  /** Asks the writer, and says whether it has answered. Warns once of what is wrong until it is over. */
+  async look(): Promise<boolean> {
+    try {
+      const names = new Set(await this.#archive.agents());
+      for (const name of this.served.keys())
+        if (!names.has(name)) {
+          this.served.delete(name);
+          this.#archive.forget(name);
+        }
+      for (const name of names) if (!this.served.has(name)) this.served.set(name, this.#open(name));
+      const troubles = await this.#archive.troubles();
+      this.#tell(troubles.map(({ reason }) => reason).join('; '));
+      return true;
+    } catch (error) {
+      if (!isLogstrataError(error)) throw error;
+      this.#tell(error.message);
+      return false;
+    }
+  }
+
+  #open(name: string): ConsoleAgent {
+    const store = this.#archive.agent(name);
+    const definition = {
+      get fields() {
+        return store.schema.fields;
+      },
+    };
+    return { definition, store };
+  }
+
+  #tell(trouble: string): void {
+    if (trouble === this.#trouble) return;
+    this.#trouble = trouble;
+    const writer = this.#archive.location;
+    if (trouble === '') this.#log.info({ writer }, `the writer ${writer} answers again`);
+    else this.#log.warn({ writer }, trouble);
+  }
+}
+
+async function describeAgents(archive: ReaderArchive, agents: ReaderAgents): Promise<string[]> {
+  const lines: string[] = [];
+  for (const name of agents.served.keys()) {
+    try {
+      const { records, farRecords } = await archive.counts(name);
+      lines.push(
+        `agent    ${name}: ${formatCounted(records, 'record')}, ${formatCount(farRecords)} of them in the far tier`,
+      );
+    } catch (error) {
+      if (!isLogstrataError(error)) throw error;
+      lines.push(`agent    ${name}: ${error.message}`);
+    }
+  }
+  return lines;
+}
+
+/** Answers from the archive of a writer on another machine until a signal stops it. Gives the exit code. */
+export async function serveReader(reader: ReaderConfig, run: ServeRun): Promise<number> {
+  const { settings, flags, log } = run;
+  if (
+    reader.tokenFile !== null &&
+    reader.writer.startsWith('http:') &&
+    !isLoopback(new URL(reader.writer).hostname)
+  )
+    log.warn(
+      {},
+      `the token and records go over the net as they are: have the writer ${reader.writer} answer over TLS`,
+    );
+  assertNotItself(reader, run);
+  const workers = new WorkerPool(flags.workers ?? workersDefault());
+  const door = await openWriterDoor(reader);
+  try {
+    return await withFar(settings, async (far) => {
+      const archive = await openReader({ door, cluster: far?.cluster, lagMsMax: reader.lagMs, workers });
+      const agents = new ReaderAgents(archive, log);
+      await printLines([`writer   ${reader.writer}`]);
+      return (await firstAnswer(agents, run)) ? answer(archive, agents, workers, run) : exitDone;
+    });
+  } finally {
+    door.close();
+    await workers.close();
+  }
+}
+
+/** Throws where a reader is to ask its own console. */
+function assertNotItself({ writer }: ReaderConfig, { ownConsole }: ServeRun): void {
+  if (ownConsole?.address !== writer) return;
+  const message = `server.reader.writer is this server's own console, ${writer}: it has to be that of the server that writes`;
+  throw new LogstrataError('invalid', message);
+}
+
+/** Waits until the writer has answered: before that nobody knows which agents there are. False where it is told to stop meanwhile. */
+async function firstAnswer(agents: ReaderAgents, { signals }: ServeRun): Promise<boolean> {
+  const { signal } = signals;
+  while (!signal.aborted) {
+    if (await agents.look()) return true;
+    await delay(firstLookMs, undefined, { signal }).catch(() => undefined);
+  }
+  signals.obeyed();
+  return false;
+}
+
+async function answer(
+  archive: ReaderArchive,
+  agents: ReaderAgents,
+  workers: WorkerPool,
+  run: ServeRun,
+): Promise<number> {
+  const { settings, log, access, certificates, ownConsole, manager } = run;
+  const { served } = agents;
+  await printLines(await describeAgents(archive, agents));
+  const server = await startAnswering(served, run);
+  if (ownConsole !== undefined) {
+    const live = { archive, server, workers, collection: undefined, access, version: packageVersion() };
+    await openRoutes(ownConsole, served, undefined, { ...live, settings: settings.config.server });
+  }
+  const renewed = [certificates.query, certificates.console].filter(
+    (certificate) => certificate !== undefined,
+  );
+  const rereading = new Rereading([new ChangedTokens(access, log), ...renewed], (work) =>
+    manager.reloading(work),
+  );
+  await rereading.listen(settings.config.watch);
+  const ended = new AbortController();
+  const looking = lookOnAndOn(agents, ended.signal);
+  await printLines([...describeConsole(ownConsole), describeServer(server)]);
+  manager.ready(`reading for ${formatCounted(served.size, 'agent')} at ${server.address}`, () => true);
+  await stopWhenTold(server, run);
+  ended.abort();
+  await looking;
+  await rereading.close();
+  return exitDone;
+}
+
+async function lookOnAndOn(agents: ReaderAgents, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await delay(lookMs, undefined, { signal }).catch(() => undefined);
+    if (!signal.aborted) await agents.look();
+  }
+}

@@ -1,0 +1,96 @@
+import { farRowsMax, schemaTag, type Position, type RowsQuestion, type Schema } from '../../engine/index.js';
+import type { Caller } from '../access/caller.js';
+import { badParameter, ProblemError } from '../http/problem.js';
+import type { TransportRequest, TransportResponse } from '../http/transport.js';
+import type { Admission } from '../pace/admission.js';
+import { inSlot } from '../pace/in-slot.js';
+import { parsePosition, readParameters } from '../request/parameters.js';
+import type { RequestTarget } from '../request/request-check.js';
+import { noSniffHeaders } from '../route/problem-response.js';
+import { writtenStore, type WrittenAgents } from './border-route.js';
+import type { ConsoleRoute } from './console-route.js';
+import type { CountOptions } from './count-route.js';
+
+/** Says whether there may be more rows behind the last of an answer. */
+export const moreHeader = 'Logstrata-More';
+
+const parameters = ['tag', 'from', 'to', 'direction', 'limit', 'fields'] as const;
+
+/**
+ * `GET /api/rows/{agent_name}`: records between two positions, for readers on other machines, in ClickHouse's format `Native`. Filters are those of
+ * queries, fields are named by their places; who means others than the agent has by now gets a 409. It shares the slots of the server.
+ */
+export class RowsRoute implements ConsoleRoute {
+  readonly rights = 'by agent';
+  readonly #agents: WrittenAgents;
+  readonly #admission: Admission;
+  readonly #options: Pick<CountOptions, 'timezone' | 'queryTimeoutMs' | 'now'>;
+
+  constructor(
+    agents: WrittenAgents,
+    admission: Admission,
+    options: Pick<CountOptions, 'timezone' | 'queryTimeoutMs' | 'now'>,
+  ) {
+    this.#agents = agents;
+    this.#admission = admission;
+    this.#options = options;
+  }
+
+  async answer(
+    { remoteAddress: client }: TransportRequest,
+    response: TransportResponse,
+    { rawPath, rawQuery }: RequestTarget,
+    caller: Caller,
+  ): Promise<void> {
+    const store = writtenStore(this.#agents, rawPath, 'rows', caller);
+    const { timezone, queryTimeoutMs: timeoutMs, now } = this.#options;
+    const question = parseRows(rawQuery, store.schema, timezone, now());
+    const late = `a reader's question ran longer than ${timeoutMs / 1000} s, which is the time limit of the writer`;
+    const answer = await inSlot(this.#admission, { client, response, timeoutMs, late }, (signal) =>
+      store.rowsBetween(question, { signal }),
+    );
+    const headers = {
+      'Content-Type': 'application/octet-stream',
+      'Cache-Control': 'no-store',
+      [moreHeader]: answer.isCut ? 'yes' : 'no',
+      ...noSniffHeaders,
+    };
+    await response.send({ status: 200, headers }, answer.bytes);
+  }
+}
+
+function parseRows(rawQuery: string, schema: Schema, timezone: string, now: number): RowsQuestion {
+  // Filters can only be read where they mean the same fields.
+  const tag = schemaTag(schema);
+  if (!rawQuery.split('&').includes(`tag=${tag}`))
+    throw new ProblemError(409, 'the fields of the agent are not those that the reader knows');
+  const { given, predicates } = readParameters(rawQuery, parameters, { schema, timezone, now });
+  const one = (name: (typeof parameters)[number]): string => given.get(name)?.[0] ?? '';
+  const direction = one('direction');
+  if (direction !== 'forward' && direction !== 'backward')
+    throw badParameter('direction', '"direction" must be forward or backward');
+  return {
+    from: positionOf('from', one('from')),
+    to: positionOf('to', one('to')),
+    direction,
+    limit: countOf('limit', one('limit'), farRowsMax),
+    predicates,
+    fields:
+      one('fields') === ''
+        ? []
+        : one('fields')
+            .split(',')
+            .map((text) => countOf('fields', text, schema.fields.length - 1)),
+  };
+}
+
+function positionOf(name: 'from' | 'to', text: string): Position {
+  const position = parsePosition(name, text);
+  if (position === undefined) throw badParameter(name, `"${name}" is missing`);
+  return position;
+}
+
+function countOf(name: string, text: string, max: number): number {
+  if (/^\d{1,9}$/.test(text) && Number(text) <= max) return Number(text);
+  throw badParameter(name, `"${name}" must be whole numbers from 0 to ${max}, not ${JSON.stringify(text)}`);
+}

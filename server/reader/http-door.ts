@@ -1,0 +1,200 @@
+import http from 'node:http';
+import https from 'node:https';
+import {
+  borderBytesMax,
+  farAnswerBytesMax,
+  farAskMsMax,
+  farConnectMsMax,
+  formatCursor,
+  isAgentName,
+  LogstrataError,
+  type DoorQuestion,
+  type RowsAnswer,
+  type WriterDoor,
+} from '../../engine/index.js';
+import { filterText } from './filter-text.js';
+
+/** Questions to the writer that are under way at once; more wait. */
+const connectionsMax = 64;
+/** What a problem says is shortened to this. */
+const detailCharactersMax = 500;
+const problemBytesMax = 64 * 1024;
+
+export interface HttpDoorOptions {
+  /** A scheme, a host and a port: those of the writer's console. */
+  readonly address: string;
+  readonly token: string | null;
+  /** Certificates, PEM, that vouch for the writer's; null for those of Node. */
+  readonly ca: string | null;
+}
+
+interface Asked {
+  readonly bytesMax: number;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+interface Answer {
+  readonly headers: http.IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+/** Asks the console of the writer over HTTP. */
+export class HttpDoor implements WriterDoor {
+  readonly address: string;
+  readonly #options: HttpDoorOptions;
+  readonly #agent: http.Agent;
+  readonly #isSecure: boolean;
+
+  constructor(options: HttpDoorOptions) {
+    this.address = options.address;
+    this.#options = options;
+    this.#isSecure = options.address.startsWith('https:');
+    const pooled = { keepAlive: true, maxSockets: connectionsMax };
+    const { ca } = options;
+    this.#agent = this.#isSecure
+      ? new https.Agent({ ...pooled, ...(ca === null ? {} : { ca }) })
+      : new http.Agent(pooled);
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  async agents(): Promise<readonly string[]> {
+    const { body } = await this.#ask('/api/agents', short);
+    const { agents } = jsonOf(body) as { agents?: unknown };
+    if (Array.isArray(agents) && agents.every((name) => typeof name === 'string' && isAgentName(name)))
+      return agents as string[];
+    throw this.#failure('does not say which agents it has: is this the console of a Logstrata server?');
+  }
+
+  async border(agent: string, knownTag: string | null): Promise<string> {
+    const known = knownTag === null ? '' : `?known=${encodeURIComponent(knownTag)}`;
+    const { body } = await this.#ask(`/api/border/${agent}${known}`, short);
+    return body.toString();
+  }
+
+  async rows(question: DoorQuestion): Promise<RowsAnswer> {
+    const { agent, tag, from, to, direction, limit, fields, predicates, schema, signal } = question;
+    const parts = [
+      `tag=${tag}`,
+      `from=${formatCursor(from)}`,
+      `to=${formatCursor(to)}`,
+      `direction=${direction}`,
+      `limit=${limit}`,
+      `fields=${fields.join(',')}`,
+      ...filterText(predicates, schema),
+    ];
+    const asked = { bytesMax: farAnswerBytesMax, timeoutMs: farAskMsMax, signal };
+    const { headers, body } = await this.#ask(`/api/rows/${agent}?${parts.join('&')}`, asked);
+    const more = headers['logstrata-more'];
+    if (more !== 'yes' && more !== 'no') throw this.#failure('does not say whether there are more rows');
+    return { bytes: body, isCut: more === 'yes' };
+  }
+
+  async #ask(path: string, asked: Asked): Promise<Answer> {
+    try {
+      return await this.#askOnce(path, asked);
+    } catch (error) {
+      // A connection that was idle may be closed by the writer just when it is used again.
+      if (!(error instanceof IdleConnectionError)) throw error;
+      return this.#askOnce(path, asked);
+    }
+  }
+
+  #askOnce(path: string, { bytesMax, timeoutMs, signal }: Asked): Promise<Answer> {
+    const { token } = this.#options;
+    const headers = token === null ? {} : { Authorization: `Bearer ${token}` };
+    const { request: begin } = this.#isSecure ? https : http;
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted === true) return reject(signal.reason as Error);
+      const request = begin(`${this.address}${path}`, { agent: this.#agent, headers });
+      let isAnswered = false;
+      /** Why we have ended it. */
+      let reason: Error | undefined;
+      const end = (why: Error): void => {
+        reason = why;
+        request.destroy();
+      };
+      const timer = setTimeout(
+        () => end(this.#failure(`has not answered for ${timeoutMs / 1000} s`)),
+        timeoutMs,
+      );
+      const onAbort = (): void => end(signal!.reason as Error);
+      signal?.addEventListener('abort', onAbort, { once: true });
+      const leave = (): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', onAbort);
+      };
+      const fail = (error: Error): void => {
+        leave();
+        const isReset = (error as NodeJS.ErrnoException).code === 'ECONNRESET';
+        if (reason !== undefined) reject(reason);
+        else if (isReset && request.reusedSocket && !isAnswered) reject(new IdleConnectionError());
+        else reject(this.#unreachable(error));
+      };
+      request.on('error', fail);
+      request.on('response', (response) => {
+        isAnswered = true;
+        this.#read(response, bytesMax).then((answer) => {
+          leave();
+          resolve(answer);
+        }, fail);
+      });
+      request.end();
+    });
+  }
+
+  async #read(response: http.IncomingMessage, bytesMax: number): Promise<Answer> {
+    const { statusCode = 0, headers } = response;
+    const isAnswer = statusCode === 200;
+    const pieces: Buffer[] = [];
+    let bytes = 0;
+    for await (const piece of response as AsyncIterable<Buffer>) {
+      bytes += piece.length;
+      if (bytes > (isAnswer ? bytesMax : problemBytesMax))
+        throw this.#failure(`answers more than ${bytesMax} bytes`);
+      pieces.push(piece);
+    }
+    const body = Buffer.concat(pieces);
+    if (isAnswer) return { headers, body };
+    throw this.#refusal(statusCode, body);
+  }
+
+  #refusal(status: number, body: Buffer): LogstrataError {
+    const { detail } = jsonOf(body) as { detail?: unknown };
+    const said = typeof detail === 'string' ? `: ${detail.slice(0, detailCharactersMax)}` : '';
+    if (status === 409) return new LogstrataError('conflict', `the writer ${this.address}${said}`);
+    if (status === 504) return new LogstrataError('timeout', `the writer ${this.address}${said}`);
+    const hint = status === 404 ? ' (it has to be the console of a server with an archive of its own)' : '';
+    return this.#failure(`answers ${status}${said}${hint}`);
+  }
+
+  #failure(what: string): LogstrataError {
+    return new LogstrataError('unavailable', `the writer ${this.address} ${what}`);
+  }
+
+  #unreachable(error: Error): Error {
+    if (error instanceof LogstrataError) return error;
+    const { code } = error as NodeJS.ErrnoException;
+    const why = error.message === '' ? (code ?? error.name) : error.message;
+    return new LogstrataError('unavailable', `the writer ${this.address} can't be reached: ${why}`, {
+      cause: error,
+    });
+  }
+}
+
+const short: Asked = { bytesMax: borderBytesMax, timeoutMs: farConnectMsMax };
+
+class IdleConnectionError extends Error {}
+
+/** An object; an empty one where there is none. */
+function jsonOf(body: Buffer): object {
+  try {
+    const value: unknown = JSON.parse(body.toString());
+    return typeof value === 'object' && value !== null ? value : {};
+  } catch {
+    return {};
+  }
+}

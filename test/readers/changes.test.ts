@@ -1,0 +1,147 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
+import type { AgentStore, ReadableStore } from '../../engine/archive/archive.js';
+import { ReaderArchive } from '../../engine/archive/reader-archive.js';
+import type { Query } from '../../engine/scan/plan/query.js';
+import { makeSchema } from '../../engine/terms/schema.js';
+import { WorkerPool } from '../../engine/workers/worker-pool.js';
+import { HttpDoor } from '../../server/reader/http-door.js';
+import { load, noon, openOn, schema, textOf } from '../engine/store/memory-archive.js';
+import type { Value } from '../model/dataset.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
+import { LyingCluster, LyingDoor } from './lying-cluster.js';
+import { WriterBed } from './writer-bed.js';
+
+const workers = new WorkerPool(0);
+const all: Query = { limit: 1_000_000, predicates: [] };
+
+function rowsOf(count: number, from: number): Value[][] {
+  return Array.from({ length: count }, (_, i) => [
+    BigInt(noon - 60_000 + from + i),
+    BigInt(200 + (i % 7)),
+    i / 8,
+    `message ${from + i}`,
+  ]);
+}
+
+let archive: ArchiveFolder;
+let writer: AgentStore;
+let bed: WriterBed;
+let door: LyingDoor;
+let cluster: LyingCluster;
+let reader: ReaderArchive;
+let store: ReadableStore;
+let nowMs: number;
+let ends: (() => void)[] = [];
+
+/** A reader whose clock is the test's, by a word of the writer that is good for a second. */
+beforeEach(async () => {
+  nowMs = 0;
+  archive = await openOn(new MemoryDirectory());
+  writer = await archive.agent('a', schema);
+  await load(writer, rowsOf(100, 0));
+  await load(writer, rowsOf(100, 100));
+  bed = await WriterBed.start(new Map([['a', writer]]));
+  // It ships the last record.
+  cluster = new LyingCluster(writer, () => 0.999);
+  const http = bed.door();
+  ends = [() => http.close()];
+  door = new LyingDoor(http, writer, cluster, () => 0.999_999);
+  reader = new ReaderArchive({ door, cluster, lagMsMax: 1000, workers, now: () => nowMs });
+  store = reader.agent('a');
+  // Queries name the fields that the writer has told of.
+  await store.snapshot();
+});
+
+afterEach(async () => {
+  for (const end of ends) end();
+  await bed.close();
+  await archive.close();
+});
+
+async function answer(from: ReadableStore, query = all): Promise<string> {
+  const { lines } = await from.scan(query);
+  return textOf(lines);
+}
+
+it('answer by a state that is no older than the lag', async () => {
+  const before = await answer(writer);
+  expect(await answer(store)).toBe(before);
+  await load(writer, rowsOf(10, 300));
+  nowMs = 1000;
+  expect(await answer(store)).toBe(before);
+  expect((await reader.figures()).agents[0]).toMatchObject({ records: 200, lagMs: 1000 });
+  nowMs = 1001;
+  expect(await answer(store)).toBe(await answer(writer));
+  expect((await reader.figures()).agents[0]).toMatchObject({ records: 210, lagMs: 0 });
+});
+
+it('go on in a newer state where records that they know of have gone', async () => {
+  expect(await answer(store)).toBe(await answer(writer));
+  const removed = await writer.remove({ kind: 'times', sinceMs: null, untilMs: noon - 60_000 + 50 });
+  expect(removed.records).toBe(50);
+  expect(await answer(store)).toBe(await answer(writer));
+});
+
+it('say that the fields have changed, and answer with the new ones', async () => {
+  await answer(store);
+  const old = store.schema;
+  const fields = [
+    ...schema.fields.filter(({ name }) => name !== 'took'),
+    { name: 'level', type: 'int' as const },
+  ];
+  await archive.redefine('a', makeSchema(fields), undefined);
+  // What was known is still good, but the writer means other fields by now.
+  await expect(answer(store)).rejects.toMatchObject({ code: 'conflict' });
+  expect(store.schema).not.toBe(old);
+  expect(await answer(store)).toBe(await answer(writer));
+  expect(await answer(store)).toContain('"level":null');
+});
+
+it('ask the writer for what is near, the far tier for what is not, and neither for what is out of question', async () => {
+  await cluster.ship();
+  const [unit] = cluster.units;
+  const rows = unit!.copy.rows;
+  expect(rows).toBe(1);
+  nowMs = 1001;
+  const last = { ...all, limit: 1 };
+  await answer(store, last);
+  expect([door.asked, cluster.asked]).toEqual([0, 1]);
+  await answer(store, { ...all, limit: 1, after: { partition: 0, ordinal: 0 } });
+  expect([door.asked, cluster.asked]).toEqual([1, 1]);
+  expect(await answer(store)).toBe(await answer(writer));
+  // 199 records, of which the writer gives 60 at once.
+  expect([door.asked, cluster.asked]).toEqual([5, 2]);
+});
+
+it('name a writer that is away, at once for all who ask, and are well again with it', async () => {
+  const { address } = bed.console;
+  await answer(store);
+  await bed.close();
+  nowMs = 500;
+  // Known to be so, but the records are the writer's.
+  await expect(answer(store)).rejects.toMatchObject({
+    code: 'unavailable',
+    message: expect.stringContaining(address) as string,
+  });
+  nowMs = 2000;
+  for (const failing of [answer(store), answer(store, { ...all, limit: 1 }), store.count({ predicates: [] })])
+    await expect(failing).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining(address) as string,
+    });
+  expect(await reader.troubles()).toEqual([{ reason: expect.stringContaining(address) as string }]);
+  expect((await reader.figures()).agents[0]).toMatchObject({ lagMs: 2000 });
+});
+
+it('say what the writer refuses', async () => {
+  const wrong = new HttpDoor({ address: bed.server.address, token: null, ca: null });
+  ends.push(() => wrong.close());
+  await expect(wrong.agents()).rejects.toMatchObject({
+    code: 'unavailable',
+    message: expect.stringContaining('404') as string,
+  });
+  const right = bed.door();
+  ends.push(() => right.close());
+  await expect(right.border('nobody', null)).rejects.toMatchObject({ code: 'unavailable' });
+});

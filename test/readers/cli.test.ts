@@ -1,0 +1,75 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { addressesOf, anyPorts } from '../cli/serving.js';
+import { fetchAlone, freePort, root, run, start, workFolder } from '../cli/process.js';
+
+/** A folder with nothing but the configuration of a reader. */
+function readerFolder(writer: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'logstrata-reader-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  writeFileSync(join(folder, 'config.yaml'), `server: { reader: { writer: '${writer}', lag: 0s } }\n`);
+  return folder;
+}
+
+it('answers as the writer does, names it while it is away, and is well again with it', async () => {
+  const folder = workFolder();
+  expect((await run(folder, ['load', 'nginx', join(root, 'data/samples/nginx.log')])).code).toBe(0);
+  const console = `127.0.0.1:${await freePort()}`;
+  const serve = ['serve', '--no-follow', '--listen', '127.0.0.1:0', '--console', console];
+  const own = readerFolder(`http://${console}`);
+  // It waits for a writer that begins after it.
+  const reader = start(own, ['serve', '--no-follow', ...anyPorts]);
+  await reader.shows(`the writer http://${console} can't be reached`);
+  const first = start(folder, serve);
+  const { route } = await addressesOf(first);
+  const at = await addressesOf(reader);
+  for (const query of [
+    'limit=3',
+    'status__gte=400&format=csv',
+    'after=0000000000000000&limit=2000&fields=path',
+  ]) {
+    const expected = await (await fetchAlone(`${route}/api/query/nginx?${query}`)).text();
+    expect(await (await fetchAlone(`${at.route}/api/query/nginx?${query}`)).text()).toBe(expected);
+  }
+  const schema = await (await fetchAlone(`${at.operators}/api/schema/nginx`)).text();
+  expect(schema).toContain('{"name":"status","type":"int"}');
+  expect((await fetchAlone(`${at.operators}/readyz`)).status).toBe(200);
+  const metrics = await (await fetchAlone(`${at.operators}/metrics`)).text();
+  expect(metrics).toMatch(/^logstrata_reader_lag_seconds\{agent="nginx"\} \d/m);
+  // A reader has nothing to tell other readers.
+  expect((await fetchAlone(`${at.operators}/api/border/nginx`)).status).toBe(404);
+
+  const checked = await run(own, ['check']);
+  expect(checked.stdout).toBe(
+    `reader of http://${console}, which answers for\n  app: 0 records, 0 of them in the far tier\n` +
+      '  nginx: 10,000 records, 0 of them in the far tier\n',
+  );
+
+  first.child.kill('SIGKILL');
+  await first.finished;
+  for (const url of [`${at.route}/api/query/nginx?limit=1`, `${at.operators}/readyz`]) {
+    const away = await fetchAlone(url);
+    expect(away.status).toBe(503);
+    expect(away.headers.get('retry-after')).toBe('1');
+    expect(await away.json()).toMatchObject({ detail: expect.stringContaining(console) as string });
+  }
+  const second = start(folder, serve);
+  await second.shows('serving ');
+  await expect.poll(async () => (await fetchAlone(`${at.operators}/readyz`)).status).toBe(200);
+  expect((await fetchAlone(`${at.route}/api/query/nginx?limit=1`)).status).toBe(200);
+  reader.child.kill('SIGTERM');
+  expect((await reader.finished).code).toBe(0);
+});
+
+it('refuses what makes no sense on a reader', async () => {
+  const console = `127.0.0.1:${await freePort()}`;
+  const folder = readerFolder(`http://${console}`);
+  const itself = await run(folder, ['serve', '--listen', '127.0.0.1:0', '--console', console]);
+  expect(itself.code).toBe(1);
+  expect(itself.stderr).toContain("this server's own console");
+  const stats = await run(folder, ['stats']);
+  expect(stats.code).toBe(1);
+  expect(stats.stderr).toContain(`it reads those of the writer http://${console} (server.reader)`);
+});

@@ -1,0 +1,146 @@
+import type { FarAnswer } from '../../engine/store/far/far-cluster.js';
+import type { FarSource, SourceQuestion } from '../../engine/store/far/far-rows.js';
+import { columnOfField } from '../../engine/store/far/far-sql.js';
+import { readNative } from '../../engine/store/far/native-reader.js';
+import type { FarCopy } from '../../engine/store/manifest/far-copy.js';
+import type { OrdinalRun, Run } from '../../engine/store/manifest/manifest.js';
+import { decodeBorder, encodeBorder, type Border, type BorderUnit } from '../../engine/reader/border.js';
+import type { DoorQuestion, WriterDoor } from '../../engine/reader/writer-door.js';
+import type { RowsAnswer } from '../../engine/reader/rows-between.js';
+import type { AgentStore } from '../../engine/archive/archive.js';
+import { farRowsMax } from '../../engine/terms/far-limits.js';
+import { takeRows } from '../../engine/columns/take.js';
+
+/** Units that are said to be in a far tier, of which nobody knows but the readers: their rows are those of the writer. */
+export class LyingCluster implements FarSource {
+  readonly units: BorderUnit[] = [];
+  asked = 0;
+  readonly #store: AgentStore;
+  readonly #random: () => number;
+
+  constructor(store: AgentStore, random: () => number) {
+    this.#store = store;
+    this.#random = random;
+  }
+
+  /** Has a random part of what is near become a unit. */
+  async ship(): Promise<void> {
+    const { near } = decodeBorder(this.borderOf(await this.#store.border(), null), null);
+    const runs: Run[] = [];
+    let rows = 0;
+    for (const run of near) {
+      const from = Math.floor(this.#random() * run.rows);
+      const count = Math.min(run.rows - from, 1 + Math.floor(this.#random() * 40));
+      if (this.#random() < 0.3) continue;
+      runs.push({
+        partition: run.partition,
+        firstOrdinal: run.firstOrdinal + from,
+        firstRow: rows,
+        rows: count,
+      });
+      rows += count;
+    }
+    if (rows === 0) return;
+    const id = (this.units.length + 1).toString(16).padStart(16, '0');
+    const shard = this.units.length % 2;
+    const facts = {
+      unit: id,
+      attempt: id,
+      shard,
+      rows,
+      bytes: rows * 100,
+      checksum: id,
+      shippedMs: 0,
+      isOnly: false,
+    };
+    this.units.push({ runs, timeMinMs: null, timeMaxMs: null, schemaVersion: 1, copy: facts });
+  }
+
+  /** The writer's border with these units. */
+  borderOf(border: Border, known: string | null): string {
+    const gone = this.units.flatMap(({ runs }) => runs);
+    const near = border.near.flatMap((run) => without(run, gone));
+    const schemas = [{ version: 1, schema: border.schema }];
+    const far = { tag: `lie ${this.units.length}`, schemas, units: [...this.units] };
+    return encodeBorder({ ...border, near, far }, known);
+  }
+
+  async ask({ copies, from, to, direction, limit, schema, shown }: SourceQuestion): Promise<FarAnswer> {
+    this.asked++;
+    const runs = this.#runsOf(copies);
+    const fields = schema.fields.map(({ name }) => shown.fields.findIndex((field) => field.name === name));
+    const whole = { from, to, direction: 'forward' as const, limit: farRowsMax, predicates: [], fields };
+    const { bytes } = await this.#store.rowsBetween(whole);
+    const all = readNative(bytes, schema, schema.fields.map(columnOfField));
+    const own = [...all.ordinals.keys()].filter((row) =>
+      runs.some((run) => holds(run, all.partitions[row]!, all.ordinals[row]!)),
+    );
+    const taken = direction === 'forward' ? own.slice(0, limit) : own.slice(-limit);
+    return {
+      partitions: Uint32Array.from(taken, (row) => all.partitions[row]!),
+      ordinals: Float64Array.from(taken, (row) => all.ordinals[row]!),
+      batch: takeRows(all.batch, Uint32Array.from(taken)),
+      isCut: taken.length >= limit,
+      bytes: bytes.length,
+    };
+  }
+
+  #runsOf(copies: readonly FarCopy[]): OrdinalRun[] {
+    return copies.flatMap(({ attempt }) => {
+      const unit = this.units.find(({ copy }) => copy.attempt === attempt);
+      return unit === undefined ? [] : unit.runs;
+    });
+  }
+}
+
+/** A way to the writer that knows of the units, and at times gets only a part of what it asks for. */
+export class LyingDoor implements WriterDoor {
+  asked = 0;
+  readonly address: string;
+  readonly #door: WriterDoor;
+  readonly #store: AgentStore;
+  readonly #cluster: LyingCluster;
+  readonly #random: () => number;
+
+  constructor(door: WriterDoor, store: AgentStore, cluster: LyingCluster, random: () => number) {
+    this.address = door.address;
+    this.#door = door;
+    this.#store = store;
+    this.#cluster = cluster;
+    this.#random = random;
+  }
+
+  agents(): Promise<readonly string[]> {
+    return this.#door.agents();
+  }
+
+  async border(agent: string, known: string | null): Promise<string> {
+    const { schema } = this.#store;
+    const border = decodeBorder(await this.#door.border(agent, null), null);
+    return this.#cluster.borderOf({ ...border, schema }, known);
+  }
+
+  async rows(question: DoorQuestion): Promise<RowsAnswer> {
+    this.asked++;
+    const limit = Math.min(question.limit, 1 + Math.floor(this.#random() * 60));
+    return this.#door.rows({ ...question, limit });
+  }
+}
+
+function holds(run: OrdinalRun, partition: number, ordinal: number): boolean {
+  return run.partition === partition && ordinal >= run.firstOrdinal && ordinal < run.firstOrdinal + run.rows;
+}
+
+/** What is left of a run. */
+function without(run: OrdinalRun, gone: readonly OrdinalRun[]): OrdinalRun[] {
+  const left: OrdinalRun[] = [];
+  for (let i = 0; i < run.rows; i++) {
+    const ordinal = run.firstOrdinal + i;
+    if (gone.some((other) => holds(other, run.partition, ordinal))) continue;
+    const last = left.at(-1);
+    if (last !== undefined && last.firstOrdinal + last.rows === ordinal)
+      left[left.length - 1] = { ...last, rows: last.rows + 1 };
+    else left.push({ partition: run.partition, firstOrdinal: ordinal, rows: 1 });
+  }
+  return left;
+}
