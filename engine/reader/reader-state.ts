@@ -117,14 +117,15 @@ export class ReaderState {
       );
     const tag = schemaTag(border.schema);
     // Queries name fields by their places: who has the same fields has the same object.
-    if (tag !== this.#tag) this.#schema = border.schema;
+    const schema = tag === this.#tag ? this.#schema : border.schema;
+    this.#runs = this.#runsOf(border, schema, tag);
+    this.#schema = schema;
     this.#tag = tag;
     this.#border = border;
-    this.#runs = this.#runsOf(border);
     this.changes.tell();
   }
 
-  #runsOf({ far, near, nearRowBytes }: Border): readonly SnapshotRun[] {
+  #runsOf({ far, near, nearRowBytes }: Border, schema: Schema, tag: string): readonly SnapshotRun[] {
     const { agent } = this;
     const runs: SnapshotRun[] = [];
     const storedOf = new Map(far.schemas.map(({ version, schema }) => [version, schema]));
@@ -146,7 +147,7 @@ export class ReaderState {
         all.push(runs[next++]!);
         rowGroup = null;
       }
-      rowGroup ??= this.#nearGroup(stretch++, nearRowBytes);
+      rowGroup ??= this.#nearGroup(stretch++, schema, tag, nearRowBytes);
       all.push({ ...run, firstRow: 0, rowGroup });
     }
     for (; next < runs.length; next++) all.push(runs[next]!);
@@ -157,10 +158,8 @@ export class ReaderState {
    * Records near the writer with none in the far tier between them: no question for some of them can meet others than these, and newer ones,
    * wherever the writer has them by then.
    */
-  #nearGroup(stretch: number, rowBytes: number): FarRowGroup {
+  #nearGroup(stretch: number, stored: Schema, tag: string, rowBytes: number): FarRowGroup {
     const { agent } = this;
-    const stored = this.#schema;
-    const tag = this.#tag;
     const rows: FarRows = {
       agent,
       copy: null,

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { addressesOf, anyPorts } from '../cli/serving.js';
@@ -71,11 +71,25 @@ describeWithClickHouse('the command line with a far tier', () => {
     await expect.poll(() => metric('logstrata_far_only_records')).toBeGreaterThan(0);
     const all = `${route}/api/query/nginx?limit=20000`;
     expect(await (await fetchAlone(all)).text()).toBe(before.stdout);
+    // A reader goes to the cluster by itself, and to the server for the rest.
+    const own = workFolder();
+    const far = readFileSync(join(folder, 'config.yaml'), 'utf8');
+    writeFileSync(
+      join(own, 'config.yaml'),
+      `server: { reader: { writer: '${operators}', lag: 0s } }\n${far}`,
+    );
+    const reader = start(own, ['serve', ...anyPorts]);
+    const away = `${(await addressesOf(reader)).route}/api/query/nginx`;
+    expect(await (await fetchAlone(`${away}?limit=20000`)).text()).toBe(before.stdout);
     const [clickhouse] = bed.servers[0]!;
     await clickhouse!.end();
     const gone = await fetchAlone(all);
     expect(gone.status).toBe(503);
     expect(await gone.json()).toMatchObject({
+      status: 503,
+      detail: expect.stringContaining(clickhouse!.url) as string,
+    });
+    expect(await (await fetchAlone(`${away}?limit=20000`)).json()).toMatchObject({
       status: 503,
       detail: expect.stringContaining(clickhouse!.url) as string,
     });

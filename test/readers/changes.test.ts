@@ -3,6 +3,7 @@ import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
 import type { AgentStore, ReadableStore } from '../../engine/archive/archive.js';
 import { ReaderArchive } from '../../engine/archive/reader-archive.js';
 import type { Query } from '../../engine/scan/plan/query.js';
+import type { DoorQuestion } from '../../engine/reader/writer-door.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { HttpDoor } from '../../server/reader/http-door.js';
@@ -106,12 +107,85 @@ it('ask the writer for what is near, the far tier for what is not, and neither f
   nowMs = 1001;
   const last = { ...all, limit: 1 };
   await answer(store, last);
-  expect([door.asked, cluster.asked]).toEqual([0, 1]);
+  expect([door.questions.length, cluster.asked]).toEqual([0, 1]);
   await answer(store, { ...all, limit: 1, after: { partition: 0, ordinal: 0 } });
-  expect([door.asked, cluster.asked]).toEqual([1, 1]);
+  expect([door.questions.length, cluster.asked]).toEqual([1, 1]);
   expect(await answer(store)).toBe(await answer(writer));
   // 199 records, of which the writer gives 60 at once.
-  expect([door.asked, cluster.asked]).toEqual([5, 2]);
+  expect([door.questions.length, cluster.asked]).toEqual([5, 2]);
+});
+
+it('ask the writer for nothing that lies in the far tier, from one near record to another', async () => {
+  const middle = new LyingCluster(writer, () => 0.5);
+  const http = bed.door();
+  ends.push(() => http.close());
+  const own = new LyingDoor(http, writer, middle, () => 0.5);
+  await middle.ship();
+  const [unit] = middle.units[0]!.runs;
+  const last = unit!.firstOrdinal + unit!.rows - 1;
+  expect([unit!.firstOrdinal, last]).toEqual([101, 121]);
+  const reading = new ReaderArchive({
+    door: own,
+    cluster: middle,
+    lagMsMax: 1000,
+    workers,
+    now: () => nowMs,
+  });
+  const other = reading.agent('a');
+  await other.snapshot();
+  const rare: Query = { limit: 100, predicates: [{ kind: 'int', field: 1, op: 'gte', value: 206n }] };
+  for (const query of [
+    rare,
+    { ...rare, limit: 1 },
+    { ...all, limit: 99 },
+    { ...all, after: { partition: 0, ordinal: 0 } },
+  ])
+    expect(await answer(other, query)).toBe(await answer(writer, query));
+  const spans = own.questions.map(({ from, to }) => [from.ordinal, to.ordinal] as const);
+  expect(spans.length).toBeGreaterThan(4);
+  for (const [from, to] of spans)
+    expect(to < unit!.firstOrdinal || from > last, `${from} to ${to}`).toBe(true);
+});
+
+it.each([
+  ['from the first on', { limit: 1000, after: { partition: 0, ordinal: 0 } }],
+  ['from the last on', { limit: 499 }],
+])('are given long answers in parts, %s', async (_, part) => {
+  const long = 'x'.repeat(50_000);
+  await load(
+    writer,
+    rowsOf(300, 1000).map(([time, status, took, message]) => [
+      time!,
+      status!,
+      took!,
+      `${String(message)} ${long}`,
+    ]),
+  );
+  nowMs = 1001;
+  const http = bed.door();
+  ends.push(() => http.close());
+  const lengths: number[] = [];
+  const counted = Object.assign(Object.create(http) as HttpDoor, {
+    border: (agent: string, known: string | null) => http.border(agent, known),
+    rows: async (question: DoorQuestion) => {
+      const given = await http.rows(question);
+      lengths.push(given.bytes.length);
+      return given;
+    },
+  });
+  const far = new ReaderArchive({
+    door: counted,
+    cluster: undefined,
+    lagMsMax: 1000,
+    workers,
+    now: () => nowMs,
+  });
+  const reading = far.agent('a');
+  await reading.snapshot();
+  const query: Query = { ...part, predicates: [{ kind: 'string', field: 3, op: 'like', value: 'message' }] };
+  expect(await answer(reading, query)).toBe(await answer(writer, query));
+  expect(lengths.length).toBeGreaterThan(1);
+  for (const length of lengths) expect(length).toBeLessThan(12 * 1024 * 1024);
 });
 
 it('name a writer that is away, at once for all who ask, and are well again with it', async () => {

@@ -95,7 +95,8 @@ export class LyingCluster implements FarSource {
 
 /** A way to the writer that knows of the units, and at times gets only a part of what it asks for. */
 export class LyingDoor implements WriterDoor {
-  asked = 0;
+  /** What was asked of the writer. */
+  readonly questions: DoorQuestion[] = [];
   readonly address: string;
   readonly #door: WriterDoor;
   readonly #store: AgentStore;
@@ -121,7 +122,7 @@ export class LyingDoor implements WriterDoor {
   }
 
   async rows(question: DoorQuestion): Promise<RowsAnswer> {
-    this.asked++;
+    this.questions.push(question);
     const limit = Math.min(question.limit, 1 + Math.floor(this.#random() * 60));
     return this.#door.rows({ ...question, limit });
   }

@@ -1,6 +1,6 @@
 import { defaultConfig } from '../../agents/definition/config.js';
 import type { AgentStore } from '../../engine/archive/archive.js';
-import { startConsole, type RunningConsole } from '../../server/console/console.js';
+import { startConsole, type ConsoleOptions, type RunningConsole } from '../../server/console/console.js';
 import { makeRoutes } from '../../server/console/routes.js';
 import { HttpDoor } from '../../server/reader/http-door.js';
 import { startServer, type RunningServer } from '../../server/route/server.js';
@@ -12,7 +12,10 @@ export class WriterBed {
     readonly console: RunningConsole,
   ) {}
 
-  static async start(agents: ReadonlyMap<string, AgentStore>): Promise<WriterBed> {
+  static async start(
+    agents: ReadonlyMap<string, AgentStore>,
+    options: Pick<ConsoleOptions, 'guard' | 'certificate'> = {},
+  ): Promise<WriterBed> {
     const server = await startServer({
       ...defaultConfig.server,
       listen: { host: '127.0.0.1', port: 0 },
@@ -22,7 +25,13 @@ export class WriterBed {
       log: () => {},
     });
     const address = { host: '127.0.0.1', port: 0 };
-    const operators = await startConsole({ address, hosts: [], clientTimeoutMs: 10_000, log: () => {} });
+    const operators = await startConsole({
+      address,
+      hosts: [],
+      clientTimeoutMs: 10_000,
+      log: () => {},
+      ...options,
+    });
     const written = new Map(
       [...agents].map(([name, store]) => [name, { definition: { fields: store.schema.fields }, store }]),
     );

@@ -1,0 +1,187 @@
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
+import type { AgentStore } from '../../engine/archive/archive.js';
+import { ReaderArchive } from '../../engine/archive/reader-archive.js';
+import { decodeBorder, encodeBorder, schemaTag } from '../../engine/reader/border.js';
+import type { FieldPredicate, Predicate } from '../../engine/terms/predicate.js';
+import { isLogstrataError, LogstrataError } from '../../engine/terms/errors.js';
+import { WorkerPool } from '../../engine/workers/worker-pool.js';
+import { FailedTokens } from '../../server/access/failed-tokens.js';
+import { ListenerGuard } from '../../server/access/listener-guard.js';
+import { digestOf, newTokenText } from '../../server/access/token.js';
+import { filterText } from '../../server/reader/filter-text.js';
+import { HttpDoor } from '../../server/reader/http-door.js';
+import { readParameters } from '../../server/request/parameters.js';
+import { load, noon, openOn, schema, textOf } from '../engine/store/memory-archive.js';
+import { datasets, predicates, strangeSchema } from '../model/arbitraries.js';
+import { ownCertificate } from '../server/own-certificate.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
+import { WriterBed } from './writer-bed.js';
+
+const workers = new WorkerPool(0);
+let archive: ArchiveFolder;
+let writer: AgentStore;
+
+beforeAll(async () => {
+  archive = await openOn(new MemoryDirectory());
+  writer = await archive.agent('a', schema);
+  await load(
+    writer,
+    Array.from({ length: 500 }, (_, i) => [BigInt(noon - 1000 + i), BigInt(i), null, `message ${i}`]),
+  );
+});
+afterAll(() => archive.close());
+
+function doorTo(address: string, token: string | null = null, ca: string | null = null): HttpDoor {
+  const door = new HttpDoor({ address, token, ca });
+  onTestFinished(() => door.close());
+  return door;
+}
+
+it('asks over TLS with a token, and says what is wrong with either', async () => {
+  const { id, text } = newTokenText();
+  const rights = { name: null, agents: ['a'], createdMs: 0, expiresMs: null, revokedMs: null };
+  const guard = new ListenerGuard('console', new FailedTokens(() => undefined));
+  guard.take([{ id, digest: digestOf(text), listeners: ['console'], ...rights }]);
+  const own = ownCertificate('writer');
+  const { cert, key } = { cert: Buffer.from(own.cert), key: Buffer.from(own.key) };
+  const certificate = { cert, key, names: 'localhost', notBeforeMs: 0, expiresMs: Infinity };
+  const bed = await WriterBed.start(new Map([['a', writer]]), { guard, certificate });
+  onTestFinished(() => bed.close());
+  const { address } = bed.console;
+  expect(address).toMatch(/^https:/);
+
+  const reader = new ReaderArchive({
+    door: doorTo(address, text, own.cert),
+    cluster: undefined,
+    lagMsMax: 0,
+    workers,
+  });
+  const store = reader.agent('a');
+  await store.snapshot();
+  const all = { limit: 1000, predicates: [] };
+  expect(await textOf((await store.scan(all)).lines)).toBe(await textOf((await writer.scan(all)).lines));
+
+  const failing = (door: HttpDoor): Promise<unknown> =>
+    door.border('a', null).catch((error: unknown) => error);
+  expect(String(await failing(doorTo(address, null, own.cert)))).toContain('401: a token is needed');
+  expect(String(await failing(doorTo(address, text)))).toContain('self-signed certificate');
+  expect(String(await doorTo(address, text, own.cert).border('b', null).catch(String))).toContain(
+    'answers 403: this token is not for the agent',
+  );
+});
+
+/** A server that answers as a test has it. */
+async function answering(answer: (response: ServerResponse, url: string) => void): Promise<string> {
+  const server: Server = createServer((request, response) => answer(response, request.url!));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+}
+
+it('breaks a question off at the writer when nobody wants it any more', async () => {
+  let isGone: () => void = () => undefined;
+  const gone = new Promise<void>((resolve) => (isGone = resolve));
+  const abort = new AbortController();
+  const address = await answering((response) => {
+    response.on('close', () => isGone());
+    response.write('x');
+    abort.abort(new LogstrataError('cancelled', 'nobody waits'));
+  });
+  const position = { partition: 1, ordinal: 1 };
+  const range = { from: position, to: position, direction: 'forward' as const, limit: 1 };
+  const question = {
+    agent: 'a',
+    tag: '',
+    schema,
+    ...range,
+    predicates: [],
+    fields: [],
+    signal: abort.signal,
+  };
+  await expect(doorTo(address).rows(question)).rejects.toThrow('nobody waits');
+  await gone;
+});
+
+it('takes no answer for whole that is not, and none that is no answer', async () => {
+  const border = encodeBorder(await writer.border(), null);
+  const nonsense: readonly ((response: ServerResponse) => void)[] = [
+    (response) =>
+      void response.writeHead(200, { 'content-length': '999' }).write('x', () => response.destroy()),
+    (response) => void response.end('not JSON'),
+    (response) => void response.end('{}'),
+    (response) => void response.end(border.replace('"version":1', '"version":2')),
+    (response) => void response.end(border.replace('"agent":"a"', '"agent":"b"')),
+    (response) => void response.end(border.replace(/"runs":\[\d+,/, '"runs":[1,1,5,1,2,9,')),
+    (response) => void response.writeHead(500).end('oh'),
+    (response) => void response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
+  ];
+  for (const answer of nonsense) {
+    const address = await answering(answer);
+    const door = doorTo(address);
+    const reader = new ReaderArchive({ door, cluster: undefined, lagMsMax: 0, workers });
+    await expect(reader.agent('a').snapshot()).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining(address) as string,
+    });
+  }
+});
+
+it('reads any border as one, or says what is wrong', async () => {
+  const border = encodeBorder(await writer.border(), null);
+  expect(decodeBorder(border, null).near).toEqual([
+    { partition: expect.any(Number) as number, firstOrdinal: 1, firstRow: 0, rows: 500 },
+  ]);
+  fc.assert(
+    fc.property(fc.nat(border.length - 1), fc.string({ maxLength: 4 }), fc.nat(6), (at, text, removed) => {
+      try {
+        decodeBorder(border.slice(0, at) + text + border.slice(at + removed), null);
+      } catch (error) {
+        if (!isLogstrataError(error) || error.code !== 'damaged') throw error;
+      }
+    }),
+    { numRuns: 500, endOnFailure: true },
+  );
+});
+
+/** A filter whose negative zeros are plain ones, which they equal. */
+function withPlainZeros(predicate: Predicate): Predicate {
+  if (predicate.kind === 'float') return { ...predicate, value: predicate.value + 0 };
+  if (predicate.kind !== 'set') return predicate;
+  return {
+    ...predicate,
+    members: predicate.members.map((member) => withPlainZeros(member) as FieldPredicate),
+  };
+}
+
+it('writes filters as the writer reads them', () => {
+  fc.assert(
+    fc.property(datasets(20), fc.gen(), (dataset, draw) => {
+      const asked = fc.array(predicates(dataset), { maxLength: 1 });
+      const drawn = draw(() => asked).map(withPlainZeros);
+      const context = { schema: strangeSchema, timezone: 'UTC', now: noon };
+      const read = readParameters(filterText(drawn, strangeSchema).join('&'), [], context);
+      expect(read.predicates).toEqual(drawn);
+    }),
+    { numRuns: 200, endOnFailure: true },
+  );
+});
+
+it('knows fields by their names, types and order', () => {
+  const [first, ...rest] = schema.fields;
+  const tags = [
+    schema,
+    { fields: rest },
+    { fields: [...rest, first!] },
+    { fields: [{ ...first!, type: 'int' as const }, ...rest] },
+    { fields: [{ ...first!, name: 'other' }, ...rest] },
+  ].map(schemaTag);
+  expect(new Set(tags).size).toBe(tags.length);
+});
