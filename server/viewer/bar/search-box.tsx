@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { Icon } from '../parts/icon.js';
 import { usePage } from '../parts/viewer-context.js';
 import { anyField, fieldWords } from '../query/field.js';
@@ -38,7 +38,8 @@ export function SearchBox() {
   const searched = searchedField(view, viewer.fields.value);
   const label = `Text in ${fieldWords(searched ?? anyField)}`;
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => {
+  // Before the next key comes: what is typed behind Enter must not be written over.
+  useLayoutEffect(() => {
     if (input.current !== null) input.current.value = view.text;
   }, [view.text]);
   const submit = (event: Event): void => {

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { usePage } from '../parts/viewer-context.js';
 import { keyHelp } from './keys.js';
 
@@ -7,12 +7,17 @@ export function Help() {
   const { screen } = usePage();
   const dialog = useRef<HTMLDialogElement>(null);
   const isOpen = screen.menu.value === 'help';
-  useEffect(() => {
+  // Before the next key comes, which may be the one that closes it.
+  useLayoutEffect(() => {
     if (isOpen) dialog.current?.showModal();
     else dialog.current?.close();
   }, [isOpen]);
+  // A browser tells of it later, when the next key may have opened it again.
+  const closed = (): void => {
+    if (isOpen && dialog.current?.open === false) screen.close();
+  };
   return (
-    <dialog ref={dialog} class="help" aria-label="Keys" onClose={() => isOpen && screen.close()}>
+    <dialog ref={dialog} class="help" aria-label="Keys" onClose={closed}>
       <h2>Keys</h2>
       <dl>
         {keyHelp.map(({ keys, what }) => (

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { MenuName } from '../state/screen.js';
 import { usePage } from './viewer-context.js';
 
@@ -22,7 +22,8 @@ export function Menu({ name, button, label, class: className = '', side = 'left'
   const { screen } = usePage();
   const isOpen = screen.menu.value === name;
   const whole = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  // Before the next key comes: it is for what has opened, however fast one types.
+  useLayoutEffect(() => {
     if (!isOpen) return undefined;
     const opener = document.activeElement;
     whole.current?.querySelector<HTMLElement>(`.popover :is(${focusable})`)?.focus();
