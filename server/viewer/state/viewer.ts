@@ -29,6 +29,8 @@ import { viewText } from './view-text.js';
 
 /** While records come in live, counts are asked anew so often at most. */
 const recountMs = 5000;
+/** What comes within so long after the first records is counted with them. */
+const gatherMs = 250;
 /** A server that was gone is asked again so often. */
 const askAgainMs = 3000;
 
@@ -62,6 +64,7 @@ export class Viewer {
   private asked: View | undefined;
   private againTimer: ReturnType<typeof setTimeout> | undefined;
   private recountTimer: ReturnType<typeof setTimeout> | undefined;
+  private recountedMs = -Infinity;
 
   constructor(
     private readonly viewStore: ViewStore,
@@ -380,11 +383,13 @@ export class Viewer {
 
   /** Counts anew some time after records have come, up to the newest of them. */
   private recountSoon(): void {
+    const waitMs = Math.max(gatherMs, this.recountedMs + recountMs - performance.now());
     this.recountTimer ??= setTimeout(() => {
       this.recountTimer = undefined;
+      this.recountedMs = performance.now();
       // The stream says by itself that the server has gone.
       this.learnRecords(this.view.peek().agent, this.loading.signal).catch(() => undefined);
       if (this.preferences.hasFields.peek()) this.loadFacets(this.openFacets.peek());
-    }, recountMs);
+    }, waitMs);
   }
 }
