@@ -15,11 +15,17 @@ const places = [
 export const browserPath = places.find((place) => place !== '' && existsSync(place));
 
 /** Starts the browser, with a profile of its own that is gone when it ends. */
-export function launchChromium(): Promise<Browser> {
+export function launchChromium(args: readonly string[] = []): Promise<Browser> {
   if (browserPath === undefined)
     throw new Error('there is no Chromium on this machine (LOGSTRATA_CHROMIUM names one)');
   return chromium.launch({
     executablePath: browserPath,
-    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-dev-shm-usage'],
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-background-networking',
+      '--disable-dev-shm-usage',
+      ...args,
+    ],
   });
 }

@@ -17,12 +17,8 @@ export function describeInBrowser(title: string, tests: () => void): void {
 /** What a page says that it should not: errors, and what the policy of the page has refused. */
 export const complaints = new WeakMap<Page, string[]>();
 
-/** A page in a window of its own, as somebody has it who comes for the first time. */
-export async function openPage(
-  browser: Browser,
-  url: string,
-  options: BrowserContextOptions = {},
-): Promise<Page> {
+/** A window of its own, as somebody has it who comes for the first time. */
+export async function openPage(browser: Browser, options: BrowserContextOptions): Promise<Page> {
   const context = await browser.newContext({
     viewport: { width: 1440, height: 900 },
     timezoneId: 'Europe/Oslo',
@@ -39,7 +35,6 @@ export async function openPage(
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
       said.push(message.text());
   });
-  await page.goto(url);
   return page;
 }
 
@@ -84,23 +79,38 @@ export async function expectRun(page: Page, cursors: readonly string[]): Promise
     .toBe(true);
 }
 
-/** Turns the wheel by so many pixels at a time until something holds; gives every cursor that the table held on the way. */
+/** How far the table is scrolled down, and how much further it can be, in pixels. */
+function scrollOf(page: Page): Promise<{ readonly top: number; readonly below: number }> {
+  return page.$eval('.scroller', ({ scrollTop, scrollHeight, clientHeight }) => ({
+    top: scrollTop,
+    below: scrollHeight - clientHeight - scrollTop,
+  }));
+}
+
+/**
+ * Turns the wheel by so many pixels at a time until something holds of the cursors in sight; gives every cursor that the table held on
+ * the way. A wheel that is turned where rows are still awaited moves nothing, so there has to be room first.
+ */
 export async function wheelUntil(
   page: Page,
   by: number,
-  holds: () => boolean | Promise<boolean>,
+  holds: (inSight: readonly string[]) => boolean,
 ): Promise<Set<string>> {
   const seen = new Set<string>();
-  const look = async (): Promise<void> => {
+  const isThere = async (): Promise<boolean> => holds(await cursorsInSight(page));
+  const hasRoom = async (): Promise<boolean> => {
+    const { top, below } = await scrollOf(page);
+    return (by < 0 ? top : below) >= 1;
+  };
+  await page.mouse.move(700, 600);
+  for (;;) {
     const held = await rowCursors(page);
     expect(held).toEqual([...held].sort());
     for (const cursor of held) seen.add(cursor);
-  };
-  await page.mouse.move(700, 600);
-  for (await look(); !(await holds()); await look()) {
-    const before = (await cursorsInSight(page))[0];
+    if (await isThere()) return seen;
+    await expect.poll(async () => (await hasRoom()) || (await isThere())).toBe(true);
+    const { top } = await scrollOf(page);
     await page.mouse.wheel(0, by);
-    await expect.poll(async () => (await cursorsInSight(page))[0] !== before || (await holds())).toBe(true);
+    await expect.poll(async () => (await scrollOf(page)).top !== top || (await isThere())).toBe(true);
   }
-  return seen;
 }

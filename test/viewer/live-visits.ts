@@ -31,20 +31,20 @@ export function liveVisits(visit: Visit): void {
     // Counts go along.
     await expect.poll(() => page.textContent('.match-count')).toBe('150 records');
 
-    let turns = 0;
-    const seen = await wheelUntil(page, -300, () => (turns += 1) > 2);
+    const away = (await stored()).at(-20)!;
+    const seen = await wheelUntil(page, -300, (inSight) => inSight.at(-1)! < away);
     const stays = (await cursorsInSight(page))[3]!;
     const place = async (): Promise<number> => (await page.locator(`#r${stays}`).boundingBox())!.y;
     const before = await place();
     write(1000);
     await expect.poll(() => page.textContent('.held')).toBe('1,000 new');
     expect(Math.abs((await place()) - before)).toBeLessThan(2);
-    const isAtEnd = async (): Promise<boolean> =>
-      (await lastMessage()) === 'live 1150' &&
-      (await cursorsInSight(page)).at(-1) === (await rowCursors(page)).at(-1);
     // On the way down each is met once, in its place.
-    for (const cursor of await wheelUntil(page, 900, isAtEnd)) seen.add(cursor);
-    expect([...seen].sort()).toEqual(await stored());
+    const all = await stored();
+    for (const cursor of await wheelUntil(page, 900, (inSight) => inSight.at(-1) === all.at(-1)))
+      seen.add(cursor);
+    expect([...seen].sort()).toEqual(all);
+    await expect.poll(lastMessage).toBe('live 1150');
     await expect.poll(() => page.textContent('.held')).toBe('');
     await page.keyboard.press('End');
     write(5);

@@ -5,6 +5,7 @@ import { launchChromium } from '../../bench/viewer/chromium.js';
 import { closePage, openPage } from './browser.js';
 import { ServedViewer } from './served-viewer.js';
 
+const blank = 'about:blank';
 const long = process.env['LOGSTRATA_LONG'] === '1';
 const days = 10;
 /** The shop's records end with the last midnight, so that a range up to now has some. */
@@ -29,6 +30,7 @@ export class Visit {
   all: readonly string[] = [];
   private browser: Browser | undefined;
   private shown: Page | undefined;
+  private origin = '';
 
   get page(): Page {
     if (this.shown === undefined) throw new Error('no page is open');
@@ -57,7 +59,8 @@ export class Visit {
     );
     this.damage('damaged');
     await served.start();
-    this.browser = await launchChromium();
+    // A turn of the wheel arrives at once: what glides takes time and shows nothing more.
+    this.browser = await launchChromium(['--disable-smooth-scrolling']);
     this.all = await served.cursors('shop');
   }
 
@@ -66,10 +69,11 @@ export class Visit {
     await this.served.remove();
   }
 
-  /** Opens a page as somebody has it who comes for the first time. */
+  /** Opens a window as somebody has it who comes for the first time, for `go` to show a page in. */
   async open(options: BrowserContextOptions = {}, origin = this.served.address): Promise<Page> {
     await this.close();
-    this.shown = await openPage(this.browser!, `${origin}/#/empty`, options);
+    this.shown = await openPage(this.browser!, options);
+    this.origin = origin;
     return this.shown;
   }
 
@@ -82,9 +86,8 @@ export class Visit {
 
   /** Goes to an address as one who types it, and waits for rows or for what stands in their place. */
   async go(hash: string): Promise<void> {
-    const [current = ''] = this.page.url().split('#');
-    await this.page.goto('about:blank');
-    await this.page.goto(`${current}${hash}`);
+    if (this.page.url() !== blank) await this.page.goto(blank);
+    await this.page.goto(`${this.origin}/${hash}`);
     await this.page.waitForSelector('.row, .notice');
   }
 
