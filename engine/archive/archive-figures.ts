@@ -95,7 +95,7 @@ function sealedFigures(manifest: Manifest): SealedFigures {
       attachedRecords: attached.reduce((sum, { rows }) => sum + rows, 0),
       farRecords: rowsOf(far),
       farOnlyRecords: rowsOf(far.filter(isFarOnly)),
-      farLeftovers: farLeftovers.length,
+      farLeftovers: farLeftovers.filter(({ file }) => file === undefined).length,
     };
     known.set(manifest, figures);
   }

@@ -150,7 +150,7 @@ function farStats(segments: readonly SegmentEntry[], leftovers: readonly FarLeft
     bytes: shipped.reduce((sum, { far }) => sum + far.bytes, 0),
     onlyRecords: rowsOf(shipped.filter(({ far }) => far.isOnly)),
     shippedMs: shipped.reduce<number | null>((last, { far }) => Math.max(last ?? 0, far.shippedMs), null),
-    leftovers: leftovers.length,
+    leftovers: leftovers.filter(({ file }) => file === undefined).length,
   };
 }
 

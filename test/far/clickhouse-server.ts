@@ -41,7 +41,7 @@ export class ClickHouseServer {
     const zookeeper =
       zookeeperPort === null
         ? ''
-        : `<zookeeper><node><host>127.0.0.1</host><port>${zookeeperPort}</port></node><session_timeout_ms>3000</session_timeout_ms></zookeeper>`;
+        : `<zookeeper><node><host>127.0.0.1</host><port>${zookeeperPort}</port></node><session_timeout_ms>2000</session_timeout_ms></zookeeper><merge_tree><zookeeper_session_expiration_check_period>1</zookeeper_session_expiration_check_period></merge_tree>`;
     await writeFile(
       join(folder, 'config.xml'),
       `<yandex><logger><level>warning</level><log>${folder}/log</log><errorlog>${folder}/errors</errorlog><size>10M</size><count>1</count></logger>
@@ -65,6 +65,12 @@ export class ClickHouseServer {
     this.#program = new Program(serverPath!, args, this.folder);
     await this.#program.ready(async () => (await fetch(`${this.url}/ping`)).ok);
     return this;
+  }
+
+  /** Waits until its tables take rows again: after a while without ZooKeeper, or a start, they are only read at first. */
+  async writable(): Promise<void> {
+    const sql = 'SELECT count() FROM system.replicas WHERE is_readonly';
+    await this.#program!.ready(async () => (await this.ask(sql)).trim() === '0');
   }
 
   end(signal?: NodeJS.Signals): Promise<void> {

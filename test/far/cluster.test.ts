@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { shipSegment } from '../../engine/maintenance/far/ship-segment.js';
 import type { Query } from '../../engine/scan/plan/query.js';
 import { isLogstrataError } from '../../engine/terms/errors.js';
 import { makeSchema } from '../../engine/terms/schema.js';
@@ -80,28 +79,54 @@ describeWithClickHouse('a cluster of two shards with two replicas each', () => {
         expect(await store.answer(all), `${kind} at ${k}`).toBe(store.expected(all));
         await store.store.shipFar();
         expect(await store.answer(all), `${kind} at ${k}`).toBe(store.expected(all));
-        expect((await attempts(store.store.name)).filter((count) => count > 0)).toEqual([1, 1]);
+        const { name } = store.store;
+        await expect
+          .poll(() => attempts(name).then((all) => all.filter((count) => count > 0)))
+          .toEqual([1, 1]);
         await store.close();
       }
     }
   });
 
-  it('reads the attempt that the manifest names, and drops what a crash has left', async () => {
+  it('drops what attempts have left that came to nothing, also after their segments were compacted', async () => {
     const directory = new MemoryDirectory();
-    const store = await FarStore.open(tier, schema, freshName(), directory);
+    const name = freshName();
+    const store = await FarStore.open(tier, schema, name, directory);
     await store.load(rowsOf(80));
-    const { cluster } = tier;
-    const agent = store.store.name;
-    const [{ entry } = { entry: undefined }] = (
-      store.store as unknown as { context: { state: { segments(): { entry: never }[] } } }
-    ).context.state.segments();
-    // Everything but the manifest: as if the process had ended then.
-    await shipSegment({ directory, cluster, agent, schema, bytesPerSecond: Infinity }, entry!, 0);
-    expect(await attempts(agent)).toEqual([1, 1, 0, 0]);
-    expect((await store.store.stats()).far.units).toBe(0);
-    await store.store.shipFar();
-    expect(await attempts(agent)).toEqual([1, 1, 0, 0]);
+    await store.load(rowsOf(40, 80));
+    // All is sent and nothing is counted: as if the process had ended then.
+    tier.transport.fault = (_, sql) =>
+      sql.startsWith('SELECT partition, sum(rows)') ? 'refused' : undefined;
+    await expect(store.store.shipFar()).rejects.toMatchObject({ code: 'unavailable' });
+    tier.transport.fault = () => undefined;
+    await expect.poll(() => attempts(name)).toEqual([1, 1, 0, 0]);
+    expect((await store.store.stats()).far).toMatchObject({ units: 0, leftovers: 0 });
+    expect(await store.store.compact()).toMatchObject({ segmentsBefore: 2, segmentsAfter: 1 });
+    expect((await store.store.stats()).far).toMatchObject({ units: 0, leftovers: 1 });
+    await store.close();
+    const again = await FarStore.open(tier, schema, name, directory, store.model);
+    expect(await again.store.shipFar()).toMatchObject({ segments: 1, rows: 120, dropped: 1 });
+    await expect.poll(() => attempts(name)).toEqual([1, 1, 0, 0]);
+    expect(await again.store.verifyFar()).toMatchObject({ units: 1, damages: [], strays: [] });
+    expect(await again.answer(all)).toBe(store.expected(all));
+    await again.close();
+  });
+
+  it('has one of two attempts at once come to count', async () => {
+    const store = await FarStore.open(tier, schema);
+    await store.load(rowsOf(90));
+    let second: Promise<unknown> | undefined;
+    tier.transport.before = async (_, sql) => {
+      if (second !== undefined || !sql.startsWith('INSERT')) return;
+      second = store.store.shipFar();
+      await second;
+    };
+    await expect(store.store.shipFar()).rejects.toMatchObject({ code: 'conflict' });
+    tier.transport.before = () => {};
+    expect(await second).toMatchObject({ segments: 1 });
     expect(await store.answer(all)).toBe(store.expected(all));
+    await store.store.shipFar();
+    await expect.poll(() => attempts(store.store.name)).toEqual([1, 1, 0, 0]);
     await store.close();
   });
 
@@ -171,7 +196,7 @@ describeWithClickHouse('a cluster of two shards with two replicas each', () => {
     expect(tier.transport.asked).toHaveLength(asked);
     // Somebody says so: they go again, and what was there before is dropped.
     await store.store.shipFar();
-    expect(await attempts(store.store.name)).toEqual([1, 1, 1, 1]);
+    await expect.poll(() => attempts(store.store.name)).toEqual([1, 1, 1, 1]);
     expect(await store.answer(all)).toBe(before);
     await store.close();
   });

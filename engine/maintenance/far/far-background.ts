@@ -1,14 +1,11 @@
 import { DamageError, isLogstrataError } from '../../terms/errors.js';
-import type { Schema } from '../../terms/schema.js';
-import type { SegmentEntry } from '../../store/manifest/manifest.js';
-import type { ShippedRows } from './ship-segment.js';
 import { backgroundRetryMs } from '../../terms/limits.js';
 import { proposeRewrite } from '../compaction-policy.js';
 import { isOvertaken } from '../compaction.js';
 import type { Directory } from '../../store/disk/directory.js';
 import { WorkerPool } from '../../workers/worker-pool.js';
 import type { FarTier } from './far-tier.js';
-import { freeAndDrop, shipNext, type FarAgent } from './ship-agent.js';
+import { freeAndDrop, shipNext, type FarAgent, type Ship } from './ship-agent.js';
 import { shipTask } from './ship-task.js';
 
 /** What has been shipped of an agent, since the process began. */
@@ -107,9 +104,9 @@ export class FarBackground {
     const { bytesPerSecond } = tier;
     const { location } = directory;
     const { agent: name } = state;
-    const ship = async (entry: SegmentEntry, schema: Schema, shard: number): Promise<ShippedRows> => {
+    const ship: Ship = async (entry, schema, attempt) => {
       try {
-        const job = { location, settings, agent: name, entry, schema, shard, bytesPerSecond };
+        const job = { location, settings, agent: name, entry, schema, attempt, bytesPerSecond };
         return await this.#workers.run(shipTask, job);
       } catch (error) {
         if (error instanceof DamageError) this.#damaged.set(name, new Set([...(damaged ?? []), entry.file]));

@@ -1,14 +1,15 @@
 import type { FarCluster } from '../../store/far/far-cluster.js';
+import { isOvertaken } from '../compaction.js';
 import { FarFailure } from '../../store/far/far-transport.js';
 import { LogstrataError } from '../../terms/errors.js';
-import type { FarCopy } from '../../store/manifest/far-copy.js';
+import type { FarAttempt, FarCopy } from '../../store/manifest/far-copy.js';
 import type { Committer } from '../../store/manifest/committer.js';
 import type { SegmentEntry } from '../../store/manifest/manifest.js';
 import { schemaOf, type AgentState } from '../../store/reading/agent-state.js';
 import type { Directory } from '../../store/disk/directory.js';
 import type { Schema } from '../../terms/schema.js';
 import type { FarTier } from './far-tier.js';
-import { dropAttempt, shipSegment, type ShippedRows } from './ship-segment.js';
+import { dropAttempt, newAttempt, shipSegment, type ShippedRows } from './ship-segment.js';
 import { filesToFree, leastFilledShard, leftoversToDrop, segmentsToShip } from './ship-policy.js';
 
 /** An agent whose records are shipped, and who does it. */
@@ -36,24 +37,40 @@ export interface ShipOptions {
 
 const none: ReadonlySet<string> = new Set();
 
+const noChanges = { shipped: [], freed: [], dropped: [] };
+
+/** Copies all rows of a segment, as this attempt. */
+export type Ship = (entry: SegmentEntry, schema: Schema, attempt: FarAttempt) => Promise<ShippedRows>;
+
 /** Ships the next segment that is old enough, and publishes that it is there; null where there is none. `ship` does the work. */
 export async function shipNext(
   { state, committer }: FarAgent,
   { cluster, policy }: FarTier,
   nowMs: number,
-  ship: (entry: SegmentEntry, schema: Schema, shard: number) => Promise<ShippedRows>,
+  ship: Ship,
   except: ReadonlySet<string> = none,
 ): Promise<FarCopy | null> {
-  const { manifest } = state;
+  const { manifest, agent } = state;
   const entry =
     manifest === undefined
       ? undefined
       : segmentsToShip(manifest, policy, nowMs).find(({ file }) => !except.has(file));
   if (manifest === undefined || entry === undefined) return null;
   const shard = leastFilledShard(manifest, cluster.settings.shards.length);
-  const rows = await ship(entry, schemaOf(manifest, entry.schemaVersion), shard);
+  const { file } = entry;
+  const attempt = newAttempt(agent, file, shard);
+  const schema = schemaOf(manifest, entry.schemaVersion);
+  await committer.changeFar({ ...noChanges, attempts: [{ ...attempt, sinceMs: nowMs, file }] });
+  const rows = await ship(entry, schema, attempt);
   const copy = { ...rows, shippedMs: nowMs };
-  await committer.changeFar({ shipped: [{ file: entry.file, copy }], freed: [], dropped: [] });
+  try {
+    await committer.changeFar({ ...noChanges, shipped: [{ file, copy }] });
+  } catch (error) {
+    // It may have been dropped while the last of it was still to be sent.
+    if (isOvertaken(error))
+      await committer.changeFar({ ...noChanges, attempts: [{ ...attempt, sinceMs: nowMs }] });
+    throw error;
+  }
   return copy;
 }
 
@@ -71,11 +88,11 @@ export async function freeAndDrop(
   const freed = filesToFree(manifest, policy, nowMs);
   for (const entry of manifest.segments)
     if (freed.includes(entry.file)) await assertEverywhere(cluster, agent, entry);
-  if (freed.length > 0) await committer.changeFar({ shipped: [], freed, dropped: [] });
+  if (freed.length > 0) await committer.changeFar({ ...noChanges, freed });
   const leftovers = leftoversToDrop(manifest, nowMs, longestQueryMs);
   for (const leftover of leftovers) await dropAttempt(cluster, agent, leftover);
   const dropped = leftovers.map(({ attempt }) => attempt);
-  if (dropped.length > 0) await committer.changeFar({ shipped: [], freed: [], dropped });
+  if (dropped.length > 0) await committer.changeFar({ ...noChanges, dropped });
   return { freed: freed.length, dropped: dropped.length };
 }
 
@@ -122,11 +139,11 @@ export async function shipAgent(
   let rows = 0;
   let bytes = 0;
   for (;;) {
-    const copy = await shipNext(agent, tier, now(), (entry, schema, shard) =>
+    const copy = await shipNext(agent, tier, now(), (entry, schema, attempt) =>
       shipSegment(
         { directory, cluster, agent: state.agent, schema, bytesPerSecond, signal, onRows },
         entry,
-        shard,
+        attempt,
       ),
     );
     if (copy === null) break;

@@ -44,13 +44,13 @@ export function filesToFree({ segments }: Manifest, { keepLocalMs }: FarPolicy, 
   });
 }
 
-/** Attempts that no query reads any more: those that left the manifest longer ago than a query may take. */
+/** Attempts that can't count, and that no query reads any more: those that are over for longer than a query may take. */
 export function leftoversToDrop(
   { farLeftovers = [] }: Manifest,
   nowMs: number,
   longestQueryMs: number,
 ): readonly FarLeftover[] {
-  return farLeftovers.filter(({ sinceMs }) => nowMs - sinceMs >= longestQueryMs);
+  return farLeftovers.filter(({ file, sinceMs }) => file === undefined && nowMs - sinceMs >= longestQueryMs);
 }
 
 /** The shard that has the fewest rows; the first of several. */

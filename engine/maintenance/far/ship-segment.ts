@@ -8,7 +8,7 @@ import { tableName, tableStatements } from '../../store/far/far-table.js';
 import { FarFailure } from '../../store/far/far-transport.js';
 import { constantColumn, fieldColumn, nativeBlock, unsignedColumn } from '../../store/far/native-writer.js';
 import type { Directory } from '../../store/disk/directory.js';
-import type { FarCopy } from '../../store/manifest/far-copy.js';
+import type { FarAttempt, FarCopy } from '../../store/manifest/far-copy.js';
 import type { OrdinalRun, SegmentEntry } from '../../store/manifest/manifest.js';
 import { runsOfSegment } from '../../store/reading/agent-state.js';
 import { BufferPool } from '../../store/reading/buffer-pool.js';
@@ -48,23 +48,21 @@ interface Sent {
 }
 
 /**
- * Copies all rows of a segment to a shard, as a new attempt, and gives the copy once each replica has all of it: as many rows, with the
- * same sums. An attempt that fails leaves rows behind which nobody reads; the next one for the same segment drops them. Throws `unavailable`
+ * Copies all rows of a segment, as an attempt that the manifest names already, and gives the copy once each replica has all of it: as many
+ * rows, with the same sums. An attempt that fails leaves rows behind which nobody reads, and which are dropped later. Throws `unavailable`
  * with the server and what it said, `damaged`, `cancelled`.
  */
 export async function shipSegment(
   context: ShipContext,
   entry: SegmentEntry,
-  shard: number,
+  attempt: FarAttempt,
 ): Promise<ShippedRows> {
-  const { cluster, agent } = context;
-  const unit = unitOf(agent, entry.file);
-  const attempt = randomBytes(8).toString('hex');
+  const { cluster } = context;
+  const { shard } = attempt;
   try {
     await makeTables(context, shard);
-    await dropAttempts(context, shard, unit);
-    const { bytes, checksum } = await sendRows(context, entry, shard, { unit, attempt });
-    const copy = { unit, attempt, shard, rows: entry.rows, bytes, checksum, isOnly: false };
+    const { bytes, checksum } = await sendRows(context, entry, attempt);
+    const copy = { ...attempt, rows: entry.rows, bytes, checksum, isOnly: false };
     for (const url of cluster.urlsOf(shard)) await countOn(context, url, copy);
     return copy;
   } catch (error) {
@@ -75,9 +73,10 @@ export async function shipSegment(
   }
 }
 
-/** The number of a segment's unit: the same at each attempt, and another for each file. */
-function unitOf(agent: string, file: string): string {
-  return createHash('sha256').update(`${agent}/${file}`).digest('hex').slice(0, 16);
+/** A new attempt to ship a segment. The number of its unit is the same at each, and another for each file. */
+export function newAttempt(agent: string, file: string, shard: number): FarAttempt {
+  const unit = createHash('sha256').update(`${agent}/${file}`).digest('hex').slice(0, 16);
+  return { unit, attempt: randomBytes(8).toString('hex'), shard };
 }
 
 /** Makes the agent's table on each replica, with a column for each field. */
@@ -120,27 +119,8 @@ async function getsColumn(
   }
 }
 
-/** Drops what attempts of a unit have left that came to nothing. Only the one that a manifest names is read, and of this unit it names none. */
-async function dropAttempts({ cluster, agent }: ShipContext, shard: number, unit: string): Promise<void> {
-  const start = `(${numberOf(unit)},`;
-  for (const url of cluster.urlsOf(shard)) {
-    const sql = `SELECT DISTINCT partition FROM system.parts WHERE active AND ${ofTable(cluster.settings, agent)}`;
-    for (const [partition = ''] of await cluster.lines(url, sql)) {
-      if (partition.startsWith(start) && /^\(\d+,\d+\)$/.test(partition))
-        await cluster.command(
-          url,
-          `ALTER TABLE ${tableName(cluster.settings, agent)} DROP PARTITION ${partition}`,
-        );
-    }
-  }
-}
-
 /** Drops an attempt. Done again it does nothing. */
-export async function dropAttempt(
-  cluster: FarCluster,
-  agent: string,
-  leftover: Pick<FarCopy, 'unit' | 'attempt' | 'shard'>,
-): Promise<void> {
+export async function dropAttempt(cluster: FarCluster, agent: string, leftover: FarAttempt): Promise<void> {
   const sql = `ALTER TABLE ${tableName(cluster.settings, agent)} DROP PARTITION ${partitionText(leftover)}`;
   await cluster.anyReplica(leftover.shard, undefined, (url) => cluster.command(url, sql));
 }
@@ -148,8 +128,7 @@ export async function dropAttempt(
 async function sendRows(
   context: ShipContext,
   entry: SegmentEntry,
-  shard: number,
-  { unit, attempt }: Pick<FarCopy, 'unit' | 'attempt'>,
+  { unit, attempt, shard }: FarAttempt,
 ): Promise<Sent> {
   const { directory, cluster, agent, schema, signal, onRows, bytesPerSecond } = context;
   const pool = new BufferPool(rewritePoolBytesMax);

@@ -1,6 +1,7 @@
 import { FarCluster } from '../../store/far/far-cluster.js';
 import type { FarSettings } from '../../store/far/far-place.js';
 import { openRealDirectory } from '../../store/disk/real-directory.js';
+import type { FarAttempt } from '../../store/manifest/far-copy.js';
 import type { SegmentEntry } from '../../store/manifest/manifest.js';
 import type { Schema } from '../../terms/schema.js';
 import { builtModule, type Finished, type Task } from '../../workers/task.js';
@@ -13,18 +14,18 @@ export interface LocatedShipping {
   readonly agent: string;
   readonly entry: SegmentEntry;
   readonly schema: Schema;
-  readonly shard: number;
+  readonly attempt: FarAttempt;
   readonly bytesPerSecond: number;
 }
 
 /** Ships a segment: the work of `shipTask`. */
 export async function work(job: LocatedShipping): Promise<Finished<ShippedRows>> {
-  const { location, settings, agent, entry, schema, shard, bytesPerSecond } = job;
+  const { location, settings, agent, entry, schema, attempt, bytesPerSecond } = job;
   const directory = await openRealDirectory(location);
   const cluster = await FarCluster.open(settings);
   try {
     const context = { directory, cluster, agent, schema, bytesPerSecond };
-    return { result: await shipSegment(context, entry, shard), transfer: [] };
+    return { result: await shipSegment(context, entry, attempt), transfer: [] };
   } finally {
     await cluster.close();
   }

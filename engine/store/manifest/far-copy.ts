@@ -18,11 +18,13 @@ export interface FarCopy {
   readonly isOnly: boolean;
 }
 
-/** An attempt in a cluster that is read no more: its rows are to be dropped. */
-export interface FarLeftover {
-  readonly unit: string;
-  readonly attempt: string;
-  readonly shard: number;
-  /** When it left the manifest (ms): queries that have begun before may still read it. */
+/** One try to ship a segment: its rows in the cluster carry the first two numbers. */
+export type FarAttempt = Pick<FarCopy, 'unit' | 'attempt' | 'shard'>;
+
+/** An attempt whose rows in a cluster are to be dropped, or would be if it came to nothing. */
+export interface FarLeftover extends FarAttempt {
+  /** Since when it can't count (any more), in ms: queries that have begun before may still read it. Of one under way, when it began. */
   readonly sinceMs: number;
+  /** The segment that is shipped, where the attempt may still come to count. */
+  readonly file?: string | undefined;
 }

@@ -337,6 +337,7 @@ function readFarLeftover(item: JsonObject): FarLeftover {
     attempt: hexField(item, 'attempt'),
     shard: countField(item, 'shard'),
     sinceMs: timeField(item, 'sinceMs'),
+    ...(item['file'] === undefined ? {} : { file: textField(item, 'file') }),
   };
 }
 

@@ -1,0 +1,47 @@
+import { it } from 'vitest';
+import { Random } from '../../bench/random.js';
+import { ChdbDoor, describeWithChdb } from './chdb-door.js';
+import { describeWithClickHouse } from './clickhouse-server.js';
+import { FarClusterBed } from './far-cluster-bed.js';
+import { freshName } from './far-store.js';
+import { killIn, killRounds, type Victim } from './kill-rounds.js';
+
+const isLong = process.env['LOGSTRATA_LONG'] === '1';
+const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000);
+const rounds = Number(process.env['LOGSTRATA_ROUNDS'] ?? 200);
+
+/** Logstrata most often, ZooKeeper most rarely. */
+function victims(): Victim[] {
+  const random = new Random(seed);
+  return Array.from({ length: rounds }, () => {
+    const drawn = random.below(20);
+    if (drawn === 0) return 'zookeeper';
+    return drawn < 5 ? 'server' : 'logstrata';
+  });
+}
+
+describeWithClickHouse('killed at random moments while a cluster is shipped to and paged through', () => {
+  it(`all is answered, once, and units are shipped (seed ${seed})`, async () => {
+    const bed = await FarClusterBed.start(isLong ? 2 : 1, 2);
+    try {
+      const killed: readonly Victim[] = isLong ? victims() : ['logstrata', 'server'];
+      await killRounds(bed.settings(freshName()), killed, killIn(bed), seed);
+    } finally {
+      await bed.close();
+    }
+  });
+});
+
+if (isLong) {
+  describeWithChdb('killed at random moments while a ClickHouse of today is shipped to and paged', () => {
+    it(`all is answered, once, and units are shipped (seed ${seed})`, async () => {
+      const door = await ChdbDoor.start();
+      try {
+        const alone = Array.from({ length: Math.ceil(rounds / 4) }, (): Victim => 'logstrata');
+        await killRounds(door.settings(), alone, () => Promise.reject(new Error('only Logstrata')), seed);
+      } finally {
+        await door.close();
+      }
+    });
+  });
+}
