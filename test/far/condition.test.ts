@@ -11,7 +11,7 @@ const literal = /'(?:[A-Za-z0-9 _./:=,-]|\\x[0-9A-F]{2})*'/g;
 
 /** What is left of SQL without its literals: words, names, numbers and signs of ours. */
 const skeleton =
-  /^(?:SELECT|FROM|WHERE|AND|OR|NOT|ORDER BY|DESC|LIMIT|FORMAT Native|IN|isNotNull|ifNull|positionCaseInsensitive|position|startsWith|endsWith|lower|toInt64|toUInt64|reinterpretAsFloat64|unhex|_cursor|_attempt|`[a-z_.0-9A-Z-]+`|[\d ',.*()<>=!])*$/;
+  /^(?:SELECT|FROM|WHERE|AND|OR|NOT|ORDER BY|DESC|LIMIT|FORMAT Native|IN|isNotNull|isNull|ifNull|positionCaseInsensitive|position|startsWith|endsWith|lower|toInt64|toUInt64|reinterpretAsFloat64|unhex|_cursor|_attempt|`[a-z_.0-9A-Z-]+`|[\d ',.*()<>=!])*$/;
 
 function conditionOf(predicate: Predicate): string | null {
   const prepared = preparePredicates({ limit: 1, predicates: [predicate] }, strangeSchema);
@@ -73,6 +73,11 @@ describe('SQL for the far tier', () => {
     expect(like('ÄÖ')).toBe('(isNotNull(`message__string`))');
     const notLike = conditionOf({ kind: 'string', field, op: 'not_like', value: 'ÄÖ' });
     expect(notLike).toBe("(NOT (position(`message__string`, '\\xC3\\x84\\xC3\\x96') > 0))");
+  });
+
+  it('lets rows pass that have no text where the empty one is to be absent', () => {
+    const absent = { kind: 'anywhere', isAbsent: true, value: '' } as const;
+    expect(conditionOf(absent)).toBe('(isNull(`method__string`) AND isNull(`message__string`))');
   });
 
   it('knows what can not be', () => {

@@ -1,7 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import { expect } from 'vitest';
 import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
 import type { AgentStore } from '../../engine/archive/archive.js';
+import type { StoreContext } from '../../engine/archive/store.js';
 import type { FarTier } from '../../engine/maintenance/far/far-tier.js';
+import { freeAndDrop, shipNext, type Ship } from '../../engine/maintenance/far/ship-agent.js';
+import { shipSegment } from '../../engine/maintenance/far/ship-segment.js';
 import { FarCluster } from '../../engine/store/far/far-cluster.js';
 import type { FarSettings } from '../../engine/store/far/far-place.js';
 import { openFarTransport } from '../../engine/store/far/far-transport.js';
@@ -63,6 +67,29 @@ export class FarStore {
     if (rows.length === 0) return;
     await load(this.store, rows);
     this.model.load(rows, noon);
+  }
+
+  /** Ships the segments for which it holds, by their places in the manifest, and lets go of their files. */
+  async shipSome(tier: FarTier, isShipped: (segment: number) => boolean): Promise<void> {
+    const { context } = this.store as unknown as { context: StoreContext };
+    const { state, access, directory } = context;
+    const committer = await access.committer();
+    await access.refresh();
+    const segments = state.manifest?.segments ?? [];
+    const staying = segments.filter((_, segment) => !isShipped(segment));
+    const except = new Set(staying.map(({ file }) => file));
+    const { cluster, bytesPerSecond } = tier;
+    const ship: Ship = (entry, schema, attempt) =>
+      shipSegment({ directory, cluster, agent: state.agent, schema, bytesPerSecond }, entry, attempt);
+    while ((await shipNext({ state, committer }, tier, noon, ship, except)) !== null) await access.refresh();
+    await freeAndDrop({ state, committer }, tier, noon);
+    await access.refresh();
+    const { units, onlyRecords } = (await this.store.stats()).far;
+    const far = segments.filter(({ file }) => !except.has(file));
+    expect({ units, onlyRecords }).toEqual({
+      units: far.length,
+      onlyRecords: far.reduce((sum, { rows }) => sum + rows, 0),
+    });
   }
 
   async answer(query: Query): Promise<string> {

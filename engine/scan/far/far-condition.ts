@@ -83,7 +83,9 @@ function fieldCondition(predicate: PreparedPredicate, schema: Schema, stored: Sc
 function withoutSure({ field, anyOf: [only] }: PreparedPredicate, schema: Schema, stored: Schema): string {
   const kept = keptField(field, schema, stored);
   if (kept?.isSame !== true || only?.kind !== 'string') return '1';
-  const condition = `ifNull(${textCondition({ ...only, outside: true }, kept.column)}, 1)`;
+  const without = textCondition({ ...only, outside: true }, kept.column);
+  // Every value holds the empty text, and null does not.
+  const condition = without === nothing ? `isNull(${kept.column})` : `ifNull(${without}, 1)`;
   return condition.length > conditionLengthMax ? '1' : condition;
 }
 
