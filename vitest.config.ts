@@ -4,7 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const long = process.env.LOGSTRATA_LONG === '1';
 
 /** What takes longest, most of it in processes of its own: begun last, it would be waited for by itself. */
-const longest = /test\/(cli|conformance|faults|frozen|processes|bench)\//;
+const longest = /test\/(viewer|bench|cli|conformance|deploy|faults|frozen|fugo|processes)\//;
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -23,7 +23,7 @@ export default defineConfig({
     hookTimeout: 120_000,
     // So does this, for what must come to be: a busy machine may give a test nothing for seconds. Most comes within a few milliseconds.
     expect: { poll: { timeout: 60_000, interval: 20 } },
-    // The test machine has few cores and the process tests start servers of their own.
-    maxWorkers: 2,
+    // The test machine has few cores, and the process tests start servers of their own, which they also wait for.
+    maxWorkers: 3,
   },
 });

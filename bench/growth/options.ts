@@ -97,7 +97,7 @@ export function readGrowthOptions(args: readonly string[]): GrowthOptions | unde
     billion,
     isFull,
     segments: tiny ? 3 : 240,
-    sizes: billion ? [] : sizesOf(values.rows ?? (tiny ? '5k,10k,20k' : '10M,20M,40M,80M')),
+    sizes: billion ? [] : sizesOf(values.rows ?? (tiny ? '5k,10k' : '10M,20M,40M,80M')),
     days: whole('days', values.days ?? (tiny ? '4' : '365')),
     repeat: whole('repeat', values.repeat ?? (tiny ? '1' : '7')),
     dataFolder: resolve(values.data ?? `${packageRoot()}/bench/data`),

@@ -97,10 +97,11 @@ describe('long answers that are read at the same time', () => {
     const answers = new Map(asked.map((query) => [query, answerOf(dataset, query)]));
     await fc.assert(
       fc.asyncProperty(fc.array(readers, { minLength: 12, maxLength: 20 }), async (many) => {
-        // Those who take their time do so for some seconds at most.
-        const given = many.map((reader) =>
-          reader.pauseMs < 100 ? reader : { ...reader, pieces: Math.min(reader.pieces, 12) },
-        );
+        // Those who take their time do so for two seconds at most.
+        const given = many.map((reader) => ({
+          ...reader,
+          pieces: Math.min(reader.pieces, Math.ceil(2000 / Math.max(1, reader.pauseMs))),
+        }));
         const before = snapshot.released();
         const texts = await Promise.all(given.map((reader) => read(reader, threaded)));
         for (const [i, text] of texts.entries()) {
