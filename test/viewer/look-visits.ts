@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
 import { beforeEach, expect, it } from 'vitest';
-import { addressIn, cursorsInSight } from './browser.js';
+import { addressIn, cursorsInSight, expectRun } from './browser.js';
 import type { Visit } from './visit.js';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -97,6 +97,8 @@ export function lookVisits(visit: Visit): void {
     await page.keyboard.press('Enter');
     await expect.poll(() => addressIn(page)).toBe('#/shop?text=order');
     await page.keyboard.press('Escape');
+    // Rows of before stay until those that match are there, and have the text marked at once.
+    await expectRun(page, await visit.served.cursors('shop', '*__like=order'));
     await page.waitForSelector('.row mark');
     await page.keyboard.press('j');
     await page.keyboard.press('k');
