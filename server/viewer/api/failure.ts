@@ -133,6 +133,11 @@ export function failureOfError(error: unknown): Failure {
   return { ...failureOf('server', detail), title: 'The page could not show the answer' };
 }
 
+/** Whether a failure may be over when the same is asked a moment later. */
+export function mayPass(failure: Failure | undefined): boolean {
+  return failure?.kind === 'unreachable' || failure?.kind === 'busy';
+}
+
 /** Whether a request ended because the page no longer wants its answer. */
 export function isAborted(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError';

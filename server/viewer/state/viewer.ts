@@ -1,6 +1,6 @@
 import { batch, computed, effect, signal, untracked } from '@preact/signals';
 import { askAgents, askFields } from '../api/agents.js';
-import { failureOfError, isAborted, type Failure } from '../api/failure.js';
+import { failureOfError, isAborted, mayPass, type Failure } from '../api/failure.js';
 import { askPage } from '../api/record-pages.js';
 import { ServerDoor } from '../api/server-door.js';
 import { addressOf } from '../query/address.js';
@@ -128,9 +128,8 @@ export class Viewer {
     effect(() => {
       const { failure, older, newer } = this.window.state.value;
       if (failure !== undefined) this.askAgainSoon(failure);
-      // Where the table is does not change by that.
-      if (older.kind === 'failed') this.askAgainSoon(older.failure, () => void this.window.extend('older'));
-      if (newer.kind === 'failed') this.askAgainSoon(newer.failure, () => void this.window.extend('newer'));
+      if (older.kind === 'failed') this.askAgainSoon(older.failure);
+      if (newer.kind === 'failed') this.askAgainSoon(newer.failure);
     });
     if (this.view.peek().agent !== '') void this.loadAgents();
   }
@@ -267,9 +266,12 @@ export class Viewer {
   private async loadAgents(): Promise<void> {
     try {
       const names = await askAgents(this.door);
-      this.agents.value = { ...this.agents.peek(), names };
+      const isFirst = this.view.peek().agent === '';
       const [first] = names;
-      if (this.view.peek().agent === '' && first !== undefined) this.change({ agent: first });
+      // Before there is an agent nothing else is asked that could have failed.
+      const failure = isFirst ? undefined : this.agents.peek().failure;
+      this.agents.value = { ...this.agents.peek(), names, failure };
+      if (isFirst && first !== undefined) this.change({ agent: first });
     } catch (error) {
       this.failed(error);
     }
@@ -299,7 +301,19 @@ export class Viewer {
       this.agents.value = { ...this.agents.peek(), fields, failure: undefined };
       const now = this.view.peek();
       if (this.asked !== now) this.openRecords(now);
-      await this.learnRecords(view.agent, aborts);
+    } catch (error) {
+      if (!aborts.aborted && !isAborted(error)) this.failed(error);
+      return;
+    }
+    await this.loadKnown();
+  }
+
+  /** Asks what is known of the agent's records besides the rows. */
+  private async loadKnown(): Promise<void> {
+    const { signal: aborts } = this.loading;
+    try {
+      await this.learnRecords(this.view.peek().agent, aborts);
+      if (!aborts.aborted) this.agents.value = { ...this.agents.peek(), failure: undefined };
     } catch (error) {
       if (!aborts.aborted && !isAborted(error)) this.failed(error);
     }
@@ -323,12 +337,26 @@ export class Viewer {
   }
 
   /** Asks again by itself where that alone may help. */
-  private askAgainSoon({ kind }: Failure, ask = (): void => this.askAgain()): void {
-    if (kind !== 'unreachable' && kind !== 'busy') return;
+  private askAgainSoon(failure: Failure): void {
+    if (!mayPass(failure)) return;
     this.againTimer ??= setTimeout(() => {
       this.againTimer = undefined;
-      ask();
+      this.askFailedAgain();
     }, askAgainMs);
+  }
+
+  /**
+   * Asks for what has failed by now, which may be more than what the wait began for. Rows that are there stay, and stay where they are:
+   * everything is asked for anew only where there are none.
+   */
+  private askFailedAgain(): void {
+    const { failure, older, newer } = this.window.state.peek();
+    const { failure: general, fields, names } = this.agents.peek();
+    if (mayPass(failure) || (mayPass(general) && fields === undefined)) return this.askAgain();
+    if (names === undefined) void this.loadAgents();
+    if (mayPass(general)) void this.loadKnown();
+    if (older.kind === 'failed' && mayPass(older.failure)) void this.window.extend('older');
+    if (newer.kind === 'failed' && mayPass(newer.failure)) void this.window.extend('newer');
   }
 
   private openRecords(view: View): void {

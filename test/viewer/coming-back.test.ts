@@ -1,0 +1,218 @@
+import { signal } from '@preact/signals';
+import fc from 'fast-check';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { LogRecord } from '../../server/viewer/records/record.js';
+import { BrowserStore } from '../../server/viewer/state/browser-store.js';
+import { openPreferences } from '../../server/viewer/state/preferences.js';
+import { ViewStore } from '../../server/viewer/state/view-store.js';
+import { Viewer } from '../../server/viewer/state/viewer.js';
+import { recordsIn } from '../../server/viewer/window/window-state.js';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
+
+const count = 400;
+const cursorOf = (n: number): string => (n + 0x100).toString(16).padStart(16, '0');
+const lineOf = (n: number): string => `{"_cursor":"${cursorOf(n)}","time":${n},"message":"line ${n}"}\n`;
+/** Longer than the page waits before it asks again. */
+const aWhileMs = 5000;
+
+/** A request that the page waits for. */
+interface Waiting {
+  readonly url: URL;
+  answer(): void;
+  refuse(): void;
+}
+
+/** A server with one agent that answers each request when it is told to, or by itself. */
+class Server {
+  waiting: Waiting[] = [];
+  /** What becomes of a request at once; it waits where that is undefined. */
+  at: 'answer' | 'refuse' | undefined;
+
+  constructor(private readonly names: readonly string[] = ['shop']) {}
+
+  readonly fetch = (path: string, { signal: aborts }: { signal: AbortSignal | null }): Promise<Response> =>
+    new Promise((resolve, reject) => {
+      const url = new URL(path, 'http://localhost');
+      const abort = (): void => reject(new DOMException('gone', 'AbortError'));
+      aborts?.addEventListener('abort', abort);
+      const end = (settle: () => void) => (): void => {
+        aborts?.removeEventListener('abort', abort);
+        settle();
+      };
+      const one: Waiting = {
+        url,
+        answer: end(() => resolve(this.response(url))),
+        refuse: end(() => reject(new TypeError('Failed to fetch'))),
+      };
+      if (this.at !== undefined) one[this.at]();
+      else this.waiting.push(one);
+    });
+
+  /** Does this with all that wait and are of a kind. */
+  async settle(what: 'answer' | 'refuse', isMeant: (url: URL) => boolean = () => true): Promise<void> {
+    const meant = this.waiting.filter(({ url }) => isMeant(url));
+    this.waiting = this.waiting.filter((one) => !meant.includes(one));
+    for (const one of meant) one[what]();
+    await vi.advanceTimersByTimeAsync(0);
+  }
+
+  /** From now on each request ends so, those that wait included. */
+  async become(at: 'answer' | 'refuse'): Promise<void> {
+    this.at = at;
+    await this.settle(at);
+  }
+
+  private response({ pathname, searchParams }: URL): Response {
+    if (pathname === '/api/agents') return Response.json({ agents: this.names });
+    if (pathname.startsWith('/api/count/')) return Response.json({ count });
+    if (pathname.startsWith('/api/schema/'))
+      return Response.json({
+        schema: [
+          { name: 'time', type: 'time' },
+          { name: 'message', type: 'string' },
+        ],
+      });
+    const limit = Number(searchParams.get('limit'));
+    const [after, before] = [searchParams.get('after'), searchParams.get('before')];
+    const inside = Array.from({ length: count }, (_, n) => n).filter(
+      (n) => (after === null || cursorOf(n) > after) && (before === null || cursorOf(n) < before),
+    );
+    const page = after === null ? inside.slice(-limit) : inside.slice(0, limit);
+    return new Response(page.map(lineOf).join(''));
+  }
+}
+
+/** What the page asks for to know what is there: not what the table shows. */
+const isKnown = ({ searchParams }: URL): boolean => ['1', '100'].includes(searchParams.get('limit') ?? '');
+const isOlder = ({ searchParams }: URL): boolean => searchParams.has('before');
+
+function viewerOf(server: Server, hash: string): Viewer {
+  vi.stubGlobal('fetch', server.fetch);
+  const history = { pushState: () => undefined, replaceState: () => undefined };
+  const bar = { location: { hash }, history, addEventListener: () => undefined };
+  const kept = new Map<string, string>();
+  const store = new BrowserStore(() => ({
+    length: 0,
+    key: () => null,
+    clear: () => kept.clear(),
+    getItem: (name: string) => kept.get(name) ?? null,
+    setItem: (name: string, value: string) => void kept.set(name, value),
+    removeItem: (name: string) => void kept.delete(name),
+  }));
+  const viewer = new Viewer(new ViewStore(bar), openPreferences(store, signal(false)), store, store);
+  viewer.start();
+  return viewer;
+}
+
+const shown = ({ window }: Viewer): readonly LogRecord[] => recordsIn(window.state.value);
+
+/** Nothing is missing, and nothing says that something is. */
+function expectWhole(viewer: Viewer): void {
+  const { status, failure, older, newer } = viewer.window.state.value;
+  expect({ status, failure }).toEqual({ status: 'ready', failure: undefined });
+  expect([older.kind, newer.kind]).not.toContain('failed');
+  expect(viewer.agents.value).toMatchObject({ names: ['shop'], failure: undefined });
+  expect(viewer.fields.value).toHaveLength(2);
+  expect(viewer.recordsExtent.value).toBeDefined();
+  expect(shown(viewer).at(-1)?.cursor).toBe(cursorOf(count - 1));
+}
+
+it('keeps its rows when the server goes while it still learns what there is', async () => {
+  const server = new Server();
+  const viewer = viewerOf(server, '#/shop');
+  await server.settle('answer');
+  void viewer.window.extend('older');
+  await server.settle('refuse', isKnown);
+  await server.settle('refuse', isOlder);
+  await server.become('refuse');
+  await vi.advanceTimersByTimeAsync(10 * aWhileMs);
+  expect(shown(viewer)).toHaveLength(50);
+  expect(viewer.window.state.value.older.kind).toBe('failed');
+  await server.become('answer');
+  await vi.advanceTimersByTimeAsync(aWhileMs);
+  expectWhole(viewer);
+  expect(shown(viewer)).toHaveLength(100);
+});
+
+it('asks for its rows again while it waits to ask for older ones', async () => {
+  const server = new Server();
+  const viewer = viewerOf(server, '#/shop');
+  await server.become('answer');
+  await server.become('refuse');
+  await viewer.window.extend('older');
+  viewer.askAgain();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(viewer.window.state.value.status).toBe('failed');
+  await vi.advanceTimersByTimeAsync(10 * aWhileMs);
+  await server.become('answer');
+  await vi.advanceTimersByTimeAsync(aWhileMs);
+  expectWhole(viewer);
+});
+
+it('says that there is no agent, and no longer that the server is gone, once it is back', async () => {
+  const server = new Server([]);
+  const viewer = viewerOf(server, '#/');
+  await server.become('refuse');
+  expect(viewer.agents.value.failure?.kind).toBe('unreachable');
+  await server.become('answer');
+  await vi.advanceTimersByTimeAsync(aWhileMs);
+  expect(viewer.agents.value).toMatchObject({ names: [], failure: undefined });
+});
+
+const oneStep = fc.oneof(
+  fc.record({ what: fc.constantFrom('answer', 'refuse'), nth: fc.nat(5) }),
+  fc.constantFrom('answers', 'is gone', 'is gone', 'is slow'),
+  fc.constantFrom('older', 'again', 'wait'),
+);
+type Step = typeof oneStep extends fc.Arbitrary<infer T> ? T : never;
+
+async function take(viewer: Viewer, server: Server, step: Step): Promise<void> {
+  switch (step) {
+    case 'answers':
+      return server.become('answer');
+    case 'is gone':
+      return server.become('refuse');
+    case 'is slow':
+      server.at = undefined;
+      return;
+    case 'older':
+      void viewer.window.extend(step);
+      break;
+    case 'again':
+      viewer.askAgain();
+      break;
+    case 'wait':
+      await vi.advanceTimersByTimeAsync(aWhileMs);
+      break;
+    default: {
+      const one = server.waiting[step.nth % server.waiting.length];
+      await server.settle(step.what, (url) => url === one?.url);
+    }
+  }
+  await vi.advanceTimersByTimeAsync(0);
+}
+
+it('has everything once the server is back, whatever failed before and in which order', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom('#/', '#/shop', '#/shop?text=line'),
+      fc.boolean(),
+      fc.array(oneStep, { maxLength: 16 }),
+      async (hash, isThere, steps) => {
+        const server = new Server();
+        const viewer = viewerOf(server, hash);
+        if (isThere) await server.become('answer');
+        for (const step of steps) await take(viewer, server, step);
+        await server.become('answer');
+        await vi.advanceTimersByTimeAsync(4 * aWhileMs);
+        expectWhole(viewer);
+      },
+    ),
+    { numRuns: 150 },
+  );
+});
