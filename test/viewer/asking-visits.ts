@@ -34,7 +34,7 @@ export function askingVisits(visit: Visit): void {
   it('a range up to now is chosen or typed, and steps to the one before it', async () => {
     await page.keyboard.press('t');
     await press('Last 7 days');
-    expect(addressIn(page)).toBe('#/shop?last=7d');
+    await expect.poll(() => addressIn(page)).toBe('#/shop?last=7d');
     const since = Date.now() - 7 * dayMs;
     const week = await served.cursors('shop', `time__since=${since + 60_000}`);
     await expect.poll(async () => (await cursorsInSight(page)).at(-1)).toBe(week.at(-1));

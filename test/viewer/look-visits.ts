@@ -194,6 +194,6 @@ export function lookVisits(visit: Visit): void {
     await page.waitForSelector('.fields-pane');
     await page.setViewportSize({ width: 390, height: 844 });
     await expect.poll(() => page.locator('.fields-pane').count()).toBe(0);
-    expect(await widthOf()).toBe(390);
+    await expect.poll(widthOf).toBe(390);
   });
 }
