@@ -149,12 +149,12 @@ export class HttpDoor implements WriterDoor {
   async #read(response: http.IncomingMessage, bytesMax: number): Promise<Answer> {
     const { statusCode = 0, headers } = response;
     const isAnswer = statusCode === 200;
+    const most = isAnswer ? bytesMax : problemBytesMax;
     const pieces: Buffer[] = [];
     let bytes = 0;
     for await (const piece of response as AsyncIterable<Buffer>) {
       bytes += piece.length;
-      if (bytes > (isAnswer ? bytesMax : problemBytesMax))
-        throw this.#failure(`answers more than ${bytesMax} bytes`);
+      if (bytes > most) throw this.#failure(`answers ${statusCode} with more than ${most} bytes`);
       pieces.push(piece);
     }
     const body = Buffer.concat(pieces);
