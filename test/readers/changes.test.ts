@@ -3,7 +3,7 @@ import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
 import type { AgentStore, ReadableStore } from '../../engine/archive/archive.js';
 import { ReaderArchive } from '../../engine/archive/reader-archive.js';
 import type { Query } from '../../engine/scan/plan/query.js';
-import type { DoorQuestion } from '../../engine/reader/writer-door.js';
+import type { DoorQuestion, WriterDoor } from '../../engine/reader/writer-door.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { HttpDoor } from '../../server/reader/http-door.js';
@@ -48,11 +48,16 @@ beforeEach(async () => {
   const http = bed.door();
   ends = [() => http.close()];
   door = new LyingDoor(http, writer, cluster, () => 0.999_999);
-  reader = new ReaderArchive({ door, cluster, lagMsMax: 1000, workers, now: () => nowMs });
+  reader = readerOf(door, cluster);
   store = reader.agent('a');
   // Queries name the fields that the writer has told of.
   await store.snapshot();
 });
+
+/** A reader by the clock of the test, for which the writer's word is good for a second. */
+function readerOf(door: WriterDoor, cluster: LyingCluster | undefined): ReaderArchive {
+  return new ReaderArchive({ door, cluster, lagMsMax: 1000, workers, now: () => nowMs });
+}
 
 afterEach(async () => {
   for (const end of ends) end();
@@ -124,14 +129,7 @@ it('ask the writer for nothing that lies in the far tier, from one near record t
   const [unit] = middle.units[0]!.runs;
   const last = unit!.firstOrdinal + unit!.rows - 1;
   expect([unit!.firstOrdinal, last]).toEqual([101, 121]);
-  const reading = new ReaderArchive({
-    door: own,
-    cluster: middle,
-    lagMsMax: 1000,
-    workers,
-    now: () => nowMs,
-  });
-  const other = reading.agent('a');
+  const other = readerOf(own, middle).agent('a');
   await other.snapshot();
   const rare: Query = { limit: 100, predicates: [{ kind: 'int', field: 1, op: 'gte', value: 206n }] };
   for (const query of [
@@ -173,14 +171,7 @@ it.each([
       return given;
     },
   });
-  const far = new ReaderArchive({
-    door: counted,
-    cluster: undefined,
-    lagMsMax: 1000,
-    workers,
-    now: () => nowMs,
-  });
-  const reading = far.agent('a');
+  const reading = readerOf(counted, undefined).agent('a');
   await reading.snapshot();
   const query: Query = { ...part, predicates: [{ kind: 'string', field: 3, op: 'like', value: 'message' }] };
   expect(await answer(reading, query)).toBe(await answer(writer, query));
