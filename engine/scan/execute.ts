@@ -23,6 +23,7 @@ export function newScanStats(): ScanStats {
     bytesRead: 0,
     columnsDecoded: 0,
     columnsCached: 0,
+    columnsPrunedByGram: 0,
     gramPiecesRead: 0,
     valuePiecesRead: 0,
     selectMs: 0,

@@ -6,7 +6,8 @@ import { foldNeedle } from '../../engine/terms/fold.js';
 import type { RowGroup } from '../../engine/store/reading/snapshot.js';
 import type { FieldIndex, Schema } from '../../engine/terms/schema.js';
 import { buildGramFilter, checkedPiece, gramPieces } from '../../engine/store/sealed/gram-filter.js';
-import { FilterProbing, ruling } from '../../engine/store/sealed/filter-probing.js';
+import { FilterProbing } from '../../engine/store/sealed/filter-probing.js';
+import { ruling, SegmentRulings } from '../../engine/store/sealed/segment-rulings.js';
 import { noFilters, SegmentFilters } from '../../engine/store/sealed/segment-filters.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 import { fileBytes, mayContain, noReads, openSegment, sealBatches } from '../parquet/segment-sample.js';
@@ -220,15 +221,17 @@ describe('a gram filter', () => {
     const filters = new SegmentFilters({ ...noFilters, gramFilters: [place] }, 1);
     /** Asks for a text in one row group; returns what is said and how often something was read. */
     const ask = (text: string, firsts: number[][]): { said: number; reads: number } => {
-      const questions = [{ field: 0, asked: [{ hash: null, shortHash: null, folded: foldNeedle(text) }] }];
-      const rulings = Uint8Array.of(ruling.mayMatch);
+      const asked = [{ hash: null, shortHash: null, folded: foldNeedle(text) }];
+      const questions = [{ field: 0, asked, concludes: 1 }];
+      const rulings = new SegmentRulings(1, 1);
+      rulings.set(0, ruling.mayMatch);
       const probing = new FilterProbing(questions, firsts, noReads()).probe(filters, [0], rulings);
       let reads = 0;
       for (let step = probing.next(); step.done !== true; reads++) {
         const { offset, bytes: wanted } = step.value;
         step = probing.next(bytes.subarray(offset, offset + wanted));
       }
-      return { said: rulings[0]!, reads };
+      return { said: rulings.of(0), reads };
     };
     const needle = `"GET /api/v1/items/17 HTTP/1.1" 200 zqxj`;
     const firsts = [[0]];
@@ -259,13 +262,15 @@ describe('a gram filter', () => {
     expect(await mayContain(group, 0, foldNeedle('not there at all'))).toBe(true);
   });
 
-  test('is not asked for a field that the segment lacks, which its zone map rules out', async () => {
+  test('is not needed for a field that the segment lacks, whose rows are ruled out without its footer', async () => {
     const was = schemaOf(true);
     const directory = new MemoryDirectory();
     const entry = await sealBatches(directory, 'a.parquet', was, [batchFromRows(was, [['text']])], 'lz4');
     const is: Schema = { fields: [{ name: 'other', type: 'string' }] };
     const group = (await openSegment(directory, entry, was)).rowGroups(is)[0]!;
-    expect(await mayContain(group, 0, foldNeedle('text'))).toBe(true);
+    const counters = noReads();
+    expect(await mayContain(group, 0, foldNeedle('text'), counters)).toBe(false);
+    expect(counters.bytesRead).toBe(0);
     expect((await group.open()).zone(0)).toMatchObject({ nullCount: 1, rows: 1 });
   });
 });

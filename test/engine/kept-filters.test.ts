@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { preparePredicates } from '../../engine/scan/filter/predicate.js';
 import type { Predicate } from '../../engine/scan/plan/query.js';
 import { heap } from '../../engine/memory/arena.js';
 import type { SegmentEntry } from '../../engine/store/manifest/manifest.js';
-import { ruling, type FilterQuestion } from '../../engine/store/sealed/filter-probing.js';
+import { ruling } from '../../engine/store/sealed/segment-rulings.js';
+import type { FilterQuestion } from '../../engine/store/sealed/filter-question.js';
 import { keepFilters, keptRuling, type KeptOfField } from '../../engine/store/sealed/kept-filters.js';
 import { decodeSummary, filterParts } from '../../engine/store/sealed/segment-filters.js';
 import { makeSchema, type Schema } from '../../engine/terms/schema.js';
 import { batchFromRows, type Value } from '../model/rows.js';
-import { fileBytes, openSegment, rulingOf, sealBatches } from '../parquet/segment-sample.js';
+import { fileBytes, openSegment, questionsOf, rulingOf, sealBatches } from '../parquet/segment-sample.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
 
 const long = process.env.LOGSTRATA_LONG === '1';
@@ -55,8 +55,7 @@ function keptOf(segment: Sealed, bytes = segment.bytes): KeptOfField {
 }
 
 function questionOf(schema: Schema, predicate: Predicate): FilterQuestion {
-  const [prepared] = preparePredicates({ limit: 1, predicates: [predicate] }, schema).onField;
-  return prepared!;
+  return questionsOf(schema, predicate)[0]!;
 }
 
 const exact = (value: Value): Predicate =>
@@ -115,8 +114,8 @@ describe('filters in memory', () => {
         const { directory, entry, schema } = segment;
         const rowGroups = (await openSegment(directory, entry, schema)).rowGroups(schema);
         for (const predicate of predicatesOf(type, groups)) {
-          const question = questionOf(schema, predicate);
-          if (question.asked.length === 0) continue;
+          const [question] = questionsOf(schema, predicate);
+          if (question === undefined) continue;
           for (const [i, rowGroup] of rowGroups.entries()) {
             const said = keptRuling(kept, i, question.asked);
             expect(said, `${predicate.kind} of ${type}`).toBe(await rulingOf(rowGroup, [question]));

@@ -2,18 +2,24 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Value } from '../model/rows.js';
 import { batchFromRows } from '../model/rows.js';
-import { preparePredicates } from '../../engine/scan/filter/predicate.js';
 import type { FieldPredicate, Predicate } from '../../engine/scan/plan/query.js';
 import type { SegmentEntry } from '../../engine/store/manifest/manifest.js';
 import type { RowGroup } from '../../engine/store/reading/snapshot.js';
 import { decodeSummary, encodeSummary } from '../../engine/store/sealed/segment-filters.js';
-import { ruling, type Ruling } from '../../engine/store/sealed/filter-probing.js';
+import { ruling, type Ruling } from '../../engine/store/sealed/segment-rulings.js';
 import { bloomBlocks, bloomHeader, bloomHeaderBytes } from '../../engine/parquet/bloom-filter.js';
 import { buildValueFilter, checksumsOf } from '../../engine/store/sealed/value-filter.js';
 import { rowGroupRowsMax } from '../../engine/terms/limits.js';
 import { makeSchema, type Field, type Schema } from '../../engine/terms/schema.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
-import { fileBytes, noReads, openSegment, rulingOf, sealBatches } from '../parquet/segment-sample.js';
+import {
+  fileBytes,
+  noReads,
+  openSegment,
+  questionsOf,
+  rulingOf,
+  sealBatches,
+} from '../parquet/segment-sample.js';
 
 const long = process.env.LOGSTRATA_LONG === '1';
 
@@ -61,7 +67,7 @@ function rulingsOf(
   predicate: Predicate,
   counters = noReads(),
 ): Promise<Ruling[]> {
-  const questions = preparePredicates({ limit: 1, predicates: [predicate] }, schema).onField;
+  const questions = questionsOf(schema, predicate);
   return Promise.all(rowGroups.map((group) => rulingOf(group, questions, counters)));
 }
 
@@ -206,7 +212,7 @@ describe('a value filter', () => {
     await rulingsOf(segment, equals(idOf(0)));
     const counters = noReads();
     const asked = equals(idOf(5 * 4000));
-    const questions = preparePredicates({ limit: 1, predicates: [asked] }, segment.schema).onField;
+    const questions = questionsOf(segment.schema, asked);
     await rulingOf(segment.rowGroups[5]!, questions, counters);
     // A stripe, a piece and the checksums of its filter.
     const checksums = checksumsOf(bloomBlocks(4000)).bytes;
@@ -277,8 +283,7 @@ describe('a value filter', () => {
     ]);
     for (const op of ['ne', 'gt', 'lte'] as const) {
       const predicate: Predicate = { kind: 'int', field: 0, op, value: 5n };
-      const questions = preparePredicates({ limit: 1, predicates: [predicate] }, numbers.schema).onField;
-      expect(questions[0]!.asked).toEqual([]);
+      expect(questionsOf(numbers.schema, predicate)).toEqual([]);
     }
   });
 });

@@ -194,6 +194,14 @@ describe('the index of an attached file', () => {
     const searched = await explained(store, asked(4, 'like', part));
     expect(searched.lines).toEqual(before.lines);
     expect(searched.stats.rowGroupsPrunedByGram).toBeGreaterThanOrEqual(6);
+    const anywhere = await explained(store, {
+      ...everything,
+      predicates: [{ kind: 'anywhere', value: part, isAbsent: false }],
+    });
+    expect(anywhere.lines).toEqual(before.lines);
+    // The other string has no gram filter, so that its column alone is searched.
+    expect(anywhere.stats).toMatchObject({ rowGroupsPrunedByGram: 0, rowGroupsScanned: 8 });
+    expect(anywhere.stats.columnsPrunedByGram).toBeGreaterThanOrEqual(6);
     const bounded = await explained(store, {
       ...everything,
       predicates: [{ kind: 'int', field: 1, op: 'eq', value: 1234n * 7919n }],

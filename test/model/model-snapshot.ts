@@ -9,7 +9,8 @@ import { makeColumn } from './model-column.js';
 import { between, seededRandom } from './random.js';
 import type { Random } from './random.js';
 import type { AskableFilters, FilterAsk } from '../../engine/store/reading/filter-ask.js';
-import { ruling, type FilterQuestion } from '../../engine/store/sealed/filter-probing.js';
+import { ruling } from '../../engine/store/sealed/segment-rulings.js';
+import type { FilterQuestion } from '../../engine/store/sealed/filter-question.js';
 import type { ReadCounters } from '../../engine/store/reading/read-counters.js';
 
 export interface Layout {
@@ -95,8 +96,10 @@ class ModelFilters implements AskableFilters {
     await Promise.resolve();
     for (const index of rowGroups) {
       const rowGroup = this.#rowGroups[index]!;
-      if (questions.some((question) => rowGroup.isMissed(question, counters)))
-        rulings.set(index, ruling.byGram);
+      questions.forEach((question, i) => {
+        if (rowGroup.isMissed(question, counters)) rulings.say(i, index, ruling.byGram);
+        rulings.conclude(i, question, [index]);
+      });
     }
   }
 }

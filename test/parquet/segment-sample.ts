@@ -15,8 +15,10 @@ import type { OpenRowGroup } from '../../engine/store/reading/snapshot.js';
 import type { Codec } from '../../engine/parquet/compression.js';
 import { newReadCounters, type ReadCounters } from '../../engine/store/reading/read-counters.js';
 import type { RowGroup } from '../../engine/store/reading/snapshot.js';
-import { SegmentRulings } from '../../engine/store/reading/segment-rulings.js';
-import { ruling, type FilterQuestion, type Ruling } from '../../engine/store/sealed/filter-probing.js';
+import { preparePredicates } from '../../engine/scan/filter/predicate.js';
+import type { Predicate } from '../../engine/scan/plan/query.js';
+import { SegmentRulings, ruling, type Ruling } from '../../engine/store/sealed/segment-rulings.js';
+import type { FilterQuestion } from '../../engine/store/sealed/filter-question.js';
 
 /** Hour of 2026-01-01T00:00Z. */
 export const samplePartition = 490896;
@@ -62,13 +64,19 @@ export function openSegment(
 
 export const noReads = newReadCounters;
 
+/** What filters are asked for one predicate of a query. */
+export function questionsOf(schema: Schema, predicate: Predicate): FilterQuestion[] {
+  const { onField } = preparePredicates({ limit: 1, predicates: [predicate] }, schema);
+  return onField.flatMap(({ field, asked }) => (asked.length === 0 ? [] : [{ field, asked, concludes: 1 }]));
+}
+
 /** What the filters of a row group say, which nobody has asked before. */
 export async function rulingOf(
   { filters, index }: RowGroup,
   questions: readonly FilterQuestion[],
   counters = noReads(),
 ): Promise<Ruling> {
-  const rulings = new SegmentRulings(filters.rowGroups);
+  const rulings = new SegmentRulings(filters.rowGroups, questions.length);
   rulings.set(index, ruling.mayMatch);
   await filters.ask({ rowGroups: [index], rulings, questions, threads: null, counters });
   if (rulings.failure !== undefined) throw rulings.failure as Error;
@@ -82,7 +90,7 @@ export async function mayContain(
   folded: Uint8Array,
   counters = noReads(),
 ): Promise<boolean> {
-  const question = { field, asked: [{ hash: null, shortHash: null, folded }] };
+  const question = { field, asked: [{ hash: null, shortHash: null, folded }], concludes: 1 };
   return (await rulingOf(rowGroup, [question], counters)) === ruling.mayMatch;
 }
 

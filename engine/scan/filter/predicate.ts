@@ -4,7 +4,7 @@ import { int64Max, int64Min, predicatesMax } from '../../terms/limits.js';
 import type { Field, FieldType, Schema } from '../../terms/schema.js';
 import { hashIntegers, hashStrings } from '../../kernels/value-filter.js';
 import { finishXxh64, newLanes } from '../../kernels/xxh64.js';
-import type { Asked } from '../../store/sealed/filter-probing.js';
+import type { Asked } from '../../store/sealed/filter-question.js';
 import { prepareNeedle } from './needle.js';
 import type { Needle } from './needle.js';
 import type {

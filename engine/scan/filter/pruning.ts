@@ -1,9 +1,9 @@
 import { placementField, type Schema } from '../../terms/schema.js';
 import type { QueryThreads } from '../../store/reading/query-threads.js';
 import type { OpenRowGroup, RowGroup } from '../../store/reading/snapshot.js';
-import { ruling, type FilterQuestion, type Ruling } from '../../store/sealed/filter-probing.js';
+import { ruling, type Ruling, SegmentRulings } from '../../store/sealed/segment-rulings.js';
+import type { FilterQuestion } from '../../store/sealed/filter-question.js';
 import type { AskableFilters } from '../../store/reading/filter-ask.js';
-import { SegmentRulings } from '../../store/reading/segment-rulings.js';
 import { settled, type Steps } from '../../store/reading/steps.js';
 import type { ScanStats } from '../plan/query.js';
 import type { PreparedPredicate, PreparedPredicates } from './predicate.js';
@@ -50,12 +50,13 @@ const counterOf = {
  */
 export class Pruning {
   readonly #predicates: readonly RankedPredicate[];
-  /** Only zone maps are asked about these: a text that the filters of one field have not may stand in another. */
   readonly #anywhere: readonly RankedAnywhere[];
   /** Those on the field whose bounds the manifest has. */
   readonly #onTime: readonly PreparedPredicate[];
   /** What filters of row groups are asked: whole values first, then the longest text, which has the most grams that can be missing. */
   readonly #questions: readonly FilterQuestion[];
+  /** By what the questions ask for, their numbers. */
+  readonly #numbers = new Map<RankedPredicate, number>();
   readonly #segments = new Map<AskableFilters, ToAsk>();
   /** Those with row groups to ask about. */
   #toAsk: ToAsk[] = [];
@@ -75,12 +76,30 @@ export class Pruning {
     this.#predicates = predicates;
     this.#anywhere = anywhere.map(rankedAnywhere);
     this.#onTime = onField.filter(({ field }) => field === time);
-    this.#questions = onField
-      .map(({ field, asked }) => ({ field, asked }))
-      .filter(({ asked }) => asked.length > 0)
-      .sort((a, b) => shortestAsked(b) - shortestAsked(a));
+    this.#questions = this.#questionsOf(predicates);
     this.#threads = threads;
     this.#stats = stats;
+  }
+
+  /** A filter on a field is a text that may stand in one field alone, as far as filters of row groups are asked. */
+  #questionsOf(predicates: readonly RankedPredicate[]): FilterQuestion[] {
+    const alone = predicates.map((ranked): RankedAnywhere => ({ members: [ranked], isAbsent: false }));
+    const asked = [...alone, ...this.#anywhere]
+      .filter(({ members }) => members.length > 0 && members[0]!.predicate.asked.length > 0)
+      .sort((a, b) => shortestAsked(b) - shortestAsked(a));
+    const questions: FilterQuestion[] = [];
+    for (const { members, isAbsent } of asked) {
+      members.forEach((ranked, i) => {
+        const isLast = i === members.length - 1;
+        this.#numbers.set(ranked, questions.length);
+        questions.push({
+          field: ranked.predicate.field,
+          asked: ranked.predicate.asked,
+          concludes: isLast && !isAbsent ? members.length : 0,
+        });
+      });
+    }
+    return questions;
   }
 
   /** Whether filters are asked at all, which takes a while. */
@@ -133,7 +152,11 @@ export class Pruning {
     if (this.#last?.filters === filters) return this.#last;
     let segment = this.#segments.get(filters);
     if (segment === undefined) {
-      segment = { filters, rulings: new SegmentRulings(filters.rowGroups), rowGroups: [] };
+      segment = {
+        filters,
+        rulings: new SegmentRulings(filters.rowGroups, this.#questions.length),
+        rowGroups: [],
+      };
       this.#segments.set(filters, segment);
     }
     this.#last = segment;
@@ -173,13 +196,40 @@ export class Pruning {
       stats.rowGroupsPrunedByZone++;
       return none;
     }
+    const anywhere = this.#leftByFilters(left.anywhere, rulings, rowGroup.index);
+    if (anywhere === null) {
+      stats.rowGroupsPrunedByGram++;
+      return none;
+    }
     const byFile = this.asks ? (open.isRuledOutByFile?.(this.#questions, stats) ?? null) : null;
     if (byFile !== null && (yield* settled(byFile))) {
       stats.rowGroupsPrunedByValue++;
       return none;
     }
-    const isDecided = left.predicates.length === 0 && left.anywhere.length === 0;
-    return isDecided ? this.#every() : { kind: 'undecided', open, ...left };
+    const { predicates } = left;
+    const isDecided = predicates.length === 0 && anywhere.length === 0;
+    return isDecided ? this.#every() : { kind: 'undecided', open, predicates, anywhere };
+  }
+
+  /** Texts that may stand in a row group, with the fields whose filters allow for them; null where the filters say that no row matches. */
+  #leftByFilters(
+    anywhere: readonly RankedAnywhere[],
+    rulings: SegmentRulings,
+    rowGroup: number,
+  ): RankedAnywhere[] | null {
+    const left: RankedAnywhere[] = [];
+    let columnsPruned = 0;
+    for (const { members, isAbsent } of anywhere) {
+      const mayHold = members.filter((ranked) => {
+        const question = this.#numbers.get(ranked);
+        return question === undefined || !rulings.isWithout(question, rowGroup);
+      });
+      columnsPruned += members.length - mayHold.length;
+      if (mayHold.length > 0) left.push({ members: mayHold, isAbsent });
+      else if (!isAbsent) return null;
+    }
+    this.#stats.columnsPrunedByGram += columnsPruned;
+    return left;
   }
 
   /** Nothing is asked of a row. */
@@ -221,8 +271,10 @@ export class Pruning {
 }
 
 /** The length of the shortest text that is asked for; whole values count as longer than any. */
-function shortestAsked({ asked }: FilterQuestion): number {
+function shortestAsked({ members }: RankedAnywhere): number {
   return Math.min(
-    ...asked.map(({ hash, folded }) => (hash === null ? folded.length : Number.MAX_SAFE_INTEGER)),
+    ...members[0]!.predicate.asked.map(({ hash, folded }) =>
+      hash === null ? folded.length : Number.MAX_SAFE_INTEGER,
+    ),
   );
 }

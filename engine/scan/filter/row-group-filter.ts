@@ -146,12 +146,14 @@ export class RowGroupFilter {
   ): Steps<never, Selection> {
     const remaining = new RemainingRows(rows, share);
     predicates.sort((a, b) => rank(a) - rank(b));
-    let narrowedBy = yield* narrow(predicates, remaining, (ranked) => this.#ask(ranked, open, remaining));
+    let narrowedBy: NarrowedBy = 'dictionary';
+    if (predicates.length > 0)
+      narrowedBy = yield* narrow(predicates, remaining, (ranked) => this.#ask(ranked, open, remaining));
     for (const text of anywhere) {
       if (remaining.count === 0) break;
-      yield* this.#askAnywhere(text, open, remaining);
-      narrowedBy = 'values';
+      if ((yield* this.#askAnywhere(text, open, remaining)) === 'values') narrowedBy = 'values';
     }
+    if (remaining.count > 0) narrowedBy = 'values';
     this.#own.rowGroups++;
     if (narrowedBy === 'values') this.#own.comparedRowGroups++;
     this.#own.matches += remaining.count;
@@ -164,16 +166,18 @@ export class RowGroupFilter {
     { members, isAbsent }: RankedAnywhere,
     open: OpenRowGroup,
     remaining: RemainingRows,
-  ): Steps<never, void> {
+  ): Steps<never, NarrowedBy> {
     const without = remaining.copy();
+    let narrowedBy: NarrowedBy = 'dictionary';
     for (const member of members) {
       if (without.count === 0) break;
       const holding = without.copy();
-      yield* this.#ask(member, open, holding);
+      if ((yield* this.#ask(member, open, holding)) === 'values') narrowedBy = 'values';
       without.takeAway(holding);
     }
     if (isAbsent) remaining.keepThoseOf(without);
     else remaining.takeAway(without);
+    return narrowedBy;
   }
 
   /** Leaves the rows that match. The column is let go then: nothing is held while the next one waits for memory. */

@@ -43,6 +43,8 @@ export interface ScanStats {
   bytesRead: number;
   columnsDecoded: number;
   columnsCached: number;
+  /** Columns that a text in any field was not sought in, because their filters have not its grams; of row groups that were not ruled out. */
+  columnsPrunedByGram: number;
   gramPiecesRead: number;
   valuePiecesRead: number;
   /** Time to find the rows, and time to write them out (without waiting for the client). */

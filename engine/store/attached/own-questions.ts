@@ -1,7 +1,7 @@
 import type { ForeignFile } from '../../foreign/foreign-file.js';
 import type { ValueHash } from '../../parquet/bloom-filter.js';
 import { physicalType } from '../../parquet/format.js';
-import type { Asked, FilterQuestion } from '../sealed/filter-probing.js';
+import type { Asked, FilterQuestion } from '../sealed/filter-question.js';
 import type { ColumnSource } from './column-source.js';
 import type { OwnQuestion } from './own-filter-task.js';
 

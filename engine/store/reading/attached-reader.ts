@@ -8,7 +8,7 @@ import type { Description } from '../attached/descriptions.js';
 import { ForeignWork, type ColumnOfFile, type ForeignMeans } from '../attached/foreign-work.js';
 import { ownFilterTask } from '../attached/own-filter-task.js';
 import { ownQuestions } from '../attached/own-questions.js';
-import type { FilterQuestion } from '../sealed/filter-probing.js';
+import type { FilterQuestion } from '../sealed/filter-question.js';
 import { nearChunks } from '../attached/near-chunks.js';
 import { searchTask } from '../attached/search-task.js';
 import type { SpanPlacement } from '../attached/span-placements.js';

@@ -27,7 +27,7 @@ import type { ForeignMeans } from '../attached/foreign-work.js';
 import { AttachedReader, type ColumnReading } from './attached-reader.js';
 import type { BufferPool, ColumnRequest } from './buffer-pool.js';
 import type { ColumnLease } from './column-lease.js';
-import type { FilterQuestion } from '../sealed/filter-probing.js';
+import type { FilterQuestion } from '../sealed/filter-question.js';
 import type { AskableFilters } from './filter-ask.js';
 import type { QueryThreads } from './query-threads.js';
 import type { ReadCounters } from './read-counters.js';

@@ -1,7 +1,7 @@
-import type { FilterQuestion } from '../sealed/filter-probing.js';
+import type { FilterQuestion } from '../sealed/filter-question.js';
 import type { QueryThreads } from './query-threads.js';
 import type { ReadCounters } from './read-counters.js';
-import type { SegmentRulings } from './segment-rulings.js';
+import type { SegmentRulings } from '../sealed/segment-rulings.js';
 
 /** What is asked of the filters of one segment. */
 export interface FilterAsk {

@@ -8,8 +8,9 @@ import { chunkTask, type ChunkJob } from './chunk-task.js';
 import { keepTask, type KeepJob } from './keep-task.js';
 import { streamTask, type StreamJob } from './stream-task.js';
 import { pooledChunkTask, type PooledChunk } from './pooled-chunk-task.js';
-import { ruling, type FilterQuestion, type FirstReads } from '../sealed/filter-probing.js';
-import type { SegmentRulings } from './segment-rulings.js';
+import type { FilterQuestion } from '../sealed/filter-question.js';
+import type { FirstReads } from '../sealed/filter-probing.js';
+import type { SegmentRulings } from '../sealed/segment-rulings.js';
 import { probeTask, type ProbedSegment } from '../sealed/probe-task.js';
 import type { JobQueue } from '../../workers/job-queue.js';
 import type { Task } from '../../workers/task.js';
@@ -164,9 +165,9 @@ export class QueryThreads {
       counters.valuePiecesRead += answers.valuePiecesRead;
       counters.bytesRead += answers.bytesRead;
       let at = 0;
-      for (const { segment, rowGroups, rulings } of share) {
+      for (const { rowGroups, rulings } of share) {
         rulings.take(rowGroups, answers.rulings.subarray(at));
-        at += segment.rowGroupCount;
+        at += rulings.bytes.length;
       }
     } catch (error) {
       for (const { rowGroups, rulings } of share) rulings.fail(rowGroups, error);
@@ -219,13 +220,13 @@ function* sharesOf(asked: readonly AskedSegment[], rowGroupsEach: number): Gener
   if (share.length > 0) yield share;
 }
 
-/** `mayMatch` for each row group that is asked about, of all row groups of the segments. */
+/** What is known of the segments, with `mayMatch` for each row group that is asked about. */
 function askedOf(share: readonly AskedSegment[]): Uint8Array<ArrayBuffer> {
-  const rulings = new Uint8Array(share.reduce((sum, { segment }) => sum + segment.rowGroupCount, 0));
+  const together = new Uint8Array(share.reduce((sum, { rulings }) => sum + rulings.bytes.length, 0));
   let at = 0;
-  for (const { segment, rowGroups } of share) {
-    for (const rowGroup of rowGroups) rulings[at + rowGroup] = ruling.mayMatch;
-    at += segment.rowGroupCount;
+  for (const { rowGroups, rulings } of share) {
+    together.set(rulings.bytesAsking(rowGroups), at);
+    at += rulings.bytes.length;
   }
-  return rulings;
+  return together;
 }

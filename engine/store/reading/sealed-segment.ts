@@ -24,6 +24,7 @@ import type { SegmentEntry } from '../manifest/manifest.js';
 import type { SegmentFilters } from '../sealed/segment-filters.js';
 import type { AskableFilters, FilterAsk } from './filter-ask.js';
 import { SegmentProbing } from './segment-probing.js';
+import { notStored } from '../sealed/filter-question.js';
 import {
   decodeConverted,
   readBytesInto,
@@ -113,7 +114,7 @@ export class SealedSegment {
       placement >= 0 &&
       sources[placement]!.field === placementField(this.#schema) &&
       sources[placement]!.conversion === 'none';
-    const storedFields = sources.map(({ field, conversion }) => (conversion === 'none' ? field : -1));
+    const storedFields = sources.map(storedField);
     const filters: AskableFilters = {
       rowGroups: this.#entry.rowGroupRows.length,
       ask: (ask) => this.#askFilters(ask, storedFields),
@@ -257,6 +258,11 @@ interface RowGroupSource {
 /** Names that are made anew are dear to look up. */
 function poolKeys(source: RowGroupSource): readonly string[] {
   return (source.keys ??= source.segment.poolKeys(source.index, source.target, source.sources));
+}
+
+function storedField({ field, conversion }: FieldSource): number {
+  if (conversion === 'none') return field;
+  return conversion === 'toNull' ? notStored.atAll : notStored.otherwise;
 }
 
 class SealedRowGroup implements OpenRowGroup {

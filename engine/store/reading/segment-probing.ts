@@ -2,7 +2,10 @@ import type { Column } from '../../columns/column.js';
 import type { ColumnSpace, RangeSpace } from '../../parquet/column-space.js';
 import type { Directory, ReadableFile } from '../disk/directory.js';
 import type { SegmentEntry } from '../manifest/manifest.js';
-import { FilterProbing, ruling, type FilterQuestion } from '../sealed/filter-probing.js';
+import { FilterProbing } from '../sealed/filter-probing.js';
+import { notStored } from '../sealed/filter-question.js';
+import { ruling, type Ruling, SegmentRulings } from '../sealed/segment-rulings.js';
+import type { Asked, FilterQuestion } from '../sealed/filter-question.js';
 import { keptBytesMax, keptRuling, type KeptFilters, type KeptKind } from '../sealed/kept-filters.js';
 import type { KeepableFilters } from '../sealed/survey-task.js';
 import type { SummaryPlace } from '../sealed/summary-cache.js';
@@ -41,7 +44,7 @@ interface MissingFilters {
 /** What is left to be asked of a file when the filters in memory have been asked. */
 interface LeftToAsk {
   readonly rowGroups: readonly number[];
-  /** The stored field of each question; -1 where there is nothing more to know. */
+  /** The stored field of each question; negative where there is nothing more to know. */
   readonly fields: readonly number[];
   readonly missing: readonly MissingFilters[];
 }
@@ -85,7 +88,7 @@ export class SegmentProbing {
   /**
    * As `AskableFilters.ask`.
    *
-   * @param storedFields for each field of the query's schema the stored one; -1 where values were stored otherwise or not at all
+   * @param storedFields for each field of the query's schema the stored one; else a number of `notStored`
    * @param footer where it has been read; always of a segment without a summary
    */
   ask(
@@ -93,15 +96,18 @@ export class SegmentProbing {
     storedFields: readonly number[],
     footer: SegmentFooter | undefined,
   ): Promise<void> | null {
-    const fields = ask.questions.map(({ field }) => {
-      const stored = storedFields[field]!;
-      return footer === undefined || this.filtersOf(footer).has(stored) ? stored : -1;
-    });
-    if (fields.every((field) => field < 0)) return null;
-    const path = this.absolutePath;
     const { rulings, questions, threads, counters } = ask;
-    if (threads === null || path === undefined) return this.#askHere(ask, fields);
+    const fields = questions.map(({ field }, i) => {
+      const stored = storedFields[field]!;
+      if (stored === notStored.atAll)
+        for (const rowGroup of ask.rowGroups) rulings.say(i, rowGroup, ruling.byZone);
+      return footer === undefined || this.filtersOf(footer).has(stored) ? stored : notStored.otherwise;
+    });
+    const path = this.absolutePath;
+    const isAskable = fields.some((field) => field >= 0);
+    if (isAskable && (threads === null || path === undefined)) return this.#askHere(ask, fields);
     const left = this.#askKept(ask, fields);
+    if (threads === null || path === undefined) return null;
     if (left.rowGroups.length === 0 || left.missing.length === 0) return null;
     const segment = this.#described(path, left.fields, footer);
     const answered = threads.probe({ segment, rowGroups: left.rowGroups, rulings }, questions, counters);
@@ -113,28 +119,40 @@ export class SegmentProbing {
   #askKept({ rowGroups, rulings, questions }: FilterAsk, fields: readonly number[]): LeftToAsk {
     let left = rowGroups;
     const missing: MissingFilters[] = [];
-    const toAsk = questions.map(({ asked }, i) => {
+    const toAsk = questions.map((question, i) => {
       const field = fields[i]!;
-      if (field < 0 || asked.length === 0) return -1;
-      const { keys } = this.#keptField(field);
-      const kept = { values: this.#inMemory(keys.values), grams: this.#inMemory(keys.grams) };
-      if (kept.values === null && kept.grams === null) {
-        missing.push({ field, kind: asked[0]!.hash === null ? 'grams' : 'values' });
-        return field;
-      }
-      let isTold = true;
-      left = left.filter((rowGroup) => {
-        const said = keptRuling(kept, rowGroup, asked);
-        if (said === null) isTold = false;
-        if (said === null || said === ruling.mayMatch) return true;
-        rulings.set(rowGroup, said);
-        return false;
-      });
-      if (isTold) return -1;
-      missing.push({ field, kind: kept.grams === null ? 'grams' : 'values' });
+      const kind =
+        field < 0
+          ? null
+          : this.#askKeptOf(field, question.asked, left, (rowGroup, said) => {
+              rulings.say(i, rowGroup, said);
+            });
+      left = rulings.conclude(i, question, left);
+      if (kind === null) return notStored.otherwise;
+      missing.push({ field, kind });
       return field;
     });
     return { rowGroups: left, fields: toAsk, missing };
+  }
+
+  /** Asks those of a field that are in memory. Gives the kind of those that would have told more; null where there are none. */
+  #askKeptOf(
+    field: number,
+    asked: readonly Asked[],
+    rowGroups: readonly number[],
+    say: (rowGroup: number, said: Ruling) => void,
+  ): KeptKind | null {
+    const { keys } = this.#keptField(field);
+    const kept = { values: this.#inMemory(keys.values), grams: this.#inMemory(keys.grams) };
+    if (kept.values === null && kept.grams === null) return asked[0]!.hash === null ? 'grams' : 'values';
+    let isTold = true;
+    for (const rowGroup of rowGroups) {
+      const said = keptRuling(kept, rowGroup, asked);
+      if (said === null) isTold = false;
+      else say(rowGroup, said);
+    }
+    if (isTold) return null;
+    return kept.grams === null ? 'grams' : 'values';
   }
 
   #keptField(field: number): KeptField {
@@ -205,10 +223,10 @@ export class SegmentProbing {
     const asking = withFile(this.#directory, this.#path, async (file) => {
       this.#filters ??= await this.#readSummary(file, counters);
       if (this.#filters === undefined) return;
-      const asked = new Uint8Array(this.#filters.rowGroups);
-      for (const rowGroup of rowGroups) asked[rowGroup] = ruling.mayMatch;
+      const bytes = rulings.bytesAsking(rowGroups);
+      const asked = new SegmentRulings(rulings.rowGroups, questions.length, bytes);
       await probeFile(file, this.#filters, fields, questions, asked, counters);
-      rulings.take(rowGroups, asked);
+      rulings.take(rowGroups, bytes);
     }).catch((error: unknown) => rulings.fail(rowGroups, error));
     threads?.track(asking);
     return asking;
@@ -228,7 +246,7 @@ async function probeFile(
   filters: SegmentFilters,
   fields: readonly number[],
   questions: readonly FilterQuestion[],
-  rulings: Uint8Array,
+  rulings: SegmentRulings,
   counters: ReadCounters,
 ): Promise<void> {
   const firsts = questions.map(({ asked }) => asked.map(() => 0));

@@ -6,7 +6,7 @@ import type { Schema } from '../../terms/schema.js';
 import type { ColumnLease } from './column-lease.js';
 import type { QueryThreads } from './query-threads.js';
 import type { ReadCounters } from './read-counters.js';
-import type { FilterQuestion } from '../sealed/filter-probing.js';
+import type { FilterQuestion } from '../sealed/filter-question.js';
 import type { PositionedRows, RunList } from '../runs/run-list.js';
 import type { AskableFilters } from './filter-ask.js';
 import type { FarRows } from '../far/far-rows.js';

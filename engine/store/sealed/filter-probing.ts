@@ -1,6 +1,8 @@
 import { filterBlockBytes } from '../../kernels/value-filter.js';
 import { isInBlock, type ValueHash } from '../../parquet/bloom-filter.js';
 import { mayHaveAll, planGramReads, type GramRead } from './gram-probing.js';
+import type { Asked, FilterQuestion } from './filter-question.js';
+import { ruling, type Ruling, type SegmentRulings } from './segment-rulings.js';
 import type { GramFilterPlace, SegmentFilters, SketchPlace, ValueFilterPlace } from './segment-filters.js';
 import {
   checksumsOf,
@@ -20,39 +22,6 @@ export interface WantedBytes {
 
 /** Work that asks for bytes and goes on with what was read, which may be fewer. They may be read until more are asked for. */
 export type Reading<T> = Generator<WantedBytes, T, Uint8Array>;
-
-/** A value that is looked for, or a text that values are to contain. */
-export interface Asked {
-  /** Of the whole value; null where only a part of it is known. */
-  readonly hash: ValueHash | null;
-  /** Of an integer that four bytes hold, as those; else null. */
-  readonly shortHash: ValueHash | null;
-  /** Case-folded UTF-8, which gram filters are asked for; empty for what is no text. */
-  readonly folded: Uint8Array;
-}
-
-/** A filter of the query, as the filters of segments are asked: rows match only where one of `asked` is in the field. */
-export interface FilterQuestion {
-  /** Position in the schema of the query. */
-  readonly field: number;
-  readonly asked: readonly Asked[];
-}
-
-/**
- * What is known of a row group: nothing yet; that its rows may match; what has ruled it out, bounds of times or of other values, or filters
- * of whole values or of grams; or that its filters could not be read. One that is ruled out becomes `counted` once it has been.
- */
-export const ruling = {
-  unknown: 0,
-  mayMatch: 1,
-  byTime: 2,
-  byZone: 3,
-  byValue: 4,
-  byGram: 5,
-  failed: 6,
-  counted: 7,
-} as const;
-export type Ruling = (typeof ruling)[keyof typeof ruling];
 
 /** Pieces of filters that were read. */
 export interface ProbeCounters {
@@ -81,31 +50,42 @@ export class FilterProbing {
   }
 
   /**
-   * Asks about the row groups of a segment that have `mayMatch` in `rulings`, and writes there what rules them out. As few bytes are read as
-   * possible: all sketches of a value in one read, then the filters of the row groups that are left.
+   * Asks about the row groups of a segment that have `mayMatch` in `rulings`, and writes there what is said and what rules them out. As few
+   * bytes are read as possible: all sketches of a value in one read, then the filters of the row groups that are left.
    *
-   * @param fields the stored field of each question; -1 where the segment can't be asked
-   * @param rulings for each row group of the segment
+   * @param fields the stored field of each question; negative where the segment can't be asked
    */
-  *probe(filters: SegmentFilters, fields: readonly number[], rulings: Uint8Array): Reading<void> {
-    for (const [i, { asked }] of this.#questions.entries()) {
-      const field = fields[i]!;
-      if (field < 0 || asked.length === 0) continue;
-      let left = rowGroupsWith(rulings, ruling.mayMatch);
-      const said = new Uint8Array(rulings.length).fill(ruling.byValue);
-      for (const [j, one] of asked.entries()) {
-        const sketches = one.hash === null ? undefined : filters.sketches(field);
-        const maybe =
-          sketches === undefined
-            ? left
-            : yield* this.#askSketches(sketches, filters.rowGroups, one.hash!, left);
-        for (const rowGroup of maybe) {
-          said[rowGroup] = yield* this.#probeOne(filters, field, rowGroup, one, this.#firsts[i]!, j);
-        }
-        left = left.filter((rowGroup) => said[rowGroup] !== ruling.mayMatch);
-        if (left.length === 0) break;
+  *probe(filters: SegmentFilters, fields: readonly number[], rulings: SegmentRulings): Reading<void> {
+    for (const [i, question] of this.#questions.entries()) {
+      const left = rulings.left();
+      const toAsk = left.filter((rowGroup) => !rulings.isWithout(i, rowGroup));
+      if (fields[i]! >= 0 && toAsk.length > 0) yield* this.#askOf(filters, fields[i]!, i, toAsk, rulings);
+      rulings.conclude(i, question, left);
+    }
+  }
+
+  /** Asks question number `index` about row groups. */
+  *#askOf(
+    filters: SegmentFilters,
+    field: number,
+    index: number,
+    rowGroups: readonly number[],
+    rulings: SegmentRulings,
+  ): Reading<void> {
+    for (const rowGroup of rowGroups) rulings.say(index, rowGroup, ruling.byValue);
+    let left = rowGroups;
+    for (const [j, one] of this.#questions[index]!.asked.entries()) {
+      const sketches = one.hash === null ? undefined : filters.sketches(field);
+      const maybe =
+        sketches === undefined
+          ? left
+          : yield* this.#askSketches(sketches, filters.rowGroups, one.hash!, left);
+      for (const rowGroup of maybe) {
+        const said = yield* this.#probeOne(filters, field, rowGroup, one, this.#firsts[index]!, j);
+        rulings.say(index, rowGroup, said);
       }
-      for (const rowGroup of left) rulings[rowGroup] = said[rowGroup]!;
+      left = left.filter((rowGroup) => rulings.isWithout(index, rowGroup));
+      if (left.length === 0) break;
     }
   }
 
@@ -186,11 +166,4 @@ export class FilterProbing {
     const from = piece.checksumOffset - offset;
     return !hasChecksum(blocks, checksums.subarray(from, from + 4)) || isInBlock(blocks, at, hash);
   }
-}
-
-function rowGroupsWith(rulings: Uint8Array, wanted: Ruling): readonly number[] {
-  const found: number[] = [];
-  for (let rowGroup = 0; rowGroup < rulings.length; rowGroup++)
-    if (rulings[rowGroup] === wanted) found.push(rowGroup);
-  return found;
 }

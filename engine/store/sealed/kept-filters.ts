@@ -3,7 +3,8 @@ import { filterBlockBytes } from '../../kernels/value-filter.js';
 import { bufferBytes } from '../../memory/allocator.js';
 import { uint32sOf, type Arena } from '../../memory/arena.js';
 import { blockOfHash, isInBlock, type ValueHash } from '../../parquet/bloom-filter.js';
-import { ruling, type Asked, type Ruling } from './filter-probing.js';
+import { ruling, type Ruling } from './segment-rulings.js';
+import type { Asked } from './filter-question.js';
 import { checkedPiece, gramFilterBytes, gramPieces, isBitSet, planProbes } from './gram-filter.js';
 import { sketchesBytes, type GramFilterPlace, type SegmentFilters } from './segment-filters.js';
 import {

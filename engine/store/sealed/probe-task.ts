@@ -1,14 +1,10 @@
 import { probeReadBytes } from '../../terms/limits.js';
 import { builtModule, type Finished, type Task } from '../../workers/task.js';
 import { openFiles } from '../disk/open-files.js';
-import {
-  FilterProbing,
-  type FilterQuestion,
-  type FirstReads,
-  type ProbeCounters,
-  type Reading,
-} from './filter-probing.js';
+import { FilterProbing, type FirstReads, type ProbeCounters, type Reading } from './filter-probing.js';
+import type { FilterQuestion } from './filter-question.js';
 import { SegmentFilters, type FilterPlaces } from './segment-filters.js';
+import { SegmentRulings } from './segment-rulings.js';
 import { summaryAt } from './summary-cache.js';
 
 /** A segment whose filters are asked, in a file of the real file system. */
@@ -19,7 +15,7 @@ export interface ProbedSegment {
   readonly summary: { readonly offset: number; readonly bytes: number };
   readonly places: FilterPlaces | null;
   readonly rowGroupCount: number;
-  /** The stored field of each question; -1 where the segment can't be asked. */
+  /** The stored field of each question; negative where the segment can't be asked. */
   readonly fields: readonly number[];
 }
 
@@ -27,12 +23,12 @@ export interface ProbeJob {
   readonly questions: readonly FilterQuestion[];
   readonly firsts: FirstReads;
   readonly segments: readonly ProbedSegment[];
-  /** For each row group of each of `segments`: `mayMatch` where it is asked about. */
+  /** The bytes of each segment's `SegmentRulings`: `mayMatch` for the row groups that are asked about. */
   readonly rulings: Uint8Array<ArrayBuffer>;
 }
 
 export interface ProbeAnswers extends ProbeCounters {
-  /** As in the job, with what rules row groups out. */
+  /** As in the job, with what was said and what rules row groups out. */
   readonly rulings: Uint8Array<ArrayBuffer>;
   readonly firsts: FirstReads;
   readonly bytesRead: number;
@@ -54,8 +50,9 @@ export function work({ questions, firsts, segments, rulings }: ProbeJob): Finish
   let at = 0;
   for (const segment of segments) {
     const { path, places, summary, fields, rowGroupCount } = segment;
-    const own = rulings.subarray(at, at + rowGroupCount);
-    at += rowGroupCount;
+    const end = at + SegmentRulings.sizeBytes(rowGroupCount, questions.length);
+    const own = new SegmentRulings(rowGroupCount, questions.length, rulings.subarray(at, end));
+    at = end;
     const filters =
       places === null
         ? summaryAt({ path, ...summary, rowGroups: rowGroupCount }, read)

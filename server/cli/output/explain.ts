@@ -73,6 +73,9 @@ export function describeStats(stats: ScanStats): string[] {
     ['bytes read', formatBytes(stats.bytesRead)],
     ['columns decoded', formatCount(stats.columnsDecoded)],
     ['columns from the cache', formatCount(stats.columnsCached)],
+    ...(stats.columnsPrunedByGram === 0
+      ? []
+      : [['columns ruled out by grams', formatCount(stats.columnsPrunedByGram)] as [string, string]]),
     ['pieces of value filters', formatCount(stats.valuePiecesRead)],
     ['pieces of gram filters', formatCount(stats.gramPiecesRead)],
     ['time to find the rows', formatSpan(stats.selectMs)],

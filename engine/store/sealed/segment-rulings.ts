@@ -1,0 +1,111 @@
+import type { FilterQuestion } from './filter-question.js';
+
+/**
+ * What is known of a row group: nothing yet; that its rows may match; what has ruled it out, bounds of times or of other values, or filters
+ * of whole values or of grams; or that its filters could not be read. One that is ruled out becomes `counted` once it has been.
+ */
+export const ruling = {
+  unknown: 0,
+  mayMatch: 1,
+  byTime: 2,
+  byZone: 3,
+  byValue: 4,
+  byGram: 5,
+  failed: 6,
+  counted: 7,
+} as const;
+export type Ruling = (typeof ruling)[keyof typeof ruling];
+
+/**
+ * What is known of the row groups of one segment, for one query, and what the filters have said to each of its questions about each of them.
+ * It is bytes, which threads are given, add to, and give back.
+ */
+export class SegmentRulings {
+  readonly rowGroups: number;
+  /** For each row group what is known of it; then, for each question, what was said of each row group. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  #failure: unknown;
+
+  constructor(
+    rowGroups: number,
+    questions: number,
+    bytes = new Uint8Array(SegmentRulings.sizeBytes(rowGroups, questions)),
+  ) {
+    this.rowGroups = rowGroups;
+    this.bytes = bytes;
+  }
+
+  /** How many bytes hold what is known of so many row groups. */
+  static sizeBytes(rowGroups: number, questions: number): number {
+    return rowGroups * (1 + questions);
+  }
+
+  /** What reading the filters has thrown, of those that are `failed`. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  of(rowGroup: number): Ruling {
+    return this.bytes[rowGroup]! as Ruling;
+  }
+
+  set(rowGroup: number, said: Ruling): void {
+    this.bytes[rowGroup] = said;
+  }
+
+  /** The row groups that may match. */
+  left(): readonly number[] {
+    const found: number[] = [];
+    for (let rowGroup = 0; rowGroup < this.rowGroups; rowGroup++)
+      if (this.bytes[rowGroup] === ruling.mayMatch) found.push(rowGroup);
+    return found;
+  }
+
+  /** What was said to question number `question` about a row group. */
+  said(question: number, rowGroup: number): Ruling {
+    return this.bytes[(1 + question) * this.rowGroups + rowGroup]! as Ruling;
+  }
+
+  say(question: number, rowGroup: number, said: Ruling): void {
+    this.bytes[(1 + question) * this.rowGroups + rowGroup] = said;
+  }
+
+  /** Whether no value of a row group has what question number `question` asks for. */
+  isWithout(question: number, rowGroup: number): boolean {
+    return this.said(question, rowGroup) > ruling.mayMatch;
+  }
+
+  /** Rules out those of the row groups of which the questions up to number `question` say that no row matches; gives the others. */
+  conclude(question: number, { concludes }: FilterQuestion, rowGroups: readonly number[]): readonly number[] {
+    if (concludes === 0) return rowGroups;
+    return rowGroups.filter((rowGroup) => {
+      let ruledBy: Ruling = ruling.unknown;
+      for (let each = question - concludes + 1; each <= question; each++) {
+        const said = this.said(each, rowGroup);
+        if (said <= ruling.mayMatch) return true;
+        if (said > ruledBy) ruledBy = said;
+      }
+      this.set(rowGroup, ruledBy);
+      return false;
+    });
+  }
+
+  /** The bytes, with `mayMatch` for these row groups and nothing for others. */
+  bytesAsking(rowGroups: readonly number[]): Uint8Array<ArrayBuffer> {
+    const bytes = this.bytes.slice().fill(ruling.unknown, 0, this.rowGroups);
+    for (const rowGroup of rowGroups) bytes[rowGroup] = ruling.mayMatch;
+    return bytes;
+  }
+
+  /** Takes what is known of row groups from the bytes of another object for the same segment. */
+  take(rowGroups: readonly number[], known: Uint8Array): void {
+    for (let at = 0; at < this.bytes.length; at += this.rowGroups)
+      for (const rowGroup of rowGroups) this.bytes[at + rowGroup] = known[at + rowGroup]!;
+  }
+
+  /** Notes that the filters of row groups could not be read. Damaged ones are read, and rule nothing out. */
+  fail(rowGroups: readonly number[], error: unknown): void {
+    this.#failure = error;
+    for (const rowGroup of rowGroups) this.set(rowGroup, ruling.failed);
+  }
+}
