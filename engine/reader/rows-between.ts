@@ -5,7 +5,7 @@ import { columnOfField } from '../store/far/far-sql.js';
 import { fieldColumn, nativeBlock, unsignedColumn } from '../store/far/native-writer.js';
 import type { Snapshot } from '../store/reading/snapshot.js';
 import { positionToInt64, type Position } from '../terms/cursor.js';
-import { farAnswerBytes, farRowsMax } from '../terms/far-limits.js';
+import { writerAnswerBytes, farRowsMax } from '../terms/far-limits.js';
 import type { Schema } from '../terms/schema.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 
@@ -63,14 +63,14 @@ export async function rowsBetween(
   for await (const selected of selectRows(takeSnapshot, query, settings)) {
     for (const block of blocksOf(selected, fields, schema)) {
       // What is nearest to the end that was asked from is kept.
-      if (isForward && bytes >= farAnswerBytes) isCut = true;
+      if (isForward && bytes >= writerAnswerBytes) isCut = true;
       else {
         kept.push(block);
         bytes += block.bytes.length;
         rows += block.rows;
       }
     }
-    while (!isForward && kept.length > 1 && bytes - kept[0]!.bytes.length >= farAnswerBytes) {
+    while (!isForward && kept.length > 1 && bytes - kept[0]!.bytes.length >= writerAnswerBytes) {
       const gone = kept.shift()!;
       bytes -= gone.bytes.length;
       rows -= gone.rows;
@@ -96,7 +96,7 @@ function* blocksOf(
     1,
     batch.columns.reduce((sum, column) => sum + bytesOf(column), 0) / batch.length,
   );
-  const blockRows = Math.max(1, Math.floor(farAnswerBytes / 4 / rowBytes));
+  const blockRows = Math.max(1, Math.floor(writerAnswerBytes / 4 / rowBytes));
   for (let from = 0; from < batch.length; from += blockRows) {
     const to = Math.min(batch.length, from + blockRows);
     const columns = fields.map((field, i) => {

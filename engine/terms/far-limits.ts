@@ -2,13 +2,13 @@
 export const farRowsMax = 65_536;
 
 /** Bytes that an answer is meant to have, by what rows of the unit took when they were shipped. It is in memory as a whole. */
-export const farAnswerBytes = 8 * 1024 * 1024;
+export const farAnswerBytes = 16 * 1024 * 1024;
+
+/** The same of an answer of the writer to a reader, which the writer makes beside everything else. */
+export const writerAnswerBytes = 8 * 1024 * 1024;
 
 /** Bytes of an answer from which on it is broken off, and asked for again in smaller parts. */
 export const farAnswerBytesMax = 64 * 1024 * 1024;
-
-/** Rows of the blocks that the server makes and we read: what is decoded at once. */
-export const farBlockRows = 16_384;
 
 /** Rows that the first question with filters may have to look at; each further one looks at as many times more. */
 export const farWindowRows = 1024 * 1024;
@@ -29,9 +29,6 @@ export const borderBytesMax = 64 * 1024 * 1024;
 /** Matches of an answer from its end that are kept as they come, and their bytes. Of more, only where they begin is kept. */
 export const farKeptRowsMax = 1024;
 export const farKeptBytesMax = 32 * 1024 * 1024;
-
-/** Columns of one row group in the form of the cluster, in memory until they have been sent: a part of an attempt. */
-export const farInsertRowsMax = 65_536;
 
 /** A connection, and one question with its whole answer, beside what the query itself may take. */
 export const farConnectMsMax = 5000;

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ChdbDoor } from '../../bench/far/chdb-door.js';
 import { ReaderArchive } from '../../engine/archive/reader-archive.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
 import { textOf } from '../engine/store/memory-archive.js';
@@ -8,10 +9,10 @@ import { datasets, forms, queries, strangeSchema } from '../model/arbitraries.js
 import { countsOf } from '../model/count.js';
 import type { Dataset } from '../model/dataset.js';
 import type { FarSettings } from '../../engine/store/far/far-place.js';
-import { ChdbDoor, describeWithChdb } from './chdb-door.js';
 import { describeWithClickHouse } from './clickhouse-server.js';
 import { FarClusterBed } from './far-cluster-bed.js';
 import { FarStore, tierOf, type TestTier } from './far-store.js';
+import { describeWithChdb } from './with-chdb.js';
 
 const isLong = process.env['LOGSTRATA_LONG'] === '1';
 const queriesOfDataset = isLong ? 250 : 40;

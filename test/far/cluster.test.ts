@@ -133,7 +133,7 @@ describeWithClickHouse('a cluster of two shards with two replicas each', () => {
   it('goes on with another replica where one is killed in the middle of an answer, and fails where none is left', async () => {
     const store = await FarStore.open(tier, schema);
     // Long records, so that an answer takes several questions.
-    const long = 'x'.repeat(16_000);
+    const long = 'x'.repeat(26_000);
     await store.load(
       rowsOf(1500).map(([time, status, took, message]) => [
         time!,

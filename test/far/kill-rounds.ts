@@ -31,6 +31,9 @@ const untilKillMs = 2500;
 const rowsMax = 300;
 const manyRows = 66_000;
 
+/** After so many rounds it is said how far they have come: all of them take hours. */
+const toldRounds = 10;
+
 /**
  * Rounds in which records are loaded, shipped by a real server and paged through all the while, and something is killed at a random moment.
  * After each, everything is answered, once. Fails where an answer is anything but whole or refused, or where no unit was ever shipped.
@@ -68,6 +71,11 @@ export async function killRounds(
     const { units: now } = await log.shipped();
     if (now > units) shippingRounds++;
     units = now;
+    if ((round + 1) % toldRounds === 0)
+      process.stdout.write(
+        `${round + 1} of ${victims.length} rounds (killed: ${JSON.stringify(killed)}): ${units} units shipped, ${log.records} records, ` +
+          `${walk.pages} whole pages, ${walk.refused} refused (seed ${seed})\n`,
+      );
   }
   const records = log.records;
   // In the end all but the newest record is shipped.

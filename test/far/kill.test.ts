@@ -1,10 +1,11 @@
 import { it } from 'vitest';
+import { ChdbDoor } from '../../bench/far/chdb-door.js';
 import { Random } from '../../bench/random.js';
-import { ChdbDoor, describeWithChdb } from './chdb-door.js';
 import { describeWithClickHouse } from './clickhouse-server.js';
 import { FarClusterBed } from './far-cluster-bed.js';
 import { freshName } from './far-store.js';
 import { killIn, killRounds, type Victim } from './kill-rounds.js';
+import { describeWithChdb } from './with-chdb.js';
 
 const isLong = process.env['LOGSTRATA_LONG'] === '1';
 const seed = Number(process.env['LOGSTRATA_SEED'] ?? Date.now() % 1_000_000);

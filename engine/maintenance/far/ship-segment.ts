@@ -125,6 +125,12 @@ export async function dropAttempt(cluster: FarCluster, agent: string, leftover: 
   await cluster.anyReplica(leftover.shard, undefined, (url) => cluster.command(url, sql));
 }
 
+/** What rows are inserted as. */
+interface BlockWish extends Pick<FarAttempt, 'unit' | 'attempt'> {
+  readonly schema: Schema;
+  readonly checksum: FarChecksum;
+}
+
 async function sendRows(
   context: ShipContext,
   entry: SegmentEntry,
@@ -140,39 +146,56 @@ async function sendRows(
   const url = await firstReachable(cluster, shard, signal);
   const startMs = performance.now();
   let bytes = 0;
+  // While one block is inserted the next is made.
+  let inserting = Promise.resolve();
   try {
     const { liveFrom: _, ...whole } = entry;
     for (const [rowGroup, runs] of byRowGroup(whole, segment.rowGroups(schema))) {
       if (signal?.aborted === true) throw new LogstrataError('cancelled', 'shipping was stopped');
-      const lease = new ColumnLease({ neverWaits: true });
-      try {
-        const columns = await columnsOf(rowGroup, schema, lease);
-        checksum.add({ length: rowGroup.rows, columns }, runs);
-        const body = nativeBlock(
-          [
-            unsignedColumn('_cursor', cursorsOf(runs, rowGroup.rows)),
-            constantColumn('_unit', numberOf(unit), rowGroup.rows),
-            constantColumn('_attempt', numberOf(attempt), rowGroup.rows),
-            ...schema.fields.map((field, i) =>
-              fieldColumn(columnOfField(field), field.type, columns[i]!, 0, rowGroup.rows),
-            ),
-          ],
-          rowGroup.rows,
-        );
-        pool.evict('');
-        bytes += body.length;
-        await cluster.command(url, sql, { body, timeoutMs: farInsertMsMax, signal });
-        onRows?.(rowGroup.rows);
-      } finally {
-        lease.release();
-      }
+      const body = await blockOf(rowGroup, runs, { schema, unit, attempt, checksum });
+      pool.evict('');
+      bytes += body.length;
+      await inserting;
+      inserting = cluster
+        .command(url, sql, { body, timeoutMs: farInsertMsMax, signal })
+        .then(() => onRows?.(rowGroup.rows));
+      // It is thrown where it is waited for.
+      inserting.catch(() => undefined);
       const dueMs = (bytes / bytesPerSecond) * 1000 - (performance.now() - startMs);
       if (dueMs > 0) await delay(dueMs, undefined, { signal }).catch(() => undefined);
     }
+    await inserting;
     return { bytes, checksum: checksum.value() };
   } finally {
+    // Nothing of an attempt may come after it has failed: it may be dropped then.
+    await inserting.catch(() => undefined);
     await segment.close();
     pool.close();
+  }
+}
+
+/** The rows of a row group as they are inserted, added to the checksum. */
+async function blockOf(
+  rowGroup: RowGroup,
+  runs: readonly OrdinalRun[],
+  { schema, unit, attempt, checksum }: BlockWish,
+): Promise<Uint8Array> {
+  const { rows } = rowGroup;
+  const lease = new ColumnLease({ neverWaits: true });
+  try {
+    const columns = await columnsOf(rowGroup, schema, lease);
+    checksum.add({ length: rows, columns }, runs);
+    const own = [
+      unsignedColumn('_cursor', cursorsOf(runs, rows)),
+      constantColumn('_unit', numberOf(unit), rows),
+      constantColumn('_attempt', numberOf(attempt), rows),
+    ];
+    const fields = schema.fields.map((field, i) =>
+      fieldColumn(columnOfField(field), field.type, columns[i]!, 0, rows),
+    );
+    return nativeBlock([...own, ...fields], rows);
+  } finally {
+    lease.release();
   }
 }
 

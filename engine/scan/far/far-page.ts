@@ -1,11 +1,15 @@
 import type { Column } from '../../columns/column.js';
 import { conversionOf, convertColumn, nullColumn } from '../../columns/convert-column.js';
 import type { FarAnswer } from '../../store/far/far-cluster.js';
+import type { ColumnLease } from '../../store/reading/column-lease.js';
 import type { AskableFilters } from '../../store/reading/filter-ask.js';
+import type { ReadCounters } from '../../store/reading/read-counters.js';
 import type { OpenRowGroup, RowGroup } from '../../store/reading/snapshot.js';
 import { assert } from '../../terms/assert.js';
+import { lineJobRowsMin } from '../../terms/limits.js';
 import type { Schema } from '../../terms/schema.js';
 import type { RowRange } from '../plan/plan.js';
+import { PlacedColumns } from './placed-columns.js';
 
 /** Rows that the cluster has answered, as a row group in memory with the fields of `schema`. They ascend by position, with gaps. */
 export class FarPage implements RowGroup, OpenRowGroup {
@@ -19,6 +23,7 @@ export class FarPage implements RowGroup, OpenRowGroup {
   readonly #stored: Schema;
   readonly #answer: FarAnswer;
   readonly #made = new Map<number, Column>();
+  readonly #placed = new PlacedColumns();
 
   /**
    * @param asked the fields of the answer
@@ -101,8 +106,10 @@ export class FarPage implements RowGroup, OpenRowGroup {
     return true;
   }
 
-  columns(fields: readonly number[]): Column[] {
-    return fields.map((field) => this.#column(field));
+  /** Those of many rows lie where threads find them while the lease holds them. */
+  columns(fields: readonly number[], _: ReadCounters, lease: ColumnLease): Column[] {
+    const columns = fields.map((field) => this.#column(field));
+    return this.rows < lineJobRowsMin ? columns : columns.map((column) => this.#placed.hold(column, lease));
   }
 
   /** Not all fields have been asked for. */

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isValid, type Column, type RecordBatch } from '../../columns/column.js';
-import { plainColumn } from '../../columns/take.js';
+import { halvesOf, isValid, type Column, type PlainColumn, type RecordBatch } from '../../columns/column.js';
 import { positionToInt64 } from '../../terms/cursor.js';
 import type { Field, Schema } from '../../terms/schema.js';
 import type { OrdinalRun } from '../manifest/manifest.js';
@@ -76,27 +75,32 @@ function digest(numbers: readonly bigint[]): string {
 /** Partial sums of 32 bits each are exact doubles for this many rows. */
 const exactRows = 2 ** 20;
 
+/** The number of each entry as two halves, the low one first: of texts their hashes. */
+function summandsOf(column: PlainColumn): Uint32Array {
+  if (column.kind !== 'bytes') return new Uint32Array(halvesOf(column.values));
+  const { bytes, offsets, length } = column;
+  const halves = new Uint32Array(2 * length);
+  for (let entry = 0; entry < length; entry++)
+    halves[2 * entry] = murmur32(bytes, offsets[entry]!, offsets[entry + 1]!);
+  return halves;
+}
+
 function sumOf(column: Column): { present: number; sum: bigint } {
-  const plain = plainColumn(column);
-  const { validity, length } = plain;
+  const { validity, length } = column;
+  const isCoded = column.kind === 'dictionary';
+  const halves = summandsOf(isCoded ? column.values : column);
   let present = 0;
   let sum = 0n;
   for (let start = 0; start < length; start += exactRows) {
     const end = Math.min(length, start + exactRows);
     let low = 0;
     let high = 0;
-    const halves =
-      plain.kind === 'bytes'
-        ? null
-        : new Uint32Array(plain.values.buffer, plain.values.byteOffset, length * 2);
     for (let row = start; row < end; row++) {
-      if (!isValid(validity, row)) continue;
+      if (validity !== null && !isValid(validity, row)) continue;
+      const entry = isCoded ? column.codes[row]! : row;
       present++;
-      if (plain.kind === 'bytes') low += murmur32(plain.bytes, plain.offsets[row]!, plain.offsets[row + 1]!);
-      else {
-        low += halves![2 * row]!;
-        high += halves![2 * row + 1]!;
-      }
+      low += halves[2 * entry]!;
+      high += halves[2 * entry + 1]!;
     }
     sum += BigInt(low) + (BigInt(high) << 32n);
   }

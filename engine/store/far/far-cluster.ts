@@ -5,7 +5,6 @@ import type { Position } from '../../terms/cursor.js';
 import {
   farAnswerBytesMax,
   farAskMsMax,
-  farBlockRows,
   farConnectMsMax,
   farRetryMs,
   farRoundsMax,
@@ -80,7 +79,8 @@ export class FarCluster {
       let { limit } = question;
       for (;;) {
         const sql = questionText(this.settings, { ...question, limit });
-        const settings = { wait_end_of_query: 1, max_block_size: Math.min(limit, farBlockRows) };
+        // An answer of one block need not be put together.
+        const settings = { wait_end_of_query: 1, max_block_size: limit, preferred_block_size_bytes: 0 };
         try {
           const bytes = await this.read(url, sql, { settings, signal });
           const names = question.schema.fields.map(columnOfField);

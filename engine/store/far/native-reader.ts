@@ -1,6 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import { BatchBuilder } from '../../columns/batch-builder.js';
-import type { PlainColumn, RecordBatch, Validity } from '../../columns/column.js';
+import {
+  isValid,
+  numberColumn,
+  type NumberColumn,
+  type PlainColumn,
+  type RecordBatch,
+  type Validity,
+} from '../../columns/column.js';
 import { bitmapBytes } from '../../kernels/bitmap.js';
 import { LogstrataError } from '../../terms/errors.js';
 import { farRowsMax } from '../../terms/far-limits.js';
@@ -17,14 +24,21 @@ export interface FarRecords {
 /** A block has a name and a type for each column: these are ours, and short. */
 const textBytesMax = 1024;
 
+/** The rows of one block. */
+type Block = FarRecords;
+
+/** Shorter texts are moved byte by byte: a call takes longer. */
+const movedByLoopMax = 96;
+const wordBytes = 8;
+
 /**
  * Reads an answer in ClickHouse's format `Native`, whose first column is `_cursor` and whose others are the fields of `schema` under
- * `names`. Throws `io` for anything else: a server that fails in the middle of an answer writes its error behind the last block.
+ * `names`. The bytes are the reader's from here on: values stay in them, and are moved to where columns have them. Throws `io` for anything
+ * else: a server that fails in the middle of an answer writes its error behind the last block.
  */
 export function readNative(bytes: Uint8Array, schema: Schema, names: readonly string[]): FarRecords {
   const input = new NativeInput(bytes);
-  const builder = new BatchBuilder(schema);
-  const positions: { partitions: Uint32Array; ordinals: Float64Array }[] = [];
+  const blocks: Block[] = [];
   let rowCount = 0;
   while (!input.isAtEnd) {
     const columns = input.count(names.length + 1);
@@ -33,22 +47,29 @@ export function readNative(bytes: Uint8Array, schema: Schema, names: readonly st
     if (columns === 0 && rows === 0) continue;
     if (columns !== names.length + 1) throw input.damage(`${columns} columns, not ${names.length + 1}`);
     input.header('_cursor', 'UInt64');
-    positions.push(input.positions(rows));
+    const positions = input.positions(rows);
     const read = schema.fields.map(({ type }, i) => {
       input.header(names[i]!, `Nullable(${farTypes[type]})`);
       return input.values(type, rows);
     });
     rowCount += rows;
     if (rowCount > farRowsMax) throw input.damage(`more than ${farRowsMax} rows`);
-    builder.append({ length: rows, columns: read });
+    blocks.push({ ...positions, batch: { length: rows, columns: read } });
   }
+  return blocks.length === 1 ? blocks[0]! : together(blocks, schema, rowCount);
+}
+
+/** The rows of several blocks, copied. */
+function together(blocks: readonly Block[], schema: Schema, rowCount: number): FarRecords {
+  const builder = new BatchBuilder(schema);
   const partitions = new Uint32Array(rowCount);
   const ordinals = new Float64Array(rowCount);
   let at = 0;
-  for (const block of positions) {
+  for (const block of blocks) {
     partitions.set(block.partitions, at);
     ordinals.set(block.ordinals, at);
-    at += block.partitions.length;
+    builder.append(block.batch);
+    at += block.batch.length;
   }
   return { partitions, ordinals, batch: builder.finish() };
 }
@@ -56,13 +77,11 @@ export function readNative(bytes: Uint8Array, schema: Schema, names: readonly st
 /** The bytes of an answer, from the first to the last. Nothing is believed: each length is compared with what is left. */
 class NativeInput {
   readonly #bytes: Uint8Array;
-  readonly #view: DataView;
   #at = 0;
 
   constructor(bytes: Uint8Array) {
-    // What `slice` gives is a copy only of what is no `Buffer`.
+    // What begins a column is to be no `Buffer`.
     this.#bytes = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
   get isAtEnd(): boolean {
@@ -81,6 +100,11 @@ class NativeInput {
 
   /** A number of at most `max`, seven bits a byte. */
   count(max: number): number {
+    const first = this.#bytes[this.#at];
+    if (first !== undefined && first < 0x80 && first <= max) {
+      this.#at++;
+      return first;
+    }
     let value = 0;
     let scale = 1;
     for (let i = 0; i < 5; i++) {
@@ -104,13 +128,14 @@ class NativeInput {
   }
 
   positions(rows: number): { partitions: Uint32Array; ordinals: Float64Array } {
-    const start = this.#skip(rows * 8);
+    const { buffer, byteOffset } = this.#words(rows);
+    const halves = new Uint32Array(buffer, byteOffset, 2 * rows);
     const partitions = new Uint32Array(rows);
     const ordinals = new Float64Array(rows);
     for (let row = 0; row < rows; row++) {
-      const high = this.#view.getUint32(start + row * 8 + 4, true);
+      const high = halves[2 * row + 1]!;
       partitions[row] = high >>> 8;
-      ordinals[row] = (high & 0xff) * 2 ** 32 + this.#view.getUint32(start + row * 8, true);
+      ordinals[row] = (high & 0xff) * 2 ** 32 + halves[2 * row]!;
     }
     return { partitions, ordinals };
   }
@@ -119,54 +144,56 @@ class NativeInput {
     const nulls = this.#take(rows);
     const validity = validityOf(nulls);
     switch (farTypes[type]) {
-      case 'Int64': {
-        const values = new BigInt64Array(this.#take(rows * 8).slice().buffer);
-        return { kind: 'int64', length: rows, values: withoutNulls(values, 0n, nulls, validity), validity };
-      }
-      case 'Float64': {
-        const values = new Float64Array(this.#take(rows * 8).slice().buffer);
-        return { kind: 'float64', length: rows, values: withoutNulls(values, 0, nulls, validity), validity };
-      }
+      case 'Int64':
+        return numbers('int64', this.#words(rows), validity);
+      case 'Float64':
+        return numbers('float64', this.#words(rows), validity);
       case 'UInt8': {
-        const values = BigInt64Array.from(this.#take(rows), (value) => (value === 0 ? 0n : 1n));
-        return { kind: 'int64', length: rows, values: withoutNulls(values, 0n, nulls, validity), validity };
+        const words = new Uint8Array(rows * wordBytes);
+        const values = this.#take(rows);
+        for (let row = 0; row < rows; row++) if (values[row] !== 0) words[row * wordBytes] = 1;
+        return numbers('int64', words, validity);
       }
       case 'String':
-        return this.#texts(rows, nulls, validity);
+        return this.#texts(rows, validity);
     }
   }
 
-  #texts(rows: number, nulls: Uint8Array, validity: Validity): PlainColumn {
-    const start = this.#at;
+  /** Moves each text to the end of the one before it, and the first to where a word begins: over the bytes that said what is null. */
+  #texts(rows: number, validity: Validity): PlainColumn {
+    const bytes = this.#bytes;
+    const start = this.#wordBefore(this.#at);
     const offsets = new Uint32Array(rows + 1);
-    const bytes = new Uint8Array(this.#textBytes(rows));
-    this.#at = start;
-    let end = 0;
+    let end = start;
     for (let row = 0; row < rows; row++) {
-      const length = this.count(this.#bytes.length);
+      const length = this.count(bytes.length);
       const from = this.#skip(length);
-      if (nulls[row] === 0 && length > 0) {
+      if (length > 0 && isValid(validity, row)) {
         // A value that begins in the middle of a character would make one with the value before it.
-        if ((this.#bytes[from]! & 0xc0) === 0x80) throw this.damage('text that is not UTF-8');
-        bytes.set(this.#bytes.subarray(from, from + length), end);
+        if ((bytes[from]! & 0xc0) === 0x80) throw this.damage('text that is not UTF-8');
+        if (length > movedByLoopMax) bytes.copyWithin(end, from, from + length);
+        else for (let i = 0; i < length; i++) bytes[end + i] = bytes[from + i]!;
         end += length;
       }
-      offsets[row + 1] = end;
+      offsets[row + 1] = end - start;
     }
-    const used = bytes.subarray(0, end);
+    const used = bytes.subarray(start, end);
     if (!isUtf8(used)) throw this.damage('text that is not UTF-8');
     return { kind: 'bytes', length: rows, offsets, bytes: used, validity };
   }
 
-  /** Bytes of the next `rows` texts. */
-  #textBytes(rows: number): number {
-    let size = 0;
-    for (let row = 0; row < rows; row++) {
-      const length = this.count(this.#bytes.length);
-      this.#skip(length);
-      size += length;
-    }
-    return size;
+  /** Where the word of memory begins that has this byte: there are names and types before any value. */
+  #wordBefore(at: number): number {
+    return at - ((this.#bytes.byteOffset + at) % wordBytes);
+  }
+
+  /** The next `rows` values of 8 bytes, moved to where a word begins. */
+  #words(rows: number): Uint8Array {
+    const bytes = this.#bytes;
+    const from = this.#skip(rows * wordBytes);
+    const at = this.#wordBefore(from);
+    bytes.copyWithin(at, from, from + rows * wordBytes);
+    return bytes.subarray(at, at + rows * wordBytes);
   }
 
   #take(length: number): Uint8Array {
@@ -198,14 +225,14 @@ function allPresent(rows: number): Uint8Array {
   return bits;
 }
 
-/** A null takes a slot of 0, whatever the server has put there. */
-function withoutNulls<T extends BigInt64Array | Float64Array>(
-  values: T,
-  zero: bigint | number,
-  nulls: Uint8Array,
-  validity: Validity,
-): T {
-  if (validity !== null)
-    for (let row = 0; row < nulls.length; row++) if (nulls[row] !== 0) values[row] = zero as never;
-  return values;
+/** Values in their words. A null takes a slot of 0, whatever the server has put there. */
+function numbers(kind: NumberColumn['kind'], words: Uint8Array, validity: Validity): NumberColumn {
+  const { buffer, byteOffset } = words;
+  const length = words.length / wordBytes;
+  if (validity !== null) {
+    const halves = new Int32Array(buffer, byteOffset, 2 * length);
+    for (let row = 0; row < length; row++)
+      if (!isValid(validity, row)) halves[2 * row] = halves[2 * row + 1] = 0;
+  }
+  return numberColumn(kind, length, buffer, byteOffset, validity);
 }

@@ -1,6 +1,11 @@
-import { isValid, type Column, type PlainColumn } from '../../columns/column.js';
-import { plainColumn } from '../../columns/take.js';
-import { assert } from '../../terms/assert.js';
+import {
+  halvesOf,
+  isValid,
+  type BytesColumn,
+  type Column,
+  type DictionaryColumn,
+  type NumberColumn,
+} from '../../columns/column.js';
 import type { FieldType } from '../../terms/schema.js';
 
 /** How the values of each type are stored in the cluster. */
@@ -45,35 +50,72 @@ export function fieldColumn(
   to: number,
 ): NativeColumn {
   const nulls = new Uint8Array(to - from);
-  for (let row = from; row < to; row++) if (!isValid(column.validity, row)) nulls[row - from] = 1;
-  const plain = plainColumn(column);
-  return { name, type: `Nullable(${farTypes[type]})`, parts: [nulls, valuesOf(plain, type, from, to)] };
+  if (column.validity !== null)
+    for (let row = from; row < to; row++) if (!isValid(column.validity, row)) nulls[row - from] = 1;
+  return { name, type: `Nullable(${farTypes[type]})`, parts: [nulls, valuesOf(column, type, nulls, from)] };
 }
 
-function valuesOf(column: PlainColumn, type: FieldType, from: number, to: number): Uint8Array {
-  if (column.kind === 'bytes') return textsOf(column.bytes, column.offsets, from, to);
-  const { values } = column;
-  if (type !== 'bool') return bytesOf(values.slice(from, to));
-  assert(column.kind === 'int64', 'a bool is an integer');
-  return Uint8Array.from(column.values.subarray(from, to), (value) => (value === 0n ? 0 : 1));
+/** The values from row `from` on, of which there are as many as `nulls` has bytes. A null is 0, or the empty text. */
+function valuesOf(column: Column, type: FieldType, nulls: Uint8Array, from: number): Uint8Array {
+  const values = column.kind === 'dictionary' ? column.values : column;
+  const entries = column.kind === 'dictionary' ? column.codes : null;
+  if (values.kind === 'bytes') return textsOf(values, entries, nulls, from);
+  const words = wordsOf(values, entries, nulls, from);
+  if (type !== 'bool') return bytesOf(words);
+  const bools = new Uint8Array(nulls.length);
+  for (let i = 0; i < bools.length; i++) if ((words[2 * i]! | words[2 * i + 1]!) !== 0) bools[i] = 1;
+  return bools;
 }
+
+/** Two halves of each value. */
+function wordsOf(
+  { values }: NumberColumn,
+  entries: DictionaryColumn['codes'] | null,
+  nulls: Uint8Array,
+  from: number,
+): Int32Array {
+  const halves = halvesOf(values);
+  if (entries === null) return halves.slice(2 * from, 2 * (from + nulls.length));
+  const words = new Int32Array(2 * nulls.length);
+  for (let i = 0; i < nulls.length; i++) {
+    if (nulls[i] !== 0) continue;
+    const entry = entries[from + i]!;
+    words[2 * i] = halves[2 * entry]!;
+    words[2 * i + 1] = halves[2 * entry + 1]!;
+  }
+  return words;
+}
+
+/** Shorter texts are copied byte by byte: a call takes longer. */
+const copiedByLoopMax = 96;
 
 /** Each text behind its length. */
-function textsOf(bytes: Uint8Array, offsets: Uint32Array, from: number, to: number): Uint8Array {
-  let size = offsets[to]! - offsets[from]!;
-  for (let row = from; row < to; row++) size += varintBytes(offsets[row + 1]! - offsets[row]!);
+function textsOf(
+  { bytes, offsets }: BytesColumn,
+  entries: DictionaryColumn['codes'] | null,
+  nulls: Uint8Array,
+  from: number,
+): Uint8Array {
+  let size = 0;
+  for (let i = 0; i < nulls.length; i++) {
+    const entry = entries === null ? from + i : entries[from + i]!;
+    const length = nulls[i] === 0 ? offsets[entry + 1]! - offsets[entry]! : 0;
+    size += length + varintBytes(length);
+  }
   const out = new Uint8Array(size);
   let at = 0;
-  for (let row = from; row < to; row++) {
-    const start = offsets[row]!;
-    const end = offsets[row + 1]!;
-    at = putVarint(out, at, end - start);
-    // A call takes longer than a few bytes.
-    if (end - start < 24) for (let i = start; i < end; i++) out[at++] = bytes[i]!;
-    else {
-      out.set(bytes.subarray(start, end), at);
-      at += end - start;
+  for (let i = 0; i < nulls.length; i++) {
+    if (nulls[i] !== 0) {
+      at++;
+      continue;
     }
+    const entry = entries === null ? from + i : entries[from + i]!;
+    const start = offsets[entry]!;
+    const end = offsets[entry + 1]!;
+    at = putVarint(out, at, end - start);
+    if (end - start > copiedByLoopMax) out.set(bytes.subarray(start, end), at);
+    else for (let k = start; k < end; k++) out[at + k - start] = bytes[k]!;
+    at += end - start;
   }
   return out;
 }
@@ -83,6 +125,7 @@ function bytesOf({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Arra
 }
 
 function varintBytes(value: number): number {
+  if (value < 0x80) return 1;
   let bytes = 1;
   for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes++;
   return bytes;

@@ -1,28 +1,22 @@
-import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { expect, describe, it } from 'vitest';
 import type { FarSettings } from '../../engine/store/far/far-place.js';
+import { importPeer } from '../sides/peer-package.js';
 
 interface Session {
   queryAsync(sql: string, options: { readonly format: string }): Promise<{ bytes(): Uint8Array }>;
   close(): void;
 }
 
-const chdb = join(import.meta.dirname, '../../bench/peers/clickhouse/node_modules/chdb/index.mjs');
-
-/** Tests on today's ClickHouse in this process. Where it is not installed, one test stands for them and says so. */
-export function describeWithChdb(title: string, tests: () => void): void {
-  if (existsSync(chdb)) describe(title, tests);
-  else
-    it(`${title}: not tried, since chdb is not installed (node bench/peers/install.mjs clickhouse)`, () => {
-      expect(existsSync(chdb)).toBe(false);
-    });
+interface ChdbModule {
+  readonly Session: new (path: string) => Session;
 }
+
+/** Settings of a statement that are not for HTTP alone. */
+const settingNames = ['max_block_size', 'preferred_block_size_bytes'];
 
 /** HTTP in front of a ClickHouse that has none: as much of it as a far tier asks for. */
 export class ChdbDoor {
@@ -33,11 +27,9 @@ export class ChdbDoor {
   ) {}
 
   static async start(): Promise<ChdbDoor> {
-    const { Session: Made } = (await import(pathToFileURL(chdb).href)) as {
-      Session: new (path: string) => Session;
-    };
+    const { Session } = await importPeer<ChdbModule>('clickhouse', 'chdb');
     const folder = await mkdtemp(join(tmpdir(), 'logstrata-chdb-'));
-    const session = new Made(join(folder, 'data'));
+    const session = new Session(join(folder, 'data'));
     // A session does one thing at a time.
     let turn: Promise<unknown> = Promise.resolve();
     const server = createServer((request, response) => {
@@ -56,9 +48,13 @@ export class ChdbDoor {
     return new ChdbDoor(folder, server, session);
   }
 
-  settings(database = 'logs'): FarSettings {
+  get url(): string {
     const { port } = this.server.address() as { port: number };
-    return { shards: [[`http://127.0.0.1:${port}`]], database, user: 'default', password: '' };
+    return `http://127.0.0.1:${port}`;
+  }
+
+  settings(database = 'logs'): FarSettings {
+    return { shards: [[this.url]], database, user: 'default', password: '' };
   }
 
   async close(): Promise<void> {
@@ -73,7 +69,8 @@ async function answerOf(session: Session, folder: string, request: IncomingMessa
   const pieces: Buffer[] = [];
   for await (const piece of request) pieces.push(piece as Buffer);
   const body = Buffer.concat(pieces);
-  const named = new URL(request.url!, 'http://a').searchParams.get('query');
+  const { searchParams } = new URL(request.url!, 'http://a');
+  const named = searchParams.get('query');
   const sql = named ?? body.toString();
   if (sql.startsWith('KILL')) return new Uint8Array(0);
   const match = /^(.*) FORMAT (\w+)$/s.exec(sql);
@@ -82,7 +79,12 @@ async function answerOf(session: Session, folder: string, request: IncomingMessa
     await writeFile(file, body);
     return asked(session, `${match![1]!} FROM INFILE '${file}' FORMAT Native`, 'CSV');
   }
-  return asked(session, match?.[1] ?? sql, match?.[2] ?? 'TabSeparated');
+  const settings = settingNames.flatMap((name) => {
+    const value = searchParams.get(name);
+    return value === null ? [] : [`${name} = ${Number(value)}`];
+  });
+  const suffix = settings.length === 0 ? '' : ` SETTINGS ${settings.join(', ')}`;
+  return asked(session, `${match?.[1] ?? sql}${suffix}`, match?.[2] ?? 'TabSeparated');
 }
 
 async function asked(session: Session, sql: string, format: string): Promise<Uint8Array> {
