@@ -48,3 +48,7 @@ export const farConnectionsMax = 8;
 
 /** What a server says of a failure is shortened to this. */
 export const farMessageMax = 300;
+
+/** Ranges of positions, and of time, that one question names when rows are counted: some sixty bytes each, so that its text stays short. */
+export const farCountRangesMax = 1000;
+export const farCountBucketsMax = 1000;

@@ -7,7 +7,10 @@ import { textOf } from '../engine/store/memory-archive.js';
 import { WriterBed } from '../readers/writer-bed.js';
 import { datasets, forms, queries, strangeSchema } from '../model/arbitraries.js';
 import { countsOf } from '../model/count.js';
+import { countQueries, steps } from '../model/count-queries.js';
 import type { Dataset } from '../model/dataset.js';
+import type { CountQuery } from '../../engine/scan/plan/count.js';
+import type { Predicate } from '../../engine/scan/plan/query.js';
 import type { FarSettings } from '../../engine/store/far/far-place.js';
 import { describeWithClickHouse } from './clickhouse-server.js';
 import { FarClusterBed } from './far-cluster-bed.js';
@@ -73,8 +76,7 @@ function testsOn(start: () => Promise<Bed>): void {
             expect(await store.answer(query)).toBe(store.expected(query));
           }
           for (let i = 0; i < queriesOfDataset / 4; i++) {
-            const { after, before, predicates } = draw(queries, store.model);
-            const counted = { after, before, predicates, values: { field: 3, top: 5 } };
+            const counted = draw(countQueries, store.model);
             const { stats: _, ...counts } = await store.store.count(counted);
             expect(counts).toEqual(countsOf(store.model, counted));
           }
@@ -85,6 +87,46 @@ function testsOn(start: () => Promise<Bed>): void {
       // A smaller case takes as many questions: it is the seed that helps. Over the three splits 10,500 in the long run.
       { numRuns: isLong ? 14 : 3, endOnFailure: true },
     );
+  });
+
+  it('are counted by the servers where they can be exact, and by their rows else', async () => {
+    const store = await FarStore.open(tier, strangeSchema);
+    const rows = Array.from({ length: 200 }, (_, i) => [
+      i % 9 === 0 ? null : BigInt(1_800_000_000_000 + 1000 * i),
+      BigInt(i % 5),
+      i % 2 === 0 ? 0 : -0,
+      ['GET', 'get', 'TaſK', null][i % 4]!,
+      `m ${i}`,
+      BigInt(i % 2),
+    ]);
+    for (const from of [0, 70, 140]) await store.load(rows.slice(from, from + 70));
+    await store.shipSome(tier, (segment) => segment < 2);
+    const text = (op: 'like' | 'not_like', value: string): Predicate => ({
+      kind: 'string',
+      field: 3,
+      op,
+      value,
+    });
+    const some: Predicate = { kind: 'int', field: 1, op: 'ne', value: 3n };
+    const [, second] = store.model.records;
+    const by = { time: { field: 0, buckets: steps(60_000) }, values: { field: 3, top: 2 } };
+    const countings: readonly [isCounted: boolean, query: CountQuery][] = [
+      [true, { predicates: [some] }],
+      [true, { predicates: [], ...by }],
+      [true, { predicates: [some, text('like', 'GeT')], ...by }],
+      [true, { predicates: [text('not_like', 'Get')], values: { field: 2, top: 9 } }],
+      [true, { after: second!.position, predicates: [], values: { field: 5, top: 1 } }],
+      [false, { predicates: [text('like', 'task')], ...by }],
+      [false, { predicates: [some], time: { field: 0, buckets: steps(1) } }],
+    ];
+    for (const [isCounted, query] of countings) {
+      tier.transport.asked.length = 0;
+      const { stats: _, ...counts } = await store.store.count(query);
+      expect(counts).toEqual(countsOf(store.model, query));
+      const isRead = tier.transport.asked.some(({ sql }) => /SELECT _cursor/.test(sql));
+      expect({ query, isCounted: !isRead }).toEqual({ query, isCounted });
+    }
+    await store.close();
   });
 
   it('are those of readers too, one after another, while the writer ships and loads', async () => {

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { countSnapshot } from '../../engine/scan/count/count.js';
 import { countTask } from '../../engine/scan/count/count-task.js';
-import type { Counts, CountQuery, TimeBuckets } from '../../engine/scan/plan/count.js';
+import type { Counts, CountQuery } from '../../engine/scan/plan/count.js';
 import { BufferPool } from '../../engine/store/reading/buffer-pool.js';
 import type { Directory } from '../../engine/store/disk/directory.js';
 import { openRealDirectory } from '../../engine/store/disk/real-directory.js';
@@ -13,8 +13,9 @@ import { QueryThreads } from '../../engine/store/reading/query-threads.js';
 import { makeSchema } from '../../engine/terms/schema.js';
 import type { Snapshot } from '../../engine/store/reading/snapshot.js';
 import { WorkerPool } from '../../engine/workers/worker-pool.js';
-import { datasets, positions, predicates } from '../model/arbitraries.js';
+import { datasets } from '../model/arbitraries.js';
 import { countsOf, type ModelCounts } from '../model/count.js';
+import { countQueries, steps } from '../model/count-queries.js';
 import type { Dataset } from '../model/dataset.js';
 import { makeSnapshot, type Layout } from '../model/model-snapshot.js';
 import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
@@ -22,34 +23,6 @@ import { numbered } from './numbered.js';
 import { storeSnapshot, type StoredLayout } from './stored-snapshot.js';
 
 const long = process.env.LOGSTRATA_LONG === '1';
-
-/** Buckets of one length, cut at `offset` and every `step` before and behind it. */
-function steps(step: number, offset = 0): TimeBuckets {
-  return {
-    bucketOf: (timeMs) => {
-      const from = Math.floor((timeMs - offset) / step) * step + offset;
-      return { from, until: from + step };
-    },
-  };
-}
-
-const cuts = fc
-  .tuple(fc.constantFrom(1, 2, 7, 25, 1000, 86_400_000), fc.nat(100))
-  .map(([step, offset]) => steps(step, offset));
-
-function countQueries(dataset: Dataset): fc.Arbitrary<CountQuery> {
-  const maybe = fc.option(positions(dataset), { nil: undefined });
-  return fc.record({
-    after: maybe,
-    before: maybe,
-    predicates: fc.array(predicates(dataset), { maxLength: 2 }),
-    time: fc.option(fc.record({ field: fc.constant(0), buckets: cuts }), { nil: undefined }),
-    values: fc.option(
-      fc.record({ field: fc.nat(dataset.schema.fields.length - 1), top: fc.constantFrom(1, 2, 5, 1000) }),
-      { nil: undefined },
-    ),
-  });
-}
 
 /** Some of the times lie where no calendar reaches, and at its ends. */
 const oddTimes = [

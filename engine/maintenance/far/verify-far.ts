@@ -1,5 +1,6 @@
 import type { FarCluster } from '../../store/far/far-cluster.js';
-import { numberOf, ofTable } from '../../store/far/far-cluster.js';
+import { ofTable } from '../../store/far/far-cluster.js';
+import { numberOf } from '../../store/far/far-sql.js';
 import { FarFailure } from '../../store/far/far-transport.js';
 import { schemaOf, type AgentState } from '../../store/reading/agent-state.js';
 import { LogstrataError } from '../../terms/errors.js';

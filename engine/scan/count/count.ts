@@ -10,16 +10,18 @@ import type { Snapshot } from '../../store/reading/snapshot.js';
 import { Driver } from '../../store/reading/steps.js';
 import { newScanStats } from '../execute.js';
 import { canResume } from '../resume.js';
-import { finderOf } from '../far/tiered-finder.js';
+import { finderOf, nearFinder } from '../far/tiered-finder.js';
 import { inlineLimits, type InlineLimits } from '../filter/places.js';
 import { preparePredicates, type PreparedPredicate, type PreparedPredicates } from '../filter/predicate.js';
 import { RowGroupFilter } from '../filter/row-group-filter.js';
 import { CountBoundError, type CountQuery, type Counts } from '../plan/count.js';
 import { planScan, type ScanPlan } from '../plan/plan.js';
 import { RowGroupWalk } from '../plan/row-group-walk.js';
+import { indexOfRuns } from '../plan/run-index.js';
 import { Cells } from './cells.js';
 import { CountMemory } from './count-memory.js';
 import { CountQueue, type CountWork } from './count-queue.js';
+import { countFar, tallyFar, type FarGroupCount } from './far-counts.js';
 import { rowGroupCount } from './row-group-count.js';
 import { Tally } from './tally.js';
 import { mostFrequent } from './top.js';
@@ -87,6 +89,7 @@ class Count {
   readonly #predicates: PreparedPredicates;
   readonly #plan: ScanPlan;
   readonly #tally: Tally;
+  #far: Promise<readonly FarGroupCount[] | null> | undefined;
 
   constructor({ schema, runs }: Snapshot, query: CountQuery, work: CountWork, memory: CountMemory) {
     // All that match are wanted.
@@ -121,10 +124,15 @@ class Count {
     const filter = new RowGroupFilter(this.#schema, this.#predicates, this.#work);
     const fields = [time, values].flatMap((by) => (by === undefined ? [] : [by.field]));
     const wish = { schema: this.#schema, predicates: this.#predicates, fields };
-    const finder = finderOf(this.#plan, filter, this.#work, wish, RowGroupWalk);
+    const far = await this.#countFar();
+    const finder =
+      far === null
+        ? finderOf(this.#plan, filter, this.#work, wish, RowGroupWalk)
+        : nearFinder(this.#plan, filter, this.#work, RowGroupWalk);
     const queue = new CountQueue(this.#query, this.#tally, this.#work, columnOf);
     const isSum = time === undefined && values === undefined;
     let count = 0;
+    for (const group of far ?? []) count += tallyFar(this.#tally, group, this.#query, columnOf);
     try {
       for await (const { unit, selection, take } of new Driver(finder.matches(Number.MAX_SAFE_INTEGER))) {
         count += take;
@@ -139,6 +147,15 @@ class Count {
       await queue.drop();
     }
     return count;
+  }
+
+  /** What servers of a far tier have counted, which is the same in both passes; null where all rows are looked at here. */
+  #countFar(): Promise<readonly FarGroupCount[] | null> {
+    const { runs, first, end } = this.#plan;
+    if (!indexOfRuns(runs).hasFar(first, end)) return Promise.resolve(null);
+    const wish = { query: this.#query, schema: this.#schema, predicates: this.#predicates };
+    this.#far ??= countFar(this.#plan, wish, this.#work);
+    return this.#far;
   }
 
   /** The numbers of the values that are answered. */

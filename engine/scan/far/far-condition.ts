@@ -38,6 +38,32 @@ export function farCondition(
   return conditions.length === 0 ? null : conditions.join(' AND ');
 }
 
+/** Whether `farCondition` holds for the rows that match and for no others, so that a server may count them. */
+export function isExactCondition(
+  { onField, anywhere }: PreparedPredicates,
+  schema: Schema,
+  stored: Schema,
+): boolean {
+  const predicates = [...onField, ...anywhere.flatMap(({ members }) => members)];
+  return predicates.every((predicate) => {
+    const kept = keptField(predicate.field, schema, stored);
+    if (kept === null) return true;
+    const isExact = kept.isSame && predicate.anyOf.every(isExactComparison);
+    return isExact && comparisonsOf(predicate, kept.column).length <= conditionLengthMax;
+  });
+}
+
+/** A needle with the letters k or s is also held by texts with characters beyond ASCII that fold to these. */
+function isExactComparison(comparison: Comparison): boolean {
+  if (comparison.kind !== 'string') return true;
+  const { op, folded, asciiFolding, meetsFoldingToAscii } = comparison.needle;
+  return op === 'exact' || folded.length === 0 || (asciiFolding && !meetsFoldingToAscii);
+}
+
+function comparisonsOf({ anyOf: comparisons }: PreparedPredicate, column: string): string {
+  return anyOf(comparisons.map((comparison) => conditionOf(comparison, column)));
+}
+
 /** Whether there is anything that rows have to match. */
 export function areFiltered({ onField, anywhere }: PreparedPredicates): boolean {
   return onField.length + anywhere.length > 0;
@@ -75,7 +101,7 @@ function fieldCondition(predicate: PreparedPredicate, schema: Schema, stored: Sc
   if (kept === null) return nothing;
   const { column, isSame } = kept;
   if (!isSame) return `isNotNull(${column})`;
-  const condition = anyOf(predicate.anyOf.map((comparison) => conditionOf(comparison, column)));
+  const condition = comparisonsOf(predicate, column);
   return condition.length > conditionLengthMax ? `isNotNull(${column})` : condition;
 }
 

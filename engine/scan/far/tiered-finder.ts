@@ -36,6 +36,21 @@ export function finderOf(
     : new MatchFinder(plan, filter, work, Units);
 }
 
+/** Finds the matches of a plan among the runs that are near. */
+export function nearFinder(
+  plan: ScanPlan,
+  filter: RowGroupFilter,
+  work: ScanWork,
+  Units: new (plan: ScanPlan) => Walk,
+): Finder {
+  return {
+    *matches(limit) {
+      for (const { first, end, isFar } of stretchesOf(plan))
+        if (!isFar) yield* new MatchFinder({ ...plan, first, end }, filter, work, Units).matches(limit);
+    },
+  };
+}
+
 /**
  * Finds the matches of a plan of which some runs are in the far tier: it goes through the stretches one after another, and asks each for the
  * rows that are still missing. For the last rows of an archive it goes backward and keeps what it finds. Where that would take too much memory,

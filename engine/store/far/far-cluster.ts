@@ -9,10 +9,20 @@ import {
   farRetryMs,
   farRoundsMax,
 } from '../../terms/far-limits.js';
-import type { Schema } from '../../terms/schema.js';
+import type { Field, Schema } from '../../terms/schema.js';
 import type { FarCopy } from '../manifest/far-copy.js';
 import type { FarSettings } from './far-place.js';
-import { columnOfField, cursorLiteral, quotedName, textLiteral } from './far-sql.js';
+import {
+  countedColumns,
+  countedName,
+  countsOf,
+  countText,
+  farGroupsMax,
+  timesText,
+  type FarCounted,
+  type FarCountQuestion,
+} from './far-count.js';
+import { columnOfField, cursorLiteral, numberOf, quotedName, textLiteral } from './far-sql.js';
 import { tableName } from './far-table.js';
 import { FarFailure, openFarTransport, type FarStatement, type FarTransport } from './far-transport.js';
 import { readNative, type FarRecords } from './native-reader.js';
@@ -94,13 +104,60 @@ export class FarCluster {
     });
   }
 
+  /** How many rows match, from a replica that has all rows of the units; null where they fall into too many groups for one answer. */
+  async count(question: FarCountQuestion, signal?: AbortSignal): Promise<FarCounted | null> {
+    const settings = {
+      wait_end_of_query: 1,
+      max_rows_to_group_by: farGroupsMax,
+      group_by_overflow_mode: 'break',
+    };
+    return this.#ofWhole(question, signal, async (url) => {
+      const sql = countText(this.settings, question);
+      const bytes = await this.read(url, sql, { settings, signal }).catch((error: unknown) => {
+        if (error instanceof FarFailure && error.kind === 'long') return null;
+        throw error;
+      });
+      if (bytes === null) return null;
+      const { schema, names } = countedColumns(question);
+      const records = readNative(bytes, schema, names, countedName);
+      if (records.batch.length >= farGroupsMax) return null;
+      return { rows: countsOf(records), batch: records.batch, bytes: bytes.length };
+    });
+  }
+
+  /** The first and the last time of the rows that match; null where none has a time. */
+  async times(
+    question: FarCountQuestion,
+    field: Field,
+    signal?: AbortSignal,
+  ): Promise<readonly [bigint, bigint] | null> {
+    return this.#ofWhole(question, signal, async (url) => {
+      const [[min = '', max = ''] = []] = await this.lines(url, timesText(this.settings, question, field), {
+        signal,
+      });
+      return min === '\\N' ? null : [BigInt(min), BigInt(max)];
+    });
+  }
+
+  #ofWhole<T>(
+    { agent, shard, units }: FarCountQuestion,
+    signal: AbortSignal | undefined,
+    ask: (url: string) => Promise<T>,
+  ): Promise<T> {
+    const copies = units.map(({ copy }) => copy);
+    return this.anyReplica(shard, signal, async (url) => {
+      await this.#assertWhole(url, { agent, copies }, signal);
+      return ask(url);
+    });
+  }
+
   /**
    * Throws where a server lacks rows of the units: its disk was lost, or it has not caught up. Rows are never removed but with their whole
    * attempt, so that what it has now it has when it reads.
    */
   async #assertWhole(
     url: string,
-    { agent, copies }: FarQuestion,
+    { agent, copies }: Pick<FarQuestion, 'agent' | 'copies'>,
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const counted = await this.partRows(url, agent, copies, signal);
@@ -230,11 +287,6 @@ export class FarCluster {
 /** An attempt as the servers name its partition. */
 export function partitionText({ unit, attempt }: Pick<FarCopy, 'unit' | 'attempt'>): string {
   return `(${numberOf(unit)},${numberOf(attempt)})`;
-}
-
-/** The number that 16 hexadecimal digits are. */
-export function numberOf(hex: string): bigint {
-  return BigInt(`0x${hex}`);
 }
 
 /** SQL that holds for what system tables say of an agent's table. */

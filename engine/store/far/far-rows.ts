@@ -1,9 +1,10 @@
 import type { Predicate } from '../../terms/predicate.js';
 import type { OrdinalRun } from '../manifest/manifest.js';
 import type { LogstrataError } from '../../terms/errors.js';
-import type { Schema } from '../../terms/schema.js';
+import type { Field, Schema } from '../../terms/schema.js';
 import type { FarCopy } from '../manifest/far-copy.js';
 import type { FarAnswer, FarQuestion } from './far-cluster.js';
+import type { FarCounted, FarCountQuestion } from './far-count.js';
 
 /** A question, with the filters as they were asked: `condition` is what a cluster understands of them. */
 export interface SourceQuestion extends FarQuestion {
@@ -16,6 +17,14 @@ export interface SourceQuestion extends FarQuestion {
 export interface FarSource {
   /** The rows that a question asks for, as far as they fit an answer. */
   ask(question: SourceQuestion, signal?: AbortSignal): Promise<FarAnswer>;
+  /** How many rows match, where that can be asked; null where they have too many different values for one answer. */
+  count?(question: FarCountQuestion, signal?: AbortSignal): Promise<FarCounted | null>;
+  /** The first and the last time of the rows that match; null where none has a time. */
+  times?(
+    question: FarCountQuestion,
+    field: Field,
+    signal?: AbortSignal,
+  ): Promise<readonly [bigint, bigint] | null>;
 }
 
 /** Where rows are that are in no file of ours: whoever reads them asks for them. */

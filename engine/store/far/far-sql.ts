@@ -56,3 +56,8 @@ export function columnOfField({ name, type }: Field): string {
 export function typeOfField({ type }: Field): string {
   return `Nullable(${farTypes[type]})`;
 }
+
+/** The number that 16 hexadecimal digits are. */
+export function numberOf(hex: string): bigint {
+  return BigInt(`0x${hex}`);
+}

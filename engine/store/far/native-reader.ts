@@ -32,11 +32,16 @@ const movedByLoopMax = 96;
 const wordBytes = 8;
 
 /**
- * Reads an answer in ClickHouse's format `Native`, whose first column is `_cursor` and whose others are the fields of `schema` under
- * `names`. The bytes are the reader's from here on: values stay in them, and are moved to where columns have them. Throws `io` for anything
+ * Reads an answer in ClickHouse's format `Native`, whose first column is `_cursor`, or another of its type, and whose others are the fields of
+ * `schema` under `names`. The bytes are the reader's from here on: values stay in them, and are moved to where columns have them. Throws `io` for anything
  * else: a server that fails in the middle of an answer writes its error behind the last block.
  */
-export function readNative(bytes: Uint8Array, schema: Schema, names: readonly string[]): FarRecords {
+export function readNative(
+  bytes: Uint8Array,
+  schema: Schema,
+  names: readonly string[],
+  first = '_cursor',
+): FarRecords {
   const input = new NativeInput(bytes);
   const blocks: Block[] = [];
   let rowCount = 0;
@@ -46,7 +51,7 @@ export function readNative(bytes: Uint8Array, schema: Schema, names: readonly st
     // A block without columns or rows has nothing to say.
     if (columns === 0 && rows === 0) continue;
     if (columns !== names.length + 1) throw input.damage(`${columns} columns, not ${names.length + 1}`);
-    input.header('_cursor', 'UInt64');
+    input.header(first, 'UInt64');
     const positions = input.positions(rows);
     const read = schema.fields.map(({ type }, i) => {
       input.header(names[i]!, `Nullable(${farTypes[type]})`);

@@ -1,0 +1,212 @@
+import { columnValue, isValid } from '../../columns/column.js';
+import { conversionOf } from '../../columns/convert-column.js';
+import { plainColumn } from '../../columns/take.js';
+import type { FarCounted, FarCountQuestion, FarCountUnit } from '../../store/far/far-count.js';
+import type { FarRows } from '../../store/far/far-rows.js';
+import type { FarCopy } from '../../store/manifest/far-copy.js';
+import type { OrdinalRun } from '../../store/manifest/manifest.js';
+import { farCountBucketsMax, farCountRangesMax, farUnitsMax } from '../../terms/far-limits.js';
+import type { Field, Schema } from '../../terms/schema.js';
+import { areFiltered, farCondition, isExactCondition } from '../far/far-condition.js';
+import type { PreparedPredicates } from '../filter/predicate.js';
+import type { ScanWork } from '../filter/row-group-filter.js';
+import type { CountQuery, TimeBucket } from '../plan/count.js';
+import { rangeOfRun, type ScanPlan } from '../plan/plan.js';
+import type { Tally } from './tally.js';
+import { bucketsBetween } from './time-ranges.js';
+import { ValueBytes } from './value-bytes.js';
+
+/** What is counted, of which agent's fields. */
+export interface FarCountWish {
+  readonly query: CountQuery;
+  readonly schema: Schema;
+  readonly predicates: PreparedPredicates;
+}
+
+/** What one shard has counted. */
+export interface FarGroupCount {
+  readonly counted: FarCounted;
+  /** By the numbers of their ranges; null where the rows have no such field. */
+  readonly buckets: readonly TimeBucket[] | null;
+  /** Whether the rows have the field that is counted by its values. */
+  readonly hasValues: boolean;
+}
+
+/** Live rows of a copy that a plan has. */
+interface PlannedUnit {
+  readonly far: FarRows;
+  readonly copy: FarCopy;
+  readonly runs: { partition: number; firstOrdinal: number; rows: number }[];
+  rows: number;
+}
+
+/** How rows are asked for that have one set of fields. */
+interface Asking {
+  readonly question: Omit<FarCountQuestion, 'units' | 'time'>;
+  readonly time: Field | null;
+  readonly far: FarRows;
+  readonly units: readonly FarCountUnit[];
+  readonly rows: number;
+}
+
+/**
+ * Has the servers count the far rows of a plan. Null where that can't be exact, or takes more than an answer has room for: then the rows have to be
+ * looked at. Throws `unavailable` where a shard can't answer.
+ */
+export async function countFar(
+  plan: ScanPlan,
+  wish: FarCountWish,
+  work: ScanWork,
+): Promise<readonly FarGroupCount[] | null> {
+  const units = plannedUnits(plan);
+  const askings = units === null ? null : askingsOf(units, wish);
+  if (askings === null) return null;
+  const { signal } = work.pace;
+  const ending = new AbortController();
+  const onAbort = (): void => ending.abort(signal?.reason);
+  if (signal?.aborted === true) onAbort();
+  else signal?.addEventListener('abort', onAbort, { once: true });
+  const counting = askings.map((asking) => countGroup(asking, wish, ending.signal));
+  try {
+    const counts = await Promise.all(counting);
+    const known = counts.filter((count) => count !== null);
+    for (const { counted } of known) work.stats.bytesRead += counted.bytes;
+    return known.length === counts.length ? known : null;
+  } finally {
+    ending.abort(new Error('the count has ended'));
+    await Promise.allSettled(counting);
+    signal?.removeEventListener('abort', onAbort);
+  }
+}
+
+/** The units that a plan has rows of; null where rows are not in a cluster. */
+function plannedUnits(plan: ScanPlan): readonly PlannedUnit[] | null {
+  const units = new Map<string, PlannedUnit>();
+  for (let i = plan.first; i < plan.end; i++) {
+    const { far } = plan.runs.at(i)!.rowGroup;
+    const range = far === undefined ? null : rangeOfRun(plan, i);
+    if (far === undefined || range === null) continue;
+    const { copy } = far;
+    if (copy === null) return null;
+    let unit = units.get(copy.attempt);
+    if (unit === undefined) {
+      unit = { far, copy, runs: [], rows: 0 };
+      units.set(copy.attempt, unit);
+    }
+    const { partition, firstOrdinal, rows } = range;
+    const last = unit.runs.at(-1);
+    if (last?.partition === partition && last.firstOrdinal + last.rows === firstOrdinal) last.rows += rows;
+    else unit.runs.push({ partition, firstOrdinal, rows });
+    unit.rows += rows;
+  }
+  return [...units.values()];
+}
+
+/** Null where a server can't count what matches. */
+function askingsOf(units: readonly PlannedUnit[], wish: FarCountWish): readonly Asking[] | null {
+  const askings: Asking[] = [];
+  const groups = new Map<string, PlannedUnit[]>();
+  for (const unit of units) {
+    const known = groups.get(unit.far.group);
+    if (known === undefined) groups.set(unit.far.group, [unit]);
+    else known.push(unit);
+  }
+  for (const all of groups.values()) {
+    const isPartial = ({ rows, copy }: PlannedUnit): boolean => rows !== copy.rows;
+    const ranges = all.reduce((sum, unit) => sum + (isPartial(unit) ? unit.runs.length : 0), 0);
+    if (ranges > farCountRangesMax) return null;
+    for (let at = 0; at < all.length; at += farUnitsMax) {
+      const some = all.slice(at, at + farUnitsMax);
+      const asking = askingOf(some[0]!, wish);
+      if (asking === null) return null;
+      const asked = some.map((unit) => ({ copy: unit.copy, runs: isPartial(unit) ? unit.runs : null }));
+      askings.push({ ...asking, units: asked, rows: some.reduce((sum, { rows }) => sum + rows, 0) });
+    }
+  }
+  return askings;
+}
+
+function askingOf(
+  { far, copy }: PlannedUnit,
+  { query, schema, predicates }: FarCountWish,
+): Omit<Asking, 'units' | 'rows'> | null {
+  const { stored, agent } = far;
+  if (!isExactCondition(predicates, schema, stored)) return null;
+  const time = keptField(query.time?.field, schema, stored);
+  const value = keptField(query.values?.field, schema, stored);
+  if (time === undefined || value === undefined) return null;
+  const condition = farCondition(predicates, schema, stored);
+  return { far, time, question: { agent, shard: copy.shard, condition, value } };
+}
+
+/** The field as it is stored: null where rows don't have it, or none is asked for; undefined where its values are converted when they are read. */
+function keptField(field: number | undefined, schema: Schema, stored: Schema): Field | null | undefined {
+  if (field === undefined) return null;
+  const { name, type } = schema.fields[field]!;
+  const kept = stored.fields.find((other) => other.name === name);
+  const conversion = kept === undefined ? 'toNull' : conversionOf(kept.type, type);
+  if (kept === undefined || conversion === 'toNull') return null;
+  return conversion === 'none' ? kept : undefined;
+}
+
+async function countGroup(
+  { question, time, far, units, rows }: Asking,
+  { query, predicates }: FarCountWish,
+  signal: AbortSignal,
+): Promise<FarGroupCount | null> {
+  const source = far.source();
+  if (source.count === undefined || source.times === undefined) return null;
+  const whole = { ...question, units, time: null };
+  let buckets: readonly TimeBucket[] | null = null;
+  if (time !== null) {
+    const times = await source.times(whole, time, signal);
+    buckets = times === null ? [] : bucketsBetween(query.time!.buckets, ...times, farCountBucketsMax);
+    if (buckets === null) return null;
+  }
+  const starts = buckets?.map(({ from }) => BigInt(from)) ?? [];
+  const asked = { ...whole, time: time === null ? null : { field: time, starts } };
+  const counted = await source.count(asked, signal);
+  if (counted === null) return null;
+  const sum = counted.rows.reduce((all, count) => all + count, 0);
+  // A count is never silently short.
+  if (!areFiltered(predicates) && sum !== rows) throw far.lacking(sum, { ...firstOf(units), rows });
+  return { counted, buckets, hasValues: question.value !== null };
+}
+
+function firstOf([first]: readonly FarCountUnit[]): OrdinalRun {
+  return first?.runs?.[0] ?? { partition: 0, firstOrdinal: 1, rows: 0 };
+}
+
+/**
+ * Adds what servers have counted to a tally; gives how many rows that is.
+ *
+ * @param columnOf where values are counted by bucket in a second pass, and nothing else; null in the first
+ */
+export function tallyFar(
+  tally: Tally,
+  { counted, buckets, hasValues }: FarGroupCount,
+  { time, values }: CountQuery,
+  columnOf: Int32Array | null,
+): number {
+  const { batch, rows } = counted;
+  const ranges = buckets === null ? undefined : batch.columns[0];
+  const source = hasValues ? new ValueBytes(plainColumn(batch.columns.at(-1)!)) : null;
+  const validity = hasValues ? batch.columns.at(-1)!.validity : null;
+  let sum = 0;
+  for (const [i, count] of rows.entries()) {
+    if (count === 0) continue;
+    sum += count;
+    const range = ranges === undefined ? null : columnValue(ranges, i);
+    const bucket = range === null ? -1 : tally.bucketOf(buckets![Number(range)]!);
+    const value = source === null || !isValid(validity, i) ? -1 : source.add(tally.values!, i);
+    if (columnOf === null) {
+      if (bucket >= 0) tally.countBucket(bucket, count);
+      else if (time !== undefined) tally.timeNulls += count;
+      if (value >= 0) tally.values!.count(value, count);
+      else if (values !== undefined) tally.valueNulls += count;
+    }
+    const column = columnOf === null || value < 0 ? value : columnOf[value]!;
+    if (bucket >= 0 && column >= 0) tally.cells.add(bucket, column, count);
+  }
+  return sum;
+}

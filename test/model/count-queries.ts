@@ -1,0 +1,33 @@
+import fc from 'fast-check';
+import type { CountQuery, TimeBuckets } from '../../engine/scan/plan/count.js';
+import { positions, predicates } from './arbitraries.js';
+import type { Dataset } from './dataset.js';
+
+/** Buckets of one length, cut at `offset` and every `step` before and behind it. */
+export function steps(step: number, offset = 0): TimeBuckets {
+  return {
+    bucketOf: (timeMs) => {
+      const from = Math.floor((timeMs - offset) / step) * step + offset;
+      return { from, until: from + step };
+    },
+  };
+}
+
+const cuts = fc
+  .tuple(fc.constantFrom(1, 2, 7, 25, 1000, 86_400_000), fc.nat(100))
+  .map(([step, offset]) => steps(step, offset));
+
+/** Counts of all kinds. */
+export function countQueries(dataset: Dataset): fc.Arbitrary<CountQuery> {
+  const maybe = fc.option(positions(dataset), { nil: undefined });
+  return fc.record({
+    after: maybe,
+    before: maybe,
+    predicates: fc.array(predicates(dataset), { maxLength: 2 }),
+    time: fc.option(fc.record({ field: fc.constant(0), buckets: cuts }), { nil: undefined }),
+    values: fc.option(
+      fc.record({ field: fc.nat(dataset.schema.fields.length - 1), top: fc.constantFrom(1, 2, 5, 1000) }),
+      { nil: undefined },
+    ),
+  });
+}
