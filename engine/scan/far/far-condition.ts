@@ -69,6 +69,13 @@ export function areFiltered({ onField, anywhere }: PreparedPredicates): boolean 
   return onField.length + anywhere.length > 0;
 }
 
+/** Whether filters on whole texts are asked, so that much need not be read to find little. */
+export function findsWholeTexts({ onField }: PreparedPredicates): boolean {
+  const isWhole = (comparison: Comparison): boolean =>
+    comparison.kind === 'string' && comparison.needle.op === 'exact' && !comparison.outside;
+  return onField.some(({ anyOf: comparisons }) => comparisons.every(isWhole));
+}
+
 /** The fields that predicates look at. */
 export function fieldsOf({ onField, anywhere }: PreparedPredicates): number[] {
   return [...onField, ...anywhere.flatMap(({ members }) => members)].map(({ field }) => field);

@@ -15,7 +15,7 @@ import type { PreparedPredicates } from '../filter/predicate.js';
 import type { RowGroupFilter, ScanWork } from '../filter/row-group-filter.js';
 import { countSelected, type Matches, type Selection } from '../filter/selection.js';
 import { rangeOfRun, type RowRange, type ScanPlan } from '../plan/plan.js';
-import { areFiltered, farCondition } from './far-condition.js';
+import { areFiltered, farCondition, findsWholeTexts } from './far-condition.js';
 import { askedFields, type FarPage } from './far-page.js';
 import { FarStream } from './far-stream.js';
 
@@ -70,7 +70,7 @@ export class FarReader {
   readonly #selections = new WeakMap<FarPage, Selection>();
   readonly #ending = new AbortController();
   readonly #onAbort = (): void => this.#end(this.#work.pace.signal?.reason);
-  #windowRows = farWindowRows;
+  #windowRows: number;
   #window: Window | null = null;
 
   constructor(plan: ScanPlan, filter: RowGroupFilter, work: ScanWork, wish: FarWish) {
@@ -78,6 +78,7 @@ export class FarReader {
     this.#filter = filter;
     this.#work = work;
     this.#wish = wish;
+    this.#windowRows = farWindowRows * (findsWholeTexts(wish.predicates) ? farWindowGrowth ** 2 : 1);
     const { signal } = work.pace;
     if (signal?.aborted === true) this.#onAbort();
     else signal?.addEventListener('abort', this.#onAbort, { once: true });
