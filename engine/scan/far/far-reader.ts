@@ -1,5 +1,6 @@
 import type { FarRows } from '../../store/far/far-rows.js';
 import type { FarCopy } from '../../store/manifest/far-copy.js';
+import type { OrdinalRun } from '../../store/manifest/manifest.js';
 import { settled, type Steps } from '../../store/reading/steps.js';
 import type { Position } from '../../terms/cursor.js';
 import { isLogstrataError, LogstrataError } from '../../terms/errors.js';
@@ -45,6 +46,8 @@ interface StreamPart {
   from: Position;
   to: Position;
   rows: number;
+  /** In the direction of the plan. */
+  readonly runs: OrdinalRun[];
 }
 
 /** Rows of a page that follow one another in the answer: those of its runs, in the direction of the plan. */
@@ -197,6 +200,7 @@ export class FarReader {
         asked,
         schema,
         predicates: predicates.asked,
+        expected: this.#isFiltered ? undefined : this.#isForward ? part.runs : part.runs.toReversed(),
       };
       const stream = new FarStream(question, this.#ending.signal, ({ bytes }) => {
         this.#work.stats.bytesRead += bytes;
@@ -228,11 +232,12 @@ export class FarReader {
       const to = { partition: range.partition, ordinal: range.firstOrdinal + range.rows - 1 };
       let part = parts.get(far.group);
       if (part === undefined) {
-        part = { far, copies: new Map(), from, to, rows: 0 };
+        part = { far, copies: new Map(), from, to, rows: 0, runs: [] };
         parts.set(far.group, part);
       } else if (step > 0) part.to = to;
       else part.from = from;
       part.rows += range.rows;
+      part.runs.push(range);
       const { copy } = far;
       if (copy === null) units += part.rows === range.rows ? farUnitsOfWriter : 0;
       else if (!part.copies.has(copy.attempt)) units++;

@@ -1,6 +1,7 @@
 import type { FarAnswer } from '../../store/far/far-cluster.js';
 import type { FarRows, SourceQuestion } from '../../store/far/far-rows.js';
 import type { FarCopy } from '../../store/manifest/far-copy.js';
+import type { OrdinalRun } from '../../store/manifest/manifest.js';
 import { settled, type Steps } from '../../store/reading/steps.js';
 import { comparePositions, type Position } from '../../terms/cursor.js';
 import { farAnswerBytes, farRowsMax } from '../../terms/far-limits.js';
@@ -23,6 +24,8 @@ export interface StreamQuestion {
   readonly predicates: readonly Predicate[];
   readonly asked: Schema;
   readonly schema: Schema;
+  /** All its rows, ascending, where no filter chooses among them. */
+  readonly expected: readonly OrdinalRun[] | undefined;
 }
 
 /**
@@ -104,7 +107,7 @@ export class FarStream {
   }
 
   #ask(): void {
-    const { far, copies, direction, condition, predicates, asked, schema } = this.#question;
+    const { far, copies, direction, condition, predicates, asked, schema, expected } = this.#question;
     const question: SourceQuestion = {
       agent: far.agent,
       shard: far.copy?.shard ?? 0,
@@ -116,6 +119,7 @@ export class FarStream {
       predicates,
       schema: asked,
       shown: schema,
+      expected,
     };
     this.#rest = null;
     this.#next = far.source().ask(question, this.#signal);

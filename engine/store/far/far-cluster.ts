@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { LogstrataError, isLogstrataError } from '../../terms/errors.js';
-import type { Position } from '../../terms/cursor.js';
+import { comparePositions, type Position } from '../../terms/cursor.js';
 import {
   farAnswerBytesMax,
   farAskMsMax,
@@ -11,6 +11,7 @@ import {
 } from '../../terms/far-limits.js';
 import type { Field, Schema } from '../../terms/schema.js';
 import type { FarCopy } from '../manifest/far-copy.js';
+import type { OrdinalRun } from '../manifest/manifest.js';
 import type { FarSettings } from './far-place.js';
 import {
   countedColumns,
@@ -41,6 +42,8 @@ export interface FarQuestion {
   readonly condition: string | null;
   /** The fields that are answered, under their names in the table. */
   readonly schema: Schema;
+  /** Rows that have to be there, ascending, where these are known: an answer is held beside them. */
+  readonly expected?: readonly OrdinalRun[] | undefined;
 }
 
 /** Rows, ascending by position whatever the direction: the first ones, or the last. */
@@ -57,7 +60,7 @@ const smallAnswerBytesMax = 16 * 1024 * 1024;
 
 /**
  * The servers of a far tier. A shard is asked as a whole: any of its replicas may answer, but only one that has every row of the units
- * that are asked for. Where none does, the question fails with `unavailable`, which names them.
+ * that are asked for, or gives every row that is known to be there. Where none does, the question fails with `unavailable`, which names them.
  */
 export class FarCluster {
   readonly settings: FarSettings;
@@ -85,23 +88,32 @@ export class FarCluster {
   /** The rows that a question asks for, as far as they fit an answer. */
   async ask(question: FarQuestion, signal?: AbortSignal): Promise<FarAnswer> {
     return this.anyReplica(question.shard, signal, async (url) => {
-      await this.#assertWhole(url, question, signal);
-      let { limit } = question;
-      for (;;) {
-        const sql = questionText(this.settings, { ...question, limit });
-        // An answer of one block need not be put together.
-        const settings = { wait_end_of_query: 1, max_block_size: limit, preferred_block_size_bytes: 0 };
-        try {
-          const bytes = await this.read(url, sql, { settings, signal });
-          const names = question.schema.fields.map(columnOfField);
-          const records = readNative(bytes, question.schema, names);
-          return { ...records, isCut: records.batch.length >= limit, bytes: bytes.length };
-        } catch (error) {
-          if (!(error instanceof FarFailure) || error.kind !== 'long' || limit === 1) throw error;
-          limit = Math.max(1, Math.floor(limit / 8));
-        }
+      if (question.expected !== undefined) {
+        const answer = await this.#readRows(url, question, signal);
+        if (hasExpected(question, answer)) return answer;
       }
+      // It may lack rows, or have got them since.
+      await this.#assertWhole(url, question, signal);
+      return this.#readRows(url, question, signal);
     });
+  }
+
+  async #readRows(url: string, question: FarQuestion, signal: AbortSignal | undefined): Promise<FarAnswer> {
+    let { limit } = question;
+    for (;;) {
+      const sql = questionText(this.settings, { ...question, limit });
+      // An answer of one block need not be put together.
+      const settings = { wait_end_of_query: 1, max_block_size: limit, preferred_block_size_bytes: 0 };
+      try {
+        const bytes = await this.read(url, sql, { settings, signal });
+        const names = question.schema.fields.map(columnOfField);
+        const records = readNative(bytes, question.schema, names);
+        return { ...records, isCut: records.batch.length >= limit, bytes: bytes.length };
+      } catch (error) {
+        if (!(error instanceof FarFailure) || error.kind !== 'long' || limit === 1) throw error;
+        limit = Math.max(1, Math.floor(limit / 8));
+      }
+    }
   }
 
   /** How many rows match, from a replica that has all rows of the units; null where they fall into too many groups for one answer. */
@@ -293,6 +305,33 @@ export function partitionText({ unit, attempt }: Pick<FarCopy, 'unit' | 'attempt
 export function ofTable({ database }: FarSettings, agent: string): string {
   const [ofDatabase, ofAgent] = [database, agent].map((name) => textLiteral(Buffer.from(name)));
   return `database = ${ofDatabase} AND table = ${ofAgent}`;
+}
+
+/** Whether an answer has every row that has to be there, as far as it goes. */
+export function hasExpected(
+  { expected = [], from, to, direction }: Pick<FarQuestion, 'expected' | 'from' | 'to' | 'direction'>,
+  { partitions, ordinals, isCut }: Pick<FarAnswer, 'partitions' | 'ordinals' | 'isCut'>,
+): boolean {
+  const { length } = ordinals;
+  const positionOf = (row: number): Position => ({ partition: partitions[row]!, ordinal: ordinals[row]! });
+  const least = isCut && direction === 'backward' ? positionOf(0) : from;
+  const greatest = isCut && direction === 'forward' ? positionOf(length - 1) : to;
+  let row = 0;
+  for (const { partition, firstOrdinal, rows } of expected) {
+    if (partition < least.partition || partition > greatest.partition) continue;
+    const first = partition === least.partition ? Math.max(firstOrdinal, least.ordinal) : firstOrdinal;
+    const end = firstOrdinal + rows - 1;
+    const last = partition === greatest.partition ? Math.min(end, greatest.ordinal) : end;
+    if (first > last) continue;
+    const start = { partition, ordinal: first };
+    while (row < length && comparePositions(positionOf(row), start) < 0) row++;
+    const lastRow = row + last - first;
+    // Positions ascend, so that between two that are as far apart as their rows none is missing.
+    if (lastRow >= length || comparePositions(positionOf(row), start) !== 0) return false;
+    if (comparePositions(positionOf(lastRow), { partition, ordinal: last }) !== 0) return false;
+    row = lastRow + 1;
+  }
+  return true;
 }
 
 /** The statement that a question is. */
