@@ -1,7 +1,14 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { hasExpected } from '../../engine/store/far/far-cluster.js';
-import { comparePositions, type Position } from '../../engine/terms/cursor.js';
+import {
+  FarCluster,
+  hasExpected,
+  partitionText,
+  type FarQuestion,
+} from '../../engine/store/far/far-cluster.js';
+import type { FarTransport } from '../../engine/store/far/far-transport.js';
+import { nativeBlock, unsignedColumn } from '../../engine/store/far/native-writer.js';
+import { comparePositions, positionToInt64, type Position } from '../../engine/terms/cursor.js';
 
 const runs = fc
   .array(fc.record({ gap: fc.nat(3), rows: fc.integer({ min: 1, max: 5 }), hour: fc.nat(1) }), {
@@ -61,4 +68,52 @@ it('an answer has every row that has to be there, as far as it goes, and rows of
     }),
     { numRuns: 500 },
   );
+});
+
+it.each([
+  ['another replica is asked where one lacks a row in the middle', 4, ['a rows', 'a parts', 'b rows']],
+  ['the same is asked again where it has got the row since', 5, ['a rows', 'a parts', 'a rows']],
+])('%s', async (_, partRows, statements) => {
+  const copy = {
+    unit: '00000000000000aa',
+    attempt: '00000000000000bb',
+    shard: 0,
+    rows: 5,
+    bytes: 40,
+    checksum: '',
+    shippedMs: 0,
+    isOnly: true,
+  };
+  const asked: string[] = [];
+  const blockOf = (ordinals: readonly number[]): Uint8Array => {
+    const cursors = ordinals.map((ordinal) => positionToInt64({ partition: 7, ordinal }));
+    return nativeBlock([unsignedColumn('_cursor', BigUint64Array.from(cursors))], ordinals.length);
+  };
+  const transport: FarTransport = {
+    ask: (url, { sql }) => {
+      const isRows = sql.startsWith('SELECT _cursor');
+      const isFirst = asked.push(`${url} ${isRows ? 'rows' : 'parts'}`) === 1;
+      if (isRows) return Promise.resolve(blockOf(isFirst ? [1, 2, 4, 5] : [1, 2, 3, 4, 5]));
+      return Promise.resolve(Buffer.from(`${partitionText(copy)}\t${partRows}\n`));
+    },
+    close: () => Promise.resolve(),
+  };
+  const cluster = new FarCluster({ shards: [['a', 'b']], database: 'd', user: '', password: '' }, transport);
+  const question: FarQuestion = {
+    agent: 'x',
+    shard: 0,
+    copies: [copy],
+    from: { partition: 7, ordinal: 1 },
+    to: { partition: 7, ordinal: 5 },
+    direction: 'forward',
+    // The answer is as long as it may be, lacking a row or not.
+    limit: 4,
+    condition: null,
+    schema: { fields: [] },
+    expected: [{ partition: 7, firstOrdinal: 1, rows: 5 }],
+  };
+  const { ordinals } = await cluster.ask(question);
+  expect([...ordinals].slice(0, 4)).toEqual([1, 2, 3, 4]);
+  expect(asked).toEqual(statements);
+  await cluster.close();
 });
