@@ -5,7 +5,7 @@ import './node-version.mjs';
 import { existsSync } from 'fs';
 import { fileURLToPath } from 'url';
 
-const program = new URL('../dist/server/main.js', import.meta.url);
+const program = new URL('../dist/program/server/main.js', import.meta.url);
 
 if (existsSync(program)) {
   import(program.href);

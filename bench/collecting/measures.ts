@@ -186,7 +186,7 @@ export async function measureQueries(folder: string, sizes: Sizes): Promise<Quer
     writeFileSync(join(home, 'agents', `${name}.yaml`), text);
   }
   writeLines(join(home, 'quiet/0.log'), format, sizes.lines, { startMs: firstDayMs, days: 30 });
-  const main = join(packageRoot(), 'dist/server/main.js');
+  const main = join(packageRoot(), 'dist/program/server/main.js');
   const server = await ServerProcess.start(main, ['serve', '--listen', '127.0.0.1:0'], home);
   try {
     const url = `${server.origin}/api/query/quiet?limit=100`;

@@ -90,7 +90,7 @@ async function measure(folder: string, sizes: Sizes): Promise<Measured> {
   writeFileSync(join(folder, 'agents/app.yaml'), agentFile);
   const log = join(folder, 'logs/app.log');
   writeFileSync(log, '');
-  const main = join(packageRoot(), 'dist/server/main.js');
+  const main = join(packageRoot(), 'dist/program/server/main.js');
   const start = (listen: string): Promise<ServerProcess> =>
     ServerProcess.start(main, ['serve', '--listen', listen, '--console', 'off'], folder);
   let server = await start('127.0.0.1:0');

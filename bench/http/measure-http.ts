@@ -44,7 +44,7 @@ interface HttpCase {
  */
 export async function measureHttp(plan: HttpPlan): Promise<ResultLine[]> {
   const root = packageRoot();
-  const server = await ServerProcess.start(join(root, 'dist/server/main.js'), [
+  const server = await ServerProcess.start(join(root, 'dist/program/server/main.js'), [
     'serve',
     ...['--listen', '127.0.0.1:0', '--data', plan.storeFolder, '--agents', join(root, 'bench/agents')],
   ]);

@@ -40,7 +40,7 @@ const catchUpMs = 120_000;
 const walkersEach = 5;
 
 const run = promisify(execFile);
-const main = join(packageRoot(), 'dist/server/main.js');
+const main = join(packageRoot(), 'dist/program/server/main.js');
 
 /** The part of `stats --json` that is counted. */
 interface Stats {

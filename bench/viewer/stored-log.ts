@@ -8,7 +8,7 @@ import { packageRoot } from '../../server/cli/options/package-root.js';
 import { generateLines } from '../generated-lines.js';
 import { ServerProcess } from '../http/server-process.js';
 
-const main = join(packageRoot(), 'dist/server/main.js');
+const main = join(packageRoot(), 'dist/program/server/main.js');
 
 /** Records of one agent. */
 export interface StoredLog {

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { assert } from '../terms/assert.js';
 import { LogstrataError } from '../terms/errors.js';
 
@@ -95,7 +96,7 @@ export class KernelModule<Kernels extends object> {
   }
 
   #file(): string {
-    const root = join(import.meta.dirname, '../..');
+    const root = fileURLToPath(new URL('../..', import.meta.url));
     // Code that runs from its sources has the module where it is built to.
     const file = [join(root, this.path), join(root, 'dist', this.path)].find((place) => existsSync(place));
     assert(file !== undefined, `${this.path} has been built (npm run build)`);

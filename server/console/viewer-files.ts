@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { LogstrataError } from '../../engine/index.js';
 import { noSniffHeaders } from '../route/problem-response.js';
@@ -53,8 +54,9 @@ export function readViewerFiles(): ReadonlyMap<string, ViewerFile> {
 
 /** Built code lies beside the viewer in `dist`; what runs from its sources finds it there, too. */
 function viewerFolder(): string {
-  const built = join(import.meta.dirname, '../../viewer');
-  const folder = existsSync(built) ? built : join(import.meta.dirname, '../../dist/viewer');
+  const root = fileURLToPath(new URL('../..', import.meta.url));
+  const built = join(root, 'viewer');
+  const folder = existsSync(built) ? built : join(root, 'dist/viewer');
   if (existsSync(join(folder, 'index.html'))) return folder;
   throw new LogstrataError('not_found', 'the viewer is not built; run "npm run build"', { path: folder });
 }

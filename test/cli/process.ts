@@ -9,7 +9,7 @@ import { onTestFinished } from 'vitest';
 
 export const root = join(import.meta.dirname, '../..');
 /** The built command line. */
-export const main = join(root, 'dist/server/main.js');
+export const main = join(root, 'dist/program/server/main.js');
 
 export interface Finished {
   /** Exit code; null when a signal ended the process. */

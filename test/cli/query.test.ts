@@ -68,7 +68,7 @@ it('explains on standard error what was understood and what it cost', async () =
 it('ends quietly when nobody reads on', async () => {
   const folder = workFolder();
   await run(folder, ['load', 'nginx', 'data/samples/nginx.log']);
-  const main = join(root, 'dist/server/main.js');
+  const main = join(root, 'dist/program/server/main.js');
   // The status of each side of the pipe; a stack trace or a message would be on standard error.
   const script = `'${process.execPath}' '${main}' query nginx --limit 10000 | head -n 1; echo "\${PIPESTATUS[0]}" >&2`;
   const child = spawn('bash', ['-c', script], { cwd: folder });

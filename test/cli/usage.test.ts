@@ -171,7 +171,7 @@ describe('what the user can mend ends with 1', () => {
   it.runIf(existsSync('/dev/full'))('a full disk behind standard output', async () => {
     const folder = workFolder();
     await run(folder, ['load', 'app', 'data/samples/app.log']);
-    const main = join(root, 'dist/server/main.js');
+    const main = join(root, 'dist/program/server/main.js');
     const script = `'${process.execPath}' '${main}' query app > /dev/full`;
     const { status, stderr } = spawnSync('bash', ['-c', script], { cwd: folder, encoding: 'utf8' });
     expect(stderr).toContain('logstrata: cannot write standard output: the disk is full');

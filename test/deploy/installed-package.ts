@@ -1,5 +1,14 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -32,4 +41,14 @@ export function changePackage(unpacked: string, file: string, from: RegExp, to: 
   const text = readFileSync(path, 'utf8');
   if (!from.test(text)) throw new Error(`${file} has no ${from}`);
   writeFileSync(path, text.replace(from, to));
+}
+
+/** As `changePackage`, in each module of the program that says it. */
+export function changeProgram(unpacked: string, from: RegExp, to: string): void {
+  const modules = readdirSync(join(unpacked, 'dist/program'), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.js'))
+    .map((path) => join('dist/program', path))
+    .filter((path) => from.test(readFileSync(join(unpacked, path), 'utf8')));
+  if (modules.length === 0) throw new Error(`the program has no ${from}`);
+  for (const path of modules) changePackage(unpacked, path, from, to);
 }

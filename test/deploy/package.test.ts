@@ -150,13 +150,12 @@ it('the package is built as it is packed, and has the shipped agents alone', asy
     mkdirSync(join(clone, 'agents'), { recursive: true });
     writeFileSync(join(clone, 'agents', `${name}.yaml`), '');
   }
-  mkdirSync(join(clone, 'dist/server'), { recursive: true });
-  writeFileSync(join(clone, 'dist/server/stale.js'), '');
+  mkdirSync(join(clone, 'dist/program/server'), { recursive: true });
+  writeFileSync(join(clone, 'dist/program/server/stale.js'), '');
   const made = [
+    'program/server/main.js',
     'server/main.js',
-    'server/main.js.map',
-    'server/main.d.ts',
-    'engine/k.wasm.made-of',
+    'engine/kernels.wasm.made-of',
     'bench/run.js',
     '.tsbuildinfo',
   ];
@@ -169,7 +168,7 @@ it('the package is built as it is packed, and has the shipped agents alone', asy
     [
       'agents/app.yaml',
       'agents/nginx.yaml',
-      'dist/server/main.js',
+      'dist/program/server/main.js',
       'package.json',
       'server/logstrata.mjs',
       'server/node-version.mjs',

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { manifestVersion } from '../../engine/store/manifest/manifest-format.js';
 import { recordsOf, workFolder } from '../cli/process.js';
-import { changePackage, installPackage, unpackedPackage } from './installed-package.js';
+import { changePackage, changeProgram, installPackage, unpackedPackage } from './installed-package.js';
 
 const exec = promisify(execFile);
 
@@ -130,12 +130,7 @@ describe('an upgrade, and the way back', () => {
     const before = await machine.answer();
 
     // The newer version reads the older form: here it is told that the store, which is written anew, was in its own.
-    changePackage(
-      unpacked,
-      'dist/engine/store/manifest/manifest-format.js',
-      /manifestVersion = \d+/,
-      `manifestVersion = ${manifestVersion + 1}`,
-    );
+    changeProgram(unpacked, /\bmanifestVersion = \d+/, `manifestVersion = ${manifestVersion + 1}`);
     const newer = join(machine.folder, 'newer');
     installPackage(newer, unpacked);
     const store = join(machine.folder, 'data/store');

@@ -130,7 +130,10 @@ it('the command line loads what a command needs when it runs', () => {
 it('the built modules that tests and benchmarks run by name have a source', () => {
   // An older build may still hold a module whose source has moved: only a fresh clone would miss it.
   const named = sourceFiles(['bench', 'test']).flatMap(({ path, text }) =>
-    [...text.matchAll(/\bdist\/([a-z/-]+)\.js\b/g)].map(([, module]) => ({ path, module: module! })),
+    [...text.matchAll(/\bdist\/(?:program\/)?([a-z/-]+)\.js\b/g)].map(([, module]) => ({
+      path,
+      module: module!,
+    })),
   );
   expect(named.length).toBeGreaterThan(10);
   const made = ['test/deploy/package.test.ts'];
