@@ -1,5 +1,5 @@
 import * as zlib from 'node:zlib';
-import * as zstdWasm from '@bokuweb/zstd-wasm';
+import type * as zstdWasm from '@bokuweb/zstd-wasm';
 import { lz4Compress, lz4Decompress } from '../kernels/lz4.js';
 import { LogstrataError } from '../terms/errors.js';
 import type { ZstdLibrary } from './zstd-library.js';
@@ -27,23 +27,29 @@ const compressionLevelParameter = 100;
 
 const nodeZstd: NodeZstd | null = 'zstdCompressSync' in zlib ? (zlib as unknown as NodeZstd) : null;
 
-let wasmReady: Promise<void> | null = null;
+let wasmReady: Promise<typeof zstdWasm> | undefined;
 
 /** The compressor of `codec`, ready to be called. */
 export async function openCompressor(codec: Codec): Promise<Compress> {
   if (codec === 'lz4') return compressLz4;
-  if (nodeZstd === null) await (wasmReady ??= zstdWasm.init());
-  return compressZstd;
+  if (nodeZstd !== null) return (bytes) => compressByNode(nodeZstd, bytes);
+  const wasm = await (wasmReady ??= loadWasm());
+  return (bytes) => wasm.compress(bytes, zstdLevel);
+}
+
+async function loadWasm(): Promise<typeof zstdWasm> {
+  const wasm = await import('@bokuweb/zstd-wasm');
+  await wasm.init();
+  return wasm;
 }
 
 function compressLz4(bytes: Uint8Array, room: Uint8Array): Uint8Array {
   return room.subarray(0, lz4Compress(bytes, room));
 }
 
-function compressZstd(bytes: Uint8Array): Uint8Array {
-  if (nodeZstd === null) return zstdWasm.compress(bytes, zstdLevel);
+function compressByNode(node: NodeZstd, bytes: Uint8Array): Uint8Array {
   const params = { [compressionLevelParameter]: zstdLevel };
-  return nodeZstd.zstdCompressSync(bytes, { params, pledgedSrcSize: bytes.length });
+  return node.zstdCompressSync(bytes, { params, pledgedSrcSize: bytes.length });
 }
 
 /** The decompressor of `codec`, ready to be called. */
