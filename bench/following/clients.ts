@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Random } from '../random.js';
+import { connectedLine } from './connected-line.js';
 import { StreamClient } from './stream-client.js';
 
 /** What a process of clients is to follow, as its only argument. */
@@ -16,6 +17,8 @@ export interface ClientsTask {
   readonly breakMs: number;
   /** Longest wait for the last record. */
   readonly timeoutMs: number;
+  /** How often the server is started anew. Before each time, all clients must have connected, of which a line tells. */
+  readonly restarts: number;
 }
 
 export interface LagFigures {
@@ -63,7 +66,7 @@ class Lags {
 }
 
 async function follow(task: ClientsTask): Promise<ClientsFigures> {
-  const { url, some, step, all, records, calmMs, breakMs, timeoutMs } = task;
+  const { url, some, step, all, records, calmMs, breakMs, timeoutMs, restarts } = task;
   const startMs = Date.now();
   const calm = new Lags();
   const later = new Lags();
@@ -80,7 +83,11 @@ async function follow(task: ClientsTask): Promise<ClientsFigures> {
   const random = new Random(startMs);
   const isDone = ({ next }: StreamClient): boolean => next >= records;
   let brokenMs = startMs + calmMs;
-  while (!clients.every(isDone) && Date.now() < startMs + timeoutMs) {
+  let connected = 0;
+  while (Date.now() < startMs + timeoutMs) {
+    if (clients.every(({ connections }) => connections > connected))
+      process.stdout.write(connectedLine(++connected));
+    if (connected > restarts && clients.every(isDone)) break;
     await delay(50);
     if (Date.now() < brokenMs + breakMs) continue;
     brokenMs = Date.now();

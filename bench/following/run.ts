@@ -8,6 +8,7 @@ import { Child } from '../collecting/child.js';
 import { ServerProcess } from '../http/server-process.js';
 import { numberOption, runMeasured, type MeasuredLine } from '../report/measured-run.js';
 import type { ClientsFigures, ClientsTask, LagFigures } from './clients.js';
+import { connectedLine } from './connected-line.js';
 import type { WriterFigures, WriterTask } from './writer.js';
 
 const usage = `Usage: npm run bench:following -- [options]
@@ -97,10 +98,12 @@ async function measure(folder: string, sizes: Sizes): Promise<Measured> {
   const { host } = new URL(server.origin);
   const writerTask: WriterTask = { log, linesPerSecond, seconds: seconds + aloneSeconds, step };
   const writer = new Child<WriterFigures>('../following/writer', writerTask);
+  let clients: Child<ClientsFigures> | undefined;
   try {
     const aloneBytes = await largestMemory(() => server, delay(aloneSeconds * 1000));
     const calmMs = (seconds / 2) * 1000;
     const records = Math.floor(linesPerSecond * (seconds + aloneSeconds));
+    const signals = ['SIGKILL', 'SIGTERM'] as const;
     // The last record of the filter comes before the last of all.
     const clientsTask: ClientsTask = {
       url: `${server.origin}/api/query/app`,
@@ -111,22 +114,30 @@ async function measure(folder: string, sizes: Sizes): Promise<Measured> {
       calmMs,
       breakMs: 1000,
       timeoutMs: seconds * 1000 + catchUpMs,
+      restarts: signals.length,
     };
-    const clients = new Child<ClientsFigures>('../following/clients', clientsTask);
-    const ended = clients.figures();
+    clients = new Child<ClientsFigures>('../following/clients', clientsTask);
     const cpuBefore = server.cpuSeconds;
     const followedBytes = await largestMemory(() => server, delay(calmMs));
     const cores = (server.cpuSeconds - cpuBefore) / (calmMs / 1000);
-    const signals = ['SIGKILL', 'SIGTERM'] as const;
-    for (const signal of signals) {
+    for (const [i, signal] of signals.entries()) {
       await delay((seconds * 1000) / 8);
+      await clients.prints(connectedLine(i + 1));
       await server.stop(signal);
       server = await start(host);
     }
     const { lines } = await writer.figures();
-    return { clients: await ended, lines, aloneBytes, followedBytes, cores, restarts: signals.length };
+    return {
+      clients: await clients.figures(),
+      lines,
+      aloneBytes,
+      followedBytes,
+      cores,
+      restarts: signals.length,
+    };
   } finally {
     writer.stop();
+    clients?.stop();
     await server.stop();
   }
 }
