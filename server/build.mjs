@@ -61,7 +61,10 @@ async function joined(entries, folder, codeSplitting) {
   return output.map(({ fileName, code }) => [fileName, Buffer.from(code)]);
 }
 
-const tasks = [...filesBelow('engine', '-task.js'), ...filesBelow('agents', '-task.js')];
+// A module with a task names its own file as what threads import. So does the one that begins threads, but for the file beside it.
+const tasks = [...filesBelow('engine', '.js'), ...filesBelow('agents', '.js')].filter((path) =>
+  readFileSync(join(dist, path), 'utf8').includes('module: builtModule(import.meta.url)'),
+);
 const groups = [{ name: 'shared', minShareCount: 2, minSize: sharedBytesMin }];
 const copied = [
   ...filesBelow('engine', '.wasm'),
