@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { isLogstrataError } from '../../engine/terms/errors.js';
 import { run, start, type Running } from '../cli/process.js';
@@ -28,6 +29,25 @@ async function write(stream: Running, text: string): Promise<void> {
   if (!stream.child.stdin.write(text)) await once(stream.child.stdin, 'drain');
 }
 
+/** Bytes that a process has read so far, of whatever; infinitely many where the system does not tell. */
+function readBytes({ child }: Running): number {
+  const path = `/proc/${child.pid}/io`;
+  return existsSync(path) ? Number(/^rchar: (\d+)$/m.exec(readFileSync(path, 'utf8'))![1]) : Infinity;
+}
+
+/** Bytes that it has read once it reads nothing more for a while, having nothing to do. */
+async function readBytesAtRest(stream: Running): Promise<number> {
+  let bytes = readBytes(stream);
+  let same = 0;
+  await until(() => {
+    const now = readBytes(stream);
+    same = now === bytes ? same + 1 : 0;
+    bytes = now;
+    return same >= 20;
+  }, 'it rests');
+  return bytes;
+}
+
 it('merges what a program writes while that goes on', async () => {
   const folder = numbersFolder();
   const stream = start(folder, ['load', 'numbers', '-']);
@@ -52,9 +72,12 @@ it.each([
 ] as const)('stores what a program wrote before %s, and ends with its code', async (signal, code) => {
   const folder = numbersFolder();
   const stream = start(folder, ['load', 'numbers', '-']);
-  // More than is stored at once, so that it is known that the rest has been read too.
-  await write(stream, lines(0, commitRecords + 100));
-  await until(async () => (await statsOf(folder)).records >= commitRecords, 'it has stored some');
+  await write(stream, lines(0, commitRecords));
+  await until(async () => (await statsOf(folder)).records === commitRecords, 'it has stored some');
+  const rest = lines(commitRecords, commitRecords + 100);
+  const before = await readBytesAtRest(stream);
+  await write(stream, rest);
+  await until(() => readBytes(stream) >= before + rest.length, 'it has read the rest');
   // Its reader may be gone by then, as where a whole pipeline is ended.
   stream.child.stdout.destroy();
   stream.child.kill(signal);
