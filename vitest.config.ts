@@ -4,7 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const long = process.env.LOGSTRATA_LONG === '1';
 
 /** What takes longest, most of it in processes of its own: begun last, it would be waited for by itself. */
-const longest = /test\/(viewer|bench|cli|conformance|deploy|faults|frozen|fugo|processes)\//;
+const longest = /test\/(viewer|bench|cli|conformance|deploy|far|faults|frozen|fugo|processes)\//;
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
