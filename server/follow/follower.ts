@@ -113,15 +113,19 @@ export class Follower implements GroupMember {
       this.#firstNewReading = this.group.readings + 2;
       return scan;
     };
+    const take = async (): Promise<Buffer | null | undefined> => {
+      const piece = await pieces.next();
+      return piece === undefined ? undefined : this.#position.take(eventsOf(piece), null);
+    };
     try {
-      await this.#permitted(permits, () => pieces.start(begin));
-      for (;;) {
-        const bytes = await this.#permitted(permits, async () => {
-          const piece = await pieces.next();
-          return piece === undefined ? undefined : this.#position.take(eventsOf(piece), null);
-        });
-        if (bytes === undefined) break;
+      let bytes = await this.#permitted(permits, async () => {
+        await pieces.start(begin);
+        return take();
+      });
+      // From here on the turns of long answers bound what all of them take. A scan that waited for a permit would keep its turn meanwhile.
+      for (; bytes !== undefined; bytes = await take()) {
         if (bytes !== null) await this.stream.write(bytes);
+        if (this.#isOver) throw clientGoneError();
       }
     } finally {
       await pieces.close();
@@ -131,7 +135,7 @@ export class Follower implements GroupMember {
     return seen!;
   }
 
-  /** Does what a scan has to do for the next piece. While the client takes its time others may. */
+  /** Does what a scan has to do for its first piece, which is all of most. */
   async #permitted<T>(permits: Permits, step: () => T | Promise<T>): Promise<T> {
     await permits.take();
     try {

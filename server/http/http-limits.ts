@@ -81,7 +81,7 @@ export const followCommentMs = 15_000;
 /** Commits of this time are read together for those who follow: a small part of the second that a record may take. */
 export const followGatherMs = 20;
 
-/** Catching-up scans at once: each reads as a query does, and they leave the most of the processor to queries. */
+/** Scans that look for the first records of those who catch up, at once: they leave the most of the processor to queries. Longer ones take turns, as answers do. */
 export const catchUpsMax = 8;
 
 /**
