@@ -33,7 +33,19 @@ class Server {
   /** What becomes of a request at once; it waits where that is undefined. */
   at: 'answer' | 'refuse' | undefined;
 
+  schema = [
+    { name: 'time', type: 'time' },
+    { name: 'message', type: 'string' },
+  ];
+
   constructor(private readonly names: readonly string[] = ['shop']) {}
+
+  /** The requests that wait for the records that the table shows. */
+  get rows(): readonly URL[] {
+    return this.waiting
+      .map(({ url }) => url)
+      .filter((url) => url.pathname === '/api/query/shop' && !isKnown(url));
+  }
 
   readonly fetch = (path: string, { signal: aborts }: { signal: AbortSignal | null }): Promise<Response> =>
     new Promise((resolve, reject) => {
@@ -70,13 +82,7 @@ class Server {
   private response({ pathname, searchParams }: URL): Response {
     if (pathname === '/api/agents') return Response.json({ agents: this.names });
     if (pathname.startsWith('/api/count/')) return Response.json({ count });
-    if (pathname.startsWith('/api/schema/'))
-      return Response.json({
-        schema: [
-          { name: 'time', type: 'time' },
-          { name: 'message', type: 'string' },
-        ],
-      });
+    if (pathname.startsWith('/api/schema/')) return Response.json({ schema: this.schema });
     const limit = Number(searchParams.get('limit'));
     const [after, before] = [searchParams.get('after'), searchParams.get('before')];
     const inside = Array.from({ length: count }, (_, n) => n).filter(
@@ -87,6 +93,7 @@ class Server {
   }
 }
 
+const isSchema = ({ pathname }: URL): boolean => pathname === '/api/schema/shop';
 /** What the page asks for to know what is there: not what the table shows. */
 const isKnown = ({ searchParams }: URL): boolean => ['1', '100'].includes(searchParams.get('limit') ?? '');
 const isOlder = ({ searchParams }: URL): boolean => searchParams.has('before');
@@ -151,6 +158,29 @@ it('asks for its rows again while it waits to ask for older ones', async () => {
   await vi.advanceTimersByTimeAsync(10 * aWhileMs);
   await server.become('answer');
   await vi.advanceTimersByTimeAsync(aWhileMs);
+  expectWhole(viewer);
+});
+
+it('asks for the first rows with a text before it knows the fields, and asks once', async () => {
+  const server = new Server();
+  const viewer = viewerOf(server, '#/shop?text=line');
+  expect(server.rows.map(({ search }) => search)).toEqual(['?*__like=line&limit=50']);
+  await server.settle('answer', isSchema);
+  expect(server.rows).toHaveLength(1);
+  await server.become('answer');
+  expectWhole(viewer);
+});
+
+it('asks anew without the text where the agent turns out to have none', async () => {
+  const server = new Server();
+  server.schema = [
+    { name: 'time', type: 'time' },
+    { name: 'status', type: 'int' },
+  ];
+  const viewer = viewerOf(server, '#/shop?text=line');
+  await server.settle('answer', isSchema);
+  expect(server.rows.at(-1)?.search).toBe('?limit=50');
+  await server.become('answer');
   expectWhole(viewer);
 });
 

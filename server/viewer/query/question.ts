@@ -14,9 +14,10 @@ export function momentParameter(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }
 
-/** The field in which a view searches for its text; undefined for an agent that has no text. */
+/** The field in which a view searches for its text; undefined for an agent that has no text. An agent without fields is one whose are not known yet. */
 export function searchedField(view: View, fields: readonly Field[]): string | undefined {
-  return fields.some(({ type }) => type === 'string') ? (view.textField ?? anyField) : undefined;
+  const mayHaveText = fields.length === 0 || fields.some(({ type }) => type === 'string');
+  return mayHaveText ? (view.textField ?? anyField) : undefined;
 }
 
 /** What a view asks of an agent with these fields. `span` is its range at some moment, so that all of its pages ask for the same. */

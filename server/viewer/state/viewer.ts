@@ -294,13 +294,15 @@ export class Viewer {
     }
     this.asked = undefined;
     // What needs no field to be asked is asked at once, so that the first rows come sooner.
-    if (view.text === '' && view.range.kind === 'all') this.openRecords(view);
+    if (view.range.kind === 'all') this.openRecords(view);
     try {
       const fields = await askFields(this.door, view.agent, aborts);
       if (aborts.aborted) return;
+      const asked = JSON.stringify(this.question());
       this.agents.value = { ...this.agents.peek(), fields, failure: undefined };
       const now = this.view.peek();
-      if (this.asked !== now) this.openRecords(now);
+      // An agent without text is asked anew without the text.
+      if (this.asked !== now || JSON.stringify(this.question()) !== asked) this.openRecords(now);
     } catch (error) {
       if (!aborts.aborted && !isAborted(error)) this.failed(error);
       return;
