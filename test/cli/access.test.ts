@@ -111,8 +111,9 @@ describe('logstrata token', () => {
     });
     const list = await run(folder, ['token', 'list']);
     const [, , ...rows] = list.stdout.trimEnd().split('\n');
-    expect(rows[0]).toMatch(new RegExp(`^${id} +a script +all +query, console +.* in force$`));
+    expect(rows[0]).toMatch(new RegExp(`^${id} +a script +all +both +.* in force$`));
     expect(rows[1]).toMatch(/ - +app +console .* for ever +in force$/);
+    for (const line of list.stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
     expect(list.stdout).not.toContain(text.slice(20));
     const json = JSON.parse((await run(folder, ['token', 'list', '--json'])).stdout) as object[];
     expect(json).toMatchObject([

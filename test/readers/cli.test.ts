@@ -60,7 +60,11 @@ it('answers as the writer does, names it while it is away, and is well again wit
   await expect.poll(async () => (await fetchAlone(`${at.operators}/readyz`)).status).toBe(200);
   expect((await fetchAlone(`${at.route}/api/query/nginx?limit=1`)).status).toBe(200);
   reader.child.kill('SIGTERM');
-  expect((await reader.finished).code).toBe(0);
+  const ended = await reader.finished;
+  expect(ended.code).toBe(0);
+  expect(ended.stdout).toContain(`writer   http://${console}`);
+  // It has the agents of its writer, and no folder of its own.
+  expect(ended.stdout).not.toMatch(/^agents /m);
 });
 
 it('refuses what makes no sense on a reader', async () => {

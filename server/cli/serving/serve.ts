@@ -80,7 +80,8 @@ function describeFolders(settings: Settings): string[] {
   const config = settings.configPath === undefined ? 'none (defaults)' : resolve(settings.configPath);
   return [
     `config   ${config}`,
-    `agents   ${resolve(settings.agentsFolder)}`,
+    // A reader has the agents of its writer.
+    ...(settings.config.server.reader === null ? [`agents   ${resolve(settings.agentsFolder)}`] : []),
     `data     ${resolve(settings.dataFolder)}`,
     ...settings.config.notes.map((note) => `note     ${note}`),
   ];

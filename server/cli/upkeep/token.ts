@@ -166,22 +166,27 @@ function shownToken({ id, name, agents, listeners, createdMs, expiresMs, revoked
   return { id, name, agents, listeners, createdMs, expiresMs, revokedMs };
 }
 
+/** The day alone: a line with both times would be wider than a terminal. `--json` has them to the millisecond. */
+function formatDay(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 'yyyy-mm-dd'.length);
+}
+
 function tokenTable(tokens: readonly Token[]): string[] {
   const header = ['id', 'name', 'agents', 'listeners', 'made (UTC)', 'until (UTC)', 'state'];
   const rows = tokens.map((token) => [
     token.id,
     token.name ?? '-',
     token.agents?.join(', ') ?? 'all',
-    token.listeners.join(', '),
-    formatTime(token.createdMs),
-    token.expiresMs === null ? 'for ever' : formatTime(token.expiresMs),
+    token.listeners.length === 1 ? token.listeners[0]! : 'both',
+    formatDay(token.createdMs),
+    token.expiresMs === null ? 'for ever' : formatDay(token.expiresMs),
     stateOf(token),
   ]);
   return formatTable(header, rows);
 }
 
 function stateOf({ expiresMs, revokedMs }: Token): string {
-  if (revokedMs !== null) return `revoked ${formatTime(revokedMs)}`;
+  if (revokedMs !== null) return `revoked ${formatDay(revokedMs)}`;
   return expiresMs !== null && expiresMs <= Date.now() ? 'expired' : 'in force';
 }
 
