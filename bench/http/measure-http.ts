@@ -14,6 +14,12 @@ import { ServerProcess } from './server-process.js';
 const connectionsMany = 64;
 const cursorZero = '0000000000000000';
 
+/**
+ * The days of the set are old enough for ZSTD: a server would rewrite them meanwhile, half of the time of a thread, which would be taken
+ * for work on the requests.
+ */
+const serverConfig = 'storage:\n  zstd_after: never\n';
+
 /** What the HTTP lines need. */
 export interface HttpPlan {
   /** Folder of our loaded store. */
@@ -44,9 +50,12 @@ interface HttpCase {
  */
 export async function measureHttp(plan: HttpPlan): Promise<ResultLine[]> {
   const root = packageRoot();
+  const config = join(plan.scratchFolder, 'http.yaml');
+  writeFileSync(config, serverConfig);
   const server = await ServerProcess.start(join(root, 'dist/program/server/main.js'), [
     'serve',
     ...['--listen', '127.0.0.1:0', '--data', plan.storeFolder, '--agents', join(root, 'bench/agents')],
+    ...['--config', config],
   ]);
   try {
     const newest = pathOf(rawQuery(plan.newest));
@@ -83,6 +92,7 @@ export async function measureHttp(plan: HttpPlan): Promise<ResultLine[]> {
     return [...lines, await measureBeside(server, beside), ...(await measureLeaving(server, beside))];
   } finally {
     await server.stop();
+    rmSync(config, { force: true });
   }
 }
 
