@@ -29,13 +29,23 @@ export function distinctValuesMax(rows: number): number {
 
 /** Finds the distinct values of a column without nulls; null when there are too many for a dictionary to pay. */
 export function distinctValues(column: PlainColumn): DistinctValues | null {
+  const distinct = numberValues(column);
+  if (distinct < 0) return null;
+  return { entries: takeColumn(column, firstRows.subarray(0, distinct)), codes, rows: column.length };
+}
+
+/** Whether the values of a column without nulls repeat so often that a dictionary would pay. */
+export function doValuesRepeat(column: PlainColumn): boolean {
+  return numberValues(column) >= 0;
+}
+
+/** Writes `codes` and `firstRows`. Returns the number of distinct values; -1 where they are too many. */
+function numberValues(column: PlainColumn): number {
   const rows = column.length;
   const entriesMax = distinctValuesMax(rows);
-  const distinct =
-    column.kind === 'bytes'
-      ? numberBytes(column.bytes, column.offsets, rows, entriesMax, codes, firstRows)
-      : numberWords(halvesOf(column.values), rows, entriesMax, codes, firstRows);
-  return distinct < 0 ? null : { entries: takeColumn(column, firstRows.subarray(0, distinct)), codes, rows };
+  return column.kind === 'bytes'
+    ? numberBytes(column.bytes, column.offsets, rows, entriesMax, codes, firstRows)
+    : numberWords(halvesOf(column.values), rows, entriesMax, codes, firstRows);
 }
 
 /** Bytes of the first `rows` strings. */

@@ -67,9 +67,9 @@ export class IndexBatch {
     return new IndexBatch(context, await context.committer.begin());
   }
 
-  /** Files whose indexes wait for the commit. */
+  /** Files that were begun, those that could not be indexed included. */
   get files(): number {
-    return this.#indexes.length;
+    return this.#number;
   }
 
   /**
@@ -200,13 +200,16 @@ class ColumnReader {
     this.#bytes = described.rowGroups.reduce((sum, group) => sum + bytesOf(group), 0);
   }
 
-  /** All columns of a row group, some at once. */
+  /** All columns of a row group, some at once: the largest first, so that no thread has one left to do when the others are done. */
   async read(rowGroup: number): Promise<ColumnIndex[]> {
+    const { chunks } = this.#described.rowGroups[rowGroup]!;
+    const bytes = this.#fields.map(({ source }) => chunks[source.columnIndex]!.bytes);
+    const order = [...bytes.keys()].sort((a, b) => bytes[b]! - bytes[a]!);
     const results: ColumnIndex[] = [];
     let next = 0;
     const some = async (): Promise<void> => {
-      while (next < this.#fields.length) {
-        const index = next++;
+      while (next < order.length) {
+        const index = order[next++]!;
         results[index] = await this.#readColumn(rowGroup, this.#fields[index]!);
       }
     };

@@ -48,8 +48,11 @@ export interface IndexResult {
   readonly left: number;
 }
 
+/** While the index of one file is written and made durable, columns of the other are read, so that threads always have work. */
+const filesAtOnce = 2;
+
 /**
- * Indexes attached files one after another, those with the newest records first. They are committed every few seconds, and when this is
+ * Indexes attached files, those with the newest records first, two at once. They are committed every few seconds, and when this is
  * stopped, so that what was done stays. Throws the signal's reason, and what committing throws.
  */
 export async function indexFiles(
@@ -63,40 +66,93 @@ export async function indexFiles(
     .filter((file) => again || !isIndexed(file, context.committer.schema))
     .sort(newestFirst);
   const chosen = missing.slice(0, filesMax);
-  const bytes = chosen.reduce((sum, file) => sum + file.bytes, 0);
-  const indexed: IndexResult['indexed'][number][] = [];
-  const problems: IndexResult['problems'][number][] = [];
-  let bytesDone = 0;
-  let next = 0;
-  while (next < chosen.length) {
+  const indexing = new Indexing(chosen, (progress) => {
+    signal?.throwIfAborted();
+    onProgress?.(progress);
+  });
+  while (indexing.isLeft) {
     const batch = await IndexBatch.begin(context);
     try {
-      for (const endMs = performance.now() + commitIntervalMs; next < chosen.length; next++) {
-        if (batch.files >= attachedFilesOfListMax || performance.now() > endMs) break;
-        const file = chosen[next]!;
-        const { id, path } = file;
-        const tell = (share: number): void => {
-          signal?.throwIfAborted();
-          const done = { filesDone: next, bytesDone: bytesDone + share * file.bytes };
-          onProgress?.({ path, files: chosen.length, bytes, ...done });
-        };
-        tell(0);
-        try {
-          const { index, decodedBytes } = await batch.add(file, (progress) =>
-            tell(progress.bytesRead / Math.max(1, progress.bytes)),
-          );
-          indexed.push({ id, path, bytes: file.bytes, decodedBytes, indexBytes: index.bytes });
-        } catch (error) {
-          if (!isFault(error)) throw error;
-          problems.push({ id, path, error });
-        }
-        bytesDone += file.bytes;
+      const endMs = performance.now() + commitIntervalMs;
+      const some = () => indexing.fill(batch, endMs);
+      const ends = await Promise.allSettled(Array.from({ length: filesAtOnce }, some));
+      const failed = ends.find((end) => end.status === 'rejected');
+      if (failed !== undefined) {
+        // Jobs that it dropped fail in words of their own.
+        signal?.throwIfAborted();
+        throw failed.reason;
       }
     } finally {
       await everyStep([() => batch.commit(), () => batch.end()]);
     }
   }
+  const { indexed, problems } = indexing;
   return { indexed, problems, left: missing.length - chosen.length };
+}
+
+/** Files of which the next are indexed until all are. */
+class Indexing {
+  readonly indexed: IndexResult['indexed'][number][] = [];
+  readonly problems: IndexResult['problems'][number][] = [];
+  readonly #files: readonly AttachedFile[];
+  readonly #tell: (progress: IndexingProgress) => void;
+  readonly #bytes: number;
+  /** Of files that are done. */
+  #bytesDone = 0;
+  #filesDone = 0;
+  #next = 0;
+  /** Of each file that is read: the bytes that are done. */
+  readonly #underWay = new Map<AttachedFile, number>();
+
+  /** @param tell may throw, which ends all that is under way */
+  constructor(files: readonly AttachedFile[], tell: (progress: IndexingProgress) => void) {
+    this.#files = files;
+    this.#tell = tell;
+    this.#bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  }
+
+  get isLeft(): boolean {
+    return this.#next < this.#files.length;
+  }
+
+  /** Adds one file after another to a batch, until it is full or the time is over. Throws what is no fault of a file. */
+  async fill(batch: IndexBatch, endMs: number): Promise<void> {
+    while (this.isLeft && batch.files < attachedFilesOfListMax && performance.now() <= endMs) {
+      const file = this.#files[this.#next++]!;
+      try {
+        await this.#add(batch, file);
+      } catch (error) {
+        // Who adds files beside ends with the one that is under way.
+        this.#next = this.#files.length;
+        throw error;
+      } finally {
+        this.#underWay.delete(file);
+      }
+      this.#bytesDone += file.bytes;
+      this.#filesDone++;
+    }
+  }
+
+  async #add(batch: IndexBatch, file: AttachedFile): Promise<void> {
+    const { id, path } = file;
+    this.#progress(file, 0);
+    try {
+      const { index, decodedBytes } = await batch.add(file, ({ bytesRead, bytes }) =>
+        this.#progress(file, bytesRead / Math.max(1, bytes)),
+      );
+      this.indexed.push({ id, path, bytes: file.bytes, decodedBytes, indexBytes: index.bytes });
+    } catch (error) {
+      if (!isFault(error)) throw error;
+      this.problems.push({ id, path, error });
+    }
+  }
+
+  #progress(file: AttachedFile, share: number): void {
+    this.#underWay.set(file, share * file.bytes);
+    const bytesDone = [...this.#underWay.values()].reduce((sum, done) => sum + done, this.#bytesDone);
+    const { length: files } = this.#files;
+    this.#tell({ path: file.path, filesDone: this.#filesDone, files, bytesDone, bytes: this.#bytes });
+  }
 }
 
 /** Whether the file is at fault, so that the others can go on. */

@@ -1,13 +1,24 @@
-import { columnBytes, type Column, type DictionaryColumn, type PlainColumn } from '../../columns/column.js';
+import {
+  arraysOf,
+  columnBytes,
+  type Column,
+  type DictionaryColumn,
+  type PlainColumn,
+} from '../../columns/column.js';
+import { copyColumn } from '../../columns/copy-column.js';
 import { entriesInUse, plainColumn } from '../../columns/take.js';
 import type { ForeignRead } from '../../foreign/foreign-file.js';
 import { countRange } from '../../kernels/bitmap.js';
+import { bufferBytes } from '../../memory/allocator.js';
+import { RangeArena } from '../../memory/arena.js';
+import { withKeptScratch } from '../../memory/scratch.js';
 import { presentValues } from '../../parquet/present-values.js';
 import { boundsOf, type Bounds } from '../../parquet/statistics.js';
-import { distinctValues, distinctValuesMax } from '../../parquet/value-encoder.js';
+import { distinctValuesMax, doValuesRepeat } from '../../parquet/value-encoder.js';
 import type { Field } from '../../terms/schema.js';
 import { builtModule, type Finished, type Task } from '../../workers/task.js';
 import { filtersOfValues, noChunkFilters, type ChunkFilters } from '../sealed/chunk-filters.js';
+import { buildValueFilter } from '../sealed/value-filter.js';
 import { readAllSpans } from './all-spans.js';
 import type { FileIdentity } from './attached-file.js';
 import type { ValueChange } from './column-source.js';
@@ -51,15 +62,28 @@ function indexOf(column: Column, field: Field): SpanIndex {
   const ofDictionary =
     field.index === undefined && column.kind === 'dictionary' ? indexOfEntries(column) : null;
   if (ofDictionary !== null) return ofDictionary;
-  const present = presentValues(plainColumn(column));
-  const repeats = present.length > 0 && field.index === undefined && distinctValues(present) !== null;
-  return {
-    nullCount: column.length - present.length,
-    bounds: boundsOf(present),
-    filters: repeats
-      ? filtersOfRepeated(column, present, field)
-      : filtersOfValues(present, column.length, field),
-  };
+  return withStringsHeld(presentValues(plainColumn(column)), (present) => {
+    const repeats = present.length > 0 && field.index === undefined && doValuesRepeat(present);
+    return {
+      nullCount: column.length - present.length,
+      bounds: boundsOf(present),
+      filters: repeats
+        ? filtersOfRepeated(column, present, field)
+        : filtersOfValues(present, column.length, field),
+    };
+  });
+}
+
+/** What kernels need beside strings and a folded copy of them: bitmaps of grams, and a table of the distinct ones. */
+const callBytesMax = 8 * 1024 * 1024;
+
+/** Has `use` work with strings that lie in the kernels' memory, where there is room: else each of the calls copies them there. */
+function withStringsHeld<T>(column: PlainColumn, use: (held: PlainColumn) => T): T {
+  if (column.kind !== 'bytes') return use(column);
+  const sizeBytes = arraysOf(column).reduce((sum, { byteLength }) => sum + bufferBytes(byteLength), 0);
+  return withKeptScratch(sizeBytes, column.bytes.length + callBytesMax, (kept) =>
+    use(kept === null ? column : copyColumn(column, new RangeArena(kept).take)),
+  );
 }
 
 /**
@@ -78,9 +102,9 @@ function indexOfEntries(column: DictionaryColumn): SpanIndex | null {
  * Other programs write values that repeat without a dictionary, too: then whole values have a filter, which is small, and texts are searched.
  * Entries that are there twice are more than their values.
  */
-function filtersOfRepeated(column: Column, present: PlainColumn, field: Field): ChunkFilters {
-  if (column.kind === 'dictionary') return noChunkFilters;
-  return { ...filtersOfValues(present, column.length, field), grams: null };
+function filtersOfRepeated(column: Column, present: PlainColumn, { type, index }: Field): ChunkFilters {
+  if (column.kind === 'dictionary' || (type !== 'string' && type !== 'int')) return noChunkFilters;
+  return { grams: null, values: buildValueFilter(present, index) };
 }
 
 /** Has a column of a row group indexed. */
