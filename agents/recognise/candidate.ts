@@ -20,6 +20,8 @@ export interface Candidate {
   /** What a record of several lines begins with. */
   readonly start?: string;
   readonly fields: readonly CandidateField[];
+  /** Lines that name the columns and the like: they match nothing, and are none the worse for it. */
+  readonly headerLines?: number;
 }
 
 /** A candidate of lines of text, whose fields its pattern's parts will show. */
@@ -27,6 +29,8 @@ export interface LineShape {
   readonly title: string;
   readonly regex: string;
   readonly start?: string;
+  /** A part that nearly all lines have in a log of this kind, though a line may lack it. */
+  readonly needs?: string;
 }
 
 /** A line that is looked at: as text, and as the bytes that patterns read. */

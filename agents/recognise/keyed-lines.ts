@@ -5,7 +5,7 @@ import { ParsedLine, type LineParser } from '../decode/parsed-line.js';
 import type { Candidate, CandidateField, SampleLine } from './candidate.js';
 import { FieldNames } from './field-names.js';
 import { jsonPaths } from './json-paths.js';
-import { readingOf, type TimeReading, timeSpellings } from './time-spellings.js';
+import { isDayless, readingOf, type TimeReading, timeSpellings } from './time-spellings.js';
 import { typeOfTexts } from './value-type.js';
 
 /** Fields that a file lists: what hardly any line has is better left to those who want it. */
@@ -13,7 +13,7 @@ const keysMax = 200;
 
 /** Keys that say when a record was made, the surest first. */
 const timeKeys =
-  /^(?:@?time_?stamp|time|ts|@t|t|date_?time|event_?time|log_?time|asctime|time_(?:local|iso8601|unix_nano)|timeunixnano|date|start_?time|request_?time_?iso|created(?:_?at)?)$/i;
+  /^(?:@?time_?stamp|time|ts|@t|t|date_?time|event_?time|log_?time|asctime|time_(?:local|iso8601|unix_nano)|timeunixnano|time_?millis|__realtime_timestamp|epoch_?second|date|start_?time|request_?time_?iso|created(?:_?at)?)$/i;
 
 /** Keys that may do so. */
 const timeLikeKeys = /(?:time|stamp|date|_at|At|_ts)$/;
@@ -116,7 +116,10 @@ function fieldsOfKeys(keys: readonly KeyTexts[], writtenMs: number): CandidateFi
   const names = new FieldNames(new Set(keys.map(({ key }) => key)));
   const time = timeOf(keys, writtenMs);
   const fields: CandidateField[] = [];
-  if (time !== undefined) fields.push(timeField(names.take('time'), time.key, time.reading));
+  const isDayApart = time !== undefined && isDayless(time.reading);
+  const joined = isDayApart ? joinedTime(keys, time.key, writtenMs) : undefined;
+  if (joined !== undefined) fields.push({ name: names.take('time'), type: 'time', ...joined });
+  else if (time !== undefined) fields.push(timeField(names.take('time'), time.key, time.reading));
   for (const values of keys) {
     if (values.key === time?.key) continue;
     const name = names.nameFor(values.key);
@@ -133,6 +136,35 @@ function timeField(name: string, key: string, { timestamp, template }: TimeReadi
   if (template === undefined) return of;
   const part = `index . ${JSON.stringify(key)}`;
   return { name, type: 'time', template: `{{if ${part}}}{{slice (${part}) 0 13}}{{end}}` };
+}
+
+/** Keys of a day, beside a key of its clock, and of the zone of both. */
+const dayKeys = /^(?:log_?)?date$/i;
+const zoneKeys = /^(?:tz|time_?zone)$/i;
+
+/** The time that a key of a day and one of a clock are together, with the offset of a third where there is one. */
+function joinedTime(
+  keys: readonly KeyTexts[],
+  clockKey: string,
+  writtenMs: number,
+): Pick<CandidateField, 'timestamp' | 'template'> | undefined {
+  const clock = keys.find(({ key }) => key === clockKey)!;
+  const day = keys.find(({ key, texts }) => dayKeys.test(key) && texts.length === clock.texts.length);
+  if (day === undefined) return undefined;
+  const zone = keys.find(({ key, texts }) => zoneKeys.test(key) && texts.length === clock.texts.length);
+  for (const parts of zone === undefined
+    ? [[day, clock]]
+    : [
+        [day, clock, zone],
+        [day, clock],
+      ]) {
+    const texts = clock.texts.map((_text, i) => parts.map((part) => part.texts[i]!).join(' '));
+    const reading = readingOf(texts, writtenMs);
+    if (reading?.timestamp === undefined) continue;
+    const template = parts.map(({ key }) => `{{index . ${JSON.stringify(key)}}}`).join(' ');
+    return { timestamp: reading.timestamp, template };
+  }
+  return undefined;
 }
 
 /** The key that says when a record was made: by its name and by its values. */

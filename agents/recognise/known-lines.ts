@@ -11,6 +11,15 @@ const postgresTime = String.raw`\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}(?:\.\d+)? (?
 const postgresLevel =
   '(?P<level>LOG|DEBUG[1-5]|INFO|NOTICE|WARNING|ERROR|FATAL|PANIC|DETAIL|HINT|QUERY|CONTEXT|LOCATION|STATEMENT)';
 
+/** What balancers of Amazon and Envoy, S3 and HAProxy write of a request, up to what was asked for. */
+const request = String.raw`(?:(?P<method>[A-Z]+) (?P<path>[^ "]+)(?: (?P<protocol>[^ "]+))?|(?P<request>[^"]*))`;
+
+const haproxy =
+  String.raw`(?P<remote_addr>\S+):(?P<remote_port>\d+) \[(?P<TIME>[^\]]+)\] (?P<frontend>\S+) (?P<backend>[^/\s]+)/(?P<server>\S+) ` +
+  String.raw`(?P<request_ms>-?\d+)/(?P<queue_ms>-?\d+)/(?P<connect_ms>-?\d+)/(?P<response_ms>-?\d+)/\+?(?P<total_ms>\d+) ` +
+  String.raw`(?P<status>-?\d+) \+?(?P<bytes>\d+) (?P<request_cookie>\S+) (?P<response_cookie>\S+) (?P<termination>\S+) ` +
+  String.raw`(?P<connections>[\d/+]+) (?P<queues>[\d/]+) (?:\{(?P<captured>.*)\} )?"${request}"?`;
+
 /** Formats that are known by themselves, whose parts have names of their own. */
 export const knownShapes: readonly LineShape[] = [
   {
@@ -25,7 +34,8 @@ export const knownShapes: readonly LineShape[] = [
   },
   {
     title: 'syslog with full times',
-    regex: `^(?:<(?P<priority>\\d{1,3})>)?(?P<time>${iso}) (?P<host>[A-Za-z0-9][\\w.-]*) ${program}: ${rest}`,
+    regex: `^(?:<(?P<priority>\\d{1,3})>)?(?P<time>${iso}) (?P<host>[A-Za-z0-9][\\w.-]*) (?:${program}: )?${rest}`,
+    needs: 'program',
   },
   {
     title: "Apache's error log",
@@ -54,9 +64,9 @@ export const knownShapes: readonly LineShape[] = [
   },
   {
     title: 'java.util.logging',
-    start: String.raw`^[A-Z][a-z]{2} \d{1,2}, \d{4} \d{1,2}:\d{2}:\d{2} [AP]M `,
+    start: String.raw`^[A-Z][a-z]{2} \d{1,2}, \d{4} \d{1,2}:\d{2}:\d{2}[ \x{202F}][AP]M `,
     regex:
-      String.raw`(?s)^(?P<time>[A-Z][a-z]{2} \d{1,2}, \d{4} \d{1,2}:\d{2}:\d{2} [AP]M) (?P<logger>\S+)(?: (?P<method>\S+))?` +
+      String.raw`(?s)^(?P<time>[A-Z][a-z]{2} \d{1,2}, \d{4} \d{1,2}:\d{2}:\d{2}[ \x{202F}][AP]M) (?P<logger>\S+)(?: (?P<method>\S+))?` +
       String.raw`\n(?P<level>[A-Z]+): ${rest}`,
   },
   {
@@ -82,5 +92,56 @@ export const knownShapes: readonly LineShape[] = [
     title: "Ruby's logger",
     start: String.raw`^[DIWEFUA], \[\d{4}-`,
     regex: String.raw`(?s)^[DIWEFUA], \[(?P<time>\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d+) #(?P<pid>\d+)\] +(?P<level>[A-Z]+) -- (?P<program>[^:]*): ${rest}`,
+  },
+  {
+    title: 'HAProxy',
+    regex: `^(?:<(?P<priority>\\d{1,3})>)?(?P<time>${stamp}|${iso}) (?P<host>\\S+) (?P<program>[^:\\[\\s]+)(?:\\[(?P<pid>\\d+)\\])?: (?:${haproxy.replace('TIME', 'time_accepted')}|(?P<message>.*))$`,
+    needs: 'frontend',
+  },
+  { title: 'HAProxy without syslog', regex: `^${haproxy.replace('TIME', 'time')}$` },
+  {
+    title: 'Cisco',
+    regex:
+      `^(?:<(?P<priority>\\d{1,3})>)?(?P<time>${stamp})(?: (?P<host>[\\w.:-]*\\w))?(?: ?: | )(?:(?P<sequence>\\d+): )?` +
+      `(?:[*.]?${stamp}(?: [A-Z]{3,5})?: )?%(?P<facility>[A-Z][A-Z0-9_-]*)-(?P<severity>[0-7])-(?P<mnemonic>\\w+): ${rest}`,
+  },
+  {
+    title: 'load balancer of Amazon',
+    regex:
+      String.raw`^(?:(?P<type>[a-z0-9]{2,8}) )?(?P<time>\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d+Z) (?P<balancer>\S+) (?P<remote_addr>\S+):(?P<remote_port>\d+) ` +
+      String.raw`(?P<target>\S+) (?P<request_seconds>-?[\d.]+) (?P<target_seconds>-?[\d.]+) (?P<response_seconds>-?[\d.]+) ` +
+      String.raw`(?P<status>\S+) (?P<target_status>\S+) (?P<received_bytes>\d+) (?P<bytes>\d+) "${request}" "(?P<user_agent>[^"]*)" ` +
+      String.raw`(?P<tls_cipher>\S+) (?P<tls_version>\S+)(?: (?P<target_group>\S+) "(?P<trace_id>[^"]*)")?(?: (?P<extra>.*))?$`,
+  },
+  {
+    title: 'access log of S3',
+    regex:
+      String.raw`^(?P<owner>[0-9a-f]{64}) (?P<bucket>\S+) \[(?P<time>[^\]]+)\] (?P<remote_addr>\S+) (?P<requester>\S+) (?P<request_id>\S+) ` +
+      String.raw`(?P<operation>\S+) (?P<key>\S+) (?:"${request}"|-) (?P<status>\S+) (?P<error>\S+) (?P<bytes>\S+) (?P<object_bytes>\S+) ` +
+      String.raw`(?P<total_ms>\S+) (?P<turnaround_ms>\S+) "(?P<referer>[^"]*)" "(?P<user_agent>[^"]*)"(?: (?P<extra>.*))?$`,
+  },
+  {
+    title: 'Envoy',
+    regex:
+      String.raw`^\[(?P<time>\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d+Z)\] "${request}" (?P<status>\d+) (?P<flags>\S+) ` +
+      String.raw`(?:(?P<details>\S+) (?P<termination>\S+) "(?P<transport_failure>[^"]*)" )?(?P<received_bytes>\d+) (?P<bytes>\d+) ` +
+      String.raw`(?P<duration_ms>\d+) (?P<upstream_ms>\S+) "(?P<forwarded_for>[^"]*)" "(?P<user_agent>[^"]*)" "(?P<request_id>[^"]*)" ` +
+      String.raw`"(?P<authority>[^"]*)" "(?P<upstream>[^"]*)"(?: (?P<extra>.*))?$`,
+  },
+  {
+    title: 'uWSGI',
+    regex:
+      String.raw`^\[pid: (?P<pid>\d+)\|app: (?P<app>[\d-]+)\|req: (?P<count>[^\]]*)\] (?P<remote_addr>\S*) \((?P<remote_user>[^)]*)\) \{[^}]*\} ` +
+      String.raw`\[(?P<time>[^\]]+)\] (?P<method>[A-Z]+) (?P<path>\S+) => generated (?P<bytes>\d+) bytes in (?P<duration_ms>\d+) msecs` +
+      String.raw`(?: \((?P<protocol>\S+) (?P<status>\d{3})\))?(?: (?P<extra>.*))?$`,
+  },
+  {
+    title: "Linux's audit log",
+    regex: String.raw`^(?:node=(?P<node>\S+) )?type=(?P<type>\S+) msg=audit\((?P<time>\d+\.\d+):(?P<serial>\d+)\): ?${rest}`,
+  },
+  {
+    title: "Python's logging without times",
+    start: '^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):',
+    regex: `(?s)^(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL):(?P<logger>[^:\\s]+):${rest}`,
   },
 ];

@@ -3,7 +3,7 @@ import type { LineShape, SampleLine } from './candidate.js';
 import { FieldNames } from './field-names.js';
 import { areLevels, headElements, levelValue, separators, type HeadElement } from './head-elements.js';
 import { partTexts } from './part-texts.js';
-import { findTime, type TimePlace } from './time-place.js';
+import { findRareTime, findTime, type TimePlace } from './time-place.js';
 import { typeOfTexts } from './value-type.js';
 
 /** Parts of a head: programs that write more have keys for them. */
@@ -26,6 +26,9 @@ const closers: Readonly<Record<TimePlace['open'], string>> = {
 /** What goes on a record: lines with a margin, of stack traces, and of what is quoted. */
 const continuationShape = /^(?:\s|Caused by:|Traceback |at |\.\.\.|[)}\]]|--)/;
 
+/** Lines about the file itself, which belong to no record. */
+const commentShape = /^#[A-Za-z]/;
+
 /**
  * The pattern of lines that begin with a time, or have one behind a few words, and go on with parts such as a level, a number of a process, a thread
  * or a logger, up to the message. It is put together part by part, as long as the lines have them in common. Undefined where lines have neither a
@@ -33,24 +36,24 @@ const continuationShape = /^(?:\s|Caused by:|Traceback |at |\.\.\.|[)}\]]|--)/;
  */
 export function headShape(lines: readonly SampleLine[]): LineShape | undefined {
   const candidates = lines.filter(({ text }) => !continuationShape.test(text));
-  const place = findTime(
-    candidates.map(({ text }) => text),
-    0.3,
-  );
+  const texts = candidates.map(({ text }) => text);
+  const place = findTime(texts, 0.3) ?? findRareTime(texts);
   if (place === undefined)
     return new HeadComposer(sparse(candidates), '').compose('lines with a level', true);
-  const words = wordsBefore(candidates, place.words);
+  const words = wordsBefore(candidates, place);
   const head = `${words.regex}${timePart(candidates, words.regex, place)}`;
   const start = `^${head.replaceAll(/\?P<\w+>/g, '?:')}`;
   const pattern = new LinePattern(start);
   const starts = lines.filter(({ bytes }) => pattern.match(bytes, 0, bytes.length) === true);
-  const others = lines.length - starts.length;
+  const others = lines.filter(({ text }) => !commentShape.test(text)).length - starts.length;
   const continued = lines.filter(({ text }) => continuationShape.test(text)).length;
   const isMultiline = others > 0 && (continued >= others / 3 || others > lines.length / 20);
   const shape = shapeOfStarts(starts, head);
   if (shape === undefined || !isMultiline) return shape;
-  // What a record says may begin on its second line.
-  const regex = shape.regex.replace(/(?:\\s[+*]| \+?)(\(\?P<message>)/, '\\s*$1');
+  // What a record says may begin on its second line, or stand behind its head alone.
+  const regex = shape.regex
+    .replace(/(?:\\s[+*]| \+?)(\(\?P<message>)/, '\\s*$1')
+    .replace(/\\s\*\$$/, '\\s*(?P<message>.*)$$');
   return { ...shape, regex: `(?s)${regex}`, start };
 }
 
@@ -79,11 +82,15 @@ function sparse(lines: readonly SampleLine[]): SampleLine[] {
 }
 
 /** The words before a time. */
-function wordsBefore(lines: readonly SampleLine[], count: number): { readonly regex: string } {
+function wordsBefore(
+  lines: readonly SampleLine[],
+  { words, open, spelling }: TimePlace,
+): { readonly regex: string } {
   const names = new FieldNames();
   let regex = '';
-  for (let i = 0; i < count; i++) {
-    const texts = partTexts(`^${regex}(?P<next>\\S+)[ \\t]`, lines).texts.get('next')!;
+  for (let i = 0; i < words; i++) {
+    const behind = `(?:\\S+[ \\t]+){${words - i - 1}}${escaped(open)}${spelling.shape}`;
+    const texts = partTexts(`^${regex}(?P<next>\\S+)[ \\t]+${behind}`, lines).texts.get('next')!;
     const isBracketed = texts.every((text) => /^\[[^\]]*\]$/.test(text));
     const inside = isBracketed ? texts.map((text) => text.slice(1, -1)) : texts;
     const name = names.take(nameOfPart('word', inside));

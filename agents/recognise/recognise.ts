@@ -5,6 +5,7 @@ import { jsonCandidate, logfmtCandidate } from './keyed-lines.js';
 import { knownShapes } from './known-lines.js';
 import { partTexts, recordsOf } from './part-texts.js';
 import { linesOf, type LogSample } from './sample.js';
+import { tableCandidate } from './table-lines.js';
 import { readingOf } from './time-spellings.js';
 import { tryCandidate, type Trial, type TrialSettings } from './trial.js';
 import { typeOfTexts } from './value-type.js';
@@ -45,7 +46,9 @@ export function candidatesFor(lines: readonly SampleLine[], writtenMs: number): 
     jsonCandidate(lines, writtenMs),
     jsonCandidate(recordsOf(lines, objectStart), writtenMs, objectStart),
   ];
-  const keyed = [...json, logfmtCandidate(lines, writtenMs)].filter((each) => each !== undefined);
+  const keyed = [...json, logfmtCandidate(lines, writtenMs), tableCandidate(lines, writtenMs)].filter(
+    (each) => each !== undefined,
+  );
   return [...keyed, ...plain, wholeLines];
 }
 
@@ -59,11 +62,21 @@ const wholeLines: Candidate = {
   fields: [{ name: 'message', type: 'string' }],
 };
 
+/** Share of the lines that have what a log of their kind needs. */
+const neededShareMin = 0.6;
+
+/** Of HTTP, where 000 is that no answer was sent, and `-` the same. */
+function isStatus(text: string): boolean {
+  return /^(?:\d{3}|-)$/.test(text);
+}
+
 /** Lines of a shape with the fields that its parts make; none where hardly a line has the shape, or its time does not read. */
 function plainCandidate(shape: LineShape, lines: readonly SampleLine[], writtenMs: number): Candidate[] {
   const records = recordsOf(lines, shape.start);
   const found = partTexts(shape.regex, records);
   if (found.lines === 0 || found.lines < records.length / 4) return [];
+  if (shape.needs !== undefined && found.texts.get(shape.needs)!.length < found.lines * neededShareMin)
+    return [];
   const fields: CandidateField[] = [];
   let { regex } = shape;
   for (const [name, texts] of found.texts) {
@@ -71,7 +84,7 @@ function plainCandidate(shape: LineShape, lines: readonly SampleLine[], writtenM
     // A part that no line has is not kept, but for requests that are none: they come.
     if (texts.length === 0 && name !== 'request') regex = regex.replace(`(?P<${name}>`, '(?:');
     else if (name !== 'time' && !name.startsWith('time_')) {
-      const type = typeOfTexts(texts);
+      const type = name === 'status' && texts.every(isStatus) ? 'int' : typeOfTexts(texts);
       if (type !== 'string') regex = withoutDashes(regex, name, texts);
       fields.push({ name, type });
     } else {
@@ -116,7 +129,7 @@ function timeField(
 /** How much a trial makes of a sample: the share of its lines that match, and a little for each field; less where times don't read. */
 function scoreOf({ lines, unmatchedLines, records, untimed, candidate }: Trial): number {
   if (lines === 0 || records === 0) return 0;
-  const matched = (lines - unmatchedLines) / lines;
+  const matched = (lines - Math.max(0, unmatchedLines - (candidate.headerLines ?? 0))) / lines;
   const timed = 1 - 0.3 * (untimed / records);
   const named = candidate.title.startsWith('lines ') ? 1 : knownWorth;
   return matched * timed * named * (1 + fieldWorth * Math.min(fieldsCounted, candidate.fields.length));

@@ -1,9 +1,14 @@
 import { compileTimestamp, type TimestampFormat, type TimestampReader } from '../times/timestamp.js';
+import { zoneProblem } from '../times/zone.js';
 
 /** A way in which programs write times. */
 export interface TimeSpelling {
   /** What a time looks like, as an expression without groups that are kept. */
   readonly shape: string;
+  /** What it begins with, where others begin so as well: a text without it need not be looked at for any of them. */
+  readonly date?: string;
+  /** The name of a zone, such as Europe/Berlin, ends the text, and is to end the format. */
+  readonly isNamedZone?: boolean;
   /** How it reads; without `timestamp` it is milliseconds since the epoch. */
   readonly timestamp?: TimestampFormat;
   /** What makes a text of it that reads, where it does not as it stands; the part's name is `time`. */
@@ -12,7 +17,9 @@ export interface TimeSpelling {
 
 const clock = String.raw`\d{1,2}:\d{2}:\d{2}`;
 const fraction = String.raw`(?:[.,]\d+)?`;
-const clock12 = String.raw`\d{1,2}:\d{2}:\d{2} [AaPp][Mm]`;
+const halfDay = '[AaPp][Mm]';
+/** Before AM and PM; newer releases of Java write the narrow one, which does not break. */
+const halfDayBlanks = [' ', '\u202f'] as const;
 const month = '[A-Z][a-z]{2}';
 const weekday = '[A-Z][a-z]{2}';
 
@@ -45,74 +52,121 @@ const zones: ReadonlyMap<string, string> = new Map([
   ['AEDT', 'Australia/Sydney'],
 ]);
 const zone = `(?:${[...zones.keys()].join('|')})`;
+const zoneName = String.raw`[A-Z][A-Za-z]+/[A-Z][A-Za-z_/-]+`;
+const minutes = String.raw`\d{1,2}:\d{2}`;
+
+/** Those that say no day. */
+const clockFormat = '15:04:05';
+const kitchenFormat = '3:04PM';
+
+/** Whether a reading knows a time of the day alone, and no day. */
+export function isDayless({ timestamp }: TimeReading): boolean {
+  return timestamp?.format === clockFormat || timestamp?.format === kitchenFormat;
+}
 
 function layout(format: string, shape: string): TimeSpelling {
   return { shape, timestamp: { format } };
 }
 
-/** Dates whose parts are numbers, each with the text that stands between date and clock. */
+/** Dates, each with the text that stands between date and clock. What says more stands before what says less. */
 function dated(date: string, shape: string, between: readonly string[]): TimeSpelling[] {
   return between.flatMap((text) => {
-    const start = `${shape}${text === '.' ? '\\.' : text}${clock}${fraction}`;
+    const begin = `${shape}${text.replaceAll(/[.|[\]]/g, '\\$&')}`;
+    // An hour of one digit may be filled with a blank.
+    const start = `${begin}${text === ' ' ? clock.replace('\\d{1,2}', '[ \\d]?\\d') : clock}${fraction}`;
     const format = `${date}${text}15:04:05`;
     return [
+      ...halfDayBlanks.map((blank) =>
+        layout(`${date}${text}3:04:05${blank}PM`, `${start}${blank}${halfDay}`),
+      ),
       layout(`${format}Z07:00`, `${start}(?:Z|[+-]\\d{2}:\\d{2})`),
       layout(`${format}Z0700`, `${start}[+-]\\d{4}`),
       layout(`${format} -07:00`, `${start} [+-]\\d{2}:\\d{2}`),
       layout(`${format} -0700`, `${start} [+-]\\d{4}`),
+      layout(`${format} -07`, `${start} [+-]\\d{2}`),
       layout(`${format}-07`, `${start}[+-]\\d{2}`),
       layout(`${format} MST`, `${start} ${zone}`),
+      { ...layout(`${format} `, `${start} ${zoneName}`), isNamedZone: true },
       layout(format, start),
-    ];
+      layout(`${date}${text}3:04 PM`, `${begin}${minutes} ${halfDay}`),
+      layout(`${date}${text}15:04`, begin + minutes),
+    ].map((spelling) => ({ ...spelling, date: shape }));
   });
+}
+
+/** Dates behind the clock. */
+function behindClock(date: string, shape: string): TimeSpelling[] {
+  return [' ', ', '].map((text) => layout(`15:04:05${text}${date}`, `${clock}${fraction}${text}${shape}`));
 }
 
 /** In the order in which they are tried: what says more stands before what says less. */
 export const timeSpellings: readonly TimeSpelling[] = [
   layout('rfc3339', String.raw`\d{4}-\d{2}-\d{2}[Tt ]${clock}${fraction}(?:[Zz]|[+-]\d{2}:\d{2})`),
-  ...dated('2006-01-02', String.raw`\d{4}-\d{2}-\d{2}`, ['T', ' ', '_', '-', '.']),
+  ...dated('2006-01-02', String.raw`\d{4}-\d{2}-\d{2}`, [
+    'T',
+    ' ',
+    '_',
+    '-',
+    '.',
+    ', ',
+    ',',
+    ';',
+    '|',
+    '\t',
+    '] [',
+  ]),
   layout('2006-01-02-15.04.05', String.raw`\d{4}-\d{2}-\d{2}-\d{2}\.\d{2}\.\d{2}${fraction}`),
-  ...dated('2006/01/02', String.raw`\d{4}/\d{2}/\d{2}`, [' ', '-', 'T']),
+  ...dated('2006/01/02', String.raw`\d{4}/\d{2}/\d{2}`, [' ', '-', 'T', ', ', ',', '\t']),
   ...dated('2006.01.02', String.raw`\d{4}\.\d{2}\.\d{2}`, [' ', '-']),
   ...dated('20060102', String.raw`(?:19|20)\d{6}`, [' ', '-', 'T', '_']),
   layout('20060102-15:4:5', String.raw`(?:19|20)\d{6}-\d{1,2}:\d{1,2}:\d{1,2}`),
   layout('common', String.raw`\d{2}/${month}/\d{4}:${clock}${fraction} [+-]\d{4}`),
   ...dated('02/Jan/2006', String.raw`\d{2}/${month}/\d{4}`, [':', ' ']),
   ...dated('02-Jan-2006', String.raw`\d{1,2}-${month}-\d{4}`, [' ']),
-  ...dated('_2 Jan 2006', String.raw`[ \d]?\d ${month} \d{4}`, [' ']),
+  ...dated('_2 Jan 2006', String.raw`[ \d]?\d ${month} \d{4}`, [' ', ', ']),
+  ...dated('Jan/02/2006', String.raw`[A-Za-z]{3}/\d{2}/\d{4}`, [' ']),
   layout('Mon, 02 Jan 2006 15:04:05 -0700', `${weekday}, \\d{2} ${month} \\d{4} ${clock} [+-]\\d{4}`),
   layout('Mon, 02 Jan 2006 15:04:05 MST', `${weekday}, \\d{2} ${month} \\d{4} ${clock} ${zone}`),
   layout('Mon Jan _2 15:04:05 MST 2006', `${weekday} ${month} [ \\d]\\d ${clock} ${zone} \\d{4}`),
   layout('Mon Jan _2 15:04:05 -0700 2006', `${weekday} ${month} [ \\d]\\d ${clock} [+-]\\d{4} \\d{4}`),
   layout('Mon Jan _2 15:04:05 2006', `${weekday} ${month} [ \\d]?\\d ${clock}${fraction} \\d{4}`),
   layout('Mon _2 Jan 2006 15:04:05 MST', `${weekday} [ \\d]?\\d ${month} \\d{4} ${clock} ${zone}`),
-  layout('Jan _2, 2006 3:04:05 PM', `${month} [ \\d]?\\d, \\d{4} ${clock12}`),
-  layout('Jan _2, 2006 15:04:05', `${month} [ \\d]?\\d, \\d{4} ${clock}${fraction}`),
+  ...dated('Jan _2, 2006', `${month} [ \\d]?\\d, \\d{4}`, [' ', ', ']),
   layout('Jan _2 2006 15:04:05', `${month} [ \\d]?\\d \\d{4} ${clock}${fraction}`),
   layout('Jan _2 15:04:05 2006', `${month} [ \\d]?\\d ${clock}${fraction} \\d{4}`),
   layout('stamp', `${month} [ \\d]?\\d ${clock}${fraction}`),
-  layout('1/2/2006, 3:04:05 PM', String.raw`\d{1,2}/\d{1,2}/\d{4}, ${clock12}`),
-  layout('1/2/2006 3:04:05 PM', String.raw`\d{1,2}/\d{1,2}/\d{4} ${clock12}`),
-  ...dated('02.01.2006', String.raw`\d{2}\.\d{2}\.\d{4}`, [' ']),
-  ...dated('02/01/2006', String.raw`\d{2}/\d{2}/\d{4}`, [' ', '-']),
-  ...dated('01/02/2006', String.raw`\d{2}/\d{2}/\d{4}`, [' ', '-']),
+  ...dated('02.01.2006', String.raw`\d{2}\.\d{2}\.\d{4}`, [' ', ', ', ',', ';', '\t']),
+  ...dated('02/01/2006', String.raw`\d{2}/\d{2}/\d{4}`, [' ', '-', ', ', ',', ';', '\t']),
+  ...dated('01/02/2006', String.raw`\d{2}/\d{2}/\d{4}`, [' ', '-', ', ', ',', ';', '\t']),
+  ...dated('1/2/2006', String.raw`\d{1,2}/\d{1,2}/\d{4}`, [' ', ', ']),
+  ...dated('2/1/2006', String.raw`\d{1,2}/\d{1,2}/\d{4}`, [' ', ', ']),
   ...dated('02-01-2006', String.raw`\d{2}-\d{2}-\d{4}`, [' ']),
+  ...dated('02.01.06', String.raw`\d{2}\.\d{2}\.\d{2}`, [' ', ', ']),
+  ...dated('1/2/06', String.raw`\d{1,2}/\d{1,2}/\d{2}`, [', ']),
+  ...behindClock('2006-01-02', String.raw`\d{4}-\d{2}-\d{2}`),
+  ...behindClock('02/01/2006', String.raw`\d{2}/\d{2}/\d{4}`),
+  ...behindClock('01/02/2006', String.raw`\d{2}/\d{2}/\d{4}`),
+  ...behindClock('02.01.2006', String.raw`\d{2}\.\d{2}\.\d{4}`),
+  ...behindClock('02-Jan-2006', `\\d{1,2}-${month}-\\d{4}`),
   ...dated('06/01/02', String.raw`\d{2}/\d{2}/\d{2}`, [' ']),
   ...dated('01/02/06', String.raw`\d{2}/\d{2}/\d{2}`, [' ']),
   ...dated('060102', String.raw`\d{6}`, [' ']),
+  layout('20060102T150405Z0700', String.raw`(?:19|20)\d{6}T\d{6}${fraction}(?:Z|[+-]\d{4})`),
+  layout('20060102T150405', String.raw`(?:19|20)\d{6}T\d{6}${fraction}`),
+  layout('20060102-150405', String.raw`(?:19|20)\d{6}-\d{6}${fraction}`),
   layout('060102 150405', String.raw`\d{6} \d{6}${fraction}`),
   layout('20060102 150405', String.raw`(?:19|20)\d{6} \d{6}${fraction}`),
   layout('20060102150405', String.raw`20\d{12}${fraction}`),
-  ...dated('01-02', String.raw`\d{2}-\d{2}`, [' ']).slice(-1),
-  ...dated('01/02', String.raw`\d{2}/\d{2}`, [' ']).slice(-1),
-  ...dated('01.02', String.raw`\d{2}\.\d{2}`, [' ']).slice(-1),
-  ...dated('0102', String.raw`\d{4}`, [' ']).slice(-1),
+  layout('01-02 15:04:05', String.raw`\d{2}-\d{2} ${clock}${fraction}`),
+  layout('01/02 15:04:05', String.raw`\d{2}/\d{2} ${clock}${fraction}`),
+  layout('01.02 15:04:05', String.raw`\d{2}\.\d{2} ${clock}${fraction}`),
+  layout('0102 15:04:05', String.raw`\d{4} ${clock}${fraction}`),
   { shape: String.raw`1\d{18}`, template: '{{slice .time 0 13}}' },
   { shape: String.raw`1\d{15}`, template: '{{slice .time 0 13}}' },
   { shape: String.raw`(?:9\d{11}|1\d{12})` },
   layout('unix', String.raw`(?:9\d{8}|1\d{9})${fraction.replace(',', '')}`),
-  layout('15:04:05', clock + fraction),
-  layout('3:04PM', String.raw`\d{1,2}:\d{2}[AP]M`),
+  layout(clockFormat, clock + fraction),
+  layout(kitchenFormat, String.raw`\d{1,2}:\d{2}[AP]M`),
 ];
 
 /** How a column of times reads. */
@@ -137,7 +191,8 @@ export function readingOf(
 ): TimeReading | undefined {
   let best: { readonly reading: TimeReading; readonly read: number; readonly spanMs: number } | undefined;
   for (const spelling of spellings) {
-    const reading = { ...withZone(spelling, texts) };
+    const reading = withZone(spelling, texts);
+    if (reading === undefined) continue;
     const { read, spanMs } = readAll(readerOf(reading), texts, writtenMs);
     if (read === 0 || read < texts.length * readShareMin) continue;
     if (best === undefined || read > best.read || (read === best.read && spanMs < best.spanMs / 2))
@@ -146,14 +201,28 @@ export function readingOf(
   return best?.reading;
 }
 
-/** With the zone that the texts' abbreviation means, where they have one. */
-function withZone({ timestamp, template }: TimeSpelling, texts: readonly string[]): TimeReading {
+/** With the zone that the texts' abbreviation or name means, where they have one. Undefined for a name of none. */
+function withZone(
+  { timestamp, template, isNamedZone }: TimeSpelling,
+  texts: readonly string[],
+): TimeReading | undefined {
   if (timestamp === undefined) return template === undefined ? {} : { template };
+  if (isNamedZone === true) {
+    const timezone = texts.map(lastWord).find((word) => namedZone.test(word));
+    if (timezone === undefined || zoneProblem(timezone) !== undefined) return undefined;
+    return { timestamp: { format: timestamp.format + timezone, timezone } };
+  }
   if (!timestamp.format.includes('MST')) return { timestamp };
   const names = new Set(texts.flatMap((text) => /[A-Z]{3,5}/.exec(text.slice(8))?.[0] ?? []));
   const timezone = [...names].flatMap((name) => zones.get(name) ?? [])[0];
   return { timestamp: timezone === undefined || timezone === 'UTC' ? timestamp : { ...timestamp, timezone } };
 }
+
+function lastWord(text: string): string {
+  return text.slice(text.lastIndexOf(' ') + 1);
+}
+
+const namedZone = new RegExp(`^${zoneName}$`);
 
 function readerOf({ timestamp, template }: TimeReading): TimestampReader {
   if (timestamp !== undefined) return compileTimestamp(timestamp, 'UTC');

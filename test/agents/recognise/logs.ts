@@ -1,5 +1,66 @@
 /** Lines as programs write them, by what writes them; names, addresses and texts are made up. */
 export const logs: Readonly<Record<string, string>> = {
+  iis: lines(
+    '#Software: Microsoft Internet Information Services 10.0',
+    '#Fields: date time s-ip cs-method cs-uri-stem sc-status time-taken cs(User-Agent)',
+    '2026-11-17 10:00:00 10.0.0.5 GET /a 200 15 curl/8.0',
+    '#Software: Microsoft Internet Information Services 10.0',
+    '2026-11-17 10:00:01 10.0.0.5 GET /b 500 - Mozilla/5.0+(X11)',
+  ),
+  cloudfront: lines(
+    '#Version: 1.0',
+    '#Fields: date time x-edge-location sc-bytes c-ip cs(Host)',
+    '2026-11-17\t10:00:00\tFRA2-C1\t120\t203.0.113.9\texample.com',
+  ),
+  csv: lines(
+    'timestamp,level,order_id,message,duration',
+    '2026-11-17 10:00:00,INFO,7,"hello, world",0.5',
+    '2026-11-17 10:00:01,ERROR,8,plain,1',
+    '2026-11-17 10:00:02,ERROR,9,"",1',
+  ),
+  eventcsv: lines(
+    'Level,Date and Time,Source,Event ID,Task Category',
+    'Error,11/17/2026 1:00:00 PM,Service Control Manager,7036,None,"The service entered the ""stopped"" state."',
+  ),
+  haproxy: lines(
+    'Nov 17 10:00:00 lb1 haproxy[7]: 203.0.113.9:5123 [17/Nov/2026:10:00:00.123] http-in~ web/web1 0/0/1/20/21 200 512 - - ---- 2/2/0/0/0 0/0 "GET /a HTTP/1.1"',
+    'Nov 17 10:00:01 lb1 haproxy[7]: 203.0.113.9:5124 [17/Nov/2026:10:00:01.123] http-in web/<NOSRV> 0/-1/-1/-1/+0 503 212 - - SC-- 2/2/0/0/0 0/0 {example.com} "<BADREQ>"',
+    'Nov 17 10:00:02 lb1 haproxy[7]: Server web/web1 is DOWN.',
+  ),
+  alb: lines(
+    'h2 2026-11-17T10:00:00.123456Z app/lb/50dc6c495c0c9188 203.0.113.9:5123 10.0.0.1:80 0.000 0.001 0.000 200 200 34 366 "GET https://example.com:443/a HTTP/2.0" "curl/8.0" ECDHE-RSA-AES128-GCM-SHA256 TLSv1.2 arn:aws:x:targetgroup/y "Root=1-58337262" "example.com" "-"',
+    'http 2026-11-17T10:00:01.123456Z app/lb/50dc6c495c0c9188 203.0.113.9:5123 - -1 -1 -1 503 - 34 366 "GET http://example.com:80/a HTTP/1.1" "-" - - - "Root=1-58337263" "-" "-"',
+  ),
+  envoy: lines(
+    '[2026-11-17T10:00:00.123Z] "GET /a HTTP/1.1" 200 - via_upstream - "-" 0 120 4 3 "-" "curl/8.0" "9a0c" "shop.local" "10.0.0.1:80" outbound|80||shop.local',
+    '[2026-11-17T10:00:01.123Z] "GET /b HTTP/1.1" 503 UF 0 91 4 - "-" "curl/8.0" "9a0d" "shop.local" "-"',
+  ),
+  asa: lines(
+    '<166>Nov 17 2026 10:00:00: %ASA-6-302013: Built outbound TCP connection',
+    '<164>Nov 17 2026 10:00:01: %ASA-4-106023: Deny tcp src outside:203.0.113.9/4444',
+  ),
+  auditd: lines(
+    'type=SYSCALL msg=audit(1795015592.123:77): arch=c000003e syscall=59 success=yes',
+    'type=USER_LOGIN msg=audit(1795015593.123:78): pid=9 uid=0 msg=\'op=login acct="root"\'',
+  ),
+  pybasic: lines(
+    'INFO:root:started',
+    'ERROR:app.db:failed',
+    'Traceback (most recent call last):',
+    '  File "x.py", line 3, in f',
+    "KeyError: 'k'",
+  ),
+  rsyslog: lines(
+    '2026-11-17T10:00:00.123456+01:00 web1 systemd[1]: Started a.',
+    '2026-11-17T10:00:01.123456+01:00 web1 kernel: x',
+    '2026-11-17T10:00:02.123456+01:00 web1 -- MARK --',
+  ),
+  tracelevel: lines(
+    'INFO  [main] 2026-11-17 10:00:00,123 Service.java:3 - started',
+    'ERROR [main] 2026-11-17 10:00:01,123 Service.java:4 - failed',
+    'java.io.IOException: disk full',
+    '\tat a.B.c(B.java:3)',
+  ),
   combined: lines(
     '203.0.113.9 - - [17/Nov/2026:10:00:00 +0000] "GET /index.html HTTP/1.1" 200 1024 "-" "Mozilla/5.0 (X11; Linux x86_64)"',
     '203.0.113.10 - frank [17/Nov/2026:10:00:01 +0000] "POST /api/login HTTP/2.0" 302 0 "https://example.com/" "curl/8.0"',

@@ -15,6 +15,31 @@ const plainTime = '2006-01-02 15:04:05';
 
 /** For each log its title, its records and its fields: every line of it is in one of them, and every value reads. */
 const expected: Readonly<Record<string, readonly [title: string, records: number, fields: string]>> = {
+  haproxy: [
+    'HAProxy',
+    3,
+    'time:stamp host program pid:int remote_addr remote_port:int time_accepted:02/Jan/2006:15:04:05 frontend backend server ' +
+      'request_ms:int queue_ms:int connect_ms:int response_ms:int total_ms:int status:int bytes:int request_cookie response_cookie ' +
+      'termination connections queues captured method path protocol request message',
+  ],
+  alb: [
+    'load balancer of Amazon',
+    2,
+    'time:rfc3339 type balancer remote_addr remote_port:int target request_seconds:float target_seconds:float response_seconds:float ' +
+      'status:int target_status:int received_bytes:int bytes:int method path protocol request user_agent tls_cipher tls_version ' +
+      'target_group trace_id extra',
+  ],
+  envoy: [
+    'Envoy',
+    2,
+    'time:rfc3339 method path protocol request status:int flags details termination transport_failure received_bytes:int bytes:int ' +
+      'duration_ms:int upstream_ms:int forwarded_for user_agent request_id authority upstream extra',
+  ],
+  asa: ['Cisco', 2, 'time:Jan _2 2006 15:04:05 priority:int facility severity:int mnemonic:int message'],
+  auditd: ["Linux's audit log", 2, 'time:unix type serial:int message'],
+  pybasic: ["Python's logging without times", 2, 'level logger message'],
+  rsyslog: ['syslog with full times', 3, 'time:rfc3339 host program pid:int message'],
+  tracelevel: ['lines that begin with a time', 2, `time:${plainTime} level word caller message`],
   combined: ['combined access log', 6, `time:common ${access} referer user_agent`],
   common: ['common access log', 2, `time:common ${access}`],
   vhost: ['combined access log', 2, `time:common vhost port:int ${access} referer user_agent`],
@@ -90,7 +115,7 @@ const expected: Readonly<Record<string, readonly [title: string, records: number
 };
 
 describe('formats', () => {
-  it.each(Object.keys(logs))('%s is recognised, with every line and every value', (name) => {
+  it.each(Object.keys(expected))('%s is recognised, with every line and every value', (name) => {
     const trial = recognised(logs[name]!);
     const found = [trial.candidate.title, trial.records, fieldsOf(trial)];
     expect(found).toEqual(expected[name]);
@@ -120,6 +145,36 @@ describe('formats', () => {
     // A zone's abbreviation means the zone that it stands for most often.
     expect(firstOf(recognised(logs['pg2']!))).toMatchObject({ time: '2026-11-17T09:00:00.123Z' });
     expect(firstOf(recognised(logs['zapjson']!))).toMatchObject({ time: '2026-11-18T15:26:32.123Z' });
+  });
+
+  it('of tables have the columns that their header names', () => {
+    const tables = ['iis', 'cloudfront', 'csv', 'eventcsv'].map((name) => recognised(logs[name]!));
+    expect(
+      tables.map((trial) => [trial.candidate.title, trial.records, trial.unmatchedLines, fieldsOf(trial)]),
+    ).toEqual([
+      [
+        'W3C extended log',
+        2,
+        3,
+        `time:${plainTime} s_ip cs_method cs_uri_stem sc_status:int time_taken:int cs_user_agent`,
+      ],
+      ['W3C extended log', 1, 2, 'time:2006-01-02\t15:04:05 x_edge_location sc_bytes:int c_ip cs_host'],
+      ['table with a header', 3, 1, `time:${plainTime} level order_id:int message duration:float`],
+      [
+        'table with a header',
+        1,
+        1,
+        'time:01/02/2006 3:04:05 PM level source event_id:int task_category message',
+      ],
+    ]);
+    expect(tables.map((trial) => firstOf(trial)['time'])).toEqual([
+      '2026-11-17T10:00:00.000Z',
+      '2026-11-17T10:00:00.000Z',
+      '2026-11-17T10:00:00.000Z',
+      '2026-11-17T13:00:00.000Z',
+    ]);
+    // The marks around a value are none of it.
+    expect(tables[2]!.first.map((values) => values[3])).toEqual(['hello, world', 'plain', '']);
   });
 
   it('keep the lines of a stack trace with their record', () => {

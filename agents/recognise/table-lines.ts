@@ -1,0 +1,199 @@
+import type { Candidate, CandidateField, SampleLine } from './candidate.js';
+import { FieldNames } from './field-names.js';
+import { isDayless, readingOf, type TimeReading } from './time-spellings.js';
+import { typeOfTexts } from './value-type.js';
+
+/** Columns of a table: one with more is none that is read as lines. */
+const columnsMax = 100;
+
+/** Share of the rows that must have as many columns as the header names. */
+const shareMin = 0.9;
+
+/** The name of a column, in a header. */
+const nameShape = /^[A-Za-z_@#][\w .()/:@#%[\]-]{0,80}$/;
+
+/** Names of columns that say when a record was made. */
+const timeNames = /time|date|stamp|created|^ts$|^start$/i;
+
+/** A row of values that a header names. */
+interface Table {
+  readonly title: string;
+  readonly delimiter: string;
+  readonly names: readonly string[];
+  readonly rows: readonly SampleLine[];
+  /** Values may stand in quotation marks, in which two of them are one. */
+  readonly isQuoted: boolean;
+}
+
+/** A column as the pattern has it: its expression, its values, and the fields that it makes. */
+interface Column {
+  readonly regex: string;
+  readonly field: CandidateField;
+}
+
+/**
+ * Lines of columns that a header names: W3C extended logs, such as those of IIS and CloudFront, and Zeek's; and CSV and its like with a first
+ * line of names. Undefined where there is no header, or the rows don't go with it.
+ */
+export function tableCandidate(lines: readonly SampleLine[], writtenMs: number): Candidate | undefined {
+  const table = declaredTable(lines) ?? namedTable(lines);
+  if (table === undefined || table.rows.length === 0) return undefined;
+  const { delimiter, names, rows, title } = table;
+  const values = rows.map(({ text }) => valuesOf(text, table));
+  const width = widthOf(values, names.length);
+  if (width === undefined) return undefined;
+  const fitting = values.filter(({ length }) => length === width);
+  const texts = Array.from({ length: width }, (_name, i) => fitting.map((row) => row[i]!));
+  // Windows leaves the name of the last one out.
+  const all = width > names.length ? [...names, 'message'] : names;
+  const columns = columnsOf(table, all, texts, writtenMs);
+  if (columns === undefined) return undefined;
+  const regex = `^${columns.map((column) => column.regex).join(escapedDelimiter(delimiter))}\\s*$`;
+  const headerLines = lines.length - rows.length;
+  return { title, format: 'plain', regex, fields: orderedFields(columns), headerLines };
+}
+
+/** As many values as names, or one more. */
+function widthOf(rows: readonly (readonly string[])[], names: number): number | undefined {
+  const counts = [names, names + 1].map((width) => rows.filter(({ length }) => length === width).length);
+  const at = counts.findIndex((count) => count >= rows.length * shareMin);
+  return at < 0 ? undefined : names + at;
+}
+
+/** A table whose header says so: `#Fields: date time …`, or Zeek's `#fields`, which has tabs. */
+function declaredTable(lines: readonly SampleLine[]): Table | undefined {
+  const header = lines.find(({ text }) => /^#fields[:\t]/i.test(text))?.text;
+  if (header === undefined) return undefined;
+  const names = header.replace(/^#fields:?\s+/i, '').split(/\s+/);
+  const rows = lines.filter(({ text }) => !text.startsWith('#'));
+  if (names.length > columnsMax) return undefined;
+  const tabs = rows.filter(({ text }) => text.includes('\t')).length;
+  const delimiter = tabs > rows.length / 2 ? '\t' : ' ';
+  const title = header.startsWith('#fields\t') ? "Zeek's log" : 'W3C extended log';
+  return { title, delimiter, names, rows, isQuoted: false };
+}
+
+/** A table whose first line is nothing but names. */
+function namedTable(lines: readonly SampleLine[]): Table | undefined {
+  const [first, ...rows] = lines;
+  if (first === undefined || rows.length === 0) return undefined;
+  for (const delimiter of [',', '\t', ';', ' ']) {
+    const isQuoted = delimiter !== ' ' && delimiter !== '\t';
+    const table = { title: 'table with a header', delimiter, rows, isQuoted };
+    const names = valuesOf(first.text, { ...table, names: [] }).map((name) => name.replace(/^"(.*)"$/, '$1'));
+    // What is blank-separated may be a sentence.
+    const namesMin = delimiter === ' ' ? 6 : 3;
+    if (names.length < namesMin || names.length > columnsMax) continue;
+    if (names.every((name) => nameShape.test(name))) return { ...table, names };
+  }
+  return undefined;
+}
+
+/** The values of a line; those in quotation marks with them. */
+function valuesOf(text: string, { delimiter, isQuoted }: Table): string[] {
+  if (!isQuoted) return text.split(delimiter);
+  const values: string[] = [];
+  let start = 0;
+  let inQuotes = false;
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === '"') inQuotes = !inQuotes;
+    else if (text[at] === delimiter && !inQuotes) {
+      values.push(text.slice(start, at));
+      start = at + 1;
+    }
+  }
+  values.push(text.slice(start));
+  return values;
+}
+
+/** The columns with the one that says when a record was made, of a day and a clock perhaps. Undefined where there is none. */
+function columnsOf(
+  table: Table,
+  names: readonly string[],
+  texts: readonly (readonly string[])[],
+  writtenMs: number,
+): Column[] | undefined {
+  const fieldNames = new FieldNames(new Set(names));
+  const time = timeOf(table, names, texts, writtenMs);
+  if (time === undefined) return undefined;
+  const columns: Column[] = [];
+  fieldNames.take('time');
+  for (let i = 0; i < texts.length; i++) {
+    if (i !== time.at) {
+      columns.push(valueColumn(table, fieldNames.nameFor(names[i]!), texts[i]!));
+      continue;
+    }
+    // The header's names have no digit, and so are no record.
+    const value = `${plainValue(table, '*')}\\d${plainValue(table, '*')}`;
+    const spanned = Array.from({ length: time.columns }, () => value).join(escapedDelimiter(table.delimiter));
+    const mark = texts[i]!.some((text) => text.startsWith('"')) ? '"?' : '';
+    columns.push({ regex: `${mark}(?P<time>${spanned})${mark}`, field: timeField(time.reading) });
+    i += time.columns - 1;
+  }
+  return columns;
+}
+
+function timeField({ timestamp, template }: TimeReading): CandidateField {
+  return {
+    name: 'time',
+    type: 'time',
+    ...(timestamp === undefined ? {} : { timestamp }),
+    ...(template === undefined ? {} : { template }),
+  };
+}
+
+/** The first column that reads as times with a day, or two that do together. */
+function timeOf(
+  { delimiter }: Table,
+  names: readonly string[],
+  texts: readonly (readonly string[])[],
+  writtenMs: number,
+): { readonly at: number; readonly columns: number; readonly reading: TimeReading } | undefined {
+  for (let at = 0; at < texts.length; at++) {
+    if (!timeNames.test(names[at] ?? '')) continue;
+    const column = texts[at]!.map((text) => text.replace(/^"(.*)"$/, '$1'));
+    const reading = readingOf(column, writtenMs);
+    if (reading !== undefined && !isDayless(reading)) return { at, columns: 1, reading };
+    const next = texts[at + 1];
+    if (next === undefined) continue;
+    const joined = readingOf(
+      column.map((text, row) => `${text}${delimiter}${next[row]!}`),
+      writtenMs,
+    );
+    if (joined !== undefined) return { at, columns: 2, reading: joined };
+  }
+  return undefined;
+}
+
+function valueColumn(table: Table, name: string, texts: readonly string[]): Column {
+  const plain = plainValue(table, table.delimiter === ' ' ? '+' : '*');
+  const type = typeOfTexts(texts);
+  if (type === 'string') {
+    if (!table.isQuoted) return { regex: `(?P<${name}>${plain})`, field: { name, type } };
+    // What one line needs quotation marks for, another may lack.
+    const regex = `(?:"(?P<${name}__q>(?:[^"]|"")*)"|(?P<${name}>${plain}))`;
+    return { regex, field: { name, type, template: `{{or .${name}__q .${name}}}` } };
+  }
+  const hasDash = texts.includes('-');
+  const isEmptied = texts.includes('');
+  const part = `(?P<${name}>${isEmptied ? plainValue(table, '+') : plain})`;
+  if (!hasDash && !isEmptied) return { regex: part, field: { name, type } };
+  return { regex: `(?:${hasDash ? '-|' : ''}${part})${isEmptied ? '?' : ''}`, field: { name, type } };
+}
+
+function plainValue({ delimiter, isQuoted }: Table, count: '*' | '+'): string {
+  if (delimiter === ' ') return `\\S${count}`;
+  const other = delimiter === '\t' ? '\\t' : delimiter;
+  return `[^${other}${isQuoted ? '"' : ''}]${count}`;
+}
+
+function escapedDelimiter(delimiter: string): string {
+  return delimiter === '\t' ? '\\t' : delimiter;
+}
+
+/** The time first. */
+function orderedFields(columns: readonly Column[]): CandidateField[] {
+  const fields = columns.map(({ field }) => field);
+  const at = fields.findIndex(({ name }) => name === 'time');
+  return [fields[at]!, ...fields.slice(0, at), ...fields.slice(at + 1)];
+}
