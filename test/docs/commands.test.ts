@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { buildProgram } from '../../server/cli/program.js';
+import { failureKinds, failureOf } from '../../server/viewer/api/failure.js';
 import { root } from '../tidy/source-files.js';
 import { documentation, fencesOf, proseOf } from './pages.js';
 
@@ -46,6 +47,22 @@ describe('commands in the documentation', () => {
         .map((word) => `${where}: ${name} has no option ${word}`);
     });
     expect(problems).toEqual([]);
+  });
+
+  it('and settings that the viewer names are there too', () => {
+    const named = failureKinds.flatMap((kind) =>
+      [...failureOf(kind, '').advice.matchAll(/`([^`]*)`/g)].map((match) => match[1]!),
+    );
+    const settings = readFileSync(join(root, 'docs/configuration.md'), 'utf8');
+    const pages = documentation().map(({ text }) => text);
+    expect(named.length).toBeGreaterThan(5);
+    for (const name of named)
+      expect(
+        name.startsWith('logstrata ')
+          ? pages.some((text) => text.includes(name))
+          : settings.includes(`\`${name}\``),
+        name,
+      ).toBe(true);
   });
 
   it('have each of their options in cli.md, under their heading', () => {

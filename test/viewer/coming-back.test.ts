@@ -146,6 +146,19 @@ it('keeps its rows when the server goes while it still learns what there is', as
   expect(shown(viewer)).toHaveLength(100);
 });
 
+it('keeps the fields and what it knows while it asks again', async () => {
+  const server = new Server();
+  const viewer = viewerOf(server, '#/shop');
+  await server.become('answer');
+  server.at = undefined;
+  viewer.askAgain();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(viewer.fields.value).toHaveLength(2);
+  expect(viewer.recordsExtent.value).toBeDefined();
+  await server.become('answer');
+  expectWhole(viewer);
+});
+
 it('asks for its rows again while it waits to ask for older ones', async () => {
   const server = new Server();
   const viewer = viewerOf(server, '#/shop');

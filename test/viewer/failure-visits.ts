@@ -69,7 +69,8 @@ export function failureVisits(visit: Visit): void {
       await page.keyboard.press('Enter');
     };
     await give('logstrata_00000000_wrong');
-    await expect.poll(() => page.textContent('.notice-detail')).toMatch(/not known|no token/);
+    await expect.poll(title).toBe('The server does not take this token');
+    expect(await page.textContent('.notice-detail')).toContain('not known');
     await give(token);
     await page.waitForSelector('.row');
     await page.keyboard.press('l');

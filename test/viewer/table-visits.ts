@@ -123,6 +123,23 @@ export function tableVisits(visit: Visit): void {
     expect(Math.round(width)).toBe(188);
   });
 
+  it('a text is one line, however long and of however many, until lines are wrapped', async () => {
+    await visit.go('#/texts');
+    const heights = (): Promise<number[]> =>
+      page.$$eval('.row', (rows) => rows.map((row) => row.clientHeight));
+    const isWide = (): Promise<boolean> =>
+      page.$eval('.scroller', (all) => all.scrollWidth > all.clientWidth);
+    const [one] = await heights();
+    expect(await heights()).toEqual([one, one]);
+    expect(await page.locator('.row .for-text').first().textContent()).toBe(
+      'it failed ↵ at the pool ↵ at the store',
+    );
+    await page.keyboard.press('w');
+    await expect.poll(async () => (await heights())[0]).toBe(3 * one!);
+    expect((await heights())[1]).toBeGreaterThan(3 * one!);
+    expect(await isWide()).toBe(false);
+  });
+
   it('a record has every field whole, an id with all its digits, and JSON in lines', async () => {
     await page.locator('.row').last().click();
     const line = (await served.ask('/api/query/shop?limit=1')).trim();
@@ -144,15 +161,15 @@ export function tableVisits(visit: Visit): void {
     expect(await panel.locator('pre.json').textContent()).toBe(JSON.stringify(JSON.parse(context), null, 2));
 
     const copied = (): Promise<string> => page.evaluate(() => navigator.clipboard.readText());
-    await panel.locator('.record-actions').getByRole('button', { name: 'JSON' }).click();
+    await panel.locator('.record-actions').getByRole('button', { name: 'Copy JSON' }).click();
     await expect.poll(copied).toBe(line);
-    await panel.getByRole('button', { name: 'curl' }).click();
+    await panel.getByRole('button', { name: 'Copy curl command' }).click();
     await expect.poll(copied).toMatch(/^curl 'http/);
     const [, url] = /^curl '([^']+)'$/.exec(await copied())!;
     expect((await (await fetch(url!)).text()).trim()).toBe(line);
-    await panel.getByRole('button', { name: 'Link' }).click();
+    await panel.getByRole('button', { name: 'Copy link' }).click();
     await expect.poll(copied).toBe(page.url());
-    await panel.locator('.pane-head').getByRole('button', { name: 'JSON' }).click();
+    await panel.locator('.pane-head').getByRole('button', { name: 'As JSON' }).click();
     await expect.poll(() => panel.locator('pre.json').textContent()).toContain(`"trace_id": ${id}`);
   });
 

@@ -57,6 +57,11 @@ export class Visit {
       'damaged',
       Array.from({ length: 5000 }, (_, i) => ({ time: tieMs + i, message: `line ${i} ${Math.sin(i)}` })),
     );
+    served.addAgent('texts', agentOf(timeAndMessage, 'texts'));
+    await served.loadLines('texts', [
+      { time: tieMs, message: 'it failed\n  at the pool\r\n  at the store' },
+      { time: tieMs + 1, message: 'long '.repeat(300) },
+    ]);
     this.damage('damaged');
     await served.start();
     // A turn of the wheel arrives at once: what glides takes time and shows nothing more.

@@ -3,6 +3,7 @@ export type FailureKind =
   | 'unreachable'
   | 'broken'
   | 'token'
+  | 'refused'
   | 'forbidden'
   | 'missing'
   | 'request'
@@ -43,7 +44,11 @@ const words: Readonly<Record<FailureKind, { readonly title: string; readonly adv
   },
   token: {
     title: 'The server asks for a token',
-    advice: 'Enter a token that `server.tokens` of its configuration knows.',
+    advice: 'Whoever runs the server makes one by `logstrata token new`.',
+  },
+  refused: {
+    title: 'The server does not take this token',
+    advice: 'Enter another one. `logstrata token list` says which there are, and which are over.',
   },
   forbidden: {
     title: 'This token does not reach that',
@@ -75,7 +80,7 @@ const words: Readonly<Record<FailureKind, { readonly title: string; readonly adv
   damaged: {
     title: 'Records that this needs are damaged',
     advice:
-      'Run `logstrata verify` to see what is lost, and `logstrata repair` to set the damage aside. Times before and behind it can be read.',
+      'Run `logstrata verify` to see what is lost, and, while no server runs, `logstrata verify --repair` to set the damage aside. Times before and behind it can be read.',
   },
   server: {
     title: 'The server failed',
@@ -83,15 +88,18 @@ const words: Readonly<Record<FailureKind, { readonly title: string; readonly adv
   },
 };
 
+/** All kinds of them. */
+export const failureKinds = Object.keys(words) as readonly FailureKind[];
+
 /** A failure of a kind, with what was said of it. */
 export function failureOf(kind: FailureKind, detail: string): Failure {
   return { kind, detail, ...words[kind] };
 }
 
-function kindOf(status: number, detail: string): FailureKind {
+function kindOf(status: number, detail: string, hasToken: boolean): FailureKind {
   switch (status) {
     case 401:
-      return 'token';
+      return hasToken ? 'refused' : 'token';
     case 403:
       return 'forbidden';
     case 404:
@@ -113,8 +121,11 @@ function kindOf(status: number, detail: string): FailureKind {
 /** Problems are short; a longer body is not one. */
 const detailCharsMax = 4000;
 
-/** What a response says that is no answer: the detail of its problem, or its status. */
-export async function failureOfResponse(response: Response): Promise<Failure> {
+/**
+ * What a response says that is no answer: the detail of its problem, or its status.
+ * @param hasToken a token was sent
+ */
+export async function failureOfResponse(response: Response, hasToken: boolean): Promise<Failure> {
   const text = await response.text().catch(() => '');
   let detail = `status ${response.status}`;
   try {
@@ -123,7 +134,7 @@ export async function failureOfResponse(response: Response): Promise<Failure> {
   } catch {
     // Something between the page and the server may answer with a page of its own.
   }
-  return failureOf(kindOf(response.status, detail), detail);
+  return failureOf(kindOf(response.status, detail, hasToken), detail);
 }
 
 /** What was thrown, as a failure. Mistakes of the page itself are not hidden as one of the server. */

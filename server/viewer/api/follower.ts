@@ -28,7 +28,7 @@ const firstPauseMs = 500;
 const pauseMsMax = 15_000;
 
 /** Failures that asking again does not mend. */
-const finalKinds: readonly Failure['kind'][] = ['token', 'forbidden', 'missing', 'request'];
+const finalKinds: readonly Failure['kind'][] = ['token', 'refused', 'forbidden', 'missing', 'request'];
 
 /** Follows what a question matches from behind a cursor on, through breaks of the connection, until it is stopped. */
 export class Follower {

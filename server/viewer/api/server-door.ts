@@ -24,9 +24,11 @@ export class ServerDoor {
       });
     } catch (error) {
       if (isAborted(error)) throw error;
-      throw new FailureError(failureOf('unreachable', String(error)));
+      throw new FailureError(
+        failureOf('unreachable', error instanceof Error ? error.message : String(error)),
+      );
     }
-    if (!response.ok) throw new FailureError(await failureOfResponse(response));
+    if (!response.ok) throw new FailureError(await failureOfResponse(response, token !== undefined));
     return response;
   }
 

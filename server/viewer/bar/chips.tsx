@@ -4,6 +4,7 @@ import { usePage } from '../parts/viewer-context.js';
 import { fieldWords } from '../query/field.js';
 import { gathered, negated, type Filter } from '../query/filter.js';
 import { operatorWords } from '../query/operators.js';
+import { rangeText } from '../query/time-range.js';
 import { filterText } from '../state/view-text.js';
 import { FilterEditor } from './filter-editor.js';
 
@@ -58,7 +59,7 @@ function Chip({ filter, at, replace }: ChipProps) {
 /** The filters, each to be changed, turned round or taken away. */
 export function Chips() {
   const { viewer, screen } = usePage();
-  const { filters, text, isContext } = viewer.view.value;
+  const { filters, text, range, isContext } = viewer.view.value;
   const put = (changed: readonly Filter[]): void => {
     viewer.change({ filters: gathered(changed), cursor: undefined, isContext: false });
   };
@@ -83,6 +84,11 @@ export function Chips() {
       >
         <FilterEditor done={add} />
       </Menu>
+      {range.kind !== 'all' && (
+        <button type="button" class="button is-outlined range-chip" onClick={() => screen.toggle('range')}>
+          <Icon name="clock" /> {rangeText(range, viewer.preferences.zone.value)}
+        </button>
+      )}
       <ul class="chip-list">
         {filters.map((filter, at) => (
           <Chip

@@ -38,12 +38,14 @@ function axes(zone: Zone): uPlot.Axis[] {
       ticks: { ...grid, size: 4 },
       size: 22,
       space: 76,
-      values: (_plot, values) => [
-        ...tickTexts(
+      // Places within a second have no words of their own.
+      values: (_plot, values) => {
+        const texts = tickTexts(
           values.map((seconds) => seconds * 1000),
           zone,
-        ),
-      ],
+        );
+        return values.map((seconds, i) => (Number.isInteger(seconds) ? texts[i]! : ''));
+      },
     },
     {
       stroke,
@@ -77,7 +79,8 @@ export function plotBars(
     width: element.clientWidth,
     height: element.clientHeight,
     legend: { show: false },
-    padding: [6, 4, 0, 0],
+    // On the right there is room for half of the last time, which stands below its place.
+    padding: [6, 24, 0, 0],
     scales: {
       x: { time: true, range: () => [first, last] },
       y: { range: (_plot, _min, max) => [0, Math.max(1, max * 1.05)] },

@@ -166,7 +166,9 @@ export function Histogram() {
   // Of an agent without records nothing is asked.
   const [kind, count] = viewer.isEmpty.value ? ['ready', 0] : [state.kind, state.count];
   // What the table tells already needs no second notice.
-  const failure = viewer.window.state.value.status === 'failed' ? undefined : state.failure;
+  const isTold = viewer.window.state.value.status === 'failed' || viewer.agents.value.failure !== undefined;
+  const failure = isTold ? undefined : state.failure;
+  const countWords = kind === 'failed' || isTold ? 'not counted' : '…';
   return (
     <section class={`histogram is-${kind}`} aria-label="Histogram" aria-busy={kind === 'loading'}>
       <div class="histogram-head">
@@ -178,7 +180,7 @@ export function Histogram() {
           onClick={() => (hasHistogram.value = !hasHistogram.value)}
         >
           <Icon name={hasHistogram.value ? 'down' : 'right'} />
-          <b class="match-count">{count === undefined ? '…' : recordsText(count)}</b>
+          <b class="match-count">{count === undefined ? countWords : recordsText(count)}</b>
         </button>
         {state.step !== undefined && hasTime && hasHistogram.value && (
           <span class="hint">a bar is {state.step.text}</span>

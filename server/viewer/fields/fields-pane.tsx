@@ -55,7 +55,10 @@ function Facet({ field, state }: { readonly field: Field; readonly state: FacetS
   const { viewer } = usePage();
   const { filters } = viewer.view.value;
   if (state?.failure !== undefined)
-    return (
+    // What the table tells already is not told of each field.
+    return viewer.window.state.value.status === 'failed' ? (
+      <p class="hint">not counted</p>
+    ) : (
       <p class="wrong" title={state.failure.advice}>
         {state.failure.title}: {state.failure.detail}
       </p>
@@ -116,7 +119,7 @@ function FieldRow({ field }: { readonly field: Field }) {
 export function FieldsPane() {
   const { viewer } = usePage();
   const [sought, setSought] = useState('');
-  const fields = viewer.fields.value.filter(({ name }) => name.includes(sought.toLowerCase()));
+  const fields = viewer.fields.value.filter(({ name }) => name.toLowerCase().includes(sought.toLowerCase()));
   return (
     <aside class="fields-pane" aria-label="Fields">
       <div class="pane-head">

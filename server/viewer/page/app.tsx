@@ -23,9 +23,11 @@ function ContextLine({ page: { viewer } }: { readonly page: Page }) {
 /** The whole page. */
 export function App({ page }: { readonly page: Page }) {
   const { viewer, screen } = page;
+  const { cursor, isContext } = viewer.view.value;
+  const states = `${cursor === undefined ? '' : 'has-record'} ${isContext ? 'is-context' : ''}`;
   return (
     <PageContext.Provider value={page}>
-      <div class={`viewer ${viewer.view.value.cursor === undefined ? '' : 'has-record'}`}>
+      <div class={`viewer ${states}`}>
         <TopBar />
         <Chips />
         <Histogram />

@@ -1,5 +1,7 @@
 import type { Failure } from '../api/failure.js';
+import { shortened } from '../query/time-range.js';
 import { TokenForm } from './token-form.js';
+import { usePage } from './viewer-context.js';
 
 interface NoticeProps {
   readonly failure: Failure;
@@ -8,20 +10,42 @@ interface NoticeProps {
   readonly isSmall?: boolean;
 }
 
+/** A text in which what one types, or sets, stands between backticks. */
+function WithCode({ text }: { readonly text: string }) {
+  return <>{text.split('`').map((part, i) => (i % 2 === 1 ? <code key={i}>{part}</code> : part))}</>;
+}
+
+function ShorterRange() {
+  const { viewer } = usePage();
+  const shorten = (): void =>
+    viewer.change({ range: shortened(viewer.view.peek().range, viewer.extent.peek()), cursor: undefined });
+  return (
+    <button type="button" class="button is-main" onClick={shorten}>
+      The newest tenth of the time
+    </button>
+  );
+}
+
 /** What went wrong, what was said of it, and what one can do. */
 export function FailureNotice({ failure, again, isSmall = false }: NoticeProps) {
   const { kind, title, detail, advice } = failure;
+  const isTooMuch = kind === 'reading' || kind === 'timeout';
   return (
     <div class={isSmall ? 'notice is-small' : 'notice'} role="alert">
       <strong class="notice-title">{title}</strong>
       <p class="notice-detail">{detail}</p>
-      <p>{advice}</p>
-      {kind === 'token' || kind === 'forbidden' ? (
+      <p>
+        <WithCode text={advice} />
+      </p>
+      {kind === 'token' || kind === 'refused' || kind === 'forbidden' ? (
         <TokenForm done={again} />
       ) : (
-        <button type="button" class="button is-outlined" onClick={again}>
-          Ask again
-        </button>
+        <div class="form-line">
+          {isTooMuch && !isSmall && <ShorterRange />}
+          <button type="button" class="button is-outlined" onClick={again}>
+            Ask again
+          </button>
+        </div>
       )}
     </div>
   );

@@ -58,6 +58,12 @@ export function rangeText(range: TimeRange, zone: Zone): string {
   }
 }
 
+/** The newest tenth of the range: for a query that is too much for the whole of it. It stays open where the range is. */
+export function shortened(range: TimeRange, { sinceMs, untilMs }: Extent): TimeRange {
+  const fromMs = Math.round(untilMs - Math.max(1, (untilMs - sinceMs) / 10));
+  return { kind: 'between', sinceMs: fromMs, untilMs: range.kind === 'between' ? range.untilMs : undefined };
+}
+
 /** The range of the same length before it, or behind it. */
 export function shifted({ sinceMs, untilMs }: Extent, direction: -1 | 1): TimeRange {
   const byMs = (untilMs - sinceMs) * direction;

@@ -110,12 +110,20 @@ function RecordActions({ record }: { readonly record: LogRecord }) {
       >
         <Icon name="context" /> Context
       </button>
-      <button type="button" class="button is-outlined" onClick={() => void screen.copy(record.line, 'JSON')}>
+      <button
+        type="button"
+        class="button is-outlined"
+        aria-label="Copy JSON"
+        title="Copy as JSON"
+        onClick={() => void screen.copy(record.line, 'JSON')}
+      >
         <Icon name="copy" /> JSON
       </button>
       <button
         type="button"
         class="button is-outlined"
+        aria-label="Copy curl command"
+        title="Copy as a curl command"
         onClick={() => void screen.copy(curlOf(agent, record.cursor, hasToken), 'curl command')}
       >
         <Icon name="copy" /> curl
@@ -123,10 +131,11 @@ function RecordActions({ record }: { readonly record: LogRecord }) {
       <button
         type="button"
         class="button is-outlined"
-        title="A link to this record (y)"
+        aria-label="Copy link"
+        title="Copy a link to this record (y)"
         onClick={() => void screen.copy(location.href, 'Link')}
       >
-        <Icon name="link" /> Link
+        <Icon name="link" /> link
       </button>
     </div>
   );
@@ -161,7 +170,7 @@ export function RecordPanel() {
           {agent} <code class="cursor">{cursor}</code>
         </h2>
         <button type="button" class="button is-bare" aria-pressed={isJson} onClick={() => setJson(!isJson)}>
-          {isJson ? 'Fields' : 'JSON'}
+          {isJson ? 'As fields' : 'As JSON'}
         </button>
         <CloseButton what="the record" shortcut="Escape" close={close} />
       </div>

@@ -62,6 +62,9 @@ export class Viewer {
   readonly askedMs = signal(Date.now());
   private loading = new AbortController();
   private asked: View | undefined;
+  /** The agent whose fields and counts are shown, and whether its fields were told since it was asked for them last. */
+  private shownAgent = '';
+  private areFieldsTold = false;
   private againTimer: ReturnType<typeof setTimeout> | undefined;
   private recountTimer: ReturnType<typeof setTimeout> | undefined;
   private recountedMs = -Infinity;
@@ -281,7 +284,7 @@ export class Viewer {
     this.loading.abort();
     this.loading = new AbortController();
     const { signal: aborts } = this.loading;
-    if (this.asked?.agent !== view.agent) {
+    if (this.shownAgent !== view.agent) {
       batch(() => {
         this.facets.clear();
         this.histogram.clear();
@@ -292,13 +295,16 @@ export class Viewer {
         this.agents.value = { ...this.agents.peek(), fields: undefined };
       });
     }
+    this.shownAgent = view.agent;
+    this.areFieldsTold = false;
     this.asked = undefined;
-    // What needs no field to be asked is asked at once, so that the first rows come sooner.
-    if (view.range.kind === 'all') this.openRecords(view);
+    // What needs no further field to be asked is asked at once, so that the first rows come sooner.
+    if (view.range.kind === 'all' || this.agents.peek().fields !== undefined) this.openRecords(view);
     try {
       const fields = await askFields(this.door, view.agent, aborts);
       if (aborts.aborted) return;
       const asked = JSON.stringify(this.question());
+      this.areFieldsTold = true;
       this.agents.value = { ...this.agents.peek(), fields, failure: undefined };
       const now = this.view.peek();
       // An agent without text is asked anew without the text.
@@ -353,8 +359,8 @@ export class Viewer {
    */
   private askFailedAgain(): void {
     const { failure, older, newer } = this.window.state.peek();
-    const { failure: general, fields, names } = this.agents.peek();
-    if (mayPass(failure) || (mayPass(general) && fields === undefined)) return this.askAgain();
+    const { failure: general, names } = this.agents.peek();
+    if (mayPass(failure) || (mayPass(general) && !this.areFieldsTold)) return this.askAgain();
     if (names === undefined) void this.loadAgents();
     if (mayPass(general)) void this.loadKnown();
     if (older.kind === 'failed' && mayPass(older.failure)) void this.window.extend('older');

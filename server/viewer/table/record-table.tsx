@@ -87,8 +87,19 @@ function useRowStyle(): RowStyle {
       soughtField: searchedField(view, fields),
       splitField,
       isNewestFirst: view.isNewestFirst,
+      isWrapped: view.isWrapped,
     }),
-    [columns, fields, zone, splitField, view.text, view.textField, view.isContext, view.isNewestFirst],
+    [
+      columns,
+      fields,
+      zone,
+      splitField,
+      view.text,
+      view.textField,
+      view.isContext,
+      view.isNewestFirst,
+      view.isWrapped,
+    ],
   );
 }
 

@@ -22,6 +22,7 @@ export interface RowStyle {
   readonly sought: string;
   readonly splitField: string | undefined;
   readonly isNewestFirst: boolean;
+  readonly isWrapped: boolean;
 }
 
 interface RowProps {
@@ -32,7 +33,7 @@ interface RowProps {
 
 function Row({ record, style, isCurrent }: RowProps) {
   const { cursor, values } = record;
-  const { columns, zone, sought, soughtField, splitField } = style;
+  const { columns, zone, sought, soughtField, splitField, isWrapped } = style;
   const severity = severityOf(splitField === undefined ? undefined : values.get(splitField));
   return (
     <div
@@ -49,6 +50,7 @@ function Row({ record, style, isCurrent }: RowProps) {
             value={values.get(field.name)}
             zone={zone}
             sought={isSought(field, soughtField) ? sought : ''}
+            isWrapped={isWrapped}
           />
         </span>
       ))}
