@@ -10,15 +10,42 @@ export interface FollowedRecord {
 const reconnectMs = 100;
 
 const none = Buffer.alloc(0);
-const eventEnd = Buffer.from('\n\n');
-const nMark = Buffer.from('"n":');
-const sentMark = Buffer.from('"sent":');
-/** `id: ` and the cursor behind it. */
+const newline = 10;
+/** `id: ` and the cursor behind it, then `data: ` and a line of JSON. */
 const idBegin = 'i'.charCodeAt(0);
 const idHead = 'id: '.length;
 const cursorDigits = 16;
+const dataBegin = idHead + cursorDigits + 1;
 const zero = '0'.charCodeAt(0);
 const nine = '9'.charCodeAt(0);
+
+/** A whole number behind a mark, which an event of a record always has, and in most at the same place. */
+class MarkedNumber {
+  readonly #mark: Buffer;
+  #place = 0;
+
+  constructor(mark: string) {
+    this.#mark = Buffer.from(mark);
+  }
+
+  /** Reads it from the event in [from, end). */
+  read(bytes: Buffer, from: number, end: number): number {
+    if (!this.#isAt(bytes, from + this.#place)) {
+      const found = bytes.indexOf(this.#mark, from);
+      if (found < 0 || found >= end) throw new Error(`an event has no ${this.#mark.toString()}`);
+      this.#place = found - from;
+    }
+    let value = 0;
+    for (let at = from + this.#place + this.#mark.length; bytes[at]! >= zero && bytes[at]! <= nine; at++)
+      value = value * 10 + bytes[at]! - zero;
+    return value;
+  }
+
+  #isAt(bytes: Buffer, at: number): boolean {
+    for (let i = 0; i < this.#mark.length; i++) if (bytes[at + i] !== this.#mark[i]) return false;
+    return true;
+  }
+}
 
 /**
  * A client that follows a stream of records numbered 0, `step`, 2 · `step`, …, and connects again by its last id whenever the stream ends.
@@ -31,6 +58,8 @@ export class StreamClient {
   repeated = 0;
   connections = 0;
   readonly named = new Map<string, number>();
+  readonly #n = new MarkedNumber('"n":');
+  readonly #sent = new MarkedNumber('"sent":');
   #lastId = '0000000000000000';
   #request: ClientRequest | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -80,38 +109,43 @@ export class StreamClient {
     let rest: Buffer = none;
     response.on('data', (piece: Buffer) => {
       const bytes = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
-      let from = 0;
-      for (let end = bytes.indexOf(eventEnd); end >= 0; end = bytes.indexOf(eventEnd, from)) {
-        this.#take(bytes, from, end);
-        from = end + eventEnd.length;
-      }
-      rest = bytes.subarray(from);
+      rest = bytes.subarray(this.#takeWhole(bytes));
     });
   }
 
-  /** Takes the event in [from, end). Its numbers are sought and not parsed as JSON: the clients are not what is measured. */
-  #take(bytes: Buffer, from: number, end: number): void {
-    if (bytes[from] !== idBegin) {
-      const name = /^event: (\w+)/.exec(bytes.toString('utf8', from, end))?.[1];
-      if (name !== undefined) this.named.set(name, (this.named.get(name) ?? 0) + 1);
-      return;
+  /** Takes the events that are there to their ends. Gives where the next one begins. */
+  #takeWhole(bytes: Buffer): number {
+    let from = 0;
+    let last = -1;
+    for (;;) {
+      const isRecord = bytes[from] === idBegin;
+      // A record ends at the first line end behind its id, anything else at the first empty line.
+      const lineEnd = isRecord ? bytes.indexOf(newline, from + dataBegin) : bytes.indexOf('\n\n', from);
+      const end = lineEnd < 0 ? bytes.length : lineEnd + 2;
+      if (lineEnd < 0 || end > bytes.length) break;
+      if (isRecord) {
+        this.#takeRecord(bytes, from, end);
+        last = from;
+      } else this.#takeOther(bytes.toString('utf8', from, end));
+      from = end;
     }
-    const n = numberBehind(bytes, nMark, from);
-    const sent = numberBehind(bytes, sentMark, from);
-    this.#lastId = bytes.toString('latin1', from + idHead, from + idHead + cursorDigits);
+    // In between nobody asks for it.
+    if (last >= 0) this.#lastId = bytes.toString('latin1', last + idHead, last + idHead + cursorDigits);
+    return from;
+  }
+
+  #takeOther(text: string): void {
+    const name = /^event: (\w+)/.exec(text)?.[1];
+    if (name !== undefined) this.named.set(name, (this.named.get(name) ?? 0) + 1);
+  }
+
+  /** Its numbers are sought and not parsed as JSON: the clients are not what is measured. */
+  #takeRecord(bytes: Buffer, from: number, end: number): void {
+    const n = this.#n.read(bytes, from, end);
+    const sent = this.#sent.read(bytes, from, end);
     if (n < this.next) this.repeated++;
     else this.lost += (n - this.next) / this.step;
     this.next = n + this.step;
     this.onRecord({ n, sent });
   }
-}
-
-/** The whole number behind a mark, which an event of a record always has. */
-function numberBehind(bytes: Buffer, mark: Buffer, from: number): number {
-  let at = bytes.indexOf(mark, from);
-  if (at < 0) throw new Error(`an event has no ${mark.toString()}`);
-  let value = 0;
-  for (at += mark.length; bytes[at]! >= zero && bytes[at]! <= nine; at++)
-    value = value * 10 + bytes[at]! - zero;
-  return value;
 }

@@ -18,6 +18,7 @@ import {
 import { TimedPieces } from '../pace/timed-pieces.js';
 import { EventLog, type LogBudget } from './event-log.js';
 import { eventsOf, type RecordEvents } from './record-events.js';
+import { SharedAnswers } from './shared-answer.js';
 
 /** What is followed. */
 export interface Followed {
@@ -60,6 +61,8 @@ const beforeAll = { partition: 0, ordinal: 0 };
  */
 export class FollowGroup {
   readonly log: EventLog;
+  /** What those who begin share. */
+  readonly shared = new SharedAnswers();
   readonly schema: Schema;
   /** The state that the first reading goes on from is known. */
   readonly ready: Promise<void>;

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   formatCursor,
   LogstrataError,
@@ -16,6 +17,7 @@ import { eventText, type EventStream } from './event-stream.js';
 import { allAfter, type Followed, type FollowGroup, type GroupMember } from './follow-group.js';
 import { FollowedPosition } from './followed-position.js';
 import { eventsOf } from './record-events.js';
+import { Gathered, type BegunAnswer } from './shared-answer.js';
 
 const ignore = (): void => undefined;
 const firstCursor = '0'.repeat(16);
@@ -37,7 +39,8 @@ export interface FollowerWork {
 }
 
 /**
- * One client that follows. It catches up by scans of its own at its own pace, and then takes what its group reads. The entries of the group's
+ * One client that follows. It catches up by scans of its own at its own pace, or by what a scan has found for those who waited with it, and
+ * then takes what its group reads. The entries of the group's
  * log since before the last of these scans may have records that the scan has given too: those are known by the state that it has seen.
  */
 export class Follower implements GroupMember {
@@ -85,11 +88,12 @@ export class Follower implements GroupMember {
   }
 
   async #catchUp(query: Query): Promise<void> {
-    let seen = await this.#scan(query, null);
+    let seen = await this.#begun(query);
     // Where the client had no cursor, its place is behind what there was.
     if (query.after === undefined && this.#position.last === firstCursor)
       this.#position.last = formatCursor(seen.last);
     while (this.next < this.group.log.first && !this.#isOver) {
+      await this.#work.permits.take();
       seen = await this.#scan(allAfter(this.followed, { partition: 0, ordinal: 0 }), seen);
     }
     if (this.#isOver) return;
@@ -98,52 +102,104 @@ export class Follower implements GroupMember {
     this.take();
   }
 
-  /** Sends what a query gives of the records that have become visible since a state. Returns the state that it was asked of. */
+  /** Sends what the stream begins with. Returns the state that was asked. */
+  async #begun(query: Query): Promise<SeenState> {
+    const { permits } = this.#work;
+    const { shared, log } = this.group;
+    const arrival = shared.arrive();
+    try {
+      await permits.take();
+      const answer = this.#isOver ? null : shared.find(query, arrival, log.first);
+      if (answer === null) return await this.#scan(query, null);
+      this.next = answer.next;
+      this.#firstNewReading = answer.firstNewReading;
+      // So many may wait that their answers would hold up all else.
+      await nextTurn();
+      permits.give();
+      return await this.#send(answer);
+    } finally {
+      shared.leave();
+    }
+  }
+
+  async #send({ events, seen }: BegunAnswer): Promise<SeenState> {
+    for (const piece of events) {
+      if (this.#isOver) throw clientGoneError();
+      const bytes = this.#position.take(piece, null);
+      if (bytes !== null) await this.stream.write(bytes);
+    }
+    return seen;
+  }
+
+  /**
+   * Sends what a query gives of the records that have become visible since a state. Returns the state that it was asked of. Gives back the permit
+   * that the caller has taken.
+   */
   async #scan(query: Query, before: SeenState | null): Promise<SeenState> {
     const { permits, timeoutMs } = this.#work;
+    const { shared } = this.group;
+    let hasPermit = true;
+    const givePermit = (): void => {
+      if (hasPermit) permits.give();
+      hasPermit = false;
+    };
     const pieces = new TimedPieces(timeoutMs);
     this.#pieces = pieces;
+    const sharing = before === null ? shared.begin(query) : null;
+    const found = new Gathered();
     // From here on the log has all that the group reads.
     this.next = this.group.log.end;
+    const { next } = this;
+    let firstNewReading = 0;
     let seen: SeenState | undefined;
+    // A scan that waits for its turn does nothing: others may begin.
+    const onTurn = (waits: boolean): void => {
+      if (waits) givePermit();
+    };
     const begin = async (signal: () => AbortSignal): Promise<Scan> => {
-      const { scan, state } = await this.followed.store.scanAdded(query, before, { signal, lends: true });
+      const { scan, state } = await this.followed.store.scanAdded(query, before, {
+        signal,
+        lends: true,
+        onTurn,
+      });
       seen = state;
       // The reading that is under way may go on from an older state than this one, and the next one's may too.
-      this.#firstNewReading = this.group.readings + 2;
+      firstNewReading = this.group.readings + 2;
+      this.#firstNewReading = firstNewReading;
       return scan;
     };
     const take = async (): Promise<Buffer | null | undefined> => {
       const piece = await pieces.next();
-      return piece === undefined ? undefined : this.#position.take(eventsOf(piece), null);
+      if (piece === undefined) return undefined;
+      const events = eventsOf(piece);
+      if (sharing !== null) found.add(events);
+      return this.#position.take(events, null);
+    };
+    const share = (): void => {
+      if (sharing !== null && found.events !== null)
+        shared.note(sharing, { events: found.events, seen: seen!, next, firstNewReading });
     };
     try {
-      let bytes = await this.#permitted(permits, async () => {
-        await pieces.start(begin);
-        return take();
-      });
+      if (this.#isOver) throw clientGoneError();
+      await pieces.start(begin);
+      // What a scan has to do for its first piece is all of most.
+      let bytes = await take();
+      // Before the next one may begin a scan for the same.
+      if (pieces.isAtEnd) share();
+      givePermit();
       // From here on the turns of long answers bound what all of them take. A scan that waited for a permit would keep its turn meanwhile.
       for (; bytes !== undefined; bytes = await take()) {
         if (bytes !== null) await this.stream.write(bytes);
         if (this.#isOver) throw clientGoneError();
       }
     } finally {
+      givePermit();
       await pieces.close();
     }
+    share();
     const behind = this.#position.takeBehind();
     if (behind !== null) await this.stream.write(eventText('behind', behind));
     return seen!;
-  }
-
-  /** Does what a scan has to do for its first piece, which is all of most. */
-  async #permitted<T>(permits: Permits, step: () => T | Promise<T>): Promise<T> {
-    await permits.take();
-    try {
-      if (this.#isOver) throw clientGoneError();
-      return await step();
-    } finally {
-      permits.give();
-    }
   }
 
   take(): void {

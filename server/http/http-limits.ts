@@ -81,7 +81,10 @@ export const followCommentMs = 15_000;
 /** Commits of this time are read together for those who follow: a small part of the second that a record may take. */
 export const followGatherMs = 20;
 
-/** Scans that look for the first records of those who catch up, at once: they leave the most of the processor to queries. Longer ones take turns, as answers do. */
+/**
+ * Scans that look for the first records of those who catch up, at once: they leave the most of the processor to queries. Longer ones take turns,
+ * as answers do, and are not counted while they wait for theirs.
+ */
 export const catchUpsMax = 8;
 
 /**
@@ -92,6 +95,15 @@ export const followLogBytesMax = 4 * 1024 * 1024;
 
 /** The same for all groups together: with it, and what is on its way to clients, followers take less than 300 MB. */
 export const followLogsBytesMax = 64 * 1024 * 1024;
+
+/**
+ * What clients that begin at the same place are given of one scan: a screen of records, or the minutes since a restart. A group keeps it while
+ * some of its clients wait to begin; longer answers are read for each client at its own pace.
+ */
+export const followSharedBytesMax = 256 * 1024;
+
+/** Places whose answers a group keeps for that: after a restart, clients that had come equally far stand at few of them. */
+export const followSharedMax = 8;
 
 /** What a follower is handed at once. */
 export const followWriteBytesMax = 64 * 1024;

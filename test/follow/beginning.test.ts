@@ -1,0 +1,125 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { ArchiveFolder } from '../../engine/archive/archive-folder.js';
+import type { AgentStore, Query, ScanOptions, SeenState } from '../../engine/index.js';
+import { newScanStats } from '../../engine/scan/execute.js';
+import { catchUpsMax } from '../../server/http/http-limits.js';
+import { append, noon, openOn, schema } from '../engine/store/memory-archive.js';
+import { MemoryDirectory } from '../storage-doubles/memory-directory.js';
+import type { ClientDouble } from './client-double.js';
+import { follow, followersOf, settled } from './followed-store.js';
+
+const first = '0'.repeat(16);
+const filtered = [{ kind: 'int', field: 1, op: 'gte', value: 0n }] as const;
+
+let archive: ArchiveFolder;
+let store: AgentStore;
+let written = 0;
+
+beforeEach(async () => {
+  archive = await openOn(new MemoryDirectory());
+  store = await archive.agent('web', schema);
+  written = 0;
+  await add(5);
+});
+afterEach(() => archive.close());
+
+const add = (count: number): Promise<void> =>
+  append(
+    store,
+    Array.from({ length: count }, () => [BigInt(noon), BigInt(written++), null, `record ${written}`]),
+    'live',
+  );
+
+const have = (clients: readonly ClientDouble[], count: number) => (): boolean =>
+  clients.every(({ ids }) => ids.length === count);
+
+/** Has scans with a filter do what is said, and others what they do. */
+function scripted(scan: (options: ScanOptions) => AsyncIterator<Uint8Array, undefined>): void {
+  const scanAdded = store.scanAdded.bind(store);
+  store.scanAdded = async (query: Query, seen: SeenState | null, options: ScanOptions = {}) => {
+    if (query.predicates.length === 0) return scanAdded(query, seen, options);
+    const iterator = scan(options);
+    return {
+      scan: { stats: newScanStats(), lines: { [Symbol.asyncIterator]: () => iterator } },
+      state: await store.seen(),
+    };
+  };
+}
+
+const never = new Promise<never>(() => undefined);
+const over = { done: true, value: undefined } as const;
+
+it('clients that wait to begin at the same place are answered by one scan, and follow from there', async () => {
+  let scans = 0;
+  const scanAdded = store.scanAdded.bind(store);
+  store.scanAdded = (query: Query, seen: SeenState | null, options?: ScanOptions) => {
+    if (seen === null) scans++;
+    return scanAdded(query, seen, options);
+  };
+  const { followers } = followersOf(store);
+  const all = Array.from({ length: 200 }, () => follow(followers, store, { predicates: filtered }, first));
+  await settled(all, have(all, 5));
+  // Each that begins at once does so by itself.
+  expect(scans).toBe(catchUpsMax);
+  await add(2);
+  await settled(all, have(all, 7));
+  const later = follow(followers, store, { predicates: filtered }, first);
+  await settled([later], have([later], 7));
+  expect(scans).toBe(catchUpsMax + 1);
+  for (const { ids } of all) expect(ids).toEqual(later.ids);
+  expect(all.flatMap((client) => client.named('behind'))).toEqual([]);
+  followers.stop();
+});
+
+it('clients at other places wait for scans of their own', async () => {
+  const { followers } = followersOf(store);
+  const whole = follow(followers, store, {}, first);
+  await settled([whole], have([whole], 5));
+  const places = [first, ...whole.ids];
+  const clients = Array.from({ length: 60 }, (_, i) =>
+    follow(followers, store, {}, places[i % places.length]),
+  );
+  const newest = Array.from({ length: 20 }, () => follow(followers, store, { limit: 2 }));
+  const isThere = (): boolean =>
+    clients.every(({ ids }, i) => ids.length === 5 - (i % places.length)) && have(newest, 2)();
+  await settled([...clients, ...newest], isThere);
+  for (const [i, { ids }] of clients.entries()) expect(ids).toEqual(whole.ids.slice(i % places.length));
+  for (const { ids } of newest) expect(ids).toEqual(whole.ids.slice(3));
+  followers.stop();
+});
+
+it('nobody who begins waits for those whose turn to read much has not come', async () => {
+  scripted(({ onTurn }) => ({
+    next: () => {
+      onTurn?.(true);
+      return never;
+    },
+    return: () => Promise.resolve(over),
+  }));
+  const { followers } = followersOf(store);
+  const long = Array.from({ length: 2 * catchUpsMax }, () =>
+    follow(followers, store, { predicates: filtered }, first),
+  );
+  const short = follow(followers, store, {}, first);
+  await settled([short], have([short], 5));
+  expect(have(long, 0)()).toBe(true);
+  followers.stop();
+});
+
+it('nobody who begins waits for those who have their first records and are to have more', async () => {
+  const line = Buffer.from(`{"_cursor":"${first.slice(1)}1","status":1}\n`);
+  scripted(() => {
+    let given = 0;
+    return {
+      next: () => (given++ === 0 ? Promise.resolve({ value: line, done: false }) : never),
+      return: () => Promise.resolve(over),
+    };
+  });
+  const { followers } = followersOf(store);
+  const long = Array.from({ length: 2 * catchUpsMax }, () =>
+    follow(followers, store, { predicates: filtered }, first),
+  );
+  const short = follow(followers, store, {}, first);
+  await settled([short, ...long], () => have(long, 1)() && have([short], 5)());
+  followers.stop();
+});
