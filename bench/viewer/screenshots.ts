@@ -1,18 +1,21 @@
 #!/usr/bin/env node
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { packageRoot } from '../../server/cli/options/package-root.js';
 import { launchChromium } from './chromium.js';
+import { damageStore } from './damaged-store.js';
 import { shopAgent, shopLines } from './shop-log.js';
-import { makeStore, serveStore } from './stored-log.js';
+import { askForToken, makeStore, serveStore, type StoredLog } from './stored-log.js';
 
 /** One picture of docs/viewer.md. */
 interface Picture {
   readonly name: string;
-  /** The address behind `#/shop`. */
+  /** `shop` where none is said. */
+  readonly agent?: string;
+  /** The address behind the agent. */
   readonly view?: string;
   readonly options?: BrowserContextOptions;
   /** What somebody does before it is taken. */
@@ -28,6 +31,17 @@ const press =
   (key: string) =>
   (page: Page): Promise<void> =>
     page.keyboard.press(key);
+
+const folder = mkdtempSync(join(tmpdir(), 'logstrata-screenshots-'));
+const startMs = Date.UTC(2026, 9, 20);
+
+/** Lines that a program writes while one looks. */
+const later = shopLines({ records: 5000, days: 1, seed: 3, startMs });
+
+function write(count: number): void {
+  const lines = Array.from({ length: count }, () => `${later.next().value}\n`);
+  appendFileSync(join(folder, 'logs/live.log'), lines.join(''));
+}
 
 const pictures: readonly Picture[] = [
   { name: 'viewer' },
@@ -49,6 +63,20 @@ const pictures: readonly Picture[] = [
     },
   },
   { name: 'viewer-range', options: { colorScheme: 'dark' }, act: press('t') },
+  {
+    name: 'viewer-live',
+    agent: 'live',
+    view: '?live=1',
+    act: async (page) => {
+      await page.waitForSelector('.live.is-open');
+      await page.mouse.move(700, 500);
+      await page.mouse.wheel(0, -900);
+      await page.waitForTimeout(settleMs);
+      write(140);
+      await page.waitForSelector('.held .button');
+    },
+  },
+  { name: 'viewer-damaged', agent: 'damaged' },
   { name: 'viewer-no-match', view: '?level__exact=error&service__exact=nobody&text=declined' },
   { name: 'viewer-phone', options: phone },
   {
@@ -59,13 +87,23 @@ const pictures: readonly Picture[] = [
   },
 ];
 
+/** Of a store that asks for tokens. */
+const guarded: Picture = {
+  name: 'viewer-token',
+  options: { colorScheme: 'dark' },
+  act: async (page) => {
+    await page.locator('.notice').getByLabel('Token').fill('logstrata_00000000_mistyped');
+    await page.keyboard.press('Enter');
+  },
+};
+
 /** Long enough for counts and for what moves. */
 const settleMs = 1500;
 /** They are part of what people download with the source. */
 const bytesMax = 150_000;
 
 async function take(browser: Browser, address: string, picture: Picture): Promise<void> {
-  const { name, view = '', options = {}, act } = picture;
+  const { name, agent = 'shop', view = '', options = {}, act } = picture;
   const context = await browser.newContext({
     viewport: wide,
     timezoneId: 'UTC',
@@ -73,7 +111,7 @@ async function take(browser: Browser, address: string, picture: Picture): Promis
     ...options,
   });
   const page = await context.newPage();
-  await page.goto(`${address}/#/shop${view}`);
+  await page.goto(`${address}/#/${agent}${view}`);
   await page.waitForSelector('.row, .notice');
   await page.waitForTimeout(settleMs);
   await act?.(page);
@@ -88,15 +126,30 @@ async function take(browser: Browser, address: string, picture: Picture): Promis
   if (size > bytesMax) process.exitCode = 1;
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'logstrata-screenshots-'));
+/** The shop's records under another name. */
+function logOf(agent: string, records: number): StoredLog {
+  const yaml = shopAgent.replace('logs/shop', `../logs/${agent}`);
+  return { agent, yaml, lines: shopLines({ records, days: 10, seed: 7, startMs }) };
+}
+
 try {
-  const lines = shopLines({ records: 200_000, days: 10, seed: 7, startMs: Date.UTC(2026, 9, 20) });
-  await makeStore(folder, { agent: 'shop', yaml: shopAgent, lines });
-  const server = await serveStore(folder);
+  const other = join(folder, 'guarded');
+  mkdirSync(join(folder, 'logs'));
+  // Of so many none is left in a hot segment.
+  for (const log of [logOf('shop', 200_000), logOf('damaged', 65_536), logOf('live', 0)])
+    await makeStore(folder, log);
+  damageStore(folder, 'damaged');
+  write(600);
+  await makeStore(other, logOf('shop', 1000));
+  askForToken(other);
   const browser = await launchChromium();
+  const server = await serveStore(folder, []);
   for (const picture of pictures) await take(browser, server.console, picture);
-  await browser.close();
   await server.stop();
+  const guard = await serveStore(other);
+  await take(browser, guard.console, guarded);
+  await guard.stop();
+  await browser.close();
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

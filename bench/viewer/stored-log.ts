@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -52,8 +52,20 @@ function* inPieces(lines: Iterable<string>): Generator<string> {
   if (piece.length > 0) yield `${piece.join('\n')}\n`;
 }
 
-/** Starts a server on them, with a console. */
-export function serveStore(folder: string): Promise<ServerProcess> {
-  const args = ['serve', '--no-follow', '--listen', '127.0.0.1:0', '--console', '127.0.0.1:0'];
+/** Starts a server on them, with a console. It follows no logs unless that is said. */
+export function serveStore(
+  folder: string,
+  more: readonly string[] = ['--no-follow'],
+): Promise<ServerProcess> {
+  const args = ['serve', ...more, '--listen', '127.0.0.1:0', '--console', '127.0.0.1:0'];
   return ServerProcess.start(main, args, folder);
+}
+
+/** Has a store ask for a token from now on. */
+export function askForToken(folder: string): void {
+  const made = spawnSync(process.execPath, [main, 'token', 'new', '--name', 'viewer'], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  if (made.status !== 0) throw new Error(made.stderr);
 }

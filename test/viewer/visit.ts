@@ -1,7 +1,6 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { launchChromium } from '../../bench/viewer/chromium.js';
+import { damageStore } from '../../bench/viewer/damaged-store.js';
 import { closePage, openPage } from './browser.js';
 import { ServedViewer } from './served-viewer.js';
 
@@ -62,7 +61,7 @@ export class Visit {
       { time: tieMs, message: 'it failed\n  at the pool\r\n  at the store' },
       { time: tieMs + 1, message: 'long '.repeat(300) },
     ]);
-    this.damage('damaged');
+    damageStore(served.folder, 'damaged');
     await served.start();
     // A turn of the wheel arrives at once: what glides takes time and shows nothing more.
     this.browser = await launchChromium(['--disable-smooth-scrolling']);
@@ -94,16 +93,5 @@ export class Visit {
     if (this.page.url() !== blank) await this.page.goto(blank);
     await this.page.goto(`${this.origin}/${hash}`);
     await this.page.waitForSelector('.row, .notice');
-  }
-
-  /** Overwrites the middle of each sealed segment of an agent. */
-  private damage(agent: string): void {
-    const folder = join(this.served.folder, 'data/store', agent);
-    for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
-      if (!name.endsWith('.parquet')) continue;
-      const bytes = readFileSync(join(folder, name));
-      bytes.fill(0x5a, bytes.length >> 3, bytes.length >> 1);
-      writeFileSync(join(folder, name), bytes);
-    }
   }
 }
