@@ -240,6 +240,7 @@ export {
   workersMax,
   zstdAfterMsDefault,
 } from './terms/limits.js';
+export { bytesBeforeThreads } from './terms/thread-limits.js';
 export { lineFormats, type LineFormat } from './terms/line-format.js';
 export { nearName } from './terms/near-name.js';
 export {

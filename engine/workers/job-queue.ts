@@ -18,6 +18,8 @@ export interface WaitingJob {
 export interface JobRunner {
   /** At most; with 0 every task is done by the thread that asks. */
   readonly threads: number;
+  /** What the jobs of a queue may read that the thread which asks does by itself; 0 once a thread has begun. */
+  readonly ownBytesMax: number;
   /** Says that the queue has one more job. */
   announce(queue: JobQueue): void;
 }
@@ -31,6 +33,7 @@ export class JobQueue {
   readonly waiting: WaitingJob[] = [];
   readonly #pool: JobRunner;
   readonly #signal: AbortSignal | undefined;
+  #ownBytes = 0;
   #ended: Error | undefined;
 
   /** @param signal when it is aborted, jobs that no thread has taken are dropped */
@@ -51,14 +54,17 @@ export class JobQueue {
    * the task throws, `limit` when too many jobs wait or a thread's memory did not suffice, `cancelled` (or the signal's own
    * reason, where that is a `LogstrataError`) when it was dropped, and `closed` when the pool is closed meanwhile. A job that
    * a thread has begun is waited for whatever happens: until then it may write where it was told to.
+   *
+   * @param readBytes how much the job reads at most, where that is known: of little the thread that asks may do it
    */
   async run<Job, Result>(
     task: Task<Job, Result>,
     job: Job,
     transfer: readonly ArrayBuffer[] = [],
+    readBytes = Infinity,
   ): Promise<Result> {
     if (this.#ended !== undefined) throw this.#ended;
-    if (this.#pool.threads === 0) return (await task.work(job)).result;
+    if (this.#pool.threads === 0 || this.#isLittle(readBytes)) return (await task.work(job)).result;
     if (this.waiting.length >= jobsWaitingMax) {
       throw new LogstrataError('limit', `${jobsWaitingMax} jobs wait for the worker threads already`);
     }
@@ -74,6 +80,12 @@ export class JobQueue {
       });
       this.#pool.announce(this);
     });
+  }
+
+  #isLittle(readBytes: number): boolean {
+    if (this.#ownBytes + readBytes > this.#pool.ownBytesMax) return false;
+    this.#ownBytes += readBytes;
+    return true;
   }
 
   /** Drops the jobs that no thread has taken: they fail with `reason`, and so does what comes later. */

@@ -35,12 +35,18 @@ export class WorkerPool implements JobRunner {
   /**
    * @param threads at most; with 0 every task is done by the thread that asks
    * @param heapMb what the objects of a thread may take; without it, as much as V8 gives
+   * @param bytesBeforeThreads what the jobs of a queue may read before a thread begins for them: for a process that ends with its answer
    */
   constructor(
     readonly threads: number,
     private readonly heapMb?: number,
+    private readonly bytesBeforeThreads = 0,
   ) {
     this.own = new JobQueue(this);
+  }
+
+  get ownBytesMax(): number {
+    return this.started.length > 0 ? 0 : this.bytesBeforeThreads;
   }
 
   /** How many row groups one caller may have under way. Each takes tens of megabytes, so there are hardly more than threads. */

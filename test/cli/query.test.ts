@@ -54,6 +54,18 @@ it('pages by cursor', async () => {
   expect(after).toEqual(newest);
 });
 
+it('begins no thread for a page of records', async () => {
+  const folder = workFolder();
+  await run(folder, ['load', 'app', 'data/samples/app.log']);
+  const watch = "process.on('worker', () => console.error('a thread has begun'))";
+  const environment = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(watch)}` };
+  for (const filters of [[], ['level__exact=error', 'message__like=declined']]) {
+    const ended = await run(folder, ['query', 'app', ...filters, '--workers', '2'], '', environment);
+    expect(recordsOf(ended.stdout).length).toBeGreaterThan(0);
+    expect(ended.stderr).toBe('');
+  }
+});
+
 it('explains on standard error what was understood and what it cost', async () => {
   const folder = workFolder();
   await run(folder, ['load', 'nginx', 'data/samples/nginx.log']);

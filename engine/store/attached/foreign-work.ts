@@ -13,8 +13,8 @@ import type { Task } from '../../workers/task.js';
 import type { ByteRange, ObjectStorage } from '../objects/object-storage.js';
 import type { FileIdentity } from './attached-file.js';
 
-/** Has a task done, on a thread where there are any. */
-export type RunTask = <Job, Result>(task: Task<Job, Result>, job: Job) => Promise<Result>;
+/** Has a task done, on a thread where there are any. It reads at most `readBytes`. */
+export type RunTask = <Job, Result>(task: Task<Job, Result>, job: Job, readBytes: number) => Promise<Result>;
 
 /** What all work on files of other programs is done with. */
 export interface ForeignMeans {
@@ -53,7 +53,7 @@ export class ForeignWork {
   /** What a file says of itself. Throws as `readForeignFile` does. */
   describe(file: ForeignVersion, format: ForeignFormat): Promise<ForeignFile> {
     return withPlace(this.#means.objects, file, describedRanges(format, file.bytes), (place) =>
-      this.#run(describeForeignTask, { ...place, format }),
+      this.#run(describeForeignTask, { ...place, format }, file.bytes),
     );
   }
 
@@ -64,7 +64,7 @@ export class ForeignWork {
     file: ForeignVersion,
     ranges: readonly ByteRange[],
   ): Promise<Result> {
-    return withPlace(this.#means.objects, file, ranges, (place) => this.#run(task, jobOf(place)));
+    return withPlace(this.#means.objects, file, ranges, (place) => this.#run(task, jobOf(place), file.bytes));
   }
 
   /** Has a task done that reads a column. Throws what it throws, and `limit` where that took too long or too much memory. */
@@ -75,7 +75,7 @@ export class ForeignWork {
   ): Promise<Result> {
     const { path } = file;
     return withPlace(this.#means.objects, file, [...reads.flatMap(readRanges), ...beside], (place) => {
-      if (column.way === 'fast') return this.#run(task, jobOf(place));
+      if (column.way === 'fast') return this.#run(task, jobOf(place), file.bytes);
       const doing = `reading column "${column.name}" of ${path}`;
       return this.#means.guard.run(task, jobOf(place), { doing, path });
     });

@@ -12,7 +12,8 @@ interface OpenFile {
 /**
  * Files that a worker thread keeps open between its jobs, because opening one takes longer than reading a piece that is in
  * the system's memory: up to a bound, the least recently used are closed first, and all that have not been used for a while,
- * so that a removed file gives its disk space back. Everything here waits for the disk: it is not for the main thread.
+ * so that a removed file gives its disk space back. Everything here waits for the disk: it is not for the main thread, but where that has
+ * nothing else to do.
  */
 export class OpenFiles {
   readonly #filesMax: number;

@@ -59,8 +59,8 @@ export class AttachedReader {
 
   /** Who works on the files. */
   work(threads: QueryThreads | null): ForeignWork {
-    return new ForeignWork(this.#means, async (task, job) =>
-      threads === null ? (await task.work(job)).result : threads.run(task, job),
+    return new ForeignWork(this.#means, async (task, job, readBytes) =>
+      threads === null ? (await task.work(job)).result : threads.run(task, job, [], readBytes),
     );
   }
 

@@ -3,6 +3,7 @@ import { columnAt, layoutEnd } from '../../columns/column-layout.js';
 import type { MemoryRange } from '../../memory/shared-memory.js';
 import { LogstrataError } from '../../terms/errors.js';
 import { filtersKeptOfQueryBytesMax, probesOfJobMax, probesOfJobMin } from '../../terms/limits.js';
+import { probedBytesOfRowGroup } from '../../terms/thread-limits.js';
 import { RangeSpace, type ColumnSpace } from '../../parquet/column-space.js';
 import { chunkTask, type ChunkJob } from './chunk-task.js';
 import { keepTask, type KeepJob } from './keep-task.js';
@@ -84,8 +85,10 @@ export class QueryThreads {
 
   /** Has a column chunk read and decoded into `space`. */
   async readColumn(job: ChunkJob, space: ColumnSpace): Promise<Column> {
-    if (!(space instanceof RangeSpace)) return this.#queue.run(chunkTask, job);
-    return filledColumn(space, await this.#queue.run(pooledChunkTask, { ...job, range: rangeOf(space) }));
+    const { bytes } = job.chunk;
+    if (!(space instanceof RangeSpace)) return this.#queue.run(chunkTask, job, [], bytes);
+    const pooled = { ...job, range: rangeOf(space) };
+    return filledColumn(space, await this.#queue.run(pooledChunkTask, pooled, [], bytes));
   }
 
   /**
@@ -106,7 +109,7 @@ export class QueryThreads {
   /** Has a thread search a column chunk without keeping it; returns whether the chunk may hold one of the needles. */
   async searchStreamed(job: StreamJob, counters: ReadCounters): Promise<boolean> {
     counters.columnsDecoded++;
-    const { mayHold, bytesRead } = await this.#queue.run(streamTask, job);
+    const { mayHold, bytesRead } = await this.#queue.run(streamTask, job, [], job.chunk.bytes);
     counters.bytesRead += bytesRead;
     return mayHold;
   }
@@ -115,9 +118,15 @@ export class QueryThreads {
    * Has a thread do a job. Settles only when no thread reads what the job names any more.
    *
    * @param transfer buffers of the job that move to the thread instead of being copied
+   * @param readBytes how much the job reads at most, where that is known
    */
-  run<Job, Result>(task: Task<Job, Result>, job: Job, transfer?: readonly ArrayBuffer[]): Promise<Result> {
-    return this.#queue.run(task, job, transfer);
+  run<Job, Result>(
+    task: Task<Job, Result>,
+    job: Job,
+    transfer?: readonly ArrayBuffer[],
+    readBytes?: number,
+  ): Promise<Result> {
+    return this.#queue.run(task, job, transfer, readBytes);
   }
 
   /** Calls `use` when fewer than twice as many others as there are threads have been called and not ended. In order. */
@@ -154,12 +163,9 @@ export class QueryThreads {
     try {
       const segments = share.map(({ segment }) => segment);
       const firsts = (this.#firsts ??= questions.map(({ asked }) => asked.map(() => 0)));
-      const answers = await this.#queue.run(probeTask, {
-        questions,
-        firsts,
-        segments,
-        rulings: askedOf(share),
-      });
+      const job = { questions, firsts, segments, rulings: askedOf(share) };
+      const rowGroups = share.reduce((sum, segment) => sum + segment.rowGroups.length, 0);
+      const answers = await this.#queue.run(probeTask, job, [], rowGroups * probedBytesOfRowGroup);
       this.#firsts = answers.firsts;
       counters.gramPiecesRead += answers.gramPiecesRead;
       counters.valuePiecesRead += answers.valuePiecesRead;

@@ -78,8 +78,8 @@ export async function withWorkers<T>(
   run: (archive: Archive, workers: WorkerPool) => Promise<T>,
   opened: Omit<ArchiveUse, 'workers'> = {},
 ): Promise<T> {
-  const { WorkerPool, workersDefault } = await import('../../../engine/index.js');
-  const workers = new WorkerPool(threads ?? workersDefault());
+  const { WorkerPool, workersDefault, bytesBeforeThreads } = await import('../../../engine/index.js');
+  const workers = new WorkerPool(threads ?? workersDefault(), undefined, bytesBeforeThreads);
   try {
     return await withArchive(settings, mode, role, (archive) => run(archive, workers), {
       ...opened,

@@ -106,6 +106,22 @@ describe('a worker pool', () => {
     expect(await poolOf(0).run(task, { kind: 'where' })).toBe('where here');
   });
 
+  it('begins no thread for jobs that read little, and does none where it is asked once a thread has begun', async () => {
+    const pool = new WorkerPool(2, undefined, 100);
+    pools.push(pool);
+    const [queue, other] = [pool.queue(), pool.queue()];
+    const where = (asked: JobQueue, readBytes?: number): Promise<unknown> =>
+      asked.run(task, { kind: 'where' }, [], readBytes);
+    for (const readBytes of [60, 40, 0]) expect(await where(queue, readBytes)).toBe('where here');
+    // Each queue may read as much.
+    expect(await where(other, 99)).toBe('where here');
+    expect(await where(queue, 1)).toBeGreaterThan(0);
+    expect(await where(other, 1)).toBeGreaterThan(0);
+    const unknown = new WorkerPool(1, undefined, Infinity);
+    pools.push(unknown);
+    expect(await where(unknown.queue())).toBe('where here');
+  });
+
   it('throws what the task throws: expected failures as what they are, bugs with the place in the thread', async () => {
     const pool = poolOf(1);
     const limit = await pool.run(task, { kind: 'limit' }).catch((error: unknown) => error);
