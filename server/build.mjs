@@ -86,3 +86,6 @@ for (const [path, bytes] of files) {
 }
 for (const path of filesBelow('program', ''))
   if (!files.has(path.slice('program/'.length))) rmSync(join(dist, path));
+
+// Says when the last build was, to the tests: what is younger is not in it.
+writeFileSync(join(dist, 'build-ended'), '');
