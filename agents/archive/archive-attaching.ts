@@ -160,7 +160,7 @@ export class ArchiveAttaching {
         path,
         ...(etag === undefined ? {} : { object: { bytes, mtimeMs, etag } }),
         format: format === 'arrow' ? format : ('parquet' as const),
-        constants: Object.fromEntries([...keys].filter((key): key is [string, string] => key[1] !== null)),
+        constants: Object.fromEntries(keys),
       }));
       const kept = new Set(refused.map(({ path }) => path));
       const given = removes.filter(({ path }) => !kept.has(path)).map(({ id }) => id);

@@ -15,7 +15,7 @@ import type { FoundFile } from './found-files.js';
 const lanes = 4;
 
 /** What is known of a column of a file: its type here and there, and who reads it. */
-export type ColumnFacts = Pick<ForeignColumn, 'name' | 'type' | 'way' | 'stored' | 'reason'>;
+export type ColumnFacts = Pick<ForeignColumn, 'name' | 'type' | 'way' | 'stored' | 'reason' | 'isUnsigned64'>;
 
 /** What a file of Parquet or Arrow says of itself. */
 export interface Footer {
@@ -94,7 +94,10 @@ export class FileFooters {
 
   /** Ten thousand files of a table have the same columns, and need one list of them. */
   private shared(columns: readonly ForeignColumn[]): readonly ColumnFacts[] {
-    const facts = columns.map(({ name, type, way, stored, reason }) => ({ name, type, way, stored, reason }));
+    const facts = columns.map(({ name, type, way, stored, reason, isUnsigned64 }): ColumnFacts => {
+      const common = { name, type, way, stored, reason };
+      return isUnsigned64 === undefined ? common : { ...common, isUnsigned64 };
+    });
     const key = JSON.stringify(facts);
     const known = this.lists.get(key);
     if (known !== undefined) return known;

@@ -58,27 +58,41 @@ interface KnownColumn {
   readonly path: string;
 }
 
+/** A key of folders. A folder may say that it is null, which is a value of any type. */
 interface KnownKey {
   readonly key: string;
+  /** The first file below such a folder. */
   readonly path: string;
-  areIntegers: boolean;
+  /** The types that can't hold the values of all folders, each with a file below a folder whose value it can't hold. */
+  readonly misfits: Map<FieldType, string>;
+  /** Whether no folder so far has a value other than null. */
   isEmpty: boolean;
 }
 
+/** What the value of a folder looks like that can be of a type. A text is always possible. */
+const keyPatterns: readonly (readonly [FieldType, RegExp])[] = [
+  ['int', /^-?\d{1,18}$/],
+  ['float', /^-?\d{1,18}(?:\.\d{1,18})?$/],
+  ['time', /^\d{4}-\d\d-\d\d/],
+  ['bool', /^(?:true|false)$/],
+];
+
 /**
  * Makes the fields of an agent out of the columns of its files, which are given one after another. A column that some files lack is null there;
- * integers and floats together are floats; anything else that differs is a problem, and so are two columns of the same name.
+ * integers and floats together are floats; anything else that differs is a problem, and so are two columns of the same name. In a file below
+ * a folder `key=value` the key takes the place of a column of the same name. Where other files have that column and no such folder, it gives the
+ * type, and the values of the folders have to be of it; only integers become strings with them.
  */
 export class FieldInference {
   private readonly columns = new Map<string, KnownColumn>();
   private readonly keys = new Map<string, KnownKey>();
   /** Of the fields that the agent has already, by column. */
   private readonly names = new Map<string, string>();
-  private readonly textKeys: ReadonlySet<string>;
   /** By column. */
   private readonly stored = new Map<string, ColumnVariant[]>();
   private readonly problems = new Set<string>();
-  private readonly seen = new Map<readonly ColumnFacts[], Map<string, ColumnVariant>>();
+  /** What was made of a list of columns, by the keys that took the place of some of them. */
+  private readonly seen = new Map<readonly ColumnFacts[], Map<string, readonly ColumnVariant[]>>();
 
   /** Takes in what an agent has already: those fields stay as they are, and files that come may add others. */
   constructor(known: readonly InferredField[] = []) {
@@ -86,43 +100,60 @@ export class FieldInference {
       this.columns.set(name, { column, type, unit, path: '' });
       this.names.set(column, name);
     }
-    this.textKeys = new Set(known.filter(({ type }) => type === 'string').map(({ name }) => name));
   }
 
   /** Takes in a file. */
   add({ path, keys }: FoundFile, { columns }: Footer): void {
     for (const [key, value] of keys) this.addKey(key, value, path);
-    const known = this.seen.get(columns);
+    const replaced = this.replacedBy(keys, columns);
+    const seen = this.seen.get(columns) ?? new Map<string, readonly ColumnVariant[]>();
+    this.seen.set(columns, seen);
+    const known = seen.get([...replaced].join('/'));
     if (known !== undefined) {
-      for (const variant of known.values()) variant.files++;
+      for (const variant of known) variant.files++;
       return;
     }
-    const variants = new Map<string, ColumnVariant>();
-    this.seen.set(columns, variants);
+    const variants: ColumnVariant[] = [];
+    const names = new Set<string>();
     for (const column of columns) {
+      if (names.has(column.name)) this.problems.add(twice(column.name, path));
+      names.add(column.name);
       if (column.name === cursorColumn || this.stored.size > columnsMax) continue;
-      variants.set(column.name, this.variantOf(column, path));
-      this.addColumn(column, path);
+      variants.push(this.variantOf(column, path));
+      if (!replaced.has(this.nameOf(column.name))) this.addColumn(column, path);
     }
+    seen.set([...replaced].join('/'), variants);
+  }
+
+  /** The names of fields that a file's folders give and its columns would, too. */
+  private replacedBy(keys: FoundFile['keys'], columns: readonly ColumnFacts[]): ReadonlySet<string> {
+    if (keys.size === 0) return new Set();
+    const names = new Set([...keys.keys()].map((key) => this.nameOf(key)));
+    return new Set(columns.map(({ name }) => this.nameOf(name)).filter((name) => names.has(name)));
+  }
+
+  /** The name of the field that a column or a key is, or becomes. */
+  private nameOf(column: string): string {
+    return this.names.get(column) ?? fieldNameOf(column);
   }
 
   private addKey(key: string, value: string | null, path: string): void {
-    const name = this.names.get(key) ?? fieldNameOf(key);
-    const known = this.keys.get(name);
-    const isInteger = value === null || /^-?\d{1,18}$/.test(value);
-    if (known === undefined) {
-      if (name === '')
-        this.problems.add(`${path}: the key ${JSON.stringify(key)} of its folder makes no name of a field`);
-      else this.keys.set(name, { key, path, areIntegers: isInteger, isEmpty: value === null });
+    const name = this.nameOf(key);
+    const known = this.keys.get(name) ?? { key, path, misfits: new Map<FieldType, string>(), isEmpty: true };
+    if (name === '') {
+      this.problems.add(`${path}: the key ${JSON.stringify(key)} of its folder makes no name of a field`);
       return;
     }
+    this.keys.set(name, known);
     if (known.key !== key) this.problems.add(meeting(name, known.key, known.path, key, path));
-    known.areIntegers &&= isInteger;
-    known.isEmpty &&= value === null;
+    if (value === null) return;
+    known.isEmpty = false;
+    for (const [type, pattern] of keyPatterns)
+      if (!pattern.test(value) && !known.misfits.has(type)) known.misfits.set(type, path);
   }
 
   private addColumn(column: ColumnFacts, path: string): void {
-    const name = this.names.get(column.name) ?? fieldNameOf(column.name);
+    const name = this.nameOf(column.name);
     if (name === '') {
       this.problems.add(
         `${path}: the column ${JSON.stringify(column.name)} makes no name of a field: list the fields, with a source`,
@@ -139,7 +170,7 @@ export class FieldInference {
       return;
     }
     if (known.unit !== undefined && isNumber(column.type)) return;
-    const type = widened(known.type, column.type);
+    const type = widened(known.type, column);
     if (type === undefined) this.problems.add(clash(column, path, known, this.stored.get(column.name)?.[0]));
     else known.type = type;
   }
@@ -172,11 +203,7 @@ export class FieldInference {
       const field = unit === undefined ? { name, type, column } : { name, type, column, unit };
       columns.push({ field, variants: this.stored.get(column) ?? [] });
     }
-    for (const [name, { key, areIntegers, isEmpty }] of this.keys) {
-      // Folders that come later make no integers of texts.
-      const isInteger = areIntegers && !isEmpty && !this.textKeys.has(name);
-      columns.push({ field: { name, type: isInteger ? 'int' : 'string', column: key }, variants: [] });
-    }
+    for (const [name, key] of this.keys) columns.push(this.columnOfKey(name, key));
     if (columns.length > fieldsMax)
       this.problems.add(
         `the files have ${columns.length} columns, but at most ${fieldsMax} fields are possible: list the fields that are wanted`,
@@ -184,6 +211,22 @@ export class FieldInference {
     const placing = this.placing(columns, time);
     if (placing !== undefined) columns.unshift(...columns.splice(columns.indexOf(placing), 1));
     return { columns, problems: [...this.problems] };
+  }
+
+  private columnOfKey(name: string, { key, path, misfits, isEmpty }: KnownKey): InferredColumn {
+    const used = this.columns.get(name);
+    if (used === undefined) {
+      const type = misfits.has('int') || isEmpty ? 'string' : 'int';
+      return { field: { name, type, column: key }, variants: [] };
+    }
+    if (used.column !== key) this.problems.add(meeting(name, used.column, used.path, key, path));
+    const variants = this.stored.get(key) ?? [];
+    const { type, unit } = used;
+    const misfit = misfits.get(type);
+    if (misfit !== undefined && type === 'int')
+      return { field: { name, type: 'string', column: key }, variants };
+    if (misfit !== undefined) this.problems.add(clashOfKey(key, misfit, used));
+    return { field: { name, type, column: key, ...(unit === undefined ? {} : { unit }) }, variants };
   }
 
   private placing(columns: readonly InferredColumn[], time: string | undefined): InferredColumn | undefined {
@@ -201,10 +244,13 @@ export function definitionsOf({ columns }: InferredFields): FieldDefinition[] {
   return columns.map(({ field: { name, type, column } }) => ({ name, type, source: column }));
 }
 
-/** The type that takes the values of both; undefined where there is none. */
-function widened(a: FieldType, b: FieldType): FieldType | undefined {
-  if (a === b) return a;
-  return isNumber(a) && isNumber(b) ? 'float' : undefined;
+/** The type that takes the values of a field so far and those of a column; undefined where there is none. */
+function widened(known: FieldType, { type, isUnsigned64 }: ColumnFacts): FieldType | undefined {
+  if (known === type) return known;
+  // Its digits are text as soon as one file has some that are too large for an integer.
+  if (isUnsigned64 === true && (known === 'string' || (known === 'int' && type === 'string')))
+    return 'string';
+  return isNumber(known) && isNumber(type) ? 'float' : undefined;
 }
 
 /** Whether values of a type are numbers, which a unit makes times of. */
@@ -218,6 +264,10 @@ function meeting(name: string, a: string, aPath: string, b: string, bPath: strin
   return `${bPath}: the columns ${columns} are both the field "${name}": list the fields, with a source each`;
 }
 
+function twice(column: string, path: string): string {
+  return `${path}: several columns have the name ${JSON.stringify(column)}: list the fields without it`;
+}
+
 function clash(
   { name, type, stored }: ColumnFacts,
   path: string,
@@ -226,6 +276,11 @@ function clash(
 ): string {
   const before = first === undefined ? known.type : `${known.type} (${first.stored}) in ${first.path}`;
   return `${path}: the column ${JSON.stringify(name)} is ${type} (${stored}) here and ${before}: list the fields without it, or make two agents of it`;
+}
+
+function clashOfKey(key: string, path: string, { type, path: columnPath }: KnownColumn): string {
+  const where = columnPath === '' ? 'elsewhere' : `in ${columnPath}`;
+  return `${path}: the key ${JSON.stringify(key)} of its folder has a value that is no ${type}, which the column is ${where}: list the fields without it, or make two agents of it`;
 }
 
 function noTime(time: string, field: InferredField | undefined, times: readonly InferredColumn[]): string {

@@ -73,7 +73,7 @@ class ColumnFileReading {
       path: absolutePath(job.path),
       format,
       ...(etag === undefined ? {} : { object: { bytes, mtimeMs, etag } }),
-      constants: Object.fromEntries([...keys].filter((key): key is [string, string] => key[1] !== null)),
+      constants: Object.fromEntries(keys),
     };
     job.tally.fileBytes = bytes;
   }

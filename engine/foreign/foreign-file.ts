@@ -38,6 +38,8 @@ export interface ForeignColumn {
   readonly values: ForeignValues;
   /** Whether rows may lack a value. */
   readonly nullable: boolean;
+  /** Integers of 64 bits without a sign. Its `type` is `int` in a file whose values all fit into that, else `string`. */
+  readonly isUnsigned64?: true;
   /** How Parquet stores its values; not there for Arrow, nor for a nested column. */
   readonly parquet?: ParquetStorage;
 }

@@ -108,6 +108,43 @@ describe('the fields of files', () => {
     expect(problems).toEqual([]);
   });
 
+  it('have the type of a column that files without such a folder have, where the folders take it', () => {
+    const both = (column: ColumnFacts['type'], ...values: (string | null)[]): InferredFields =>
+      infer([
+        { columns: { k: column } },
+        ...values.map((k) => ({ columns: { k: 'string' }, keys: { k } }) as const),
+      ]);
+    expect(short(both('int', '1', null))).toEqual(['k int']);
+    expect(short(both('int', 'x'))).toEqual(['k string']);
+    expect(short(both('float', '1', '2.5'))).toEqual(['k float']);
+    expect(short(both('string', '1'))).toEqual(['k string']);
+    expect(short(both('time', '2026-01-01', null))).toEqual(['k time']);
+    expect(short(both('bool', 'true'))).toEqual(['k bool']);
+    expect(both('int', 'x').problems).toEqual([]);
+    const { columns, problems } = both('time', '2026-01-01', 'monday');
+    expect(columns[0]!.field.type).toBe('time');
+    expect(problems).toEqual([
+      expect.stringMatching(
+        /^\/a\/2: the key "k" of its folder has a value that is no time, which the column is in \/a\/0: /,
+      ),
+    ]);
+    expect(infer([{ columns: { K: 'int' } }, { keys: { k: '1' } }]).problems).toEqual([
+      expect.stringMatching(/^\/a\/1: the columns "K" \(\/a\/0\) and "k" are both the field "k"/),
+    ]);
+  });
+
+  it('keep their type when a folder comes that says null', () => {
+    const first = infer([{ keys: { k: '1' } }]);
+    expect(short(infer([{ keys: { k: null } }], undefined, first))).toEqual(['k int']);
+    expect(short(infer([{ keys: { k: 'x' } }], undefined, first))).toEqual(['k string']);
+    const column = infer([{ columns: { k: 'time' } }]);
+    expect(infer([{ keys: { k: 'monday' } }], undefined, column).problems).toEqual([
+      expect.stringMatching(
+        /^\/a\/0: the key "k" of its folder has a value that is no time, which the column is elsewhere: /,
+      ),
+    ]);
+  });
+
   it('stay as they were when files come, which may add some', () => {
     const first = infer([{ columns: { b: 'time', a: 'int' }, keys: { k: 'x' } }]);
     const later = infer([{ columns: { a: 'float', c: 'string' }, keys: { k: '1' } }], undefined, first);
@@ -163,6 +200,22 @@ describe('the fields of files', () => {
   ] as const)('are a problem: %#', (files, time, expected) => {
     const { problems } = infer(files as Parameters<typeof infer>[0], time);
     expect(problems).toEqual([expect.stringMatching(expected)]);
+  });
+
+  it('are a problem where a file has two columns of one name', () => {
+    const inference = new FieldInference();
+    const file = {
+      path: '/a',
+      format: 'parquet',
+      bytes: 1,
+      mtimeMs: 0,
+      keys: new Map<string, string>(),
+    } as const;
+    const columns = [...factsOf({ a: 'int', b: 'int' }), ...factsOf({ a: 'int' })];
+    inference.add(file, { footerHash: '', rows: 1, columns });
+    expect(inference.finish(undefined).problems).toEqual([
+      '/a: several columns have the name "a": list the fields without it',
+    ]);
   });
 
   it('are told apart up to a bound, whatever the files have', () => {

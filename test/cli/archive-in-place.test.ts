@@ -164,6 +164,54 @@ describe('files of Parquet', () => {
     for (const { userid, _cursor } of before) expect(cursors.get(userid!)).toBe(_cursor);
   });
 
+  it('keep each digit of integers without a sign, and are text where a file has some above 2^63 - 1', async () => {
+    const unsigned = (value: string): string => `, (${value})::UBIGINT AS hash`;
+    const folder = await lakeFolder(inferred, rows(0, 2, 'a.parquet', unsigned('i')));
+    await index(folder);
+    expect((await answer(folder, 'hash__lt=1')).map(({ hash }) => hash)).toEqual([0]);
+    await write(
+      folder,
+      rows(2, 4, 'b.parquet', unsigned('18446744073709551613 + i - 1')),
+      rows(4, 6, 'c.parquet', unsigned('i')),
+    );
+    expect((await index(folder)).report).toMatchObject({ attached: 2, problems: [] });
+    const hashes = (await answer(folder))
+      .map(({ userid, hash }) => `${String(userid)}: ${String(hash)}`)
+      .sort();
+    expect(hashes).toEqual([
+      '0: 0',
+      '1: 1',
+      '2: 18446744073709551614',
+      '3: 18446744073709551615',
+      '4: 4',
+      '5: 5',
+    ]);
+    expect(users(await answer(folder, 'hash__exact=18446744073709551615'))).toEqual([3]);
+    expect(users(await answer(folder, 'hash__exact=1'))).toEqual([1]);
+    expect((await run(folder, ['check', 'web'])).code).toBe(0);
+  });
+
+  it('have the values of their folders, null too, and of their columns where there is no such folder', async () => {
+    const folder = await lakeFolder(
+      inferred,
+      rows(0, 2, 'day=1/a.parquet', ", 'in the file' AS day"),
+      rows(2, 4, 'b.parquet', ', 7 AS day'),
+    );
+    expect((await index(folder)).report.problems).toEqual([]);
+    const nowhere = 'day=__HIVE_DEFAULT_PARTITION__';
+    mkdirSync(join(folder, 'lake', nowhere));
+    await write(folder, rows(4, 6, `${nowhere}/c.parquet`, ', 9 AS day'));
+    expect((await index(folder)).report).toMatchObject({ attached: 1, problems: [] });
+    const days = async (...words: string[]): Promise<unknown[]> =>
+      (await answer(folder, ...words))
+        .sort((x, y) => Number(x.userid) - Number(y.userid))
+        .map(({ day }) => day);
+    expect(await days()).toEqual([1, 1, 7, 7, null, null]);
+    expect(await days('day__lt=9')).toEqual([1, 1, 7, 7]);
+    expect(await days('day__in=7', 'day__in=9')).toEqual([7, 7]);
+    expect((await run(folder, ['verify', 'web'])).code).toBe(0);
+  });
+
   it('that change or go fail the queries that need them, until somebody says otherwise', async () => {
     const folder = await lakeFolder(
       inferred,

@@ -456,14 +456,21 @@ describe('an attached file', () => {
     await close();
   });
 
-  it('without the column of the times, or with another in its place, is refused by name', async () => {
+  it('without the column of the times, with another in its place, or with two of one name is refused by name', async () => {
     const archive = await openOn(new MemoryDirectory(), () => nowMs);
-    const path = await write(rows, 7);
+    const path = join(folder, `${names++}.parquet`);
+    const again = { name: 'again', type: 'int', attached: { column: 'status' } } as const;
+    const shape = { rowGroupRows: 7, pageBytes: 100 };
+    await writeParquet(path, makeSchema([...schema.fields, again]), [[...rows[0]!, 1n]], shape);
     const adds = [{ path, format: 'parquet' as const, constants: {} }];
     const cases = [
       [{ name: 'time', type: 'time' }, `${path} has no column "time"`],
       [{ name: 'time', type: 'time', attached: { column: '@timestamp' } }, 'say what its numbers count'],
       [{ name: 'time', type: 'time', attached: { column: 'message' } }, 'only times and numbers'],
+      [
+        { name: 'status', type: 'int' },
+        `${path} has 2 columns "status", and field "status" can take only one`,
+      ],
     ] as const;
     for (const [index, [field, says]] of cases.entries()) {
       const store = await archive.agent(`web${index}`, makeSchema([field]));

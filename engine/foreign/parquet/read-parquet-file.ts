@@ -5,6 +5,7 @@ import { foreignFooterBytesMax, int64Max } from '../../terms/limits.js';
 import type { ForeignColumn, ForeignFile, ForeignPlace, ForeignRowGroup } from '../foreign-file.js';
 import { contentHash } from '../source/content-hash.js';
 import { withForeignSource, type ForeignSource } from '../source/foreign-source.js';
+import type { ColumnType } from './column-type.js';
 import { RowGroupReader } from './row-group-reader.js';
 import { SchemaReader, type SchemaColumn } from './schema-columns.js';
 
@@ -160,9 +161,7 @@ function hasLargeIntegers(
   index: number,
   rowGroups: readonly ForeignRowGroup[],
 ): boolean {
-  const flat = column.flat;
-  if (flat === null || flat.type !== 'int' || !flat.parquet.isUnsigned) return false;
-  if (flat.parquet.type === physicalType.int32) return false;
+  if (column.flat === null || !isUnsigned64(column.flat)) return false;
   return rowGroups.some(({ rows, chunks }) => {
     const { max, nullCount } = chunks[index]!;
     if (nullCount === rows) return false;
@@ -179,11 +178,24 @@ function asColumn(
   if (flat === null)
     return { ...common, type: 'string', way: 'complete', reason: 'nested', values: { kind: 'json' } };
   const { parquet } = flat;
+  const unsigned = isUnsigned64(flat) ? { isUnsigned64: true as const } : {};
   if (isLarge) {
     const reason = otherReason ?? 'integers that may be above 2^63 - 1';
-    return { ...common, type: 'string', way: 'complete', reason, values: { kind: 'text' }, parquet };
+    return {
+      ...common,
+      ...unsigned,
+      type: 'string',
+      way: 'complete',
+      reason,
+      values: { kind: 'text' },
+      parquet,
+    };
   }
   const reason = flat.reason !== '' ? flat.reason : (otherReason ?? '');
   const way = reason === '' ? 'fast' : 'complete';
-  return { ...common, type: flat.type, way, reason, values: flat.values, parquet };
+  return { ...common, ...unsigned, type: flat.type, way, reason, values: flat.values, parquet };
+}
+
+function isUnsigned64({ type, parquet }: ColumnType): boolean {
+  return type === 'int' && parquet.isUnsigned && parquet.type === physicalType.int64;
 }

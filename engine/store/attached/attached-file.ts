@@ -8,8 +8,8 @@ export interface FileToAttach {
   /** Absolute. */
   readonly path: string;
   readonly format: ForeignFormat;
-  /** What the names of its folders say, by column; they win over columns of the same name. */
-  readonly constants: Readonly<Record<string, string>>;
+  /** What the names of its folders say, by column; null is the value of all rows, too. They win over columns of the same name. */
+  readonly constants: Readonly<Record<string, string | null>>;
   /** Of an object, as it was listed: it is read as long as it is that version. */
   readonly object?: Pick<FileIdentity, 'bytes' | 'mtimeMs' | 'etag'> | undefined;
 }

@@ -112,7 +112,12 @@ function readFile(item: JsonObject): AttachedFile {
     mtimeMs: timeField(item, 'mtimeMs'),
     footerHash: textField(item, 'footerHash'),
     ...(item['etag'] === undefined ? {} : { etag: textField(item, 'etag') }),
-    constants: Object.fromEntries(Object.keys(constants).map((key) => [key, textField(constants, key)])),
+    constants: Object.fromEntries(
+      Object.entries(constants).map(([key, value]) => [
+        key,
+        value === null ? null : textField(constants, key),
+      ]),
+    ),
     rowGroupRows: countsField(item, 'rowGroupRows'),
     nowMs: timeField(item, 'nowMs'),
     placedBy: item['placedBy'] === null ? null : readAttachedColumn(asObject(item['placedBy'], 'placedBy')),

@@ -11,6 +11,7 @@ import type { ForeignBound, ForeignChunk, ForeignColumn, ForeignFile } from '../
 import { bitmapBytes } from '../../kernels/bitmap.js';
 import { int64Max, int64Min } from '../../terms/limits.js';
 import { timeUnits, type Field, type FieldType, type TimeUnit } from '../../terms/schema.js';
+import type { FileToAttach } from './attached-file.js';
 
 /** How a field is read from an attached file. */
 export type ColumnSource =
@@ -26,7 +27,7 @@ export type ColumnSource =
     }
   /** What a folder `key=value` says is the value of all rows. */
   | { readonly kind: 'constant'; readonly text: string }
-  /** The file has no such column: all rows are null. */
+  /** The file has no such column, or its folder says null: all rows are null. */
   | { readonly kind: 'missing' };
 
 /** What becomes of decoded values before they are those of a field. */
@@ -42,11 +43,13 @@ export interface ValueChange {
 export function columnSource(
   field: Field,
   file: ForeignFile,
-  constants: Readonly<Record<string, string>>,
+  constants: FileToAttach['constants'],
 ): ColumnSource {
   const name = field.attached?.column ?? field.name;
-  const text = Object.hasOwn(constants, name) ? constants[name] : undefined;
-  if (text !== undefined) return { kind: 'constant', text };
+  if (Object.hasOwn(constants, name)) {
+    const text = constants[name] ?? null;
+    return text === null ? { kind: 'missing' } : { kind: 'constant', text };
+  }
   const columnIndex = file.columns.findIndex((column) => column.name === name);
   if (columnIndex < 0) return { kind: 'missing' };
   const column = file.columns[columnIndex]!;

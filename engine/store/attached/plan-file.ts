@@ -37,7 +37,7 @@ export async function planFile(
   const { path, format, object, ...rest } = file;
   const before = object ?? (await fileStamp(path));
   const described = await work.describe({ path, ...before }, format);
-  assertSpans(path, described);
+  assertAnswerable(path, described, schema);
   const placement = await placeRows(file, before, described, schema, nowMs, work);
   // What was read of an object was read of one version.
   const after = object ?? (await fileStamp(path));
@@ -82,15 +82,14 @@ export function placingSource(
   path: string,
   field: Field,
   file: ForeignFile,
-  constants: Readonly<Record<string, string>>,
+  constants: FileToAttach['constants'],
 ): ColumnSource & { readonly kind: 'column' } {
   const source = columnSource(field, file, constants);
   const name = field.attached?.column ?? field.name;
   if (source.kind !== 'column') {
-    const what =
-      source.kind === 'missing'
-        ? `has no column "${name}"`
-        : `takes "${name}" from the name of its folder, which can't place records`;
+    const what = Object.hasOwn(constants, name)
+      ? `takes "${name}" from the name of its folder, which can't place records`
+      : `has no column "${name}"`;
     throw invalid(path, `${what}, whose times give field "${field.name}" and the order of the records`);
   }
   const { column, change } = source;
@@ -166,8 +165,21 @@ function placementOf(spans: readonly SpanHours[]): Pick<FilePlan, 'hours' | 'pla
   return { hours, placements: encodePlacements(placements) };
 }
 
-/** A footer can claim any number of rows, and each span takes memory. */
-export function assertSpans(path: string, { rowGroups }: ForeignFile): void {
+/**
+ * Throws for a file that can't be answered from. A footer can claim any number of rows, and each span takes memory: `limit` for too many. Names
+ * of columns may repeat in a file: `invalid` where a field takes one of those.
+ */
+export function assertAnswerable(
+  path: string,
+  { rowGroups, columns }: ForeignFile,
+  { fields }: Schema,
+): void {
+  for (const { name, attached } of fields) {
+    const taken = attached?.column ?? name;
+    const count = columns.filter((column) => column.name === taken).length;
+    if (count > 1)
+      throw invalid(path, `has ${count} columns "${taken}", and field "${name}" can take only one`);
+  }
   const spans = rowGroups.reduce((sum, { rows }) => sum + Math.ceil(rows / rowGroupRowsMax), 0);
   if (spans <= attachedSpansMax) return;
   const rows = rowGroups.reduce((sum, group) => sum + group.rows, 0);

@@ -9,7 +9,7 @@ import type { ForeignFile, ForeignRead, PageTable, RowSpan } from '../../foreign
 import type { FileToAttach } from '../attached/attached-file.js';
 import { columnSource, constantColumn, type ColumnSource } from '../attached/column-source.js';
 import type { ForeignWork } from '../attached/foreign-work.js';
-import { assertSpans, placingSource } from '../attached/plan-file.js';
+import { assertAnswerable, placingSource } from '../attached/plan-file.js';
 import { fileStamp, type FileStamp } from '../attached/same-file.js';
 import { spansOf } from '../attached/spans.js';
 import { importTask, type ImportedSpan, type ImportedSpans } from './import-task.js';
@@ -71,7 +71,7 @@ export async function readRows(
   const described = await work.describe({ path, ...stamp }, format);
   const placing = placementField(schema);
   if (placing >= 0) placingSource(path, schema.fields[placing]!, described, constants);
-  assertSpans(path, described);
+  assertAnswerable(path, described, schema);
   const columns = new FieldColumns(file, stamp, described, reading);
   let rowsRead = 0;
   let ahead = columns.next();
