@@ -44,12 +44,12 @@ export class ShippedLog {
     for (const folder of ['agents', 'logs']) mkdirSync(join(this.#folder, folder));
     writeFileSync(join(this.#folder, 'agents/numbers.yaml'), agentFile);
     const shards = settings.shards.map((replicas) => ({ replicas }));
-    // Slow enough that it takes a while from what is sent to what counts.
+    // A large segment takes seconds until all of it is sent, and a small one is shipped in most rounds.
     const far = {
       clickhouse: { shards, database: settings.database },
       after: '1s',
       keep_local: '0s',
-      rate: '100kb',
+      rate: '1mb',
     };
     writeFileSync(
       join(this.#folder, 'config.yaml'),

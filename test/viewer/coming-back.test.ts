@@ -30,6 +30,8 @@ interface Waiting {
 /** A server with one agent that answers each request when it is told to, or by itself. */
 class Server {
   waiting: Waiting[] = [];
+  /** Where streams were asked to begin. */
+  readonly followed: (string | null)[] = [];
   /** What becomes of a request at once; it waits where that is undefined. */
   at: 'answer' | 'refuse' | undefined;
 
@@ -47,9 +49,11 @@ class Server {
       .filter((url) => url.pathname === '/api/query/shop' && !isKnown(url));
   }
 
-  readonly fetch = (path: string, { signal: aborts }: { signal: AbortSignal | null }): Promise<Response> =>
+  readonly fetch = (path: string, { signal: aborts, headers }: RequestInit): Promise<Response> =>
     new Promise((resolve, reject) => {
       const url = new URL(path, 'http://localhost');
+      const isStream = new Headers(headers).get('accept') === 'text/event-stream';
+      if (isStream) this.followed.push(url.searchParams.get('after'));
       const abort = (): void => reject(new DOMException('gone', 'AbortError'));
       aborts?.addEventListener('abort', abort);
       const end = (settle: () => void) => (): void => {
@@ -172,6 +176,19 @@ it('asks for its rows again while it waits to ask for older ones', async () => {
   await server.become('answer');
   await vi.advanceTimersByTimeAsync(aWhileMs);
   expectWhole(viewer);
+});
+
+it('follows from its newest record on, also where the server was not there at first', async () => {
+  const server = new Server();
+  const viewer = viewerOf(server, '#/shop?live=1');
+  await server.become('refuse');
+  await vi.advanceTimersByTimeAsync(aWhileMs);
+  expect(server.followed).toEqual([]);
+  await server.become('answer');
+  await vi.advanceTimersByTimeAsync(10 * aWhileMs);
+  expectWhole(viewer);
+  expect(new Set(server.followed)).toEqual(new Set([cursorOf(count - 1)]));
+  viewer.tail.stop();
 });
 
 it('asks for the first rows with a text before it knows the fields, and asks once', async () => {

@@ -380,7 +380,9 @@ export class Viewer {
     void this.opened(view).then(() => {
       if (this.asked !== view) return;
       if (this.sample.peek().length === 0) this.sample.value = recordsIn(this.window.state.peek());
-      if (view.isLive && !view.isContext) this.tail.start(this.question());
+      // Without its newest records the tail would not know from where on to follow. It starts once they have been asked for again.
+      const isOpen = this.window.state.peek().status === 'ready';
+      if (view.isLive && !view.isContext && isOpen) this.tail.start(this.question());
     });
   }
 
