@@ -163,6 +163,22 @@ export function lookVisits(visit: Visit): void {
     expect(await widthOf()).toBe(390);
     await page.waitForSelector('.plot .u-over');
     expect((await cursorsInSight(page)).length).toBeGreaterThan(6);
+    const plot = (await page.locator('.plot .u-over').boundingBox())!;
+    const finger = await page.context().newCDPSession(page);
+    const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd', ...places: number[]) =>
+      finger.send('Input.dispatchTouchEvent', {
+        type,
+        touchPoints: places.map((place) => ({
+          x: plot.x + plot.width * place,
+          y: plot.y + plot.height / 2,
+        })),
+      });
+    await touch('touchStart', 0.5);
+    for (const place of [0.45, 0.4, 0.3]) await touch('touchMove', place);
+    await touch('touchEnd');
+    await expect.poll(() => addressIn(page)).toContain('since=');
+    await page.goBack();
+    await expect.poll(() => addressIn(page)).toBe('#/shop');
     // Each row tells its message whole, or three lines of it.
     const row = page.locator('.row').last();
     expect((await row.locator('.for-text').boundingBox())!.width).toBeGreaterThan(300);

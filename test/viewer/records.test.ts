@@ -11,6 +11,7 @@ import {
 import { withLongIntegersQuoted } from '../../server/viewer/records/long-integers.js';
 import { markMatches } from '../../server/viewer/records/highlight.js';
 import { isJsonTree, prettyJson } from '../../server/viewer/records/pretty-json.js';
+import { shownText } from '../../server/viewer/records/record.js';
 import { readRecordLine } from '../../server/viewer/records/record-line.js';
 import { durationText, readDuration, readTime, timeText } from '../../server/viewer/records/time-text.js';
 
@@ -159,6 +160,12 @@ it('counts positions beyond what a double holds', () => {
   expect(cursorBehind('ffffffffffffffff')).toBe('ffffffffffffffff');
   expect(hourOfCursor('079bd70000000019')).toBe(Date.UTC(2026, 10, 19, 23));
   expect(cursorOfHour(Date.UTC(2026, 10, 19, 23, 59))).toBe('079bd70000000000');
+});
+
+it('shows a text without the codes that colour it in a terminal', () => {
+  expect(shownText('\u001b[1;31merror\u001b[0m: no \u001b[38;5;208mspace\u001b[K')).toBe('error: no space');
+  expect(shownText('\u001b[31')).toBe('\u001b[31');
+  expect(shownText('a [31m b')).toBe('a [31m b');
 });
 
 it('marks what was searched for, upper and lower case alike, and loses nothing of the text', () => {

@@ -60,6 +60,41 @@ function axes(zone: Zone): uPlot.Axis[] {
   ];
 }
 
+const nothingSelected = { left: 0, top: 0, width: 0, height: 0 };
+
+/** Has a finger brush as a mouse does, which is the only pointer that uPlot listens to. `brush` gets both ends in pixels of the plot. */
+function brushByTouch(plot: uPlot, brush: (left: number, right: number) => void): void {
+  const { over } = plot;
+  let begun: number | undefined;
+  const leftOf = ({ clientX }: PointerEvent): number => {
+    const { left, width } = over.getBoundingClientRect();
+    return Math.min(width, Math.max(0, clientX - left));
+  };
+  const selected = (event: PointerEvent): readonly [number, number] => {
+    const ends = [begun!, leftOf(event)] as const;
+    return [Math.min(...ends), Math.max(...ends)];
+  };
+  over.addEventListener('pointerdown', (event) => {
+    if (event.pointerType !== 'touch' || !event.isPrimary) return;
+    begun = leftOf(event);
+    over.setPointerCapture(event.pointerId);
+  });
+  over.addEventListener('pointermove', (event) => {
+    if (begun === undefined) return;
+    const [left, right] = selected(event);
+    plot.setSelect({ left, top: 0, width: right - left, height: over.clientHeight }, false);
+  });
+  const end = (event: PointerEvent): void => {
+    if (begun === undefined) return;
+    const [left, right] = selected(event);
+    begun = undefined;
+    plot.setSelect(nothingSelected, false);
+    if (event.type === 'pointerup' && right - left >= brushPixelsMin) brush(left, right);
+  };
+  over.addEventListener('pointerup', end);
+  over.addEventListener('pointercancel', end);
+}
+
 /** Draws bars into an element. They stay until the plot that it gives is destroyed. */
 export function plotBars(
   element: HTMLElement,
@@ -106,7 +141,7 @@ export function plotBars(
         (plot) => {
           const { left, width } = plot.select;
           if (width < brushPixelsMin) return;
-          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+          plot.setSelect(nothingSelected, false);
           events.brush(stepAt(plot, left), stepAt(plot, left + width));
         },
       ],
@@ -118,6 +153,7 @@ export function plotBars(
             if (Math.abs(event.clientX - pressed) < brushPixelsMin)
               events.choose(stepAt(plot, plot.cursor.left ?? 0));
           });
+          brushByTouch(plot, (left, right) => events.brush(stepAt(plot, left), stepAt(plot, right)));
         },
       ],
     },

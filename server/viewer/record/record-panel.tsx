@@ -6,7 +6,7 @@ import { MarkedText } from '../parts/marked-text.js';
 import { isSought, type Field } from '../query/field.js';
 import { requestPath, searchedField } from '../query/question.js';
 import { isJsonTree, prettyJson } from '../records/pretty-json.js';
-import { valueText, type LogRecord, type Value } from '../records/record.js';
+import { shownText, valueText, type LogRecord, type Value } from '../records/record.js';
 import { timeText } from '../records/time-text.js';
 import { cursorBefore } from '../records/cursor.js';
 import { recordBy } from '../window/window-state.js';
@@ -31,7 +31,7 @@ function ShownValue({ field, value }: { readonly field: Field; readonly value: V
       </>
     );
   if (value === '') return <span class="null">(empty)</span>;
-  const text = valueText(value);
+  const text = shownText(valueText(value));
   const view = viewer.view.value;
   const sought = isSought(field, searchedField(view, viewer.fields.value)) ? view.text : '';
   if (typeof value === 'string' && isJsonTree(text))

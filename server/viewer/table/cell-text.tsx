@@ -1,6 +1,6 @@
 import { MarkedText } from '../parts/marked-text.js';
 import type { Field } from '../query/field.js';
-import { valueText, type Value } from '../records/record.js';
+import { shownText, valueText, type Value } from '../records/record.js';
 import { timeText, type Zone } from '../records/time-text.js';
 
 /** Characters of a value that a row shows; the panel shows all of them. */
@@ -23,7 +23,7 @@ interface CellProps {
 export function CellText({ field, value, zone, sought, isWrapped }: CellProps) {
   if (value === null || value === undefined) return <span class="null">–</span>;
   if (field.type === 'time' && typeof value === 'number') return <>{timeText(value, zone)}</>;
-  const text = valueText(value);
+  const text = shownText(valueText(value));
   const shown = text.length > shownCharsMax ? `${text.slice(0, shownCharsMax)} …` : text;
   const laid = isWrapped ? shown : shown.trimEnd().replaceAll(/\r?\n[ \t]*/g, lineEnd);
   return <MarkedText text={laid} sought={sought} />;
