@@ -34,13 +34,16 @@ export function agentYaml(
   return `${lines.join('\n')}\n`;
 }
 
-function fieldLines({ name, type, source, timestamp, template }: CandidateField): string[] {
+function fieldLines({ name, type, source, timestamp, template, otherOrder }: CandidateField): string[] {
   const zone = timestamp?.timezone === undefined ? '' : `, timezone: ${yamlText(timestamp.timezone)}`;
   return [
     `  - name: ${yamlText(name)}`,
     ...(type === 'string' || timestamp !== undefined ? [] : [`    type: ${type}`]),
     ...(source === undefined || source === name ? [] : [`    source: ${yamlText(source)}`]),
     ...(template === undefined ? [] : [`    template: ${quoted(template)}`]),
+    ...(otherOrder === undefined
+      ? []
+      : [`    # The log's dates would read with day and month exchanged, too: ${quoted(otherOrder)}.`]),
     ...(timestamp === undefined ? [] : [`    timestamp: { format: ${formatText(timestamp.format)}${zone} }`]),
   ];
 }

@@ -9,6 +9,8 @@ export interface CandidateField {
   readonly source?: string;
   readonly timestamp?: TimestampFormat;
   readonly template?: string;
+  /** As `TimeReading.otherOrder`. */
+  readonly otherOrder?: string;
 }
 
 /** What the lines of a log may be: an agent's definition, before it has a name and a path. */

@@ -130,9 +130,11 @@ function fieldsOfKeys(keys: readonly KeyTexts[], writtenMs: number): CandidateFi
   return fields;
 }
 
-function timeField(name: string, key: string, { timestamp, template }: TimeReading): CandidateField {
+function timeField(name: string, key: string, reading: TimeReading): CandidateField {
+  const { timestamp, template, otherOrder } = reading;
   const of = { name, type: 'time' as const, source: key };
-  if (timestamp !== undefined) return { ...of, timestamp };
+  if (timestamp !== undefined)
+    return { ...of, timestamp, ...(otherOrder === undefined ? {} : { otherOrder }) };
   if (template === undefined) return of;
   const part = `index . ${JSON.stringify(key)}`;
   return { name, type: 'time', template: `{{if ${part}}}{{slice (${part}) 0 13}}{{end}}` };
@@ -147,7 +149,7 @@ function joinedTime(
   keys: readonly KeyTexts[],
   clockKey: string,
   writtenMs: number,
-): Pick<CandidateField, 'timestamp' | 'template'> | undefined {
+): Pick<CandidateField, 'timestamp' | 'template' | 'otherOrder'> | undefined {
   const clock = keys.find(({ key }) => key === clockKey)!;
   const day = keys.find(({ key, texts }) => dayKeys.test(key) && texts.length === clock.texts.length);
   if (day === undefined) return undefined;
@@ -162,7 +164,7 @@ function joinedTime(
     const reading = readingOf(texts, writtenMs);
     if (reading?.timestamp === undefined) continue;
     const template = parts.map(({ key }) => `{{index . ${JSON.stringify(key)}}}`).join(' ');
-    return { timestamp: reading.timestamp, template };
+    return { ...reading, template };
   }
   return undefined;
 }

@@ -133,13 +133,8 @@ function columnsOf(
   return columns;
 }
 
-function timeField({ timestamp, template }: TimeReading): CandidateField {
-  return {
-    name: 'time',
-    type: 'time',
-    ...(timestamp === undefined ? {} : { timestamp }),
-    ...(template === undefined ? {} : { template }),
-  };
+function timeField(reading: TimeReading): CandidateField {
+  return { name: 'time', type: 'time', ...reading };
 }
 
 /** The first column that reads as times with a day, or two that do together. */

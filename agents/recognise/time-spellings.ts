@@ -173,6 +173,8 @@ export const timeSpellings: readonly TimeSpelling[] = [
 export interface TimeReading {
   readonly timestamp?: TimestampFormat;
   readonly template?: string;
+  /** The format with day and month exchanged, where that reads the texts as well: they don't tell which is right. */
+  readonly otherOrder?: string;
 }
 
 /** Texts that have to read for a spelling to be believed: some logs have a time that is none, such as 0000-00-00. */
@@ -198,7 +200,22 @@ export function readingOf(
     if (best === undefined || read > best.read || (read === best.read && spanMs < best.spanMs / 2))
       best = { reading, read, spanMs };
   }
-  return best?.reading;
+  if (best === undefined) return undefined;
+  const { reading, read, spanMs } = best;
+  const otherOrder = exchanged(reading);
+  if (otherOrder === undefined) return reading;
+  const other = readAll(readerOf({ timestamp: otherOrder }), texts, writtenMs);
+  const tells = other.read < read || other.spanMs > 2 * spanMs;
+  return tells ? reading : { ...reading, otherOrder: otherOrder.format };
+}
+
+/** A day and a month in digits, before a year. */
+const dayAndMonth = /(0?)([12])([/-])(0?)([12])(?=\3(?:20)?06)/;
+
+/** A reading's format with day and month exchanged; undefined where they are not both digits. */
+function exchanged({ timestamp }: TimeReading): TimestampFormat | undefined {
+  if (timestamp === undefined || !dayAndMonth.test(timestamp.format)) return undefined;
+  return { ...timestamp, format: timestamp.format.replace(dayAndMonth, '$1$5$3$4$2') };
 }
 
 /** With the zone that the texts' abbreviation or name means, where they have one. Undefined for a name of none. */

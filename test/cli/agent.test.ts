@@ -31,6 +31,16 @@ describe('agent new', () => {
     expect(recordsOf(stdout)).toMatchObject([{ method: null, request: '', status: 400 }]);
   });
 
+  it('says that dates may be read with day and month exchanged', async () => {
+    const folder = folderWithLog('app.log', '03/04/2026 10:00:00 INFO started\n'.repeat(3));
+    const { stdout } = await run(folder, ['agent', 'new', 'app', '--log', 'logs/app.log']);
+    expect(stdout).toContain("read as '02/01/2006 15:04:05'. Where that is wrong, write:\n");
+    expect(stdout).toContain("timestamp: { format: '01/02/2006 15:04:05' }\n");
+    expect(readFileSync(join(folder, 'agents/app.yaml'), 'utf8')).toContain(
+      "exchanged, too: '01/02/2006 15:04:05'.",
+    );
+  });
+
   it('takes the place of no file, unless it is told to', async () => {
     const folder = folderWithLog('app.log', logs['json']!);
     mkdirSync(join(folder, 'agents'));

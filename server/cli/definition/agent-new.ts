@@ -105,7 +105,18 @@ function describeTrial(trial: Trial, files: readonly string[]): string[] {
     '',
     ...describeFields(trial),
     ...(undated ? ['note: no time was found in the lines: records are placed by when they come'] : []),
+    ...orderNote(trial),
     ...zoneNote(trial),
+  ];
+}
+
+function orderNote({ candidate }: Trial): string[] {
+  const { timestamp, otherOrder } = candidate.fields.find((field) => field.otherOrder !== undefined) ?? {};
+  if (timestamp === undefined || otherOrder === undefined) return [];
+  return [
+    `note: the dates do not tell which part is the day and which the month. They are`,
+    `      read as '${timestamp.format}'. Where that is wrong, write:`,
+    `      timestamp: { format: '${otherOrder}' }`,
   ];
 }
 

@@ -216,6 +216,22 @@ describe('formats', () => {
     expect(firstOf(recognised(near))['time']).toBe('2026-11-03T10:00:00.000Z');
   });
 
+  it('say where dates do not tell the day from the month', () => {
+    const otherOrder = (...dates: string[]): unknown => {
+      const { candidate, yaml } = recognised(dates.map((date) => `${date} INFO started\n`).join(''));
+      const other = candidate.fields[0]!.otherOrder;
+      expect(yaml.includes('day and month exchanged')).toBe(other !== undefined);
+      if (other !== undefined) expect(yaml).toContain(`: '${other}'.`);
+      return other;
+    };
+    expect(otherOrder('03/04/2026 10:00:00', '03/04/2026 10:00:01')).toBe('01/02/2006 15:04:05');
+    expect(otherOrder('3/4/2026 10:00:00', '3/4/2026 10:00:01')).toBe('2/1/2006 15:04:05');
+    expect(otherOrder('10:00:00 03/04/2026', '10:00:01 03/04/2026')).toBe('15:04:05 01/02/2006');
+    expect(otherOrder('03/04/2026 10:00:00', '13/04/2026 10:00:00')).toBeUndefined();
+    expect(otherOrder('03/04/2026 10:00:00', '04/04/2026 10:00:00')).toBeUndefined();
+    expect(otherOrder('2026/04/03 10:00:00', '2026/04/03 10:00:01')).toBeUndefined();
+  });
+
   it('let a rare line lack a part that all others have', () => {
     const usual = Array.from(
       { length: 300 },
