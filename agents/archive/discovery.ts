@@ -153,10 +153,7 @@ class Comparison {
     const other = this.placeOfFooter.get(footerHash);
     this.placeOfFooter.set(footerHash, other ?? path);
     if (other === undefined) this.adds.push(file);
-    else {
-      const message = `${path} has the same footer as ${other}, and so the same rows: it is left out`;
-      this.problems.push({ path, message });
-    }
+    else this.problems.push(sameFooter(path, other));
   }
 
   private hashOf({ path }: FoundFile): string | undefined {
@@ -198,4 +195,9 @@ class Comparison {
       this.problems.push({ path, message: `${path} is not there any more: ${advice}` });
     }
   }
+}
+
+/** What is said of a file whose footer, and so whose rows, another file has. */
+export function sameFooter(path: string, other: string): PathProblem {
+  return { path, message: `${path} has the same footer as ${other}, and so the same rows: it is left out` };
 }

@@ -203,7 +203,7 @@ function checkInputs(root: YamlSection): void {
   );
 }
 
-/** Records are placed by the first field of type time; `archive.time` says that it is meant. */
+/** Records are placed by the first field of type time; `archive.time` says that it is meant, by its name or that of its column. */
 function checkTimeField(
   root: YamlSection,
   place: Place,
@@ -211,8 +211,8 @@ function checkTimeField(
   fields: readonly FieldDefinition[],
 ): void {
   const first = fields.find(({ type }) => type === 'time');
-  if (first?.name === name) return;
-  const field = fields.find((each) => each.name === name);
+  const field = fields.find((each) => each.name === name) ?? fields.find(({ source }) => source === name);
+  if (field !== undefined && field === first) return;
   const names = fields.filter(({ type }) => type === 'time').map((each) => each.name);
   const message =
     field === undefined

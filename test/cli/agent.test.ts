@@ -31,6 +31,15 @@ describe('agent new', () => {
     expect(recordsOf(stdout)).toMatchObject([{ method: null, request: '', status: 400 }]);
   });
 
+  it('says that lines have the colours of a terminal', async () => {
+    const folder = folderWithLog(
+      'app.log',
+      '\u001b[32m2026-04-03 10:00:00\u001b[0m INFO started\n'.repeat(3),
+    );
+    const { stdout } = await run(folder, ['agent', 'new', 'app', '--log', 'logs/app.log']);
+    expect(stdout).toContain('note: values hold colour codes of a terminal');
+  });
+
   it('says that dates may be read with day and month exchanged', async () => {
     const folder = folderWithLog('app.log', '03/04/2026 10:00:00 INFO started\n'.repeat(3));
     const { stdout } = await run(folder, ['agent', 'new', 'app', '--log', 'logs/app.log']);

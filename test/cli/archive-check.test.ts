@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { queryDuckDb } from '../oracle/duckdb.js';
@@ -73,6 +73,31 @@ describe('logstrata check of an archive', () => {
       );
       expect(stderr).toContain(`${join(folder, 'lake/torn.parquet')}, at byte `);
     }
+  });
+
+  it('says how numbers become the time, and names a file that is there twice', async () => {
+    const numbers =
+      "COPY (SELECT i AS n, 1767225600 + i AS created_at FROM range(9) t(i)) TO 'DIR/a.parquet'";
+    const archive = "archive: { path: '../lake/*.parquet'";
+    const folder = await folderWith(`${archive} }\n`, numbers);
+    const { stdout } = await run(folder, ['check', 'web']);
+    expect(stdout).toContain('no field is of type time: all rows are placed by when they are attached\n');
+    const line = '  - { name: created_at, type: time, source: created_at, unit: s }\n';
+    expect(stdout).toContain(`with the unit (s, ms, us or ns) for it:\n${line}`);
+    writeFileSync(join(folder, 'agents/web.yaml'), `${archive}, time: created_at }\nfields:\n${line}`);
+    const listed = await run(folder, ['check', 'web']);
+    expect(listed).toMatchObject({ code: 0, stderr: '' });
+    expect(listed.stdout).toContain(', 9 rows\nthe rows have their place by created_at\n');
+    const renamed = line.replace('name: created_at', 'name: time');
+    writeFileSync(join(folder, 'agents/web.yaml'), `${archive}, time: created_at }\nfields:\n${renamed}`);
+    expect(await run(folder, ['check', 'web'])).toMatchObject({ code: 0, stderr: '' });
+    copyFileSync(join(folder, 'lake/a.parquet'), join(folder, 'lake/b.parquet'));
+    const twice = await run(folder, ['check', 'web']);
+    expect(twice.code).toBe(1);
+    expect(twice.stdout).toContain(', 9 rows\n');
+    expect(twice.stderr).toMatch(
+      /^\S+\/lake\/[ab]\.parquet has the same footer as \S+\/lake\/[ab]\.parquet, and so the same rows/m,
+    );
   });
 
   it('says how many text files there are', async () => {

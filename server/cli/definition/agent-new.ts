@@ -105,8 +105,17 @@ function describeTrial(trial: Trial, files: readonly string[]): string[] {
     '',
     ...describeFields(trial),
     ...(undated ? ['note: no time was found in the lines: records are placed by when they come'] : []),
+    ...colourNote(trial),
     ...orderNote(trial),
     ...zoneNote(trial),
+  ];
+}
+
+function colourNote({ first }: Trial): string[] {
+  if (!first.flat().some((value) => typeof value === 'string' && value.includes('\u001b['))) return [];
+  return [
+    `note: values hold colour codes of a terminal, which hide times and levels. Have the`,
+    `      program write its log without colours; many do so with NO_COLOR=1`,
   ];
 }
 

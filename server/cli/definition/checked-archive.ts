@@ -1,7 +1,8 @@
 import { fieldsYaml } from '../../../agents/archive/fields-yaml.js';
 import { reportArchive, type ArchiveReport } from '../../../agents/archive/archive-report.js';
-import type { InferredColumn } from '../../../agents/archive/inferred-fields.js';
+import { isNumber, type InferredColumn } from '../../../agents/archive/inferred-fields.js';
 import type { AgentDefinition, ArchiveInput } from '../../../agents/definition/definition.js';
+import { yamlText } from '../../../agents/definition/yaml-text.js';
 import { formatBytes, formatCount, formatCounted } from '../output/figures.js';
 import { withProgress } from '../output/progress.js';
 import { withObjects } from '../options/object-storage.js';
@@ -37,18 +38,32 @@ export function describeArchiveReport(agent: AgentDefinition, report: ArchiveRep
     ({ format, files, bytes }) => `${formatCounted(files, 'file')} of ${format}, ${formatBytes(bytes)}`,
   );
   const rowCount = rows === null || formats.length === 0 ? '' : `, ${formatCounted(rows, 'row')}`;
-  const placing = columns.find(({ field }) => field.type === 'time')?.field.name;
-  const placed =
-    placing === undefined
-      ? 'no field is of type time: the rows have no time'
-      : `the rows have their place by ${placing}`;
   return [
     `archive: ${counts.length === 0 ? 'no file is there' : `${counts.join('; ')}${rowCount}`}`,
     ...(keys.length === 0 ? [] : [`folders have the keys ${keys.join(', ')}`]),
-    ...(columns.length === 0 ? [] : [placed, ...columnTable(columns)]),
+    ...(columns.length === 0 ? [] : [...describePlacing(columns), ...columnTable(columns)]),
     ...(agent.archive?.infersFields === true && columns.length > 0
       ? ["the same as a list, for the agent's file:", ...fieldsYaml(columns)]
       : []),
+  ];
+}
+
+/** Names that columns of times have, in which programs write times as numbers. */
+const timeLike = /(?:^|_)(?:ts|time|timestamp|datetime|date|epoch|created|at)(?:_|$)/;
+
+function describePlacing(columns: readonly InferredColumn[]): string[] {
+  const fields = columns.map(({ field }) => field);
+  const placing = fields.find(({ type }) => type === 'time');
+  if (placing !== undefined) return [`the rows have their place by ${placing.name}`];
+  const lines = ['no field is of type time: all rows are placed by when they are attached'];
+  const numbers = fields.filter(({ type }) => isNumber(type));
+  const likely = numbers.find(({ name }) => timeLike.test(name)) ?? numbers[0];
+  if (likely === undefined) return lines;
+  const listed = `{ name: ${likely.name}, type: time, source: ${yamlText(likely.column)}, unit: s }`;
+  return [
+    ...lines,
+    'If numbers are the time, list the fields, with the unit (s, ms, us or ns) for it:',
+    `  - ${listed}`,
   ];
 }
 
