@@ -17,7 +17,8 @@ interface DuckDbInstance {
   connect(): Promise<DuckDbConnection>;
   closeSync(): void;
 }
-interface DuckDbModule {
+/** What is used of `@duckdb/node-api`. */
+export interface DuckDbModule {
   DuckDBInstance: { create(path: string, options: Record<string, string>): Promise<DuckDbInstance> };
 }
 
