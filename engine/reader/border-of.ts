@@ -4,7 +4,7 @@ import type { AgentState } from '../store/reading/agent-state.js';
 import type { SnapshotRuns } from '../store/reading/snapshot.js';
 import type { Border, BorderUnits } from './border.js';
 
-/** What a reader on another machine has to know of an agent's newest state. Throws what keeps it from being read. */
+/** Builds the border of an agent's newest state, for readers on other machines. Throws when that state can't be read. */
 export function borderOf(state: AgentState): Border {
   const snapshot = state.snapshot();
   try {
@@ -25,7 +25,7 @@ export function borderOf(state: AgentState): Border {
 const nothingFar: BorderUnits = { tag: '', schemas: [], units: [] };
 const known = new WeakMap<Manifest, BorderUnits>();
 
-/** Made once for each manifest: there may be very many. */
+/** The units that the manifest has in the far tier. Built once for each manifest, because there may be very many units. */
 function unitsOf(manifest: Manifest): BorderUnits {
   let far = known.get(manifest);
   if (far === undefined) {
@@ -50,7 +50,7 @@ function unitsOf(manifest: Manifest): BorderUnits {
   return far;
 }
 
-/** Positions of the records that have no copy in the far tier, as few runs as they are. */
+/** Positions of the records that have no copy in the far tier, with adjacent runs joined. */
 function nearOf(runs: SnapshotRuns, manifest: Manifest | undefined): OrdinalRun[] {
   const shipped = new Set(
     (manifest?.segments ?? []).flatMap(({ file, far }) => (far === undefined ? [] : [file])),

@@ -29,38 +29,41 @@ export interface BorderUnit {
   readonly copy: FarCopy;
 }
 
-/** What is in the far tier. It changes seldom, and is long. */
+/** All units in the far tier. The list is long and seldom changes, so it is only sent when its tag has changed. */
 export interface BorderUnits {
-  /** Changes with it. */
+  /** A hash of the units: a reader that has this tag already has these units. */
   readonly tag: string;
   readonly schemas: Manifest['schemas'];
   readonly units: readonly BorderUnit[];
 }
 
-/** One committed state of an agent, as far as somebody on another machine has to know it: where each of its records is. */
+/**
+ * Where each record of one committed state of an agent is: in the far tier, or only near the writer. The writer sends it to
+ * readers on other machines, which plan their queries with it.
+ */
 export interface Border {
   readonly agent: string;
   /** Number of the writer's manifest. */
   readonly manifest: number;
-  /** The fields that are shown. */
+  /** The agent's current fields. Units may be stored with the fields of an earlier version. */
   readonly schema: Schema;
   readonly far: BorderUnits;
-  /** Positions of all other records, ascending: the writer is asked for them. */
+  /** Positions of the records without a copy in the far tier, ascending. A reader asks the writer for them. */
   readonly near: readonly OrdinalRun[];
-  /** Bytes that such a record takes, about. */
+  /** Estimated bytes of a near record; 0 when there is nothing to estimate it from. */
   readonly nearRowBytes: number;
 }
 
-/** A change that an older program would misread counts it up. */
+/** Version of the JSON format. It is raised by each change that an older program would misread. */
 const borderVersion = 1;
 
-/** The fields by a name that changes with their names, types and order. */
+/** A hash of the fields' names, types and order. */
 export function schemaTag({ fields }: Schema): string {
   const text = fields.map(({ name, type }) => `${name} ${type}`).join(',');
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-/** A border as JSON. Units are left out where the reader has those of `known` already. */
+/** Encodes a border as JSON. `known` is the tag of the units that the reader has; units with this tag are left out. */
 export function encodeBorder(border: Border, known: string | null): string {
   const { agent, manifest, schema, far, near, nearRowBytes } = border;
   const runs = near.map((run) => ({ ...run, firstRow: 0 }));
@@ -81,7 +84,7 @@ export function encodeBorder(border: Border, known: string | null): string {
 }
 
 /**
- * Reads a border; units that were left out are those of `known`. Throws `damaged` for what is none, with what is wrong.
+ * Decodes a border. Units that were left out are taken from `known`. Throws `damaged`, with what is wrong, when `text` is not a border.
  */
 export function decodeBorder(text: string, known: BorderUnits | null): Border {
   const object = parseJsonObject(text, 'what the writer says');
@@ -122,7 +125,7 @@ function readUnits(object: JsonObject, known: BorderUnits | null): BorderUnits {
   return { tag, schemas, units };
 }
 
-/** Throws where runs overlap or are out of order. */
+/** Returns the runs. Throws `damaged` when they overlap or are out of order. */
 export function ascending<Positioned extends OrdinalRun>(runs: Positioned[]): Positioned[] {
   for (let i = 1; i < runs.length; i++) {
     const { partition, firstOrdinal, rows } = runs[i - 1]!;

@@ -12,7 +12,10 @@ import type { Schema } from '../terms/schema.js';
 import { ascending, decodeBorder, schemaTag, type Border } from './border.js';
 import type { WriterDoor } from './writer-door.js';
 
-/** What a reader knows of an agent: where each of its records is, by the writer's word of a moment. */
+/**
+ * What a reader knows of one agent: the newest border that the writer has sent, and the snapshot made from it. It asks the
+ * writer for a new border when the known one is older than the configured lag.
+ */
 export class ReaderState {
   readonly agent: string;
   readonly changes = new StateChanges();
@@ -24,14 +27,14 @@ export class ReaderState {
   #schema: Schema = { fields: [] };
   #tag = '';
   #runs: readonly SnapshotRun[] = [];
-  /** What the writer said last was so at this time, or later; before all times where that is known to be over. */
+  /** When the known border was requested: it was current then or later. `-Infinity` when there is none, or it is outdated. */
   #asOfMs = -Infinity;
   #asking: { readonly sinceMs: number; readonly done: Promise<void> } | null = null;
-  /** Why the writer could not be asked the last time. */
+  /** Why the last request for a border failed; null when it succeeded. */
   #failure: LogstrataError | null = null;
 
   /**
-   * @param lagMsMax how long the writer's word is good for
+   * @param lagMsMax how old a border may be when a query uses it, in milliseconds
    * @param now a clock that never goes back, in milliseconds
    */
   constructor(
@@ -48,7 +51,7 @@ export class ReaderState {
     this.#now = now;
   }
 
-  /** Throws why the writer could not be asked, where it never could. */
+  /** The agent's fields; empty before the first request. Throws the last failure while no border has arrived. */
   get schema(): Schema {
     if (this.#border === null && this.#failure !== null) throw this.#failure;
     return this.#schema;
@@ -58,7 +61,7 @@ export class ReaderState {
     return this.#border;
   }
 
-  /** How old the writer's word is. */
+  /** Milliseconds since the known border was requested; infinite when there is none, or it is outdated. */
   get ageMs(): number {
     return this.#now() - this.#asOfMs;
   }
@@ -71,7 +74,7 @@ export class ReaderState {
     return { schema: this.#schema, runs: this.#runs, release: () => {} };
   }
 
-  /** Asks the writer anew where its last word may not be gone by any more. Those who wait at the same time share one question. */
+  /** Requests a new border when the known one is too old, and returns undefined when it is not. Concurrent callers share one request. */
   refresh(): Promise<void> | undefined {
     const sinceMs = this.#now() - this.#lagMsMax;
     return this.#asOfMs >= sinceMs ? undefined : this.#refreshSince(sinceMs);
@@ -79,7 +82,7 @@ export class ReaderState {
 
   async #refreshSince(sinceMs: number): Promise<void> {
     while (this.#asOfMs < sinceMs) {
-      // A question that was put before that may have been answered before that.
+      // A request that was sent before `sinceMs` may bring a border that is too old: then another one is sent after it.
       this.#asking ??= this.#ask();
       const { done, sinceMs: askedMs } = this.#asking;
       if (askedMs >= sinceMs) return done;
@@ -116,7 +119,7 @@ export class ReaderState {
         `the writer ${this.#door.address} answers for agent ${border.agent} in the place of ${this.agent}`,
       );
     const tag = schemaTag(border.schema);
-    // Queries name fields by their places: who has the same fields has the same object.
+    // Queries refer to fields by index, for one schema object. The object is kept while the fields stay the same.
     const schema = tag === this.#tag ? this.#schema : border.schema;
     this.#runs = this.#runsOf(border, schema, tag);
     this.#schema = schema;
@@ -155,8 +158,8 @@ export class ReaderState {
   }
 
   /**
-   * Records near the writer with none in the far tier between them: no question for some of them can meet others than these, and newer ones,
-   * wherever the writer has them by then.
+   * A row group for one stretch: near records with no record of the far tier between them. A request for a range of the stretch
+   * can only return these records and newer ones, even if the writer has shipped some of them to the far tier since.
    */
   #nearGroup(stretch: number, stored: Schema, tag: string, rowBytes: number): FarRowGroup {
     const { agent } = this;
@@ -187,12 +190,12 @@ export class ReaderState {
     }
   }
 
-  /** What the writer says can't be read, which is no damage of records. */
+  /** The error for an answer of the writer that can't be read. It is `unavailable`, not `damaged`: no record is damaged. */
   #nonsense(cause: LogstrataError): LogstrataError {
     return new LogstrataError('unavailable', `the writer ${this.#door.address}: ${cause.message}`, { cause });
   }
 
-  /** What is known is over: the answer goes on by the writer's next word. */
+  /** Marks the border as outdated, and returns the error that makes the query continue with a new one. */
   #outdated(why: string): LogstrataError {
     this.#asOfMs = -Infinity;
     return new LogstrataError('not_found', why);

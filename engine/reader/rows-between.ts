@@ -9,35 +9,35 @@ import { writerAnswerBytes, farRowsMax } from '../terms/far-limits.js';
 import type { Schema } from '../terms/schema.js';
 import type { WorkerPool } from '../workers/worker-pool.js';
 
-/** What a reader asks the writer for: rows between two positions, from one of these ends on. */
+/** A reader's request for the matching rows between two positions. `direction` says from which end the writer begins. */
 export interface RowsQuestion {
-  /** Both ends belong to it. */
+  /** The first position of the range. Both `from` and `to` are included. */
   readonly from: Position;
   readonly to: Position;
   readonly direction: 'forward' | 'backward';
-  /** At most `farRowsMax`. */
+  /** Rows at most. A value above `farRowsMax` counts as `farRowsMax`. */
   readonly limit: number;
   readonly predicates: readonly Predicate[];
-  /** Places of the fields that are answered, ascending. */
+  /** Indexes of the requested fields in the schema, ascending. */
   readonly fields: readonly number[];
 }
 
-/** Rows in ClickHouse's format `Native`, ascending whatever the direction: the first ones, or the last. */
+/** The first (forward) or last (backward) matching rows, in ClickHouse's `Native` format. They ascend in both directions. */
 export interface RowsAnswer {
   readonly bytes: Uint8Array;
-  /** There may be more rows behind the last of these. */
+  /** Whether the range may have more matching rows, beyond these in the direction of the request. */
   readonly isCut: boolean;
 }
 
-/** A part of an answer. */
+/** Some rows of an answer, as one `Native` block. */
 interface Block {
   readonly bytes: Uint8Array;
   readonly rows: number;
 }
 
 /**
- * Answers what a reader on another machine asks for, as far as it fits an answer: it is asked again for the rest. Whether the rows are in
- * files of ours or in the far tier by now makes no difference.
+ * Answers a reader's request for rows. An answer has a limit of bytes and rows; the reader sends another request for the rest.
+ * The writer reads the rows from its own files or from the far tier, wherever they are by now.
  */
 export async function rowsBetween(
   takeSnapshot: () => Promise<Snapshot>,
@@ -62,7 +62,7 @@ export async function rowsBetween(
   let isCut = false;
   for await (const selected of selectRows(takeSnapshot, query, settings)) {
     for (const block of blocksOf(selected, fields, schema)) {
-      // What is nearest to the end that was asked from is kept.
+      // When an answer is full, the rows nearest to the end that the request begins at are kept.
       if (isForward && bytes >= writerAnswerBytes) isCut = true;
       else {
         kept.push(block);
@@ -81,7 +81,7 @@ export async function rowsBetween(
   return { bytes: Buffer.concat(kept.map((block) => block.bytes)), isCut: isCut || rows >= limit };
 }
 
-/** The rows in blocks, each of about a quarter of an answer at the most. */
+/** Encodes the rows as blocks of at most about a quarter of an answer each, estimated by the average size of a row. */
 function* blocksOf(
   { batch, runs }: SelectedRows,
   fields: readonly number[],

@@ -1,26 +1,26 @@
 import type { Schema } from '../terms/schema.js';
 import type { RowsAnswer, RowsQuestion } from './rows-between.js';
 
-/** A question about an agent's records, with what the answer must fit. */
+/** A request for an agent's rows, with the schema that it was written for. */
 export interface DoorQuestion extends RowsQuestion {
   readonly agent: string;
-  /** The fields that it names by their places. */
+  /** The schema that `fields` and `predicates` refer to by index. */
   readonly schema: Schema;
-  /** Stands for them (`schemaTag`). Throws `conflict` where the writer has others by now. */
+  /** The hash of that schema (`schemaTag`). The request fails with `conflict` when the writer has another schema by now. */
   readonly tag: string;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * How a reader reaches the writer on another machine. All throw `unavailable`, with the writer's address, where it can't be reached or
- * refuses.
+ * A reader's connection to the writer on another machine. Each method throws `unavailable`, with the writer's address, when the
+ * writer can't be reached or refuses.
  */
 export interface WriterDoor {
-  /** Where the writer is, for messages. */
+  /** The writer's address, for messages. */
   readonly address: string;
-  /** Names of the agents that it answers for. */
+  /** Names of the agents that the writer answers for. */
   agents(): Promise<readonly string[]>;
-  /** The border of an agent as it is now (`encodeBorder`). */
+  /** The agent's current border, encoded by `encodeBorder`. `knownTag` is the tag of the units that the reader has; null for none. */
   border(agent: string, knownTag: string | null): Promise<string>;
   rows(question: DoorQuestion): Promise<RowsAnswer>;
 }
