@@ -41,160 +41,165 @@ import type { Trouble } from './archive-troubles.js';
 import type { RepairOptions } from '../maintenance/repair-context.js';
 
 /**
- * A data folder. Opened to write, this process holds the folder's lock, or, when another process does, commits
- * through that one. Opened to read, it follows whatever the writer publishes.
+ * An open data folder: the interface that commands and the server use. In write mode this process holds the folder's lock, or
+ * commits through the process that holds it. In read mode it follows the states that the writer publishes.
  */
 export interface Archive {
   /** Absolute path of the data folder, for messages. */
   readonly location: string;
-  /** Where `s3://` paths lead. */
+  /** The object storage that `s3://` paths refer to; undefined when none is configured. */
   readonly objects: ObjectStorage | undefined;
-  /** Agents that have a folder with anything of theirs in it, also where their manifest is lost. Sorted. */
+  /** Names of all agents whose folder holds any of their files, even if the manifest is lost. Sorted. */
   agents(): Promise<string[]>;
   /**
-   * The store of one agent. With `schema` the store takes it as its current one (creating the store, or adding a schema
-   * version, in write mode); without, the store must be there (`not_found`). Without `retention` its records are kept for
-   * ever, or as long as an earlier call has said.
+   * Opens the store of one agent. With `schema`, it becomes the store's current schema; in write mode this creates the store or
+   * adds a schema version. Without `schema`, throws `not_found` when the store does not exist. Without `retention`, the
+   * retention of an earlier call stays; if there was none, records are kept for ever.
    */
   agent(name: string, schema?: Schema, retention?: Retention): Promise<AgentStore>;
   /**
-   * Gives an agent other fields and another retention, or none, while it is open; records that are stored stay as they are. Nothing of
-   * this process may be appending to it meanwhile. After a failure all is as before.
+   * Replaces the fields and the retention (`undefined`: none) of an open agent. Stored records stay as they are.
+   * Nothing in this process may append to the agent meanwhile. After a failure the agent is as before.
    */
   redefine(name: string, schema: Schema, retention: Retention | undefined): Promise<AgentStore>;
   /**
-   * Puts a policy in force at once, in the process that writes, and has it take what is over; `retention` is what the agent's file says.
-   * Tells what has happened. Throws `conflict` where that process has another policy of the agent, `not_found` for one without records.
+   * Puts a retention policy in force at once, in the process that writes, and removes the records that exceed it. Returns
+   * what happened. Throws `conflict` when that process has another policy for the agent, and `not_found` when the agent has no records.
    */
   applyRetention(name: string, policy: RetentionPolicy): Promise<readonly RetentionEvent[]>;
-  /** What a policy means for an agent's records; without one, that which waits or is in force. Throws `not_found` for an agent without any. */
+  /**
+   * What a policy would remove of an agent's records. Without `policy`, this is about the policy that waits or is in force. Throws
+   * `not_found` when the agent has no records.
+   */
   retentionOutlook(name: string, policy?: RetentionPolicy): Promise<RetentionOutlook>;
-  /** What this process answers others that ask for the writer's status, while it is the writer: plain data. */
+  /** Sets the function that reads this process's status (plain data). While it is the writer, it sends it to processes that ask. */
   provideStatus(read: () => unknown): void;
-  /** What the writer of the folder says of itself; undefined when there is none, or it says nothing. */
+  /** The status of the folder's writer; undefined when there is no writer, or it provides none. */
   writerStatus(): Promise<unknown>;
   /**
-   * Mends an agent's folder (`repairAgent`), which must not have been opened, here or through this process: the archive is open
-   * `alone`. Throws `locked` when another process writes here: what it knows would no longer be so.
+   * Repairs an agent's folder (`repairAgent`). The archive must be open `alone`, and the agent must not have been opened, neither here
+   * nor by another process through this one. Throws `locked` when another process writes: its state would no longer match the folder.
    */
   repair(name: string, options: RepairOptions): Promise<RepairReport>;
-  /** Verifies an agent (`AgentStore.verify`), also one whose newest manifest can't be read, and which therefore can't be opened. */
+  /** Verifies an agent as `AgentStore.verify` does, but also when its newest manifest can't be read and it can't be opened. */
   verify(name: string, options?: VerifyOptions): Promise<VerifyReport>;
-  /** What it holds and has done, and the disk. */
+  /** Figures for monitoring: what the archive holds, what it has done, and the free space of its disk. */
   figures(): Promise<ArchiveFigures>;
-  /** What keeps this process from answering, or storing, all that it should; empty where nothing does. */
+  /** The problems that keep this process from answering or storing all that it should; empty when there are none. */
   troubles(): Promise<readonly Trouble[]>;
-  /** Whether what this process commits still comes to an end, be it a failure. */
+  /** Whether upkeep rounds still end. A round waits for commits, so false means that this process's commits hang. */
   isWell(): boolean;
-  /** Finishes commits under way, records the committed length of hot files, releases the lock. */
+  /** Finishes pending commits, records the committed length of hot files, and releases the lock. */
   close(): Promise<void>;
 }
 
-/** What can be asked of an agent's records. */
+/** The queries on one agent's records: those that also a reader on another machine can answer. */
 export interface ReadableStore {
   readonly name: string;
   readonly schema: Schema;
-  /** The newest committed state. In read mode this looks for a newer one first. */
+  /** A snapshot of the newest committed state. In a process that does not write, it looks for a newer state first. */
   snapshot(): Promise<Snapshot>;
-  /** Starts a query on the newest state. Its errors come from `lines`. No promise where the newest state is known: in the writer. */
+  /** Starts a query on the newest state. Its errors come from `lines`. The writer knows the newest state, and returns no promise. */
   scan(query: Query, options?: ScanOptions): Scan | Promise<Scan>;
   /**
-   * Calls `call` soon after records have become visible, or the fields have changed, until what is returned is called. Where another
-   * process writes, its state is looked at now and then while somebody listens.
+   * Calls `call` soon after records become visible or the fields change. Returns a function that ends this. When another process
+   * writes, its state is polled while there are listeners.
    */
   onChange(call: () => void): () => void;
   /** The newest state, to be compared with later ones. */
   seen(): Promise<SeenState>;
   /**
-   * As `scan`, of the records that the newest state has and an earlier one, `seen`, has not; of all records where it is null. Also gives
-   * the state that was read. Throws `conflict` where the fields have changed since.
+   * Scans the records that the newest state has and the earlier state `seen` does not have; all records when `seen` is null. Also
+   * returns the state that it reads. Throws `conflict` when the fields have changed since `seen`.
    */
   scanAdded(query: Query, seen: SeenState | null, options?: ScanOptions): Promise<ScanOfState>;
-  /** The same answer as columns, in pieces of at most a row group. */
+  /** Answers the same queries as `scan`, as columns instead of lines, in pieces of at most one row group. */
   selectRows(
     query: Query,
     options?: { readonly signal?: AbortSignal | undefined },
   ): AsyncIterable<SelectedRows>;
-  /** How many records match, by buckets of time, by the values of a field, or by both; exact. See `countRecords` for what it throws. */
+  /** Counts the matching records exactly, by time bucket, by the values of a field, or by both. Throws as `countRecords` does. */
   count(query: CountQuery, options?: { readonly signal?: AbortSignal | undefined }): Promise<Counts>;
 }
 
+/** One agent of an open data folder: queries, loads, upkeep and checks of its records. */
 export interface AgentStore extends ReadableStore {
-  /** Where each record is, for readers on other machines. */
+  /** Where each record of the newest state is. Readers on other machines ask for it. */
   border(): Promise<Border>;
-  /** Records between two positions, for them. Throws as `scan` does. */
+  /** Records between two positions, for readers on other machines. Throws as `scan` does. */
   rowsBetween(question: RowsQuestion, options?: Pick<ScanOptions, 'signal'>): Promise<RowsAnswer>;
-  /** Every source's last checkpoint, that of hot batches included. */
+  /** The last checkpoint of each source, including those in hot batches. */
   checkpoints(): Promise<readonly Checkpoint[]>;
-  /** The same, with the state that they are of: for `CommitExtras.asOf`. */
+  /** The same checkpoints, with the number of the state that they come from, for `CommitExtras.asOf`. */
   sources(): Promise<KnownSources>;
   /** Commits rows to the hot segment, durably, in one batch. `live` and `load` differ in where a record is placed. */
   append(batch: RecordBatch, extras: CommitExtras, placement: 'live' | 'load'): Promise<AppendResult>;
-  /** Opens a unit of loading. */
+  /** Begins a load. */
   beginLoad(options?: LoadOptions): Promise<LoadSession>;
   /**
-   * Gives all rows of a file of another program to `take`, as values of the fields, to be loaded: see `readRows` in
-   * `store/imported/read-rows.ts`.
+   * Reads all rows of another program's file and passes them to `take` as values of the agent's fields, to be loaded: see
+   * `readRows` in `store/imported/read-rows.ts`.
    */
   readRows(
     file: FileToImport,
     take: (rows: ImportedRows) => Promise<void>,
     signal?: AbortSignal,
   ): Promise<string>;
-  /** The hash of a file's bytes, as checkpoints have that of a content. */
+  /** The hash of a file's bytes, in the form in which checkpoints keep the hash of a source's content. */
   hashFile(file: FileToImport, options?: HashOptions): Promise<string>;
-  /** Opens a load of records that bring their cursors with them. */
+  /** Begins a load of records that already have cursors. */
   beginCursorLoad(options?: Pick<LoadOptions, 'codec'>): Promise<CursorSession>;
-  /** What is lost of the records that loads gave: `LoadOptions.restores` brings it back. */
+  /** The loads that have lost records. A load with `LoadOptions.restores` brings them back. */
   lostLoads(): Promise<readonly LostLoad[]>;
   /**
-   * The files of rejected lines that a load can take over (`LoadOptions.takes`). What is hot is sealed for that where it names one, so
-   * that no such file still grows.
+   * The files of rejected lines that a load can take over (`LoadOptions.takes`). When the hot segment names such a file, it is sealed
+   * first, so that the file no longer grows.
    */
   rejectedFiles(): Promise<readonly RejectedEntry[]>;
-  /** The lines of one of them, in groups, in its order. Throws `damaged`, and `not_found` for one that has gone. */
+  /** The lines of a file of rejected lines, in groups, in the file's order. Throws `damaged`, and `not_found` when the file is gone. */
   rejectedLines(entry: RejectedEntry): AsyncIterable<readonly RejectedLine[]>;
-  /** The files of other programs that it answers from where they lie. */
+  /** The attached files: other programs' files that the agent answers from in place. */
   attachedFiles(): Promise<readonly AttachedFile[]>;
   /**
-   * Attaches files, moves and removes attached ones, in one commit. Of each new file the footer and the column that places its rows are read;
-   * one that can't be is a problem in the result, and stays out. Nothing in the files is changed.
+   * Attaches files, and moves and detaches attached ones, in one commit. Reads the footer of each new file and the column that places
+   * its rows. A file that can't be read is not attached, and the result reports the problem. The files themselves do not change.
    */
   attach(request: AttachRequest, options?: AttachOptions): Promise<AttachResult>;
-  /** Indexes attached files that have no index yet, or one of other fields. */
+  /** Indexes the attached files that have no index yet, or an index of other fields. */
   indexAttached(options?: IndexOptions): Promise<IndexResult>;
-  /** Seals what is hot and merges small segments. Cursors and answers stay the same. */
+  /** Seals the hot segment and merges small segments. Cursors and answers stay the same. */
   compact(options?: CompactOptions): Promise<CompactResult>;
   /**
-   * Ships what is old enough to the far tier, and lets go of what was shipped long enough ago. Throws `invalid` where none is configured, and
-   * `unavailable` with the server that refused.
+   * Ships segments that are old enough to the far tier, and drops the local copy of those that were shipped long enough ago. Throws
+   * `invalid` when no far tier is configured, and `unavailable` with the server that refused.
    */
   shipFar(options?: ShipOptions): Promise<ShipResult>;
-  /** Brings units of the far tier back, which then stay here: see `fetchUnits`. Throws as `shipFar` does. */
+  /** Copies units of the far tier back to this folder, where they then stay: see `fetchUnits`. Throws as `shipFar` does. */
   fetchFar(wish: FetchWish, options?: ShipOptions): Promise<FetchResult>;
-  /** Counts the units of the far tier on each of its replicas. Throws `invalid` where none is configured. */
+  /** Counts the units of the far tier on each of its replicas. Throws `invalid` when no far tier is configured. */
   verifyFar(options?: ShipOptions): Promise<FarReport>;
   /** Reads every byte that the manifest names and compares it with its checksums. */
   verify(options?: VerifyOptions): Promise<VerifyReport>;
-  /** Brings a copy in another folder up to date: see `backupAgent` in `maintenance/backup.ts`. */
+  /** Updates the agent's copy in a backup folder: see `backupAgent` in `maintenance/backup.ts`. */
   backup(target: BackupFolder, options?: BackupOptions): Promise<BackupResult>;
-  /** The loads of which records are there, the newest last, as far back as they are known. */
+  /** The loads that still have records here, the newest last, as far back as loads are known. */
   loads(): Promise<readonly StoredLoad[]>;
-  /** What a wish to remove records comes to. What is hot is sealed for it. Throws `not_found` for a load that is not there. */
+  /** What a removal would remove. Seals the hot segment first. Throws `not_found` when the wish names a load that does not exist. */
   removalOutlook(wish: RemovalWish): Promise<RemovalOutlook>;
-  /** Removes records, in one publication. No other records ever get their positions. */
+  /** Removes records, in one publication. Their positions are never given to other records. */
   remove(wish: RemovalWish, options?: RemovalOptions): Promise<RemovalOutlook>;
   stats(): Promise<StoreStats>;
 }
 
-/** A scan, and the state that it reads. */
+/** A scan with the state that it reads. */
 export interface ScanOfState {
   readonly scan: Scan;
   readonly state: SeenState;
 }
 
+/** The last checkpoint of each source in one state. */
 export interface KnownSources {
   readonly checkpoints: readonly Checkpoint[];
-  /** The state that they are of. */
+  /** Number of the state that the checkpoints come from. */
   readonly asOf: number;
 }
