@@ -29,21 +29,21 @@ import { namedFiles } from '../manifest/stored-files.js';
 import type { Retirable } from '../manifest/retention-policy.js';
 import type { ForeignMeans } from '../attached/foreign-work.js';
 
-/** A hot file and its rows in memory. */
+/** A hot segment's file, and its rows in memory. */
 export interface HotFile {
   entry: HotEntry;
   readonly schema: Schema;
   readonly rows: HotRows;
-  /** End of the last batch that is in `rows`. */
+  /** File offset of the end of the last batch that is in `rows`. */
   endBytes: number;
-  /** Rejected lines that came with its batches, as the last of them says. */
+  /** Rejected lines that were committed with its batches, as of the last batch; null where there are none. */
   rejected: RejectedEntry | null;
 }
 
-/** Hot rows that were sealed while a long query reads them. Their memory goes to the next hot files, which can use no more than these. */
+/** Sealed hot rows that are still being read and whose memory is to be reused. More would not help: the next hot files need no more. */
 const retiredHotMax = 2;
 
-/** What is closed when no snapshot needs it any more. */
+/** Something that is closed once no snapshot needs it. */
 interface Closable {
   close(): void | Promise<void>;
 }
@@ -55,35 +55,38 @@ interface OpenSegment {
 }
 
 /**
- * One agent's committed records as this process knows them: the newest manifest and the hot rows. Snapshots are cut from
- * here and keep what they saw, whatever is committed later.
+ * One agent's committed records as this process knows them: the newest manifest, the open segments it names, and the hot rows. Queries
+ * take snapshots from here; a later commit does not change a snapshot.
  */
 export class AgentState {
-  /** The values of the manifest and of the hot batches since. */
+  /** The committed values: those of the manifest, plus the hot batches that it does not count yet. */
   values: CommittedValues;
-  /** Damage because of which not all records of this agent can be read. Every query and commit fails with it. */
+  /** Set where damage keeps some of the agent's records from being read. Every query and commit then fails with it. */
   damage: DamageError | undefined;
   readonly attached: AttachedFiles;
   readonly changes = new StateChanges();
   private sealed = new Map<string, OpenSegment>();
   private hotFiles: HotFile[] = [];
-  /** Of sealed segments and attached files. */
+  /** Runs of sealed segments and attached files, without the hot rows. */
   private sealedRuns: SnapshotRuns = [];
+  /** `sealedRuns` merged with the hot rows; undefined until a snapshot needs them. */
   private currentRuns: SnapshotRuns | undefined;
+  /** Number of unreleased snapshots, by the manifest number they were taken at. */
   private readonly pins = new Map<number, number>();
+  /** What has left the manifest and is closed when no snapshot is left. */
   private retired: Closable[] = [];
-  /** Rows that are sealed, while snapshots may still read them. */
+  /** Hot rows that have been sealed and that snapshots of manifests below `since` may still read. */
   private retiredHot: { readonly rows: HotRows; readonly since: number }[] = [];
   private newest: Manifest | undefined;
 
   constructor(
     private readonly directory: Directory,
     readonly agent: string,
-    /** What snapshots show: the current schema, whatever the files were written with. */
+    /** The schema of snapshots: the agent's current one, whatever schema the files were written with. */
     private shown: Schema,
     private readonly pool: BufferPool,
     means: ForeignMeans,
-    /** Where records are that have left this machine. */
+    /** Reads rows from the far tier; undefined where none is configured. */
     private readonly far?: FarSource,
   ) {
     this.values = new CommittedValues(undefined);
@@ -94,7 +97,7 @@ export class AgentState {
     return this.shown;
   }
 
-  /** Shows everything under another schema from now on. Snapshots that were cut keep theirs. */
+  /** Changes the schema of later snapshots. Snapshots that were taken before keep theirs. */
   show(schema: Schema): void {
     this.shown = schema;
     for (const [file, { entry, segment }] of this.sealed)
@@ -112,13 +115,13 @@ export class AgentState {
     return this.hotFiles;
   }
 
-  /** Takes a newer manifest. Hot files that it still names keep their rows; `values` start anew from it. */
+  /** Replaces the state by a newer manifest. Hot files that it still names keep their rows; `values` are rebuilt from the manifest. */
   async takeManifest(manifest: Manifest): Promise<void> {
     const detached = await this.attached.take(manifest, this.schema);
     const sealed = new Map<string, OpenSegment>();
     for (const entry of manifest.segments) {
       const before = this.sealed.get(entry.file);
-      // The file is the same; what of it is live may have changed, and whether it is read here.
+      // Its live rows may have changed. It is opened anew only where its rows have moved to the far tier or back.
       const isSame = before !== undefined && isFarOnly(before.entry) === isFarOnly(entry);
       sealed.set(entry.file, isSame ? { ...before, entry } : await this.openSegment(manifest, entry));
     }
@@ -146,7 +149,7 @@ export class AgentState {
     this.changes.tell();
   }
 
-  /** Gives back the memory of sealed rows that no snapshot has. Of the others a few wait for that; the rest is garbage collected. */
+  /** Reuses the memory of sealed hot rows that no snapshot reads. Keeps a few that are still read, and leaves the others to the GC. */
   private giveBackHot(): void {
     this.retiredHot = this.retiredHot.filter(({ rows, since }) => {
       if (this.pinnedBefore(since)) return true;
@@ -182,7 +185,7 @@ export class AgentState {
     else this.retired.push(closable);
   }
 
-  /** Adds a hot batch that is durable. `folded` says that the manifest counts it already. */
+  /** Adds a durable hot batch. `folded` is true where the manifest's values include the batch already. */
   takeBatch(hot: HotFile, batch: HotBatch, folded: boolean): void {
     hot.rows.append(batch.batch, batch.runs);
     hot.endBytes = batch.offset + batch.bytes;
@@ -196,12 +199,12 @@ export class AgentState {
     this.changes.tell();
   }
 
-  /** Rows that are not sealed yet. */
+  /** Number of rows that are not sealed yet. */
   get hotRowCount(): number {
     return this.hotFiles.reduce((sum, hot) => sum + hot.rows.rowCount, 0);
   }
 
-  /** All records that lie in files of ours. */
+  /** Number of live records, hot and sealed. Excludes rows of attached files. */
   get rowCount(): number {
     const sealed = this.newest?.segments ?? [];
     return sealed.reduce((sum, entry) => sum + liveRows(entry), this.hotRowCount);
@@ -216,23 +219,23 @@ export class AgentState {
     return this.hotFiles.flatMap((hot) => hot.rejected ?? []);
   }
 
-  /** What the rejected lines that are kept take. */
+  /** Bytes of the files of rejected lines. */
   get rejectedBytes(): number {
     return this.rejected().reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** The files of rejected lines, as long as they are now. */
+  /** The files of rejected lines with their current lengths. */
   rejected(): RejectedEntry[] {
     return mergeRejected(this.newest?.rejected ?? [], this.hotRejected());
   }
 
-  /** Those that nothing is written to any more. */
+  /** The files of rejected lines that are no longer appended to. */
   settledRejected(): RejectedEntry[] {
     const growing = new Set(this.hotRejected().map(({ file }) => file));
     return this.rejected().filter(({ file }) => !growing.has(file));
   }
 
-  /** Every file of the newest state, under the agent's folder. */
+  /** Paths, relative to the agent's folder, of all files that the newest state names. */
   namedFiles(): Set<string> {
     return this.newest === undefined ? new Set() : namedFiles(this.newest, this.hotRejected());
   }
@@ -241,7 +244,10 @@ export class AgentState {
     return [...this.sealed.values()];
   }
 
-  /** The newest state. Files that leave the manifest stay readable until every snapshot that saw them is released. */
+  /**
+   * Takes a snapshot of the newest state. Files that leave the manifest stay readable until every snapshot that saw them is released.
+   * Throws the state's damage.
+   */
   snapshot(): Snapshot {
     if (this.damage !== undefined) throw this.damage;
     this.currentRuns ??= this.runsWithHot();
@@ -298,20 +304,20 @@ export class AgentState {
   }
 }
 
-/** The schema that a file of `version` was written with. */
+/** The schema that has number `version` in the manifest. */
 export function schemaOf(manifest: Manifest, version: number): Schema {
   const found = manifest.schemas.find((known) => known.version === version);
   assert(found !== undefined, `schema version ${version} of agent ${manifest.agent} is unknown`);
   return found.schema;
 }
 
-/** The version under which `schema` is known, or undefined. The current schema is the last. */
+/** The version of `schema` if it is the manifest's current one, which is the last; else undefined. */
 export function currentVersion(manifest: Manifest | undefined, schema: Schema): number | undefined {
   const last = manifest?.schemas.at(-1);
   return last !== undefined && sameSchema(last.schema, schema) ? last.version : undefined;
 }
 
-/** A segment's live runs, cut where its row groups are. */
+/** A segment's live runs, split at the boundaries of its row groups. */
 export function runsOfSegment(entry: SegmentEntry, rowGroups: readonly RowGroup[]): SnapshotRun[] {
   const result: SnapshotRun[] = [];
   let group = 0;
@@ -335,7 +341,7 @@ export function runsOfSegment(entry: SegmentEntry, rowGroups: readonly RowGroup[
   return result;
 }
 
-/** What retention can take of an agent. */
+/** The facts of an agent that retention decides by. */
 export function retirable(state: AgentState): Retirable {
   const { segments = [], loads = [], retired = nothingRetired } = state.manifest ?? {};
   return {

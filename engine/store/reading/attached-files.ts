@@ -13,7 +13,7 @@ import type { BufferPool } from './buffer-pool.js';
 import { RunColumnsBuilder } from '../runs/run-columns.js';
 import type { RowGroup, SnapshotRun, SnapshotRuns } from './snapshot.js';
 
-/** Runs that are objects: most archives have fewer, and they are read faster. */
+/** Up to this many runs are kept as objects, which are faster to read. More are kept in typed arrays, which take less memory. */
 const runObjectsMax = 50_000;
 
 interface OpenFile {
@@ -21,7 +21,7 @@ interface OpenFile {
   rowGroups: readonly RowGroup[];
 }
 
-/** The attached files of an agent, as the newest manifest and its lists name them. */
+/** The attached files of an agent that the newest manifest names, opened, and their runs. */
 export class AttachedFiles {
   readonly #directory: Directory;
   readonly #agent: string;
@@ -29,10 +29,11 @@ export class AttachedFiles {
   readonly #means: ForeignMeans;
   readonly #descriptions: Descriptions;
   #lists: readonly OpenList[] = [];
-  /** By id. */
+  /** By the file's id. */
   #open = new Map<string, OpenFile>();
+  /** First partition whose rows are shown: retention hides those below it. */
   #liveFrom = 0;
-  /** Of all files; null where it is to be made anew. */
+  /** The live runs of all files; null until they are needed again. */
   #runs: SnapshotRuns | null = null;
 
   constructor(directory: Directory, agent: string, pool: BufferPool, means: ForeignMeans) {
@@ -52,9 +53,9 @@ export class AttachedFiles {
   }
 
   /**
-   * Takes what a newer manifest names. Lists that are known are not read again.
+   * Opens what a newer manifest names. Lists that are known already are not read again.
    *
-   * @returns the files that it does not name any more, to be closed when nobody reads them
+   * @returns the files that it no longer names; the caller closes them when no snapshot reads them
    */
   async take(manifest: Manifest, schema: Schema): Promise<AttachedSegment[]> {
     const known = new Map(this.#lists.map((open) => [open.list.file, open]));
@@ -93,13 +94,13 @@ export class AttachedFiles {
     return before;
   }
 
-  /** Shows the files under another schema from now on. */
+  /** Changes the schema that the files are shown under. */
   show(schema: Schema): void {
     for (const open of this.#open.values()) open.rowGroups = open.segment.rowGroups(schema);
     this.#runs = null;
   }
 
-  /** By file: where the rows of each of its spans go. */
+  /** For each file, the placement of the rows of each of its spans. */
   placements(): (readonly SpanPlacement[])[] {
     return [...this.#open.values()].map(({ segment }) => segment.placements);
   }

@@ -17,54 +17,59 @@ import { spansOf, type FileSpan } from '../attached/spans.js';
 import type { QueryThreads } from './query-threads.js';
 import type { ReadCounters } from './read-counters.js';
 
-/** A column of a row group that is read for one of its spans. */
+/** A request to read a column for one span of a row group. */
 export interface ColumnReading {
   readonly file: AttachedFile;
   readonly description: Description;
   readonly source: ColumnSource & { readonly kind: 'column' };
-  /** Number of the field in the index; -1 where it has none. */
+  /** The field's number in the index; -1 where the index does not have it. */
   readonly indexedField: number;
   readonly span: FileSpan;
-  /** Those of the spans of the row group, in their order. */
+  /** The placements of all spans of the row group, in order. */
   readonly placements: readonly SpanPlacement[];
   readonly threads: QueryThreads | null;
   readonly counters: ReadCounters;
 }
 
-/** Of an object so much of a filter is fetched before it is asked: a request takes as long for all of most. */
+/** Bytes of a filter that are fetched from object storage before it is asked. For most filters a request for a part would take as long. */
 const filterBytesAtOnce = 256 * 1024;
 
-/** The reading of a column from which on the row groups beside it are fetched along. */
+/** From this reading of a column on, the same column of neighbouring row groups is fetched with it. */
 const readingsOfPage = 3;
 
+/** By span, whether it may hold one of the needles. */
 type FoundSpans = ReadonlyMap<number, boolean>;
 
-/** Has columns of an attached file read, on threads where there are any. Those who want the same column of a row group share one reading. */
+/**
+ * Reads and searches columns of an attached file, on threads where there are any. Concurrent requests for the same column of a row group
+ * share one reading.
+ */
 export class AttachedReader {
   readonly #means: ForeignMeans;
+  /** Where the pages of a column of a row group lie, as earlier readings have found. By the same names as `#readings`. */
   readonly #pages = new Map<string, PageTable>();
-  /** Readings under way, by row group, column and what becomes of it. */
+  /** Readings under way, by row group, column and conversion (`nameOf`). */
   readonly #readings = new Map<string, Promise<ReadSpans>>();
-  /** What searches for needles have found, by row group and column. */
+  /** Results of searches, by needles, then by row group, column and conversion. */
   readonly #searches = new WeakMap<readonly KernelNeedle[], Map<string, Promise<FoundSpans>>>();
 
-  /** By column: how often it was read of an object. */
+  /** By column: how often it was read from object storage. */
   readonly #objectReadings = new Map<number, number>();
-  /** What filters of the file itself have said of row groups, by the questions of a query. */
+  /** Answers of the file's own filters, by the questions of a query, then by row group. */
   readonly #ownAnswers = new WeakMap<readonly FilterQuestion[], Map<number, Promise<boolean>>>();
 
   constructor(means: ForeignMeans) {
     this.#means = means;
   }
 
-  /** Who works on the files. */
+  /** Runs tasks on the file: on `threads`, or on the calling thread where that is null. */
   work(threads: QueryThreads | null): ForeignWork {
     return new ForeignWork(this.#means, async (task, job, readBytes) =>
       threads === null ? (await task.work(job)).result : threads.run(task, job, [], readBytes),
     );
   }
 
-  /** Reads and decodes the span, and whatever comes with it. `isOwn` is false where another reading under way gave it. */
+  /** Reads and decodes the span, and other spans that come with it. `isOwn` is false where a reading of another caller gave it. */
   async read(reading: ColumnReading): Promise<{ spans: ReadSpans['spans']; isOwn: boolean }> {
     const name = nameOf(reading);
     for (;;) {
@@ -102,7 +107,7 @@ export class AttachedReader {
     return begun;
   }
 
-  /** Searches the span without keeping it: whether it may hold one of the needles. Other spans that come with it are searched too. */
+  /** Searches the span without keeping it, and the spans that come with it. Resolves to whether the span may hold one of the needles. */
   async search(
     reading: ColumnReading,
     needles: readonly KernelNeedle[],
@@ -132,7 +137,7 @@ export class AttachedReader {
     return (await begun).get(index)!;
   }
 
-  /** Whether filters that the file itself has rule a row group out. Its spans share one answer. */
+  /** Whether the file's own filters rule out the span's row group; null where none can be asked. Spans of a row group share one answer. */
   isRuledOut(
     reading: Pick<ColumnReading, 'file' | 'description' | 'span' | 'threads' | 'counters'>,
     questions: readonly FilterQuestion[],
@@ -168,8 +173,9 @@ export class AttachedReader {
   }
 
   /**
-   * What of an object is fetched with a column: the system reads nothing ahead of it. A page of the newest records takes a row group or two; who
-   * has read more of a column goes through it, unless the index says where.
+   * Byte ranges that are fetched with a column from object storage, which has no read-ahead of its own. A page of the newest records needs
+   * one or two row groups; once more of a column has been read, its other row groups are likely to be needed too. Empty where there is an
+   * index, which says which row groups are needed.
    */
   #beside({ file, description, source: { columnIndex }, span }: ColumnReading): ColumnOfFile['beside'] {
     if (file.etag === undefined || description.facts !== null) return [];
@@ -179,7 +185,7 @@ export class AttachedReader {
   }
 
   #keepPages(name: string, pages: PageTable | null): void {
-    // Where there is one page, all of it is read whatever is known.
+    // Of a column chunk with a single page all is read anyway.
     if (pages === null || pages.offsets.length <= 2) return;
     if (this.#pages.size >= attachedPageTablesMax) this.#pages.clear();
     this.#pages.set(name, pages);
@@ -197,7 +203,7 @@ export class AttachedReader {
     const place = { path, format, columnIndex, column, rowGroup, rowGroupRows, chunk: chunks[columnIndex]! };
     const pages = this.#pages.get(name) ?? null;
     const checksum = facts?.fields[indexedField]?.checksums[rowGroup] ?? null;
-    // An object's chunk is fetched in one request, and its pages would be in several.
+    // From object storage a whole chunk takes one request, and single pages would take several.
     const takesOffsetIndex = checksum === null && attachedFile.etag === undefined;
     const read: ForeignRead = { ...place, spans: spansOf(rowGroupRows), wanted, pages, takesOffsetIndex };
     const order = orderOf(attachedFile, placements, rowGroup, file);
@@ -210,7 +216,7 @@ function nameOf({ source, span }: ColumnReading): string {
   return `${span.rowGroup}/${columnIndex}/${column.type}/${change.type}/${change.unit ?? ''}`;
 }
 
-/** The reading of the column that puts the wanted span in order, where it is not. */
+/** The reading of the placement column, by which the wanted span is sorted; empty where the span is in order. */
 function orderReads(read: ForeignRead, order: SpanOrder | null): ForeignRead[] {
   if (order === null || order.isOrdered[read.wanted]!) return [];
   const { columnIndex, column, chunk } = order.placedBy;
@@ -221,7 +227,7 @@ function identityOf({ bytes, mtimeMs, footerHash, etag }: AttachedFile): FileIde
   return { bytes, mtimeMs, footerHash, etag };
 }
 
-/** How the spans of a row group come in the order of their positions; null where they are in it. */
+/** How to sort the rows of a row group's spans by position; null where all spans are in that order. */
 function orderOf(
   { placedBy, nowMs, constants }: AttachedFile,
   placements: readonly SpanPlacement[],

@@ -20,15 +20,15 @@ import { StreamedColumns } from './streamed-columns.js';
 /** A column that a query needs, and how it is loaded. */
 export interface ColumnRequest {
   readonly key: string;
-  /** The most bytes that `load` asks of its space. */
+  /** Upper bound of the bytes that `load` allocates in its space, working memory included. */
   readonly sizeBytes: number;
-  /** Whether it is no column but filters, which have a share of the bound. */
+  /** Set where the request is for filters instead of a column. Filters may take only a share of the pool (`filtersKeptShare`). */
   readonly isFilter?: true;
   /** Decodes the column into `space`. */
   load(space: ColumnSpace): Promise<Column>;
 }
 
-/** A column, and whether it was in memory already, or on its way there. */
+/** A column. `cached` is true where it was in the pool, or being decoded into it, before the request. */
 export interface PinnedColumn {
   readonly column: Column;
   readonly cached: boolean;
@@ -36,21 +36,21 @@ export interface PinnedColumn {
 
 interface Entry {
   readonly key: string;
-  /** Null where it lies aside, on the heap. */
+  /** Address in the shared memory; null where the column is on the heap ("aside"). */
   readonly address: number | null;
-  /** Bytes of the memory that the column takes. While it is decoded, the working memory for that is included. */
+  /** Bytes of the shared memory that the entry takes; 0 on the heap. Includes the decoder's working memory until decoding has ended. */
   bytes: number;
-  /** Leases that hold it, and its decoding. */
+  /** Number of leases that hold the entry, plus one while it is being decoded. */
   pins: number;
   readonly column: Promise<Column>;
-  /** The same, once it has been decoded. */
+  /** The settled value of `column`; null until decoding has ended. */
   decoded: Column | null;
-  /** No longer to be found under its key: freed when nobody uses it. */
+  /** Whether the entry was dropped from the pool. Its memory is freed once `pins` is 0. */
   isGone: boolean;
   readonly isFilter: boolean;
 }
 
-/** Columns that are asked for together. */
+/** The decoded columns of one list of keys. */
 interface Group {
   readonly entries: readonly Entry[];
   readonly columns: Column[];
@@ -60,40 +60,40 @@ function isKept(entry: Entry): boolean {
   return !entry.isGone;
 }
 
-/** A requested column, on its way or in memory. */
+/** A requested column, decoded or being decoded. */
 interface RequestedColumn {
   readonly column: Promise<Column>;
   readonly cached: boolean;
 }
 
-/** Another caller began to decode the column and was cancelled or timed out: this caller has to begin anew. */
+/** The caller that began to decode the column was cancelled or timed out, so this caller has to request the column again. */
 class OtherCallerEnded extends Error {}
 
-/** Tries again, and says whether it has what it waited for. */
+/** Retries a request that waits for memory. Returns true once the request is served. */
 type Waiter = () => boolean;
 
 /**
- * Decoded columns and filters of segments in the memory that the kernels work on, up to a bound in bytes. A column stays while a lease pins
- * it; of the others the least recently used go first, and before them those that were used once. Requests for a column that is being
- * decoded wait for that one decoding.
+ * The cache of decoded columns and filters. They lie in the memory that kernels and threads share, up to a bound in bytes. A column that
+ * a lease pins is never evicted. The pool evicts unpinned columns that were read for one use (`once`) first, then the least recently
+ * used ones. Concurrent requests for the same column share one decoding.
  *
- * The columns of a call get room all together or not at all, and a call that waits for room has none. So no call waits for
- * another that waits. Columns that are together larger than the whole bound are decoded on the heap, for one call at a time.
+ * A call gets memory for all of its columns at once or for none, and it pins nothing while it waits, so waiting calls cannot deadlock.
+ * Columns that together exceed the bound are decoded on the heap ("aside"), for one call at a time.
  */
 export class BufferPool {
   readonly #bytesMax: number;
   readonly #memory: SharedMemory;
   readonly #entries = new Map<string, Entry>();
-  /** The same entries in the order of their last use. */
+  /** The entries in shared memory, by use, least recently used first. */
   readonly #used: Readonly<Record<ColumnUse, Set<Entry>>> = { once: new Set(), again: new Set() };
   readonly #groups = new WeakMap<readonly string[], Group>();
-  /** The group whose entries were used last: their order need not be changed for its next use. */
+  /** The group that was used last. Its entries are the most recent already, so using it again need not reorder them. */
   #lastTouched: Group | null = null;
-  /** Those outside the memory. */
+  /** Entries on the heap. */
   readonly #aside = new Set<Entry>();
   readonly #waiters: Waiter[] = [];
   readonly #streamed: StreamedColumns;
-  /** Where more bytes than this are free between columns, columns are dropped before the memory grows. */
+  /** Once more bytes than this are free between columns (fragmentation), the pool evicts columns before it lets the memory grow. */
   readonly #scatteredBytesMax: number;
   #bytes = 0;
   #pinnedBytes = 0;
@@ -102,7 +102,7 @@ export class BufferPool {
   #isWaking = false;
   #isClosed = false;
 
-  /** `bytesMax` is cut to what 32-bit addresses reach. */
+  /** `bytesMax` is lowered to `poolBytesMax` where it is larger: addresses have 32 bits. */
   constructor(bytesMax: number, memory: SharedMemory = sharedMemory()) {
     this.#bytesMax = Math.min(bytesMax, poolBytesMax);
     this.#memory = memory;
@@ -111,7 +111,7 @@ export class BufferPool {
     memory.addBound(this.#bytesMax);
   }
 
-  /** Bytes of the memory that columns take. */
+  /** Bytes of shared memory that entries take. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -120,17 +120,17 @@ export class BufferPool {
     return this.#bytesMax;
   }
 
-  /** Columns that had to go so that others had room. */
+  /** Number of entries that were evicted to make room. */
   get evictions(): number {
     return this.#evictions;
   }
 
-  /** Bytes of columns that leases hold. */
+  /** Bytes of entries that are held by a lease or are being decoded. */
   get pinnedBytes(): number {
     return this.#pinnedBytes;
   }
 
-  /** The columns of the keys, held by the lease, where all of them are in memory already; else null, and none is held. */
+  /** Pins the columns of `keys` if all of them are decoded; else returns null and pins none. */
   pinDecoded(keys: readonly string[], use: ColumnUse, lease: ColumnLease): Column[] | null {
     const group = this.#decoded(keys);
     if (group === null) return null;
@@ -145,8 +145,8 @@ export class BufferPool {
   }
 
   /**
-   * The columns of the keys where all of them are in memory already; else null. Nothing holds them: they may be read until the caller
-   * lets others work. The same list for the same list of keys, as long as they stay.
+   * Returns the columns of `keys` if all of them are decoded; else null. They are not pinned: the caller may read them only until it
+   * yields to the event loop. The same `keys` array gives the same result array as long as the columns stay in the pool.
    */
   decodedNow(keys: readonly string[]): readonly Column[] | null {
     const known = this.#groups.get(keys);
@@ -159,7 +159,7 @@ export class BufferPool {
     return group.columns;
   }
 
-  /** The columns of the keys, where all of them have been decoded. */
+  /** Null where a column is missing or still being decoded. */
   #decoded(keys: readonly string[]): Group | null {
     const entries: Entry[] = [];
     const columns: Column[] = [];
@@ -173,8 +173,9 @@ export class BufferPool {
   }
 
   /**
-   * The columns of the requests, in their order. They stay as they are until the lease is released. After a failure the lease holds none of
-   * them. All callers that wait for a column get its failure; a later call loads it again. Throws `limit` when too many queries wait for memory.
+   * Pins the columns of the requests, in their order, and loads those that are missing. They stay valid until the lease is released; on
+   * failure the lease holds none of them. A failed load rejects every caller that waits for that column; a later call loads it again.
+   * Throws `limit` when too many queries wait for memory.
    */
   async pin(requests: readonly ColumnRequest[], use: ColumnUse, lease: ColumnLease): Promise<PinnedColumn[]> {
     for (;;) {
@@ -187,7 +188,7 @@ export class BufferPool {
       } catch (error) {
         own.release();
         if (!(error instanceof OtherCallerEnded)) throw error;
-        // The caller that began the decoding has ended. This one goes on, unless it was aborted too.
+        // Only the caller that began the decoding has ended. This call retries, unless it was aborted too.
         throwIfAborted(lease.signal);
       }
     }
@@ -198,12 +199,12 @@ export class BufferPool {
     use: ColumnUse,
     lease: ColumnLease,
   ): Promise<PinnedColumn[]> {
-    // A call whose columns are all there needs no room, and does not queue behind those that wait for room.
+    // A call whose columns are all in the pool needs no memory, so it does not queue behind calls that wait for memory.
     const isKept = requests.every(({ key }) => this.#entries.has(key));
     const taken =
       (this.#waiters.length === 0 || isKept ? this.#take(requests, use, lease) : null) ??
       (await this.#wait(requests, use, lease));
-    // All are waited for, so that none is still being written when the lease is released.
+    // Wait for all, even after a failure, so that no column is still being written when the lease is released.
     const results = await Promise.allSettled(taken.map(({ column }) => column));
     return results.map((result, i) => {
       const { cached } = taken[i]!;
@@ -216,19 +217,19 @@ export class BufferPool {
     });
   }
 
-  /** Whether the column of a key is in memory. One that is on its way there is not. */
+  /** Whether the column of `key` is in the pool and fully decoded. */
   hasDecoded(key: string): boolean {
     return (this.#entries.get(key)?.decoded ?? null) !== null;
   }
 
-  /** Whether the column of a key is to be streamed, and not kept: it is not in memory, and this is the first search in a while. */
+  /** Whether a search should stream the column instead of keeping it: the pool lacks it, and it was not streamed recently. */
   isToStream(key: string, sizeBytes: number): boolean {
     return !this.#entries.has(key) && this.#streamed.isToStream(key, sizeBytes);
   }
 
   /**
-   * Keeps a column that came with another, where there is room that nobody waits for and no other column has to go. `copy` makes one of
-   * at most `sizeBytes` bytes.
+   * Keeps a column that was decoded along with another one. Does nothing where that would evict a column, or while calls wait for
+   * memory. `copy` copies the column into an arena and takes at most `sizeBytes` bytes there.
    */
   offer(key: string, sizeBytes: number, copy: (arena: Arena) => Column): void {
     if (this.#isClosed || this.#entries.has(key) || this.#waiters.length > 0) return;
@@ -246,8 +247,8 @@ export class BufferPool {
   }
 
   /**
-   * Loads filters where they have room in their share of the bound, for which columns may go; null where they have none. The promise, which never
-   * rejects, says that they are loaded, or could not be.
+   * Begins to load filters, evicting columns if needed. Returns null where filters have used up their share of the pool, where calls wait
+   * for memory, or where the filters are in the pool already. The promise never rejects; it resolves once loading has succeeded or failed.
    */
   keepFilters(request: ColumnRequest): Promise<void> | null {
     const bytes = this.#filterBytes + alignedBytes(request.sizeBytes);
@@ -260,14 +261,14 @@ export class BufferPool {
     return this.#entries.get(request.key)!.column.then(release, release);
   }
 
-  /** Forgets the columns whose key begins with `prefix`; those in use are freed after that. */
+  /** Drops the entries whose key begins with `prefix`. The memory of pinned entries is freed when their last pin is released. */
   evict(prefix: string): void {
     for (const entry of this.#entries.values()) if (entry.key.startsWith(prefix)) this.#drop(entry);
     this.#streamed.evict(prefix);
     this.#wake();
   }
 
-  /** Forgets everything. Nothing is kept from here on. */
+  /** Drops all entries. The pool keeps nothing from now on: columns are decoded on the heap. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -275,7 +276,7 @@ export class BufferPool {
     this.#memory.addBound(-this.#bytesMax);
   }
 
-  /** Reserves and pins all that is asked for; null when there is no room before somebody releases a lease. */
+  /** Pins all requested columns and begins to load the missing ones; null where that has to wait until other leases are released. */
   #take(requests: readonly ColumnRequest[], use: ColumnUse, lease: ColumnLease): RequestedColumn[] | null {
     const held = new Set<Entry>();
     const missing = new Map<string, ColumnRequest>();
@@ -306,8 +307,8 @@ export class BufferPool {
   }
 
   /**
-   * Addresses for all of the requests; `wait` when leases of others have to be released first, `aside` when the bound, or
-   * the machine, has no room for them beside what the caller holds.
+   * Allocates an address for every request. Returns `wait` where other leases have to be released first, and `aside` where the requests
+   * do not fit even then, because together with `held` they exceed the bound or the machine's memory, or where the pool is closed.
    */
   #reserve(requests: readonly ColumnRequest[], held: ReadonlySet<Entry>): number[] | 'wait' | 'aside' {
     if (requests.length === 0) return [];
@@ -340,7 +341,7 @@ export class BufferPool {
       this.#evictions++;
       this.#drop(victim);
     }
-    // Pinned columns lie between the free ranges, so that none is large enough: let the memory grow.
+    // Pinned columns fragment the free memory, so that no free range is large enough: let the memory grow.
     const address =
       this.#bytes + alignedBytes(sizeBytes) <= this.#bytesMax ? memory.allocate(sizeBytes) : null;
     return address === null ? null : this.#taken(address);
@@ -356,7 +357,7 @@ export class BufferPool {
     this.#memory.free(address);
   }
 
-  /** The column to drop first. */
+  /** The entry to evict next; undefined where all are pinned. */
   #unpinned(): Entry | undefined {
     for (const entries of [this.#used.once, this.#used.again]) {
       for (const entry of entries) if (entry.pins === 0) return entry;
@@ -364,7 +365,7 @@ export class BufferPool {
     return undefined;
   }
 
-  /** Decodes a column at an address, or aside. */
+  /** Begins to decode a column at `address`, or on the heap where that is null, and pins it for the lease. */
   #load(request: ColumnRequest, address: number | null, use: ColumnUse, lease: ColumnLease): void {
     const { key, isFilter = false } = request;
     const bytes = address === null ? 0 : this.#memory.sizeOf(address);
@@ -378,7 +379,7 @@ export class BufferPool {
     else this.#used[use].add(entry);
     this.#pin(entry);
     lease.add(() => this.#unpin(entry));
-    // Its memory must stay while it is written to, even when nobody wants the column any more.
+    // A second pin keeps the memory while the decoder writes to it, even after the lease is released.
     this.#pin(entry);
     const settle = (isLoaded: boolean): void => {
       if (!isLoaded) this.#drop(entry);
@@ -394,13 +395,13 @@ export class BufferPool {
     );
   }
 
-  /** Forgets what lies aside, but for what the caller holds; false while others hold any of it. */
+  /** Drops unpinned heap entries that are not in `held`. Returns false while another call has heap entries and the pool is open. */
   #clearAside(held: ReadonlySet<Entry>): boolean {
     for (const entry of this.#aside) if (!held.has(entry) && entry.pins === 0) this.#drop(entry);
     return this.#isClosed || [...this.#aside].every((entry) => held.has(entry));
   }
 
-  /** Gives back what only the decoding needed. */
+  /** Frees the part of the range that was only the decoder's working memory. */
   #shrink(entry: Entry, { address, columnBytes }: RangeSpace): void {
     this.#memory.shrink(address, columnBytes);
     const freedBytes = entry.bytes - this.#memory.sizeOf(address);
@@ -425,7 +426,7 @@ export class BufferPool {
     this.#wake();
   }
 
-  /** Makes an entry the last to go. */
+  /** Moves an entry to the end of the eviction order. */
   #touch(entry: Entry): void {
     this.#lastTouched = null;
     if (entry.address === null) return;
@@ -449,7 +450,7 @@ export class BufferPool {
     else this.#free(entry.address);
   }
 
-  /** Waits its turn for room, holding nothing. */
+  /** Queues a request until there is memory for it. It pins nothing while it waits. */
   #wait(requests: readonly ColumnRequest[], use: ColumnUse, lease: ColumnLease): Promise<RequestedColumn[]> {
     lease.onWait?.();
     if (this.#waiters.length >= poolWaitersMax) {
@@ -480,12 +481,12 @@ export class BufferPool {
       this.#waiters.push(waiter);
       if (signal?.aborted === true) onAbort();
       else signal?.addEventListener('abort', onAbort);
-      // The caller has given back its own leases (`onWait`), which may be enough.
+      // `onWait` has released the caller's own leases, which may have freed enough memory.
       this.#wake();
     });
   }
 
-  /** Lets waiting requests try again, in the order in which they came. */
+  /** Retries waiting requests, oldest first, until one still has to wait. */
   #wake(): void {
     if (this.#isWaking) return;
     this.#isWaking = true;

@@ -6,13 +6,13 @@ import { convertColumn, type Conversion } from '../../columns/convert-column.js'
 import { openFiles } from '../disk/open-files.js';
 import { cutOff, decodeStoredChunk, type StoredChunk } from '../sealed/segment-file.js';
 
-/** A column chunk in a file of the real file system, and how the field is read from it. */
+/** A column chunk in a local file, and the conversion of its values to a field's type. */
 export interface ChunkJob {
   /** Absolute path of the file. */
   readonly file: string;
   readonly chunk: StoredChunk;
   readonly conversion: Conversion;
-  /** Of the field. */
+  /** Type of the field that is read. */
   readonly type: FieldType;
 }
 
@@ -26,5 +26,5 @@ export async function work({ file, chunk, conversion, type }: ChunkJob): Promise
   return { result: column, transfer: buffersOf(arraysOf(column)) };
 }
 
-/** Has a column chunk read and decoded. */
+/** Reads and decodes a column chunk on a thread, onto the heap. */
 export const chunkTask: Task<ChunkJob, Column> = { module: builtModule(import.meta.url), work };

@@ -1,16 +1,16 @@
-/** What a lease does while there is no room in memory. */
+/** What happens when a request with this lease finds no memory. */
 export interface LeaseOptions {
-  /** Ends a wait for memory. */
+  /** Aborts a wait for memory. */
   readonly signal?: AbortSignal | undefined;
-  /** Called before waiting for memory. The holder then gives back every other lease: a query that waits for memory must hold none. */
+  /** Called before a wait for memory. It must release all other leases of the query: a query that waits for memory must hold none. */
   readonly onWait?: (() => void) | undefined;
-  /** Columns are decoded on the heap instead of waiting for memory: for a holder that keeps other leases meanwhile. */
+  /** Decode on the heap instead of waiting for memory. For a query that cannot release its other leases. */
   readonly neverWaits?: boolean | undefined;
 }
 
 /**
- * Holds columns in memory while a query reads them. Once the lease is released, they may be overwritten. A lease is released in the
- * `finally` of the function that made it.
+ * Pins columns in the buffer pool while a query reads them. After the release they may be overwritten. The function that makes a lease
+ * releases it in a `finally`.
  */
 export class ColumnLease {
   readonly signal: AbortSignal | undefined;
@@ -24,17 +24,17 @@ export class ColumnLease {
     this.neverWaits = options.neverWaits === true;
   }
 
-  /** Whether it holds nothing that could be overwritten. */
+  /** Whether the lease pins nothing. */
   get isEmpty(): boolean {
     return this.#releases.length === 0;
   }
 
-  /** Adds what is to be done at the release. */
+  /** Adds a function that `release` calls. */
   add(release: () => void): void {
     this.#releases.push(release);
   }
 
-  /** Gives everything back. May be called again. */
+  /** Unpins everything. Further calls do nothing. */
   release(): void {
     const releases = this.#releases;
     this.#releases = [];
@@ -42,7 +42,7 @@ export class ColumnLease {
   }
 }
 
-/** Calls `use` with a lease that is released when it has ended, whatever happens. */
+/** Calls `use` with a new lease, and releases it when `use` returns or throws. */
 export async function withLease<T>(
   options: LeaseOptions,
   use: (lease: ColumnLease) => Promise<T>,

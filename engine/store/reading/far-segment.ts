@@ -7,7 +7,7 @@ import { liveRuns, type OrdinalRun, type SegmentEntry } from '../manifest/manife
 import type { AskableFilters } from './filter-ask.js';
 import type { OpenRowGroup, RowGroup, SnapshotRun } from './snapshot.js';
 
-/** A segment whose rows are in the far tier alone: one range of positions for each of its runs, and nothing to open. */
+/** A segment whose rows are only in the far tier. It has one row group for plans, and no file to open. */
 export class FarSegment {
   readonly #group: FarRowGroup;
 
@@ -19,7 +19,7 @@ export class FarSegment {
     return [this.#group];
   }
 
-  /** Its live runs, as long as they are. */
+  /** The live runs of `entry`, not split into row groups. */
   runs(entry: SegmentEntry): SnapshotRun[] {
     return liveRuns(entry).map((run) => ({ ...run, rowGroup: this.#group }));
   }
@@ -29,7 +29,7 @@ export class FarSegment {
   }
 }
 
-/** Rows of a copy that counts. */
+/** How to read the rows of a segment's copy in the far tier. Only the copy that the manifest names counts. */
 export function rowsOfCopy(
   agent: string,
   copy: FarCopy,
@@ -56,10 +56,10 @@ function notConfigured(agent: string): never {
   );
 }
 
-/** What is known of rows that are in no file of ours. */
+/** What is known of rows that are in no local file. */
 export type FarRowFacts = Pick<SegmentEntry, 'file' | 'rows' | 'timeMinMs' | 'timeMaxMs'>;
 
-/** All rows of such a segment. It is planned with, and never opened. */
+/** All rows of a far segment as one row group. Plans use it; it is never opened. */
 export class FarRowGroup implements RowGroup {
   readonly index = 0;
   readonly hot = false;

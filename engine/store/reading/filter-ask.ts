@@ -3,26 +3,26 @@ import type { QueryThreads } from './query-threads.js';
 import type { ReadCounters } from './read-counters.js';
 import type { SegmentRulings } from '../sealed/segment-rulings.js';
 
-/** What is asked of the filters of one segment. */
+/** A request to the filters of one segment. */
 export interface FilterAsk {
-  /** Row groups that nobody has asked about. */
+  /** Row groups to rule on. None of them has been asked about before. */
   readonly rowGroups: readonly number[];
-  /** Takes the answer. */
+  /** Receives the answers. */
   readonly rulings: SegmentRulings;
   readonly questions: readonly FilterQuestion[];
-  /** Null where the thread that asks is to read them itself. */
+  /** Null where the calling thread reads the filters itself. */
   readonly threads: QueryThreads | null;
   readonly counters: ReadCounters;
 }
 
-/** The filters of one file. All its row groups have the same ones, so that they can be asked about together. */
+/** The filters of one file. Its row groups share one object, so that one request can ask about many of them. */
 export interface AskableFilters {
-  /** Row groups of the file. */
+  /** Number of row groups in the file. */
   readonly rowGroups: number;
   /**
-   * Asks about row groups, without a footer. Reads only the pieces that are needed, together with those of other files that are asked
-   * in the same turn of the event loop. Resolves, never rejects, when `rulings` has what rules row groups out; null where no filter could
-   * tell.
+   * Asks the filters about row groups. Reads only the pieces that are needed, and batches the request with those to other files in the same
+   * turn of the event loop. The promise never rejects; it resolves once `rulings` has the answers or the failure. Null where there is
+   * nothing to wait for: the filters in memory have answered, or no filter can.
    */
   ask(ask: FilterAsk): Promise<void> | null;
 }

@@ -3,7 +3,7 @@ import type { Directory } from '../disk/directory.js';
 import { Mutex } from '../../workers/mutex.js';
 import { readCommitted, type Heads } from './recovery.js';
 
-/** Follows what the writer of another process commits of one agent, until this process becomes the writer itself. */
+/** Keeps an agent's state up to date with what the writer of another process commits, until this process becomes the writer. */
 export class Follower {
   private readonly reading = new Mutex();
   private refreshing: Promise<void> | undefined;
@@ -15,7 +15,7 @@ export class Follower {
     private readonly heads: () => Promise<Heads | undefined>,
   ) {}
 
-  /** Brings the state to the newest committed one. Those who ask at the same time share one reading. */
+  /** Updates the state to the newest committed one. Concurrent calls share one reading. */
   refresh(): Promise<void> {
     this.refreshing ??= this.reading
       .run(async () => {
@@ -28,8 +28,8 @@ export class Follower {
   }
 
   /**
-   * Runs `takeOver` while no reading is under way. Once it has succeeded, nothing is read any more. Two readings at once would both add the
-   * same hot batches, and a reading after a commit of ours would undo that commit in memory.
+   * Runs `takeOver` while no reading is under way. Once it has succeeded, `refresh` does nothing. Two concurrent readings would add the
+   * same hot batches twice, and a reading after a commit of this process would undo that commit in memory.
    */
   async end(takeOver: () => Promise<void>): Promise<void> {
     await this.reading.run(async () => {

@@ -12,20 +12,20 @@ import type { OrdinalRun, Run } from '../manifest/manifest.js';
 import { spareBuilders } from '../../columns/spare-builders.js';
 
 /**
- * The rows of a hot file in memory, in the layouts of the scan. Rows are only added, at the end. So a snapshot is a number of rows, and
- * what it has read does not change.
+ * The rows of a hot file in memory, in the column layouts that scans read. Rows are only appended, so a snapshot is simply a number of
+ * rows: the rows below it never change.
  */
 export class HotRows {
   readonly schema: Schema;
   readonly #file: string;
   readonly #builder: BatchBuilder;
   #isGivenBack = false;
-  /** Bounds over all rows of each field. */
+  /** Zone map of each field over all rows. */
   #zones: readonly ZoneMap[];
   readonly #runs: Run[] = [];
   #rowCount = 0;
 
-  /** `file` names the hot file in messages and explanations. */
+  /** `file` names the hot file in error messages and in `--explain`. */
   constructor(schema: Schema, file: string) {
     this.schema = schema;
     this.#file = file;
@@ -33,14 +33,14 @@ export class HotRows {
     this.#zones = schema.fields.map(() => zoneOfNoRows);
   }
 
-  /** Gives the memory to the next hot file. No columns that were taken of the rows may be in use any more. */
+  /** Gives the memory to the next hot file. No column of these rows may be in use any more. */
   giveBack(): void {
     assert(!this.#isGivenBack, 'the memory of hot rows is given back once');
     this.#isGivenBack = true;
     spareBuilders.give(this.#builder);
   }
 
-  /** Another file may have the memory by now. */
+  /** Whether the memory was given back. Another hot file may be using it. */
   get isGivenBack(): boolean {
     return this.#isGivenBack;
   }
@@ -49,7 +49,7 @@ export class HotRows {
     return this.#rowCount;
   }
 
-  /** Adds rows of the file's schema with their positions. The batch is copied. */
+  /** Appends a copy of the batch, which has the file's schema. `runs` are the positions of its rows. */
   append(batch: RecordBatch, runs: readonly OrdinalRun[]): void {
     const columns = batch.columns.map(plainColumn);
     this.#builder.append({ ...batch, columns });
@@ -63,7 +63,7 @@ export class HotRows {
     assert(firstRow === this.#rowCount, 'every row of a hot batch has a position');
   }
 
-  /** Runs that go on from the one before, in rows and in ordinals, are one. */
+  /** Adds a run, merged into the previous one where its ordinals continue that one. */
   #addRun(run: Run): void {
     const last = this.#runs.at(-1);
     if (last?.partition === run.partition && last.firstOrdinal + last.rows === run.firstOrdinal) {
@@ -73,12 +73,12 @@ export class HotRows {
     }
   }
 
-  /** Where the rows stand, in the order of the rows: that of commit, not of position. */
+  /** The positions of the rows, in row order. That is the order of commit, not of position. */
   runs(): Run[] {
     return [...this.#runs];
   }
 
-  /** Earliest and latest time of the rows by the field that places them, in milliseconds; null where no row has one. */
+  /** Earliest and latest value of the placement field, in milliseconds; null where no row has one. */
   timeRangeMs(): readonly [number, number] | null {
     const placement = placementField(this.schema);
     if (placement < 0) return null;
@@ -86,19 +86,19 @@ export class HotRows {
     return typeof min === 'bigint' && typeof max === 'bigint' ? [Number(min), Number(max)] : null;
   }
 
-  /** All rows, sharing memory. */
+  /** All rows. The batch shares memory with this object. */
   batch(): RecordBatch {
     return this.#builder.take(this.#rowCount);
   }
 
-  /** The first `rows` rows as the scan's unit, with the fields of `target`. Later appends don't change it. */
+  /** The first `rows` rows as a row group with the fields of `target`. Later appends do not change it. */
   rowGroup(target: Schema, rows: number): RowGroup {
     assert(rows <= this.#rowCount, `a snapshot of ${rows} rows of ${this.#rowCount}`);
     const sources = target.fields.map((field): Source => {
       const index = this.schema.fields.findIndex(({ name }) => name === field.name);
       if (index < 0) return { field, stored: undefined, zone: nullZone(rows) };
       const stored = { column: this.#builder.column(index), field: this.schema.fields[index]! };
-      // Bounds are kept for all rows there are: those of fewer rows are not known.
+      // Zone maps cover all rows, so there is none for fewer rows.
       const zone =
         rows === this.#rowCount
           ? convertZone(this.#zones[index]!, conversionOf(stored.field.type, field.type))
@@ -113,19 +113,20 @@ function nullZone(rows: number): ZoneMap {
   return { nullCount: rows, rows, min: null, max: null };
 }
 
-/** Where a field of the current schema comes from. */
+/** Where the values of a field of the current schema come from. */
 interface Source {
   readonly field: Field;
-  /** What the file has under its name; undefined for a field that came later. */
+  /** The file's column of that name; undefined where the field was added later. */
   readonly stored: { readonly column: ColumnBuilder; readonly field: Field } | undefined;
   readonly zone: ZoneMap | null;
 }
 
+/** A row group of hot rows. All of it is in memory, so opening it and reading its columns never waits. */
 class HotRowGroup implements RowGroup, OpenRowGroup {
   readonly index = 0;
   readonly hot = true;
   readonly filters: AskableFilters = { rowGroups: 1, ask: () => null };
-  // The zone maps are at hand without opening anything, and exact.
+  // Not needed for pruning: `zone` gives exact zone maps without opening anything.
   readonly timeMinMs = null;
   readonly timeMaxMs = null;
   readonly #taken = new Map<number, Column>();

@@ -8,15 +8,15 @@ import { noFilters, SegmentFilters } from '../sealed/segment-filters.js';
 import { summaryAt, type SummaryPlace } from '../sealed/summary-cache.js';
 import type { PooledChunk } from './pooled-chunk-task.js';
 
-/** Filters of a segment that are to be kept in the pool's memory. */
+/** The filters of one field and kind, to be read into the buffer pool. */
 export interface KeepJob {
   readonly summary: SummaryPlace;
   readonly kind: KeptKind;
-  /** Position in the segment's schema. */
+  /** Index of the field in the segment's schema. */
   readonly field: number;
 }
 
-/** The same, and the range of the pool's memory for them. */
+/** A `KeepJob` with the range of the pool's memory to read into. */
 export interface PooledKeepJob extends KeepJob {
   readonly range: MemoryRange;
 }
@@ -34,5 +34,5 @@ export function work({ summary, kind, field, range }: PooledKeepJob): Finished<P
   return { result: { layout: columnLayout(kept), columnBytes: space.columnBytes }, transfer: [] };
 }
 
-/** Has the filters of a field read where others see them. */
+/** Reads the filters of a field into the pool's memory on a thread. */
 export const keepTask: Task<PooledKeepJob, PooledChunk> = { module: builtModule(import.meta.url), work };

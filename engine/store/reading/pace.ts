@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { isLogstrataError, LogstrataError } from '../../terms/errors.js';
 
-/** A scan works this long before it lets the process answer others. */
+/** Milliseconds that a scan works before it yields to the event loop. */
 const workMsMax = 5;
 
 /** Throws `cancelled`, or the signal's own reason where that is a `LogstrataError` (a time limit). */
@@ -12,12 +12,12 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
   throw new LogstrataError('cancelled', 'the query was cancelled', { cause: reason });
 }
 
-/** The signal of a scan. Where it is given as a function, that is called for it. */
+/** The signal of a scan, which may be given as a function that makes it. */
 export function signalOf(signal: AbortSignal | (() => AbortSignal) | undefined): AbortSignal | undefined {
   return typeof signal === 'function' ? signal() : signal;
 }
 
-/** Lets other work of the process run during a scan, which calls `pause` between steps of a few milliseconds. */
+/** Keeps a scan from blocking the event loop. The scan calls `pause` between short steps. */
 export class Pace {
   readonly #signal: AbortSignal | undefined;
   #resumedMs = performance.now();
@@ -26,13 +26,13 @@ export class Pace {
     this.#signal = signal;
   }
 
-  /** Ends the scan when it is aborted. */
+  /** Cancels the scan when it is aborted. */
   get signal(): AbortSignal | undefined {
     return this.#signal;
   }
 
   /**
-   * A promise to wait for, during which the event loop runs, once the scan has worked for a few milliseconds; undefined before that.
+   * Returns a promise once the scan has worked for more than `workMsMax`; else undefined. The event loop runs while the scan awaits it.
    * Throws, or rejects, when the signal is aborted.
    */
   pause(): Promise<void> | undefined {

@@ -8,18 +8,18 @@ import type { ChunkJob } from './chunk-task.js';
 import { openFiles } from '../disk/open-files.js';
 import { cutOff, decodeConverted } from '../sealed/segment-file.js';
 
-/** A column chunk, and the range of the pool's memory that it is decoded into. */
+/** A `ChunkJob` with the range of the pool's memory to decode into. */
 export interface PooledChunkJob extends ChunkJob {
   readonly range: MemoryRange;
 }
 
-/** Where the column lies in the range, and how much of that it takes. */
+/** The layout of the decoded column in the range, and the bytes of the range that it takes. */
 export interface PooledChunk {
   readonly layout: ColumnLayout;
   readonly columnBytes: number;
 }
 
-/** Reads, checks and decodes a column chunk where others see it. Throws `DamageError`, and what reading a file throws. */
+/** Reads, checks and decodes a column chunk into shared memory. Throws `DamageError`, and what reading a file throws. */
 export async function work(job: PooledChunkJob): Promise<Finished<PooledChunk>> {
   const { file, chunk, range } = job;
   const decompress = await openDecompressor(chunk.codec);
@@ -34,7 +34,7 @@ export async function work(job: PooledChunkJob): Promise<Finished<PooledChunk>> 
   return { result: { layout: columnLayout(column), columnBytes: space.columnBytes }, transfer: [] };
 }
 
-/** Has a column chunk read and decoded into the pool's memory. */
+/** Reads a column chunk and decodes it into the pool's memory on a thread. */
 export const pooledChunkTask: Task<PooledChunkJob, PooledChunk> = {
   module: builtModule(import.meta.url),
   work,

@@ -18,14 +18,14 @@ import type { Task } from '../../workers/task.js';
 import type { WorkerPool } from '../../workers/worker-pool.js';
 import type { ReadCounters } from './read-counters.js';
 
-/** Row groups of one segment that are asked about, and who takes the answer. */
+/** Row groups of one segment to ask the filters about, and the rulings that receive the answers. */
 export interface AskedSegment {
   readonly segment: ProbedSegment;
   readonly rowGroups: readonly number[];
   readonly rulings: SegmentRulings;
 }
 
-/** What is asked in one turn of the event loop. */
+/** The segments that were asked about in one turn of the event loop. */
 interface ProbeTurn {
   readonly asked: AskedSegment[];
   readonly answered: Promise<void>;
@@ -33,24 +33,27 @@ interface ProbeTurn {
 
 let queries = 0;
 
-/** Why jobs are dropped whose query is over. Made once: the trace of an error costs more than all else that ends a query. */
+/** The error of jobs that are dropped when their query ends. Made once: its stack trace costs more than the rest of ending a query. */
 const queryEnded = new LogstrataError('cancelled', 'the query has ended');
 
 /**
- * The worker threads as one query uses them: for whatever may wait for the disk or takes longer than a moment. Its jobs take
- * turns with those of others.
+ * One query's access to the worker threads, for work that may wait for the disk or would block the event loop. The jobs of different
+ * queries take turns.
  */
 export class QueryThreads {
-  /** Tells queries apart. */
+  /** Number of the query, unique in this process. */
   readonly query = ++queries;
   readonly #queue: JobQueue;
+  /** Bytes of filters that this query may still read into memory. */
   #keptBytesLeft = filtersKeptOfQueryBytesMax;
+  /** The turn that is still collecting segments; null until the next call of `probe`. */
   #turn: ProbeTurn | null = null;
   #firsts: FirstReads | null = null;
+  /** Calls of `inTurn` that are running, and those that wait. */
   #turnsTaken = 0;
   readonly #turnsWanted: (() => void)[] = [];
 
-  /** Work that was begun ahead, whether or not anybody will take it. */
+  /** Tracked work that has not ended. */
   readonly #underWay = new Set<Promise<unknown>>();
 
   private constructor(pool: WorkerPool, signal: AbortSignal | undefined) {
@@ -67,8 +70,8 @@ export class QueryThreads {
   }
 
   /**
-   * As `AskableFilters.ask`. What is asked in one turn of the event loop is asked together, because asking a filter takes far less time
-   * than handing over a job.
+   * Does what `AskableFilters.ask` says, on threads. All requests of one turn of the event loop are sent together, because asking a filter
+   * takes far less time than handing a job to a thread.
    */
   probe(asked: AskedSegment, questions: readonly FilterQuestion[], counters: ReadCounters): Promise<void> {
     this.#turn ??= this.#beginTurn(questions, counters);
@@ -83,7 +86,7 @@ export class QueryThreads {
     return { asked, answered };
   }
 
-  /** Has a column chunk read and decoded into `space`. */
+  /** Has a thread read a column chunk and decode it into `space`. */
   async readColumn(job: ChunkJob, space: ColumnSpace): Promise<Column> {
     const { bytes } = job.chunk;
     if (!(space instanceof RangeSpace)) return this.#queue.run(chunkTask, job, [], bytes);
@@ -92,8 +95,9 @@ export class QueryThreads {
   }
 
   /**
-   * Whether this query may have so many more bytes of filters kept: it waits for them, for the sake of those to come. The first ones may be
-   * more than the bound, as those of a full segment are: no query would keep them else.
+   * Whether this query may read `bytes` more of filters into memory; if so, they are deducted. The bound exists because this query waits
+   * for filters that only later queries use. The first filters may exceed it, as those of a full segment do: otherwise no query would ever
+   * keep them.
    */
   mayKeep(bytes: number): boolean {
     if (bytes > this.#keptBytesLeft && this.#keptBytesLeft < filtersKeptOfQueryBytesMax) return false;
@@ -101,7 +105,7 @@ export class QueryThreads {
     return true;
   }
 
-  /** Has filters read into `space`. */
+  /** Has a thread read filters into `space`. */
   async keepFilters(job: KeepJob, space: RangeSpace): Promise<Column> {
     return filledColumn(space, await this.#queue.run(keepTask, { ...job, range: rangeOf(space) }));
   }
@@ -115,10 +119,10 @@ export class QueryThreads {
   }
 
   /**
-   * Has a thread do a job. Settles only when no thread reads what the job names any more.
+   * Has a thread do a job. Settles only when no thread accesses the job's memory and files any more.
    *
    * @param transfer buffers of the job that move to the thread instead of being copied
-   * @param readBytes how much the job reads at most, where that is known
+   * @param readBytes upper bound of the bytes that the job reads, if known
    */
   run<Job, Result>(
     task: Task<Job, Result>,
@@ -129,7 +133,7 @@ export class QueryThreads {
     return this.#queue.run(task, job, transfer, readBytes);
   }
 
-  /** Calls `use` when fewer than twice as many others as there are threads have been called and not ended. In order. */
+  /** Calls `use`, in the order of the calls, once fewer than two calls per thread are running. */
   async inTurn<T>(use: () => Promise<T>): Promise<T> {
     if (this.#turnsTaken < 2 * this.count) this.#turnsTaken++;
     else await new Promise<void>((resolve) => this.#turnsWanted.push(resolve));
@@ -186,12 +190,12 @@ export class QueryThreads {
     this.#underWay.add(ended);
   }
 
-  /** Resolves when all that was begun is done; null when nothing is under way. */
+  /** Resolves when all tracked work has ended; null when there is none. */
   underWay(): Promise<unknown> | null {
     return this.#underWay.size === 0 ? null : Promise.all(this.#underWay);
   }
 
-  /** Drops what no thread has begun: nobody waits for it any more. */
+  /** Ends the query: drops its jobs that no thread has begun. */
   end(): void {
     this.#queue.end(queryEnded);
   }
@@ -201,13 +205,13 @@ function rangeOf({ memory, address, sizeBytes }: RangeSpace): MemoryRange {
   return memory.rangeAt(address, sizeBytes);
 }
 
-/** The column that a thread has put into a space. */
+/** The column that a thread has decoded into a space. */
 function filledColumn(space: RangeSpace, { layout, columnBytes }: PooledChunk): Column {
   space.filled(columnBytes);
   return columnAt(space.memory.bufferUpTo(layoutEnd(layout)), layout);
 }
 
-/** Cuts what is asked into shares of about so many row groups, for a thread each. */
+/** Splits requests into shares of `rowGroupsEach` row groups, one job each. The last share may be smaller. */
 function* sharesOf(asked: readonly AskedSegment[], rowGroupsEach: number): Generator<AskedSegment[]> {
   let share: AskedSegment[] = [];
   let room = rowGroupsEach;
@@ -226,7 +230,7 @@ function* sharesOf(asked: readonly AskedSegment[], rowGroupsEach: number): Gener
   if (share.length > 0) yield share;
 }
 
-/** What is known of the segments, with `mayMatch` for each row group that is asked about. */
+/** The rulings of the segments one after another, with `mayMatch` for each row group that is asked about. */
 function askedOf(share: readonly AskedSegment[]): Uint8Array<ArrayBuffer> {
   const together = new Uint8Array(share.reduce((sum, { rulings }) => sum + rulings.bytes.length, 0));
   let at = 0;

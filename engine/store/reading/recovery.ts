@@ -9,23 +9,23 @@ import type { HotEntry, Manifest } from '../manifest/manifest.js';
 import { withFile } from '../sealed/segment-file.js';
 import { leftFiles, ownFiles, unnamedFiles } from '../manifest/stored-files.js';
 
-/** What the writer says of its newest state: readers in other processes go by it. */
+/** The writer's newest committed state, for readers in other processes. */
 export interface Heads {
   readonly manifest: number;
-  /** Committed length of each hot file. */
+  /** Committed length of each hot file in bytes, by its path. */
   readonly hot: Readonly<Record<string, number>>;
 }
 
-/** Attempts to catch a manifest and the heads of the same moment while the writer goes on publishing. */
+/** Attempts to read a manifest and heads that belong together while the writer keeps publishing. */
 const headsAttemptsMax = 100;
 
-/** Who reads: one that may write to the files, since no other process does, or one that must not. */
+/** `writer` may write to the files, because no other process does; `reader` must not. */
 export type RecoveryRole = 'writer' | 'reader';
 
 /**
- * Brings `state` to the newest committed state on disk. `heads` asks the writer; its answer is undefined when there is
- * no writer, and then hot data is made durable before it is read, so that nothing is answered that a crash could undo.
- * Damage is kept in `state.damage`: it fails the queries of this agent, not the process.
+ * Updates `state` to the newest committed state on disk. `heads` asks the writer and gives undefined when there is no writer. Hot data is
+ * then made durable before it is read, so that no query returns records that a crash could undo. Damage is stored in `state.damage`: it
+ * fails the queries of this agent, not the process.
  */
 export async function readCommitted(
   directory: Directory,
@@ -55,7 +55,7 @@ export async function readCommitted(
   }
 }
 
-/** Whether a file is missing because a newer manifest does not name it any more: then that manifest is to be read. */
+/** Whether a file is missing because a newer manifest no longer names it. The caller then reads that manifest. */
 async function hasGone(
   directory: Directory,
   state: AgentState,
@@ -66,7 +66,7 @@ async function hasGone(
   return (await newestManifestNumber(directory, state.agent)) !== state.manifest?.number;
 }
 
-/** A file that is named and not there is damage; anything else that fails is not about the data. */
+/** Turns "not found" into damage, because the manifest names the file. Rethrows errors that say nothing about the data. */
 export function asDamage(error: unknown): DamageError {
   if (error instanceof DamageError) return error;
   if (!isLogstrataError(error) || error.code !== 'not_found') throw error;
@@ -76,7 +76,7 @@ export function asDamage(error: unknown): DamageError {
   });
 }
 
-/** The fields under which an agent's records were stored last. Throws as `readStoredManifest`, and `not_found` where there are none. */
+/** The newest schema of an agent's stored records. Throws like `readStoredManifest`, and `not_found` where the agent has no manifest. */
 export async function readStoredSchema(directory: Directory, agent: string): Promise<Schema> {
   const manifest = await readStoredManifest(directory, agent);
   const schema = manifest?.schemas.at(-1)?.schema;
@@ -86,15 +86,15 @@ export async function readStoredSchema(directory: Directory, agent: string): Pro
 }
 
 /**
- * The newest manifest of an agent, or undefined when none was ever published. Throws like `readNewestManifest`, and `damaged` where
- * there are files of records and no manifest: a crash never leaves that.
+ * The newest manifest of an agent, or undefined when none was ever published. Throws like `readNewestManifest`, and `damaged` where there
+ * are files of records but no manifest, which no crash can cause.
  */
 export async function readStoredManifest(directory: Directory, agent: string): Promise<Manifest | undefined> {
   const manifest = await readNewestManifest(directory, agent);
   if (manifest !== undefined) return manifest;
   const files = (await ownFiles(directory, agent)).length;
   if (files === 0) return undefined;
-  // The first manifest is published before any file is: one was published since the look above, or all are lost.
+  // The first manifest is published before any file. So either one was published since the first read, or all manifests are lost.
   const since = await readNewestManifest(directory, agent);
   if (since !== undefined) return since;
   const path = `${directory.location}/${agent}`;
@@ -135,9 +135,9 @@ async function readHotFile(
 }
 
 /**
- * Makes durable what a hot file holds, before it is shown: what was written and not synced may vanish in a power cut. A sync that failed in
- * an earlier process is not reported again, and the system may keep the unwritten bytes in memory as if they were on the disk. So a
- * process that may write writes all bytes again that no manifest counts.
+ * Makes the content of a hot file durable before it is shown, because bytes that were written but not synced may vanish in a power cut.
+ * The system does not report a failed sync of an earlier process again, and may keep unwritten bytes in its cache as if they were on disk.
+ * So a process that may write rewrites all bytes that no manifest counts yet, and then syncs.
  */
 async function makeDurable(
   directory: Directory,
@@ -154,7 +154,7 @@ async function makeDurable(
       await file.close();
     }
   } catch (error) {
-    // A reader without write permission reads what there is.
+    // A reader without write permission cannot sync, and reads the file as it is.
     if (!isLogstrataError(error) || error.code !== 'io') throw error;
   }
 }
@@ -165,7 +165,7 @@ async function copyFrom(source: ReadableFile, target: WritableFile, from: number
     await target.write(at, await source.read(at, Math.min(verifyPieceBytes, end - at)));
 }
 
-/** Removes what crashes have left behind: unfinished units, files that nothing committed names, rejected lines of failed commits. */
+/** Removes what crashes leave behind: unfinished units, files that no manifest names, and rejected lines of failed commits. */
 export async function cleanUp(directory: Directory, state: AgentState): Promise<void> {
   const { agent } = state;
   if (state.manifest === undefined) return;

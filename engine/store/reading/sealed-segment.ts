@@ -35,16 +35,16 @@ import {
 } from '../sealed/segment-file.js';
 import type { ReadCounters } from './read-counters.js';
 
-/** How a field of the current schema is read from a segment. */
+/** How a field of the query's schema is read from a segment. */
 interface FieldSource {
-  /** Position in the segment's schema, or -1 where the segment has no such field. */
+  /** Index in the segment's schema, or -1 where the segment has no such field. */
   readonly field: number;
   readonly conversion: Conversion;
 }
 
 /**
- * A sealed segment, opened for reading. Its file is opened for each read and not kept open, because an archive can have
- * more segments than a process may have files.
+ * A sealed segment, opened for reading. It caches the footer; columns and filters come through the buffer pool. The file is opened for
+ * each read instead of being kept open, because an archive can have more segments than a process may have open files.
  */
 export class SealedSegment {
   readonly #directory: Directory;
@@ -53,7 +53,7 @@ export class SealedSegment {
   readonly #schema: Schema;
   readonly #pool: BufferPool;
   #footer: Promise<SegmentFooter> | undefined;
-  /** The same, once it has been read. */
+  /** The settled value of `#footer`; undefined until it has been read. */
   #footerRead: SegmentFooter | undefined;
   readonly #probing: SegmentProbing;
 
@@ -74,9 +74,9 @@ export class SealedSegment {
   }
 
   /**
-   * `schema` is the one that the segment was written with. Nothing is read yet, so damage shows when it is needed.
+   * `schema` is the one that the segment was written with. Reads nothing from the file, so damage is reported by the first read.
    *
-   * @param footer what the file's own would say, where that can't be read
+   * @param footer replaces the file's own footer where that cannot be read
    */
   static open(
     directory: Directory,
@@ -96,12 +96,12 @@ export class SealedSegment {
     return this.#path;
   }
 
-  /** Its filters, which are asked or kept in memory. */
+  /** Access to the segment's filters. */
   get probing(): SegmentProbing {
     return this.#probing;
   }
 
-  /** The row groups in the order of the file, with the fields of `target`. */
+  /** The row groups in file order. They show the fields of `target`, whatever schema the segment was written with. */
   rowGroups(target: Schema): RowGroup[] {
     const sources = target.fields.map((field): FieldSource => {
       const position = this.#schema.fields.findIndex((own) => own.name === field.name);
@@ -109,7 +109,7 @@ export class SealedSegment {
       return { field: position, conversion: conversionOf(this.#schema.fields[position]!.type, field.type) };
     });
     const placement = placementField(target);
-    // The entry's bounds are those of the field that placed the segment's records, whatever places new ones.
+    // The entry's time bounds belong to the placement field of the segment's own schema; `target` may have another one.
     const hasTimes =
       placement >= 0 &&
       sources[placement]!.field === placementField(this.#schema) &&
@@ -142,7 +142,7 @@ export class SealedSegment {
   #askFilters(ask: FilterAsk, storedFields: readonly number[]): Promise<void> | null {
     if (this.#entry.summaryBytes > 0 || this.#footerRead !== undefined)
       return this.#probing.ask(ask, storedFields, this.#footerRead);
-    // Segments that are older than summaries say in their footers where their filters are.
+    // Segments written before summaries existed name their filters in the footer.
     const asking = this.footer(ask.counters)
       .then((footer) => this.#probing.ask(ask, storedFields, footer))
       .catch((error: unknown) => ask.rulings.fail(ask.rowGroups, error));
@@ -155,17 +155,20 @@ export class SealedSegment {
     return this.#probing.filtersOf(footer);
   }
 
-  /** The names of a row group's columns in the pool. */
+  /** The buffer pool's keys of a row group's columns, one for each field of `target`. */
   poolKeys(rowGroup: number, target: Schema, sources: readonly FieldSource[]): string[] {
     const prefix = `${this.#poolPrefix()}${rowGroup}/`;
     return sources.map(({ field, conversion }, i) => {
       const { type } = target.fields[i]!;
-      // They tell apart what the chunk of a field is converted to.
+      // The type is part of the key, because the same chunk can be in the pool converted to different types.
       return prefix + (conversion === 'toNull' ? `null-${type}` : `${field}-${type}`);
     });
   }
 
-  /** The footer, read and checked once, which counts for the caller that has it read. Throws `DamageError`; a failure is not kept. */
+  /**
+   * The footer, read and checked on the first call and cached. Its bytes are added to the counters of that call alone. Throws
+   * `DamageError`; after a failure the next call reads it again.
+   */
   footer(counters?: ReadCounters): Promise<SegmentFooter> {
     if (this.#footer !== undefined) return this.#footer;
     if (counters !== undefined) counters.bytesRead += this.#entry.footerBytes;
@@ -179,7 +182,7 @@ export class SealedSegment {
     return this.#footer;
   }
 
-  /** Columns through the pool, where all of them are in memory already; else null. */
+  /** Pins columns and counts them, if all of them are in the pool; else returns null. */
   pinDecoded(
     keys: readonly string[],
     counters: ReadCounters,
@@ -191,7 +194,7 @@ export class SealedSegment {
     return columns;
   }
 
-  /** Columns through the pool. */
+  /** Pins columns, loads those that are missing, and counts both. */
   async pin(
     requests: readonly ColumnRequest[],
     counters: ReadCounters,
@@ -206,7 +209,7 @@ export class SealedSegment {
     return pinned.map(({ column }) => column);
   }
 
-  /** Whether a column is to be streamed, and not kept. */
+  /** Whether a search should stream a column instead of keeping it in the pool. */
   isToStream(key: string, sizeBytes: number): boolean {
     return this.#pool.isToStream(key, sizeBytes);
   }
@@ -220,7 +223,7 @@ export class SealedSegment {
     return this.#pool.hasDecoded(key);
   }
 
-  /** Absolute, where other threads can read the file. */
+  /** Absolute path of the file; undefined where other threads cannot read it. */
   get absolutePath(): string | undefined {
     return this.#probing.absolutePath;
   }
@@ -229,7 +232,7 @@ export class SealedSegment {
     return withFile(this.#directory, this.#path, use);
   }
 
-  /** Gives back what the segment holds in memory. The file stays. */
+  /** Frees what the segment holds in memory. The file is not touched. */
   close(): Promise<void> {
     this.#footer = undefined;
     this.#footerRead = undefined;
@@ -243,19 +246,19 @@ export class SealedSegment {
   }
 }
 
-/** What opening a row group takes, kept with it. */
+/** What a row group is opened from. Shared by all openings of it, so that keys and zone maps are made once. */
 interface RowGroupSource {
   readonly segment: SealedSegment;
   readonly index: number;
   readonly target: Schema;
   readonly sources: readonly FieldSource[];
-  /** Of the pool, for each field; made once (`poolKeys`). */
+  /** The buffer pool's key for each field; null until `poolKeys` makes them. */
   keys: readonly string[] | null;
-  /** Of the fields that were asked for: reading numbers out of the footer's bytes takes longer than comparing them. */
+  /** Zone maps by field, cached on first use: decoding bounds from the footer's bytes takes longer than comparing them. */
   readonly zones: (ZoneMap | null)[];
 }
 
-/** Names that are made anew are dear to look up. */
+/** The keys are made once, because looking up a newly built string in a map is slow. */
 function poolKeys(source: RowGroupSource): readonly string[] {
   return (source.keys ??= source.segment.poolKeys(source.index, source.target, source.sources));
 }
@@ -286,7 +289,7 @@ class SealedRowGroup implements OpenRowGroup {
 
   chunkSize(field: number): ChunkSize | undefined {
     const source = this.#sources[field]!;
-    // Without a value of the field in the segment the column is made of nothing.
+    // The segment holds no value of this field: the column is all null and nothing is read for it.
     if (source.conversion === 'toNull') return undefined;
     return this.#footer.footer.rowGroups[this.#index]!.chunks[source.field + 1];
   }
@@ -322,7 +325,7 @@ class SealedRowGroup implements OpenRowGroup {
     lease: ColumnLease,
     use: ColumnUse,
   ): Promise<Column[]> {
-    // One opened file serves all columns that have to be read.
+    // All columns of this call are read through one open file.
     const reading = new SharedFile(this.#segment);
     try {
       const requests = fields.map((field) => this.#request(field, counters, reading));
@@ -358,7 +361,7 @@ class SealedRowGroup implements OpenRowGroup {
     return { key: this.#key(field), sizeBytes: this.#sizeBytesMax(field), load };
   }
 
-  /** The most bytes of memory that reading a field takes. */
+  /** Upper bound of the bytes of memory that reading a field takes, working memory included. */
   #sizeBytesMax(field: number): number {
     const source = this.#sources[field]!;
     const { rows, chunks } = this.#footer.footer.rowGroups[this.#index]!;
@@ -396,7 +399,7 @@ class SealedRowGroup implements OpenRowGroup {
   }
 }
 
-/** A segment's file, opened when it is first read and closed when all that read it have done so. */
+/** A segment's file that several reads share. The first read opens it; the owner calls `close` when all reads have ended. */
 class SharedFile {
   readonly #segment: SealedSegment;
   #opening: Promise<ReadableFile> | undefined;

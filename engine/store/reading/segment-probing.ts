@@ -17,17 +17,17 @@ import type { ProbedSegment } from '../sealed/probe-task.js';
 import type { QueryThreads } from './query-threads.js';
 import type { ReadCounters } from './read-counters.js';
 
-/** What is known of a file that has filters: of a segment, or of the index of an attached file. */
+/** What the manifest says of a file that has filters: a segment, or the index of an attached file. */
 export interface ProbedEntry extends Pick<SegmentEntry, 'footerOffset' | 'summaryBytes' | 'rowGroupRows'> {
-  /** Of all its filters of a kind, at most. */
+  /** Upper bound of the bytes of all its filters of each kind. */
   readonly filterBytes: Readonly<Record<KeptKind, number>>;
 }
 
-/** Filters of a field that are in memory, or may be. */
+/** The buffer pool's keys for the filters of one field, and which query asked for them first. */
 class KeptField {
-  /** As lists, by which the pool knows them. */
+  /** One-element lists, because the pool looks up lists of keys. */
   readonly keys: Readonly<Record<KeptKind, readonly [string]>>;
-  /** The number of the query that first asked them in their file. */
+  /** Number of the query that first needed filters of this kind which were not in memory. */
   readonly askedBy: Partial<Record<KeptKind, number>> = {};
 
   constructor(prefix: string, field: number) {
@@ -35,21 +35,24 @@ class KeptField {
   }
 }
 
-/** Filters that would have told more. */
+/** Filters that are not in memory and could rule out more row groups. */
 interface MissingFilters {
   readonly field: number;
   readonly kind: KeptKind;
 }
 
-/** What is left to be asked of a file when the filters in memory have been asked. */
+/** What still has to be asked of the file after the filters in memory have been asked. */
 interface LeftToAsk {
   readonly rowGroups: readonly number[];
-  /** The stored field of each question; negative where there is nothing more to know. */
+  /** For each question the stored field; negative where the file's filters cannot add anything. */
   readonly fields: readonly number[];
   readonly missing: readonly MissingFilters[];
 }
 
-/** Asks the filters of one segment, in memory if they are there. */
+/**
+ * Asks the filters of one segment: first those that the buffer pool has, then those in the file, on threads where there are any. Filters
+ * that a second query asks for are read into the pool for later queries.
+ */
 export class SegmentProbing {
   readonly #directory: Directory;
   readonly #path: string;
@@ -57,11 +60,11 @@ export class SegmentProbing {
   readonly #entry: ProbedEntry;
   readonly #pool: BufferPool;
   readonly #poolPrefix: string;
-  /** By the field's position in the segment's schema. */
+  /** By the field's index in the segment's schema. */
   readonly #kept = new Map<number, KeptField>();
   #filters: SegmentFilters | undefined;
 
-  /** @param poolPrefix begins the names of what is in the pool, which is evicted by it */
+  /** @param poolPrefix prefix of the keys in the pool; the segment's owner evicts by it */
   constructor(directory: Directory, path: string, entry: ProbedEntry, pool: BufferPool, poolPrefix: string) {
     this.#directory = directory;
     this.#path = path;
@@ -70,7 +73,7 @@ export class SegmentProbing {
     this.#poolPrefix = poolPrefix;
   }
 
-  /** Absolute, where other threads can read the file. */
+  /** Absolute path of the file; undefined where other threads cannot read it. */
   get absolutePath(): string | undefined {
     return (this.#absolutePath ??= this.#directory.absolutePath?.(this.#path));
   }
@@ -80,16 +83,16 @@ export class SegmentProbing {
     return (this.#filters ??= new SegmentFilters(footer.metadata, this.#entry.rowGroupRows.length));
   }
 
-  /** Gives back what is held in memory. */
+  /** Drops what is cached here. The owner evicts the filters in the pool. */
   forget(): void {
     this.#filters = undefined;
   }
 
   /**
-   * As `AskableFilters.ask`.
+   * Does what `AskableFilters.ask` says.
    *
-   * @param storedFields for each field of the query's schema the stored one; else a number of `notStored`
-   * @param footer where it has been read; always of a segment without a summary
+   * @param storedFields for each field of the query's schema its index in the segment, or a value of `notStored`
+   * @param footer the segment's footer, if it has been read; required for a segment without a summary
    */
   ask(
     ask: FilterAsk,
@@ -135,7 +138,7 @@ export class SegmentProbing {
     return { rowGroups: left, fields: toAsk, missing };
   }
 
-  /** Asks those of a field that are in memory. Gives the kind of those that would have told more; null where there are none. */
+  /** Asks the filters of one field that are in memory. Returns the kind of filters that could rule out more; null where none could. */
   #askKeptOf(
     field: number,
     asked: readonly Asked[],
@@ -169,8 +172,8 @@ export class SegmentProbing {
   }
 
   /**
-   * Has filters kept that another query has asked in their file before, for those to come. Only a summary says where they lie. The promise never
-   * rejects; null where there is nothing to wait for.
+   * Reads filters into memory for later queries, if an earlier query has asked for them too. Needs a summary, which says where they lie.
+   * The promise never rejects; null where there is nothing to wait for.
    */
   #keep(field: number, kind: KeptKind, threads: QueryThreads): Promise<void> | null {
     const { askedBy } = this.#keptField(field);
@@ -181,7 +184,7 @@ export class SegmentProbing {
     return this.keep({ field, kind, bytes: filterBytes[kind] }, threads);
   }
 
-  /** Where the segment says which filters it has; null where it does not, or no thread can read it. */
+  /** Where the segment's summary lies; null where it has none, or where threads cannot read the file. */
   get summary(): SummaryPlace | null {
     const { footerOffset, summaryBytes, rowGroupRows } = this.#entry;
     const path = this.absolutePath;
@@ -190,7 +193,7 @@ export class SegmentProbing {
   }
 
   /**
-   * Has filters read into memory, where there is room for them in it and they are not there. The segment has a summary. The promise never
+   * Reads filters into the buffer pool, unless it has them or has no room for them. The segment must have a summary. The promise never
    * rejects; null where there is nothing to wait for.
    */
   keep({ field, kind, bytes }: KeepableFilters, threads: QueryThreads): Promise<void> | null {
@@ -215,7 +218,7 @@ export class SegmentProbing {
     };
   }
 
-  /** Reads in the thread that asks. */
+  /** Reads and asks the filters on the calling thread. */
   #askHere(
     { rowGroups, rulings, questions, threads, counters }: FilterAsk,
     fields: readonly number[],
@@ -232,7 +235,7 @@ export class SegmentProbing {
     return asking;
   }
 
-  /** Undefined where the summary is damaged, which `verify` reports. */
+  /** The summary; undefined where it is damaged. `logstrata verify` reports such damage. */
   async #readSummary(file: ReadableFile, counters: ReadCounters): Promise<SegmentFilters | undefined> {
     const { footerOffset, summaryBytes, rowGroupRows } = this.#entry;
     const stored = await file.read(footerOffset - summaryBytes, summaryBytes);

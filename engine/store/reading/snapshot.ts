@@ -14,50 +14,52 @@ import type { FarRows } from '../far/far-rows.js';
 /** The unit of the scan: up to 64 Ki rows of one segment, sealed or hot. */
 export interface RowGroup {
   readonly rows: number;
-  /** For `--explain` and errors: the file, and the row group's index in it. */
+  /** The file and the row group's index in it, for `--explain` and error messages. */
   readonly file: string;
   readonly index: number;
   readonly hot: boolean;
-  /** Where its rows are, if that is in no file of ours: then it is not opened, and may have any number of rows. */
+  /** Set where the rows are in the far tier or on the writer's machine. Such a row group is never opened and has any number of rows. */
   readonly far?: FarRows;
   /** Bounds of the placement field that the manifest gives without opening the file; null when unknown. */
   readonly timeMinMs: number | null;
   readonly timeMaxMs: number | null;
-  /** Whether its footer is in memory, so that `open` gives no promise. */
+  /** Whether the segment's footer is in memory, so that `open` returns without a promise. */
   isOpen(): boolean;
-  /** Those of its file, the same for all row groups of it. */
+  /** The filters of the file. All row groups of a file share one object. */
   readonly filters: AskableFilters;
   /**
-   * Reads and checks the segment's footer (cached). Throws `DamageError` when it, or this row group, is damaged. Files are then
-   * read by the threads where there are any and they can. No promise where the footer has been read before; who reads it has it counted.
+   * Reads and checks the segment's footer, which is cached; returns a promise only where it has to be read. Its bytes are counted for the
+   * call that reads it. Throws `DamageError` when the footer or this row group is damaged. The opened row group reads its columns on
+   * `threads` where that is possible.
    */
   open(threads?: QueryThreads | null, counters?: ReadCounters): OpenRowGroup | Promise<OpenRowGroup>;
   /**
-   * The columns of all fields where they are in memory, without a lease: they may be read until the caller lets others work. The same
-   * list as long as they stay there, so that what is made of it can be kept. Null where one of them would have to be waited for.
+   * The columns of all fields if all are in memory; else null. They are not pinned: the caller may read them only until it yields to the
+   * event loop. Returns the same array as long as the columns stay in memory, so callers can cache what they derive from it.
    */
   columnsNow(): readonly Column[] | null;
 }
 
 /**
- * Whether a column is worth keeping in memory for the queries to come. One that is read to write out most of its rows is the
- * first to go when room is wanted: a long answer would fill the memory with what nobody asks for again.
+ * Whether a column is likely to be read again by later queries. A column that is read `once`, to write out most of its rows, is evicted
+ * first: otherwise one long answer would fill the cache with columns that nobody asks for again.
  */
 export type ColumnUse = 'again' | 'once';
 
-/** Where a column's values lie in a file: the same object for the same bytes, as long as the row group is open. */
+/** The stored size of a column chunk. The same object stands for the same chunk as long as the row group is open. */
 export interface ChunkSize {
   readonly bytes: number;
 }
 
+/** A row group whose footer has been read: it gives zone maps and columns by field number of the current schema. */
 export interface OpenRowGroup {
-  /** What is read of its file for a field. Undefined, or not there, where nothing is. */
+  /** The chunk that is read for a field. Undefined, or no such method, where nothing is read from a file. */
   chunkSize?(field: number): ChunkSize | undefined;
-  /** Zone map of the schema's field number `field`; null when nothing is known. Already in the type of the current schema. */
+  /** Zone map of field number `field`, converted to the type of the current schema; null when nothing is known. */
   zone(field: number): ZoneMap | null;
   /**
-   * Whether a value of the string field may hold one of the needles. The column is searched without keeping it in memory. Null where the
-   * column is in memory already, or worth keeping there. True for a damaged column: reading it says what is wrong.
+   * Searches a string column without keeping it in memory: resolves to whether a value may contain one of the needles. Null where the
+   * column is in memory already, or should be kept there. True for a damaged column, so that the caller reads it and gets the error.
    */
   searchStreamed?(
     field: number,
@@ -65,16 +67,16 @@ export interface OpenRowGroup {
     counters: ReadCounters,
   ): Promise<boolean> | null;
   /**
-   * Whether filters that the file itself has of whole values rule all rows out; what they were asked is counted. Null, or not there, where
-   * there are none to be asked.
+   * Whether the value filters in the attached file itself rule out all rows. Adds what is read to `counters`. Null, or no such method,
+   * where the file has no filter for these questions.
    */
   isRuledOutByFile?(questions: readonly FilterQuestion[], counters: ReadCounters): Promise<boolean> | null;
-  /** Whether the column of the field is in memory, so that nobody need wait for it. */
+  /** Whether the column of the field is in memory. */
   isAtHand(field: number): boolean;
   /**
-   * The decoded columns of the schema's fields of these numbers, converted to the current schema: all null where the segment
-   * has no such field. They may be read until `lease` is released. Waits, holding none, while there is
-   * no memory for them. Throws `DamageError` on a failed checksum. No promise where all of them are at hand.
+   * The decoded columns of these field numbers, converted to the current schema; all null where the segment has no such field. They may
+   * be read until `lease` is released. While there is no memory for them the call waits and pins none of them. Returns a promise only
+   * where it has to wait. Throws `DamageError` on a failed checksum.
    */
   columns(
     fields: readonly number[],
@@ -90,7 +92,7 @@ export interface OpenRowGroup {
  */
 export type SnapshotRun = PositionedRows<RowGroup>;
 
-/** Those of a snapshot. */
+/** The runs of a snapshot. */
 export type SnapshotRuns = RunList<RowGroup>;
 
 /** One state of an agent's records: the manifest and the committed hot data at one moment. Pins its files until released. */
@@ -100,7 +102,7 @@ export interface Snapshot {
   release(): void;
 }
 
-/** The position behind the last record. */
+/** The position after the last record: partition 0, ordinal 0 where there is none. */
 export function endOfSnapshot({ runs }: Snapshot): Position {
   const run = runs.at(-1);
   if (run === undefined) return { partition: 0, ordinal: 0 };

@@ -1,10 +1,10 @@
-/** Those who want to know when a state has changed: what was committed has become visible, or is shown under other fields. */
+/** The listeners of an agent's state. They are called when a commit has become visible, or when the schema has changed. */
 export class StateChanges {
   readonly #calls = new Set<() => void>();
 
-  /** Calls `call` after each change, until what is returned is called. It is not to do more than note it: the commit waits. */
+  /** Calls `call` after each change, until the returned function is called. `call` must return quickly, because the commit waits for it. */
   listen(call: () => void): () => void {
-    // One that is given twice is two.
+    // A wrapper, so that a function that is registered twice is called twice.
     const own = (): void => call();
     this.#calls.add(own);
     return () => void this.#calls.delete(own);

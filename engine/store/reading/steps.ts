@@ -1,11 +1,11 @@
 /**
- * Work done in steps. A step is something that was made, or a promise that must be settled before the work can go on. Whoever drives
- * the steps decides when the next one is taken. Where nothing has to be waited for, all are taken in one turn of the event loop. Steps are
- * a plain generator, so ending them early (`return`) runs their `finally`s.
+ * Work done in steps: a generator that yields either something it made, or a promise that must settle before the next step. The caller
+ * that drives the generator decides when to take the next step. Where no step has to wait, all run in one turn of the event loop, without
+ * the cost of an async generator. Ending the generator early (`return`) runs its `finally` blocks.
  */
 export type Steps<Made, Result = void> = Generator<Made | Promise<unknown>, Result>;
 
-/** The value, waited for where it is a promise. */
+/** Yields `value` if it is a promise, and returns the settled value. */
 export function* settled<T>(value: T | Promise<T>): Steps<never, T> {
   if (!(value instanceof Promise)) return value;
   const outcome: { value?: T } = {};
@@ -28,7 +28,7 @@ async function stepAfter<Made, Result>(
   return steps.next();
 }
 
-/** Runs steps that make nothing to their end: their result where nothing has to be waited for, else a promise of it. */
+/** Runs steps that make nothing to their end. Returns their result, or a promise of it if a step has to wait. */
 export function resultOf<Result>(steps: Steps<never, Result>): Result | Promise<Result> {
   const step = steps.next();
   return step.done === true ? step.value : resultBehind(steps, step.value);
@@ -40,7 +40,7 @@ async function resultBehind<Result>(steps: Steps<never, Result>, promise: Promis
   return step.value;
 }
 
-/** Calls `use` with everything that `source` makes. Waits of both are passed on to the driver of these steps. */
+/** Calls `use` with each thing that `source` makes. Promises of both are yielded to the caller. */
 export function* eachMade<Made, Other>(source: Steps<Made>, use: (made: Made) => Steps<Other>): Steps<Other> {
   try {
     let step = source.next();
@@ -63,12 +63,12 @@ export function* eachMade<Made, Other>(source: Steps<Made>, use: (made: Made) =>
   }
 }
 
-/** Drives steps. What they make is given at once (`now`) where nothing has to be waited for, else by a promise (`next`). */
+/** Drives steps as an async iterator. `now` also gives the next thing synchronously where no step has to wait. */
 export class Driver<Made> implements AsyncIterableIterator<Made, void> {
   readonly #steps: Steps<Made>;
-  /** What the step that was taken last has to wait for. */
+  /** The promise that has to settle before the next step; null where there is none. */
   #waitsFor: Promise<unknown> | null = null;
-  /** Calls of `next` and `return` that have not ended: they take turns. */
+  /** Number of unfinished calls of `next` and `return`. They run one after another. */
   #callsUnderWay = 0;
   #lastCall: Promise<void> = Promise.resolve();
 
@@ -80,7 +80,7 @@ export class Driver<Made> implements AsyncIterableIterator<Made, void> {
     return this;
   }
 
-  /** What is made next, if it can be had without waiting; null where it can't: then `next` goes on from there. */
+  /** The next thing made, if it is available without waiting; else null, and `next` continues from there. */
   now(): IteratorResult<Made, void> | null {
     if (this.#callsUnderWay > 0 || this.#waitsFor !== null) return null;
     return this.#taken(this.#steps.next());
@@ -90,7 +90,7 @@ export class Driver<Made> implements AsyncIterableIterator<Made, void> {
     return this.#inTurn(() => this.#wait());
   }
 
-  /** Ends the work, once what is being waited for is settled. */
+  /** Ends the work once the pending promise has settled. */
   return(): Promise<IteratorResult<Made, void>> {
     return this.#inTurn(async () => {
       await this.#waitsFor?.catch(() => undefined);
@@ -114,7 +114,7 @@ export class Driver<Made> implements AsyncIterableIterator<Made, void> {
     if (step.done === true) return step;
     const { value } = step;
     if (!(value instanceof Promise)) return { done: false, value };
-    // A failure while nobody waits for it is thrown into the next step.
+    // Mark the promise as handled: it may fail before the caller asks for the next step, which then throws the failure.
     value.catch(() => undefined);
     this.#waitsFor = value;
     return null;

@@ -10,7 +10,7 @@ import { builtModule, type Finished, type Task } from '../../workers/task.js';
 import { openFiles } from '../disk/open-files.js';
 import type { StoredChunk } from '../sealed/segment-file.js';
 
-/** A column chunk of strings to be searched. Every value that is looked for holds one of the needles. */
+/** A column chunk of strings to search. Every value that matches the predicate contains one of the needles. */
 export interface StreamJob {
   /** Absolute path of the file. */
   readonly file: string;
@@ -18,20 +18,20 @@ export interface StreamJob {
   readonly needles: readonly KernelNeedle[];
 }
 
-/** What the search of a chunk has shown. */
+/** The result of searching a chunk. */
 export interface SearchedChunk {
   /**
-   * Whether the chunk may hold such a value. True also where there is no memory to go through it, and for a damaged chunk: decoding
-   * it says what is wrong.
+   * Whether a value may contain one of the needles. Also true where there is no memory for the search, and for a damaged chunk, so that
+   * the caller decodes it and gets the error.
    */
   readonly mayHold: boolean;
   readonly bytesRead: number;
 }
 
 /**
- * Searches a column chunk without keeping it. The chunk is read piece by piece. While a piece is in the nearest caches, its checksum is
- * added up, it is decompressed, and the result is searched. "Not there" is only said of a chunk whose checksum is right. Throws what reading
- * a file throws.
+ * Searches a column chunk without keeping it. Reads the chunk piece by piece; while a piece is in the CPU's caches, it is added to the
+ * checksum, decompressed and searched. `mayHold` is false only if the checksum of the whole chunk is right. Throws what reading a file
+ * throws.
  */
 export function work(job: StreamJob): Finished<SearchedChunk> {
   const { chunk, needles } = job;
@@ -70,7 +70,10 @@ function searchChunk(
   return { mayHold: search === null || checksum !== chunk.checksum, bytesRead: done };
 }
 
-/** Where the values of the one page of a chunk begin, and what they decompress to, null if they need not be; null for anything else. */
+/**
+ * The only page of a chunk: where its values begin, and their length after decompression, which is null where they are stored
+ * uncompressed. Null for a chunk of any other shape, and where the page is longer than `pageBytesMax`.
+ */
 function pageOf(chunk: Uint8Array, readBytes: number): { bodyAt: number; length: number | null } | null {
   try {
     const { header, bodyAt } = readPageHeader(chunk.subarray(0, readBytes), 0, chunk.length);
@@ -85,5 +88,5 @@ function pageOf(chunk: Uint8Array, readBytes: number): { bodyAt: number; length:
   }
 }
 
-/** Has a column chunk searched. */
+/** Searches a column chunk on a thread. */
 export const streamTask: Task<StreamJob, SearchedChunk> = { module: builtModule(import.meta.url), work };

@@ -1,13 +1,14 @@
 /**
- * Columns that queries have streamed: searched piece by piece, without keeping them in memory. They are known by their names in the pool.
+ * Remembers which columns queries have streamed recently, that is, searched piece by piece without keeping them in memory. Columns are
+ * identified by their keys in the buffer pool.
  *
- * A column is kept when it is searched again before as many bytes as the pool holds have been streamed: had it been kept the first time,
- * it would still be in memory. A scan of more bytes than the pool holds keeps no column, however often it is repeated. Decoding them into
- * the pool would take longer, and drive out the columns of other queries.
+ * The second search of a column keeps it in the pool if fewer bytes than the pool holds were streamed in between: had the column been kept
+ * the first time, it would still be in the pool. So a scan of more bytes than the pool holds keeps no column, however often it is repeated.
+ * Decoding such columns into the pool would take longer, and evict the columns of other queries.
  */
 export class StreamedColumns {
   readonly #bytesMax: number;
-  /** Bytes that each column would take in memory, in the order in which they were streamed. */
+  /** Bytes that each column would take in memory, by key, oldest first. */
   readonly #streamed = new Map<string, number>();
   #bytes = 0;
 
@@ -15,7 +16,7 @@ export class StreamedColumns {
     this.#bytesMax = bytesMax;
   }
 
-  /** Whether a column that is about to be searched is to be streamed, and not kept. If so, remembers it. */
+  /** Whether a column that is about to be searched should be streamed instead of kept. If so, the column is remembered. */
   isToStream(key: string, sizeBytes: number): boolean {
     if (this.#forget(key)) return false;
     this.#streamed.set(key, sizeBytes);
@@ -27,7 +28,7 @@ export class StreamedColumns {
     return true;
   }
 
-  /** Forgets the columns whose names begin with `prefix`. */
+  /** Forgets the columns whose keys begin with `prefix`. */
   evict(prefix: string): void {
     for (const key of [...this.#streamed.keys()]) if (key.startsWith(prefix)) this.#forget(key);
   }
