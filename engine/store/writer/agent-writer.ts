@@ -58,7 +58,7 @@ export interface WriterOptions {
   readonly workers: WorkerPool;
 }
 
-/** What one look of retention has done. */
+/** What one run of retention has done; `taken` is null where it has removed nothing. */
 export interface RetentionLook extends PolicyDecision {
   readonly taken: Taken | null;
 }
@@ -66,15 +66,15 @@ export interface RetentionLook extends PolicyDecision {
 const dayMs = 86_400_000;
 
 /**
- * The one writer of an agent's records. Commits happen one at a time, and each is durable before the state shows it, so
- * what a client has seen is there after any crash.
+ * The only writer of an agent's records. It runs commits one at a time, and each is durable before the state shows it, so that no crash
+ * loses a record that a client has seen.
  */
 export class AgentWriter implements AttachingCommitter {
   readonly tally = new CommitTally();
   private readonly commits = new Mutex();
   private readonly units = new Map<string, WriterUnit>();
   private open: OpenHotFile | undefined;
-  /** A manifest failed to be published, or was and could not be made durable: only the disk knows. */
+  /** Set after a failed commit, when only the disk tells whether the manifest was published. The next commit reads it first (`settle`). */
   private uncertain = false;
   private readonly policy: PolicyInForce;
   private readonly claims: SourceClaims;
@@ -100,7 +100,10 @@ export class AgentWriter implements AttachingCommitter {
     return version;
   }
 
-  /** Before every commit: fails where records can't be read as a whole, since ordinals could then be given twice. */
+  /**
+   * Runs before every commit. After a failed one it reads the newest manifest from disk. Throws the state's damage: while some records
+   * cannot be read, a commit could assign their ordinals again.
+   */
   private async settle(): Promise<void> {
     if (this.uncertain) {
       const newest = await readNewestManifest(this.directory, this.state.agent);
@@ -112,20 +115,20 @@ export class AgentWriter implements AttachingCommitter {
     if (this.state.damage !== undefined) throw this.state.damage;
   }
 
-  /** A file was begun that perhaps nothing committed names. */
+  /** Notes a file of a failed commit. `settle` removes it if the newest manifest does not name it. */
   private doubt(file: string): void {
     this.removals.doubt(file);
     this.uncertain = true;
   }
 
-  /** What is committed, for readers in other processes. */
+  /** The committed state, for readers in other processes. */
   heads(): Heads {
     const hot: Record<string, number> = {};
     for (const { entry, endBytes } of this.state.hot) hot[entry.file] = endBytes;
     return { manifest: this.state.manifest?.number ?? 0, hot };
   }
 
-  /** Makes a schema the current one. Records that are hot under another are sealed first. After a failure all is as before. */
+  /** Makes a schema the current one. Hot records of another schema are sealed first. After a failure the old schema stays current. */
   async takeSchema(schema: Schema = this.schema): Promise<void> {
     await this.commits.run(async () => {
       await this.settle();
@@ -160,7 +163,7 @@ export class AgentWriter implements AttachingCommitter {
       throw error;
     }
     unit.release = release;
-    // Keeps the process alive, which may have nothing else to do than to wait for another one's unit: sockets do not.
+    // The timer also keeps this process alive while it waits for a unit of another process, which sockets do not.
     unit.timer = setTimeout(() => {
       unit.expired = true;
       this.releaseUnit(unit);
@@ -209,12 +212,12 @@ export class AgentWriter implements AttachingCommitter {
     }
   }
 
-  /** A unit was built on what it knew; that must still hold when it is published. */
+  /** Throws `conflict` where the state that a unit was built on has changed since. */
   private assertStillTrue(unit: WriterUnit, publication: Publication): void {
     const live = new Map(this.state.manifest?.segments.map((entry) => [entry.file, entry.liveFrom ?? null]));
     publication.removes.forEach((file, i) => {
       const liveFrom = publication.removesLiveFrom?.[i] ?? null;
-      // What retention has taken since must not come back.
+      // Records that retention has removed since must not come back.
       if (live.get(file) === liveFrom) return;
       const what = live.has(file) ? 'lost records to retention' : 'was replaced';
       throw new LogstrataError('conflict', `segment ${file} ${what} meanwhile`, { path: file });
@@ -230,7 +233,7 @@ export class AgentWriter implements AttachingCommitter {
     this.units.delete(id);
     this.releaseUnit(unit);
     await this.directory.removeDirectory(buildingFolder(this.state.agent, id));
-    // Where only the disk knows whether a manifest names the files, they stay: the next opening removes what none names.
+    // While it is uncertain whether a manifest names the files, they stay. The next opening of the archive removes unnamed files.
     if (unit.published || this.uncertain) return;
     await this.removals.removeUnit(id, this.state.namedFiles());
   }
@@ -278,7 +281,7 @@ export class AgentWriter implements AttachingCommitter {
     });
   }
 
-  /** Publishes changes of attached files, with others. */
+  /** Publishes changes of attached files together with `others` in one manifest. */
   private async publishAttached(
     changes: AttachedChanges,
     values: CommittedValues,
@@ -305,14 +308,14 @@ export class AgentWriter implements AttachingCommitter {
     });
   }
 
-  /** Throws `conflict` for rows of another version of the fields than the current one. */
+  /** Throws `conflict` where `version` is not the current version of the schema. */
   assertVersion(version: number | undefined): void {
     if (version === undefined || version === this.schemaVersion) return;
     const message = `the fields of agent ${this.state.agent} have changed meanwhile: start again`;
     throw new LogstrataError('conflict', message);
   }
 
-  /** Seals hot records whose day has ended, and removes files that nobody can need any more. For a timer. */
+  /** Seals hot records whose day has ended, and removes files that are due for removal. A timer calls it. */
   async maintain(): Promise<void> {
     await this.commits.run(async () => {
       if (this.dayHasEnded(this.options.now())) await this.sealAll();
@@ -320,7 +323,7 @@ export class AgentWriter implements AttachingCommitter {
     });
   }
 
-  /** Has records kept by a policy from the first one on; one that is told when there are records already waits for a look. */
+  /** Puts a retention policy in force while the agent has no records yet. Once it has some, only `retire` changes the policy. */
   async keepNew({ periodMs, bytesMax }: RetentionPolicy): Promise<void> {
     const wanted = { periodMs, bytesMax };
     await this.commits.run(async () => {
@@ -332,9 +335,9 @@ export class AgentWriter implements AttachingCommitter {
   }
 
   /**
-   * Takes the records that are over out of the manifest, in one publication. Queries that have begun keep them. A policy that takes
-   * more than the one in force waits for `graceMs`, and so does any once time has leapt, unless it is to be applied at once or the disk is
-   * nearly full.
+   * Removes the records that exceed the retention policy from the manifest, in one publication. Running queries keep them. A policy that
+   * removes more than the one in force waits for `graceMs`, and so does every policy after time has leapt (`hasLeapt`), unless `applies`
+   * is set or the disk is nearly full.
    */
   async retire(wanted: WantedPolicy, applies = false): Promise<RetentionLook | undefined> {
     return this.commits.run(async () => {
@@ -352,7 +355,7 @@ export class AgentWriter implements AttachingCommitter {
       const isOver = (run: OrdinalRun) => run.partition < Math.max(byAge, bySize);
       if (this.state.hot.some((hot) => hot.rows.runs().some(isOver))) await this.sealAll();
       const retirement = proposeRetirement(newest(), taking, nowMs);
-      // Rows of attached files are hidden: the files are not ours.
+      // Attached files belong to others, so their rows are only hidden.
       const hides = this.state.attached.lists.length > 0 && byAge > (manifest.attachedFrom ?? 0);
       const policy = { retention: kept, ...(hides ? { attachedFrom: byAge } : {}) };
       if (retirement === undefined) {
@@ -371,7 +374,7 @@ export class AgentWriter implements AttachingCommitter {
     return this.state.hot.some((hot) => Math.floor(hot.entry.createdMs / dayMs) !== today);
   }
 
-  /** Begins a hot file. The manifest names it before anything in it counts. */
+  /** Begins a hot file, and publishes a manifest that names it before anything is committed to it. */
   private async openHot(createdMs: number): Promise<OpenHotFile> {
     const { agent } = this.state;
     const { directory, schema, schemaVersion } = this;
@@ -379,7 +382,7 @@ export class AgentWriter implements AttachingCommitter {
     const open = await this.tally.watch(OpenHotFile.create(directory, agent, schema, begun));
     try {
       await directory.syncDirectory(`${agent}/hot`);
-      // Those before it are closed: what is in them now is all that they hold.
+      // The earlier hot files are closed, so the manifest records their final lengths.
       const closed = hotEntriesForManifest(this.state.hot, undefined);
       await this.publishNext({ hot: [...closed, open.entry] });
     } catch (error) {
@@ -412,8 +415,8 @@ export class AgentWriter implements AttachingCommitter {
   }
 
   /**
-   * After a failed write or sync nothing may be appended to the file any more: it is recorded up to its last good batch, and
-   * the next commit begins a new one. Where even that record fails, as on a full disk, the next commit tries again first.
+   * Abandons the hot file after a failed write or sync, because nothing may be appended to it any more. Publishes its length up to the last
+   * good batch; the next commit begins a new file. Where that fails too, as on a full disk, the next commit settles the state first.
    */
   private async leaveHot(open: OpenHotFile): Promise<void> {
     this.open = undefined;
@@ -422,7 +425,7 @@ export class AgentWriter implements AttachingCommitter {
     this.doubt(open.rejectedName);
   }
 
-  /** Ends the hot file that is appended to, so that the manifest can say how long it is. */
+  /** Closes the hot file that is appended to, so that the next manifest can record its length. */
   private async closeHot(): Promise<void> {
     const open = this.open;
     this.open = undefined;
@@ -452,12 +455,12 @@ export class AgentWriter implements AttachingCommitter {
     }
   }
 
-  /** Hot files that only rejected lines came with have nothing to seal: the manifest keeps what they say of those. */
+  /** Drops hot files that have rejected lines but no rows, so nothing to seal. The manifest takes over their entries of rejected lines. */
   private async dropRowless(): Promise<void> {
     if (this.state.hotRejected().length > 0) await this.publishNext({ hot: [] });
   }
 
-  /** Publishes the current manifest with `changes`, and takes it as the state once it is durable. */
+  /** Publishes the current manifest with `changes`, and makes it the state once it is durable. */
   private async publishNext(changes: Partial<Manifest>, values = this.state.values): Promise<void> {
     const { manifest, agent } = this.state;
     const hot = changes.hot ?? hotEntriesForManifest(this.state.hot, this.open?.hot);
@@ -474,7 +477,7 @@ export class AgentWriter implements AttachingCommitter {
     await this.removals.add((manifest?.hot ?? []).flatMap(({ file }) => (named.has(file) ? [] : [file])));
   }
 
-  /** Records how long the hot files are, so that any damage in them is told from a torn tail. */
+  /** Ends all units, and publishes the lengths of the hot files, so that damage in them can be told from a torn tail. */
   async close(): Promise<void> {
     await this.commits.run(async () => {
       await everyStep([...this.units.keys()].map((id) => () => this.end(id)));
@@ -484,7 +487,7 @@ export class AgentWriter implements AttachingCommitter {
     });
   }
 
-  /** Commits that are under way have ended. */
+  /** Resolves when the commits that are under way have ended. */
   async idle(): Promise<void> {
     await this.commits.run(() => Promise.resolve());
   }

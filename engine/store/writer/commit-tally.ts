@@ -1,12 +1,12 @@
 import { isLogstrataError } from '../../terms/errors.js';
 
-/** Counts what a writer commits, and what it fails to. */
+/** Counts a writer's durable commits and its storage failures. */
 export class CommitTally {
-  /** Commits that became durable: batches of rows, and manifests. */
+  /** Number of durable commits: batches of rows, and manifests. */
   done = 0;
-  /** Times that storage failed. */
+  /** Number of storage failures. */
   failed = 0;
-  /** Why the last one failed; undefined where it did not. */
+  /** The storage error of the last commit; undefined once a commit has succeeded since. */
   failure: Error | undefined;
 
   succeed(): void {
@@ -14,7 +14,7 @@ export class CommitTally {
     this.failure = undefined;
   }
 
-  /** What is not the fault of storage, such as a conflict of two loads, is no failure of it. */
+  /** Counts a failure of storage. Other errors, such as a conflict of two loads, are ignored. */
   fail(error: unknown): void {
     const isOfStorage = !isLogstrataError(error) || error.code === 'io' || error.code === 'disk_full';
     if (!isOfStorage || !(error instanceof Error)) return;
@@ -22,7 +22,7 @@ export class CommitTally {
     this.failure = error;
   }
 
-  /** A step of a commit, whose failure fails the commit. */
+  /** Awaits a step of a commit, and counts its failure. */
   async watch<T>(step: Promise<T>): Promise<T> {
     try {
       return await step;

@@ -4,14 +4,14 @@ import { newestLoads } from '../manifest/loaded-rows.js';
 import type { Manifest } from '../manifest/manifest.js';
 import { loadsWithout } from '../manifest/removal.js';
 
-/** What a publication makes of the records that a manifest names. */
+/** The effect of a publication on the records that a manifest names. */
 export interface PublishedRecords {
   readonly changes: Pick<Manifest, 'segments' | 'rejected' | 'loads'>;
-  /** Files that are named no more. */
+  /** Files that the next manifest no longer names. */
   readonly left: readonly string[];
 }
 
-/** What the next manifest says of records once a unit is part of it; `values` take in what it counts. */
+/** Computes what the next manifest says of records when it includes a unit. Adds the unit's counts and checkpoints to `values`. */
 export function publishedRecords(
   manifest: Manifest | undefined,
   publication: Publication,

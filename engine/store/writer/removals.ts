@@ -5,15 +5,16 @@ import { leftName } from '../disk/left-name.js';
 
 interface Removal {
   readonly path: string;
-  /** Number of the first manifest without the file. */
+  /** Number of the first manifest that does not name the file. */
   readonly manifest: number;
+  /** Earliest time of the removal (ms, by `clock`). */
   readonly atMs: number;
 }
 
 /**
- * Files that have left the manifest. A segment's gets another name at once, under which no pattern of another tool finds it. A file is removed when
- * no snapshot of this process can still read it and the longest query time has passed, so that queries of other processes have ended. A
- * query that still needs it finds it gone, and goes on in the newest manifest.
+ * Files that the manifest no longer names and that wait for their removal. A segment's file is renamed at once, so that file patterns of
+ * other tools do not match it. A file is removed once no snapshot of this process can read it and the longest query time has passed, so
+ * that queries of other processes have ended. A query that still needs it gets "not found" and continues with the newest manifest.
  */
 export class Removals {
   private waiting: Removal[] = [];
@@ -26,7 +27,7 @@ export class Removals {
     private readonly clock: () => number,
   ) {}
 
-  /** Files under the agent's folder that the newest manifest, which is durable, no longer names. */
+  /** Adds files, relative to the agent's folder, that the newest durable manifest no longer names. */
   async add(files: readonly string[]): Promise<void> {
     const manifest = this.state.manifest?.number ?? 0;
     for (const file of files) {
@@ -42,13 +43,13 @@ export class Removals {
       await this.directory.rename(from, to);
       return true;
     } catch (error) {
-      // What is published stays so: a file that keeps its name is seen by other tools, and no query of ours looks at it.
+      // The publication stays valid: other tools may still see a file that keeps its name, but our own queries do not read it.
       if (!isLogstrataError(error)) throw error;
       return false;
     }
   }
 
-  /** Removes what nobody can need any more. `now`: without waiting for readers of other processes. */
+  /** Removes the files that no query can need any more. `now` does not wait for queries of other processes. */
   async run(when: 'due' | 'now'): Promise<void> {
     const keep: Removal[] = [];
     const due: Removal[] = [];
@@ -60,12 +61,12 @@ export class Removals {
     for (const { path } of due) await this.directory.remove(path);
   }
 
-  /** A file that was begun for a commit which failed. */
+  /** Notes a file that was begun for a failed commit. */
   doubt(file: string): void {
     this.doubtful.push(file);
   }
 
-  /** Removes what failed commits have begun, unless the newest state names it. */
+  /** Removes the files of failed commits that the newest state does not name. */
   async removeDoubtful(): Promise<void> {
     const named = this.state.namedFiles();
     for (const file of this.doubtful.splice(0))

@@ -1,10 +1,10 @@
-/** A unit of work that somebody builds and the writer publishes. */
+/** The writer's view of a unit of work: another part of the engine, or another process, builds it; the writer publishes it. */
 export interface WriterUnit {
-  /** Commits of sources before the unit began. */
+  /** Number of commits with checkpoints before the unit began (`SourceClaims.count`). */
   readonly since: number;
-  /** Lets other commits go on; undefined while the unit does not hold them up. */
+  /** Releases the commit lock; undefined while the unit does not hold it. */
   release: (() => void) | undefined;
-  /** Ends a reservation that takes too long. */
+  /** Releases a reservation after `reservationMsMax`. */
   timer: NodeJS.Timeout | undefined;
   expired: boolean;
   published: boolean;
