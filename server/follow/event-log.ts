@@ -1,22 +1,25 @@
 import type { RecordEvents } from './record-events.js';
 
-/** A part of what a reading has found; null ends the reading. */
+/** One entry of a group's log: events that a reading has found, or the mark that ends the reading. */
 export interface LogEntry {
-  /** Counts the readings of a group, from 1 on. */
+  /** Number of the reading in its group, from 1. */
   readonly reading: number;
+  /** null marks the end of the reading. */
   readonly events: RecordEvents | null;
 }
 
-/** Counts what all logs hold. */
+/** Bytes of events that the logs of all groups hold together. */
 export interface LogBudget {
   bytes: number;
 }
 
-/** What the readings of a group have found, for as long as one of its followers has not taken it. Entries are counted from 0 on. */
+/**
+ * The events that a group's readings have found. An entry is kept until every follower of the group has taken it, or until it is dropped to
+ * free memory. Indexes of entries start at 0 and are never reused.
+ */
 export class EventLog {
   readonly #budget: LogBudget;
   #entries: LogEntry[] = [];
-  /** The first entry that is still there, and the one that comes next. */
   #first = 0;
   #bytes = 0;
 
@@ -24,10 +27,12 @@ export class EventLog {
     this.#budget = budget;
   }
 
+  /** Index of the oldest entry that is kept. */
   get first(): number {
     return this.#first;
   }
 
+  /** Index that the next entry gets. */
   get end(): number {
     return this.#first + this.#entries.length;
   }
@@ -41,12 +46,12 @@ export class EventLog {
     this.#count(entry.events?.bytes.length ?? 0);
   }
 
-  /** An entry that is still there. */
+  /** The entry with this index, which must still be kept (`first` ≤ index < `end`). */
   at(index: number): LogEntry {
     return this.#entries[index - this.#first]!;
   }
 
-  /** Drops the entries before `end`. */
+  /** Drops all entries with an index below `end`. */
   dropBefore(end: number): void {
     const dropped = this.#entries.splice(0, end - this.#first);
     this.#first += dropped.length;

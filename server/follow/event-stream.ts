@@ -6,22 +6,22 @@ const ignore = (): void => undefined;
 const comment = Buffer.from(':\n\n');
 const beginning = Buffer.from(`retry: ${followRetryMs}\n\n`);
 
-/** An event that is no record: it has no id, so that the client goes on by the one that it had last. */
+/** An event that is not a record. It has no id, so a client that reconnects still sends the id of the last record that it got. */
 export function eventText(name: string, data: object): Buffer {
   return Buffer.from(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
 }
 
-/** One stream of events to a client, written one piece after another. */
+/** One stream of server-sent events to one client. Writes happen one after another, at the client's pace. */
 export class EventStream {
   readonly #response: TransportResponse;
   readonly #head: ResponseHead;
   readonly #watched: WatchedAnswer;
-  /** The write that the client has not taken. */
+  /** The write that the client has not taken yet. */
   #writing: Promise<void> | undefined;
-  /** When something was written last. */
+  /** Time of the last write, by `performance.now()`. */
   #lastMs = performance.now();
   #isEnded = false;
-  /** Called when the client has taken what was written last, where that took a while. */
+  /** Called when a write that had to wait for the client is complete, so that more can be written. */
   onFree: () => void = ignore;
 
   constructor(response: TransportResponse, head: ResponseHead, watched: WatchedAnswer) {
@@ -30,17 +30,20 @@ export class EventStream {
     this.#watched = watched;
   }
 
-  /** The client has not taken what was written last. */
+  /** Whether the client has not taken the last write yet. */
   get isWriting(): boolean {
     return this.#writing !== undefined;
   }
 
-  /** Sends the head, and how long to wait before a connection is made again. */
+  /** Sends the head, and tells the client how long to wait before it reconnects. */
   begin(): void {
     this.write(beginning)?.catch(ignore);
   }
 
-  /** Undefined where the client keeps pace; else what resolves when it has taken the bytes. Rejects when it has gone. */
+  /**
+   * Writes after the write that is still pending, if there is one. Returns undefined when nothing has to be waited for; otherwise a promise
+   * that resolves once the client has taken the bytes, and rejects when the client has gone.
+   */
   write(bytes: Uint8Array): Promise<void> | undefined {
     if (this.#writing !== undefined) return this.#writing.then(() => this.write(bytes));
     if (this.#isEnded) return undefined;
@@ -59,14 +62,14 @@ export class EventStream {
     return this.#writing;
   }
 
-  /** Sends a comment where nothing was sent for a while. A client that has not taken the last piece hears enough. */
+  /** Sends a comment if nothing was sent for a while. None is needed while the client still has a write to take. */
   comment(nowMs: number): void {
     const silenceMs = Math.min(followCommentMs, this.#response.silenceMsMax);
     if (this.isWriting || nowMs - this.#lastMs < silenceMs) return;
     this.write(comment)?.catch(ignore);
   }
 
-  /** Ends the stream behind what is being written, with a last event. A client that does not take it is cut off. */
+  /** Ends the stream after the pending write, with `farewell` as the last event. A client that does not take that write is cut off. */
   end(farewell: Buffer | null): void {
     if (this.#isEnded) return;
     this.#isEnded = true;

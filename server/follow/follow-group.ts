@@ -20,7 +20,7 @@ import { EventLog, type LogBudget } from './event-log.js';
 import { eventsOf, type RecordEvents } from './record-events.js';
 import { SharedAnswers } from './shared-answer.js';
 
-/** What is followed. */
+/** The records that a group follows: an agent, filters, and the fields to write. */
 export interface Followed {
   readonly agent: string;
   readonly store: ReadableStore;
@@ -28,27 +28,28 @@ export interface Followed {
   readonly form: AnswerForm | undefined;
 }
 
-/** What the logs of all groups may take together. */
+/** The memory that the logs of all groups share. */
 export interface LogRoom {
   readonly budget: LogBudget;
-  /** Makes room where they take more. */
+  /** Called when the logs hold more than `followLogsBytesMax` together; frees memory. */
   readonly onFull: () => void;
 }
 
-/** A client of a group. */
+/** A client of a group, as the group sees it. */
 export interface GroupMember {
-  /** The first entry of the log that it has not taken. */
+  /** Index of the first entry of the log that the member has not taken. */
   readonly next: number;
-  /** The log has more. Takes as much of it as its client has room for. */
+  /** Called when the log has new entries. Takes them for as long as the client keeps pace. */
   take(): void;
-  /** Entries that it has not taken are gone. */
+  /** Called when the log has dropped entries that the member had not taken. */
   miss(): void;
-  /** The stream ends: its client is to connect again. */
+  /** Ends the stream without a reason; the client is expected to reconnect. */
   end(): void;
+  /** Ends the stream and tells the client what failed. */
   fail(error: unknown): void;
 }
 
-/** All records, from the first one on. */
+/** The query for all matching records after a position, without a limit. */
 export function allAfter({ predicates, form }: Followed, after: Query['after']): Query {
   return { limit: Number.MAX_SAFE_INTEGER, after, predicates, form };
 }
@@ -56,15 +57,15 @@ export function allAfter({ predicates, form }: Followed, after: Query['after']):
 const beforeAll = { partition: 0, ordinal: 0 };
 
 /**
- * Those who follow the same records of an agent. What becomes visible is read once for all of them, commit by commit or a few together, and
- * goes to a log that each takes it from.
+ * The clients that follow the same records of an agent. When commits make records visible, the group reads these records once for all
+ * clients, one or several commits at a time, and puts them into its log. Each client takes them from the log at its own pace.
  */
 export class FollowGroup {
   readonly log: EventLog;
-  /** What those who begin share. */
+  /** Answers that clients share when they begin at the same place. */
   readonly shared = new SharedAnswers();
   readonly schema: Schema;
-  /** The state that the first reading goes on from is known. */
+  /** Resolves when the state that the first reading continues from is known. */
   readonly ready: Promise<void>;
   readonly #followed: Followed;
   readonly #query: Query;
@@ -73,15 +74,17 @@ export class FollowGroup {
   readonly #onOver: () => void;
   readonly #members = new Set<GroupMember>();
   readonly #endListening: () => void;
-  /** Readings that have begun. */
+  /** Number of readings that have begun. */
   readings = 0;
+  /** The state up to which the group has read; null until `ready`. */
   #seen: SeenState | null = null;
   #pieces: TimedPieces | undefined;
+  /** Whether there was a commit since the last reading began. */
   #isChanged = false;
   #isRunning = false;
   #isOver = false;
 
-  /** @param onOver is called once nobody is in the group any more, or it can't go on */
+  /** @param onOver is called once, when the last member has left or the first state can't be read */
   constructor(followed: Followed, timeoutMs: number, room: LogRoom, onOver: () => void) {
     const { store } = followed;
     this.log = new EventLog(room.budget);
@@ -101,7 +104,7 @@ export class FollowGroup {
     return this.#followed.store;
   }
 
-  /** Whether the agent still is the one that the group was made for. */
+  /** Whether the group can take new members: it is open, and the agent still has the fields that the group was made for. */
   get isCurrent(): boolean {
     return !this.#isOver && this.#followed.store.schema === this.schema;
   }
@@ -116,7 +119,7 @@ export class FollowGroup {
     else this.#dropTaken();
   }
 
-  /** Drops entries until the log has no more than `bytes`, also those that some have not taken. */
+  /** Drops the oldest entries until the log holds at most `bytes`. Members that had not taken them are told (`miss`). */
   shrink(bytes: number): void {
     if (this.log.bytes <= bytes) return;
     let end = this.log.first;
@@ -132,7 +135,7 @@ export class FollowGroup {
       this.#close();
       throw error;
     }
-    // A commit may have become visible before it was listened for anything.
+    // Commits that came before the state was known have started no reading, so one is made in any case.
     this.#note();
   }
 
@@ -156,7 +159,7 @@ export class FollowGroup {
     }
   }
 
-  /** Reads what the newest state has beyond the one that was read last. */
+  /** Reads the records that the newest state has and `seen` had not, and publishes them in the log. */
   async #read(seen: SeenState): Promise<void> {
     const reading = ++this.readings;
     const pieces = new TimedPieces(this.#timeoutMs);
@@ -191,7 +194,10 @@ export class FollowGroup {
     if (this.#room.budget.bytes > followLogsBytesMax) this.#room.onFull();
   }
 
-  /** In the middle of very many records: waits until members have taken what the log has, or `patienceMs` are over. Gives what is left of them. */
+  /**
+   * Pauses a reading of very many records until the log holds at most half of its bound, or `patienceMs` have passed. Returns how much of
+   * `patienceMs` is left.
+   */
   async #waitForMembers(patienceMs: number): Promise<number> {
     const startMs = performance.now();
     const isLong = (): boolean => this.log.bytes > followLogBytesMax / 2;
@@ -211,7 +217,7 @@ export class FollowGroup {
 
   #endWith(error: unknown): void {
     if (this.#isOver) return;
-    // The fields have changed, or the archive closes: whoever connects again is told how things are by then.
+    // The fields have changed, or the archive closes. That is no failure: clients learn of the new state when they reconnect.
     const isNatural = isLogstrataError(error) && (error.code === 'conflict' || error.code === 'closed');
     for (const member of [...this.#members]) {
       if (isNatural) member.end();

@@ -4,14 +4,14 @@ import type { TransportRequest } from '../http/transport.js';
 
 export const eventStreamType = 'text/event-stream';
 
-/** Whether a request asks for a stream: it accepts that, and nothing else. */
+/** Whether a request asks for a stream of events: its `Accept` header is exactly `text/event-stream`. */
 export function asksToFollow(request: TransportRequest): boolean {
   return request.header('accept') === eventStreamType;
 }
 
 /**
- * What a stream begins with, of a query that was read: the records behind the client's last event, or `after`, all of them; without either
- * the newest. Throws a `ProblemError` for what a stream has no use for.
+ * The query that a stream begins with. If the client names its last event (`Last-Event-ID`) or gives `after`, these are all records after
+ * that cursor; otherwise the newest `limit` records. Throws a `ProblemError` for HTTP/1.0 and for parameters that a stream can't honour.
  */
 export function followedQuery(query: Query, request: TransportRequest): Query {
   if (request.version === '1.0')
@@ -33,6 +33,7 @@ export function followedQuery(query: Query, request: TransportRequest): Query {
   return after === undefined ? query : { ...query, after, limit: Number.MAX_SAFE_INTEGER };
 }
 
+/** The position in `Last-Event-ID`, which a client sends when it reconnects; undefined without one. */
 function lastEvent(request: TransportRequest): Query['after'] {
   const id = request.header('last-event-id');
   if (id === undefined || id === '') return undefined;

@@ -1,18 +1,18 @@
 import { cursorOf, eventsFrom, type RecordEvents } from './record-events.js';
 
-/** Records that became visible at positions before a client's own. */
+/** A summary of records that became visible at positions before a client's own. The client is told of them but not sent them. */
 export interface Behind {
   readonly count: number;
-  /** The cursor of the first of them. */
+  /** The lowest cursor among them. */
   readonly lowest: string;
 }
 
 /**
- * How far one client has come: the last cursor that it was sent, or began from. Records behind it are sent; of those that come to stand
- * before it, it is told how many there are.
+ * The position of one client: the last cursor that it was sent, or the one that it began from. New records with a higher cursor are sent to
+ * the client. New records with a lower cursor are only counted, and the client is told the count.
  */
 export class FollowedPosition {
-  /** A cursor. */
+  /** Cursor of the last record that was sent, or the cursor that the client began from. */
   last: string;
   #behind: Behind | null = null;
 
@@ -21,8 +21,9 @@ export class FollowedPosition {
   }
 
   /**
-   * What the client is to be sent of events that have become visible, ascending by cursor; null for nothing. The others count as having come
-   * before its position, but for those that it has been sent, or has passed, already (`isKnown`).
+   * Takes events that have become visible, ascending by cursor. Returns the bytes of those after the position, which the caller must send,
+   * and moves the position to the last of them; null if there are none. Events at or before the position are counted, except records that
+   * the client's last scan has covered (`isKnown`).
    */
   take(events: RecordEvents, isKnown: ((cursor: string) => boolean) | null): Buffer | null {
     const { first, last, ends } = events;
@@ -45,7 +46,7 @@ export class FollowedPosition {
     return null;
   }
 
-  /** The records since the last call that came before the client's position. */
+  /** Returns and resets the summary of records that came before the client's position; null if none came since the last call. */
   takeBehind(): Behind | null {
     const behind = this.#behind;
     this.#behind = null;

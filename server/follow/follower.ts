@@ -22,26 +22,26 @@ import { Gathered, type BegunAnswer } from './shared-answer.js';
 const ignore = (): void => undefined;
 const firstCursor = '0'.repeat(16);
 
-/** What a follower works with. */
+/** What a follower is given by `Followers`. */
 export interface FollowerWork {
   readonly group: FollowGroup;
   readonly followed: Followed;
   readonly stream: EventStream;
-  /** For catching up. */
+  /** Bound how many followers look for the first records of a scan at once. */
   readonly permits: Permits;
   readonly timeoutMs: number;
-  /** What keeps the client from following any longer. */
+  /** Why the client may not follow any longer at `nowMs` (ms since the epoch); null while it may. */
   readonly objection: (nowMs: number) => ProblemError | null;
   readonly onBegin: () => void;
-  /** Told of the end, however it comes about. */
+  /** Called once when the follower ends, for whatever reason. */
   readonly onOver: () => void;
   readonly onFailure: (error: unknown) => void;
 }
 
 /**
- * One client that follows. It catches up by scans of its own at its own pace, or by what a scan has found for those who waited with it, and
- * then takes what its group reads. The entries of the group's
- * log since before the last of these scans may have records that the scan has given too: those are known by the state that it has seen.
+ * One client that follows. First it catches up: by scans of its own at its own pace, or by the answer of a scan that it shares with clients
+ * that began at the same time. Then it joins its group and takes records from the group's log. Because it takes log entries from before its
+ * last scan on, some of them contain records that the scan has covered too. The state that the scan read (`#seen`) tells which ones.
  */
 export class Follower implements GroupMember {
   readonly group: FollowGroup;
@@ -50,15 +50,16 @@ export class Follower implements GroupMember {
   next = 0;
   readonly #work: FollowerWork;
   readonly #position: FollowedPosition;
-  /** The records that its own scans have gone over, while the log may have some of them. */
+  /** The state that the last scan read; null before joining, and once the log can't contain records of that state any more. */
   #seen: SeenState | null = null;
-  /** From this reading on the log has none of them. */
+  /** From this reading on the log contains no records of `#seen`. */
   #firstNewReading = 0;
+  /** Whether it has caught up and takes records from the log. */
   #isJoined = false;
   #isOver = false;
   #pieces: TimedPieces | undefined;
 
-  /** @param after the cursor that the client goes on from; undefined where it has none */
+  /** @param after the position that the client continues from; undefined if it gave none */
   constructor(work: FollowerWork, after: Query['after']) {
     this.#work = work;
     this.group = work.group;
@@ -69,7 +70,7 @@ export class Follower implements GroupMember {
     this.group.join(this);
   }
 
-  /** Answers `query`, and follows from then on. Rejects where it fails before anything was sent. */
+  /** Answers `query`, then follows. Rejects if the group can't begin, before anything is sent; later failures end the stream. */
   async begin(query: Query): Promise<void> {
     try {
       await this.group.ready;
@@ -89,7 +90,7 @@ export class Follower implements GroupMember {
 
   async #catchUp(query: Query): Promise<void> {
     let seen = await this.#begun(query);
-    // Where the client had no cursor, its place is behind what there was.
+    // A client that gave no cursor and was sent nothing starts after the last record of the state that was read.
     if (query.after === undefined && this.#position.last === firstCursor)
       this.#position.last = formatCursor(seen.last);
     while (this.next < this.group.log.first && !this.#isOver) {
@@ -102,7 +103,7 @@ export class Follower implements GroupMember {
     this.take();
   }
 
-  /** Sends what the stream begins with. Returns the state that was asked. */
+  /** Sends the records that the stream begins with, from a shared answer if there is one. Returns the state that they were read from. */
   async #begun(query: Query): Promise<SeenState> {
     const { permits } = this.#work;
     const { shared, log } = this.group;
@@ -113,7 +114,7 @@ export class Follower implements GroupMember {
       if (answer === null) return await this.#scan(query, null);
       this.next = answer.next;
       this.#firstNewReading = answer.firstNewReading;
-      // So many may wait that their answers would hold up all else.
+      // Many clients may wait for this answer: other work gets a turn of the event loop between two of them.
       await nextTurn();
       permits.give();
       return await this.#send(answer);
@@ -132,8 +133,8 @@ export class Follower implements GroupMember {
   }
 
   /**
-   * Sends what a query gives of the records that have become visible since a state. Returns the state that it was asked of. Gives back the permit
-   * that the caller has taken.
+   * Sends the records of a query that have become visible since the state `before`, or all of them if that is null. Returns the state that
+   * was read. The caller has taken a permit; this method gives it back.
    */
   async #scan(query: Query, before: SeenState | null): Promise<SeenState> {
     const { permits, timeoutMs } = this.#work;
@@ -147,12 +148,12 @@ export class Follower implements GroupMember {
     this.#pieces = pieces;
     const sharing = before === null ? shared.begin(query) : null;
     const found = new Gathered();
-    // From here on the log has all that the group reads.
+    // The follower takes log entries from here on: what the group reads during the scan must not be missed.
     this.next = this.group.log.end;
     const { next } = this;
     let firstNewReading = 0;
     let seen: SeenState | undefined;
-    // A scan that waits for its turn does nothing: others may begin.
+    // A scan that waits for its turn does no work, so another follower may have the permit.
     const onTurn = (waits: boolean): void => {
       if (waits) givePermit();
     };
@@ -163,7 +164,7 @@ export class Follower implements GroupMember {
         onTurn,
       });
       seen = state;
-      // The reading that is under way may go on from an older state than this one, and the next one's may too.
+      // The reading under way and the one after it may continue from states older than this one, and so find records of this scan.
       firstNewReading = this.group.readings + 2;
       this.#firstNewReading = firstNewReading;
       return scan;
@@ -182,12 +183,12 @@ export class Follower implements GroupMember {
     try {
       if (this.#isOver) throw clientGoneError();
       await pieces.start(begin);
-      // What a scan has to do for its first piece is all of most.
+      // Most scans do all their work for the first piece, so the permit covers just that.
       let bytes = await take();
-      // Before the next one may begin a scan for the same.
+      // The answer is shared before the permit is free: the next follower would begin a scan of its own for the same records.
       if (pieces.isAtEnd) share();
       givePermit();
-      // From here on the turns of long answers bound what all of them take. A scan that waited for a permit would keep its turn meanwhile.
+      // From here on the turns of long answers bound the memory. No permit is taken again: a scan that waits for one would keep its turn.
       for (; bytes !== undefined; bytes = await take()) {
         if (bytes !== null) await this.stream.write(bytes);
         if (this.#isOver) throw clientGoneError();
@@ -214,12 +215,12 @@ export class Follower implements GroupMember {
         bytes += piece.length;
       }
       if (pieces.length === 0) continue;
-      // A client that has gone is told of elsewhere.
+      // A write that fails means that the client has gone, which `whenGone` reports.
       this.stream.write(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces))?.catch(ignore);
     }
   }
 
-  /** What an entry of the log is to the client. */
+  /** The bytes that an entry of the log gives for this client; null for none. */
   #takeEntry({ reading, events }: LogEntry): Buffer | null {
     if (reading >= this.#firstNewReading) this.#seen = null;
     if (events === null) {
@@ -232,6 +233,7 @@ export class Follower implements GroupMember {
   }
 
   miss(): void {
+    // While it catches up, another scan fills the gap.
     if (!this.#isJoined) return;
     const { last } = this.#position;
     const detail = `this client takes its events too slowly: more than the server keeps for it have come since ${last}`;
@@ -248,7 +250,7 @@ export class Follower implements GroupMember {
     this.#endWith(problemOf(error));
   }
 
-  /** Ends the stream, and says why, where the client may not follow any longer. Returns whether that is so. */
+  /** Returns whether the client may not follow any longer at `nowMs` (ms since the epoch). If so, ends the stream and says why. */
   isRefused(nowMs: number): boolean {
     const objection = this.#work.objection(nowMs);
     if (objection === null) return false;
@@ -265,7 +267,7 @@ export class Follower implements GroupMember {
     this.leave();
   }
 
-  /** The client has gone, or has been told that the stream is over. */
+  /** Frees what the follower holds, once the client has gone or its stream has ended. Further calls do nothing. */
   leave(): void {
     if (this.#isOver) return;
     this.#isOver = true;

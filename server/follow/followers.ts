@@ -10,10 +10,10 @@ import { EventStream } from './event-stream.js';
 import { FollowGroup, type Followed } from './follow-group.js';
 import { Follower } from './follower.js';
 
-/** How often streams are looked at. */
+/** How often every stream is checked: whether its client still may follow, and whether a comment is due. */
 const lookMs = 1000;
 
-/** What followers go by. */
+/** Settings of `Followers`, and what they need from the server. */
 export interface FollowOptions extends Pick<
   ServerSettings,
   'followersMax' | 'queryTimeoutMs' | 'clientRateMin'
@@ -26,17 +26,20 @@ export interface FollowOptions extends Pick<
 export interface FollowRequest {
   readonly agent: string;
   readonly store: ReadableStore;
-  /** What the stream begins with: what comes after a cursor, or the newest records. */
+  /** The records that the stream begins with: those after a cursor, or the newest. */
   readonly query: Query;
   readonly head: ResponseHead;
   readonly response: TransportResponse;
-  /** What keeps the client from following any longer, at a moment (ms since the epoch): its token was revoked, or has expired. */
+  /** Why the client may no longer follow at `nowMs` (ms since the epoch): its token was revoked or has expired. Null while it may. */
   readonly objection?: (nowMs: number) => ProblemError | null;
   /** Called when the stream begins. */
   readonly onBegin?: () => void;
 }
 
-/** All clients that follow, in groups of those who follow the same. */
+/**
+ * All clients that follow, in groups that follow the same records. Bounds how many clients follow and how much memory the logs of the
+ * groups take, and ends streams whose clients are too slow or may not follow any longer.
+ */
 export class Followers {
   readonly #options: FollowOptions;
   readonly #watch: AnswerWatch;
@@ -49,21 +52,24 @@ export class Followers {
   constructor(options: FollowOptions) {
     this.#options = options;
     const { clientRateMin } = options;
-    // A stream lasts as long as its client likes.
+    // Streams have no time limit: only the rate of the client is watched.
     this.#watch = new AnswerWatch({ clientRateMin, answerTimeoutMs: Infinity });
   }
 
-  /** How many follow. */
+  /** Number of clients that follow. */
   get count(): number {
     return this.#followers.size;
   }
 
-  /** Bytes of events that are kept for those who are slow. */
+  /** Bytes of events that all groups keep for followers that have not taken them. */
   get keptBytes(): number {
     return this.#budget.bytes;
   }
 
-  /** Throws a `ProblemError` where no more clients may follow; rejects where the stream can't begin. Else all that fails ends the stream. */
+  /**
+   * Begins a stream. Throws a `ProblemError` (503) when the most clients follow already, and rejects when the stream can't begin. Later
+   * failures end the stream and are logged.
+   */
   follow({ agent, store, query, head, response, objection, onBegin }: FollowRequest): Promise<void> {
     const { followersMax, queryTimeoutMs } = this.#options;
     if (this.#followers.size >= followersMax)
@@ -101,7 +107,7 @@ export class Followers {
     return follower.begin(query);
   }
 
-  /** Ends all streams, so that their clients connect elsewhere, or later. */
+  /** Ends all streams, so that their clients reconnect to another server or later. */
   stop(): void {
     for (const follower of [...this.#followers]) follower.end();
   }
@@ -123,7 +129,7 @@ export class Followers {
     return group;
   }
 
-  /** Has the group that keeps the most events let go of some, until there is room again. */
+  /** Halves the largest log, again and again, until the logs of all groups fit their bound. */
   #shrink(): void {
     while (this.#budget.bytes > followLogsBytesMax) {
       const groups = [...this.#groups.values()];
@@ -139,6 +145,7 @@ export class Followers {
     this.#timer = undefined;
   }
 
+  /** Ends streams that may not go on, because of their token or because the agent has changed; sends a comment to the others if due. */
   #look(): void {
     const nowMs = performance.now();
     for (const follower of [...this.#followers]) {
@@ -150,7 +157,7 @@ export class Followers {
   }
 }
 
-/** The same for all who follow the same. */
+/** Key of a group: equal for clients that follow the same agent with the same filters and fields. */
 function keyOf({ agent, predicates, form }: Followed): string {
   const text = JSON.stringify([predicates, form?.fields ?? null], (_, value: unknown) =>
     typeof value === 'bigint' ? `${value}n` : value,

@@ -1,27 +1,31 @@
 const newline = 10;
 const cursorDigits = 16;
-/** Where the cursor stands in a line of JSON, and in an event. */
+/** Offset of the cursor in a line of JSON. */
 const cursorInLine = '{"_cursor":"'.length;
 const idHead = Buffer.from('id: ');
 const dataHead = Buffer.from('\ndata: ');
+/** Bytes that an event has besides its line. */
 const bytesAround = idHead.length + cursorDigits + dataHead.length + 1;
 
 /**
- * Records in the order of their positions, as events of a stream (`id: <cursor>`, `data: <JSON>`), or as the lines of JSON that they come
- * as. There is at least one.
+ * One or more records in the order of their positions, as bytes: either events of a stream (`id: <cursor>`, `data: <JSON>`) or plain lines
+ * of JSON.
  */
 export interface RecordEvents {
   readonly bytes: Buffer;
-  /** Where the cursor stands in each of them. */
+  /** Offset of the cursor within each record. */
   readonly cursorAt: number;
-  /** Where each of them ends. */
+  /** Offset in `bytes` of the end of each record. */
   readonly ends: readonly number[];
-  /** Cursors of the first and the last one. Cursors are of one length, so that they compare as positions do. */
+  /** Cursors of the first and the last record. All cursors have the same length, so comparing them as texts compares positions. */
   readonly first: string;
   readonly last: string;
 }
 
-/** Lines of JSON as events. All that a client catches up on goes through here: short parts are copied byte by byte, as calls take longer. */
+/**
+ * Makes events of lines of JSON. All records that a client catches up on pass through here, so short parts are copied byte by byte: a call
+ * for each would take longer.
+ */
 export function eventsOf(lines: Uint8Array): RecordEvents {
   const source = Buffer.from(lines.buffer, lines.byteOffset, lines.length);
   const ends = lineEndsOf(source);
@@ -47,7 +51,7 @@ function lineEndsOf(bytes: Buffer): number[] {
   return ends;
 }
 
-/** Lines of JSON as they are. Their bytes are those that are given. */
+/** Describes lines of JSON without changing them. The result uses the memory of `lines`. */
 export function linesAsEvents(lines: Uint8Array): RecordEvents {
   const bytes = Buffer.from(lines.buffer, lines.byteOffset, lines.length);
   return withBounds(bytes, lineEndsOf(bytes), cursorInLine);
@@ -58,12 +62,12 @@ function withBounds(bytes: Buffer, ends: readonly number[], cursorAt: number): R
   return { bytes, ends, cursorAt, first: cursorFrom(bytes, cursorAt), last };
 }
 
-/** The cursor of the event with this index. */
+/** The cursor of the record with this index. */
 export function cursorOf({ bytes, ends, cursorAt }: RecordEvents, index: number): string {
   return cursorFrom(bytes, startOf(ends, index) + cursorAt);
 }
 
-/** The events from this index on, as bytes. */
+/** The bytes of the records from this index on, without a copy. */
 export function eventsFrom({ bytes, ends }: RecordEvents, index: number): Buffer {
   return bytes.subarray(startOf(ends, index));
 }

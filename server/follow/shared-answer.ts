@@ -2,51 +2,52 @@ import { formatCursor, type Query, type SeenState } from '../../engine/index.js'
 import { followSharedBytesMax, followSharedMax } from '../http/http-limits.js';
 import type { RecordEvents } from './record-events.js';
 
-/** All that a client was given when it began, and where the log of its group goes on. */
+/** The records that a stream begins with, as one scan has found them, and where the log of the group continues after them. */
 export interface BegunAnswer {
   readonly events: readonly RecordEvents[];
-  /** The state that was asked. */
+  /** The state that the scan read. */
   readonly seen: SeenState;
-  /** The first entry of the log that has what came since, and the first reading that has nothing else. */
+  /** Index of the log entry to continue with. Entries of early readings may repeat records of `seen`. */
   readonly next: number;
+  /** From this reading on the log contains no records of `seen`. */
   readonly firstNewReading: number;
 }
 
-/** A scan that may answer others too. */
+/** A scan whose answer other clients may use too. */
 export interface SharedScan {
-  /** What it asks for. */
+  /** Equal for scans that ask for the same records. */
   readonly key: string;
-  /** The clients that had come when it began. */
+  /** Number of clients that had arrived when the scan began. It may answer only these. */
   readonly arrivals: number;
 }
 
 /**
- * Has clients of a group that begin at the same place share a scan: one that begins while others wait to begin answers them as well, where it
- * finds little. What it found is kept as long as anybody waits.
+ * Lets clients of a group that begin at the same place share one scan. If a scan finds little, its answer is kept for the clients that were
+ * already waiting when the scan began. Answers are dropped when no client waits any more.
  */
 export class SharedAnswers {
   #arrivals = 0;
   #waiting = 0;
-  /** By what was asked, the oldest first. */
+  /** By `SharedScan.key`, the oldest first. */
   readonly #answers = new Map<string, { readonly scan: SharedScan; readonly answer: BegunAnswer }>();
 
-  /** A client begins to wait. Gives its number; `leave` must follow. */
+  /** Notes that a client begins to wait. Returns its number for `find`; `leave` must follow. */
   arrive(): number {
     this.#waiting++;
     return this.#arrivals++;
   }
 
-  /** A client waits no longer. */
+  /** Notes that a client waits no longer. */
   leave(): void {
     if (--this.#waiting === 0) this.#answers.clear();
   }
 
-  /** A scan begins, for the client that does it and for those that wait. */
+  /** Notes that a scan begins now. */
   begin(query: Query): SharedScan {
     return { key: keyOf(query), arrivals: this.#arrivals };
   }
 
-  /** What a scan has found is all that there is. */
+  /** Keeps the complete answer of a scan, unless one that began later is known for the same records. */
   note(scan: SharedScan, answer: BegunAnswer): void {
     const { key, arrivals } = scan;
     if ((this.#answers.get(key)?.scan.arrivals ?? 0) > arrivals) return;
@@ -55,7 +56,10 @@ export class SharedAnswers {
     if (this.#answers.size > followSharedMax) this.#answers.delete(this.#answers.keys().next().value!);
   }
 
-  /** What a scan has found that began after this client had come, for the same query; null where there is none, or the log goes on elsewhere. */
+  /**
+   * The answer for `query` of a scan that began after this client arrived. null if there is none, or if the log has dropped entries that
+   * follow it.
+   */
   find(query: Query, arrival: number, firstOfLog: number): BegunAnswer | null {
     const found = this.#answers.get(keyOf(query));
     return found !== undefined && arrival < found.scan.arrivals && found.answer.next >= firstOfLog
@@ -64,17 +68,17 @@ export class SharedAnswers {
   }
 }
 
-/** The same for those who begin at the same place: of a group, all else that they ask for is the same. */
+/** Clients of a group have the same filters and fields, so their queries differ in these two values only. */
 function keyOf({ after, limit }: Query): string {
   return `${after === undefined ? '' : formatCursor(after)} ${limit}`;
 }
 
-/** Gathers what a scan finds, as long as it is little. */
+/** Collects the events of a scan up to `followSharedBytesMax`; gives up on a scan that finds more. */
 export class Gathered {
   #events: RecordEvents[] | null = [];
   #bytes = 0;
 
-  /** Null where it was too much. */
+  /** null if the scan has found too much to share. */
   get events(): readonly RecordEvents[] | null {
     return this.#events;
   }
