@@ -1,32 +1,33 @@
 import { answersPerSlot, admissionWaitMs } from '../http/http-limits.js';
 import { ProblemError } from '../http/problem.js';
 
-/** An answer that waits for a slot. */
+/** A scan that waits for a slot. */
 interface Waiter {
+  /** Called when the slot has been taken for it. */
   readonly enter: () => void;
 }
 
-/** What one client has of the server. */
+/** The answers and slots of one client. */
 interface Share {
   readonly client: string;
   /** Answers that have begun and not ended. */
   answers: number;
-  /** Those of them whose scan has a slot. */
+  /** Number of these answers whose scan has a slot. */
   running: number;
   readonly waiting: Waiter[];
 }
 
 /**
- * Decides which scans run. A scan needs a slot, of which there are `queriesMax`; while its answer waits for the client it has none.
- * No client gets more than three quarters of the slots or of the answers, and free slots go to the clients in turn. So neither slow clients
- * nor one client with many requests keep others from being answered.
+ * Decides which scans run. A scan needs one of `queriesMax` slots to run, and gives it back while its answer waits for the client. No
+ * client gets more than three quarters of the slots or of the answers, and free slots go to the clients in turn. So neither slow clients
+ * nor one client with many requests can keep others from being answered.
  */
 export class Admission {
   readonly #runningMax: number;
   readonly #runningOfClientMax: number;
   readonly #answersMax: number;
   readonly #answersOfClientMax: number;
-  /** By client. The first of those that wait is served next. */
+  /** By client. The first client in this order that has waiting scans and may have another slot is served next. */
   readonly #shares = new Map<string, Share>();
   #answers = 0;
   #running = 0;
@@ -40,8 +41,8 @@ export class Admission {
   }
 
   /**
-   * Begins an answer for a client; its slot is asked for by `enter`. Throws a `ProblemError`: 429 when the client, or the server,
-   * has too many answers under way, 503 when stopping.
+   * Begins an answer for a client. It has no slot yet: `Slot.enterFirst` asks for one. Throws a `ProblemError`: 429 when the client or the
+   * server has too many answers under way, 503 when the server is stopping.
    */
   begin(client: string): Slot {
     this.assertOpen();
@@ -56,19 +57,19 @@ export class Admission {
     return new Slot(this, share);
   }
 
-  /** Scans that run, answers under way, those that wait for their client included, and scans that wait for a slot. */
+  /** Number of scans that have a slot, of answers under way (with or without a slot), and of scans that wait for a slot. */
   get load(): { readonly running: number; readonly answers: number; readonly waiting: number } {
     let waiting = 0;
     for (const share of this.#shares.values()) waiting += share.waiting.length;
     return { running: this.#running, answers: this.#answers, waiting };
   }
 
-  /** From now on every request is a 503. */
+  /** Refuses every request from now on, with 503. */
   stop(): void {
     this.#isStopping = true;
   }
 
-  /** Throws the 503 of a server that is stopping. */
+  /** Throws a `ProblemError` (503) if the server is stopping. */
   assertOpen(): void {
     if (!this.#isStopping) return;
     throw new ProblemError(503, 'the server is shutting down', {
@@ -77,7 +78,7 @@ export class Admission {
     });
   }
 
-  /** Takes a slot for a scan where one is free. */
+  /** Takes a slot if one is free and the client may have another. Returns whether it did. */
   tryEnter(share: Share): boolean {
     if (this.#running >= this.#runningMax || share.running >= this.#runningOfClientMax) return false;
     this.#running++;
@@ -85,19 +86,19 @@ export class Admission {
     return true;
   }
 
-  /** Takes a slot though none may be free: for a scan that holds memory, which it is to use and give back. */
+  /** Takes a slot even if none is free: the scan holds memory that others wait for, so it must go on and give that memory back. */
   enterAnyway(share: Share): void {
     this.#running++;
     share.running++;
   }
 
-  /** Gives a slot back, and lets the next waiting query have it. */
+  /** Gives a slot back, and hands it to the next waiting scan. */
   leave(share: Share): void {
     this.#running--;
     share.running--;
     for (const next of this.#shares.values()) {
       if (next.waiting.length === 0 || !this.tryEnter(next)) continue;
-      // The client goes behind the others.
+      // This client is served last among the clients from now on.
       this.#shares.delete(next.client);
       this.#shares.set(next.client, next);
       next.waiting.shift()!.enter();
@@ -112,7 +113,7 @@ export class Admission {
     if (share.answers === 0) this.#shares.delete(share.client);
   }
 
-  /** What a client is told that has waited in vain for its first slot. */
+  /** The problem (429) for a client whose first wait for a slot took too long. */
   refusal(): ProblemError {
     return tooMany(
       `${this.#runningMax} queries are running, or ${this.#runningOfClientMax} for this address, which is the most at once`,
@@ -120,7 +121,7 @@ export class Admission {
   }
 }
 
-/** The right of one answer to have its scan run. */
+/** One answer's place in the admission. Its scan has a slot between `enter` and `leave`, and may enter again until `end`. */
 export class Slot {
   readonly #admission: Admission;
   readonly #share: Share;
@@ -132,8 +133,8 @@ export class Slot {
   }
 
   /**
-   * Asks for a slot: undefined where it is there at once. Else what is returned resolves when it is. The first time, it rejects with a
-   * `ProblemError` (429) when none has become free in a second; an answer that has begun waits as long as it takes.
+   * Asks for a slot. Returns undefined if the scan has one at once; otherwise a promise that resolves when it has one, however long that
+   * takes.
    */
   enter(): Promise<void> | undefined {
     if (this.#state !== 'away') return undefined;
@@ -145,7 +146,10 @@ export class Slot {
     return new Promise((resolve) => this.#wait(() => resolve()));
   }
 
-  /** As `enter`, for an answer that has not begun. */
+  /**
+   * Like `enter`, for an answer that has sent nothing yet. If no slot becomes free within `admissionWaitMs`, ends the answer and rejects
+   * with a `ProblemError` (429).
+   */
   enterFirst(): Promise<void> | undefined {
     const entering = this.enter();
     if (entering === undefined) return undefined;
@@ -161,21 +165,21 @@ export class Slot {
     });
   }
 
-  /** Takes a slot again behind a wait for other answers: it is there at once. */
+  /** Takes a slot again at once, even if none is free, after the scan has waited for the memory of other answers. */
   enterAnyway(): void {
     if (this.#state !== 'away') return;
     this.#state = 'running';
     this.#admission.enterAnyway(this.#share);
   }
 
-  /** Lets others run while the answer waits for its client, or its scan for other answers. */
+  /** Gives the slot back while the answer waits for its client, or its scan for the memory of other answers. */
   leave(): void {
     if (this.#state !== 'running') return;
     this.#state = 'away';
     this.#admission.leave(this.#share);
   }
 
-  /** The answer has ended. Nothing happens the second time. */
+  /** Ends the answer, and gives its slot back. Further calls do nothing. */
   end(): void {
     if (this.#state === 'ended') return;
     const state = this.#state;

@@ -2,10 +2,10 @@ import type { ServerSettings } from '../../agents/definition/config.js';
 import { LogstrataError } from '../../engine/index.js';
 import { answerWatchMs, clientRateWindowMs } from '../http/http-limits.js';
 
-/** What an answer may cost its server in time. */
+/** The lowest rate at which a client may take an answer (bytes a second), and the longest time that an answer may take. */
 type AnswerLimits = Pick<ServerSettings, 'clientRateMin' | 'answerTimeoutMs'>;
 
-/** Watches the answers that are streamed, and cuts off those whose clients are too slow. */
+/** Watches streamed answers, and cuts off those that take too long or whose clients are too slow. */
 export class AnswerWatch {
   readonly #limits: AnswerLimits;
   readonly #answers = new Set<WatchedAnswer>();
@@ -23,7 +23,7 @@ export class AnswerWatch {
   begin(cut: (reason: LogstrataError) => void): WatchedAnswer {
     const answer = new WatchedAnswer(this.#limits, performance.now(), cut, () => this.#forget(answer));
     this.#answers.add(answer);
-    // One timer for all of them; it keeps no process alive.
+    // One timer serves all answers. It does not keep the process alive.
     this.#timer ??= setInterval(() => this.#check(), answerWatchMs).unref();
     return answer;
   }
@@ -42,22 +42,25 @@ export class AnswerWatch {
 }
 
 /**
- * One answer, and how its client takes it. Only the time that passes while the server waits for the client counts toward the rate.
- * Times are those of `performance.now()`.
+ * Measures the rate at which a client takes one answer. Only time in which the server waits for the client counts. The rate is checked
+ * each time that `clientRateWindowMs` of such waiting have passed. Times are those of `performance.now()`.
  */
 export class WatchedAnswer {
   readonly #limits: AnswerLimits;
   readonly #cut: (reason: LogstrataError) => void;
   readonly #forget: () => void;
   readonly #startMs: number;
-  /** Of the present window: time waited for the client, and bytes it has taken. */
+  /** Since the rate was last checked: time spent waiting for the client, and bytes that it has taken. */
   #waitedMs = 0;
   #takenBytes = 0;
   #waitingSinceMs: number | undefined;
-  /** Bytes that the server waits for the client to take. Some may have been taken, so all count as taken when the rate is checked. */
+  /** Bytes of the write that the client has not finished taking. It may have taken a part, so a check of the rate counts all of them. */
   #pendingBytes = 0;
 
-  /** @param forget is called when the answer has ended, or was cut off */
+  /**
+   * @param cut is called with the reason when a limit is exceeded
+   * @param forget is called when the answer has ended or was cut off
+   */
   constructor(
     limits: AnswerLimits,
     startMs: number,
@@ -70,13 +73,13 @@ export class WatchedAnswer {
     this.#forget = forget;
   }
 
-  /** The server begins to wait until the client has taken so many bytes. */
+  /** Notes that the server begins to wait until the client has taken this many bytes. */
   waits(bytes: number, nowMs: number): void {
     this.#pendingBytes = bytes;
     this.#waitingSinceMs = nowMs;
   }
 
-  /** The client, or the kernel for it, has taken so many bytes. */
+  /** Notes that the client, or the operating system for it, has taken this many bytes. */
   took(bytes: number, nowMs: number): void {
     this.#takenBytes += bytes;
     this.#pendingBytes = 0;
@@ -84,12 +87,12 @@ export class WatchedAnswer {
     this.#waitingSinceMs = undefined;
   }
 
-  /** The answer has ended. */
+  /** Stops watching, because the answer has ended. */
   end(): void {
     this.#forget();
   }
 
-  /** Cuts the answer off where it is beyond a limit. */
+  /** Cuts the answer off if it takes too long or its client is too slow. */
   check(nowMs: number): void {
     const { clientRateMin, answerTimeoutMs } = this.#limits;
     if (nowMs - this.#startMs > answerTimeoutMs) {

@@ -3,16 +3,19 @@ import { clientGoneError } from '../http/client-gone.js';
 import type { TransportResponse } from '../http/transport.js';
 import type { Admission } from './admission.js';
 
-/** For whom work is done, and how long it may take. */
+/** The client that work is done for, and how long the work may take. */
 export interface SlotWish {
   readonly client: string;
   readonly response: TransportResponse;
   readonly timeoutMs: number;
-  /** What is said where it takes longer. */
+  /** Message of the error if the work takes longer. */
   readonly late: string;
 }
 
-/** Does work in a slot of a client. The signal of the work is aborted when the client has gone, and when it takes too long. */
+/**
+ * Does work that is no streamed answer in a slot of a client, for as long as it takes. The signal is aborted when the client has gone, and
+ * after `timeoutMs`, which waiting for the slot counts toward.
+ */
 export async function inSlot<T>(
   admission: Admission,
   { client, response, timeoutMs, late }: SlotWish,

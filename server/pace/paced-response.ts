@@ -2,7 +2,7 @@ import type { Slot } from './admission.js';
 import type { WatchedAnswer } from './answer-watch.js';
 import type { ResponseHead, TransportResponse } from '../http/transport.js';
 
-/** A streamed answer whose scan gives its slot to others while the client takes its time. */
+/** A streamed answer whose scan gives its slot back while a write waits for the client, and takes one again afterwards. */
 export class PacedResponse {
   readonly watched: WatchedAnswer;
   readonly #response: TransportResponse;
@@ -18,7 +18,7 @@ export class PacedResponse {
     return this.#response.isGone;
   }
 
-  /** As `TransportResponse.write`. What is returned resolves when the client keeps pace and the scan has a slot again. */
+  /** Like `TransportResponse.write`, but the promise resolves only when the client keeps pace and the scan has a slot again. */
   write(head: ResponseHead, piece: Uint8Array): Promise<void> | undefined {
     const writing = this.#response.write(head, piece);
     if (writing !== undefined) return this.#wait(writing, piece.length);

@@ -1,4 +1,4 @@
-/** Bounds how much of a kind of work runs at once. Those that wait are served in their order. */
+/** A counting semaphore: bounds how much of one kind of work runs at once. Waiting callers are served in the order of their calls. */
 export class Permits {
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -7,7 +7,7 @@ export class Permits {
     this.#free = most;
   }
 
-  /** Takes a permit: undefined where one is there at once, else a promise of it. Each is given back by `give`. */
+  /** Takes a permit. Returns undefined if one is free, otherwise a promise that resolves when the caller has one. `give` gives it back. */
   take(): Promise<void> | undefined {
     if (this.#free > 0) {
       this.#free--;

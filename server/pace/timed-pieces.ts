@@ -1,56 +1,58 @@
 import { LogstrataError, type ReadyIterable, type Scan, type ScanStats } from '../../engine/index.js';
 
 /**
- * Controllers of scans that ended without an interruption, to be used again: making one and the signal's first listener takes 5 µs,
- * a tenth of a short answer. A scan that has ended looks at its signal no more.
+ * Abort controllers of scans that ended without an interruption, kept for reuse: making a controller and the first listener of its signal
+ * takes 5 µs, a tenth of a short answer. Reuse is safe because a scan that has ended does not look at its signal.
  */
 const idleControllers: AbortController[] = [];
 const idleControllersMax = 64;
 
 /**
- * Reads a scan with a bound on the time that the scan itself takes: the time that a slow client takes does not count, nor that in which
- * the scan waits for others (`hold`).
- * Ending early stops the scan. What is thrown is the scan's own failure, `timeout`, or the reason of an interruption.
+ * Reads the pieces of a scan with a bound on the time that the scan itself takes. Time in which a slow client takes a piece does not count,
+ * nor does time in which the scan waits for other answers (`hold`). Reading throws the scan's own failure, `timeout`, or the reason of an
+ * interruption.
  */
 export class TimedPieces {
   readonly #limitMs: number;
-  /** Made when the scan asks for its signal, or is to be stopped: one that is over by then needs none. */
+  /** Made when the scan asks for its signal, or when it has to be stopped. Short scans end before either happens. */
   #abort: AbortController | undefined;
   readonly #signal = (): AbortSignal => this.#controller().signal;
   #beginning: Promise<Scan> | undefined;
   #pieces: AsyncIterator<Uint8Array> | undefined;
-  /** The same, where it can be asked without waiting. */
+  /** The same pieces, if the scan can give those that are ready without a promise. */
   #ready: ReadyIterable<Uint8Array> | undefined;
   #isDone = false;
-  /** What the scan costs; undefined until there is one. */
+  /** What the scan has cost so far; undefined until it has begun. */
   stats: ScanStats | undefined;
-  /** Of the pieces that were given. */
+  /** Bytes of all pieces that were read. */
   bytes = 0;
-  /** From the request to the first piece, or the end where there is none; null until then. Set by who answers. */
+  /** Time from the request to the first piece, or to the end if there is none; null until then. The route sets it. */
   firstMs: number | null = null;
-  /** Time that the scan has taken in the waits that are over, and when the present one has begun. */
+  /** Time that the scan has taken, without the wait under way. */
   #usedMs = 0;
+  /** When the wait under way began to count; undefined while no time counts. */
   #sinceMs: number | undefined;
   #isHeld = false;
-  /** One timer for all waits of a query: a timer for each would cost more than the waits of a short answer. */
+  /** One timer serves all waits of a query: a timer for each would cost more than the waits of a short answer. */
   #timer: NodeJS.Timeout | undefined;
+  /** Rejects the wait under way; undefined while nobody waits for the scan. */
   #reject: ((reason: Error) => void) | undefined;
 
   constructor(limitMs: number) {
     this.#limitMs = limitMs;
   }
 
-  /** The scan is over: nothing needs to be closed. */
+  /** Whether the scan is over, so that nothing has to be closed. */
   get isDone(): boolean {
     return this.#isDone;
   }
 
-  /** Whether the piece given last is known to be the last. Where it is not, only `next` tells. */
+  /** Whether the piece that was read last is known to be the last one. If false, only `next` tells whether more follow. */
   get isAtEnd(): boolean {
     return this.#ready?.isAtEnd === true;
   }
 
-  /** Starts the scan, within the same bound. */
+  /** Starts the scan. The time that this takes counts too. */
   start(begin: (signal: () => AbortSignal) => Scan | Promise<Scan>): Scan | Promise<Scan> {
     const begun = begin(this.#signal);
     return begun instanceof Promise ? this.#startLater(begun) : this.#take(begun);
@@ -68,7 +70,7 @@ export class TimedPieces {
     return scan;
   }
 
-  /** The next piece, or undefined at the end, where nothing has to be waited for; null where `next` has to be asked. */
+  /** The next piece if it is ready, or undefined at the end. Returns null if it has to be waited for: then call `next`. */
   now(): Uint8Array | undefined | null {
     if (this.#isDone) return undefined;
     const result = this.#askNow();
@@ -83,7 +85,7 @@ export class TimedPieces {
     return piece;
   }
 
-  /** A scan that fails is over. */
+  /** The next result if it is ready, else null. A scan that throws is over. */
   #askNow(): IteratorResult<Uint8Array, void> | null {
     try {
       return this.#ready?.now() ?? null;
@@ -114,31 +116,32 @@ export class TimedPieces {
       idleControllers.push(abort);
   }
 
-  /** Stops the scan for this reason. Callers that wait for it are told the same reason. */
+  /** Stops the scan. A caller that waits for a piece gets the same reason as a rejection. */
   interrupt(reason: LogstrataError): void {
     if (this.#isDone) return;
     this.#controller().abort(reason);
     this.#reject?.(reason);
   }
 
-  /** Ends the scan if it has not ended, and resolves when it is over: then its memory is free. */
+  /** Stops the scan if it has not ended. Resolves when it is over and its memory is free. */
   async close(): Promise<void> {
     if (this.#isDone) return;
     this.#isDone = true;
     clearTimeout(this.#timer);
     this.#controller().abort(new LogstrataError('cancelled', 'nobody reads this answer any more'));
     try {
-      // A scan that begins too late must still be told that nobody reads it.
+      // A scan that is still being started must be stopped too, once it has begun.
       const pieces = this.#pieces ?? (await this.#beginning)?.lines[Symbol.asyncIterator]();
       await pieces?.return?.();
     } catch {
-      // The failure is that of the interruption, which has been reported.
+      // The scan fails because of the interruption above, which has been reported.
     }
   }
 
+  /** Waits for `work` within the bound on time. Rejects early when the scan is interrupted. */
   #within<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      // With both outcomes taken here, a scan that fails after an interruption does not end the process.
+      // Both outcomes are handled here, so a scan that fails after an interruption is no unhandled rejection, which would end the process.
       work.then(
         (value) => {
           this.#leave();
@@ -156,12 +159,13 @@ export class TimedPieces {
     });
   }
 
-  /** The scan waits for others from here on until `goOn`. */
+  /** Stops counting time: the scan waits for other answers until `goOn`. */
   hold(): void {
     this.#isHeld = true;
     this.#stopCounting();
   }
 
+  /** Counts time again, after `hold`. */
   goOn(): void {
     this.#isHeld = false;
     if (this.#reject !== undefined && !this.#isDone) this.#count();
@@ -184,7 +188,7 @@ export class TimedPieces {
 
   #onTimer(): void {
     this.#timer = undefined;
-    // Nothing waits for the scan now: the next wait sets a timer to the time that is left.
+    // No time counts now. The next wait sets the timer again, for the time that is left.
     if (this.#sinceMs === undefined) return;
     const leftMs = this.#limitMs - this.#usedMs - (performance.now() - this.#sinceMs);
     if (leftMs > 0) {
