@@ -4,14 +4,14 @@ import type { ResponseHead } from '../http/transport.js';
 import { corsHeaders, withVary } from './cors.js';
 import { noSniffHeaders } from './problem-response.js';
 
-/** RFC 4180 has CSV say whether its first line is a header. */
+/** For CSV, `header` says that the first line is a header (RFC 4180). */
 const contentTypes: Readonly<Record<LineFormat, string>> = {
   jsonl: 'application/x-ndjson',
   json: 'application/json',
   csv: 'text/csv; charset=utf-8; header=present',
 };
 
-/** The heads of answers, of which there is one for all of a format where CORS is off. */
+/** Makes the heads of answers. With CORS off, all answers of a format share one head object, of which transports cache the bytes. */
 export class AnswerHeads {
   readonly #corsOrigin: readonly string[];
   readonly #common: Readonly<Record<LineFormat, ResponseHead>> | undefined;
@@ -34,7 +34,7 @@ export class AnswerHeads {
   }
 }
 
-/** The head of a stream. Its connection is closed behind it. Proxies are not to gather its events. */
+/** The head of a stream of events. The connection is closed after the stream. `X-Accel-Buffering` keeps nginx from buffering events. */
 export function streamHead(cors: Readonly<Record<string, string>>): ResponseHead {
   const headers = {
     ...cors,

@@ -2,8 +2,8 @@
 const preflightSeconds = 600;
 
 /**
- * The headers that let a browser's script on another origin read the answer (the Fetch standard, "CORS protocol"). Empty when
- * CORS is off, with no origins. The answer to one origin must not be kept for another: hence `Vary`, except where everybody gets the same.
+ * The headers that let a script on another origin read the answer (the Fetch standard, "CORS protocol"). Empty without origins, when CORS
+ * is off. Caches must not give the answer for one origin to another, hence `Vary`, unless all origins get the same answer.
  */
 export function corsHeaders(origins: readonly string[], origin: string | undefined): Record<string, string> {
   if (origins.length === 0) return {};
@@ -12,10 +12,10 @@ export function corsHeaders(origins: readonly string[], origin: string | undefin
   return { ...exposed, 'Access-Control-Allow-Origin': origin, Vary: 'Origin' };
 }
 
-/** Scripts don't see other headers than the common ones without this. */
+/** Without this header scripts see only a few common headers of an answer. */
 const exposed = { 'Access-Control-Expose-Headers': 'Server-Timing, Retry-After, WWW-Authenticate' };
 
-/** What a preflight is answered besides. `*` are all headers but the one with a token, which has to be named. */
+/** Further headers of the answer to a preflight. `*` allows all request headers except `Authorization`, which has to be named. */
 export function preflightHeaders(methods: readonly string[]): Record<string, string> {
   return {
     'Access-Control-Allow-Methods': methods.join(', '),
@@ -24,7 +24,7 @@ export function preflightHeaders(methods: readonly string[]): Record<string, str
   };
 }
 
-/** One `Vary` out of several headers' reasons. */
+/** Adds a header name to `Vary`. */
 export function withVary(headers: Readonly<Record<string, string>>, name: string): Record<string, string> {
   const vary = headers['Vary'];
   return { ...headers, Vary: vary === undefined ? name : `${vary}, ${name}` };

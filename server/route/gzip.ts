@@ -1,10 +1,10 @@
 import { constants, createGzip, gzipSync } from 'node:zlib';
 import type { Gzip, ZlibOptions } from 'node:zlib';
 
-/** Level 6 packs a tenth better and costs three times the time, which the answers of a scan don't have. */
+/** Level 6 makes answers a tenth smaller and takes three times as long, which is too slow for the answers of a scan. */
 const level = 1;
 
-/** More than deflate makes of one piece of an answer in the worst case, so that a write never waits to be read. */
+/** More bytes than deflate makes of one piece of an answer in the worst case, so that a write never waits for a read. */
 const readableBytesMax = 2 * 1024 * 1024;
 
 const options: ZlibOptions & { readonly readableHighWaterMark: number } = {
@@ -13,10 +13,13 @@ const options: ZlibOptions & { readonly readableHighWaterMark: number } = {
   readableHighWaterMark: readableBytesMax,
 };
 
-/** Answers as gzip, for as long as somebody has them. */
+/** The gzip form of answers, kept for as long as the answer itself is in use. */
 const packedAnswers = new WeakMap<Uint8Array, Uint8Array>();
 
-/** A whole answer as gzip. One that several are given, as the same object, is packed once: that takes ten times as long as to read it. */
+/**
+ * A whole answer as gzip. If several clients get the same answer (as the same object), it is packed once: packing an answer takes ten times
+ * as long as reading it.
+ */
 export function gzippedAtOnce(answer: Uint8Array): Uint8Array {
   let packed = packedAnswers.get(answer);
   if (packed === undefined) {
@@ -27,12 +30,12 @@ export function gzippedAtOnce(answer: Uint8Array): Uint8Array {
 }
 
 /**
- * Packs an answer as gzip, piece by piece. Each piece is flushed: what has been found reaches the client, who can unpack it,
- * while the scan goes on. An end that fails, or a reader that leaves, ends the source.
+ * Packs an answer as gzip, piece by piece. Each piece is flushed, so the client can unpack the records that were found while the scan goes
+ * on. If packing fails or the reader stops early, the source of pieces is ended too.
  */
 export async function* gzipped(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const gzip = createGzip(options);
-  // A failure reaches the callbacks below; without a listener it would end the process besides.
+  // Failures reach the callbacks below. Without a listener they would also end the process.
   gzip.on('error', () => undefined);
   try {
     for await (const piece of pieces) {

@@ -2,10 +2,10 @@ import { problemBody } from '../http/problem.js';
 import type { ProblemError } from '../http/problem.js';
 import type { TransportResponse } from '../http/transport.js';
 
-/** Every answer is what it says: no browser may take a log's line for a page. */
+/** Keeps browsers from guessing a content type: they might take a log line for an HTML page and run its scripts. */
 export const noSniffHeaders = { 'X-Content-Type-Options': 'nosniff' };
 
-/** Answers with a problem. `headers` go with those of the problem itself. */
+/** Answers with a problem as JSON (RFC 9457). `headers` are sent in addition to those of the problem. */
 export function sendProblem(
   response: TransportResponse,
   problem: ProblemError,

@@ -30,20 +30,23 @@ import { SlowQueries } from './slow-queries.js';
 import { TimedPieces } from '../pace/timed-pieces.js';
 import type { ResponseHead, TransportRequest, TransportResponse } from '../http/transport.js';
 
-/** By the interface. */
+/** `limit` of a request that gives none, as the interface fixes it. */
 const limitDefault = 100;
 
-/** The methods that the route answers. A preflight is asked only where CORS is on. */
+/** The methods that the route answers. Browsers send a preflight (OPTIONS) only across origins, so it is answered only with CORS on. */
 function routeMethods(corsOrigin: readonly string[]): readonly string[] {
   return corsOrigin.length === 0 ? ['GET', 'HEAD'] : ['GET', 'HEAD', 'OPTIONS'];
 }
 
-/** `GET /api/query/{agent_name}`: the one route. */
+/**
+ * `GET /api/query/{agent_name}`: the one route. Checks a request, reads its query, and answers with a scan or with a stream of events.
+ * Counts and logs what it answers.
+ */
 export class QueryRoute {
-  /** It looks itself at which agents the caller's token is for. */
+  /** The route itself checks whether the caller may read the agent that the request names. */
   readonly rights = 'by agent';
   readonly #options: ServerOptions;
-  /** Tells whom a request is counted for. */
+  /** Tell which client a request is counted for. */
   readonly #proxies: TrustedProxies;
   readonly #admission: Admission;
   readonly #followers: Followers;
@@ -51,7 +54,7 @@ export class QueryRoute {
   readonly #rules: CheckRules;
   readonly #heads: AnswerHeads;
   readonly #known = new KnownQueries();
-  /** What was answered since it began. */
+  /** Counts of all answers since the route was made. */
   readonly tally = new QueryTally();
   readonly slow: SlowQueries;
 
@@ -71,11 +74,11 @@ export class QueryRoute {
   }
 
   /**
-   * Answers one request; what is returned resolves when that has ended, and is undefined where it has already. Never throws or rejects:
-   * what fails is answered, or breaks the connection, and is logged when it is ours.
+   * Answers one request. Returns a promise that resolves when the answer has ended, or undefined if it has ended already. Never throws or
+   * rejects: a failure is answered with a problem or breaks the connection, and is logged if it is the server's own (500).
    *
-   * @param target of a request that another listener has checked
-   * @param caller who asks, where that listener knows it
+   * @param target the target, if another listener has checked the request already
+   * @param caller who asks, if that listener has identified the caller
    */
   answer(
     request: TransportRequest,
@@ -169,7 +172,7 @@ export class QueryRoute {
     const known = this.#known.get(target);
     if (known !== undefined) {
       caller.assertMay(known.agent);
-      // The agent may have been given other fields, or have gone, in the meantime.
+      // Since the query was parsed, the agent may have been removed or given other fields.
       const { agent, store, schema } = known;
       if (this.#options.lookup(agent) === store && store.schema === schema) return known;
     }
@@ -191,12 +194,12 @@ export class QueryRoute {
       limitDefault: Math.min(limitDefault, limitMax),
     });
     const understood = { agent, store, schema, query };
-    // A relative time means another one each time that it is read.
+    // A query with a relative time stands for another time at each request, so it is not kept.
     if (!isOfNow) this.#known.keep(target, understood);
     return understood;
   }
 
-  /** Throws, or rejects, before the first byte of the answer only. Undefined where it has been given whole. */
+  /** Throws or rejects only before the first byte of the answer. Returns undefined if the whole answer has been sent. */
   #run(wanted: AnswerPlan): Promise<void> | undefined {
     const entering = wanted.slot.enterFirst();
     if (entering === undefined) return this.#runInSlot(wanted);
@@ -228,7 +231,7 @@ export class QueryRoute {
     this.#ended(wanted, pieces, null);
   }
 
-  /** Counts what an answer has cost, and gives back what it holds. `error` is why there was none; it is answered later. */
+  /** Counts what an answer has cost, and frees what it holds. `error` is why there was no answer, or null; the caller answers it. */
   #ended(wanted: AnswerPlan, pieces: TimedPieces, error: unknown): void {
     const { asked, broken, slot } = wanted;
     const { stats, bytes } = pieces;
@@ -244,11 +247,11 @@ export class QueryRoute {
     end(pieces, slot);
   }
 
-  /** Does what can be done without waiting. */
+  /** Starts the scan, and answers in the same call if its first piece is ready at once; otherwise waits for that piece. */
   #runNow(wanted: AnswerPlan, pieces: TimedPieces): Promise<void> | undefined {
     const { store, query, slot } = wanted;
     const startMs = performance.now();
-    // While a scan waits for the memory of other answers, others may run, and its own time does not count.
+    // While a scan waits for the memory of other answers, its slot is free for others, and the time does not count toward its limit.
     const onTurn = (waits: boolean): void => {
       if (waits) {
         pieces.hold();
@@ -281,7 +284,7 @@ export class QueryRoute {
     await this.#give(wanted, pieces, scan, first, startMs);
   }
 
-  /** Answers with the first piece, which is undefined where there is none, and those that follow. */
+  /** Sends the answer. `first` is its first piece, undefined if no record matches; the others are read from `pieces`. */
   #give(
     wanted: AnswerPlan,
     pieces: TimedPieces,
@@ -305,14 +308,14 @@ export class QueryRoute {
       return this.#stream(wanted, pieces, first, ownHead, new PacedResponse(response, slot, watched));
     }
     const sending = response.send(ownHead, first ?? nothing);
-    // Asking once more gives only the end, and lets the scan give back what it holds.
+    // The only piece has been sent. The scan frees what it holds when it is asked for its end.
     slot.leave();
     if (sending !== undefined) return sending.then(() => void pieces.now());
     pieces.now();
     return undefined;
   }
 
-  /** Ends an answer whose client is too slow. A write that waits for the client ends with the connection. */
+  /** Breaks off an answer that takes too long or whose client is too slow. A write that waits for the client ends with the connection. */
   #cutOff(reason: LogstrataError, wanted: AnswerPlan, pieces: TimedPieces): void {
     this.#options.log(`an answer was broken off: ${reason.message}`);
     this.#break(wanted, 'client_slow', reason.message);
@@ -320,14 +323,14 @@ export class QueryRoute {
     wanted.response.break();
   }
 
-  /** Counts an answer as broken off, once. */
+  /** Counts an answer as broken off; only the first reason counts. */
   #break(wanted: AnswerPlan, reason: BreakReason, message: string): void {
     if (wanted.broken !== null) return;
     wanted.broken = message;
     this.tally.broken[reason]++;
   }
 
-  /** Whatever fails from here on breaks the connection: a problem can't be told any more. */
+  /** Streams the pieces. A failure breaks the connection: the head has been sent, so a problem can't be told any more. */
   async #stream(
     wanted: AnswerPlan,
     pieces: TimedPieces,
@@ -353,7 +356,7 @@ export class QueryRoute {
   }
 }
 
-/** For the log: what users can cause as a sentence, our own bugs with the place in the code. */
+/** A failure as the log shows it: the message of an expected failure, the stack trace of a bug. */
 function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return isLogstrataError(error) ? error.message : (error.stack ?? error.message);
@@ -366,15 +369,15 @@ interface AnswerPlan {
   readonly query: Query;
   readonly head: ResponseHead;
   readonly packs: boolean;
-  /** It is sent as a whole, with its length: HTTP/1.0 has no other way to tell its end. */
+  /** Whether the answer is collected and sent with its length, because HTTP/1.0 has no other safe way to mark its end. */
   readonly isWhole: boolean;
   readonly response: TransportResponse;
   readonly slot: Slot;
-  /** Why it was broken off behind its first byte; null where it was not. */
+  /** Why the answer was broken off after its first byte; null if it was not. */
   broken: string | null;
 }
 
-/** What was asked, by whom and when (by the clock of the process). */
+/** What was asked and by which client. `startMs` is a time of `performance.now()`. */
 interface AskedQuery {
   readonly agent: string;
   readonly client: string;
@@ -384,7 +387,7 @@ interface AskedQuery {
 
 const nothing = new Uint8Array(0);
 
-/** Ends an answer. A scan that does not stop at once keeps its slot until it has stopped; nobody waits for that. */
+/** Ends an answer. A scan that has not ended is stopped in the background and keeps its slot until then. */
 function end(pieces: TimedPieces, slot: Slot): void {
   if (pieces.isDone) slot.end();
   else void pieces.close().then(() => slot.end());
@@ -434,7 +437,7 @@ async function streamPlain(
   response.end();
 }
 
-/** Gathers an answer until it is complete. Pieces are lent, so they are copied. */
+/** Collects a whole answer, then sends it. The scan reuses the memory of its pieces, so they are copied. */
 async function sendWhole(
   pieces: TimedPieces,
   first: Uint8Array,

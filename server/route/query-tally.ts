@@ -1,13 +1,13 @@
 import type { ScanStats } from '../../engine/index.js';
 
-/** Upper bounds of the classes that durations are counted in, in milliseconds. What takes longer is of a last one. */
+/** Upper bounds of a histogram's buckets, in milliseconds (inclusive). Longer durations go into one more bucket. */
 export const durationBoundsMs = [
   1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000,
 ] as const;
 
-/** How long the requests took that had one status. */
+/** Histogram of how long the requests with one status took. */
 export class Durations {
-  /** By class, those of lower ones not included. */
+  /** Count of each bucket; not cumulative. */
   readonly counts: number[] = new Array<number>(durationBoundsMs.length + 1).fill(0);
   sumMs = 0;
 
@@ -19,7 +19,7 @@ export class Durations {
   }
 }
 
-/** What the queries on one agent have cost, and given. */
+/** Sums over all queries on one agent: what they have cost and returned. */
 export class QuerySums {
   queries = 0;
   bytesReturned = 0;
@@ -52,17 +52,17 @@ export class QuerySums {
   }
 }
 
-/** Why an answer that had begun was broken off: its client has gone, or was too slow, or something failed here. */
+/** Why an answer that had begun was broken off: the client has gone, a limit on time or rate was exceeded, or the server failed. */
 export type BreakReason = 'client_gone' | 'client_slow' | 'failed';
 
 /**
- * Counts requests of the route since the process began, in plain numbers: a short answer takes some tens of microseconds, and counting it
- * must not be felt.
+ * Counts the requests of the route since it was made. The counters are plain numbers, because a short answer takes only some tens of
+ * microseconds and counting must not slow it down.
  */
 export class QueryTally {
-  /** Of requests that were answered, also those whose answer was broken off later. */
+  /** Requests by the status of their answer, including answers that were broken off later. */
   readonly byStatus = new Map<number, Durations>();
-  /** Of those that came to a scan. */
+  /** Costs by agent, of requests for which a scan was started. */
   readonly byAgent = new Map<string, QuerySums>();
   readonly broken: Record<BreakReason, number> = { client_gone: 0, client_slow: 0, failed: 0 };
 

@@ -5,22 +5,22 @@ import type { ListenerGuard } from '../access/listener-guard.js';
 import type { Certificate } from '../http/certificate.js';
 import type { TransportName } from '../http/transport.js';
 
-/** `auto`: `uws` where it is installed and loads, else `node`. */
+/** `auto` is `uws` if that is installed and loads, otherwise `node`. */
 export type TransportChoice = 'auto' | TransportName;
 
-/** What a server works with, beside what `config.yaml` says. */
+/** The settings of `config.yaml`, and what else a server needs. */
 export interface ServerOptions extends ServerSettings {
   readonly transport: TransportChoice;
-  /** Has it answer over TLS. */
+  /** With a certificate the server answers over TLS. */
   readonly certificate?: Certificate;
-  /** Tells who asks; without one everybody may. */
+  /** Identifies callers by their tokens. Without a guard everybody may ask. */
   readonly guard?: ListenerGuard;
   /** The store of an agent, or undefined when there is no such agent (404). */
   readonly lookup: (agent: string) => ReadableStore | undefined;
   /** The clock for relative times, ms since the epoch. */
   readonly now: () => number;
-  /** For failures on our side, one sentence each. */
+  /** Called with each failure of the server itself. */
   readonly log: (message: string) => void;
-  /** Told each query that took longer than `slowQueryMs`. */
+  /** Called with each query that took `slowQueryMs` or longer. */
   readonly onSlow?: ((query: SlowQuery) => void) | undefined;
 }

@@ -1,9 +1,9 @@
 import type { ScanStats } from '../../engine/index.js';
 
 /**
- * The value of `Server-Timing` (W3C Server Timing): what the query cost up to the first byte of the answer, which is when
- * headers leave. `first` is the time to the first piece; `select` the part of it that went into finding records; `rows` and
- * `groups` say what was looked at so far. Durations are milliseconds.
+ * The value of the header `Server-Timing` (W3C Server Timing): what the query has cost up to the first byte of the answer, when the headers
+ * are sent. `first` is the time to the first piece, `select` and `write` the parts of it spent finding and writing records. `rows` and
+ * `groups` are the rows and row groups scanned so far, `read` the bytes read. Durations are milliseconds.
  */
 export function serverTiming(stats: ScanStats, firstMs: number): string {
   return (
@@ -13,7 +13,7 @@ export function serverTiming(stats: ScanStats, firstMs: number): string {
   );
 }
 
-/** A duration with two decimals. `toFixed` takes three times as long, which short answers notice. */
+/** A duration with two decimals. `toFixed` takes three times as long, which matters for short answers. */
 function hundredths(ms: number): string {
   const all = Math.round(ms * 100);
   const rest = all % 100;

@@ -10,25 +10,26 @@ import type { RequestHandler, Transport, TransportName } from '../http/transport
 import { loadUws } from '../http/uws-binary.js';
 import { UwsTransport } from '../http/uws-transport.js';
 
+/** A server that listens. */
 export interface RunningServer {
-  /** `http://host:port`, or `https://`, with the port that was taken. */
+  /** `http://host:port` or `https://host:port`, with the port that the server listens on. */
   readonly address: string;
   readonly transport: TransportName;
-  /** Why it is not uWebSockets.js, where that would have been taken. */
+  /** Why the transport `auto` did not choose uWebSockets.js; undefined otherwise. */
   readonly whyNotUws: string | undefined;
-  /** What it answers, for another listener to answer as well: the two share the queries that run at once. */
+  /** The query route. Another listener may answer with it too; both share the slots of queries. */
   readonly route: QueryRoute;
-  /** What gives it slots, for what else may take one. */
+  /** Gives the slots of queries. Other work of the process, such as counts, takes its slots here too. */
   readonly admission: Admission;
-  /** New connections get this certificate; those that are open go on. Only where it was started with one. */
+  /** Uses this certificate for new connections; open ones keep theirs. Only for a server that was started with a certificate. */
   renew(certificate: Certificate): void;
-  /** Stops listening, answers 503 to new requests, finishes what has begun, and breaks what has not ended after `timeoutMs`. */
+  /** Stops listening, answers 503 to new requests, lets answers under way end, and breaks those that have not ended after `timeoutMs`. */
   close(options: { readonly timeoutMs: number }): Promise<void>;
 }
 
 /**
- * Serves the route. Throws `invalid` for an address that can't be had, naming it, and `unsupported` for a transport that does
- * not load here.
+ * Starts a server for the query route. Throws `invalid` for an address that it can't listen on, naming it, and `unsupported` for a
+ * transport that does not load on this machine.
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const admission = new Admission(options.queriesMax);
@@ -78,7 +79,7 @@ function chooseTransport(options: ServerOptions, handler: RequestHandler): Chose
 }
 
 /**
- * uWebSockets.js reads a certificate when it begins to listen, and has no way to give another to those who name no host. To listen anew
- * would reset who has just connected.
+ * Why TLS never uses uWebSockets.js: it reads a certificate when it begins to listen, and offers no way to change the certificate for
+ * clients that send no host name. Listening again would reset connections that have just been made.
  */
 const withoutRenewal = { whyNot: "uWebSockets.js can't take a renewed certificate while it runs" };

@@ -2,65 +2,65 @@ import type { ScanStats } from '../../engine/index.js';
 import { slowFiltersMax, slowQueriesMax, slowValueCharactersMax } from '../http/http-limits.js';
 import { percentDecode } from '../request/percent.js';
 
-/** A query that took long. */
+/** A slow query, as it is logged and shown to operators. */
 export interface SlowQuery {
-  /** For records, or for how many there are. */
+  /** `query` asked for records, `count` for their number. */
   readonly kind: 'query' | 'count';
   /** When it was asked, in milliseconds since the epoch. */
   readonly timeMs: number;
   readonly agent: string;
-  /** Whom it is counted for: an address, of IPv6 its /64. */
+  /** The client that the query is counted for: an IPv4 address, or the /64 of an IPv6 address. */
   readonly client: string;
-  /** What it asked, as `name=value`, each cut to a bound. */
+  /** The parameters of the query as `name=value`, decoded, each cut to `slowValueCharactersMax`. */
   readonly parameters: readonly string[];
-  /** Those that are left out because there are too many. */
+  /** Number of parameters beyond `slowFiltersMax`, which are not shown. */
   readonly parametersLeftOut: number;
-  /** From the request to the first byte of the answer, or to the failure. */
+  /** Time from the request to the first byte of the answer, or to the failure. */
   readonly firstMs: number;
-  /** From the request to the end of the answer, with the time that the client took. */
+  /** Time from the request to the end of the answer, including the time that the client took. */
   readonly totalMs: number;
-  /** Why it failed; null where it did not. */
+  /** Why the query failed; null if it did not. */
   readonly failure: string | null;
-  /** What it cost; null where it came to no scan. */
+  /** What the scan has cost; null if none was started. */
   readonly figures: Readonly<ScanStats> | null;
   readonly bytesReturned: number;
 }
 
-/** What a query took and cost; times as in `SlowQuery`. */
+/** How long a query took and what it cost. Times are those of `SlowQuery`. */
 export interface SlowCost {
   readonly timeMs: number;
   readonly firstMs: number;
   readonly totalMs: number;
   readonly failure: string | null;
   readonly stats: Readonly<ScanStats> | undefined;
-  /** Of the answer. */
+  /** Bytes of the answer. */
   readonly bytes: number;
 }
 
-/** The last slow queries, the newest first. */
+/** Keeps the last `slowQueriesMax` slow queries, the newest first, and counts all of them. */
 export class SlowQueries {
   readonly #limitMs: number;
   readonly #tell: (query: SlowQuery) => void;
   readonly #last: SlowQuery[] = [];
-  /** All of them since the process began. */
+  /** Number of slow queries since this was made. */
   count = 0;
 
   /**
-   * @param limitMs from how long on a query is slow; null for none
-   * @param tell is told each of them
+   * @param limitMs a query that takes this long or longer is slow; null if no query is
+   * @param tell is called with each slow query
    */
   constructor(limitMs: number | null, tell: (query: SlowQuery) => void) {
     this.#limitMs = limitMs ?? Infinity;
     this.#tell = tell;
   }
 
-  /** Whether so long is slow. The time that a client takes is not the query's. */
+  /** Whether a query is slow by the time to its first byte, or by the work of its scan. The time that the client takes does not count. */
   isSlow(firstMs: number, stats: ScanStats | undefined): boolean {
     const workMs = stats === undefined ? 0 : stats.selectMs + stats.writeMs;
     return firstMs >= this.#limitMs || workMs >= this.#limitMs;
   }
 
-  /** Notes a query of which `isSlow` says that it is. */
+  /** Notes a query for which `isSlow` is true. */
   add(
     kind: SlowQuery['kind'],
     {
@@ -97,12 +97,12 @@ function shown(stats: Readonly<ScanStats>): ScanStats {
   return { ...stats, selectMs: rounded(stats.selectMs), writeMs: rounded(stats.writeMs) };
 }
 
-/** To microseconds. */
+/** Rounds to whole microseconds. */
 function rounded(ms: number): number {
   return Math.round(ms * 1000) / 1000;
 }
 
-/** What a query string asks, to be shown: a value that is long is cut, and so is a list of many. */
+/** The parameters of a query string, decoded, for showing. Long values and long lists are cut. */
 function shownParameters(rawQuery: string): Pick<SlowQuery, 'parameters' | 'parametersLeftOut'> {
   const pieces = rawQuery.split('&').filter((piece) => piece !== '');
   return {
