@@ -4,7 +4,7 @@ import { createSecureContext } from 'node:tls';
 import { fileSystemError, LogstrataError } from '../../engine/index.js';
 import { pemBytesMax } from './http-limits.js';
 
-/** Where a server's certificate is: with those between it and an authority behind it, and its private key. Both are PEM. */
+/** Paths of two PEM files: a server's certificate followed by the intermediate certificates, and its private key. */
 export interface CertificateFiles {
   readonly cert: string;
   readonly key: string;
@@ -14,16 +14,16 @@ export interface CertificateFiles {
 export interface Certificate {
   readonly cert: Buffer;
   readonly key: Buffer;
-  /** Whom it is for: the names that clients may ask by. */
+  /** The names and addresses that the certificate is for, as one text. */
   readonly names: string;
   readonly notBeforeMs: number;
   readonly expiresMs: number;
 }
 
-/** Older versions than this are broken (RFC 8996). */
+/** Older versions are insecure and deprecated (RFC 8996). */
 export const tlsVersionMin = 'TLSv1.2';
 
-/** Sooner than this a certificate should have been renewed: those of Let's Encrypt are with 30 of 90 days left. */
+/** A certificate that expires sooner should have been renewed by now: those of Let's Encrypt are renewed with 30 of 90 days left. */
 const renewalMs = 14 * 86_400_000;
 
 /**
@@ -50,7 +50,7 @@ export function readCertificate(files: CertificateFiles): Certificate {
   };
 }
 
-/** What clients will have against a certificate, now or soon; undefined for nothing. */
+/** A warning if clients refuse a certificate because of its dates, now or soon; undefined if they do not. */
 export function validityWarning(
   { notBeforeMs, expiresMs }: Certificate,
   path: string,

@@ -1,6 +1,6 @@
 import { LogstrataError } from '../../engine/index.js';
 
-/** Why work for a client ends whose connection is closed. */
+/** The error that ends work for a client whose connection has closed. */
 export function clientGoneError(): LogstrataError {
   return new LogstrataError('cancelled', 'the client has gone away');
 }

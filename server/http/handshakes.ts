@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { OpenConnection, OpenConnections } from './open-connections.js';
 
-/** A connection that has not agreed on TLS yet. */
+/** A connection whose TLS handshake is not complete. */
 class Handshake implements OpenConnection {
   readonly address: string;
   readonly isAnswering = false;
@@ -15,16 +15,20 @@ class Handshake implements OpenConnection {
   }
 }
 
-/** The connections that are agreeing on TLS. They count as open, so that they can't be more than those may be. */
+/**
+ * The connections whose TLS handshake is under way. They count as open connections, so that clients that never complete a handshake can't
+ * exceed the bound on connections.
+ */
 export class Handshakes {
   readonly #open: OpenConnections<OpenConnection>;
-  /** By the other end: Node does not tell which socket TLS works on. */
+  /** By address and port of the client, because Node does not tell which TCP socket a TLS socket works on. */
   readonly #begun = new Map<string, Handshake>();
 
   constructor(open: OpenConnections<OpenConnection>) {
     this.#open = open;
   }
 
+  /** Notes a new TCP connection, on which TLS begins. */
   begin(carrier: Socket): void {
     const handshake = new Handshake(carrier);
     const key = keyOf(carrier);
@@ -36,7 +40,7 @@ export class Handshakes {
     this.#open.add(handshake);
   }
 
-  /** TLS has been agreed on. Gives the socket that it works on. */
+  /** Notes that the handshake of a TLS socket is complete. Returns the TCP socket below it; undefined if that has closed. */
   end(socket: Socket): Socket | undefined {
     const key = keyOf(socket);
     const handshake = this.#begun.get(key);

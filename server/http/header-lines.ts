@@ -1,4 +1,4 @@
-/** Value of the header `name`, which is in lowercase, in `lines`: names and values by turns. Several lines of it are joined by `, `. */
+/** Value of the header `name` (lowercase) in `lines`, a list of alternating names and values. Several values are joined by `, `. */
 export function headerOf(lines: readonly string[], name: string): string | undefined {
   let value: string | undefined;
   for (let i = 0; i + 1 < lines.length; i += 2) {

@@ -1,12 +1,12 @@
 import { isIPv6 } from 'node:net';
 
-/** Names have at most 253 characters; the port comes on top. */
+/** A name has at most 253 characters, followed by the port. */
 const hostCharactersMax = 262;
 const portMax = 65_535;
 
 /**
- * The name or address in a Host header or an authority, without the port and without the brackets of an IPv6 address; undefined where it
- * is none (RFC 3986, section 3.2.2; without names of no characters, which no `http` URL may have).
+ * The name or address in a Host header or in the authority of a URL, without the port and without the brackets of an IPv6 address.
+ * Undefined for a text that is not valid by RFC 3986, section 3.2.2, and for an empty name, which no `http` URL may have.
  */
 export function nameOfHost(host: string): string | undefined {
   if (host.length > hostCharactersMax) return undefined;
@@ -22,7 +22,7 @@ export function nameOfHost(host: string): string | undefined {
   return isName(name) && isPort(colon < 0 ? '' : host.slice(colon)) ? name : undefined;
 }
 
-/** Nothing, or a colon and any digits. */
+/** Whether a text is empty, or a colon and a port number. RFC 3986 allows a colon without digits. */
 function isPort(text: string): boolean {
   return text === '' || (/^:\d{0,5}$/.test(text) && Number(text.slice(1)) <= portMax);
 }

@@ -6,18 +6,18 @@ export function formatAddress(host: string, port: number): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** What is asked that listens there: where it is every address, by `localhost`. */
+/** The URL of a server that listens on `host`. If it listens on every address, the URL names `localhost`. */
 export function formatUrl(host: string, port: number, isTls: boolean): string {
   const isEverywhere = host === '0.0.0.0' || host === '::';
   return `${isTls ? 'https' : 'http'}://${formatAddress(isEverywhere ? 'localhost' : host, port)}`;
 }
 
-/** Whether only this machine reaches what listens there. */
+/** Whether a server that listens on `host` can be reached from this machine only. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }
 
-/** Listens; returns the port taken. Throws `invalid` for an address that can't be had, naming it and the reason. */
+/** Listens, and returns the port. Throws `invalid` for an address that can't be listened on, naming it and the reason. */
 export async function listenOn(server: Server, host: string, port: number): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) => {

@@ -3,25 +3,26 @@ import type { Socket } from 'node:net';
 import { halfClosedTimeoutMs, pipelinedRequestsMax } from './http-limits.js';
 import type { OpenConnection } from './open-connections.js';
 
-/** What a connection needs of its transport. */
+/** The state of the transport that its connections read. */
 export interface NodeTransportState {
   readonly isStopping: boolean;
-  /** A client that takes nothing of its answer for this long is gone. */
+  /** A client that takes nothing of its answer for this long is treated as gone. */
   readonly clientTimeoutMs: number;
 }
 
-/** One client's connection: its requests are answered one after another. */
+/** One client's connection. Its requests are answered one after another, also if they are pipelined. */
 export class NodeConnection implements OpenConnection {
-  /** Of the other end. */
+  /** Address of the other end. */
   readonly address: string;
   readonly transport: NodeTransportState;
-  /** It is closed after the answer under way: no further request of it is answered. */
+  /** Whether the connection closes after the answer under way, so that no further request on it is answered. */
   isClosing = false;
   readonly #socket: Socket;
-  /** What the bytes go over: the socket itself, or the one that TLS works on. */
+  /** The TCP socket: `#socket` itself, or the socket below it with TLS. */
   readonly #carrier: Socket;
-  /** The answer to the request that came last. */
+  /** The response to the latest request. */
   #last: ServerResponse | undefined;
+  /** Number of requests that wait for the answers before theirs. */
   #waiting = 0;
 
   constructor(socket: Socket, transport: NodeTransportState, carrier = socket) {
@@ -32,14 +33,14 @@ export class NodeConnection implements OpenConnection {
     socket.on('end', () => this.#watchHalfClosed());
   }
 
-  /** An answer is under way, or waits for the one before it. */
+  /** Whether an answer is under way or waits for the one before it. */
   get isAnswering(): boolean {
     return this.#last?.writableFinished === false;
   }
 
   /**
-   * Node hands over pipelined requests all at once; here one begins when the one before has ended, so that a connection
-   * takes one query's slot. Beyond a bound the socket is not read.
+   * Begins a request once the one before it on this connection has been answered, so that a connection takes only one slot of a query. Node
+   * hands over pipelined requests all at once. While too many wait, the socket is not read.
    */
   answerInTurn(response: ServerResponse, begin: () => void): void {
     if (this.isClosing) return;
@@ -62,20 +63,20 @@ export class NodeConnection implements OpenConnection {
     this.#socket.destroy();
   }
 
-  /** Ends it so that the client can't take what it has for the whole. TLS has no way of its own for that. */
+  /** Resets the TCP connection, so that the client can't take a broken answer for a complete one. TLS itself has no way to signal that. */
   reset(): void {
     if (!this.#carrier.destroyed) this.#carrier.resetAndDestroy();
   }
 
-  /** Closes a connection that waits for a request, and another one behind its answer. */
+  /** Closes the connection: at once if it is idle, otherwise after the answer under way. */
   stop(): void {
     if (this.isAnswering) this.#last!.on('close', () => this.#closeUnlessAnswering());
     else this.#socket.destroySoon();
   }
 
   /**
-   * A client that has closed its side may still read, or may have gone. Writing to one that has gone resets the connection. One to which
-   * nothing was written for a while is taken to have gone.
+   * Watches a client that has closed its side of the connection. It may still read, or it may have gone. If it has gone, the next write
+   * resets the connection. If nothing is written for `halfClosedTimeoutMs`, the client is treated as gone.
    */
   #watchHalfClosed(): void {
     const socket = this.#socket;
@@ -87,7 +88,7 @@ export class NodeConnection implements OpenConnection {
     socket.on('close', () => clearInterval(timer));
   }
 
-  /** Closes a moment later: a request that has arrived by then is still answered, with 503. */
+  /** Closes the connection in the next turn of the event loop. A request that has arrived by then is still answered, with 503. */
   #closeUnlessAnswering(): void {
     setImmediate(() => {
       if (!this.isAnswering) this.#socket.destroySoon();

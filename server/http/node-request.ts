@@ -25,7 +25,7 @@ export class NodeRequest implements TransportRequest {
     return address.startsWith(mappedPrefix) ? address.slice(mappedPrefix.length) : address;
   }
 
-  /** Of Node's own table, which it has made already. Of several Hosts that names the first alone. */
+  /** Looks headers up in the table that Node has made, except Host, of which that table has only the first line. */
   header(name: string): string | undefined {
     if (name === 'host') return headerOf(this.#request.rawHeaders, name);
     const value = this.#request.headers[name];
@@ -33,5 +33,5 @@ export class NodeRequest implements TransportRequest {
   }
 }
 
-/** An IPv4 address on a socket that takes IPv6 as well. */
+/** Prefix of an IPv4 address on a socket that accepts both IPv4 and IPv6. */
 const mappedPrefix = '::ffff:';

@@ -7,7 +7,7 @@ import type { ResponseHead, TransportResponse } from './transport.js';
 
 const ignore = (): void => undefined;
 
-/** One answer on node:http. Bodies are handed to the kernel from where they lie. */
+/** One answer on node:http. Bodies are handed to the operating system without a copy. */
 export class NodeResponse implements TransportResponse {
   readonly silenceMsMax = Infinity;
   readonly #request: IncomingMessage;
@@ -15,9 +15,9 @@ export class NodeResponse implements TransportResponse {
   readonly #connection: NodeConnection;
   #isWatched = false;
   #whenGone: (() => void) | undefined;
-  /** Pieces that the kernel may not have taken yet, as far as Node has said. */
+  /** Number of pieces for which Node has not confirmed that the operating system has taken them. */
   #unconfirmed = 0;
-  /** Waits until there are none. */
+  /** The caller of `write` that waits until all pieces are confirmed. */
   #waiter: { readonly resolve: () => void; readonly reject: (error: Error) => void } | undefined;
 
   constructor(request: IncomingMessage, response: ServerResponse, connection: NodeConnection) {
@@ -60,7 +60,7 @@ export class NodeResponse implements TransportResponse {
     this.#unconfirmed++;
     this.#response.write(piece, () => this.#confirm());
     socket.uncork();
-    // The kernel had room for all of it.
+    // The operating system has taken all of it.
     if (socket.writableLength === 0) return undefined;
     this.#watch();
     this.#limitWait();
@@ -80,13 +80,13 @@ export class NodeResponse implements TransportResponse {
   #confirm(): void {
     this.#unconfirmed--;
     if (this.#unconfirmed > 0 || this.#waiter === undefined) return;
-    // From here on the server may be what the client waits for.
+    // The client has taken everything. Now it may wait for the server, so its silence no longer counts.
     this.#request.socket.setTimeout(0);
     this.#waiter.resolve();
     this.#waiter = undefined;
   }
 
-  /** Node ends a connection whose client has taken nothing for that time. Behind the answer its own limits hold again. */
+  /** Has Node end the connection if the client takes nothing for `clientTimeoutMs`. After the answer Node's own limits apply again. */
   #limitWait(): void {
     this.#request.socket.setTimeout(this.#connection.transport.clientTimeoutMs);
   }
@@ -112,7 +112,10 @@ export class NodeResponse implements TransportResponse {
     this.#response.writeHead(head.status, lines);
   }
 
-  /** Node closes the socket when the response ends; bytes of a body that are not read by then would reset it. */
+  /**
+   * Ends the response only after the request's body has been read and dropped, up to a bound. Node closes the socket when the response
+   * ends, and unread bytes would reset the connection before the client has read the answer.
+   */
   #endBehindRequest(body: Uint8Array | null): void {
     const request = this.#request;
     if (body !== null) this.#response.write(body);
@@ -131,7 +134,7 @@ export class NodeResponse implements TransportResponse {
   }
 }
 
-/** Header lines as Node takes them with the least work, by the object that they were made of. */
+/** Header lines in the flat form that costs Node the least work, cached by the headers object that they were made of. */
 const knownLines = new WeakMap<ResponseHead['headers'], readonly string[]>();
 
 function linesOf(headers: ResponseHead['headers']): readonly string[] {

@@ -17,7 +17,7 @@ import type { RequestHandler, Transport } from './transport.js';
 
 const serverOptions = {
   maxHeaderSize: headBytesMax,
-  // The route says what is wrong with it.
+  // The route checks the Host header and says what is wrong with it.
   requireHostHeader: false,
   headersTimeout: headTimeoutMs,
   requestTimeout: headTimeoutMs,
@@ -26,14 +26,14 @@ const serverOptions = {
   noDelay: true,
 };
 
-/** As Node has it without TLS, the first one. */
+/** `allowHalfOpen` is what Node's HTTP servers set without TLS. */
 const tlsOptions = { allowHalfOpen: true, handshakeTimeout: headTimeoutMs };
 
 function contextOf({ cert, key }: Certificate): SecureContextOptions {
   return { cert, key, minVersion: tlsVersionMin };
 }
 
-/** The route on node:http, or node:https. */
+/** The transport on node:http, or with a certificate on node:https. */
 export class NodeTransport implements Transport, NodeTransportState {
   readonly name = 'node';
   isStopping = false;
@@ -44,7 +44,7 @@ export class NodeTransport implements Transport, NodeTransportState {
   readonly #open = new OpenConnections<OpenConnection>(connectionsMax);
   readonly #handshakes = new Handshakes(this.#open);
 
-  /** @param certificate has it answer over TLS */
+  /** @param certificate if given, the transport answers over TLS */
   constructor(handler: RequestHandler, clientTimeoutMs: number, certificate?: Certificate) {
     this.#handler = handler;
     this.clientTimeoutMs = clientTimeoutMs;
@@ -53,9 +53,9 @@ export class NodeTransport implements Transport, NodeTransportState {
       certificate === undefined
         ? createServer(serverOptions, take)
         : createTlsServer({ ...serverOptions, ...tlsOptions, ...contextOf(certificate) }, take);
-    // Else Node ends its side when the client ends its own, in the middle of an answer. Its types and pages leave this out.
+    // Without this Node ends its side in the middle of an answer when the client ends its own. Node's types and documentation omit it.
     Object.assign(this.#server, { httpAllowHalfOpen: true });
-    // Node drops headers beyond its count without a word; how long all of them may be is bounded.
+    // By default Node silently drops headers beyond a certain number. Their total length is bounded, so their number need not be.
     this.#server.maxHeadersCount = 0;
     if (certificate === undefined) {
       this.#server.on('connection', (socket: Socket) => this.#admit(socket));
@@ -65,12 +65,12 @@ export class NodeTransport implements Transport, NodeTransportState {
         this.#admit(socket, this.#handshakes.end(socket)),
       );
     }
-    // Node would ask for the body that is going to be refused.
+    // A request with `Expect: 100-continue` is handled like any other. By default Node would ask for its body, which is refused anyway.
     this.#server.on('checkContinue', take);
     this.#server.on('clientError', (error, socket) => this.#refuse(error, socket as Socket));
   }
 
-  /** New connections get this certificate. Those that are open go on. Only where it answers over TLS. */
+  /** Uses this certificate for new connections; open ones keep theirs. Does nothing without TLS. */
   renew(certificate: Certificate): void {
     if ('setSecureContext' in this.#server) this.#server.setSecureContext(contextOf(certificate));
   }
@@ -110,15 +110,15 @@ export class NodeTransport implements Transport, NodeTransportState {
     );
   }
 
-  /** Answers what Node can't read. An answer under way on the connection can't be followed by another any more. */
+  /** Answers a request that Node can't parse, then closes the connection; only closes it if an answer is under way or the head was late. */
   #refuse(error: NodeJS.ErrnoException, socket: Socket): void {
     const connection = this.#connections.get(socket);
-    // It has not come as far as to speak HTTP over TLS.
+    // The TLS handshake failed, so no HTTP answer can be given.
     if (connection === undefined) {
       socket.destroy();
       return;
     }
-    // What comes behind a request that is refused is for nobody, and the refusal is on its way.
+    // An earlier request on the connection was refused, and that answer is being sent. Whatever follows is ignored.
     if (connection.isClosing === true) return;
     const isAnswering = connection.isAnswering === true;
     const isGone = error.code === 'ECONNRESET' || error.code === 'EPIPE' || !socket.writable;
@@ -133,7 +133,7 @@ function problemOfParser(error: NodeJS.ErrnoException): ProblemError {
       431,
       `the request line and the headers together are longer than ${headBytesMax} bytes`,
     );
-  // Node's parser says what it met.
+  // The reason that Node's parser gives.
   const { reason } = error as { readonly reason?: unknown };
   const met = typeof reason === 'string' ? `: ${reason}` : '';
   return new ProblemError(400, `this is not an HTTP/1.1 request${met}`);

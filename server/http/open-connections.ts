@@ -1,15 +1,15 @@
-/** A connection as the table sees it. */
+/** A connection as `OpenConnections` sees it. */
 export interface OpenConnection {
   /** Address of the other end. */
   readonly address: string;
-  /** An answer is under way on it. */
+  /** Whether an answer is under way on it. */
   readonly isAnswering: boolean;
   destroy(): void;
 }
 
 /**
- * The open connections, of which there is a most. A new one beyond it takes the place of another: of the address that has the most
- * connections, the oldest one without an answer under way. So idle connections keep nobody out.
+ * The open connections, at most `max` of them. When a new one exceeds that number, another is closed: of the address with the most
+ * connections, the oldest one without an answer under way. So idle connections can't keep other clients out.
  */
 export class OpenConnections<Connection extends OpenConnection> {
   readonly #max: number;
@@ -21,7 +21,7 @@ export class OpenConnections<Connection extends OpenConnection> {
     this.#max = max;
   }
 
-  /** Adds a connection. One for which there is no room is destroyed. */
+  /** Adds a connection. If that makes too many, destroys another one, or this one if no other can be spared. */
   add(connection: Connection): void {
     const { address } = connection;
     const connections = this.#byAddress.get(address) ?? new Set();
@@ -30,7 +30,7 @@ export class OpenConnections<Connection extends OpenConnection> {
     if (this.#count > this.#max) (this.#dispensable() ?? connection).destroy();
   }
 
-  /** Forgets a connection that has closed. Nothing happens the second time. */
+  /** Forgets a connection that has closed. Further calls do nothing. */
   remove(connection: Connection): void {
     const connections = this.#byAddress.get(connection.address);
     if (connections?.delete(connection) !== true) return;

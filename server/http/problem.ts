@@ -44,7 +44,7 @@ export interface ProblemExtras {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The connection must not be used for another request. */
   readonly closes?: boolean | undefined;
-  /** What the body has besides: extension members by RFC 9457. */
+  /** Further members of the body: extension members of RFC 9457. */
   readonly members?: Readonly<Record<string, unknown>> | undefined;
   readonly cause?: unknown;
 }
@@ -75,12 +75,12 @@ export class ProblemError extends LogstrataError {
   }
 }
 
-/** The answer to a query parameter that can't be understood: 400, with its name. */
+/** The problem (400) of a query parameter that can't be understood. It names the parameter. */
 export function badParameter(parameter: string, detail: string): ProblemError {
   return new ProblemError(400, detail, { parameter });
 }
 
-/** The reason phrase that goes with a status line. */
+/** The reason phrase of a status line. */
 export function reasonPhrase(status: number): string {
   switch (status) {
     case 200:
@@ -103,7 +103,7 @@ export function problemBody(problem: ProblemError): string {
   return `${JSON.stringify({ type: 'about:blank', title, status, detail, parameter, ...members })}\n`;
 }
 
-/** What a failure of a query, before its first byte, is to the client. Never shows a stack trace. */
+/** The problem that tells a client why its query failed before the first byte of the answer. Never shows a stack trace. */
 export function problemOf(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error;
   if (!isLogstrataError(error)) {

@@ -3,7 +3,7 @@ import { lingerBytesMax, lingerTimeoutMs } from './http-limits.js';
 import { problemBody, reasonPhrase } from './problem.js';
 import type { ProblemError } from './problem.js';
 
-/** A whole response for a connection that speaks no HTTP any more, with `Connection: close`. */
+/** The bytes of a complete response for a connection on which Node can't parse HTTP any more. It has `Connection: close`. */
 export function rawProblem(problem: ProblemError): Buffer {
   const body = Buffer.from(problemBody(problem));
   const lines = [`HTTP/1.1 ${problem.status} ${reasonPhrase(problem.status)}`];
@@ -21,13 +21,13 @@ export function rawProblem(problem: ProblemError): Buffer {
 }
 
 /**
- * Ends our side of a connection, behind what has been written to it. What the client still sends is read and dropped for a
- * while: closing a socket with unread bytes resets it, and the client would lose the answer that says what was wrong.
+ * Ends our side of a connection after everything that was written to it, with `words` last. Bytes that the client still sends are read and
+ * dropped for a while: closing a socket with unread bytes resets it, and the client would lose the answer that says what was wrong.
  */
 export function closeAfterReading(socket: Socket, words?: Buffer): void {
   let dropped = 0;
   let timer: NodeJS.Timeout | undefined;
-  // The time counts from when the kernel has all that was written: until then a slow client may take as long as it needs.
+  // The time counts from the moment at which the operating system has everything. Until then the client may be slow.
   socket.on('finish', () => (timer = setTimeout(() => socket.destroy(), lingerTimeoutMs)));
   socket.on('close', () => clearTimeout(timer));
   socket.on('end', () => socket.destroy());

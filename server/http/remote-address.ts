@@ -1,4 +1,4 @@
-/** An address of 4 or 16 bytes as text, an IPv4 address that came over IPv6 as IPv4. Empty for no bytes. */
+/** An address of 4 or 16 bytes as text; an IPv4-mapped IPv6 address as IPv4. Empty for any other number of bytes. */
 export function textOfAddress(bytes: Uint8Array): string {
   if (bytes.length === 4) return bytes.join('.');
   if (bytes.length !== 16) return '';

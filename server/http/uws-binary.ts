@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { headBytesMax } from './http-limits.js';
 
-/** What is used of uWebSockets.js, as it is: its own types leave out some of it. */
+/** The part of uWebSockets.js that is used here. The types that it brings leave out some of it. */
 export interface Uws {
   readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number;
   App(): UwsApp;
@@ -21,7 +21,7 @@ export interface UwsApp {
   close(): UwsApp;
 }
 
-/** To be used in the handler only. */
+/** A request. It may be used only until the handler returns. */
 export interface UwsHttpRequest {
   getCaseSensitiveMethod(): string;
   getUrl(): string;
@@ -31,17 +31,20 @@ export interface UwsHttpRequest {
   forEach(call: (name: string, value: string) => void): void;
 }
 
-/** To be used until it has ended, or `onAborted` was called. */
+/** A response. It may be used until it has ended or the call given to `onAborted` was made. */
 export interface UwsHttpResponse {
   cork(call: () => void): UwsHttpResponse;
   writeStatus(status: string): UwsHttpResponse;
   writeHeader(name: string, value: string): UwsHttpResponse;
-  /** Writes a chunk. False where the kernel has not taken it all. */
+  /** Writes a chunk. Returns false if the operating system has not taken all of it. */
   write(piece: Uint8Array): boolean;
   end(body?: Uint8Array, closesConnection?: boolean): UwsHttpResponse;
-  /** Without any argument, there is no Content-Length. An undefined one would become 2^63. */
+  /** Called without arguments, it sends no Content-Length. An undefined `length` would be sent as 2^63. */
   endWithoutBody(length?: number, closesConnection?: boolean): UwsHttpResponse;
-  /** Gives the kernel what it takes of `rest`, which ends a body of `bytes`, and copies nothing. The second result: all of it was taken. */
+  /**
+   * Sends as much of `rest`, the end of a body of `bytes` bytes, as the operating system takes, without a copy. The second result says
+   * whether all of it was taken.
+   */
   tryEnd(rest: Uint8Array, bytes: number): readonly [boolean, boolean];
   /** Calls `call` with the bytes of the body that were taken so far. */
   onWritable(call: (offset: number) => boolean): UwsHttpResponse;
@@ -50,7 +53,7 @@ export interface UwsHttpResponse {
   close(): UwsHttpResponse;
 }
 
-/** uWebSockets.js, or why there is none. */
+/** uWebSockets.js, or why it can't be used. */
 export type FoundUws = { readonly uws: Uws } | { readonly whyNot: string };
 
 const require = createRequire(import.meta.url);
@@ -60,7 +63,7 @@ const versionMin = { major: 20, minor: 50 };
 
 let found: FoundUws | undefined;
 
-/** Loads uWebSockets.js, once, where it is installed and works here. Throws nothing. */
+/** Loads uWebSockets.js if it is installed and works on this machine. Never throws. Later calls return the first result. */
 export function loadUws(): FoundUws {
   return (found ??= findUws());
 }
@@ -78,7 +81,7 @@ function findUws(): FoundUws {
     return {
       whyNot: `uWebSockets.js ${version} is older than ${versionMin.major}.${versionMin.minor}`,
     };
-  // It reads this once, while it loads.
+  // uWebSockets.js reads this variable once, while it loads.
   process.env['UWS_HTTP_MAX_HEADERS_SIZE'] ??= String(headBytesMax);
   try {
     return { uws: require(entry) as Uws };
@@ -97,7 +100,7 @@ function versionBeside(entry: string): string {
   }
 }
 
-/** The package says at length which systems it knows, and behind that what the system's loader said. */
+/** The last line of an error. That of uWebSockets.js first lists the systems that it supports, and ends with the loader's message. */
 function lastLine(error: unknown): string {
   const lines = String(error).trimEnd().split('\n');
   return lines.at(-1)!.replace(/^Error: /, '');

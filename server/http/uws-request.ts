@@ -3,7 +3,7 @@ import { textOfAddress } from './remote-address.js';
 import type { TransportRequest } from './transport.js';
 import type { UwsHttpRequest, UwsHttpResponse } from './uws-binary.js';
 
-/** A request as uWebSockets.js has read it: HTTP/1.1, or it would have refused it. */
+/** A request as uWebSockets.js has read it. The version is always 1.1, because uWebSockets.js refuses all others. */
 export class UwsRequest implements TransportRequest {
   readonly method: string;
   readonly version = '1.1';
@@ -16,8 +16,8 @@ export class UwsRequest implements TransportRequest {
     this.#response = response;
     this.method = request.getCaseSensitiveMethod();
     this.rawPath = request.getUrl();
-    // The library's own look-up takes an empty value for a missing header, and gives only the first of several. Whether there is a body must
-    // not depend on that.
+    // The library's own look-up treats an empty value as a missing header, and returns only the first of several. The check whether a
+    // request has a body must see all of them.
     request.forEach((name, value) => this.#lines.push(name, value));
     this.rawQuery = request.getQuery() ?? '';
   }

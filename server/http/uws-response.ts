@@ -5,29 +5,32 @@ import { reasonPhrase } from './problem.js';
 import type { UwsHttpResponse } from './uws-binary.js';
 import type { ResponseHead, TransportRequest, TransportResponse } from './transport.js';
 
-/** What an answer needs of its transport. */
+/** What a response needs from its transport. */
 export interface UwsTransportState {
   readonly isStopping: boolean;
-  /** The answer has ended, or its client has gone. `isKept`: uWebSockets.js has kept bytes of it that the kernel did not take. */
+  /** Called when the answer has ended or its client has gone. `isKept` says that uWebSockets.js still holds bytes of the answer. */
   finished(isKept: boolean): void;
 }
 
-/** One answer on uWebSockets.js, which copies what the kernel does not take at once. */
+/** One answer on uWebSockets.js, which copies the bytes of a write that the operating system does not take at once. */
 export class UwsResponse implements TransportResponse {
   readonly silenceMsMax = uwsSilenceMsMax;
   readonly #response: UwsHttpResponse;
   readonly #transport: UwsTransportState;
   readonly #isHead: boolean;
-  /** The client asks for it, in the one form that uWebSockets.js knows, and which it goes by itself. */
+  /**
+   * Whether the client asks for the connection to be closed (`Connection: close`). uWebSockets.js decides that by the length of the value
+   * alone, and then closes the connection by itself.
+   */
   readonly #isClosedBehind: boolean;
   #isBegun = false;
   #isEnded = false;
   #isGone = false;
   #isWatched = false;
-  /** The kernel has not taken all that was written. */
+  /** Whether the operating system has not taken everything that was written. */
   #isBehind = false;
   #whenGone: (() => void) | undefined;
-  /** Goes on with what waits for room in the kernel; given how many bytes of the body it has, or undefined when the client is gone. */
+  /** Continues a write that waits. Called with the number of bytes of the body taken so far, or undefined when the client has gone. */
   #goOn: ((offset: number | undefined) => void) | undefined;
 
   constructor(response: UwsHttpResponse, request: TransportRequest, transport: UwsTransportState) {
@@ -66,8 +69,8 @@ export class UwsResponse implements TransportResponse {
   }
 
   /**
-   * Answers, and closes the connection. Where it is told to while it reads, uWebSockets.js answers what it has read behind this request
-   * all the same; told later, it has closed the connection instead.
+   * Answers and closes the connection. This is done in a later turn of the event loop, because uWebSockets.js, when told to close while it
+   * reads, still handles the pipelined requests that it has read.
    */
   #refuse(head: ResponseHead, body: Uint8Array): Promise<void> {
     return new Promise((resolve) => {
@@ -84,7 +87,7 @@ export class UwsResponse implements TransportResponse {
     });
   }
 
-  /** What is left of a body goes to the kernel as it takes it, and nothing of it is copied. */
+  /** Sends the rest of a body whenever the operating system can take more. Nothing is copied. */
   #sendRest(body: Uint8Array): Promise<void> {
     return new Promise((resolve) => {
       this.#goOn = (offset) => {
@@ -108,7 +111,7 @@ export class UwsResponse implements TransportResponse {
     return offset === undefined ? undefined : this.#writeRest(head, piece, offset);
   }
 
-  /** Writes a piece from `offset` on while the kernel takes it all. Returns how far it came where it did not. */
+  /** Writes a piece from `offset` for as long as the operating system takes all of it. Returns where it stopped; undefined at the end. */
   #writeWhile(head: ResponseHead, piece: Uint8Array, offset: number): number | undefined {
     for (let at = offset; at < piece.length;) {
       const end = at + (this.#isBehind ? uwsBehindWriteBytesMax : uwsWriteBytesMax);
@@ -150,7 +153,7 @@ export class UwsResponse implements TransportResponse {
     response.writeStatus(`${head.status} ${reasonPhrase(head.status)}`);
     const { headers } = head;
     for (const name in headers) response.writeHeader(name, headers[name]!);
-    // It writes this by itself where it is told to close, and the client has not asked for it.
+    // If `closes` is set and the client has not asked to close, uWebSockets.js writes this header by itself.
     if (this.#isClosedBehind || (this.#transport.isStopping && head.closes !== true))
       response.writeHeader('Connection', 'close');
     if (head.timing !== undefined) response.writeHeader('Server-Timing', head.timing);

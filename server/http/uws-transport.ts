@@ -7,7 +7,7 @@ import { UwsRequest } from './uws-request.js';
 import { UwsResponse } from './uws-response.js';
 import type { UwsTransportState } from './uws-response.js';
 
-/** The route on uWebSockets.js. */
+/** The transport on uWebSockets.js. */
 export class UwsTransport implements Transport, UwsTransportState {
   readonly name = 'uws';
   isStopping = false;
@@ -15,10 +15,10 @@ export class UwsTransport implements Transport, UwsTransportState {
   readonly #handler: RequestHandler;
   #app: UwsApp | undefined;
   #listening: object | undefined;
-  /** Open connections, and those of them that are being answered. */
+  /** Number of open connections, and of answers under way. */
   #connections = 0;
   #answering = 0;
-  /** An answer has ended whose last bytes uWebSockets.js had to keep. */
+  /** Whether uWebSockets.js had to keep the last bytes of an answer that has ended. */
   #isKeeping = false;
   #whenQuiet: (() => void) | undefined;
 
@@ -28,7 +28,7 @@ export class UwsTransport implements Transport, UwsTransportState {
   }
 
   async listen(host: string, port: number): Promise<number> {
-    // Without this it would name itself in every answer.
+    // Without this option uWebSockets.js names itself in every answer.
     this.#uws._cfg('silent');
     const app = this.#uws.App();
     app.filter((_response, change) => {
@@ -74,7 +74,10 @@ export class UwsTransport implements Transport, UwsTransportState {
     this.#handler(taken, new UwsResponse(response, taken, this));
   }
 
-  /** uWebSockets.js tells of a connection that waits for a request only when it closes, so all are closed when no answer is under way. */
+  /**
+   * Lets `stop` go on once no answer is under way. uWebSockets.js gives no access to idle connections, so `stop` then closes all at once.
+   * If uWebSockets.js had to keep bytes of an ended answer, `stop` goes on only when all connections have closed.
+   */
   #checkQuiet(): void {
     if (!this.isStopping) return;
     if (this.#isKeeping ? this.#connections === 0 : this.#answering === 0) this.#whenQuiet?.();
@@ -86,7 +89,7 @@ export class UwsTransport implements Transport, UwsTransportState {
     this.#listening = undefined;
   }
 
-  /** uWebSockets.js does not say why it can't listen; Node, asked for the same, does. */
+  /** Finds out why uWebSockets.js can't listen, which it does not say: Node is asked to listen on the same address. */
   async #refusal(host: string, port: number): Promise<LogstrataError> {
     const server = createServer();
     try {
