@@ -2,7 +2,7 @@ import { type AnswerForm, type LineFormat, lineFormats, type Schema } from '../.
 import { badParameter } from '../http/problem.js';
 import { didYouMean, listNames } from './suggestion.js';
 
-/** The parameters that say what an answer looks like. */
+/** The decoded values of the parameters that say what an answer looks like. */
 export interface GivenForm {
   readonly fields: string | undefined;
   readonly format: string | undefined;
@@ -26,7 +26,7 @@ function parseFormat(text: string): LineFormat {
   );
 }
 
-/** An empty text is an empty list: records of their cursors alone. */
+/** Indexes of the named fields, in the order in which they are named. An empty text names none: then records have their cursors alone. */
 function parseFields(text: string, schema: Schema): number[] {
   const names = schema.fields.map((field) => field.name);
   const fields: number[] = [];

@@ -1,7 +1,7 @@
 import type { FieldType, Schema } from '../../engine/index.js';
 import { operatorsOf } from './operators.js';
 
-/** What people write between a field and a value who know other query languages, the longer signs first. */
+/** Comparison signs of other query languages, and the operators that they stand for. Longer signs come first, as they begin with others. */
 const signs: readonly (readonly [sign: string, operator: string, ofTime: string | undefined])[] = [
   ['>=', 'gte', 'since'],
   ['<=', 'lte', undefined],
@@ -12,18 +12,18 @@ const signs: readonly (readonly [sign: string, operator: string, ofTime: string 
   ['=', 'eq', undefined],
 ];
 
-/** Longer hints than this would hide the sentence. */
+/** A longer hint would hide the sentence around it. */
 const hintLengthMax = 200;
 
 /**
- * The filter that was most likely meant by a parameter that is none, such as `status__gte=500` by `status_gte=500` or `status>=500`;
- * undefined where nothing is likely.
+ * Guesses the filter that was meant by a parameter that is not a valid one: `status__gte=500` for `status_gte=500` or `status>=500`.
+ * Undefined if there is no likely one.
  *
  * @param key decoded, up to the first `=` of the parameter
- * @param value decoded, behind it; null where there is no `=`
+ * @param value decoded, after that `=`; null if there is none
  */
 export function likelyFilter(key: string, value: string | null, { fields }: Schema): string | undefined {
-  // Of `status_code` and `status` the longer one is meant.
+  // If the key begins with several names (`status_code` and `status`), the longest is meant.
   const [field] = fields
     .filter(({ name }) => key.startsWith(name))
     .sort((a, b) => b.name.length - a.name.length);
@@ -34,7 +34,7 @@ export function likelyFilter(key: string, value: string | null, { fields }: Sche
   return hint === undefined || hint.length > hintLengthMax ? undefined : hint;
 }
 
-/** The filter by a date that was meant by one that takes milliseconds; undefined for those that have none. */
+/** The operator that takes a date (`since`, `until`) and is closest to one that takes milliseconds; undefined if none is. */
 export function dateOperatorOf(operator: string): 'since' | 'until' | undefined {
   if (operator === 'gte' || operator === 'gt') return 'since';
   return operator === 'lt' || operator === 'lte' ? 'until' : undefined;
@@ -45,7 +45,7 @@ interface Meant {
   readonly value: string;
 }
 
-/** `_gte=500`, `.gte=500`: an operator behind another separator. */
+/** Reads an operator after a wrong separator: `_gte=500`, `.gte=500`. */
 function wordOf(text: string, type: FieldType): Meant | undefined {
   const equals = text.indexOf('=');
   if (equals < 0) return undefined;
@@ -56,7 +56,7 @@ function wordOf(text: string, type: FieldType): Meant | undefined {
   return { operator, value: text.slice(equals + 1) };
 }
 
-/** `>=500`, `__>=500`: a sign instead of an operator. */
+/** Reads a sign in place of an operator: `>=500`, `__>=500`. */
 function signOf(text: string, type: FieldType): Meant | undefined {
   let start = 0;
   while (text[start] === '_' || text[start] === ' ') start++;

@@ -18,7 +18,7 @@ import { didYouMean, listNames } from './suggestion.js';
 import { parseTimeValue } from './time-value.js';
 import type { TimeContext } from './time-value.js';
 
-/** The filter with which each value of `in` is one of the values that match. */
+/** The operator with which each value of `in` is compared, by the type of the field. */
 const equalOps = {
   int: 'eq',
   float: 'eq',
@@ -27,12 +27,12 @@ const equalOps = {
   string: 'exact',
 } as const satisfies Record<FieldType, CompareOp | StringOp>;
 
-/** Stands for all fields of type string where a filter names its field. */
+/** A filter with this in place of a field's name searches all fields of type string. */
 const anyField = '*';
 
 /**
- * One filter, from its decoded key `<field>__<operator>` (the operator is what follows the last `__`) and its decoded value.
- * A value of `in` gives a set of one member. Throws a `ProblemError` with status 400.
+ * Parses one filter from its decoded key `<field>__<operator>` (the operator is what follows the last `__`) and its decoded value.
+ * A filter `in` becomes a set with one member, which `joinSets` joins to others. Throws a `ProblemError` (400).
  */
 export function parsePredicate(key: string, value: string, schema: Schema, context: TimeContext): Predicate {
   const separator = key.lastIndexOf('__');
@@ -58,7 +58,7 @@ function parseAnywhere(key: string, operator: string, value: string, { fields }:
   return { kind: 'anywhere', isAbsent: operator === 'not_like', value };
 }
 
-/** The members of `in` on one field are one set. */
+/** Joins all `in` filters on the same field into one set, which matches if any of its members does. */
 export function joinSets(predicates: readonly Predicate[]): Predicate[] {
   const members = new Map<number, FieldPredicate[]>();
   const joined: Predicate[] = [];
@@ -139,7 +139,7 @@ function parseDouble(parameter: string, text: string): number {
       `the value of "${parameter}" is out of the range of 64-bit floats: ${text}`,
     );
   }
-  // A negative zero equals zero. The plain zero is also right where bits are compared.
+  // Negative zero equals zero, so plain zero takes its place: that is also right where bits are compared.
   return value === 0 ? 0 : value;
 }
 
@@ -149,7 +149,7 @@ function parseTime(parameter: string, text: string, context: TimeContext): bigin
   return time.ms;
 }
 
-/** Comparisons of times take milliseconds. Who writes a date is told of the operators for those. */
+/** Parses the milliseconds that comparisons of times take. The error for a date names the operators that take dates. */
 function parseTimeNumber(parameter: string, text: string, context: TimeContext): bigint {
   if (/^-?\d+$/.test(text) || 'problem' in parseTimeValue(text, context)) return parseInt64(parameter, text);
   const name = parameter.slice(0, parameter.lastIndexOf('__'));

@@ -1,18 +1,18 @@
 import type { ReadableStore, Query, Schema } from '../../engine/index.js';
 import { knownQueriesMax, knownQueryCharactersMax } from '../http/http-limits.js';
 
-/** What a target asks for, and of which store. */
+/** A request target that was parsed, and the store that it asks. */
 export interface ParsedTarget {
   readonly agent: string;
   readonly store: ReadableStore;
-  /** The fields that it was read against. */
+  /** The fields that the query was parsed against. */
   readonly schema: Schema;
   readonly query: Query;
 }
 
-/** The last request targets, parsed: clients that poll send the same one again and again. */
+/** A cache of the targets that were parsed last, because clients that poll send the same target again and again. */
 export class KnownQueries {
-  /** By path and query string as they were sent, the oldest first. */
+  /** By path and query string as they were sent, the one that was parsed first coming first. */
   readonly #known = new Map<string, ParsedTarget>();
 
   get(target: string): ParsedTarget | undefined {

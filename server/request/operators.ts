@@ -12,11 +12,11 @@ export const stringOps: readonly StringOp[] = [
   'not_suffix',
 ];
 export const boolOps = ['eq', 'ne'] as const;
-/** Those of a text that may stand in any field of type string. */
+/** Operators of a filter on `*`, which searches all fields of type string. */
 export const anywhereOps = ['like', 'not_like'] as const;
 const windowOps = ['since', 'until'] as const;
 
-/** The operators that a filter on a field of this type may have, as `semantics.md` pairs them. */
+/** The operators that a filter on a field of this type may have. */
 export function operatorsOf(type: FieldType): readonly string[] {
   switch (type) {
     case 'int':

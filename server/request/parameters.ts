@@ -13,22 +13,22 @@ import { badParameter, type ProblemError } from '../http/problem.js';
 import { didYouMean, listNames } from './suggestion.js';
 import type { TimeContext } from './time-value.js';
 
-/** What filters are read against. */
+/** What filters are parsed against. */
 export interface FilterContext extends TimeContext {
   readonly schema: Schema;
 }
 
-/** A query string, taken apart. */
+/** A parsed query string. */
 export interface ReadParameters<Name extends string> {
-  /** The values of each parameter, as often as it was given. Names without `__` can't be those of filters. */
+  /** The decoded values of each parameter that is not a filter, in the order in which they were given. */
   readonly given: ReadonlyMap<Name, readonly string[]>;
   readonly predicates: readonly Predicate[];
 }
 
 /**
- * Reads a raw query string (what follows the `?`, not decoded; may be empty) against an agent's schema. Besides filters it may have the
- * parameters `names`, each once, and those of `repeated` as often as one likes. Throws a `ProblemError` with status 400 that names the
- * parameter at fault and what was expected.
+ * Parses a raw query string (what follows the `?`, not decoded; may be empty) against an agent's schema. Besides filters it may have the
+ * parameters in `names`: each at most once, or any number of times if it is in `repeated` too. The parameter `_` is ignored. Throws a
+ * `ProblemError` (400) that names the parameter at fault and what was expected.
  */
 export function readParameters<Name extends string>(
   rawQuery: string,
@@ -61,7 +61,7 @@ export function readParameters<Name extends string>(
   return { given, predicates: joinSets(predicates) };
 }
 
-/** The position of a cursor, where one was given. */
+/** The position that a cursor stands for; undefined without a text. Throws a `ProblemError` (400) for a text that is no cursor. */
 export function parsePosition(parameter: string, text: string | undefined): Position | undefined {
   if (text === undefined) return undefined;
   const position = parseCursor(text);

@@ -14,11 +14,11 @@ function hexDigit(byte: number): number {
 }
 
 /**
- * Percent-decodes one piece of a request target, which is UTF-8 both where it is escaped and where it is not.
- * With `plusIsBlank` (a query string, as every form encoder writes it) a bare `+` is a blank.
+ * Percent-decodes one piece of a request target. Both escaped and raw bytes are UTF-8. With `plusIsBlank`, which query strings need because
+ * form encoders write blanks as `+`, an unescaped `+` is a blank.
  *
- * Throws a 400 that names `what` for an incomplete escape or for bytes that are not UTF-8. The transports hand over the
- * target with U+FFFD in place of raw bytes that are not UTF-8, so a raw U+FFFD counts as such; escaped, it is itself.
+ * Throws a `ProblemError` (400) that names `what` for a bad escape or for bytes that are not UTF-8. Transports replace raw bytes that are
+ * not UTF-8 by U+FFFD, so an unescaped U+FFFD is refused as well; an escaped one is an ordinary character.
  */
 export function percentDecode(text: string, plusIsBlank: boolean, what: string, parameter?: string): string {
   if (isPlain(text)) return text;
@@ -47,7 +47,7 @@ export function percentDecode(text: string, plusIsBlank: boolean, what: string, 
   }
 }
 
-/** Only ASCII that stands for itself: nearly every key and value. */
+/** Whether a text needs no decoding, as nearly every key and value. */
 function isPlain(text: string): boolean {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);

@@ -4,18 +4,19 @@ import { parseAnswerForm } from './answer-form.js';
 import { percentDecode } from './percent.js';
 import { badParameter, ProblemError } from '../http/problem.js';
 
+/** What a query is parsed against: the agent's fields, the time, and the limits of the server. */
 export interface QueryContext extends FilterContext {
   /** Largest `limit` that a request may ask for. */
   readonly limitMax: number;
-  /** `limit` of a request that names none: 100 by the interface. */
+  /** `limit` of a request that gives none. */
   readonly limitDefault: number;
 }
 
 const parameters = ['limit', 'after', 'before', 'fields', 'format'] as const;
 
 /**
- * Reads a raw query string (what follows the `?`, not decoded; may be empty) against an agent's schema.
- * Throws a `ProblemError` with status 400 that names the parameter at fault and what was expected.
+ * Parses a raw query string (what follows the `?`, not decoded; may be empty) against an agent's schema.
+ * Throws a `ProblemError` (400) that names the parameter at fault and what was expected.
  */
 export function parseQueryRequest(rawQuery: string, context: QueryContext): Query {
   const { given, predicates } = readParameters(rawQuery, parameters, context);
@@ -31,8 +32,8 @@ export function parseQueryRequest(rawQuery: string, context: QueryContext): Quer
 }
 
 /**
- * The agent that a raw path (not decoded, without the query string) addresses: `/api/{what}/{agent_name}`. Throws a `ProblemError`: 404 for
- * another path or a name that no agent can have, 400 for a bad percent-escape in the name.
+ * The agent's name in a raw path (not decoded, without the query string) of the form `/api/{what}/{agent_name}`. Throws a `ProblemError`:
+ * 404 for another path or a name that no agent can have, 400 for a bad percent-escape in the name.
  */
 export function parseAgentPath(rawPath: string, what: string): string {
   const segments = rawPath.split('/');
@@ -56,7 +57,7 @@ function isSegment(raw: string | undefined, expected: string): boolean {
   try {
     return percentDecode(raw, false, 'the path') === expected;
   } catch {
-    // A segment that can't be decoded is not the one expected: that is a 404, as for any other path.
+    // A segment that can't be decoded is not the expected one, so the answer is 404 as for any other path.
     return false;
   }
 }

@@ -5,28 +5,28 @@ import { isLoopback } from '../http/listen.js';
 import { ProblemError } from '../http/problem.js';
 import type { TransportRequest } from '../http/transport.js';
 
-/** The path and query string of a request that is answered here. */
+/** The path and query string of a request that has passed `checkRequest`, percent-encoded. */
 export interface RequestTarget {
   readonly rawPath: string;
   readonly rawQuery: string;
 }
 
-/** What a server goes by when it checks a request. */
+/** What `checkRequest` accepts. */
 export interface CheckRules {
   readonly methods: readonly string[];
-  /** Names besides `localhost`, in lowercase, that the server is asked by; null: any. */
+  /** Host names besides `localhost`, in lowercase, by which the server may be asked; null if any name is accepted. */
   readonly hosts: readonly string[] | null;
 }
 
-/** The names that a server is asked by which listens on `host`, and is given `hosts` besides `localhost`: see `CheckRules.hosts`. */
+/** `CheckRules.hosts` of a server that listens on `host`: `hosts`, or any name if `hosts` is empty and `host` is not loopback. */
 export function hostsAsked(host: string, hosts: readonly string[]): CheckRules['hosts'] {
   return isLoopback(host) || hosts.length > 0 ? hosts : null;
 }
 
 /**
- * Checks what the transports let through, and what is not meant for the query itself. Throws a `ProblemError` that closes the
- * connection: 505 for another version than HTTP/1.1 and 1.0, 405 for another method, 400 for a request with a body, a bad Host or a bad
- * target, 414 for a long one; and 421, which does not, for another host.
+ * Checks everything about a request but its query: what transports do not check. Throws a `ProblemError` that closes the connection: 505
+ * for a version other than HTTP/1.1 and 1.0, 405 for another method, 400 for a body, a bad Host or a bad target, 414 for a target that is
+ * too long. For a wrong host name the problem is 421, and the connection stays open.
  */
 export function checkRequest(request: TransportRequest, { methods, hosts }: CheckRules): RequestTarget {
   const { method, version, rawPath, rawQuery } = request;
@@ -47,7 +47,7 @@ export function checkRequest(request: TransportRequest, { methods, hosts }: Chec
   return rawPath.startsWith('/') ? { rawPath, rawQuery } : withoutAuthority(rawPath, rawQuery, hosts);
 }
 
-/** A head that is refused: the connection can't be used on. */
+/** A problem after which the connection is closed, because what follows on it can't be trusted. */
 function refusal(
   status: 400 | 405 | 414 | 505,
   detail: string,
@@ -57,7 +57,8 @@ function refusal(
 }
 
 /**
- * RFC 9112, section 3.2: a request target is ASCII without blanks, and has no fragment. Both libraries take more, and read it differently.
+ * Whether a text has only characters that a request target may have: ASCII without blanks and without a fragment (RFC 9112, section 3.2).
+ * Both HTTP libraries accept more, and interpret it differently.
  */
 function isVisible(text: string): boolean {
   for (let i = 0; i < text.length; i++) {
@@ -71,7 +72,7 @@ const blank = 0x20;
 const numberSign = 0x23;
 const deleteCode = 0x7f;
 
-/** Another method than the route's: 405, with `Allow`. */
+/** The problem (405, with `Allow`) of a method that is not answered. */
 function methodRefusal(method: string, methods: readonly string[]): ProblemError {
   const allow = methods.join(', ');
   return refusal(405, `${method} is not answered here: the interface is read-only (${allow})`, {
@@ -79,7 +80,7 @@ function methodRefusal(method: string, methods: readonly string[]): ProblemError
   });
 }
 
-/** RFC 9112, section 6.3: a request has a body when one of these says so. `Content-Length: 0` is none. */
+/** Whether a request has a body: one of these headers says so (RFC 9112, section 6.3). `Content-Length: 0` means no body. */
 function hasBody(request: TransportRequest): boolean {
   if (request.header('transfer-encoding') !== undefined) return true;
   const length = request.header('content-length');
@@ -87,7 +88,8 @@ function hasBody(request: TransportRequest): boolean {
 }
 
 /**
- * RFC 9112, section 3.2: a request has one Host, and that is one. Several of them have been joined by a comma and a blank, which none has.
+ * Checks that a request has exactly one valid Host (RFC 9112, section 3.2). Transports join several of them by a comma and a blank, which
+ * no valid Host contains, so several are refused too.
  */
 function checkHost(host: string | undefined, hosts: CheckRules['hosts']): void {
   if (host === undefined) throw refusal(400, 'the header Host is missing, which HTTP/1.1 requires');
@@ -101,8 +103,8 @@ function checkHost(host: string | undefined, hosts: CheckRules['hosts']): void {
 }
 
 /**
- * A page in a browser can have a name of its own lead to this machine (DNS rebinding), and then read what it answers. It can't have the
- * browser send another name than that, so no name but the server's own is answered. Addresses are nobody's name.
+ * Refuses host names that are not the server's own. A web page can make its own host name resolve to this machine (DNS rebinding) and then
+ * read the answers, but the browser always sends that host name. IP addresses are accepted: no web page can own one as a name.
  */
 function checkName(name: string, hosts: CheckRules['hosts']): void {
   if (hosts === null || isIP(name) !== 0) return;
@@ -114,7 +116,7 @@ function checkName(name: string, hosts: CheckRules['hosts']): void {
   );
 }
 
-/** RFC 9112, section 3.2: a server takes the absolute form too, whose host replaces that of Host, and `*` for OPTIONS. */
+/** The target of a request that does not begin with `/`: an absolute URL, whose host replaces Host, or `*` (RFC 9112, section 3.2). */
 function withoutAuthority(rawPath: string, rawQuery: string, hosts: CheckRules['hosts']): RequestTarget {
   if (rawPath === '*') return { rawPath: '/', rawQuery };
   const scheme = /^https?:\/\//i.exec(rawPath)?.[0];
