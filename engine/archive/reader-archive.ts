@@ -10,11 +10,11 @@ import type { Trouble } from './archive-troubles.js';
 import { ReadingStore } from './reading-store.js';
 
 export interface ReaderOptions {
-  /** The caller closes what is behind it. */
+  /** The connection to the writer. The caller closes it. */
   readonly door: WriterDoor;
-  /** Undefined where no far tier is configured: then nothing that is there can be answered. */
+  /** The far tier; undefined when none is configured: then records in the far tier can't be answered. */
   readonly cluster: FarSource | undefined;
-  /** How long the writer's word about its agents is good for, in milliseconds. */
+  /** How old a border may be when a query uses it, in milliseconds. */
   readonly lagMsMax: number;
   readonly workers: WorkerPool;
   /** A clock that never goes back, in milliseconds. */
@@ -22,8 +22,8 @@ export interface ReaderOptions {
 }
 
 /**
- * The archive of a writer on another machine. Nothing is stored here: the writer says where each record is, what is in the far tier is read
- * from there, and the rest is asked of the writer. Positions are the writer's, so answers are the same.
+ * The archive of a writer on another machine. It stores nothing: it asks the writer where each record is, reads the records in the
+ * far tier from there, and asks the writer for the rest. Positions are the writer's, so answers are the same.
  */
 export class ReaderArchive {
   readonly #options: Required<ReaderOptions>;
@@ -33,7 +33,7 @@ export class ReaderArchive {
     this.#options = { now: () => performance.now(), ...options };
   }
 
-  /** Where the writer is. */
+  /** The writer's address. */
   get location(): string {
     return this.#options.door.address;
   }
@@ -43,7 +43,7 @@ export class ReaderArchive {
     return [...(await this.#options.door.agents())].sort();
   }
 
-  /** The store of one of them. Whoever asks it anything is told where the writer can't be reached. */
+  /** The store of one agent. This asks the writer nothing: queries on the store throw when the writer can't be reached. */
   agent(name: string): ReadableStore {
     const known = this.#opened.get(name);
     if (known !== undefined) return known.store;
@@ -55,12 +55,12 @@ export class ReaderArchive {
     return store;
   }
 
-  /** The writer does not answer for it any more. */
+  /** Forgets an agent that the writer no longer answers for. */
   forget(name: string): void {
     this.#opened.delete(name);
   }
 
-  /** How many records there are, and how many of them in the far tier. Throws as a query does. */
+  /** How many records an agent has, and how many of them are in the far tier. Throws as a query does. */
   async counts(name: string): Promise<{ readonly records: number; readonly farRecords: number }> {
     this.agent(name);
     const { state } = this.#opened.get(name)!;
@@ -69,7 +69,7 @@ export class ReaderArchive {
     return { records, farRecords };
   }
 
-  /** How it stands. The writer is asked where its last word is too old. */
+  /** Figures of the agents that are open here. Requests a new border for each agent whose border is too old. */
   async figures(): Promise<ArchiveFigures> {
     await this.troubles();
     const agents = [...this.#opened.values()].map(({ state }) => figuresOf(state));
@@ -77,7 +77,7 @@ export class ReaderArchive {
     return { agents, pool, compactionThreadsBusy: 0, disk: null };
   }
 
-  /** What keeps it from answering all that it should. */
+  /** Why agents can't be answered. A reason that all open agents share is given once. */
   async troubles(): Promise<readonly Trouble[]> {
     const reasons = new Map<string, string[]>();
     const all = [...this.#opened].map(async ([agent, { state }]) => {

@@ -15,20 +15,20 @@ import type { ReadableStore, ScanOfState } from './archive.js';
 import { SeenState } from './seen-state.js';
 import { StateWatch } from './state-watch.js';
 
-/** One agent's committed records as a process knows them. */
+/** One agent's committed records, as far as this process knows them. */
 export interface ReadableState {
   readonly agent: string;
   readonly schema: Schema;
   readonly changes: StateChanges;
-  /** The newest state that is known. */
+  /** A snapshot of the newest state that this process knows. */
   snapshot(): Snapshot;
 }
 
-/** How a store comes by its agent's newest state. */
+/** How a store gets its agent's newest state. */
 export interface ReadingAccess {
-  /** Looks for a newer state where another process may have committed one; undefined where none can. */
+  /** Looks for a newer state. Returns undefined when the known state is already new enough. */
   refresh(): Promise<void> | undefined;
-  /** Another process may remove what a snapshot of this one still needs. */
+  /** Whether another process writes: it may remove files that a snapshot of this process still needs. */
   readonly follows: boolean;
 }
 
@@ -38,7 +38,7 @@ export interface ReadingContext {
   readonly workers: WorkerPool;
 }
 
-/** What is asked of records: scans, counts, and what has become visible since. */
+/** Answers queries on one agent's records: scans, counts, and scans of the records that were added since an earlier state. */
 export class ReadingStore<Context extends ReadingContext = ReadingContext> implements ReadableStore {
   private readonly watch: StateWatch;
 
@@ -61,7 +61,8 @@ export class ReadingStore<Context extends ReadingContext = ReadingContext> imple
 
   scan(query: Query, options: ScanOptions = {}): Scan | Promise<Scan> {
     const { access, workers } = this.context;
-    // Copied by name: an object that is spread is a new one of a kind to everything that reads it, which takes longer than a short answer.
+    // The options are copied one by one: a spread gives the object another hidden class, and code that then reads it runs
+    // slower; this costs more time than a short answer takes.
     const { signal, pieceBytes, bytesMax, lends, joins, onTurn } = options;
     const settings = { signal, pieceBytes, bytesMax, lends, joins, onTurn, workers };
     const { schema } = this;
@@ -93,7 +94,7 @@ export class ReadingStore<Context extends ReadingContext = ReadingContext> imple
     const settings = { ...options, workers };
     if (!access.follows) return { scan: executeScan(added, query, settings), state };
     let first: Snapshot | null = added;
-    // Where files have gone meanwhile, the same records are taken from a newer state.
+    // When files of the first snapshot have been removed, the same records are read from a newer state.
     const take = async (): Promise<Snapshot> => {
       if (first === null) {
         await access.refresh();
@@ -123,7 +124,7 @@ export class ReadingStore<Context extends ReadingContext = ReadingContext> imple
     return this.snapshotOf(schema);
   }
 
-  /** The newest state, under the fields that a query was written for: it names them by their places. */
+  /** The newest known snapshot. Throws `conflict` when it has other fields than the query's schema: queries refer to fields by index. */
   private snapshotOf(schema: Schema): Snapshot {
     const snapshot = this.context.state.snapshot();
     if (snapshot.schema === schema) return snapshot;
